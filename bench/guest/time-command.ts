@@ -1,0 +1,16 @@
+import { spawnSync } from "node:child_process";
+import { median } from "../harness.ts";
+
+/** Runs inside the test host: `time-command.ts COUNT PROGRAM ARGUMENT ...`. The command prints a JSON list. */
+const [, , count = "1", program = "", ...args] = process.argv;
+
+const times: number[] = [];
+let listed = 0;
+for (let index = 0; index < Number(count); index += 1) {
+  const startedAt = performance.now();
+  const { status, stdout, stderr } = spawnSync(program, args, { maxBuffer: 64 * 1024 * 1024 });
+  times.push(performance.now() - startedAt);
+  if (status !== 0) throw new Error(`cannot run ${program}: ${stderr.toString("utf8")}`);
+  listed = (JSON.parse(stdout.toString("utf8")) as readonly unknown[]).length;
+}
+console.log(JSON.stringify({ medianMs: median(times), listed, total: listed }));

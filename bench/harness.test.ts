@@ -1,0 +1,73 @@
+import { describe, expect, test } from "vitest";
+import { alternate, median, meets, summarise } from "./harness.ts";
+
+/** A measurement that gives one value after another and writes down when it was asked. */
+function scripted(name: string, values: readonly number[], asked: string[]) {
+  const left = [...values];
+  return () => {
+    asked.push(name);
+    return Promise.resolve(left.shift() ?? Number.NaN);
+  };
+}
+
+describe("median", () => {
+  test("is the middle value, whatever the order", () => expect(median([9, 1, 5])).toBe(5));
+  test("is between the two middle values when there is no middle", () => expect(median([4, 1, 3, 2])).toBe(2.5));
+  test("of nothing is an error", () => expect(() => median([])).toThrow("no values"));
+});
+
+describe("alternate", () => {
+  test("lets each side go first in turn and does not count the warm-up", async () => {
+    const asked: string[] = [];
+    const pairs = await alternate({
+      rounds: 3,
+      ours: scripted("A", [100, 1, 2, 3], asked),
+      peer: scripted("B", [200, 10, 20, 30], asked),
+    });
+    expect(asked.join("")).toBe("ABBAABBA");
+    expect(pairs).toEqual([
+      { ours: 1, peer: 10 },
+      { ours: 2, peer: 20 },
+      { ours: 3, peer: 30 },
+    ]);
+  });
+
+  test("tells of each round that counts", async () => {
+    const told: string[] = [];
+    await alternate({
+      rounds: 2,
+      ours: scripted("A", [0, 5, 6], []),
+      peer: scripted("B", [0, 7, 8], []),
+      onRound: ({ ours, peer }, round) => told.push(`${round}: ${ours} ${peer}`),
+    });
+    expect(told).toEqual(["1: 5 7", "2: 6 8"]);
+  });
+});
+
+describe("summarise", () => {
+  const pairs = [
+    { ours: 10, peer: 20 },
+    { ours: 30, peer: 30 },
+    { ours: 20, peer: 80 },
+  ];
+
+  test("takes the median of the ratios, not the ratio of the medians", () => {
+    const { ours, peer, ratio } = summarise(pairs, "ours/peer");
+    expect({ ours, peer, ratio }).toEqual({ ours: 20, peer: 30, ratio: 0.5 });
+  });
+
+  test("turns the ratio round for how many times faster", () => {
+    const { ratio, leastRatio, greatestRatio } = summarise(pairs, "peer/ours");
+    expect({ ratio, leastRatio, greatestRatio }).toEqual({ ratio: 2, leastRatio: 1, greatestRatio: 4 });
+  });
+});
+
+test.each([
+  ["at least", 10, [10, 11], [9.9]],
+  ["more than", 1, [1.01], [1, 0.5]],
+  ["at most", 2.5, [2.5, 1], [2.51]],
+  ["less than", 0.5, [0.49], [0.5, 1]],
+] as const)("a goal of %s %d", (is, value, met, missed) => {
+  for (const figure of met) expect(meets({ is, value }, figure)).toBe(true);
+  for (const figure of missed) expect(meets({ is, value }, figure)).toBe(false);
+});

@@ -1,0 +1,62 @@
+import { expect, test } from "vitest";
+import { summarise } from "./harness.ts";
+import { formatTable, tableEnd, tableStart, withTable } from "./report.ts";
+import { toLine } from "./row.ts";
+
+const subject = { work: "work", peer: "peer", unit: "req/s", judged: "ours/peer" } as const;
+
+const cellsOf = (row: string | undefined): readonly string[] =>
+  (row ?? "")
+    .split("|")
+    .slice(1, -1)
+    .map((cell) => cell.trim());
+
+test("a measured line shows both medians, the ratio, its spread, the goal and whether it is met", () => {
+  const summary = summarise(
+    [
+      { ours: 30_000, peer: 60_000 },
+      { ours: 31_000, peer: 40_000 },
+      { ours: 32_000, peer: 50_000 },
+    ],
+    "ours/peer",
+  );
+  const rows = formatTable([toLine({ ...subject, goal: { is: "at least", value: 0.6 } }, summary)]).split("\n");
+  expect(cellsOf(rows[2])).toEqual([
+    "work",
+    "peer",
+    "31 000 req/s",
+    "50 000 req/s",
+    "×0.64 (ours/peer)",
+    "0.50–0.78",
+    "at least ×0.60",
+    "met",
+  ]);
+  expect(new Set(rows.map((row) => row.length)).size).toBe(1);
+});
+
+test("a goal for our figure alone is in its unit", () => {
+  const summary = summarise([{ ours: 0.7, peer: 0 }], "ours/peer");
+  const line = toLine(
+    { ...subject, unit: "% of a core", judged: "ours", goal: { is: "less than", value: 0.5 } },
+    summary,
+  );
+  expect(cellsOf(formatTable([line]).split("\n")[2]).slice(4)).toEqual([
+    "–",
+    "–",
+    "less than 0.50 % of a core",
+    "missed",
+  ]);
+});
+
+test("a skipped line says why", () => {
+  const rows = formatTable([{ work: "work", peer: "peer", skipped: "it is missing" }]).split("\n");
+  expect(cellsOf(rows[2]).at(-1)).toBe("skipped: it is missing");
+});
+
+test("the table goes between the markers and nothing else changes", () => {
+  const before = `# A\n\n${tableStart}\nold\n${tableEnd}\n\nmore\n`;
+  expect(withTable(before, "TABLE", "a machine")).toBe(
+    `# A\n\n${tableStart}\nTABLE\n\nMeasured on a machine.\n${tableEnd}\n\nmore\n`,
+  );
+  expect(withTable("# A\n", "TABLE", "a machine")).toBeUndefined();
+});

@@ -1,0 +1,93 @@
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { summarise } from "../harness.ts";
+import { compare, type Row, type RowOptions, type Subject, toLine } from "../row.ts";
+import { type Server, startPeer, startSteward } from "../servers.ts";
+import { timeRequests } from "../time-requests.ts";
+import { type Workspace, withWorkspace } from "../workspace.ts";
+import { cpuSeconds } from "../wrk.ts";
+
+const bare = "bare Fastify 5";
+const requests = 100;
+const settleMs = 3_000;
+const idleSeconds = 30;
+/** Memory hardly differs from start to start, and each takes seconds. */
+const mostMemoryRounds = 3;
+
+type Side = (workspace: Workspace) => Promise<Server>;
+const ours: Side = (workspace) => startSteward(workspace, { limits: "default" });
+const peer: Side = (workspace) => startPeer(workspace, "bareFastify");
+
+/** Starts a server, asks it something and ends it. */
+async function during(workspace: Workspace, side: Side, ask: (server: Server) => Promise<number>): Promise<number> {
+  const server = await side(workspace);
+  try {
+    return await ask(server);
+  } finally {
+    await server.stop();
+  }
+}
+
+/** Resident memory in MiB, proc_pid_status(5). */
+function residentMib(pid: number): number {
+  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+  return Number(kib) / 1024;
+}
+
+async function idleMemory(server: Server): Promise<number> {
+  await timeRequests(`${server.url}/api/v1/health`, server.headers, requests);
+  await sleep(settleMs);
+  return residentMib(server.pid);
+}
+
+const startTime: Subject = {
+  work: "start to first answer",
+  peer: bare,
+  unit: "ms",
+  judged: "ours/peer",
+  goal: { is: "at most", value: 2.5 },
+};
+const memory: Subject = {
+  work: `idle memory (RSS) after ${requests} requests`,
+  peer: bare,
+  unit: "MiB",
+  judged: "ours/peer",
+  goal: { is: "at most", value: 1.8 },
+};
+const cpu: Subject = {
+  work: `idle CPU over ${idleSeconds} s, no client`,
+  peer: bare,
+  unit: "% of a core",
+  judged: "ours",
+  goal: { is: "less than", value: 0.5 },
+};
+
+/** Both idle side by side in the same time: they take nothing from each other. */
+async function compareIdleCpu(workspace: Workspace, { say }: RowOptions) {
+  const servers = [await ours(workspace), await peer(workspace)];
+  await sleep(settleMs);
+  say(`${cpu.work}: waiting`);
+  const before = servers.map(({ pid }) => cpuSeconds(pid));
+  await sleep(idleSeconds * 1000);
+  const [our = 0, its = 0] = servers.map(({ pid }, index) => {
+    return ((cpuSeconds(pid) - (before[index] ?? 0)) / idleSeconds) * 100;
+  });
+  await Promise.all(servers.map((server) => server.stop()));
+  return toLine(cpu, summarise([{ ours: our, peer: its }], "ours/peer"));
+}
+
+export const start: Row = {
+  name: "start",
+  summary: "time to start, idle memory and idle CPU against bare Fastify",
+  measure: (options) =>
+    withWorkspace(async (workspace) => {
+      const startMs = (side: Side) => during(workspace, side, (server) => Promise.resolve(server.startMs));
+      const mib = (side: Side) => during(workspace, side, idleMemory);
+      const memoryRounds = { ...options, rounds: Math.min(options.rounds, mostMemoryRounds) };
+      return [
+        await compare(startTime, { ours: () => startMs(ours), peer: () => startMs(peer) }, options),
+        await compare(memory, { ours: () => mib(ours), peer: () => mib(peer) }, memoryRounds),
+        await compareIdleCpu(workspace, options),
+      ];
+    }),
+};

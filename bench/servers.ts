@@ -1,0 +1,114 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { connect, createServer } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import type { Running, Workspace } from "./workspace.ts";
+
+/** A server that answers. */
+export interface Server extends Running {
+  readonly url: string;
+  /** What each request carries. Both sides get the same. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** From the start of its process to the first answer. */
+  readonly startMs: number;
+}
+
+/** The programs that are compared, run by the same Node with the same flags: none. */
+const programs = {
+  steward: fileURLToPath(new URL("../src/main.ts", import.meta.url)),
+  bareFastify: fileURLToPath(new URL("./peers/bare-fastify.ts", import.meta.url)),
+  bareInfo: fileURLToPath(new URL("./peers/bare-info.ts", import.meta.url)),
+};
+
+/** A bare server in `peers`. */
+export type PeerName = Exclude<keyof typeof programs, "steward">;
+
+const startTimeoutMs = 20_000;
+const pollIntervalMs = 2;
+
+/** A port that nobody listens on. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.on("error", reject);
+    server.listen({ host: "127.0.0.1", port: 0 }, () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
+    });
+  });
+}
+
+/** Asks once over a fresh connection, with as little work of ours as can be: the server starts beside it. */
+function answers(port: number, path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: "127.0.0.1", port });
+    const end = (isThere: boolean): void => {
+      socket.destroy();
+      resolve(isThere);
+    };
+    socket.setTimeout(startTimeoutMs, () => end(false));
+    socket.on("error", () => end(false));
+    socket.on("end", () => end(false));
+    socket.on("data", (data) => end(data.toString("latin1").startsWith("HTTP/1.1 200 ")));
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: close\r\n\r\n`);
+  });
+}
+
+/**
+ * Starts a program that listens on this port of loopback and waits until `path` answers 200.
+ * @throws Error when it ends or does not answer in time, with what it printed.
+ */
+export async function startServer(
+  workspace: Workspace,
+  program: { argv: readonly [string, ...string[]]; env?: Readonly<Record<string, string>>; port: number; path: string },
+): Promise<Server> {
+  const { argv, env = {}, port, path } = program;
+  const startedAt = performance.now();
+  const running = workspace.start(argv, env);
+  while (!(await answers(port, path))) {
+    const isLate = performance.now() - startedAt > startTimeoutMs;
+    if (isLate || running.hasEnded()) {
+      const why = isLate ? `no answer after ${startTimeoutMs} ms` : "it ended";
+      throw new Error(`cannot start ${argv.join(" ")}: ${why}\n${running.output()}`);
+    }
+    await sleep(pollIntervalMs);
+  }
+  return { ...running, url: `http://127.0.0.1:${port}`, headers: {}, startMs: performance.now() - startedAt };
+}
+
+/** Compiled code is kept as scripts/run keeps it, but in a folder of this run. */
+const withCompileCache = ({ folder }: Workspace) => ({ NODE_COMPILE_CACHE: join(folder, "compile-cache") });
+
+/** Limits that are counted for every request and never reached. */
+const countedLimits = "rate_limits:\n  per_minute: 1000000000\n  per_hour: 1000000000\n";
+
+/** The service from this checkout with an admin key; a second one in the same workspace finds the state of the first. */
+export async function startSteward(
+  workspace: Workspace,
+  { limits }: { limits: "counted" | "default" },
+): Promise<Server> {
+  const port = await freePort();
+  const stateDir = join(workspace.folder, "state");
+  const config = join(workspace.folder, "config.yaml");
+  if (limits === "counted") writeFileSync(config, countedLimits);
+  const server = await startServer(workspace, {
+    argv: [process.execPath, programs.steward, "serve", ...(limits === "counted" ? ["--config", config] : [])],
+    env: {
+      ...withCompileCache(workspace),
+      STEWARD_LISTEN: `127.0.0.1:${port}`,
+      STEWARD_STATE_DIR: stateDir,
+    },
+    port,
+    path: "/livez",
+  });
+  const key = readFileSync(join(stateDir, "admin.key"), "utf8").trim();
+  return { ...server, headers: { "X-API-Key": key } };
+}
+
+/** Starts a bare server. */
+export async function startPeer(workspace: Workspace, name: PeerName): Promise<Server> {
+  const port = await freePort();
+  const argv = [process.execPath, programs[name], String(port)] as const;
+  return startServer(workspace, { argv, env: withCompileCache(workspace), port, path: "/livez" });
+}

@@ -1,0 +1,90 @@
+import { spawn } from "node:child_process";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, truncateSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** A process of this benchmark, its output in a file as a real service's would be. */
+export interface Running {
+  readonly pid: number;
+  readonly hasEnded: () => boolean;
+  readonly ended: Promise<void>;
+  /** The end of what it printed. */
+  readonly output: () => string;
+  /** A long load writes much; it is not to fill the disk. */
+  readonly forgetOutput: () => void;
+  /** Asks it to end and waits; ends it when it does not. */
+  readonly stop: () => Promise<void>;
+}
+
+/** A temporary folder and the processes that work in it. */
+export interface Workspace {
+  readonly folder: string;
+  /** @throws Error when the program cannot be started. */
+  readonly start: (argv: readonly [string, ...string[]], env: Readonly<Record<string, string>>) => Running;
+}
+
+const stopTimeoutMs = 10_000;
+
+/** What a child gets of our environment: nothing that could change what it does. */
+const baseEnvironment = (): Record<string, string> => ({
+  PATH: process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",
+  HOME: process.env["HOME"] ?? "/",
+  LC_ALL: "C.UTF-8",
+});
+
+function startIn(
+  folder: string,
+  name: string,
+  [program, ...args]: readonly [string, ...string[]],
+  env: Readonly<Record<string, string>>,
+): Running {
+  const file = join(folder, `${name}.log`);
+  const output = openSync(file, "a");
+  const child = spawn(program, args, { env: { ...baseEnvironment(), ...env }, stdio: ["ignore", output, output] });
+  closeSync(output);
+  const { pid } = child;
+  const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
+  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  child.on("error", () => undefined);
+  if (pid === undefined) throw new Error(`cannot start ${program}: is it installed (apt-get install ${program})?`);
+  return {
+    pid,
+    hasEnded,
+    ended,
+    output: () => readFileSync(file, "utf8").slice(-2000),
+    forgetOutput: () => truncateSync(file),
+    async stop() {
+      if (hasEnded()) return;
+      child.kill("SIGTERM");
+      const timer = setTimeout(() => child.kill("SIGKILL"), stopTimeoutMs);
+      await ended;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Gives `use` a folder and processes; both are gone when it is over, also when it fails or we are told to end. */
+export async function withWorkspace<T>(use: (workspace: Workspace) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), "steward-bench-"));
+  const running: Running[] = [];
+  const removeFolder = (): void => rmSync(folder, { recursive: true, force: true });
+  const endAtOnce = (): void => {
+    for (const child of running) if (!child.hasEnded()) process.kill(child.pid, "SIGKILL");
+    removeFolder();
+  };
+  process.once("exit", endAtOnce);
+  try {
+    return await use({
+      folder,
+      start(argv, env) {
+        const child = startIn(folder, `process-${running.length}`, argv, env);
+        running.push(child);
+        return child;
+      },
+    });
+  } finally {
+    await Promise.all(running.map((child) => child.stop()));
+    process.off("exit", endAtOnce);
+    removeFolder();
+  }
+}

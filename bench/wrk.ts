@@ -1,0 +1,54 @@
+import { readFileSync } from "node:fs";
+import type { Server } from "./servers.ts";
+import type { Workspace } from "./workspace.ts";
+
+const load = { connections: 32, seconds: 4 } as const;
+
+/** Linux counts processor time for other programs in hundredths of a second, on every architecture of ours. */
+const ticksPerSecond = 100;
+
+/** Processor seconds that a process, or one thread of it, has used: proc_pid_stat(5), fields 14 and 15. */
+export function cpuSeconds(pid: number, thread?: number): number {
+  const text = readFileSync(thread === undefined ? `/proc/${pid}/stat` : `/proc/${pid}/task/${thread}/stat`, "latin1");
+  // The name in the second field may hold anything, also a parenthesis.
+  const [utime = 0, stime = 0] = text
+    .slice(text.lastIndexOf(")") + 2)
+    .split(" ")
+    .slice(11, 13)
+    .map(Number);
+  return (utime + stime) / ticksPerSecond;
+}
+
+/** What a load brought to light. */
+export interface LoadResult {
+  readonly requestsPerSecond: number;
+  /** Share of the time that the server's main thread worked: well under 1 means that something else was the limit. */
+  readonly busy: number;
+}
+
+/**
+ * Loads one path with wrk.
+ * @throws Error when wrk is missing, or when any answer is not a good one.
+ */
+export async function loadWithWrk(
+  workspace: Workspace,
+  server: Server,
+  path: string,
+  headers: Server["headers"],
+): Promise<LoadResult> {
+  const argv: [string, ...string[]] = ["wrk", "-t1", `-c${load.connections}`, `-d${load.seconds}s`, "--latency"];
+  for (const [name, value] of Object.entries(headers)) argv.push("-H", `${name}: ${value}`);
+  const usedBefore = cpuSeconds(server.pid, server.pid);
+  const startedAt = performance.now();
+  const wrk = workspace.start([...argv, `${server.url}${path}`], {});
+  await wrk.ended;
+  const seconds = (performance.now() - startedAt) / 1000;
+  const busy = (cpuSeconds(server.pid, server.pid) - usedBefore) / seconds;
+  server.forgetOutput();
+  const printed = wrk.output();
+  const bad = /^.*(?:Non-2xx|Socket errors).*$/m.exec(printed)?.[0];
+  if (bad !== undefined) throw new Error(`cannot count the load on ${path}: ${bad.trim()}`);
+  const found = /^Requests\/sec:\s+([\d.]+)/m.exec(printed)?.[1];
+  if (found === undefined) throw new Error(`cannot read what wrk printed:\n${printed}`);
+  return { requestsPerSecond: Number(found), busy };
+}

@@ -1,0 +1,90 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { Settings } from "#config/settings.ts";
+import { errorMeaning, errorStatus } from "#contract/errors.ts";
+import { operations } from "#contract/index.ts";
+import { apiBase } from "#contract/limits.ts";
+import type { Operation } from "#contract/operation.ts";
+import { errorsOf } from "#contract/operation.ts";
+import { narrowableScopes, roles, scopes } from "#contract/scopes.ts";
+import { openapiDocument } from "#transports/http/openapi.ts";
+
+const reference = new URL("../docs/reference/", import.meta.url);
+const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+
+const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
+const row = (...cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
+const made = "<!-- Made by `npm run generate` from src/contract. -->\n";
+
+const access = ({ scope, openToLoopback }: Operation): string => {
+  if (scope === "public") return "none";
+  return `${scope === "self" ? "any valid key" : `\`${scope}\``}${openToLoopback ? " (none from loopback)" : ""}`;
+};
+
+function operationsPage(): string {
+  const rows = Object.entries<Operation>(operations).map(([name, operation]) =>
+    row(
+      `\`${operation.method} ${operation.base === "root" ? "" : apiBase}${operation.path}\``,
+      `\`${name}\``,
+      access(operation),
+      operation.effect,
+      errorsOf(operation)
+        .map((code) => `\`${code}\``)
+        .join(" "),
+      operation.summary,
+    ),
+  );
+  return [
+    made,
+    "# Operations and the permission each needs\n",
+    row("operation", "name", "scope", "effect", "errors", "what it does"),
+    row("---", "---", "---", "---", "---", "---"),
+    ...rows,
+    "\n## Scopes\n",
+    row("scope", "may be narrowed to a resource", ...Object.keys(roles)),
+    row("---", "---", ...Object.keys(roles).map(() => "---")),
+    ...scopes.map((scope) =>
+      row(
+        `\`${scope}\``,
+        narrowableScopes.includes(scope) ? "yes" : "",
+        ...Object.values(roles).map((role) => ((role as readonly string[]).includes(scope) ? "x" : "")),
+      ),
+    ),
+    "\n## Errors\n",
+    row("code", "status", "meaning"),
+    row("---", "---", "---"),
+    ...Object.entries(errorMeaning).map(([code, meaning]) =>
+      row(`\`${code}\``, String(errorStatus[code as keyof typeof errorStatus]), meaning),
+    ),
+    "",
+  ].join("\n");
+}
+
+/** Every generated file with what it must hold. */
+const generated: Readonly<Record<string, () => string>> = {
+  "openapi.json": () => json(openapiDocument(version)),
+  "config.schema.json": () => json({ $schema: "https://json-schema.org/draft/2020-12/schema", ...Settings }),
+  "operations.md": operationsPage,
+};
+
+const isCheck = process.argv.includes("--check");
+mkdirSync(reference, { recursive: true });
+const stale: string[] = [];
+for (const [name, make] of Object.entries(generated)) {
+  const path = fileURLToPath(new URL(name, reference));
+  if (!isCheck) {
+    writeFileSync(path, make());
+    continue;
+  }
+  let present = "";
+  try {
+    present = readFileSync(path, "utf8");
+  } catch {
+    // Missing counts as stale.
+  }
+  if (present !== make()) stale.push(`docs/reference/${name}`);
+}
+if (stale.length > 0) {
+  console.error(`generated files are not what the sources make: ${stale.join(", ")} (run: npm run generate)`);
+  process.exitCode = 1;
+}

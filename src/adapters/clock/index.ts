@@ -1,0 +1,17 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Clock } from "#domain/kernel/clock.ts";
+
+/** The machine's clock. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  every(intervalMs, task) {
+    const timer = setInterval(task, intervalMs);
+    timer.unref();
+    return () => clearInterval(timer);
+  },
+  async sleep(durationMs, signal) {
+    // An abort only ends the wait early: whoever sleeps looks at the signal itself.
+    await delay(durationMs, undefined, signal && { signal }).catch(() => undefined);
+  },
+};

@@ -1,0 +1,77 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { exec } from "./index.ts";
+
+/** Node itself stands in for a command: it is there, and it can be told to do anything. */
+const script = (code: string, options?: Parameters<typeof exec>[1]) => exec([process.execPath, "-e", code], options);
+
+describe("exec", () => {
+  it("gives exit code and both outputs", async () => {
+    expect(await script('process.stdout.write("out ü"); process.stderr.write("err"); process.exitCode = 3')).toEqual({
+      exitCode: 3,
+      stdout: "out ü",
+      stderr: "err",
+      truncated: false,
+    });
+  });
+
+  it("passes arguments as they are: there is no shell", async () => {
+    const hostile = ["$(touch x)", "`id`", ";", "a b", "*", "'", '"', "\n", "--"];
+    const { stdout } = await exec([
+      process.execPath,
+      "-e",
+      "console.log(JSON.stringify(process.argv.slice(1)))",
+      "--",
+      ...hostile,
+    ]);
+    expect(JSON.parse(stdout)).toEqual(hostile);
+  });
+
+  it("gives a command a fixed environment and nothing of ours", async () => {
+    process.env["STEWARD_TEST_SECRET"] = "x";
+    const { stdout } = await script("console.log(JSON.stringify([process.env, process.cwd()]))");
+    expect(JSON.parse(stdout)).toEqual([
+      { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C.UTF-8", HOME: "/nonexistent" },
+      "/",
+    ]);
+  });
+
+  it("caps output and says so", async () => {
+    const { stdout, truncated } = await script('process.stdout.write("x".repeat(100000))', { maxOutputBytes: 1000 });
+    expect([stdout.length, truncated]).toEqual([1000, true]);
+  });
+
+  it("kills a command that takes too long, with its children", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "steward-exec-"));
+    const pidFile = join(folder, "pid");
+    const child = `require("fs").writeFileSync(${JSON.stringify(pidFile)}, String(process.pid)); setInterval(() => {}, 1000)`;
+    const code = `require("child_process").spawn(process.execPath, ["-e", ${JSON.stringify(child)}]); setInterval(() => {}, 1000)`;
+    await expect(script(code, { timeoutMs: 1500 })).rejects.toThrow(/no end after 1500 ms/);
+    const pid = Number(readFileSync(pidFile, "utf8"));
+    await expect.poll(() => isAlive(pid)).toBe(false);
+    rmSync(folder, { recursive: true });
+  });
+
+  it("ends with its signal, before and while it runs", async () => {
+    const abort = new AbortController();
+    const running = script("setInterval(() => {}, 1000)", { signal: abort.signal });
+    abort.abort();
+    await expect(running).rejects.toThrow(/cancelled/);
+    await expect(script("", { signal: abort.signal })).rejects.toThrow(/cancelled/);
+  });
+
+  it("says what is not there", async () => {
+    await expect(exec(["/nonexistent/program"])).rejects.toThrow(/cannot run \/nonexistent\/program: .*ENOENT/);
+  });
+});
+
+/** A process that has ended but that nobody has waited for yet does not count as alive. */
+function isAlive(pid: number): boolean {
+  try {
+    return !readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ");
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,109 @@
+import { spawn } from "node:child_process";
+
+/** What a finished command left. */
+export interface CommandResult {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Whether output beyond the cap was dropped. */
+  readonly truncated: boolean;
+}
+
+export interface CommandOptions {
+  readonly timeoutMs?: number;
+  /** Cap on each of the two outputs. */
+  readonly maxOutputBytes?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** The command could not be run to its end: not found, out of time, cancelled. */
+class CommandFailed extends Error {
+  override readonly name = "CommandFailed";
+}
+
+/** Runs a program with arguments; there is no shell anywhere. */
+export type Exec = (
+  argv: readonly [program: string, ...args: string[]],
+  options?: CommandOptions,
+) => Promise<CommandResult>;
+
+/**
+ * The whole environment of every command: nothing of the caller's leaks in, so neither its PATH nor its
+ * locale decides what runs or how it answers.
+ */
+const environment = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C.UTF-8", HOME: "/nonexistent" };
+
+const defaultTimeoutMs = 30_000;
+const defaultMaxOutputBytes = 8 * 1024 * 1024;
+
+function collector(limit: number): { take: (chunk: Buffer) => void; text: () => string; isFull: () => boolean } {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  let full = false;
+  return {
+    take(chunk) {
+      const room = limit - size;
+      if (chunk.length > room) full = true;
+      if (room <= 0) return;
+      chunks.push(chunk.subarray(0, room));
+      size += Math.min(room, chunk.length);
+    },
+    text: () => Buffer.concat(chunks).toString("utf8"),
+    isFull: () => full,
+  };
+}
+
+/**
+ * The only place that starts a process. The command runs in a process group of its own, which is killed
+ * whole when its time is over or the signal fires.
+ * @throws CommandFailed when the program cannot be started, or did not end by itself.
+ */
+export const exec: Exec = ([program, ...args], options = {}) => {
+  const { timeoutMs = defaultTimeoutMs, maxOutputBytes = defaultMaxOutputBytes, signal } = options;
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(new CommandFailed(`cannot run ${program}: cancelled`));
+    const child = spawn(program, args, {
+      env: environment,
+      cwd: "/",
+      stdio: ["ignore", "pipe", "pipe"],
+      detached: true,
+    });
+    const stdout = collector(maxOutputBytes);
+    const stderr = collector(maxOutputBytes);
+    let ended: string | undefined;
+    const kill = (why: string) => {
+      ended ??= why;
+      if (child.pid === undefined) return;
+      try {
+        process.kill(-child.pid, "SIGKILL");
+      } catch {
+        // ESRCH: the group has ended meanwhile, which is what was wanted.
+      }
+    };
+    const timer = setTimeout(() => kill(`no end after ${timeoutMs} ms`), timeoutMs);
+    const onAbort = () => kill("cancelled");
+    signal?.addEventListener("abort", onAbort, { once: true });
+    const settle = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", onAbort);
+    };
+    child.stdout.on("data", stdout.take);
+    child.stderr.on("data", stderr.take);
+    child.on("error", (error) => {
+      settle();
+      reject(new CommandFailed(`cannot run ${program}: ${error.message}`, { cause: error }));
+    });
+    child.on("close", (code, killedBy) => {
+      settle();
+      if (ended !== undefined || code === null) {
+        return reject(new CommandFailed(`cannot run ${program}: ${ended ?? `killed by ${killedBy}`}`));
+      }
+      resolve({
+        exitCode: code,
+        stdout: stdout.text(),
+        stderr: stderr.text(),
+        truncated: stdout.isFull() || stderr.isFull(),
+      });
+    });
+  });
+};

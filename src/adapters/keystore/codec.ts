@@ -1,0 +1,63 @@
+import { hash, randomBytes, timingSafeEqual } from "node:crypto";
+import { crc32 } from "node:zlib";
+import type { CredentialCodec } from "#domain/access/ports.ts";
+
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const idLength = 8;
+/** 43 characters of base 62 hold 256 bits. */
+const secretLength = 43;
+/** 6 characters of base 62 hold a CRC-32. */
+const checksumLength = 6;
+
+const prefixes = { key: "stw", token: "stt" } as const;
+const shape = new RegExp(
+  `^(stw|stt)_([0-9A-Za-z]{${idLength}})_([0-9A-Za-z]{${secretLength}})([0-9A-Za-z]{${checksumLength}})$`,
+);
+
+/** Bytes at or above this would make the first letters of the alphabet likelier than the rest. */
+const fairBytes = 256 - (256 % alphabet.length);
+
+function randomText(length: number): string {
+  let text = "";
+  while (text.length < length) {
+    for (const byte of randomBytes(length * 2)) {
+      if (byte < fairBytes && text.length < length) text += alphabet.charAt(byte % alphabet.length);
+    }
+  }
+  return text;
+}
+
+/** A CRC tells a mistyped key from a wrong one, for people and for scanners that look for leaked keys. */
+function checksum(text: string): string {
+  let value = crc32(text);
+  let encoded = "";
+  for (let index = 0; index < checksumLength; index += 1) {
+    encoded = alphabet.charAt(value % alphabet.length) + encoded;
+    value = Math.floor(value / alphabet.length);
+  }
+  return encoded;
+}
+
+const digestOf = (secret: string): Uint8Array => hash("sha256", secret, "buffer");
+
+/**
+ * Credentials `stw_<8 character id>_<43 character secret><6 character CRC32>` for keys and `stt_…` for tokens,
+ * all base 62. A secret has 256 bits, so its plain SHA-256 is enough to store.
+ */
+export const credentialCodec: CredentialCodec = {
+  mint(kind) {
+    const id = randomText(idLength);
+    const secret = randomText(secretLength);
+    const body = `${prefixes[kind]}_${id}_${secret}`;
+    return { text: body + checksum(body), id, digest: digestOf(secret) };
+  },
+  parse(text) {
+    const match = shape.exec(text);
+    if (match === null) return undefined;
+    const [, prefix, id, secret, sum] = match;
+    if (prefix === undefined || id === undefined || secret === undefined) return undefined;
+    if (checksum(`${prefix}_${id}_${secret}`) !== sum) return undefined;
+    return { kind: prefix === prefixes.key ? "key" : "token", id, digest: digestOf(secret) };
+  },
+  sameDigest: (a, b) => a.length === b.length && timingSafeEqual(a, b),
+};

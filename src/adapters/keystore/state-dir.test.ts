@@ -1,0 +1,60 @@
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { prepareStateDir, writeStateFile } from "./state-dir.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "steward-state-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+
+describe("state folder", () => {
+  it("is made private, with the folders above it", () => {
+    const path = join(folder, "a/b");
+    prepareStateDir(path);
+    expect(modeOf(path)).toBe("700");
+    chmodSync(path, 0o755);
+    prepareStateDir(path);
+    expect(modeOf(path)).toBe("700");
+  });
+
+  it("must be a folder, and no link to one", () => {
+    writeFileSync(join(folder, "file"), "");
+    mkdirSync(join(folder, "real"));
+    symlinkSync(join(folder, "real"), join(folder, "link"));
+    for (const name of ["file", "link", "file/below"]) {
+      expect(() => prepareStateDir(join(folder, name))).toThrow(/cannot use the state folder .*STEWARD_STATE_DIR/);
+    }
+  });
+});
+
+describe("state file", () => {
+  it("is private, whole, and leaves nothing beside it", () => {
+    const path = writeStateFile(folder, "a.key", "one");
+    writeStateFile(folder, "a.key", "two");
+    expect([readFileSync(path, "utf8"), modeOf(path), readdirSync(folder)]).toEqual(["two", "600", ["a.key"]]);
+  });
+
+  it("does not follow a link that was laid in its way", () => {
+    const victim = join(folder, "victim");
+    writeFileSync(victim, "mine");
+    symlinkSync(victim, join(folder, `a.key.${process.pid}.new`));
+    expect(() => writeStateFile(folder, "a.key", "x")).toThrow(/ELOOP/);
+    symlinkSync(victim, join(folder, "b.key"));
+    writeStateFile(folder, "b.key", "x");
+    expect(readFileSync(victim, "utf8")).toBe("mine");
+  });
+});

@@ -1,0 +1,68 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Memory } from "./parse.ts";
+import { parseCpuMax, parseFlatKey } from "./parse.ts";
+
+/**
+ * Limits of the control group at the root of the mount. On a host that is the kernel's root group, which has
+ * none; in a container it is the container's own. The group of the service is not asked: a limit on Steward
+ * itself says nothing about the host.
+ */
+export interface ContainerLimits {
+  /** The host's memory, cut to what the container may use. */
+  readonly memory: (host: Memory) => Memory;
+  /** Processors worth of time; undefined for no limit. */
+  readonly cpus: () => number | undefined;
+  /** Processor time used so far in microseconds; undefined where it is not accounted. */
+  readonly cpuTimeMicros: () => number | undefined;
+}
+
+const readText = (path: string): string | undefined => {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined;
+  }
+};
+
+const readNumber = (path: string): number | undefined => {
+  const text = readText(path)?.trim();
+  return text === undefined || !/^\d+$/.test(text) ? undefined : Number(text);
+};
+
+export function createContainerLimits(root = "/sys/fs/cgroup"): ContainerLimits {
+  const v1 = (controller: string, file: string): string => join(root, controller, file);
+
+  const memoryLimit = (): number | undefined =>
+    readNumber(join(root, "memory.max")) ?? readNumber(v1("memory", "memory.limit_in_bytes"));
+
+  /** Page cache that is not in use can be given back at once, so it counts as available. */
+  const memoryInUse = (): number | undefined => {
+    const used = readNumber(join(root, "memory.current")) ?? readNumber(v1("memory", "memory.usage_in_bytes"));
+    const stat = readText(join(root, "memory.stat")) ?? readText(v1("memory", "memory.stat")) ?? "";
+    const reclaimable = parseFlatKey(stat, "total_inactive_file") ?? parseFlatKey(stat, "inactive_file") ?? 0;
+    return used === undefined ? undefined : Math.max(0, used - reclaimable);
+  };
+
+  return {
+    memory(host) {
+      const limit = memoryLimit();
+      const inUse = limit === undefined || limit >= host.totalBytes ? undefined : memoryInUse();
+      if (limit === undefined || inUse === undefined) return host;
+      return { totalBytes: limit, availableBytes: Math.max(0, Math.min(limit - inUse, host.availableBytes)) };
+    },
+    cpus() {
+      const v2 = readText(join(root, "cpu.max"));
+      if (v2 !== undefined) return parseCpuMax(v2);
+      const quota = readNumber(v1("cpu", "cpu.cfs_quota_us"));
+      const period = readNumber(v1("cpu", "cpu.cfs_period_us"));
+      return quota === undefined || !period ? undefined : quota / period;
+    },
+    cpuTimeMicros() {
+      const v2 = parseFlatKey(readText(join(root, "cpu.stat")) ?? "", "usage_usec");
+      if (v2 !== undefined) return v2;
+      const nanos = readNumber(v1("cpuacct", "cpuacct.usage"));
+      return nanos === undefined ? undefined : nanos / 1000;
+    },
+  };
+}

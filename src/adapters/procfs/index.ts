@@ -1,0 +1,81 @@
+import { readFileSync } from "node:fs";
+import { statfs } from "node:fs/promises";
+import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import type { HostFacts } from "#domain/system/ports.ts";
+import type { ContainerLimits } from "./cgroup.ts";
+import { createContainerLimits } from "./cgroup.ts";
+import { startCpuLoad } from "./cpu-load.ts";
+import type { CpuInfo } from "./parse.ts";
+import { parseCpuInfo, parseMemory, parseOsRelease } from "./parse.ts";
+
+export interface ProcHostFacts extends HostFacts {
+  readonly dispose: Dispose;
+}
+
+const readText = (path: string): string => {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+};
+
+const roundPercent = (share: number): number => Math.round(share * 1000) / 10;
+
+function readOs(procDir: string): { name: string; version: string; kernel: string } {
+  const release = parseOsRelease(readText("/etc/os-release") || readText("/usr/lib/os-release"));
+  return {
+    name: release.get("NAME") ?? "Linux",
+    version: release.get("VERSION_ID") ?? release.get("BUILD_ID") ?? "rolling",
+    kernel: readText(`${procDir}/sys/kernel/osrelease`).trim(),
+  };
+}
+
+/** Processors as the container sees them: a quota of 1.5 is two threads on at most two cores. */
+function readCpu(procDir: string, limits: ContainerLimits): CpuInfo {
+  const { model, cores, threads } = parseCpuInfo(readText(`${procDir}/cpuinfo`));
+  const deviceModel = () => readText(`${procDir}/device-tree/model`).replaceAll("\0", "");
+  const allowed = Math.min(threads, Math.ceil(limits.cpus() ?? threads));
+  return { model: model || deviceModel() || process.arch, cores: Math.min(cores, allowed), threads: allowed };
+}
+
+/** A file system as df(1) counts it: what is reserved for root is neither used nor free. */
+async function readDisk(path: string) {
+  const { frsize, blocks, bfree, bavail } = await statfs(path);
+  const used = blocks - bfree;
+  const usable = used + bavail;
+  return {
+    path,
+    total_bytes: blocks * frsize,
+    free_bytes: bavail * frsize,
+    percent_used: usable === 0 ? 0 : roundPercent(used / usable),
+  };
+}
+
+/** Host facts from /proc, os-release, statfs and, in a container, its control group. */
+export function createHostFacts(ports: { clock: Clock; procDir?: string }): ProcHostFacts {
+  const { clock, procDir = "/proc" } = ports;
+  const limits = createContainerLimits();
+  const load = startCpuLoad({ clock, limits, procDir });
+  // Neither changes while the host is up, and /proc/cpuinfo is slow to make on a machine with many processors.
+  const os = readOs(procDir);
+  const cpu = readCpu(procDir, limits);
+  return {
+    async info() {
+      const memory = limits.memory(parseMemory(readText(`${procDir}/meminfo`)));
+      const { totalBytes, availableBytes } = memory;
+      return {
+        hostname: readText(`${procDir}/sys/kernel/hostname`).trim(),
+        os,
+        cpu: { ...cpu, load_percent: Math.round((await load.percent()) * 10) / 10 },
+        memory: {
+          total_bytes: totalBytes,
+          available_bytes: availableBytes,
+          percent_used: totalBytes === 0 ? 0 : roundPercent((totalBytes - availableBytes) / totalBytes),
+        },
+        disk: await readDisk("/"),
+      };
+    },
+    dispose: load.dispose,
+  };
+}

@@ -1,0 +1,70 @@
+import { describe, expect, it } from "vitest";
+import { parseCpuInfo, parseCpuMax, parseCpuTimes, parseFlatKey, parseMemory, parseOsRelease } from "./parse.ts";
+
+describe("os-release", () => {
+  it("reads quotes, escapes and bare words", () => {
+    const values = parseOsRelease(
+      [
+        'NAME="Fedora Linux"',
+        "VERSION_ID=41",
+        "PRETTY_NAME='It is \"41\"'",
+        'HOME_URL="a \\"b\\" \\$c"',
+        "# comment",
+        "",
+        "broken line",
+      ].join("\n"),
+    );
+    expect(Object.fromEntries(values)).toEqual({
+      NAME: "Fedora Linux",
+      VERSION_ID: "41",
+      PRETTY_NAME: 'It is "41"',
+      HOME_URL: 'a "b" $c',
+    });
+  });
+});
+
+describe("cpuinfo", () => {
+  const block = (processor: number, physical: number, core: number) =>
+    `processor\t: ${processor}\nmodel name\t: Fast CPU @ 3.00GHz\nphysical id\t: ${physical}\ncore id\t\t: ${core}\n`;
+
+  it("counts cores once, however many threads each has", () => {
+    const text = [block(0, 0, 0), block(1, 0, 1), block(2, 0, 0), block(3, 0, 1), block(4, 1, 0)].join("\n");
+    expect(parseCpuInfo(text)).toEqual({ model: "Fast CPU @ 3.00GHz", cores: 3, threads: 5 });
+  });
+
+  it("reads ARM boards, which name the machine at the end and no core ids", () => {
+    const text =
+      "processor\t: 0\nBogoMIPS\t: 108.00\n\nprocessor\t: 1\nBogoMIPS\t: 108.00\n\nHardware\t: BCM2835\nModel\t\t: Raspberry Pi 4 Model B Rev 1.4\n";
+    expect(parseCpuInfo(text)).toEqual({ model: "Raspberry Pi 4 Model B Rev 1.4", cores: 2, threads: 2 });
+  });
+
+  it("makes nothing up from nothing", () => {
+    expect(parseCpuInfo("")).toEqual({ model: "", cores: 0, threads: 0 });
+  });
+});
+
+it("/proc/stat counts waiting for the disk as idle and guests once", () => {
+  expect(parseCpuTimes("cpu  100 10 50 800 40 5 5 10 70 3\ncpu0 1 2 3 4\n")).toEqual({ total: 1020, idle: 840 });
+});
+
+describe("meminfo", () => {
+  it("takes the kernel's estimate of what is available", () => {
+    expect(parseMemory("MemTotal:       1000 kB\nMemFree:         100 kB\nMemAvailable:    700 kB\n")).toEqual({
+      totalBytes: 1_024_000,
+      availableBytes: 716_800,
+    });
+  });
+
+  it("estimates on kernels that do not", () => {
+    const text = "MemTotal:       1000 kB\nMemFree:         100 kB\nBuffers:          50 kB\nCached:          200 kB\n";
+    expect(parseMemory(text).availableBytes).toBe(350 * 1024);
+  });
+});
+
+it("control group files", () => {
+  expect(parseCpuMax("150000 100000\n")).toBe(1.5);
+  expect(parseCpuMax("max 100000\n")).toBeUndefined();
+  expect(parseCpuMax("")).toBeUndefined();
+  expect(parseFlatKey("anon 5\ninactive_file 77\n", "inactive_file")).toBe(77);
+  expect(parseFlatKey("total_inactive_file 5\n", "inactive_file")).toBeUndefined();
+});

@@ -1,0 +1,85 @@
+/** os-release(5). Values may be quoted as in a shell. */
+export function parseOsRelease(text: string): ReadonlyMap<string, string> {
+  const values = new Map<string, string>();
+  for (const line of text.split("\n")) {
+    const match = /^\s*([A-Z0-9_]+)=(.*?)\s*$/.exec(line);
+    if (match === null) continue;
+    const [, key = "", raw = ""] = match;
+    const quoted = /^"(.*)"$|^'(.*)'$/s.exec(raw);
+    const value = quoted === null ? raw : (quoted[1] ?? quoted[2] ?? "");
+    values.set(key, value.replaceAll(/\\(["$`\\])/g, "$1"));
+  }
+  return values;
+}
+
+export interface CpuInfo {
+  readonly model: string;
+  readonly cores: number;
+  readonly threads: number;
+}
+
+/** /proc/cpuinfo. `model` is empty where the kernel does not name it (many ARM machines). */
+export function parseCpuInfo(text: string): CpuInfo {
+  const cores = new Set<string>();
+  let threads = 0;
+  let model = "";
+  for (const block of text.split(/\n\s*\n/)) {
+    const field = (name: string): string | undefined =>
+      new RegExp(`^${name}\\s*:\\s*(.*)$`, "im").exec(block)?.[1]?.trim();
+    const processor = field("processor");
+    if (processor === undefined || !/^\d+$/.test(processor)) {
+      model ||= field("model") ?? field("hardware") ?? "";
+      continue;
+    }
+    threads += 1;
+    model ||= field("model name") ?? field("cpu model") ?? "";
+    cores.add(`${field("physical id") ?? "0"}/${field("core id") ?? processor}`);
+  }
+  return { model, cores: cores.size, threads };
+}
+
+/** Time that all processors have spent, in clock ticks since boot. */
+export interface CpuTimes {
+  readonly total: number;
+  readonly idle: number;
+}
+
+/** First line of /proc/stat, proc(5). Guest time is part of user time already. */
+export function parseCpuTimes(text: string): CpuTimes {
+  const line = text.slice(0, text.indexOf("\n"));
+  const [user = 0, nice = 0, system = 0, idle = 0, ioWait = 0, irq = 0, softIrq = 0, steal = 0] = line
+    .split(/\s+/)
+    .slice(1)
+    .map(Number);
+  return { total: user + nice + system + idle + ioWait + irq + softIrq + steal, idle: idle + ioWait };
+}
+
+const kib = (text: string, name: string): number | undefined => {
+  const found = new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(text)?.[1];
+  return found === undefined ? undefined : Number(found) * 1024;
+};
+
+export interface Memory {
+  readonly totalBytes: number;
+  readonly availableBytes: number;
+}
+
+/** /proc/meminfo. Kernels before 3.14 have no MemAvailable; free, buffers and cache come nearest. */
+export function parseMemory(text: string): Memory {
+  const totalBytes = kib(text, "MemTotal") ?? 0;
+  const estimate = (kib(text, "MemFree") ?? 0) + (kib(text, "Buffers") ?? 0) + (kib(text, "Cached") ?? 0);
+  return { totalBytes, availableBytes: Math.min(totalBytes, kib(text, "MemAvailable") ?? estimate) };
+}
+
+/** One value of a `name value` file such as memory.stat or cpu.stat. */
+export function parseFlatKey(text: string, key: string): number | undefined {
+  const found = new RegExp(`^${key} (\\d+)$`, "m").exec(text)?.[1];
+  return found === undefined ? undefined : Number(found);
+}
+
+/** Processors worth of time that cpu.max (`quota period`, cgroup v2) allows; undefined for no limit. */
+export function parseCpuMax(text: string): number | undefined {
+  const [quota = "max", period = "100000"] = text.trim().split(/\s+/);
+  const share = Number(quota) / Number(period);
+  return quota !== "max" && share > 0 ? share : undefined;
+}

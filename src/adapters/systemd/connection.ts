@@ -1,0 +1,174 @@
+import type { Message, MessageBus } from "dbus-native";
+import { createClient, DBusError } from "dbus-native";
+import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import { UnitRefused, UnitsUnavailable } from "#domain/system/ports.ts";
+
+/** A signal as it came off the bus. */
+export interface Signal {
+  readonly path: string;
+  readonly interface: string;
+  readonly member: string;
+  readonly body: readonly unknown[];
+}
+
+/** A method call; `signature` describes `body` in the notation of the D-Bus specification. */
+export interface Call {
+  readonly destination?: string;
+  readonly path: string;
+  readonly interface: string;
+  readonly member: string;
+  readonly signature?: string;
+  readonly body?: unknown[];
+  readonly timeoutMs?: number;
+}
+
+/** A connection to the system bus that comes back by itself. */
+export interface Connection {
+  /**
+   * Calls a method and hands the reply to `onReply` in the order of arrival, signals included: a promise
+   * would settle only after signals that came later had been handled.
+   */
+  readonly call: <T>(call: Call, onReply: (values: readonly unknown[]) => T) => Promise<T>;
+  readonly isUp: () => boolean;
+  readonly dispose: Dispose;
+}
+
+const systemdName = "org.freedesktop.systemd1";
+const busName = "org.freedesktop.DBus";
+const defaultSocket = "/run/dbus/system_bus_socket";
+
+/** dbus-daemon ends a connection with more than 128 replies pending. */
+const maxPending = 64;
+const callTimeoutMs = 10_000;
+const firstRetryMs = 50;
+const lastRetryMs = 2_000;
+
+/** Errors by which systemd says that this very unit cannot be acted on. */
+const refusals = new Set(
+  ["OnlyByDependency", "BadUnitSetting", "LoadFailed", "UnitMasked", "NoSuchUnit", "TransactionIsDestructive"].map(
+    (name) => `${systemdName}.${name}`,
+  ),
+);
+
+function toError(error: unknown): Error {
+  if (!(error instanceof DBusError)) return error instanceof Error ? error : new Error(String(error));
+  if (error.dbusName !== undefined && refusals.has(error.dbusName))
+    return new UnitRefused(error.message, { cause: error });
+  const isDenied = /AccessDenied|InteractiveAuthorizationRequired/.test(error.dbusName ?? "");
+  if (isDenied) return new UnitsUnavailable(`systemd does not allow it (${error.message})`, false, error);
+  return new UnitsUnavailable(`systemd does not answer (${error.message})`, true, error);
+}
+
+/**
+ * Connects, and connects again whenever the connection is lost, waiting longer after each failure.
+ * @param listener `onUp` runs after each connect, with the match rules in place; nothing is remembered
+ * from one connection to the next.
+ */
+export function openConnection(ports: {
+  clock: Clock;
+  socket?: string;
+  matchRules: readonly string[];
+  listener: { onUp: () => Promise<void>; onDown: (reason: string) => void; onSignal: (signal: Signal) => void };
+}): Connection {
+  const { clock, socket = defaultSocket, matchRules, listener } = ports;
+  const shutdown = new AbortController();
+  let current: MessageBus | undefined;
+  let pending = 0;
+  const waiting: (() => void)[] = [];
+
+  const slot = async (): Promise<void> => {
+    if (pending >= maxPending) await new Promise<void>((resolve) => waiting.push(resolve));
+    pending += 1;
+  };
+  const freeSlot = (): void => {
+    pending -= 1;
+    waiting.shift()?.();
+  };
+
+  const invoke = <T>(bus: MessageBus, call: Call, onReply: (values: readonly unknown[]) => T): Promise<T> =>
+    new Promise((resolve, reject) => {
+      const { timeoutMs = callTimeoutMs, destination = systemdName, ...message } = call;
+      bus.invoke({ ...message, destination }, { timeout: timeoutMs }, (error, ...values) => {
+        if (error !== null && error !== undefined) return reject(toError(error));
+        try {
+          resolve(onReply(values));
+        } catch (failure) {
+          reject(failure);
+        }
+      });
+    });
+
+  const isSignal = (message: Message): boolean => message.type === 4;
+
+  /** One connection from dialling to its end; resolves with the reason of the end. */
+  const live = (): Promise<string> =>
+    new Promise((resolve) => {
+      const bus = createClient({ socket, authMethods: ["EXTERNAL"], timeout: callTimeoutMs });
+      let reason = "connection closed";
+      const hangUp = (): void => void bus.connection.end();
+      const end = (): void => {
+        shutdown.signal.removeEventListener("abort", hangUp);
+        if (current === bus) current = undefined;
+        resolve(reason);
+      };
+      bus.connection.on("error", (error) => {
+        reason = error.message;
+        bus.connection.end();
+        // A dial that fails may end without `close`.
+        end();
+      });
+      bus.connection.on("close", end);
+      bus.connection.on("end", end);
+      bus.connection.on("message", (message) => {
+        if (!isSignal(message)) return;
+        const { path = "", interface: name = "", member = "", body = [] } = message;
+        listener.onSignal({ path, interface: name, member, body });
+      });
+      shutdown.signal.addEventListener("abort", hangUp);
+      const prepare = async (): Promise<void> => {
+        for (const rule of matchRules) {
+          const addMatch = {
+            destination: busName,
+            path: "/org/freedesktop/DBus",
+            interface: busName,
+            member: "AddMatch",
+          };
+          await invoke(bus, { ...addMatch, signature: "s", body: [rule] }, () => undefined);
+        }
+        current = bus;
+        await listener.onUp();
+      };
+      prepare().catch((error: unknown) => {
+        reason = error instanceof Error ? error.message : String(error);
+        bus.connection.end();
+        end();
+      });
+    });
+
+  const keepConnected = async (): Promise<void> => {
+    let retryMs = firstRetryMs;
+    while (!shutdown.signal.aborted) {
+      const startedAt = clock.monotonicMs();
+      const reason = await live();
+      if (shutdown.signal.aborted) return;
+      listener.onDown(reason);
+      retryMs = clock.monotonicMs() - startedAt > lastRetryMs ? firstRetryMs : Math.min(retryMs * 2, lastRetryMs);
+      await clock.sleep(retryMs, shutdown.signal);
+    }
+  };
+  void keepConnected();
+
+  return {
+    async call(call, onReply) {
+      await slot();
+      try {
+        if (current === undefined) throw new UnitsUnavailable("the system bus does not answer", true);
+        return await invoke(current, call, onReply);
+      } finally {
+        freeSlot();
+      }
+    },
+    isUp: () => current !== undefined,
+    dispose: () => shutdown.abort(),
+  };
+}

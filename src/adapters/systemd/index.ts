@@ -1,0 +1,49 @@
+import { existsSync, readFileSync } from "node:fs";
+import type { Probe } from "#domain/health/ports.ts";
+import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import type { Units } from "#domain/system/ports.ts";
+import { createLiveUnits } from "./live.ts";
+import { createOfflineUnits } from "./offline.ts";
+
+export interface HostUnits {
+  readonly units: Units;
+  /** Whether systemd answers over the bus; not expected on a host where it does not run. */
+  readonly probe: Probe;
+  readonly dispose: Dispose;
+}
+
+/** sd_booted(3): whether systemd is the service manager of this host. */
+const isBootedWithSystemd = (): boolean => existsSync("/run/systemd/system");
+
+/** Service units of this host, over D-Bus where systemd runs, else from the unit files on disk. */
+export function createHostUnits(ports: {
+  clock: Clock;
+  onStateChange: (state: { up: boolean; reason?: string }) => void;
+}): HostUnits {
+  if (!isBootedWithSystemd()) {
+    return {
+      units: createOfflineUnits(),
+      probe: () => Promise.resolve({ healthy: false, expected: false, reason: "systemd is not running on this host" }),
+      dispose: () => undefined,
+    };
+  }
+  const live = createLiveUnits(ports);
+  return {
+    units: live,
+    async probe() {
+      await live.ping();
+      return { healthy: true, expected: true };
+    },
+    dispose: live.dispose,
+  };
+}
+
+/** The service unit that this process runs in, by its control group (cgroups(7)); undefined when it runs in none. */
+export function ownServiceUnit(cgroupFile = "/proc/self/cgroup"): string | undefined {
+  const lines = readFileSync(cgroupFile, "utf8").split("\n");
+  const line =
+    lines.find((entry) => entry.startsWith("0::/") && entry !== "0::/") ??
+    lines.find((entry) => entry.includes(":name=systemd:"));
+  const last = line?.split("/").at(-1);
+  return last?.endsWith(".service") ? last : undefined;
+}

@@ -1,0 +1,221 @@
+import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import type { Unit, Units } from "#domain/system/ports.ts";
+import { UnitsUnavailable } from "#domain/system/ports.ts";
+import { calls, matchRules, serviceInterface, unitInterface } from "./calls.ts";
+import { openConnection } from "./connection.ts";
+import type { Installed } from "./installed.ts";
+import { createInstalledFiles } from "./installed.ts";
+import { createJobs } from "./jobs.ts";
+import { readMemory } from "./memory.ts";
+import { createMirror } from "./mirror.ts";
+import type { MirroredUnit } from "./parse.ts";
+import { blankUnit, withProperties } from "./parse.ts";
+
+/** How long a restart waits for its job. */
+const jobWaitMs = 25_000;
+/** How long a question waits for the bus, and for a mirror that is being read anew. */
+const syncWaitMs = 5_000;
+/** Memory of the control groups is read at most this often. */
+const memoryAgeMs = 5_000;
+
+export interface LiveUnits extends Units {
+  /** @throws UnitsUnavailable when systemd does not answer over the bus. */
+  readonly ping: () => Promise<void>;
+  readonly dispose: Dispose;
+}
+
+const byName = (a: Unit, b: Unit): number => (a.name < b.name ? -1 : 1);
+
+/** Loaded units and installed files as one list; an alias is shown in the state of the unit that it names. */
+function merge(loaded: ReadonlyMap<string, MirroredUnit>, installed: Installed): readonly Unit[] {
+  const merged = new Map<string, Unit>();
+  for (const [name, unit] of loaded) {
+    const state = installed.get(name)?.unit.unitFileState ?? unit.unitFileState;
+    merged.set(name, state === unit.unitFileState ? unit : { ...unit, unitFileState: state });
+  }
+  for (const [name, { unit, aliasOf }] of installed) {
+    if (merged.has(name)) continue;
+    const target = aliasOf === undefined ? undefined : loaded.get(aliasOf);
+    merged.set(name, target === undefined ? unit : { ...target, name, unitFileState: unit.unitFileState });
+  }
+  return [...merged.values()].sort(byName);
+}
+
+/**
+ * Service units over D-Bus: a mirror kept by signals, so that a listing costs no round trip.
+ * It comes back by itself after the bus, or systemd, has been restarted.
+ * @param onStateChange is told when the connection becomes usable or is lost.
+ */
+export function createLiveUnits(ports: {
+  clock: Clock;
+  socket?: string;
+  onStateChange: (state: { up: boolean; reason?: string }) => void;
+}): LiveUnits {
+  const { clock, socket, onStateChange } = ports;
+  const jobs = createJobs();
+  const watchers = new Set<(unit: MirroredUnit) => void>();
+  const downWaiters = new Set<() => void>();
+  let ready = Promise.withResolvers<void>();
+  let isReady = false;
+  let wasEverReady = false;
+  let isStale = false;
+  let synchronising: Promise<void> | undefined;
+  let merged: { readonly installed: Installed; readonly list: readonly Unit[] } | undefined;
+  let memoryReadAtMs = 0;
+
+  const mirror = createMirror({
+    call: (call, onReply) => connection.call(call, onReply),
+    onChange(unit) {
+      merged = undefined;
+      for (const watch of watchers) watch(unit);
+    },
+    onReload() {
+      installed.invalidate();
+      merged = undefined;
+      isStale = true;
+      void synchronise().catch(() => undefined);
+    },
+  });
+
+  /** Reads the mirror anew until nothing has been reloaded meanwhile. */
+  const synchronise = (): Promise<void> => {
+    synchronising ??= (async () => {
+      do {
+        isStale = false;
+        await mirror.synchronise();
+        merged = undefined;
+      } while (isStale);
+    })().finally(() => {
+      synchronising = undefined;
+    });
+    return synchronising;
+  };
+
+  const connection = openConnection({
+    clock,
+    ...(socket !== undefined && { socket }),
+    matchRules,
+    listener: {
+      async onUp() {
+        await connection.call(calls.subscribe(), () => undefined);
+        await synchronise();
+        await installed.units();
+        isReady = true;
+        wasEverReady = true;
+        ready.resolve();
+        onStateChange({ up: true });
+      },
+      onDown(reason) {
+        mirror.clear();
+        jobs.clear();
+        installed.invalidate();
+        merged = undefined;
+        if (isReady) ready = Promise.withResolvers();
+        isReady = false;
+        for (const tell of downWaiters) tell();
+        onStateChange({ up: false, reason });
+      },
+      onSignal(signal) {
+        mirror.onSignal(signal);
+        jobs.onSignal(signal);
+      },
+    },
+  });
+
+  const installed = createInstalledFiles({ call: connection.call, monotonicMs: clock.monotonicMs });
+
+  const untilReady = async (waitMs: number, signal?: AbortSignal): Promise<void> => {
+    if (isReady) return;
+    await Promise.race([ready.promise, clock.sleep(waitMs, signal)]);
+    if (!isReady) throw new UnitsUnavailable("the system bus does not answer", true);
+  };
+
+  const refreshMemory = (): void => {
+    const now = clock.monotonicMs();
+    if (now - memoryReadAtMs < memoryAgeMs) return;
+    memoryReadAtMs = now;
+    for (const unit of mirror.units().values()) {
+      const memoryBytes = readMemory(unit);
+      if (memoryBytes !== unit.memoryBytes) mirror.replace({ ...unit, memoryBytes });
+    }
+  };
+
+  const read = async (name: string): Promise<Unit> => {
+    await untilReady(syncWaitMs);
+    const path = await connection.call(calls.loadUnit(name), ([value]) => String(value));
+    let unit = { ...blankUnit(name), path };
+    const take = ([properties]: readonly unknown[]): void => {
+      unit = withProperties(unit, properties);
+    };
+    await connection.call(calls.getAll(path, unitInterface), take);
+    await connection.call(calls.getAll(path, serviceInterface), take);
+    return { ...unit, memoryBytes: readMemory(unit) };
+  };
+
+  /** Rejects never; resolves once the connection is lost. */
+  const lost = (): { promise: Promise<"lost">; stop: () => void } => {
+    const { promise, resolve } = Promise.withResolvers<"lost">();
+    const tell = (): void => resolve("lost");
+    downWaiters.add(tell);
+    return { promise, stop: () => downWaiters.delete(tell) };
+  };
+
+  async function restart(name: string, signal: AbortSignal): Promise<string> {
+    const over = new AbortController();
+    const stopWaiting = AbortSignal.any([signal, over.signal]);
+    const down = lost();
+    try {
+      const job = connection
+        .call(calls.restartUnit(name), ([path]) => jobs.result(String(path)))
+        .catch((error: unknown) => {
+          // The reply may be lost together with the bus: then it is as if the job's result were.
+          if (connection.isUp()) throw error;
+          return "lost" as const;
+        });
+      const result = await Promise.race([job, down.promise, clock.sleep(jobWaitMs, stopWaiting)]);
+      if (signal.aborted) throw new UnitsUnavailable("cancelled; the restart itself goes on", true);
+      if (result !== "lost") return result ?? "running";
+      await untilReady(jobWaitMs, stopWaiting);
+      return "unknown";
+    } finally {
+      down.stop();
+      over.abort();
+    }
+  }
+
+  return {
+    async list() {
+      await untilReady(syncWaitMs);
+      if (synchronising !== undefined) await synchronising;
+      refreshMemory();
+      const files = await installed.units();
+      if (merged?.installed !== files) merged = { installed: files, list: merge(mirror.units(), files) };
+      return merged.list;
+    },
+    read,
+    restart,
+    async restartDetached(name) {
+      await connection.call(calls.restartUnit(name), () => undefined);
+    },
+    async resetFailed(name) {
+      await connection.call(calls.resetFailedUnit(name), () => undefined);
+    },
+    async settled(name, waitMs) {
+      const over = new AbortController();
+      const watch = (unit: MirroredUnit): void => {
+        if (unit.name === name && (unit.activeState === "failed" || unit.subState === "auto-restart")) over.abort();
+      };
+      watchers.add(watch);
+      const known = mirror.units().get(name);
+      if (known !== undefined) watch(known);
+      await clock.sleep(waitMs, over.signal);
+      watchers.delete(watch);
+    },
+    async ping() {
+      // A service that has just started is still reading the units; a bus that was lost is to be reported at once.
+      if (!wasEverReady) await untilReady(syncWaitMs);
+      await connection.call(calls.getManager("Version"), () => undefined);
+    },
+    dispose: connection.dispose,
+  };
+}

@@ -1,0 +1,107 @@
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { basename, join } from "node:path";
+import type { Unit, Units } from "#domain/system/ports.ts";
+import { UnitsUnavailable } from "#domain/system/ports.ts";
+import { blankUnit } from "./parse.ts";
+import { parseUnitFile } from "./unit-file.ts";
+
+/** Unit folders, the ones that win first (systemd.unit(5)). */
+const unitFolders = [
+  "/etc/systemd/system",
+  "/run/systemd/system",
+  "/usr/local/lib/systemd/system",
+  "/usr/lib/systemd/system",
+  "/lib/systemd/system",
+];
+
+const names = (folder: string): readonly string[] => {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+};
+
+const linkTarget = (path: string): string | undefined => {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
+  }
+};
+
+/** Names that `*.wants` and `*.requires` folders of the configuration pull in: what "enabled" means on disk. */
+function pulledIn(root: string, folder: string): ReadonlySet<string> {
+  const enabled = new Set<string>();
+  const at = join(root, folder);
+  for (const entry of names(at)) {
+    if (!/\.(wants|requires)$/.test(entry)) continue;
+    for (const name of names(join(at, entry))) enabled.add(name);
+  }
+  return enabled;
+}
+
+/** An enabled unit may also be linked under an alias of its own. */
+function aliasedIn(root: string, folder: string): ReadonlySet<string> {
+  const aliased = new Set<string>();
+  for (const name of names(join(root, folder))) {
+    const target = linkTarget(join(root, folder, name));
+    if (target !== undefined && target !== "/dev/null" && basename(target) !== name) aliased.add(basename(target));
+  }
+  return aliased;
+}
+
+const templateOf = (name: string): string => name.replace(/@[^.]*\./, "@.");
+
+const stateWhenNotEnabled = { links: "disabled", also: "indirect", none: "static" } as const;
+
+/** The state of one unit file, in the words of `systemctl list-unit-files`. */
+function readUnit(root: string, path: string, name: string, isEnabled: (name: string) => string | undefined): Unit {
+  const target = linkTarget(path);
+  const blank = blankUnit(name);
+  if (target === "/dev/null") return { ...blank, unitFileState: "masked" };
+  // A link may lead to an absolute path, which is meant below the root.
+  const file = target?.startsWith("/") ? join(root, target) : path;
+  try {
+    const text = readFileSync(file, "utf8");
+    const { description, install } = parseUnitFile(text);
+    if (text === "") return { ...blank, unitFileState: "masked" };
+    if (target !== undefined && basename(target) !== name) return { ...blank, description, unitFileState: "alias" };
+    return { ...blank, description, unitFileState: isEnabled(name) ?? stateWhenNotEnabled[install] };
+  } catch {
+    return { ...blank, unitFileState: "bad" };
+  }
+}
+
+/** Installed service unit files below a root folder, read from disk alone. */
+export function readInstalledUnits(root = "/"): readonly Unit[] {
+  const lasting = new Set([...pulledIn(root, "/etc/systemd/system"), ...aliasedIn(root, "/etc/systemd/system")]);
+  const untilReboot = new Set([...pulledIn(root, "/run/systemd/system"), ...aliasedIn(root, "/run/systemd/system")]);
+  const templates = new Set([...lasting].map(templateOf));
+  const isEnabled = (name: string): string | undefined => {
+    if (lasting.has(name) || (name.includes("@.") && templates.has(name))) return "enabled";
+    return untilReboot.has(name) ? "enabled-runtime" : undefined;
+  };
+  const units = new Map<string, Unit>();
+  for (const folder of unitFolders) {
+    for (const name of names(join(root, folder))) {
+      if (!name.endsWith(".service") || units.has(name)) continue;
+      units.set(name, readUnit(root, join(root, folder, name), name, isEnabled));
+    }
+  }
+  return [...units.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** A host where systemd is not running: what is installed can be listed, nothing can be done. */
+export function createOfflineUnits(root = "/"): Units {
+  const refuse = (): Promise<never> =>
+    Promise.reject(new UnitsUnavailable("systemd is not running on this host", false));
+  return {
+    list: () => Promise.resolve(readInstalledUnits(root)),
+    read: refuse,
+    resetFailed: refuse,
+    restart: refuse,
+    restartDetached: refuse,
+    settled: () => Promise.resolve(),
+  };
+}

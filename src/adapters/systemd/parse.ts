@@ -1,0 +1,109 @@
+import type { Unit } from "#domain/system/ports.ts";
+
+const text = (value: unknown): string => (typeof value === "string" ? value : "");
+
+/** 64-bit numbers come as bigint, smaller ones as number. */
+const integer = (value: unknown): number | undefined => {
+  if (typeof value !== "number" && typeof value !== "bigint") return undefined;
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : undefined;
+};
+
+/** systemd keeps time in microseconds since the epoch, 0 for never. */
+const moment = (value: unknown): number | null => {
+  const micros = integer(value) ?? 0;
+  return micros === 0 ? null : Math.floor(micros / 1000);
+};
+
+/** A unit together with what the mirror needs to keep it up to date. */
+export interface MirroredUnit extends Unit {
+  /** Object path on the bus; empty for a unit file that is not loaded. */
+  readonly path: string;
+  readonly controlGroup: string;
+}
+
+/** A unit about which nothing is known yet but its name. */
+export const blankUnit = (name: string): MirroredUnit => ({
+  name,
+  description: "",
+  loadState: "",
+  activeState: "inactive",
+  subState: "dead",
+  unitFileState: "",
+  mainPid: null,
+  memoryBytes: null,
+  restarts: 0,
+  since: null,
+  result: "success",
+  path: "",
+  controlGroup: "",
+});
+
+/** One row of ListUnits: `(ssssssouso)`. */
+export function parseListedUnit(row: unknown): MirroredUnit | undefined {
+  if (!Array.isArray(row)) return undefined;
+  const [name, description, loadState, activeState, subState, , path] = row;
+  return {
+    ...blankUnit(text(name)),
+    description: text(description),
+    loadState: text(loadState),
+    activeState: text(activeState),
+    subState: text(subState),
+    path: text(path),
+  };
+}
+
+/** One row of ListUnitFiles: `(ss)`, path and state. */
+export function parseUnitFileRow(row: unknown): { readonly path: string; readonly state: string } | undefined {
+  if (!Array.isArray(row)) return undefined;
+  const [path, state] = row;
+  return { path: text(path), state: text(state) };
+}
+
+/** How each property of org.freedesktop.systemd1.Unit and .Service that is mirrored changes a unit. */
+const readers: Readonly<Record<string, (value: unknown) => Partial<MirroredUnit>>> = {
+  // The unit's own name, whichever of its names was asked for.
+  Id: (value) => ({ name: text(value) }),
+  Description: (value) => ({ description: text(value) }),
+  LoadState: (value) => ({ loadState: text(value) }),
+  ActiveState: (value) => ({ activeState: text(value) }),
+  SubState: (value) => ({ subState: text(value) }),
+  UnitFileState: (value) => ({ unitFileState: text(value) }),
+  MainPID: (value) => ({ mainPid: integer(value) || null }),
+  NRestarts: (value) => ({ restarts: integer(value) ?? 0 }),
+  Result: (value) => ({ result: text(value) }),
+  ControlGroup: (value) => ({ controlGroup: text(value) }),
+  // The largest 64-bit number stands for "not accounted".
+  MemoryCurrent: (value) => ({ memoryBytes: integer(value) ?? null }),
+};
+
+/**
+ * Which property tells since when a unit is in this state, as `systemctl status` has it. StateChangeTimestamp would not do:
+ * a daemon-reload sets it for units that have never run.
+ */
+export function sinceProperty(activeState: string): string {
+  switch (activeState) {
+    case "inactive":
+    case "failed":
+      return "InactiveEnterTimestamp";
+    case "activating":
+      return "InactiveExitTimestamp";
+    case "deactivating":
+      return "ActiveExitTimestamp";
+    default:
+      return "ActiveEnterTimestamp";
+  }
+}
+
+/** The unit with these properties (as the bus names them) taken over; the same object when none of them matters. */
+export function withProperties(unit: MirroredUnit, properties: unknown): MirroredUnit {
+  if (typeof properties !== "object" || properties === null) return unit;
+  const changes: Partial<MirroredUnit>[] = [];
+  for (const [name, value] of Object.entries(properties)) {
+    const read = Object.hasOwn(readers, name) ? readers[name] : undefined;
+    if (read !== undefined) changes.push(read(value));
+  }
+  const changed: MirroredUnit = changes.length === 0 ? unit : Object.assign({ ...unit }, ...changes);
+  const since: unknown = Reflect.get(properties, sinceProperty(changed.activeState));
+  return since === undefined ? changed : { ...changed, since: moment(since) };
+}

@@ -1,0 +1,56 @@
+import { accessSync, constants, readFileSync } from "node:fs";
+import type { Client } from "#client/index.ts";
+import { createClient } from "#client/index.ts";
+
+/** How the service is found, as given on the command line. */
+export interface ServiceOptions {
+  readonly url?: string;
+  readonly keyFile?: string;
+}
+
+/** What the local service would use by itself. */
+export interface LocalService {
+  readonly url: string;
+  readonly adminKeyFile: string;
+}
+
+const readKey = (path: string): string => {
+  try {
+    return readFileSync(path, "utf8").trim();
+  } catch (error) {
+    throw new Error(`cannot read the key file ${path}: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
+};
+
+const isReadable = (path: string): boolean => {
+  try {
+    accessSync(path, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/**
+ * A client of the named service, else of the local one with its admin key.
+ * @throws Error when there is no key to be had.
+ */
+export async function connect(ports: {
+  options: ServiceOptions;
+  environment: Readonly<Record<string, string | undefined>>;
+  local: () => Promise<LocalService>;
+}): Promise<Client> {
+  const { options, environment, local } = ports;
+  const url = options.url ?? environment["STEWARD_URL"];
+  if (options.keyFile !== undefined)
+    return createClient({ url: url ?? (await local()).url, key: readKey(options.keyFile) });
+  const key = environment["STEWARD_API_KEY"];
+  if (key !== undefined) return createClient({ url: url ?? (await local()).url, key });
+  const { url: localUrl, adminKeyFile } = await local();
+  if (!isReadable(adminKeyFile)) {
+    throw new Error(`cannot find a key: ${adminKeyFile} cannot be read (use --key-file or STEWARD_API_KEY)`);
+  }
+  return createClient({ url: url ?? localUrl, key: readKey(adminKeyFile) });
+}

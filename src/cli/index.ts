@@ -1,0 +1,101 @@
+import { Command, CommanderError } from "commander";
+import { ApiError } from "#client/index.ts";
+import type { LocalService, ServiceOptions } from "./connect.ts";
+import { connect } from "./connect.ts";
+import { addKeysCommands } from "./keys.ts";
+import type { Io } from "./output.ts";
+import { exitCode, printJson } from "./output.ts";
+
+export type { Io } from "./output.ts";
+
+/** One fault of the settings, ready to print. */
+export interface SettingsReport {
+  readonly file: string | undefined;
+  readonly faults: readonly { readonly text: string }[];
+  readonly warnings: readonly string[];
+}
+
+/** What the command line does in this process instead of asking the service; the composition root gives it. */
+export interface LocalCommands {
+  /** Runs the service until it is told to stop. */
+  readonly serve: (options: { config?: string; newAdminKey?: boolean }) => Promise<void>;
+  readonly checkConfig: (file: string | undefined) => Promise<SettingsReport>;
+  readonly localService: () => Promise<LocalService>;
+}
+
+/** The address and the key may stand before or after the subcommand. */
+const serviceOptions = (command: Command): ServiceOptions => command.optsWithGlobals();
+
+function addConfigCommands(program: Command, io: Io, local: LocalCommands, finish: (code: number) => void): void {
+  const config = program.command("config").description("look at the settings");
+  config
+    .command("check")
+    .description("print every fault of the settings with file, line and path")
+    .option("--config <file>", "settings file")
+    .option("--json", "print the report as JSON")
+    .action(async (options: { config?: string; json?: boolean }) => {
+      const report = await local.checkConfig(options.config);
+      const { file, faults, warnings } = report;
+      finish(faults.length === 0 ? exitCode.fine : exitCode.foundTrouble);
+      if (options.json) return printJson(io, report);
+      for (const { text } of faults) io.out(`${text}\n`);
+      for (const warning of warnings) io.out(`warning: ${warning}\n`);
+      if (faults.length === 0) io.out(`${file ?? "built-in defaults"}: no fault\n`);
+    });
+}
+
+function explain(error: unknown): string {
+  if (error instanceof ApiError)
+    return `${error.message} (${error.code}${error.requestId === undefined ? "" : `, request ${error.requestId}`})`;
+  if (error instanceof TypeError && error.cause instanceof Error)
+    return `cannot reach the service: ${error.cause.message} (is it running?)`;
+  return error instanceof Error ? error.message : String(error);
+}
+
+/**
+ * Runs one command.
+ * @returns its exit code: 0 fine, 1 found trouble, 2 could not run.
+ */
+export async function runCli(ports: {
+  argv: readonly string[];
+  environment: Readonly<Record<string, string | undefined>>;
+  version: string;
+  io: Io;
+  now: () => number;
+  local: LocalCommands;
+}): Promise<number> {
+  const { argv, environment, version, io, now, local } = ports;
+  let code: number = exitCode.fine;
+  const program = new Command("steward")
+    .description("Looks after this Linux host: serves the API, and asks it.")
+    .version(version)
+    .option("--url <address>", "address of the service (STEWARD_URL; the local one when left out)")
+    .option("--key-file <file>", "file that holds the key (or STEWARD_API_KEY; the local admin key when left out)")
+    .configureOutput({ writeOut: io.out, writeErr: io.err })
+    .showHelpAfterError("(--help says more)")
+    .exitOverride();
+
+  program
+    .command("serve")
+    .description("run the service")
+    .option("--config <file>", "settings file (STEWARD_CONFIG; /etc/steward/config.yaml where it exists)")
+    .option("--new-admin-key", "make a further admin key at the start, for when the first one was lost")
+    .action((options: { config?: string; newAdminKey?: boolean }) => local.serve(options));
+  addKeysCommands(program, {
+    io,
+    now,
+    client: (command) => connect({ options: serviceOptions(command), environment, local: local.localService }),
+  });
+  addConfigCommands(program, io, local, (result) => {
+    code = result;
+  });
+
+  try {
+    await program.parseAsync([...argv], { from: "user" });
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode.fine : exitCode.couldNotRun;
+    io.err(`steward: ${explain(error)}\n`);
+    return exitCode.couldNotRun;
+  }
+}

@@ -1,0 +1,115 @@
+import type { Static } from "typebox";
+import type { ErrorCode } from "#contract/errors.ts";
+import { isErrorCode } from "#contract/errors.ts";
+import type { OperationName } from "#contract/index.ts";
+import { operations } from "#contract/index.ts";
+import { apiBase } from "#contract/limits.ts";
+import type { Input, Operation } from "#contract/operation.ts";
+
+type Table = typeof operations;
+
+/** The answer to a call: a plan when the call asked for a dry run. */
+export type Answer<K extends OperationName> = Static<Table[K]["response"]>;
+
+type Call<K extends OperationName> = (
+  ...input: Record<string, never> extends Partial<Input<Table[K]>>
+    ? [Partial<Input<Table[K]>>?]
+    : [Partial<Input<Table[K]>>]
+) => Promise<Answer<K>>;
+
+/** One method for each operation of the table. */
+export type Client = { readonly [K in OperationName]: Call<K> };
+
+/** The service answered with an error. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  readonly code: ErrorCode | "UNREADABLE";
+  readonly status: number;
+  readonly details: Readonly<Record<string, unknown>> | undefined;
+  readonly requestId: string | undefined;
+
+  constructor(answer: {
+    code: ErrorCode | "UNREADABLE";
+    message: string;
+    status: number;
+    details: Readonly<Record<string, unknown>> | undefined;
+    requestId: string | undefined;
+  }) {
+    super(answer.message);
+    this.code = answer.code;
+    this.status = answer.status;
+    this.details = answer.details;
+    this.requestId = answer.requestId;
+  }
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+async function toApiError(response: Response): Promise<ApiError> {
+  const { status } = response;
+  const requestId = response.headers.get("X-Request-Id") ?? undefined;
+  const text = await response.text();
+  try {
+    const body: unknown = JSON.parse(text);
+    const error = isRecord(body) ? body["error"] : undefined;
+    if (isRecord(error) && typeof error["code"] === "string" && isErrorCode(error["code"])) {
+      const details = isRecord(error["details"]) ? error["details"] : undefined;
+      return new ApiError({ code: error["code"], message: String(error["message"]), status, details, requestId });
+    }
+  } catch {
+    // Not JSON: something else than the service answered.
+  }
+  const message = `cannot read the answer: status ${status}, not an error body of Steward`;
+  return new ApiError({ code: "UNREADABLE", message, status, details: undefined, requestId });
+}
+
+function address(base: string, operation: Operation, input: Readonly<Record<string, unknown>>): URL {
+  const params = isRecord(input["params"]) ? input["params"] : {};
+  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])));
+  const url = new URL(`${operation.base === "root" ? "" : apiBase}${path}`, base);
+  for (const [name, value] of Object.entries(isRecord(input["query"]) ? input["query"] : {})) {
+    if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") {
+      url.searchParams.set(name, String(value));
+    }
+  }
+  return url;
+}
+
+/**
+ * A typed client made from the operations table. Runs in Node and in browsers.
+ * @param options.url address of the service: `http://127.0.0.1:8470`.
+ * @param options.key API key or token; left out for operations that need none.
+ * @throws ApiError from a call that the service refused; what `fetch` throws when it cannot be reached.
+ */
+export function createClient(options: {
+  url: string;
+  key?: string;
+  fetch?: typeof globalThis.fetch;
+  signal?: AbortSignal;
+}): Client {
+  const { url, key, fetch = globalThis.fetch, signal } = options;
+
+  const call = async (operation: Operation, input: Readonly<Record<string, unknown>>): Promise<unknown> => {
+    const body = input["body"];
+    const response = await fetch(address(url, operation, input), {
+      method: operation.method,
+      redirect: "error",
+      headers: {
+        ...(key !== undefined && { "X-API-Key": key }),
+        ...(body !== undefined && { "Content-Type": "application/json" }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(signal && { signal }),
+    });
+    if (!response.ok) throw await toApiError(response);
+    return operation.mediaType === undefined ? response.json() : response.text();
+  };
+
+  const methods = Object.entries<Operation>(operations).map(([name, operation]) => [
+    name,
+    (input: Readonly<Record<string, unknown>> = {}) => call(operation, input),
+  ]);
+  // The one place where the table's rows become methods; each has the type that its row gives it.
+  return Object.fromEntries(methods) as Client;
+}

@@ -1,0 +1,24 @@
+import { isIP } from "node:net";
+
+/** `host:port`, with an IPv6 address in brackets; undefined when the text is not of that form. */
+export function parseListen(text: string): { readonly host: string; readonly port: number } | undefined {
+  const match = /^(?:\[([^\]]+)\]|([^:[\]\s]+)):(\d{1,5})$/.exec(text);
+  const [, bracketed, plain, digits] = match ?? [];
+  const host = bracketed ?? plain;
+  const port = Number(digits);
+  if (host === undefined || port > 65_535) return undefined;
+  if (bracketed !== undefined && isIP(bracketed) !== 6) return undefined;
+  return { host, port };
+}
+
+/** Whether only this machine can reach what listens there. */
+export const isLoopbackAddress = (host: string): boolean =>
+  host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+
+/** An IP address, or a network in CIDR notation. */
+export function isAddressOrNetwork(text: string): boolean {
+  const [address = "", prefix, ...rest] = text.split("/");
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128));
+}

@@ -1,0 +1,28 @@
+/** One thing that is wrong with the settings, and where. */
+export interface Fault {
+  /** The file, or the environment variable. */
+  readonly source: string;
+  /** Line and column from 1; absent for what is not in a file. */
+  readonly line?: number;
+  readonly column?: number;
+  /** The setting: `rate_limits.per_minute`; empty for the whole file. */
+  readonly path: string;
+  readonly message: string;
+}
+
+/** `config.yaml:3:7: rate_limits.per_minute: must be integer` */
+export function formatFault({ source, line, column, path, message }: Fault): string {
+  const place = line === undefined ? source : `${source}:${line}:${column ?? 1}`;
+  return path === "" ? `${place}: ${message}` : `${place}: ${path}: ${message}`;
+}
+
+/** The settings cannot be used. */
+export class SettingsFaulty extends Error {
+  override readonly name = "SettingsFaulty";
+  readonly faults: readonly Fault[];
+
+  constructor(faults: readonly Fault[]) {
+    super(["cannot use the settings:", ...faults.map((fault) => `  ${formatFault(fault)}`)].join("\n"));
+    this.faults = faults;
+  }
+}

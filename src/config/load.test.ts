@@ -1,0 +1,157 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { formatFault, SettingsFaulty } from "./faults.ts";
+import { type Environment, loadConfig } from "./load.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "steward-config-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const load = (text: string | undefined, environment: Environment = {}, isRoot = true) => {
+  const file = text === undefined ? undefined : join(folder, "config.yaml");
+  if (file !== undefined && text !== undefined) writeFileSync(file, text);
+  return loadConfig({ file, environment: { STEWARD_CONFIG: join(folder, "config.yaml"), ...environment }, isRoot });
+};
+
+/** The faults as `steward config check` prints them, without the folder. */
+async function faults(text: string, environment: Environment = {}): Promise<readonly string[]> {
+  try {
+    await load(text, environment);
+    return [];
+  } catch (error) {
+    if (!(error instanceof SettingsFaulty)) throw error;
+    return error.faults.map((fault) => formatFault(fault).replace(`${folder}/`, ""));
+  }
+}
+
+describe("defaults", () => {
+  it("are the decided ones", async () => {
+    expect(await load("")).toMatchObject({
+      listen: { host: "127.0.0.1", port: 8470 },
+      tls: "off",
+      stateDir: "/var/lib/steward",
+      logLevel: "info",
+      rateLimits: { perMinute: 100, perHour: 1000 },
+      metricsPublic: "loopback",
+      warnings: [],
+    });
+  });
+
+  it("keep the state of others than root below their home", async () => {
+    expect((await load("", { XDG_STATE_HOME: "/home/me/state" }, false)).stateDir).toBe("/home/me/state/steward");
+    expect((await load("", {}, false)).stateDir).toMatch(/\/\.local\/state\/steward$/);
+  });
+});
+
+describe("the file", () => {
+  it("may be the example of the documentation, whole", async () => {
+    const readme = readFileSync(new URL("../../docs/settings.md", import.meta.url), "utf8");
+    const example = /```yaml\n([\s\S]*?)```/.exec(readme)?.[1] ?? "";
+    expect(example).toContain("notifications:");
+    expect(await faults(example)).toEqual([]);
+  });
+
+  it("has environment over it", async () => {
+    const text =
+      "listen: 127.0.0.1:1\nstate_dir: /a\nlog: { level: warn }\nrate_limits: { per_minute: 5 }\njournal: { dir: /j }\n";
+    expect(await load(text)).toMatchObject({
+      listen: { port: 1 },
+      stateDir: "/a",
+      logLevel: "warn",
+      rateLimits: { perMinute: 5, perHour: 1000 },
+    });
+    const environment = {
+      STEWARD_LISTEN: "[::1]:2",
+      STEWARD_STATE_DIR: "/b",
+      STEWARD_LOG_LEVEL: "debug",
+      STEWARD_RATE_LIMITS: "off",
+      STEWARD_JOURNAL_DIR: "/k",
+    };
+    expect(await load(text, environment)).toMatchObject({
+      listen: { host: "::1", port: 2 },
+      stateDir: "/b",
+      logLevel: "debug",
+      rateLimits: "off",
+      settings: { journal: { dir: "/k" } },
+    });
+  });
+
+  it("is refused with every fault at its place", async () => {
+    const text = [
+      "listen: 8470",
+      "colour: blue",
+      "rate_limits:",
+      "  per_minute:  -1",
+      '  per_hour: "many"',
+      "log: { level: loud }",
+      "metrics:   loopback",
+      "tls: 5",
+      "connectors:",
+      "  list:",
+      "    - { name: a, provider: skynet, model: x }",
+      "    - { name: b, provider: ollama }",
+      "health: { checks: { disk_space: { warm: 5 } } }",
+      "",
+    ].join("\n");
+    expect(await faults(text)).toEqual([
+      "config.yaml:1:9: listen: must be string",
+      "config.yaml:2:1: colour: unknown setting",
+      "config.yaml:4:16: rate_limits.per_minute: must be >= 1",
+      "config.yaml:5:13: rate_limits.per_hour: must be integer",
+      "config.yaml:6:15: log.level: must be one of trace, debug, info, warn, error, fatal",
+      "config.yaml:7:12: metrics: must be object",
+      "config.yaml:8:6: tls: must be object, or must be one of off, auto",
+      "config.yaml:11:28: connectors.list.0.provider: must be one of openai, anthropic, google, mistral, ollama, openai-compatible",
+      "config.yaml:12:7: connectors.list.1: must have required property 'model'",
+      "config.yaml:13:35: health.checks.disk_space.warm: unknown setting",
+    ]);
+  });
+
+  it.each([
+    ["a: [1", "config.yaml:1:"],
+    ["a: 1\na: 2\n", "config.yaml:2:1: Map keys must be unique"],
+    ["- a\n", "config.yaml:1:1: must be object"],
+    ["just text", "config.yaml:1:1: must be object"],
+    ["a: &x [1]\nb: *x\n", "config.yaml: "],
+  ])("that is %j is refused, not guessed at", async (text, expected) => {
+    expect((await faults(text)).join("\n")).toContain(expected);
+  });
+
+  it("that is missing is a fault when it was asked for", async () => {
+    await expect(loadConfig({ file: join(folder, "nowhere.yaml"), environment: {}, isRoot: true })).rejects.toThrow(
+      /nowhere.yaml: cannot read it/,
+    );
+  });
+});
+
+describe("the environment", () => {
+  it.each([
+    [{ STEWARD_LISTEN: "8470" }, "STEWARD_LISTEN: listen: must be host:port, not 8470"],
+    [{ STEWARD_LISTEN: "127.0.0.1:99999" }, "STEWARD_LISTEN: listen: must be host:port, not 127.0.0.1:99999"],
+    [{ STEWARD_LISTEN: "[1.2.3.4]:80" }, "STEWARD_LISTEN: listen: must be host:port, not [1.2.3.4]:80"],
+    [{ STEWARD_LOG_LEVEL: "loud" }, "STEWARD_LOG_LEVEL: must be one of trace, debug, info, warn, error, fatal"],
+    [{ STEWARD_RATE_LIMITS: "on" }, "STEWARD_RATE_LIMITS: must be off"],
+  ])("%j is a fault", async (environment, expected) => {
+    expect(await faults("", environment)).toEqual([expected]);
+  });
+});
+
+describe("listening beyond loopback", () => {
+  it.each(["0.0.0.0:8470", "192.0.2.1:1", "[::]:1", "example.org:1"])(
+    "at %s needs a word about TLS",
+    async (listen) => {
+      expect((await faults(`listen: "${listen}"`)).join()).toMatch(/tls: cannot listen on .* without TLS/);
+      expect((await load(`listen: "${listen}"\ntls: off`)).warnings.join()).toMatch(/keys travel in the clear/);
+      expect((await load(`listen: "${listen}"\ntls: auto`)).warnings).toEqual([]);
+      expect((await load(`listen: "${listen}"\ntls: { cert: /c, key: /k }`)).tls).toEqual({ cert: "/c", key: "/k" });
+    },
+  );
+
+  it.each(["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "localhost:1"])("does not begin at %s", async (listen) => {
+    expect((await load(`listen: "${listen}"`)).tls).toBe("off");
+  });
+});

@@ -1,0 +1,143 @@
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { defaultRateLimits } from "#contract/limits.ts";
+import { isAddressOrNetwork, isLoopbackAddress, parseListen } from "./address.ts";
+import type { Fault } from "./faults.ts";
+import { SettingsFaulty } from "./faults.ts";
+import type { SettingsFile } from "./read-file.ts";
+import type { Settings } from "./settings.ts";
+import { defaultListen, logLevels } from "./settings.ts";
+
+/** The settings as the service uses them, all defaults filled in. */
+export interface Config {
+  /** The file that was read; undefined when built-in defaults are used. */
+  readonly file: string | undefined;
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly tls: "off" | "auto" | { readonly cert: string; readonly key: string };
+  readonly stateDir: string;
+  readonly logLevel: string;
+  readonly rateLimits: "off" | { readonly perMinute: number; readonly perHour: number };
+  readonly allowedHosts: readonly string[];
+  readonly trustedProxies: readonly string[];
+  readonly metricsPublic: "loopback" | "always" | "never";
+  /** Things to tell the administrator at the start. */
+  readonly warnings: readonly string[];
+  /** Everything that the file says, for the parts that this record does not name. */
+  readonly settings: Settings;
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+const defaultConfigFile = "/etc/steward/config.yaml";
+
+/** Loaded on demand: a host without a settings file has no use for a YAML parser and a compiled schema. */
+async function readFrom(file: string | undefined): Promise<SettingsFile> {
+  if (file === undefined)
+    return {
+      settings: {},
+      faults: [],
+      faultAt: (path, message) => ({ source: "settings", path: path.join("."), message }),
+    };
+  const { readSettings } = await import("./read-file.ts");
+  return readSettings(file);
+}
+
+/** Which file holds the settings: the one that was named, the environment's, else the usual one where it exists. */
+export function configFile(named: string | undefined, environment: Environment): string | undefined {
+  return named ?? environment["STEWARD_CONFIG"] ?? (existsSync(defaultConfigFile) ? defaultConfigFile : undefined);
+}
+
+function defaultStateDir(environment: Environment, isRoot: boolean): string {
+  if (isRoot) return "/var/lib/steward";
+  return join(environment["XDG_STATE_HOME"] ?? join(homedir(), ".local/state"), "steward");
+}
+
+/** Settings from the environment, which stand above those of the file. */
+function readEnvironment(environment: Environment): { overrides: Partial<Settings>; faults: readonly Fault[] } {
+  const faults: Fault[] = [];
+  const overrides: Partial<Settings> = {};
+  const { STEWARD_LISTEN: listen, STEWARD_STATE_DIR: stateDir, STEWARD_LOG_LEVEL: level } = environment;
+  const { STEWARD_JOURNAL_DIR: journalDir, STEWARD_RATE_LIMITS: rateLimits } = environment;
+  if (listen !== undefined) overrides.listen = listen;
+  if (stateDir !== undefined) overrides.state_dir = stateDir;
+  if (journalDir !== undefined) overrides.journal = { dir: journalDir };
+  if (level !== undefined) {
+    const known = logLevels.find((name) => name === level);
+    if (known !== undefined) overrides.log = { level: known };
+    else faults.push({ source: "STEWARD_LOG_LEVEL", path: "", message: `must be one of ${logLevels.join(", ")}` });
+  }
+  if (rateLimits === "off") overrides.rate_limits = "off";
+  else if (rateLimits !== undefined) faults.push({ source: "STEWARD_RATE_LIMITS", path: "", message: "must be off" });
+  return { overrides, faults };
+}
+
+/** What is wrong with settings that have the right form each, but do not go together or cannot be used. */
+function usageFaults(
+  settings: Settings,
+  faultAt: (path: readonly string[], message: string) => Fault,
+): readonly Fault[] {
+  const faults: Fault[] = [];
+  const { listen: text = defaultListen, tls, trusted_proxies: proxies = [] } = settings;
+  const listen = parseListen(text);
+  if (listen === undefined) {
+    faults.push(faultAt(["listen"], `must be host:port, not ${text}`));
+  } else if (tls === undefined && !isLoopbackAddress(listen.host)) {
+    const remedy = "set tls to auto, to {cert, key}, or to off if something else encrypts";
+    faults.push(faultAt(["tls"], `cannot listen on ${listen.host} without TLS: it is beyond loopback (${remedy})`));
+  }
+  for (const [index, proxy] of proxies.entries()) {
+    if (!isAddressOrNetwork(proxy))
+      faults.push(faultAt(["trusted_proxies", String(index)], "must be an IP address or a network such as 10.0.0.0/8"));
+  }
+  return faults;
+}
+
+/**
+ * Reads the settings: file, then environment over it, then defaults.
+ * @throws SettingsFaulty with every fault, each with its place.
+ */
+export async function loadConfig(input: {
+  file: string | undefined;
+  environment: Environment;
+  isRoot: boolean;
+}): Promise<Config> {
+  const file = configFile(input.file, input.environment);
+  const { settings: fromFile, faults: fileFaults, faultAt } = await readFrom(file);
+  const { overrides, faults: environmentFaults } = readEnvironment(input.environment);
+  const settings: Settings = { ...fromFile, ...overrides };
+  // What the environment sets is at fault there, whatever the file says.
+  const at = (path: readonly string[], message: string): Fault =>
+    path[0] === "listen" && overrides.listen !== undefined
+      ? { source: "STEWARD_LISTEN", path: path.join("."), message }
+      : faultAt(path, message);
+  const faults = [...fileFaults, ...environmentFaults, ...usageFaults(settings, at)];
+  const listenText = settings.listen ?? defaultListen;
+  const listen = parseListen(listenText);
+  if (faults.length > 0 || listen === undefined) throw new SettingsFaulty(faults);
+  const tls = settings.tls ?? "off";
+  const limits = settings.rate_limits ?? {};
+  const warnings =
+    tls === "off" && !isLoopbackAddress(listen.host)
+      ? [`TLS is off and ${listenText} is beyond loopback: keys travel in the clear unless something else encrypts`]
+      : [];
+  return {
+    file,
+    listen,
+    tls,
+    stateDir: settings.state_dir ?? defaultStateDir(input.environment, input.isRoot),
+    logLevel: settings.log?.level ?? "info",
+    rateLimits:
+      limits === "off"
+        ? "off"
+        : {
+            perMinute: limits.per_minute ?? defaultRateLimits.perMinute,
+            perHour: limits.per_hour ?? defaultRateLimits.perHour,
+          },
+    allowedHosts: settings.allowed_hosts ?? [],
+    trustedProxies: settings.trusted_proxies ?? [],
+    metricsPublic: settings.metrics?.public ?? "loopback",
+    warnings,
+    settings,
+  };
+}

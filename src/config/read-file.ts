@@ -1,0 +1,101 @@
+import { readFileSync } from "node:fs";
+import type { ErrorObject } from "ajv";
+import { Ajv } from "ajv";
+import { LineCounter, parseDocument } from "yaml";
+import type { Fault } from "./faults.ts";
+import { locate } from "./locate.ts";
+import { Settings } from "./settings.ts";
+
+const validate = new Ajv({ allErrors: true, verbose: true, strict: false }).compile<Settings>(Settings);
+
+const pointer = (path: string): readonly string[] =>
+  path
+    .split("/")
+    .slice(1)
+    .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
+
+interface SchemaFault {
+  readonly path: readonly string[];
+  readonly message: string;
+  /** Whether the name of the setting is at fault, not its value. */
+  readonly isKey: boolean;
+}
+
+function toSchemaFault({ keyword, instancePath, params, message = "is wrong" }: ErrorObject): SchemaFault {
+  const path = pointer(instancePath);
+  if (keyword === "additionalProperties") {
+    return { path: [...path, String(params["additionalProperty"])], message: "unknown setting", isKey: true };
+  }
+  const allowed = [params["allowedValues"] ?? params["allowedValue"]].flat().join(", ");
+  return {
+    path,
+    message: keyword === "enum" || keyword === "const" ? `must be one of ${allowed}` : message,
+    isKey: false,
+  };
+}
+
+/**
+ * What the last validation found wrong, once for each place. Each arm of a union reports by itself: of a place
+ * all arms are given, but nothing of an arm that was not meant, which shows in faults further inside another.
+ */
+function schemaFaults(): readonly SchemaFault[] {
+  const errors = (validate.errors ?? []).filter(({ keyword }) => keyword !== "anyOf");
+  const inside = (outer: string): boolean => errors.some(({ instancePath }) => instancePath.startsWith(`${outer}/`));
+  const isArm = ({ keyword, instancePath }: ErrorObject): boolean =>
+    ["type", "const", "enum"].includes(keyword) && inside(instancePath);
+  const faults = new Map<string, SchemaFault>();
+  for (const fault of errors.filter((error) => !isArm(error)).map(toSchemaFault)) {
+    const key = fault.path.join(".");
+    const messages = new Set([...(faults.get(key)?.message.split(", or ") ?? []), fault.message]);
+    // A list of words says already that a word is wanted.
+    if ([...messages].some((message) => message.startsWith("must be one of"))) messages.delete("must be string");
+    faults.set(key, { ...fault, message: [...messages].join(", or ") });
+  }
+  return [...faults.values()];
+}
+
+/** A settings file that was read: what it says, what is wrong with it, and where a setting stands in it. */
+export interface SettingsFile {
+  /** Empty when the file has faults. */
+  readonly settings: Settings;
+  readonly faults: readonly Fault[];
+  /** A fault of this file at a setting, with its line and column. */
+  readonly faultAt: (path: readonly string[], message: string) => Fault;
+}
+
+const unreadable = (file: string, message: string): SettingsFile => ({
+  settings: {},
+  faults: [{ source: file, path: "", message }],
+  faultAt: (path, text) => ({ source: file, path: path.join("."), message: text }),
+});
+
+/** The settings file as it stands, with every fault, each with its place. */
+export function readSettings(file: string): SettingsFile {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    return unreadable(file, `cannot read it: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const faultAt = (path: readonly string[], message: string, isKey = false): Fault => {
+    return { source: file, ...locate(document, lines, path, isKey), path: path.join("."), message };
+  };
+  const syntax = document.errors.map((error): Fault => {
+    const { line, col } = lines.linePos(error.pos[0]);
+    return { source: file, line, column: col, path: "", message: error.message };
+  });
+  if (syntax.length > 0) return { settings: {}, faults: syntax, faultAt };
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: 0 }) ?? {};
+  } catch (error) {
+    return unreadable(file, error instanceof Error ? error.message : String(error));
+  }
+  if (validate(value)) return { settings: value, faults: [], faultAt };
+  const faults = schemaFaults().map(({ path, message, isKey }) => faultAt(path, message, isKey));
+  return { settings: {}, faults: faults.sort(byPlace), faultAt };
+}
+
+const byPlace = (a: Fault, b: Fault): number => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0);

@@ -1,0 +1,161 @@
+import type { Static } from "typebox";
+import { Type } from "typebox";
+import { defaultRateLimits } from "#contract/limits.ts";
+
+const strict = { additionalProperties: false } as const;
+const text = (description: string) => Type.String({ minLength: 1, description });
+const off = Type.Literal("off");
+const flag = (description: string) => Type.Boolean({ description });
+const duration = Type.String({
+  pattern: "^[1-9][0-9]*(ms|s|m|h|d)$",
+  description: "A time such as `30s`, `5m`, `1h`.",
+});
+const choice = <const T extends string>(values: readonly T[], description: string) =>
+  Type.Unsafe<T>({ type: "string", enum: [...values], description });
+
+export const defaultListen = "127.0.0.1:8470";
+export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal"] as const;
+
+const Quota = Type.Integer({ minimum: 1, maximum: 1_000_000_000 });
+const Percent = Type.Number({ minimum: 0 });
+
+const CheckSettings = Type.Object(
+  {
+    enabled: Type.Optional(flag("Whether the check runs.")),
+    warn: Type.Optional(Percent),
+    fail: Type.Optional(Percent),
+    interval: Type.Optional(duration),
+    timeout: Type.Optional(duration),
+    ignore: Type.Optional(Type.Array(Type.String())),
+  },
+  strict,
+);
+
+const ConnectorSettings = Type.Object(
+  {
+    name: text("Identifier, used in paths and in chat requests."),
+    provider: choice(["openai", "anthropic", "google", "mistral", "ollama", "openai-compatible"], "Provider."),
+    model: text("Model identifier."),
+    base_url: Type.Optional(text("Address of the provider.")),
+    api_key_env: Type.Optional(text("Environment variable that holds the key.")),
+    api_key_file: Type.Optional(text("File that holds the key.")),
+    api_key_credential: Type.Optional(text("systemd credential that holds the key.")),
+  },
+  strict,
+);
+
+/** The settings file. Unknown keys are faults. */
+export const Settings = Type.Object(
+  {
+    listen: Type.Optional(
+      Type.String({
+        default: defaultListen,
+        description: "Address and port: `127.0.0.1:8470`, `[::1]:8470`, `0.0.0.0:8470`.",
+      }),
+    ),
+    tls: Type.Optional(
+      Type.Union(
+        [
+          Type.Object({ cert: text("Certificate chain, PEM."), key: text("Private key, PEM.") }, strict),
+          choice(["off", "auto"], "`auto` makes a self-signed pair in the state folder."),
+        ],
+        { description: "Needed to listen beyond loopback; `off` there has to be written out." },
+      ),
+    ),
+    state_dir: Type.Optional(text("Folder for keys and other state, mode 0700.")),
+    log: Type.Optional(Type.Object({ level: Type.Optional(choice(logLevels, "Least level that is logged.")) }, strict)),
+    rate_limits: Type.Optional(
+      Type.Union([
+        Type.Object(
+          {
+            per_minute: Type.Optional(Type.Integer({ ...Quota, default: defaultRateLimits.perMinute })),
+            per_hour: Type.Optional(Type.Integer({ ...Quota, default: defaultRateLimits.perHour })),
+          },
+          strict,
+        ),
+        off,
+      ]),
+    ),
+    allowed_hosts: Type.Optional(
+      Type.Array(Type.String({ minLength: 1 }), {
+        description:
+          "Names under which clients may reach the service, besides IP addresses, localhost and the host's own name.",
+      }),
+    ),
+    trusted_proxies: Type.Optional(
+      Type.Array(Type.String({ minLength: 1 }), {
+        description: "Addresses of reverse proxies whose X-Forwarded-For is believed.",
+      }),
+    ),
+    metrics: Type.Optional(
+      Type.Object(
+        { public: Type.Optional(choice(["loopback", "always", "never"], "Who may read /metrics without a key.")) },
+        strict,
+      ),
+    ),
+    journal: Type.Optional(Type.Object({ dir: Type.Optional(text("Journal folder.")) }, strict)),
+    health: Type.Optional(
+      Type.Object(
+        {
+          interval: Type.Optional(duration),
+          checks: Type.Optional(Type.Record(Type.String({ pattern: "^[a-z0-9_]+$" }), CheckSettings)),
+        },
+        strict,
+      ),
+    ),
+    connectors: Type.Optional(
+      Type.Object(
+        { default: Type.Optional(Type.String()), list: Type.Optional(Type.Array(ConnectorSettings)) },
+        strict,
+      ),
+    ),
+    plugins: Type.Optional(Type.Object({ dirs: Type.Optional(Type.Array(Type.String())) }, strict)),
+    updates: Type.Optional(
+      Type.Object(
+        {
+          snapshot: Type.Optional(Type.Boolean()),
+          keep_snapshots: Type.Optional(Type.Integer({ minimum: 1 })),
+          guard_minutes: Type.Optional(Type.Number({ minimum: 0 })),
+        },
+        strict,
+      ),
+    ),
+    tracing: Type.Optional(
+      Type.Object(
+        {
+          endpoint: Type.Optional(text("OTLP address that spans are sent to.")),
+          protocol: Type.Optional(choice(["http", "grpc"], "OTLP over HTTP or gRPC.")),
+          receiver: Type.Optional(choice(["auto", "on", "off"], "Whether to receive spans on 4317 and 4318.")),
+        },
+        strict,
+      ),
+    ),
+    notifications: Type.Optional(
+      Type.Object(
+        {
+          chat: Type.Optional(Type.Object({ webhook_url_file: text("File that holds the webhook address.") }, strict)),
+          email: Type.Optional(
+            Type.Object(
+              { smtp: text("SMTP address."), from: text("Sender."), to: Type.Array(Type.String(), { minItems: 1 }) },
+              strict,
+            ),
+          ),
+        },
+        strict,
+      ),
+    ),
+  },
+  { ...strict, title: "Steward settings" },
+);
+export type Settings = Static<typeof Settings>;
+
+/** Parts of the settings that are checked but that this version does not act on yet. */
+export const unusedParts = [
+  "journal",
+  "health",
+  "connectors",
+  "plugins",
+  "updates",
+  "tracing",
+  "notifications",
+] as const;

@@ -1,0 +1,147 @@
+import type { Static } from "typebox";
+import { Type } from "typebox";
+import type { Operations } from "./operation.ts";
+import { DryRunQuery } from "./operation.ts";
+import { NullableTimestamp, Timestamp } from "./schema.ts";
+
+const ScopeList = Type.Array(Type.String({ minLength: 1, maxLength: 300 }), {
+  maxItems: 100,
+  description:
+    "Scopes (`system:read`), scopes narrowed to a resource (`services:restart:nginx.service`, `logs:read:app-*`) or roles (`viewer`, `operator`, `admin`).",
+});
+
+/** Who a credential is. */
+export const Identity = Type.Object({
+  key_id: Type.String(),
+  name: Type.String(),
+  credential: Type.Unsafe<"key" | "token">({ type: "string", enum: ["key", "token"] }),
+  scopes: Type.Array(Type.String()),
+  expires_at: NullableTimestamp("When the credential expires; null when it does not."),
+});
+export type Identity = Static<typeof Identity>;
+
+/** A key without its secret. */
+export const KeyEntry = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  scopes: Type.Array(Type.String()),
+  created_at: Timestamp("When the key was made."),
+  expires_at: NullableTimestamp("When the key expires; null when it does not."),
+  last_used_at: NullableTimestamp("Last use, exact to a minute; null when it was never used."),
+  revoked_at: NullableTimestamp("When the key was revoked; null when it is good."),
+});
+export type KeyEntry = Static<typeof KeyEntry>;
+
+const NewKey = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 100, pattern: "^[^\\u0000-\\u001f\\u007f]*$" }),
+    scopes: ScopeList,
+    expires_at: Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ["string", "null"],
+        format: "date-time",
+        description: "When the key stops working; left out, it does not.",
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+/** The answer to making a key: the only time that the key itself is shown. */
+export const CreatedKey = Type.Object({
+  id: Type.String(),
+  key: Type.String({ description: "The key. It is shown this once." }),
+  name: Type.String(),
+  scopes: Type.Array(Type.String()),
+  expires_at: NullableTimestamp("When the key expires; null when it does not."),
+});
+export type CreatedKey = Static<typeof CreatedKey>;
+
+export const RevokedKey = Type.Object({
+  ...KeyEntry.properties,
+  success: Type.Boolean(),
+  message: Type.String(),
+});
+
+/** Lifetime of a token in seconds. */
+export const tokenLifetime = { minimum: 1, maximum: 86_400, default: 3600 } as const;
+
+const NewToken = Type.Object(
+  {
+    scopes: Type.Optional(ScopeList),
+    expires_in: Type.Optional(Type.Integer({ ...tokenLifetime, description: "Lifetime in seconds." })),
+  },
+  { additionalProperties: false },
+);
+
+/** RFC 6749 §5.1. */
+export const Token = Type.Object({
+  access_token: Type.String(),
+  token_type: Type.Literal("Bearer"),
+  expires_in: Type.Integer({ description: "Seconds." }),
+  scope: Type.String({ description: "Scopes, separated by spaces." }),
+});
+export type Token = Static<typeof Token>;
+
+export const auth = {
+  whoami: {
+    method: "GET",
+    path: "/auth/whoami",
+    tag: "Access",
+    summary: "Who this credential is and what it may do",
+    scope: "self",
+    effect: "read",
+    response: Identity,
+    errors: [],
+  },
+  listKeys: {
+    method: "GET",
+    path: "/auth/keys",
+    tag: "Access",
+    summary: "All keys, without their secrets",
+    scope: "keys:admin",
+    effect: "read",
+    response: Type.Object({ keys: Type.Array(KeyEntry) }),
+    errors: [],
+  },
+  createKey: {
+    method: "POST",
+    path: "/auth/keys",
+    tag: "Access",
+    summary: "Make a key",
+    description: "A key cannot be given a scope that the caller does not have.",
+    scope: "keys:admin",
+    effect: "write",
+    query: DryRunQuery,
+    body: NewKey,
+    response: CreatedKey,
+    status: 201,
+    errors: [],
+  },
+  revokeKey: {
+    method: "DELETE",
+    path: "/auth/keys/{id}",
+    tag: "Access",
+    summary: "Revoke a key and all its tokens, at once",
+    scope: "keys:admin",
+    effect: "danger",
+    params: Type.Object({ id: Type.String({ minLength: 1, description: "Id of the key.", examples: ["Ab3dE6gH"] }) }),
+    query: DryRunQuery,
+    response: RevokedKey,
+    errors: ["NOT_FOUND"],
+  },
+  createToken: {
+    method: "POST",
+    path: "/auth/tokens",
+    tag: "Access",
+    summary: "Make a short-lived Bearer token from a key",
+    description:
+      "The token has the caller's scopes, or those of them that are named. It ends with its key, and one made from a token does not outlive that token.",
+    scope: "self",
+    effect: "write",
+    query: DryRunQuery,
+    body: NewToken,
+    response: Token,
+    errors: ["FORBIDDEN"],
+  },
+} as const satisfies Operations;

@@ -1,0 +1,51 @@
+import type { Static } from "typebox";
+import { Type } from "typebox";
+
+/** The closed list of error codes and the HTTP status of each. No other file names a failure status. */
+export const errorStatus = {
+  VALIDATION_ERROR: 400,
+  UNAUTHORIZED: 401,
+  FORBIDDEN: 403,
+  NOT_FOUND: 404,
+  CONFLICT: 409,
+  RATE_LIMITED: 429,
+  INTERNAL_ERROR: 500,
+  UNAVAILABLE: 503,
+} as const;
+
+export type ErrorCode = keyof typeof errorStatus;
+
+/** Whether a status stands for a refusal or a failure. */
+export const isErrorStatus = (status: number): boolean => status >= errorStatus.VALIDATION_ERROR;
+
+/** What each code means, as the contract words it. */
+export const errorMeaning: Readonly<Record<ErrorCode, string>> = {
+  VALIDATION_ERROR: "Invalid request; `details` carry `field` and `issue`.",
+  UNAUTHORIZED: "Invalid or missing API key.",
+  FORBIDDEN: "Insufficient permissions; `details` carry `required_scope` and `granted`.",
+  NOT_FOUND: "Resource not found.",
+  CONFLICT: "Another mutation of that kind is running; `details` carry `operation_id`.",
+  RATE_LIMITED: "Too many requests; `Retry-After` says when to try again.",
+  INTERNAL_ERROR: "Server error.",
+  UNAVAILABLE: "Something on the host or at a provider is not there or does not answer; `details` carry `retryable`.",
+};
+
+export const isErrorCode = (value: string): value is ErrorCode => Object.hasOwn(errorStatus, value);
+
+/** The body of every error answer. */
+export const ErrorBody = Type.Object({
+  error: Type.Object({
+    code: Type.Unsafe<ErrorCode>({ type: "string", enum: Object.keys(errorStatus) }),
+    message: Type.String(),
+    details: Type.Optional(
+      Type.Object(
+        {
+          field: Type.Optional(Type.String({ description: "The member at fault." })),
+          issue: Type.Optional(Type.String({ description: "What is wrong with it." })),
+        },
+        { additionalProperties: true },
+      ),
+    ),
+  }),
+});
+export type ErrorBody = Static<typeof ErrorBody>;

@@ -1,0 +1,71 @@
+import type { Static } from "typebox";
+import { Type } from "typebox";
+import type { Operations } from "./operation.ts";
+
+/** The components that are probed every 30 s. */
+export const componentNames = ["cli", "ops", "llm", "security"] as const;
+export type ComponentName = (typeof componentNames)[number];
+
+export const HealthStatus = Type.Object({
+  status: Type.Unsafe<"healthy" | "degraded" | "unhealthy">({
+    type: "string",
+    enum: ["healthy", "degraded", "unhealthy"],
+    description: "Overall status.",
+  }),
+  version: Type.String({ description: "Version of the service." }),
+  uptime_seconds: Type.Integer({ description: "Seconds since start." }),
+  components: Type.Object(
+    {
+      cli: Type.Boolean({ description: "The local endpoint that the command line uses answers." }),
+      ops: Type.Boolean({ description: "The system bus and the package manager answer." }),
+      llm: Type.Boolean({
+        description: "The default connector's last probe succeeded; false when none is configured.",
+      }),
+      security: Type.Boolean({
+        description:
+          "The key store is private and readable, the audit log can be written, TLS is on where the address asks for it.",
+      }),
+    },
+    { description: "Whether each component is well. Probed every 30 s." },
+  ),
+});
+export type HealthStatus = Static<typeof HealthStatus>;
+
+export const Liveness = Type.Object({ status: Type.Literal("ok") });
+
+export const health = {
+  getHealth: {
+    method: "GET",
+    path: "/health",
+    tag: "Health",
+    summary: "Overall health status",
+    description: "Always answers 200; `status` and `components` say how the host and the service are.",
+    scope: "health:read",
+    effect: "read",
+    response: HealthStatus,
+    errors: [],
+  },
+  getLiveness: {
+    method: "GET",
+    path: "/livez",
+    base: "root",
+    tag: "Health",
+    summary: "The process answers",
+    scope: "public",
+    effect: "read",
+    response: Liveness,
+    errors: [],
+  },
+  getReadiness: {
+    method: "GET",
+    path: "/readyz",
+    base: "root",
+    tag: "Health",
+    summary: "The service is ready for requests",
+    description: "503 while it starts or shuts down.",
+    scope: "public",
+    effect: "read",
+    response: Liveness,
+    errors: ["UNAVAILABLE"],
+  },
+} as const satisfies Operations;

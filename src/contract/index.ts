@@ -1,0 +1,48 @@
+import { auth, CreatedKey, Identity, KeyEntry, RevokedKey, Token } from "./auth.ts";
+import { HealthCheckResult, HealthCheckSummary } from "./checks.ts";
+import { ChatRequest, ChatResponse, Connector } from "./connectors.ts";
+import { ErrorBody } from "./errors.ts";
+import { HealthStatus, health, Liveness } from "./health.ts";
+import { LogEntry } from "./logs.ts";
+import { observability } from "./observability.ts";
+import type { Operations } from "./operation.ts";
+import { Plan } from "./operation.ts";
+import { Plugin } from "./plugins.ts";
+import { HealthFrame, LogFilterFrame, LogServerFrame } from "./streams.ts";
+import { RestartResult, ServiceEntry, ServiceList, SystemInfo, system } from "./system.ts";
+import { Snapshot, UpdateApply, UpdateCheck } from "./updates.ts";
+
+/** The operations table: every operation of the service. A row comes with its handler. */
+export const operations = { ...health, ...system, ...auth, ...observability } as const satisfies Operations;
+
+export type OperationName = keyof typeof operations;
+
+/** Every resource of the contract by name: the names that the OpenAPI document and the clients use. */
+export const resources = {
+  HealthStatus,
+  Liveness,
+  HealthCheckSummary,
+  HealthCheckResult,
+  SystemInfo,
+  ServiceEntry,
+  ServiceList,
+  RestartResult,
+  LogEntry,
+  UpdateCheck,
+  UpdateApply,
+  Snapshot,
+  Connector,
+  ChatRequest,
+  ChatResponse,
+  Plugin,
+  Identity,
+  KeyEntry,
+  CreatedKey,
+  RevokedKey,
+  Token,
+  Plan,
+  ErrorBody,
+  LogFilterFrame,
+  LogServerFrame,
+  HealthFrame,
+} as const;

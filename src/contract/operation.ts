@@ -1,0 +1,118 @@
+import type { Static, TSchema } from "typebox";
+import { Type } from "typebox";
+import type { ErrorCode } from "./errors.ts";
+import type { Scope } from "./scopes.ts";
+
+/**
+ * One row of the operations table: everything that is said about an operation, said once.
+ * Routes, validation, serialisation, the OpenAPI document, the typed client, the permission
+ * table and the metrics label all derive from it.
+ */
+export interface Operation {
+  readonly method: "GET" | "POST" | "DELETE";
+  /** Path below the base, in the contract's notation: `/system/services/{name}/restart`. */
+  readonly path: `/${string}`;
+  /** `root` puts the path at the root of the address instead of under `/api/v1`. */
+  readonly base?: "root";
+  readonly tag: "Health" | "System" | "Access" | "Observability";
+  readonly summary: string;
+  readonly description?: string;
+  /** The scope that a key needs; `self`: any valid key; `public`: none at all. */
+  readonly scope: Scope | "self" | "public";
+  /** A peer on loopback without a forwarding header needs no key where settings allow it (`/metrics`). */
+  readonly openToLoopback?: true;
+  /** For a scope that may be narrowed: the resource that the call touches, in its canonical name. */
+  readonly resource?: (params: Readonly<Record<string, string>>) => string;
+  readonly effect: "read" | "write" | "danger";
+  readonly params?: TSchema;
+  readonly query?: TSchema;
+  /** A body whose every member is optional may be left out altogether. */
+  readonly body?: TSchema;
+  readonly response: TSchema;
+  /** Status of success, 200 unless said. */
+  readonly status?: 200 | 201;
+  /** Media type of success, JSON unless said. */
+  readonly mediaType?: "text/plain";
+  /** Errors beyond those that every operation shares, see {@link errorsOf}. */
+  readonly errors: readonly ErrorCode[];
+}
+
+export type Operations = Readonly<Record<string, Operation>>;
+
+/** `?dry_run=true` on a mutation: answer with a {@link Plan} and do nothing. */
+export const DryRunQuery = Type.Object(
+  {
+    dry_run: Type.Optional(
+      Type.Boolean({ default: false, description: "Answer with what would be done, and do nothing." }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+/** What a mutation would do. */
+export const Plan = Type.Object({
+  dry_run: Type.Literal(true),
+  steps: Type.Array(Type.String(), { description: "What would be done, in order." }),
+  units: Type.Array(Type.String(), { description: "systemd units that would be touched." }),
+  packages: Type.Array(Type.String(), { description: "Packages that would be touched." }),
+  bytes: Type.Integer({ description: "Bytes that would be downloaded." }),
+  requires_reboot: Type.Boolean(),
+});
+export type Plan = Static<typeof Plan>;
+
+type Part<T, K extends string> = T extends { readonly [P in K]: infer S extends TSchema } ? Static<S> : undefined;
+type WithoutUndefined<T> = { [K in keyof T as T[K] extends undefined ? never : K]: T[K] };
+
+/** What a handler is given: the checked parameters, query (defaults filled in) and body. */
+export type Input<T> = WithoutUndefined<{
+  params: Part<T, "params">;
+  query: Part<T, "query">;
+  body: Part<T, "body">;
+}>;
+
+/** What a handler answers. A mutation answers a {@link Plan} when it was asked for a dry run. */
+export type Output<T extends Operation> = T["effect"] extends "read"
+  ? Static<T["response"]>
+  : Static<T["response"]> | Plan;
+
+/** Who calls: a key, or a token made from one. */
+export interface Caller {
+  /** Id of the key; all its tokens share it. */
+  readonly keyId: string;
+  readonly keyName: string;
+  readonly credential: "key" | "token";
+  readonly scopes: readonly string[];
+  /** Epoch milliseconds; null when the credential does not expire. */
+  readonly expiresAt: number | null;
+}
+
+/** What every handler may ask besides its input. */
+export interface Context {
+  /** Absent only for operations that need no key. */
+  readonly caller: Caller | undefined;
+  /** Fires when the client has gone or the service is shutting down. */
+  readonly signal: AbortSignal;
+  /** Runs a task once the answer has left, for what would cut the answer off. */
+  readonly afterReply: (task: () => Promise<void>) => void;
+}
+
+/** One handler for each row: a missing one, or a wrong field in an answer, does not compile. */
+export type Handlers<T extends Operations> = {
+  readonly [K in keyof T]: (input: Input<T[K]>, context: Context) => Promise<Output<T[K]>> | Output<T[K]>;
+};
+
+/** Whether the row has input that can be wrong. */
+const hasInput = (operation: Operation): boolean =>
+  operation.params !== undefined || operation.query !== undefined || operation.body !== undefined;
+
+/** All error codes that an operation can answer with, the shared ones included. */
+export function errorsOf(operation: Operation): readonly ErrorCode[] {
+  const codes = new Set<ErrorCode>();
+  if (operation.scope !== "public") {
+    codes.add("UNAUTHORIZED").add("RATE_LIMITED");
+    if (operation.scope !== "self") codes.add("FORBIDDEN");
+  }
+  if (hasInput(operation)) codes.add("VALIDATION_ERROR");
+  for (const code of operation.errors) codes.add(code);
+  return [...codes.add("INTERNAL_ERROR")];
+}

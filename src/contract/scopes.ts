@@ -1,0 +1,74 @@
+/** The closed list of scopes. A key has no right that is not listed in it. */
+export const scopes = [
+  "health:read",
+  "health:fix",
+  "system:read",
+  "services:restart",
+  "logs:read",
+  "updates:read",
+  "updates:apply",
+  "updates:rollback",
+  "connectors:read",
+  "connectors:test",
+  "connectors:chat",
+  "plugins:read",
+  "plugins:write",
+  "plugins:run",
+  "metrics:read",
+  "audit:read",
+  "keys:admin",
+] as const;
+
+export type Scope = (typeof scopes)[number];
+
+/** Scopes that may be narrowed to a resource: `services:restart:nginx.service`, `logs:read:app-*`. */
+export const narrowableScopes: readonly Scope[] = [
+  "health:fix",
+  "services:restart",
+  "logs:read",
+  "connectors:test",
+  "connectors:chat",
+  "plugins:write",
+  "plugins:run",
+];
+
+const viewer = scopes.filter((scope) => scope.endsWith(":read"));
+const operatorAdds: readonly Scope[] = [
+  "health:fix",
+  "services:restart",
+  "connectors:test",
+  "connectors:chat",
+  "plugins:run",
+];
+
+/** Named sets of scopes. A role name stands wherever a scope may stand when a key is made. */
+export const roles = {
+  viewer,
+  operator: [...viewer, ...operatorAdds],
+  admin: scopes,
+} as const satisfies Record<string, readonly Scope[]>;
+
+/** A scope taken apart; `resource` is undefined for one that is not narrowed. */
+export interface ParsedScope {
+  readonly scope: Scope;
+  readonly resource: string | undefined;
+}
+
+const isScope = (value: string): value is Scope => (scopes as readonly string[]).includes(value);
+
+/** One name or a pattern with `*`: what may follow `services:restart:`. */
+const resourcePattern = /^[A-Za-z0-9:_.@\\*-]{1,255}$/;
+
+/**
+ * Takes a scope string apart.
+ * @returns undefined when it names no scope, or narrows one that cannot be narrowed.
+ */
+export function parseScope(text: string): ParsedScope | undefined {
+  if (isScope(text)) return { scope: text, resource: undefined };
+  const cut = text.indexOf(":", text.indexOf(":") + 1);
+  if (cut < 0) return undefined;
+  const scope = text.slice(0, cut);
+  const resource = text.slice(cut + 1);
+  if (!isScope(scope) || !narrowableScopes.includes(scope) || !resourcePattern.test(resource)) return undefined;
+  return { scope, resource };
+}

@@ -1,0 +1,135 @@
+import type { Static } from "typebox";
+import { Type } from "typebox";
+import { serviceListLimit } from "./limits.ts";
+import type { Operations } from "./operation.ts";
+import { DryRunQuery } from "./operation.ts";
+import { NullableInteger, NullableTimestamp } from "./schema.ts";
+
+const percent = (description: string) => Type.Number({ minimum: 0, maximum: 100, description });
+
+export const SystemInfo = Type.Object({
+  hostname: Type.String(),
+  os: Type.Object({
+    name: Type.String({ description: "Name of the distribution." }),
+    version: Type.String({ description: "Version of the distribution; `rolling` where it has none." }),
+    kernel: Type.String({ description: "Release of the running kernel." }),
+  }),
+  cpu: Type.Object({
+    model: Type.String(),
+    cores: Type.Integer({ description: "Physical cores." }),
+    threads: Type.Integer({ description: "Logical processors; in a container no more than its quota." }),
+    load_percent: percent("Share of processor time in use between the last two samples, 5 s apart."),
+  }),
+  memory: Type.Object({
+    total_bytes: Type.Integer({ description: "Memory of the host, or the container's limit where that is lower." }),
+    available_bytes: Type.Integer({ description: "What can be had without swapping." }),
+    percent_used: percent("Share that is not available."),
+  }),
+  disk: Type.Object({
+    path: Type.String(),
+    total_bytes: Type.Integer(),
+    free_bytes: Type.Integer({ description: "Free for unprivileged users, as `df` counts." }),
+    percent_used: percent("Used of used and free together, as `df` counts."),
+  }),
+});
+export type SystemInfo = Static<typeof SystemInfo>;
+
+export const ServiceEntry = Type.Object({
+  name: Type.String({ description: "Unit name, ending in `.service`." }),
+  description: Type.String(),
+  active: Type.Boolean({ description: "ActiveState is `active`." }),
+  running: Type.Boolean({ description: "SubState is `running`." }),
+  enabled: Type.Boolean({ description: "UnitFileState is `enabled` or `enabled-runtime`." }),
+  active_state: Type.String({ description: "systemd's ActiveState." }),
+  sub_state: Type.String({ description: "systemd's SubState." }),
+  load_state: Type.String({ description: "systemd's LoadState; empty for a unit file that is not loaded." }),
+  unit_file_state: Type.String({ description: "systemd's UnitFileState; empty for a unit without a file." }),
+  main_pid: NullableInteger("Process id of the main process; null when none runs."),
+  memory_bytes: NullableInteger("Memory of the unit's control group; null where it is not accounted."),
+  restarts: Type.Integer({ description: "Automatic restarts since the unit was last started by hand." }),
+  since: NullableTimestamp("When the unit entered its present state; null when it never ran since boot."),
+});
+export type ServiceEntry = Static<typeof ServiceEntry>;
+
+export const ServiceList = Type.Object({
+  services: Type.Array(ServiceEntry),
+  total: Type.Integer({ description: "Matches before `limit`." }),
+});
+
+export const RestartResult = Type.Object({
+  ...ServiceEntry.properties,
+  success: Type.Boolean(),
+  message: Type.String(),
+  job_result: Type.String({
+    description:
+      "systemd's result of the job: `done`; `pending` when the unit is Steward itself, `unknown` when the bus was restarted with it.",
+  }),
+});
+export type RestartResult = Static<typeof RestartResult>;
+
+const unitSuffix = /\.(service|socket|device|mount|automount|swap|target|path|timer|slice|scope)$/;
+
+/**
+ * The canonical name of a service unit: `nginx` means `nginx.service`.
+ * A name that has the suffix of another unit type is left as it is, so that it can be refused.
+ */
+export const serviceUnitName = (name: string): string => (unitSuffix.test(name) ? name : `${name}.service`);
+
+const statusFilter = ["all", "active", "inactive", "failed"] as const;
+
+export const system = {
+  getSystemInfo: {
+    method: "GET",
+    path: "/system/info",
+    tag: "System",
+    summary: "Host information",
+    scope: "system:read",
+    effect: "read",
+    response: SystemInfo,
+    errors: [],
+  },
+  listServices: {
+    method: "GET",
+    path: "/system/services",
+    tag: "System",
+    summary: "Services of the host",
+    description:
+      "Loaded units and installed unit files together, ordered by name. On a host where systemd is not running: the unit files that are installed.",
+    scope: "system:read",
+    effect: "read",
+    query: Type.Object({
+      status: Type.Optional(
+        Type.Unsafe<(typeof statusFilter)[number]>({
+          type: "string",
+          enum: [...statusFilter],
+          default: "all",
+          description: "Only services in this ActiveState.",
+        }),
+      ),
+      limit: Type.Optional(Type.Integer({ ...serviceListLimit, description: "Maximum results." })),
+    }),
+    response: ServiceList,
+    errors: ["UNAVAILABLE"],
+  },
+  restartService: {
+    method: "POST",
+    path: "/system/services/{name}/restart",
+    tag: "System",
+    summary: "Restart a service",
+    description:
+      "Waits up to 25 s for the job. A unit that its start limit stopped is reset first. Restarting Steward itself answers first.",
+    scope: "services:restart",
+    resource: ({ name = "" }) => serviceUnitName(name),
+    effect: "write",
+    params: Type.Object({
+      name: Type.String({
+        minLength: 1,
+        description: "Unit name; `nginx` means `nginx.service`.",
+        examples: ["nginx.service"],
+      }),
+    }),
+    query: DryRunQuery,
+    response: RestartResult,
+    errors: ["NOT_FOUND", "UNAVAILABLE"],
+  },
+} as const satisfies Operations;

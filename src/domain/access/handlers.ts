@@ -1,0 +1,111 @@
+import type { auth } from "#contract/auth.ts";
+import { tokenLifetime } from "#contract/auth.ts";
+import type { Caller, Context, Handlers, Plan } from "#contract/operation.ts";
+import { parseTimestamp } from "#contract/schema.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import { toNullableTimestamp, toTimestamp } from "#domain/kernel/clock.ts";
+import { DomainError, invalid } from "#domain/kernel/error.ts";
+import type { Keyring } from "./keyring.ts";
+import type { KeyRecord } from "./ports.ts";
+import { expandScopes, notCovered } from "./scopes.ts";
+
+const plan = (...steps: string[]): Plan => ({
+  dry_run: true,
+  steps,
+  units: [],
+  packages: [],
+  bytes: 0,
+  requires_reboot: false,
+});
+
+const keyEntry = (key: KeyRecord) => ({
+  id: key.id,
+  name: key.name,
+  scopes: [...key.scopes],
+  created_at: toTimestamp(key.createdAt),
+  expires_at: toNullableTimestamp(key.expiresAt),
+  last_used_at: toNullableTimestamp(key.lastUsedAt),
+  revoked_at: toNullableTimestamp(key.revokedAt),
+});
+
+const callerOf = ({ caller }: Context): Caller => {
+  if (caller === undefined) throw new DomainError("UNAUTHORIZED", "cannot answer: a key is needed");
+  return caller;
+};
+
+/** The scopes to hand on, checked: known ones, and none that the caller does not have. */
+function grantable(wanted: readonly string[], caller: Caller): readonly string[] {
+  const expanded = expandScopes(wanted);
+  if ("unknown" in expanded) throw invalid("scopes", `unknown scope or role: ${expanded.unknown}`);
+  const [missing] = notCovered(caller.scopes, expanded.scopes);
+  if (missing !== undefined) {
+    throw new DomainError("FORBIDDEN", `cannot grant ${missing}: this key does not have it itself`, {
+      required_scope: missing,
+      granted: caller.scopes,
+    });
+  }
+  return expanded.scopes;
+}
+
+/** The access part: keys and tokens. */
+export function accessHandlers(ports: {
+  keyring: Pick<Keyring, "list" | "find" | "create" | "revoke" | "createToken">;
+  clock: Pick<Clock, "now">;
+}): Handlers<typeof auth> {
+  const { keyring, clock } = ports;
+  return {
+    whoami(_, context) {
+      const caller = callerOf(context);
+      return {
+        key_id: caller.keyId,
+        name: caller.keyName,
+        credential: caller.credential,
+        scopes: [...caller.scopes],
+        expires_at: toNullableTimestamp(caller.expiresAt),
+      };
+    },
+
+    listKeys: () => ({ keys: keyring.list().map(keyEntry) }),
+
+    createKey({ body, query }, context) {
+      const scopes = grantable(body.scopes, callerOf(context));
+      const expiresAt = body.expires_at == null ? null : (parseTimestamp(body.expires_at) ?? null);
+      if (expiresAt !== null && expiresAt <= clock.now()) throw invalid("expires_at", "lies in the past");
+      if (query.dry_run) return plan(`make a key named ${body.name} with ${scopes.length} scopes`);
+      const { text, record } = keyring.create({ name: body.name, scopes, expiresAt });
+      return {
+        id: record.id,
+        key: text,
+        name: record.name,
+        scopes: [...scopes],
+        expires_at: toNullableTimestamp(expiresAt),
+      };
+    },
+
+    revokeKey({ params, query }) {
+      const known = keyring.find(params.id);
+      if (known === undefined) throw new DomainError("NOT_FOUND", "cannot revoke key: no key has this id");
+      if (query.dry_run) {
+        return known.revokedAt === null ? plan(`revoke key ${known.id} (${known.name}) and its tokens`) : plan();
+      }
+      const revoked = keyring.revoke(params.id) ?? known;
+      const message = known.revokedAt === null ? "key revoked" : "key was revoked already";
+      return { ...keyEntry(revoked), success: true, message };
+    },
+
+    createToken({ body, query }, context) {
+      const caller = callerOf(context);
+      const scopes = body.scopes === undefined ? caller.scopes : grantable(body.scopes, caller);
+      const now = clock.now();
+      const wantedEnd = now + (body.expires_in ?? tokenLifetime.default) * 1000;
+      const expiresAt = Math.min(wantedEnd, caller.expiresAt ?? wantedEnd);
+      if (query.dry_run) return plan(`make a token of key ${caller.keyId} that ends at ${toTimestamp(expiresAt)}`);
+      return {
+        access_token: keyring.createToken(caller.keyId, scopes, expiresAt),
+        token_type: "Bearer",
+        expires_in: Math.max(0, Math.floor((expiresAt - now) / 1000)),
+        scope: scopes.join(" "),
+      };
+    },
+  };
+}

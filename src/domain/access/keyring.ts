@@ -1,0 +1,128 @@
+import type { Caller } from "#contract/operation.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import type { CredentialCodec, KeyRecord, KeyStore, TokenRecord } from "./ports.ts";
+
+/** What is needed to make a key. Times are epoch milliseconds. */
+export interface KeyRequest {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly expiresAt: number | null;
+}
+
+/** All keys and tokens in memory, in step with the store: a request costs no read of it. */
+export interface Keyring {
+  /** Who presents this credential; undefined for all that is not good, with no word on why. */
+  readonly authenticate: (credential: string) => Caller | undefined;
+  readonly list: () => readonly KeyRecord[];
+  readonly find: (id: string) => KeyRecord | undefined;
+  /**
+   * Makes a key.
+   * @param keep is given the key before the store has it, for a key that nobody would know of after a crash in between.
+   */
+  readonly create: (
+    request: KeyRequest,
+    keep?: (text: string) => void,
+  ) => { readonly text: string; readonly record: KeyRecord };
+  /** Revoking a revoked key changes nothing. */
+  readonly revoke: (id: string) => KeyRecord | undefined;
+  readonly createToken: (keyId: string, scopes: readonly string[], expiresAt: number) => string;
+  /** Writes the last uses that are not written yet. */
+  readonly flush: () => void;
+}
+
+/** Tokens that one key may have at a time; the one that ends first makes room. */
+const maxTokensPerKey = 100;
+
+/** Stands in for the digest of a credential that does not exist, so that both take the same time. */
+const noDigest = new Uint8Array(32);
+
+/** @throws what the store throws when it cannot be read or written. */
+export function createKeyring(ports: { store: KeyStore; codec: CredentialCodec; clock: Clock }): Keyring {
+  const { store, codec, clock } = ports;
+  const keys = new Map(store.keys().map((key) => [key.id, key]));
+  const tokens = new Map(store.tokens().map((token) => [token.id, token]));
+  const unwrittenUses = new Map<string, number>();
+
+  const isGood = (key: KeyRecord | undefined, now: number): key is KeyRecord =>
+    key !== undefined && key.revokedAt === null && (key.expiresAt === null || key.expiresAt > now);
+
+  const used = (key: KeyRecord, now: number): void => {
+    if (key.lastUsedAt !== null && now - key.lastUsedAt < 60_000) return;
+    keys.set(key.id, { ...key, lastUsedAt: now });
+    unwrittenUses.set(key.id, now);
+  };
+
+  const caller = (key: KeyRecord, token: TokenRecord | undefined): Caller => ({
+    keyId: key.id,
+    keyName: key.name,
+    credential: token === undefined ? "key" : "token",
+    scopes: token?.scopes ?? key.scopes,
+    expiresAt: token?.expiresAt ?? key.expiresAt,
+  });
+
+  const forgetTokens = (gone: readonly TokenRecord[]): void => {
+    if (gone.length === 0) return;
+    store.deleteTokens(gone.map((token) => token.id));
+    for (const token of gone) tokens.delete(token.id);
+  };
+
+  return {
+    authenticate(credential) {
+      const presented = codec.parse(credential);
+      if (presented === undefined) return undefined;
+      const now = clock.now();
+      const token = presented.kind === "token" ? tokens.get(presented.id) : undefined;
+      const key = keys.get(presented.kind === "token" ? (token?.keyId ?? "") : presented.id);
+      const expected = (presented.kind === "token" ? token?.digest : key?.digest) ?? noDigest;
+      if (!codec.sameDigest(expected, presented.digest)) return undefined;
+      if (!isGood(key, now) || (token !== undefined && token.expiresAt <= now)) return undefined;
+      used(key, now);
+      return caller(key, token);
+    },
+    list: () => [...keys.values()],
+    find: (id) => keys.get(id),
+    create({ name, scopes, expiresAt }, keep) {
+      const { text, id, digest } = codec.mint("key");
+      const record = {
+        id,
+        name,
+        scopes,
+        digest,
+        createdAt: clock.now(),
+        expiresAt,
+        lastUsedAt: null,
+        revokedAt: null,
+      };
+      keep?.(text);
+      store.insertKey(record);
+      keys.set(id, record);
+      return { text, record };
+    },
+    revoke(id) {
+      const key = keys.get(id);
+      if (key === undefined || key.revokedAt !== null) return key;
+      const revoked = { ...key, revokedAt: clock.now() };
+      store.revokeKey(id, revoked.revokedAt);
+      keys.set(id, revoked);
+      forgetTokens([...tokens.values()].filter((token) => token.keyId === id));
+      return revoked;
+    },
+    createToken(keyId, scopes, expiresAt) {
+      const now = clock.now();
+      forgetTokens([...tokens.values()].filter((token) => token.expiresAt <= now));
+      const own = [...tokens.values()].filter((token) => token.keyId === keyId);
+      own.sort((a, b) => a.expiresAt - b.expiresAt);
+      forgetTokens(own.slice(0, Math.max(0, own.length - maxTokensPerKey + 1)));
+      const { text, id, digest } = codec.mint("token");
+      const record = { id, keyId, scopes, digest, expiresAt };
+      store.insertToken(record);
+      tokens.set(id, record);
+      return text;
+    },
+    flush() {
+      if (unwrittenUses.size === 0) return;
+      store.touchKeys(unwrittenUses);
+      unwrittenUses.clear();
+    },
+  };
+}

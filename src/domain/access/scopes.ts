@@ -1,0 +1,63 @@
+import type { ParsedScope, Scope } from "#contract/scopes.ts";
+import { parseScope, roles } from "#contract/scopes.ts";
+
+const isRole = (name: string): name is keyof typeof roles => Object.hasOwn(roles, name);
+
+/**
+ * Replaces role names by their scopes and drops repetitions.
+ * @returns the scopes, or the first entry that is neither scope nor role.
+ */
+export function expandScopes(list: readonly string[]): { scopes: readonly string[] } | { unknown: string } {
+  const expanded = new Set<string>();
+  for (const entry of list) {
+    if (isRole(entry)) for (const scope of roles[entry]) expanded.add(scope);
+    else if (parseScope(entry) === undefined) return { unknown: entry };
+    else expanded.add(entry);
+  }
+  return { scopes: [...expanded] };
+}
+
+/** Whether a pattern, where `*` stands for any run of characters, covers a name (or a narrower pattern). */
+export function matchesPattern(pattern: string, name: string): boolean {
+  if (!pattern.includes("*")) return pattern === name;
+  const [head = "", ...rest] = pattern.split("*");
+  if (!name.startsWith(head)) return false;
+  let at = head.length;
+  const tail = rest.pop() ?? "";
+  for (const part of rest) {
+    const found = name.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return name.length - tail.length >= at && name.endsWith(tail);
+}
+
+const satisfies = (granted: ParsedScope, scope: Scope, resource: string | undefined): boolean => {
+  if (granted.scope !== scope) return false;
+  if (granted.resource === undefined) return true;
+  return resource !== undefined && matchesPattern(granted.resource, resource);
+};
+
+/** Scopes of a key, taken apart once: every request asks. */
+const parsedLists = new WeakMap<readonly string[], readonly ParsedScope[]>();
+
+function parsedOf(granted: readonly string[]): readonly ParsedScope[] {
+  const known = parsedLists.get(granted);
+  if (known !== undefined) return known;
+  const parsed = granted.flatMap((entry) => parseScope(entry) ?? []);
+  parsedLists.set(granted, parsed);
+  return parsed;
+}
+
+/** Whether the granted scopes allow the scope on the resource; undefined means on everything. */
+export function allows(granted: readonly string[], scope: Scope, resource?: string): boolean {
+  return parsedOf(granted).some((entry) => satisfies(entry, scope, resource));
+}
+
+/** The wanted scopes that the granted ones do not cover: what a caller may not hand on. */
+export function notCovered(granted: readonly string[], wanted: readonly string[]): readonly string[] {
+  return wanted.filter((entry) => {
+    const parsed = parseScope(entry);
+    return parsed === undefined || !allows(granted, parsed.scope, parsed.resource);
+  });
+}

@@ -1,0 +1,21 @@
+/** Time as the domain sees it; tests pass one that they move by hand. */
+export interface Clock {
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** Milliseconds that never jump, for durations. */
+  readonly monotonicMs: () => number;
+  /** Runs the task again and again until disposed; does not keep the process alive. */
+  readonly every: (intervalMs: number, task: () => void) => Dispose;
+  /** Resolves after the time, or as soon as the signal fires. */
+  readonly sleep: (durationMs: number, signal?: AbortSignal) => Promise<void>;
+}
+
+/** Gives back what was opened. */
+export type Dispose = () => void;
+
+/** Epoch milliseconds as RFC 3339 in UTC. */
+export const toTimestamp = (epochMs: number): string => new Date(epochMs).toISOString();
+
+/** The same for a moment that may be missing. */
+export const toNullableTimestamp = (epochMs: number | null): string | null =>
+  epochMs === null ? null : toTimestamp(epochMs);

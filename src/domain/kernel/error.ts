@@ -1,0 +1,18 @@
+import type { ErrorCode } from "#contract/errors.ts";
+
+/** An error that a caller is meant to see: a code of the contract, a message with its remedy, details. */
+export class DomainError extends Error {
+  override readonly name = "DomainError";
+  readonly code: ErrorCode;
+  readonly details: Readonly<Record<string, unknown>> | undefined;
+
+  constructor(code: ErrorCode, message: string, details?: Readonly<Record<string, unknown>>, cause?: unknown) {
+    super(message, { cause });
+    this.code = code;
+    this.details = details;
+  }
+}
+
+/** A request that is wrong in one field. */
+export const invalid = (field: string, issue: string, message = `cannot accept ${field}: ${issue}`): DomainError =>
+  new DomainError("VALIDATION_ERROR", message, { field, issue });

@@ -1,0 +1,137 @@
+import { serviceListLimit } from "#contract/limits.ts";
+import type { Context, Handlers, Plan } from "#contract/operation.ts";
+import type { RestartResult, ServiceEntry, system } from "#contract/system.ts";
+import { toNullableTimestamp } from "#domain/kernel/clock.ts";
+import { DomainError, invalid } from "#domain/kernel/error.ts";
+import type { HostFacts, Unit, Units } from "./ports.ts";
+import { UnitRefused, UnitsUnavailable } from "./ports.ts";
+import { parseServiceName } from "./unit-name.ts";
+
+/** How long a unit is watched after its job: long enough for a program that dies at once to be seen dead. */
+const settleMs = 250;
+
+const toEntry = (unit: Unit): ServiceEntry => ({
+  name: unit.name,
+  description: unit.description,
+  active: unit.activeState === "active",
+  running: unit.subState === "running",
+  enabled: unit.unitFileState === "enabled" || unit.unitFileState === "enabled-runtime",
+  active_state: unit.activeState,
+  sub_state: unit.subState,
+  load_state: unit.loadState,
+  unit_file_state: unit.unitFileState,
+  main_pid: unit.mainPid,
+  memory_bytes: unit.memoryBytes,
+  restarts: unit.restarts,
+  since: toNullableTimestamp(unit.since),
+});
+
+/** Units do not change in place, so the entry of one is made once. */
+const entries = new WeakMap<Unit, ServiceEntry>();
+
+function entryOf(unit: Unit): ServiceEntry {
+  const known = entries.get(unit);
+  if (known !== undefined) return known;
+  const entry = toEntry(unit);
+  entries.set(unit, entry);
+  return entry;
+}
+
+const crashed = (unit: Unit): boolean => unit.activeState === "failed" || unit.subState === "auto-restart";
+
+/** Turns what the port throws into what a caller is told, in one place. */
+async function onHost<T>(doing: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof UnitsUnavailable) {
+      const details = { missing: "systemd", retryable: error.retryable };
+      throw new DomainError("UNAVAILABLE", `cannot ${doing}: ${error.message}`, details, error);
+    }
+    if (error instanceof UnitRefused) throw invalid("name", error.message, `cannot ${doing}: ${error.message}`);
+    throw error;
+  }
+}
+
+/** The system part: host facts and services. */
+export function systemHandlers(ports: {
+  host: HostFacts;
+  units: Units;
+  /** The unit that this process runs in; undefined when it runs in none. */
+  ownUnit: string | undefined;
+}): Handlers<typeof system> {
+  const { host, units, ownUnit } = ports;
+
+  /** @throws DomainError for a unit that cannot be restarted. */
+  async function restartable(text: string): Promise<Unit> {
+    const name = parseServiceName(text);
+    const unit = await onHost(`restart ${name}`, () => units.read(name));
+    if (unit.loadState === "not-found") {
+      throw new DomainError("NOT_FOUND", `cannot restart ${name}: no such unit`);
+    }
+    if (unit.loadState === "masked") {
+      throw invalid("name", "unit is masked", `cannot restart ${name}: unit is masked (unmask it first)`);
+    }
+    return unit;
+  }
+
+  /**
+   * systemd keeps the first result of a crash loop (`exit-code`), so that `start-limit-hit` is seen of some units only:
+   * of a failed unit it cannot be told, and to reset the limit of one that is within it does no harm.
+   */
+  const mayHaveHitStartLimit = (unit: Unit): boolean => unit.activeState === "failed";
+
+  const plan = (unit: Unit): Plan => ({
+    dry_run: true,
+    steps: [...(mayHaveHitStartLimit(unit) ? [`reset the start limit of ${unit.name}`] : []), `restart ${unit.name}`],
+    units: [unit.name],
+    packages: [],
+    bytes: 0,
+    requires_reboot: false,
+  });
+
+  function restartSelf(unit: Unit, context: Context): RestartResult {
+    context.afterReply(() => units.restartDetached(unit.name));
+    const message = `${unit.name} is this service: it restarts once this answer has left`;
+    return { ...toEntry(unit), success: true, message, job_result: "pending" };
+  }
+
+  async function restart(unit: Unit, signal: AbortSignal): Promise<RestartResult> {
+    const { name } = unit;
+    if (mayHaveHitStartLimit(unit)) await units.resetFailed(name);
+    const jobResult = await units.restart(name, signal);
+    if (jobResult === "done") await units.settled(name, settleMs);
+    const after = await units.read(name);
+    const details = { job_result: jobResult, active_state: after.activeState };
+    if (jobResult === "running") {
+      const message = `cannot confirm the restart of ${name}: its job is still running (look again later)`;
+      throw new DomainError("INTERNAL_ERROR", message, details);
+    }
+    const good =
+      (jobResult === "done" && !crashed(after)) || (jobResult === "unknown" && after.activeState === "active");
+    if (!good) {
+      const why = jobResult === "done" ? `it stopped at once (${after.result})` : `job ${jobResult} (${after.result})`;
+      throw new DomainError("INTERNAL_ERROR", `cannot restart ${name}: ${why}; see its log`, details);
+    }
+    return { ...toEntry(after), success: true, message: `${name} restarted`, job_result: jobResult };
+  }
+
+  return {
+    getSystemInfo: () => host.info(),
+
+    async listServices({ query }) {
+      const all = await onHost("list services", () => units.list());
+      const status = query.status ?? "all";
+      const matching = status === "all" ? all : all.filter((unit) => unit.activeState === status);
+      const limit = query.limit ?? serviceListLimit.default;
+      return { services: matching.slice(0, limit).map(entryOf), total: matching.length };
+    },
+
+    async restartService({ params, query }, context) {
+      const unit = await restartable(params.name);
+      if (query.dry_run) return plan(unit);
+      if (unit.name === ownUnit) return restartSelf(unit, context);
+      return onHost(`restart ${unit.name}`, () => restart(unit, context.signal));
+    },
+  };
+}

@@ -1,0 +1,59 @@
+import type { SystemInfo } from "#contract/system.ts";
+
+/** A service unit, or a unit file that is not loaded. The states are systemd's own words. */
+export interface Unit {
+  readonly name: string;
+  readonly description: string;
+  readonly loadState: string;
+  readonly activeState: string;
+  readonly subState: string;
+  readonly unitFileState: string;
+  readonly mainPid: number | null;
+  readonly memoryBytes: number | null;
+  readonly restarts: number;
+  /** Epoch milliseconds of the last change of state; null when there was none. */
+  readonly since: number | null;
+  /** systemd's Result: `success`, `exit-code`, `start-limit-hit`, … */
+  readonly result: string;
+}
+
+/** Service units of the host. Every method throws {@link UnitsUnavailable} where systemd does not answer. */
+export interface Units {
+  /** Loaded units and installed unit files, by name. */
+  readonly list: () => Promise<readonly Unit[]>;
+  /** The unit as it is now, loaded for the question if need be; loadState `not-found` for an unknown one. */
+  readonly read: (name: string) => Promise<Unit>;
+  readonly resetFailed: (name: string) => Promise<void>;
+  /**
+   * Restarts the unit and waits for the job.
+   * @returns systemd's job result, `running` when the job outlasts the wait, `unknown` when the bus went
+   * away meanwhile and came back (so that nobody could hear the result).
+   */
+  readonly restart: (name: string, signal: AbortSignal) => Promise<string>;
+  /** Starts the restart and does not wait: for the unit that this process itself runs in. */
+  readonly restartDetached: (name: string) => Promise<void>;
+  /** Resolves once the unit is seen to have failed, or after the time. */
+  readonly settled: (name: string, waitMs: number) => Promise<void>;
+}
+
+/** systemd, or the way to it, is not there. */
+export class UnitsUnavailable extends Error {
+  override readonly name = "UnitsUnavailable";
+  /** Whether it makes sense to ask again: false where systemd does not run at all. */
+  readonly retryable: boolean;
+
+  constructor(message: string, retryable: boolean, cause?: unknown) {
+    super(message, { cause });
+    this.retryable = retryable;
+  }
+}
+
+/** systemd refuses to act on this unit as it is configured: its message says why. */
+export class UnitRefused extends Error {
+  override readonly name = "UnitRefused";
+}
+
+/** What the host is and how busy it is. */
+export interface HostFacts {
+  readonly info: () => Promise<SystemInfo>;
+}

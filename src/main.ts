@@ -1,0 +1,61 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
+import { certName } from "#adapters/tls/files.ts";
+import { runCli } from "#cli/index.ts";
+import { formatFault, SettingsFaulty } from "#config/faults.ts";
+import { configFile, loadConfig } from "#config/load.ts";
+import { unusedParts } from "#config/settings.ts";
+import { createLineWriter } from "#telemetry/line-writer.ts";
+import { createLogs } from "#telemetry/logger.ts";
+import { adminKeyFile, localUrl, serve } from "./serve.ts";
+
+const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
+  version: string;
+};
+const { env: environment } = process;
+
+const writer = createLineWriter(process.stdout.fd);
+// Whatever ends the process, its last lines are out first.
+process.on("exit", writer.flush);
+
+const load = (file: string | undefined) => loadConfig({ file, environment, isRoot: process.getuid?.() === 0 });
+
+const code = await runCli({
+  argv: process.argv.slice(2),
+  environment,
+  version,
+  io: {
+    out: (text) => process.stdout.write(text),
+    err: (text) => process.stderr.write(text),
+  },
+  now: () => Date.now(),
+  local: {
+    async serve({ config: file, newAdminKey = false }) {
+      const config = await load(file);
+      await serve(config, { version, logs: createLogs({ level: config.logLevel, writer }), newAdminKey });
+    },
+    async checkConfig(named) {
+      const file = configFile(named, environment);
+      try {
+        const { warnings, settings } = await load(named);
+        const unused = unusedParts.filter((part) => settings[part] !== undefined);
+        const note = unused.length > 0 ? [`this version does not act on: ${unused.join(", ")}`] : [];
+        return { file, faults: [], warnings: [...warnings, ...note] };
+      } catch (error) {
+        if (!(error instanceof SettingsFaulty)) throw error;
+        return { file, faults: error.faults.map((fault) => ({ ...fault, text: formatFault(fault) })), warnings: [] };
+      }
+    },
+    async localService() {
+      const config = await load(undefined);
+      const certFile = join(config.stateDir, certName);
+      if (config.tls === "auto" && existsSync(certFile)) {
+        // The local service signed its certificate itself, so this process has to be told to trust it.
+        setDefaultCACertificates([...getCACertificates("default"), readFileSync(certFile, "utf8")]);
+      }
+      return { url: localUrl(config), adminKeyFile: join(config.stateDir, adminKeyFile) };
+    },
+  },
+});
+process.exit(code);

@@ -1,0 +1,194 @@
+import { hostname } from "node:os";
+import { openAuditLog } from "#adapters/audit/index.ts";
+import { systemClock } from "#adapters/clock/index.ts";
+import { createEndpointProbe } from "#adapters/endpoint/index.ts";
+import { exec } from "#adapters/exec/index.ts";
+import { credentialCodec } from "#adapters/keystore/codec.ts";
+import { openKeyStore } from "#adapters/keystore/index.ts";
+import { prepareStateDir, writeStateFile } from "#adapters/keystore/state-dir.ts";
+import { createPackageManagerProbe } from "#adapters/packages/index.ts";
+import { createHostFacts } from "#adapters/procfs/index.ts";
+import { createHostUnits, ownServiceUnit } from "#adapters/systemd/index.ts";
+import { certName } from "#adapters/tls/files.ts";
+import type { TlsPair } from "#adapters/tls/index.ts";
+import { isLoopbackAddress } from "#config/address.ts";
+import type { Config } from "#config/load.ts";
+import { unusedParts } from "#config/settings.ts";
+import { roles } from "#contract/scopes.ts";
+import type { Keyring } from "#domain/access/keyring.ts";
+import type { Probe } from "#domain/health/ports.ts";
+import type { Prober } from "#domain/health/prober.ts";
+import type { Logs } from "#telemetry/logger.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
+import { createService } from "./service.ts";
+
+export const adminKeyFile = "admin.key";
+
+/** How long requests in flight may go on after SIGTERM before they are told to end, and then are cut. */
+const drainMs = 3_000;
+const cutMs = 1_000;
+/** How often last uses of keys are written. */
+const flushIntervalMs = 60_000;
+
+/** The address as a client on this machine would write it. */
+export function localUrl({ listen, tls }: Pick<Config, "listen" | "tls">, port = listen.port): string {
+  const everywhere: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
+  const host = everywhere[listen.host] ?? listen.host;
+  return `${tls === "off" ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+async function tlsPair({ tls, stateDir }: Config): Promise<TlsPair | undefined> {
+  if (tls === "off") return undefined;
+  // Loaded on demand: making certificates is for hosts that ask for it.
+  const { readTlsPair, selfSignedPair } = await import("#adapters/tls/index.ts");
+  if (tls !== "auto") return readTlsPair(tls);
+  return selfSignedPair({
+    stateDir,
+    now: systemClock.now(),
+    write: (name, content) => writeStateFile(stateDir, name, content),
+  });
+}
+
+/** Makes the admin key when there is no key at all, or when a further one was asked for. */
+function ensureAdminKey(keyring: Keyring, stateDir: string, isAsked: boolean): string | undefined {
+  if (keyring.list().length > 0 && !isAsked) return undefined;
+  // The file comes first: a key in the store alone, after a crash between the two, would be one that nobody has.
+  let path: string | undefined;
+  keyring.create({ name: "admin", scopes: roles.admin, expiresAt: null }, (text) => {
+    path = writeStateFile(stateDir, adminKeyFile, `${text}\n`);
+  });
+  return path;
+}
+
+/** A word of the shell. */
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+
+/** Tells a person at the terminal where the key is, with a line that works when pasted. */
+function announceKey(path: string, url: string, config: Config): void {
+  const trust = config.tls === "auto" ? ` --cacert ${quoted(`${config.stateDir}/${certName}`)}` : "";
+  process.stderr.write(
+    `\nThe admin key is in ${path}. Try:\n\n  curl${trust} -H "X-API-Key: $(cat ${quoted(path)})" ${url}/api/v1/health\n\n`,
+  );
+}
+
+/** `ops` is well when both of its halves are; it is expected where the host has either. */
+const opsProbe =
+  (bus: Probe, packages: Probe): Probe =>
+  async (signal) => {
+    const results = await Promise.all([bus(signal), packages(signal)]);
+    const [busResult, packageResult] = results;
+    const missing = results.filter((result) => !result.healthy && result.expected);
+    return {
+      healthy: busResult.healthy && missing.length === 0,
+      expected: busResult.expected,
+      ...(missing.length > 0 || !busResult.healthy
+        ? { reason: [busResult, packageResult].flatMap((result) => result.reason ?? []).join("; ") }
+        : {}),
+    };
+  };
+
+/**
+ * Runs the service until SIGTERM or SIGINT, then lets requests in flight finish.
+ * @throws Error when it cannot start: settings, state folder, key store, address.
+ */
+export async function serve(
+  config: Config,
+  options: { version: string; logs: Logs; newAdminKey: boolean },
+): Promise<void> {
+  const { version, logs, newAdminKey } = options;
+  const { log } = logs;
+  // Whatever is written from here on is for this user alone.
+  process.umask(0o077);
+  const stopped = Promise.withResolvers<string>();
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stopped.resolve(signal));
+
+  for (const warning of config.warnings) log.warn({ setting: warning }, "settings");
+  const unused = unusedParts.filter((part) => config.settings[part] !== undefined);
+  if (unused.length > 0) log.warn({ parts: unused }, "settings that this version does not act on yet");
+
+  // Opened in the order of need, closed in reverse.
+  const closers: (() => void)[] = [];
+  prepareStateDir(config.stateDir);
+  const tls = await tlsPair(config);
+  const store = openKeyStore({ stateDir: config.stateDir });
+  closers.push(store.dispose);
+  const audit = openAuditLog({ stateDir: config.stateDir });
+  closers.push(audit.dispose);
+  const host = createHostFacts({ clock: systemClock });
+  closers.push(host.dispose);
+  let prober: Prober | undefined;
+  const systemd = createHostUnits({
+    clock: systemClock,
+    onStateChange({ up, reason }) {
+      if (up) log.info("system bus connected");
+      else log.warn({ reason }, "system bus lost");
+      // A lost bus shows in the health status at once, not at the next probe.
+      void prober?.probeNow("ops");
+    },
+  });
+  closers.push(systemd.dispose);
+
+  let ownUrl = localUrl(config);
+  const isGuarded = config.tls !== "off" || isLoopbackAddress(config.listen.host);
+  const service = createService({
+    version,
+    clock: systemClock,
+    ...logs,
+    metrics: createMetrics(),
+    store,
+    codec: credentialCodec,
+    audit,
+    units: systemd.units,
+    ownUnit: ownServiceUnit(),
+    host,
+    probes: {
+      cli: (signal) => createEndpointProbe({ url: ownUrl, cert: tls?.cert })(signal),
+      ops: opsProbe(systemd.probe, createPackageManagerProbe({ exec })),
+      llm: () => Promise.resolve({ healthy: false, expected: false, reason: "no connector is configured" }),
+      security() {
+        const reason = store.check() ?? audit.check() ?? (isGuarded ? undefined : "TLS is off beyond loopback");
+        return Promise.resolve(
+          reason === undefined ? { healthy: true, expected: true } : { healthy: false, expected: true, reason },
+        );
+      },
+    },
+    tls,
+    rateLimits: config.rateLimits,
+    allowedHosts: [hostname(), config.listen.host, ...config.allowedHosts],
+    trustedProxies: config.trustedProxies,
+    metricsPublic: config.metricsPublic,
+  });
+  const { app, keyring } = service;
+  closers.push(keyring.flush, systemClock.every(flushIntervalMs, keyring.flush));
+
+  await app.listen({ host: config.listen.host, port: config.listen.port }).catch((error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`cannot listen on ${config.listen.host}:${config.listen.port}: ${reason}`, { cause: error });
+  });
+  const address = app.server.address();
+  if (typeof address === "object" && address !== null) ownUrl = localUrl(config, address.port);
+  log.info({ url: ownUrl, version, state_dir: config.stateDir, config_file: config.file ?? null }, "listening");
+  const keyPath = ensureAdminKey(keyring, config.stateDir, newAdminKey);
+  if (keyPath !== undefined) {
+    log.info({ path: keyPath }, "admin key written");
+    announceKey(keyPath, ownUrl, config);
+  }
+  prober = await service.start();
+  closers.push(prober.dispose);
+  log.info("ready");
+
+  const signal = await stopped.promise;
+  log.info({ signal }, "stopping");
+  service.drain();
+  const closed = app.close();
+  const endInTime = async (): Promise<void> => {
+    await systemClock.sleep(drainMs);
+    service.abort();
+    await systemClock.sleep(cutMs);
+    app.server.closeAllConnections();
+  };
+  await Promise.race([closed, endInTime()]);
+  await closed;
+  for (const close of closers.reverse()) close();
+  log.info("stopped");
+}

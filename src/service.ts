@@ -1,0 +1,139 @@
+import type { FastifyInstance } from "fastify";
+import type { ComponentName } from "#contract/health.ts";
+import { accessHandlers } from "#domain/access/handlers.ts";
+import type { Keyring } from "#domain/access/keyring.ts";
+import { createKeyring } from "#domain/access/keyring.ts";
+import type { AuditLog, CredentialCodec, KeyStore } from "#domain/access/ports.ts";
+import type { Window } from "#domain/access/rate-limit.ts";
+import { createRateLimiter } from "#domain/access/rate-limit.ts";
+import { healthHandlers } from "#domain/health/handlers.ts";
+import type { Probe } from "#domain/health/ports.ts";
+import type { Prober } from "#domain/health/prober.ts";
+import { startProber } from "#domain/health/prober.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import { systemHandlers } from "#domain/system/handlers.ts";
+import type { HostFacts, Units } from "#domain/system/ports.ts";
+import type { Logger } from "#telemetry/logger.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import { createAdmission } from "#transports/http/admission.ts";
+import { createHostGuard } from "#transports/http/guard.ts";
+import { openapiDocument } from "#transports/http/openapi.ts";
+import { addReference } from "#transports/http/reference.ts";
+import { createHttpServer } from "#transports/http/server.ts";
+
+/** Everything from outside that the service works with. */
+export interface ServicePorts {
+  readonly version: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly requestLog: Logger;
+  readonly metrics: Metrics;
+  readonly store: KeyStore;
+  readonly codec: CredentialCodec;
+  readonly audit: AuditLog;
+  readonly units: Units;
+  readonly ownUnit: string | undefined;
+  readonly host: HostFacts;
+  readonly probes: Readonly<Record<ComponentName, Probe>>;
+  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  readonly rateLimits: "off" | { readonly perMinute: number; readonly perHour: number };
+  readonly allowedHosts: readonly string[];
+  readonly trustedProxies: readonly string[];
+  readonly metricsPublic: "loopback" | "always" | "never";
+}
+
+export interface Service {
+  readonly app: FastifyInstance;
+  readonly keyring: Keyring;
+  /** Starts the probes and, after their first round, welcomes requests at `/readyz`. To be called once the address answers. */
+  readonly start: () => Promise<Prober>;
+  /** Turns `/readyz` to 503. */
+  readonly drain: () => void;
+  /** Tells handlers that still run to come to an end. */
+  readonly abort: () => void;
+}
+
+/** Failed logins of one address in a minute before it is told to wait. */
+const failedLogins: Window = { name: "failed", quota: 60, seconds: 60 };
+
+function budget({ rateLimits, clock }: Pick<ServicePorts, "rateLimits" | "clock">) {
+  if (rateLimits === "off") return undefined;
+  const limiter = createRateLimiter({
+    clock,
+    windows: [
+      { name: "permin", quota: rateLimits.perMinute, seconds: 60 },
+      { name: "perhour", quota: rateLimits.perHour, seconds: 3600 },
+    ],
+  });
+  return limiter.take;
+}
+
+/** Wires the domain to the transports. Knows no adapter: what touches the host is passed in. */
+export function createService(ports: ServicePorts): Service {
+  const { version, clock, log, metrics, probes } = ports;
+  const keyring = createKeyring(ports);
+  const shutdown = new AbortController();
+  let isReady = false;
+
+  // The server must listen before the probes run, since one of them asks it; requests that come sooner wait.
+  const started = Promise.withResolvers<Prober>();
+  let prober: Prober | undefined;
+
+  const app = createHttpServer({
+    handlers: {
+      ...healthHandlers({
+        prober: { components: () => prober?.components() ?? started.promise.then((each) => each.components()) },
+        clock,
+        version,
+        isReady: () => isReady,
+      }),
+      ...systemHandlers(ports),
+      ...accessHandlers({ keyring, clock }),
+      getMetrics: () => metrics.text(),
+    },
+    admit: createAdmission({
+      authenticate: keyring.authenticate,
+      takeBudget: budget(ports),
+      takeFailure: createRateLimiter({ clock, windows: [failedLogins] }).take,
+      metricsPublic: ports.metricsPublic,
+      clock,
+    }),
+    guard: createHostGuard(ports.allowedHosts),
+    audit: ports.audit,
+    log,
+    requestLog: ports.requestLog,
+    metrics,
+    tls: ports.tls,
+    trustedProxies: ports.trustedProxies,
+    shutdown: shutdown.signal,
+  });
+  let documentJson: string | undefined;
+  addReference(app, () => {
+    documentJson ??= JSON.stringify(openapiDocument(version));
+    return documentJson;
+  });
+
+  return {
+    app,
+    keyring,
+    async start() {
+      prober = startProber({
+        probes,
+        clock,
+        onChange(component, { healthy, expected, reason }) {
+          metrics.componentUp(component, healthy);
+          if (healthy) log.info({ component }, "component is well");
+          else log[expected ? "warn" : "info"]({ component, reason }, "component is not well");
+        },
+      });
+      started.resolve(prober);
+      await prober.components();
+      isReady = true;
+      return prober;
+    },
+    drain() {
+      isReady = false;
+    },
+    abort: () => shutdown.abort(),
+  };
+}

@@ -1,0 +1,62 @@
+import { expect, it } from "vitest";
+import { createLineWriter } from "./line-writer.ts";
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** A file descriptor that takes so many bytes at a time, or throws what it is told. */
+function fakeFd(behaviour: { takes?: number; fails?: string } = {}) {
+  const calls: string[] = [];
+  const write = ((_fd: number, bytes: Buffer) => {
+    if (behaviour.fails !== undefined) throw Object.assign(new Error("no"), { code: behaviour.fails });
+    const taken = bytes.subarray(0, behaviour.takes ?? bytes.length);
+    calls.push(taken.toString());
+    return taken.length;
+  }) as never;
+  return { behaviour, calls, write };
+}
+
+it("writes the lines of one turn with one call, in order", async () => {
+  const { calls, write } = fakeFd();
+  const writer = createLineWriter(1, write);
+  writer.write("a\n");
+  writer.write("ü\n");
+  expect(calls).toEqual([]);
+  await turn();
+  writer.write("c\n");
+  await turn();
+  expect(calls).toEqual(["a\nü\n", "c\n"]);
+});
+
+it("writes at once when told to, and goes on after a short write", () => {
+  const { calls, write } = fakeFd({ takes: 3 });
+  const writer = createLineWriter(1, write);
+  writer.write("abcdefgh\n");
+  writer.flush();
+  expect(calls).toEqual(["abc", "def", "gh\n"]);
+});
+
+it("keeps what a full pipe does not take, and loses nothing", async () => {
+  const fd = fakeFd({ fails: "EAGAIN" });
+  const writer = createLineWriter(1, fd.write);
+  writer.write("a\n");
+  writer.flush();
+  writer.write("b\n");
+  writer.flush();
+  delete fd.behaviour.fails;
+  await expect.poll(() => fd.calls.join("")).toBe("a\nb\n");
+  expect(writer.dropped()).toBe(0);
+});
+
+it("keeps no more than it can, and goes on when the reader is gone", () => {
+  const fd = fakeFd({ fails: "EAGAIN" });
+  const writer = createLineWriter(1, fd.write);
+  for (let count = 0; count < 100; count += 1) {
+    writer.write("x".repeat(100_000));
+    writer.flush();
+  }
+  expect(writer.dropped()).toBeGreaterThan(50);
+  const gone = createLineWriter(1, fakeFd({ fails: "EPIPE" }).write);
+  gone.write("a\n");
+  gone.flush();
+  expect(gone.dropped()).toBe(1);
+});

@@ -1,0 +1,78 @@
+import { writeSync } from "node:fs";
+
+/** Text that waits for a reader who does not read; beyond it the newest lines are dropped. */
+const maxWaitingBytes = 4 * 1024 * 1024;
+const retryMs = 20;
+
+/** Where log lines go. */
+export interface LineWriter {
+  readonly write: (line: string) => void;
+  /** Writes what waits, now. */
+  readonly flush: () => void;
+  /** Lines lost because nobody read the output. */
+  readonly dropped: () => number;
+}
+
+const codeOf = (error: unknown): string | undefined =>
+  error instanceof Error && "code" in error ? String(error.code) : undefined;
+
+/**
+ * Writes lines to a file descriptor: all lines of one turn of the event loop with one call to the kernel, at the
+ * end of that turn. A line is thus out before the next request is looked at, and a busy service does not pay a
+ * call for each. A pipe that is full or closed never stops the service.
+ */
+export function createLineWriter(fd: number, write: typeof writeSync = writeSync): LineWriter {
+  let waiting: Buffer[] = [];
+  let lines = "";
+  let waitingBytes = 0;
+  let dropped = 0;
+  let isScheduled = false;
+
+  const schedule = (): void => {
+    if (isScheduled) return;
+    isScheduled = true;
+    setImmediate(flush);
+  };
+
+  function flush(): void {
+    isScheduled = false;
+    if (lines !== "") {
+      const bytes = Buffer.from(lines);
+      waiting.push(bytes);
+      waitingBytes += bytes.length;
+      lines = "";
+    }
+    for (let [first] = waiting; first !== undefined; [first] = waiting) {
+      let written: number;
+      try {
+        written = write(fd, first);
+      } catch (error) {
+        if (codeOf(error) === "EAGAIN") {
+          setTimeout(schedule, retryMs).unref();
+          return;
+        }
+        // Nobody will ever read it (EPIPE), or the disk behind it is full: what waits cannot be kept.
+        dropped += waiting.length;
+        waiting = [];
+        waitingBytes = 0;
+        return;
+      }
+      waitingBytes -= written;
+      if (written === first.length) waiting.shift();
+      else waiting[0] = first.subarray(written);
+    }
+  }
+
+  return {
+    write(line) {
+      if (waitingBytes > maxWaitingBytes) {
+        dropped += 1;
+        return;
+      }
+      lines += line;
+      schedule();
+    },
+    flush,
+    dropped: () => dropped,
+  };
+}

@@ -1,0 +1,114 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { Counter, Gauge, Histogram, Registry } from "@prometheus-io/client";
+import type { ComponentName } from "#contract/health.ts";
+import { durationBuckets } from "#contract/limits.ts";
+
+/** One answered request. `endpoint` is the route template, `unmatched` for paths that have none. */
+export interface RequestSample {
+  readonly method: string;
+  readonly endpoint: string;
+  readonly status: number;
+  readonly seconds: number;
+}
+
+export interface Metrics {
+  readonly request: (sample: RequestSample) => void;
+  /** Where the number of open connections is to be asked. */
+  readonly watchConnections: (count: () => number) => void;
+  readonly componentUp: (component: ComponentName, isUp: boolean) => void;
+  /** All metrics in the Prometheus text format 0.0.4. */
+  readonly text: () => Promise<string>;
+}
+
+/** Kernel clock ticks never reach us: Node gives processor time in microseconds. */
+const microsecondsPerSecond = 1_000_000;
+
+const openFds = (): number => readdirSync("/proc/self/fd").length;
+
+const maxFds = (): number => {
+  const soft = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
+  return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);
+};
+
+/** The process metrics that every Prometheus client library offers, and no more: each reads one cheap value. */
+function addProcessMetrics(registers: Registry[]): void {
+  const gauges: readonly (readonly [string, string, () => number])[] = [
+    ["process_resident_memory_bytes", "Resident memory size in bytes.", () => process.memoryUsage.rss()],
+    ["process_open_fds", "Number of open file descriptors.", openFds],
+    ["process_max_fds", "Maximum number of open file descriptors.", maxFds],
+  ];
+  for (const [name, help, read] of gauges) {
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read());
+      },
+    });
+  }
+  const startedAt = Math.round(performance.timeOrigin) / 1000;
+  new Gauge({
+    name: "process_start_time_seconds",
+    help: "Start time of the process since unix epoch in seconds.",
+    registers,
+  }).set(startedAt);
+  new Counter({
+    name: "process_cpu_seconds_total",
+    help: "Total user and system CPU time spent in seconds.",
+    registers,
+    collect() {
+      const { user, system } = process.cpuUsage();
+      this.reset();
+      this.inc((user + system) / microsecondsPerSecond);
+    },
+  });
+}
+
+/** The metrics of the service, in a registry of their own. */
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  const requests = new Counter({
+    name: "svc_requests_total",
+    help: "Requests answered.",
+    labelNames: ["method", "endpoint", "status"],
+    registers,
+  });
+  const durations = new Histogram({
+    name: "svc_request_duration_seconds",
+    help: "Time to answer a request in seconds.",
+    labelNames: ["method", "endpoint"],
+    buckets: [...durationBuckets],
+    registers,
+  });
+  let connections = (): number => 0;
+  new Gauge({
+    name: "svc_active_connections",
+    help: "Open client connections.",
+    registers,
+    collect() {
+      this.set(connections());
+    },
+  });
+  const components = new Gauge({
+    name: "svc_component_up",
+    help: "Whether the component was well at its last probe.",
+    labelNames: ["component"],
+    registers,
+  });
+  addProcessMetrics(registers);
+  return {
+    request({ method, endpoint, status, seconds }) {
+      requests.inc({ method, endpoint, status: String(status) });
+      durations.observe({ method, endpoint }, seconds);
+    },
+    watchConnections(count) {
+      connections = count;
+    },
+    componentUp(component, isUp) {
+      components.set({ component }, isUp ? 1 : 0);
+    },
+    text: () => registry.metrics(),
+  };
+}

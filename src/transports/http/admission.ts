@@ -1,0 +1,110 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Caller, Operation } from "#contract/operation.ts";
+import type { Keyring } from "#domain/access/keyring.ts";
+import type { Decision } from "#domain/access/rate-limit.ts";
+import { allows } from "#domain/access/scopes.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import { DomainError } from "#domain/kernel/error.ts";
+import { addressGroup } from "./address.ts";
+import { isLocalPeer } from "./guard.ts";
+
+/** What a route says about who may use it. */
+export type RouteAccess = Pick<Operation, "scope" | "resource" | "openToLoopback">;
+
+export interface AdmissionPorts {
+  readonly authenticate: Keyring["authenticate"];
+  /** Budget of a key; undefined when limits are off. */
+  readonly takeBudget: ((keyId: string) => Decision) | undefined;
+  /** Budget of failed logins of an address. */
+  readonly takeFailure: (address: string) => Decision;
+  readonly metricsPublic: "loopback" | "always" | "never";
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** RFC 6750 §2.1: the scheme's name is case-insensitive, one space, then the token. */
+const bearer = /^bearer ([A-Za-z0-9._~+/-]+=*)$/i;
+
+/** The credential of a request: undefined when there is none, null when what is there cannot be one. */
+function presented(request: FastifyRequest): string | undefined | null {
+  const { authorization, "x-api-key": apiKey } = request.headers;
+  const key = Array.isArray(apiKey) ? null : apiKey;
+  if (authorization === undefined) return key;
+  const token = bearer.exec(authorization)?.[1] ?? null;
+  // Two credentials that differ leave open who is calling.
+  return key === undefined || key === token ? token : null;
+}
+
+const secondsUntil = (epochMs: number, now: number): number => Math.max(1, Math.ceil((epochMs - now) / 1000));
+
+/** The headers of both windows, on every answer to a key. */
+function setLimitHeaders(reply: FastifyReply, { tightest, windows }: Decision, now: number): void {
+  reply.header("X-RateLimit-Limit", tightest.window.quota);
+  reply.header("X-RateLimit-Remaining", tightest.remaining);
+  reply.header("X-RateLimit-Reset", Math.ceil(tightest.resetAt / 1000));
+  const policies = windows.map(({ window }) => `"${window.name}";q=${window.quota};w=${window.seconds}`);
+  reply.header("RateLimit-Policy", policies.join(", "));
+  const { window, remaining, resetAt } = tightest;
+  reply.header("RateLimit", `"${window.name}";r=${remaining};t=${secondsUntil(resetAt, now)}`);
+}
+
+/**
+ * Lets a request in or refuses it, in the decided order: authenticate, rate limit, scope.
+ * @param access undefined for paths that have no operation: they need a key all the same.
+ * @returns the caller, undefined where none is needed.
+ * @throws DomainError from the returned function.
+ */
+export function createAdmission(ports: AdmissionPorts) {
+  const { authenticate, takeBudget, takeFailure, metricsPublic, clock } = ports;
+
+  const needsNoKey = (request: FastifyRequest, access: RouteAccess | undefined): boolean => {
+    if (access?.scope === "public") return true;
+    if (!access?.openToLoopback || metricsPublic === "never") return false;
+    return metricsPublic === "always" || isLocalPeer(request.socket.remoteAddress, request.headers);
+  };
+
+  const refuse = (request: FastifyRequest, reply: FastifyReply): never => {
+    const { allowed, tightest } = takeFailure(addressGroup(request.ip));
+    if (allowed)
+      throw new DomainError("UNAUTHORIZED", "invalid or missing API key (send it in X-API-Key, or as a Bearer token)");
+    const retryAfter = secondsUntil(tightest.resetAt, clock.now());
+    reply.header("Retry-After", retryAfter);
+    throw new DomainError("RATE_LIMITED", `too many failed logins from this address: try again in ${retryAfter} s`, {
+      retry_after_seconds: retryAfter,
+    });
+  };
+
+  const spend = (caller: Caller, reply: FastifyReply): void => {
+    const decision = takeBudget?.(caller.keyId);
+    if (decision === undefined) return;
+    const now = clock.now();
+    setLimitHeaders(reply, decision, now);
+    if (decision.allowed) return;
+    const { window, resetAt } = decision.tightest;
+    const retryAfter = secondsUntil(resetAt, now);
+    reply.header("Retry-After", retryAfter);
+    const message = `too many requests: ${window.quota} in ${window.seconds} s are allowed for this key (try again in ${retryAfter} s)`;
+    throw new DomainError("RATE_LIMITED", message, {
+      limit: window.quota,
+      window_seconds: window.seconds,
+      retry_after_seconds: retryAfter,
+    });
+  };
+
+  return (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined): Caller | undefined => {
+    if (needsNoKey(request, access)) return undefined;
+    const credential = presented(request);
+    const caller = credential == null ? undefined : authenticate(credential);
+    if (caller === undefined) return refuse(request, reply);
+    // Known from here on, refused or not: the log and the audit log name whoever tried.
+    request.caller = caller;
+    if (access?.openToLoopback === undefined) spend(caller, reply);
+    if (access === undefined || access.scope === "self" || access.scope === "public") return caller;
+    const resource = access.resource?.(request.params as Record<string, string>);
+    if (allows(caller.scopes, access.scope, resource)) return caller;
+    const required = resource === undefined ? access.scope : `${access.scope}:${resource}`;
+    throw new DomainError("FORBIDDEN", `this key lacks the scope ${required}`, {
+      required_scope: required,
+      granted: caller.scopes,
+    });
+  };
+}

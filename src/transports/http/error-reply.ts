@@ -1,0 +1,54 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
+import type { ErrorBody, ErrorCode } from "#contract/errors.ts";
+import { errorStatus } from "#contract/errors.ts";
+import { DomainError } from "#domain/kernel/error.ts";
+import type { Logger } from "#telemetry/logger.ts";
+
+/** What the framework reports with a code of its own, in the words of the contract. */
+const frameworkIssues: Readonly<Record<string, readonly [field: string, issue: string]>> = {
+  FST_ERR_BAD_URL: ["path", "Malformed percent-encoding"],
+  FST_ERR_MAX_PARAM_LENGTH: ["path", "A part of it is too long"],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ["Content-Type", "Must be application/json"],
+  FST_ERR_CTP_BODY_TOO_LARGE: ["body", "Must be at most 1 MiB"],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ["Content-Length", "Differs from the length of the body"],
+  FST_ERR_CTP_INVALID_JSON_BODY: ["body", "Malformed JSON"],
+  FST_ERR_CTP_EMPTY_JSON_BODY: ["body", "Malformed JSON"],
+};
+
+const isFastifyError = (error: unknown): error is FastifyError => error instanceof Error && "statusCode" in error;
+
+/** The error as the contract has it; undefined for one that callers must not be told about. */
+function toDomainError(error: unknown): DomainError | undefined {
+  if (error instanceof DomainError) return error;
+  if (!isFastifyError(error)) return undefined;
+  const { statusCode = errorStatus.INTERNAL_ERROR, code } = error;
+  if (statusCode === errorStatus.NOT_FOUND) return new DomainError("NOT_FOUND", "cannot find this path");
+  if (statusCode >= errorStatus.INTERNAL_ERROR) return undefined;
+  const [field, issue] =
+    frameworkIssues[code] ?? (error instanceof SyntaxError ? ["body", "Malformed JSON"] : ["request", error.message]);
+  return new DomainError("VALIDATION_ERROR", `cannot accept the request: ${issue}`, { field, issue });
+}
+
+/** The body that goes with an error. */
+export function errorBody(code: ErrorCode, message: string, details?: Readonly<Record<string, unknown>>): ErrorBody {
+  return { error: { code, message, ...(details !== undefined && { details: { ...details } }) } };
+}
+
+/** Answers with the error body. What is not meant for callers goes to the log, they get the request id. */
+export function createErrorReply(log: Logger) {
+  return (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    const known = toDomainError(error);
+    if (known === undefined) {
+      log.error({ err: error, request_id: request.id }, "request failed");
+      const message = `cannot complete the request: internal error (the log has it under request id ${request.id})`;
+      return send(reply, errorBody("INTERNAL_ERROR", message), errorStatus.INTERNAL_ERROR);
+    }
+    if (known.code === "INTERNAL_ERROR") log.error({ err: known, request_id: request.id }, "request failed");
+    return send(reply, errorBody(known.code, known.message, known.details), errorStatus[known.code]);
+  };
+}
+
+function send(reply: FastifyReply, body: ErrorBody, status: number): FastifyReply {
+  if (status === errorStatus.UNAUTHORIZED) reply.header("WWW-Authenticate", 'Bearer realm="steward"');
+  return reply.code(status).type("application/json; charset=utf-8").serializer(JSON.stringify).send(body);
+}

@@ -1,0 +1,51 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { isIP } from "node:net";
+import { DomainError } from "#domain/kernel/error.ts";
+
+/** The name in a Host header without its port; undefined when it is malformed. */
+function hostName(header: string): string | undefined {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+))(?::\d{1,5})?$/.exec(header);
+  return (match?.[1] ?? match?.[2])?.toLowerCase().replace(/\.$/, "");
+}
+
+/**
+ * Refuses requests that a foreign page made a browser send. A page can point a name of its own at this
+ * machine (DNS rebinding), so only names that are known to be ours are served; it cannot forge an address
+ * there. And it cannot forge Origin.
+ * @throws DomainError from the returned function.
+ */
+export function createHostGuard(allowedHosts: readonly string[]): (headers: IncomingHttpHeaders) => void {
+  const allowed = new Set(["localhost", ...allowedHosts.map((name) => name.toLowerCase())]);
+  return ({ host, origin }) => {
+    const name = host === undefined ? undefined : hostName(host);
+    if (name === undefined) {
+      throw new DomainError("VALIDATION_ERROR", "cannot accept Host: missing or malformed", {
+        field: "Host",
+        issue: "Missing or malformed",
+      });
+    }
+    if (!allowed.has(name) && isIP(name) === 0) {
+      throw new DomainError(
+        "FORBIDDEN",
+        `cannot serve host ${name}: not a name of this service (add it to allowed_hosts)`,
+        {
+          field: "Host",
+          issue: "Not a name of this service",
+        },
+      );
+    }
+    if (origin === undefined) return;
+    if (origin !== `http://${host}` && origin !== `https://${host}`) {
+      throw new DomainError("FORBIDDEN", "cannot serve a foreign origin", { field: "Origin", issue: "Foreign origin" });
+    }
+  };
+}
+
+const forwardingHeaders = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"];
+
+/** Whether a program on this machine asks by itself, not a proxy on behalf of somebody. */
+export function isLocalPeer(remoteAddress: string | undefined, headers: IncomingHttpHeaders): boolean {
+  if (forwardingHeaders.some((name) => headers[name] !== undefined)) return false;
+  const address = remoteAddress?.replace(/^::ffff:/, "") ?? "";
+  return address === "::1" || address.startsWith("127.");
+}

@@ -1,0 +1,169 @@
+import type { TSchema } from "typebox";
+import { errorMeaning, errorStatus } from "#contract/errors.ts";
+import { operations, resources } from "#contract/index.ts";
+import { apiBase } from "#contract/limits.ts";
+import type { Operation } from "#contract/operation.ts";
+import { errorsOf, Plan } from "#contract/operation.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+const plainSchemas = new Map<unknown, string>(Object.entries(resources).map(([name, schema]) => [schema, name]));
+
+/** The schema as plain JSON, each named resource in it as a reference. `except` is the one being defined. */
+function toJson(schema: unknown, except?: unknown): unknown {
+  const name = schema === except ? undefined : plainSchemas.get(schema);
+  if (name !== undefined) return { $ref: `#/components/schemas/${name}` };
+  if (Array.isArray(schema)) return schema.map((item) => toJson(item));
+  if (typeof schema !== "object" || schema === null) return schema;
+  return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, toJson(value)]));
+}
+
+const mediaTypeOf = (operation: Operation): string => operation.mediaType ?? "application/json";
+
+const propertiesOf = (schema: TSchema): Readonly<Record<string, Json>> =>
+  "properties" in schema ? (schema.properties as Readonly<Record<string, Json>>) : {};
+
+const requiredOf = (schema: TSchema): readonly string[] =>
+  "required" in schema ? (schema.required as readonly string[]) : [];
+
+function parameters(operation: Operation): readonly Json[] {
+  const list: Json[] = [];
+  for (const [place, part] of [
+    ["path", operation.params],
+    ["query", operation.query],
+  ] as const) {
+    if (part === undefined) continue;
+    for (const [name, member] of Object.entries(propertiesOf(part))) {
+      const { description, examples, ...schema } = member;
+      const example = Array.isArray(examples) ? { example: examples[0] } : {};
+      const required = place === "path" || requiredOf(part).includes(name);
+      list.push({ name, in: place, required, ...(description !== undefined && { description }), schema, ...example });
+    }
+  }
+  return list;
+}
+
+const limitHeaders = Object.fromEntries(
+  ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit", "RateLimit-Policy"].map((name) => [
+    name,
+    { $ref: `#/components/headers/${name}` },
+  ]),
+);
+
+function responses(operation: Operation): Json {
+  const schema =
+    operation.effect === "read" ? toJson(operation.response) : { anyOf: [toJson(operation.response), toJson(Plan)] };
+  const headers = {
+    "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" },
+    ...(operation.scope === "public" || operation.openToLoopback ? {} : limitHeaders),
+  };
+  const byStatus: Record<string, unknown> = {
+    [operation.status ?? 200]: { description: "Success", headers, content: { [mediaTypeOf(operation)]: { schema } } },
+  };
+  for (const code of errorsOf(operation)) byStatus[errorStatus[code]] = { $ref: `#/components/responses/${code}` };
+  return byStatus;
+}
+
+function operationObject(name: string, operation: Operation): Json {
+  const { tag, summary, description, scope, effect, body } = operation;
+  const list = parameters(operation);
+  const needs = scope === "public" ? "No key needed." : scope === "self" ? "Any valid key." : `Scope: \`${scope}\`.`;
+  const isPublic = scope === "public";
+  return {
+    operationId: name,
+    tags: [tag],
+    summary,
+    description: [description, needs].filter(Boolean).join("\n\n"),
+    ...(list.length > 0 && { parameters: list }),
+    ...(body !== undefined && {
+      requestBody: { required: requiredOf(body).length > 0, content: { "application/json": { schema: toJson(body) } } },
+    }),
+    responses: responses(operation),
+    security: isPublic ? [] : [{ apiKey: [] }, { bearer: [] }, ...(operation.openToLoopback ? [{}] : [])],
+    "x-scope": scope,
+    "x-effect": effect,
+  };
+}
+
+const usedCodes = new Set(Object.values<Operation>(operations).flatMap(errorsOf));
+
+const errorResponses = Object.fromEntries(
+  [...usedCodes].map((code) => [
+    code,
+    {
+      description: errorMeaning[code],
+      headers: {
+        "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" },
+        ...(code === "UNAUTHORIZED" && { "WWW-Authenticate": { $ref: "#/components/headers/WWW-Authenticate" } }),
+        ...(code === "RATE_LIMITED" && { "Retry-After": { $ref: "#/components/headers/Retry-After" } }),
+      },
+      content: { "application/json": { schema: { $ref: "#/components/schemas/ErrorBody" } } },
+    },
+  ]),
+);
+
+const header = (description: string, type: "string" | "integer") => ({ description, schema: { type } });
+
+const headers = {
+  "X-Request-Id": header("Id of this request in the log.", "string"),
+  "X-RateLimit-Limit": header("Requests in the tighter window.", "integer"),
+  "X-RateLimit-Remaining": header("Requests left in the tighter window.", "integer"),
+  "X-RateLimit-Reset": header("When the tighter window starts anew, epoch seconds.", "integer"),
+  "RateLimit-Policy": header("Both windows: name, quota, seconds.", "string"),
+  RateLimit: header("The tighter window: name, requests left, seconds until it starts anew.", "string"),
+  "Retry-After": header("Seconds to wait.", "integer"),
+  "WWW-Authenticate": header("How to authenticate (RFC 6750).", "string"),
+};
+
+/** Only what the paths lead to: a schema that nothing refers to is noise to a reader. */
+function usedSchemas(paths: unknown): Json {
+  const used: Record<string, unknown> = {};
+  const visit = (value: unknown): void => {
+    for (const [, name = ""] of JSON.stringify(value).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      if (Object.hasOwn(used, name)) continue;
+      const schema = Object.entries(resources).find(([key]) => key === name)?.[1];
+      used[name] = toJson(schema, schema);
+      visit(used[name]);
+    }
+  };
+  visit(paths);
+  visit(errorResponses);
+  return used;
+}
+
+/** The OpenAPI 3.1 document of all operations. */
+export function openapiDocument(version: string): Json {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const [name, operation] of Object.entries<Operation>(operations)) {
+    const path = operation.base === "root" ? operation.path : `${apiBase}${operation.path}`;
+    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: operationObject(name, operation) };
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Steward",
+      version,
+      summary: "Looks after a Linux host over HTTP and JSON.",
+      description:
+        "Every answer bears `X-Request-Id`. Every error has the error body. Mutations take `?dry_run=true` and then answer with what they would do.",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: "/", description: "This service" }],
+    tags: [
+      { name: "Health", description: "How the host and the service are." },
+      { name: "System", description: "The host and its services." },
+      { name: "Access", description: "Keys and tokens." },
+      { name: "Observability", description: "Metrics." },
+    ],
+    paths,
+    components: {
+      securitySchemes: {
+        apiKey: { type: "apiKey", in: "header", name: "X-API-Key" },
+        bearer: { type: "http", scheme: "bearer", description: "The same key, or a token made from it." },
+      },
+      headers,
+      responses: errorResponses,
+      schemas: usedSchemas(paths),
+    },
+  };
+}

@@ -1,0 +1,64 @@
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { FastifyInstance } from "fastify";
+import { apiBase } from "#contract/limits.ts";
+
+const openapiPath = `${apiBase}/openapi.json`;
+const referencePath = `${apiBase}/docs`;
+
+/** Files of Swagger UI that the page needs, served from the installed package: the page works offline. */
+const assets: Readonly<Record<string, string>> = {
+  "swagger-ui.css": "text/css; charset=utf-8",
+  "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
+};
+
+const page = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Steward API reference</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${referencePath}/swagger-ui.css">
+<body>
+<div id="reference"></div>
+<script src="${referencePath}/swagger-ui-bundle.js"></script>
+<script src="${referencePath}/start.js"></script>
+</body>
+</html>
+`;
+
+const start = `SwaggerUIBundle({ url: "${openapiPath}", dom_id: "#reference", deepLinking: true, validatorUrl: null, displayRequestDuration: true, docExpansion: "list", defaultModelsExpandDepth: 0 });
+`;
+
+/** No inline script, nothing from elsewhere. Swagger UI sets styles on elements and draws its icons from data addresses. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+/** The OpenAPI document and the reference page made from it. Both need no key: they tell nothing about the host. */
+export function addReference(app: FastifyInstance, documentJson: () => string): void {
+  const config = { access: { scope: "public" } as const };
+  const folder = (): string => join(dirname(fileURLToPath(import.meta.resolve("@fastify/swagger-ui"))), "static");
+
+  app.get(openapiPath, { config: { ...config, endpoint: openapiPath } }, (_, reply) =>
+    reply.type("application/json; charset=utf-8").send(documentJson()),
+  );
+  const add = (path: string, type: string, content: () => string | Buffer): void => {
+    app.get(path, { config: { ...config, endpoint: path } }, (_, reply) =>
+      reply.header("Content-Security-Policy", policy).header("Cache-Control", "no-cache").type(type).send(content()),
+    );
+  };
+  add(referencePath, "text/html; charset=utf-8", () => page);
+  add(`${referencePath}/start.js`, "text/javascript; charset=utf-8", () => start);
+  for (const [name, type] of Object.entries(assets)) {
+    add(`${referencePath}/${name}`, type, () => readFileSync(join(folder(), name)));
+  }
+}

@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { operations } from "#contract/index.ts";
+import type { Operation } from "#contract/operation.ts";
+import { narrowableScopes, scopes } from "#contract/scopes.ts";
+import { pathOf, send, startTestService, type TestRequest, type TestService } from "./harness.ts";
+
+/** Every operation × every state of a key, made from the table: a new row is in it by itself. */
+describe("access matrix", () => {
+  let service: TestService;
+  let keys: Readonly<Record<string, string>>;
+
+  beforeAll(async () => {
+    service = await startTestService({ metricsPublic: "never" });
+    const revoked = service.key(["system:read"]);
+    service.service.keyring.revoke(revoked.slice(4, 12));
+    const wrong = service.admin.replace(/.$/, (last) => (last === "0" ? "1" : "0"));
+    keys = {
+      "a wrong key": wrong,
+      "a key of nobody": "stw_AAAAAAAA_0000000000000000000000000000000000000000000000000",
+      "an expired key": service.key([...scopes], service.clock.now() - 1),
+      "a revoked key": revoked,
+      "text that is no key": "hello",
+      "an empty key": "",
+    };
+  });
+  afterAll(() => service.app.close());
+
+  const rows = Object.entries<Operation>(operations);
+  const secured = rows.filter(([, operation]) => operation.scope !== "public");
+  const scoped = secured.filter(([, operation]) => operation.scope !== "self");
+
+  const call = (operation: Operation, request: Partial<TestRequest>) =>
+    // Each from an address of its own, so that failed logins do not add up.
+    send(service, { method: operation.method, path: pathOf(operation), from: nextAddress(), ...request });
+
+  let addresses = 0;
+  const nextAddress = (): string => {
+    addresses += 1;
+    return `198.51.${Math.floor(addresses / 250)}.${1 + (addresses % 250)}`;
+  };
+
+  it("covers every operation that needs a key", () => {
+    expect(secured.length).toBe(rows.length - 2);
+    expect(rows.filter(([, { scope }]) => scope === "public").map(([name]) => name)).toEqual([
+      "getLiveness",
+      "getReadiness",
+    ]);
+  });
+
+  describe.each(secured)("%s", (_, operation) => {
+    it("refuses no key with 401", async () => {
+      const reply = await call(operation, {});
+      expect(reply.status).toBe(401);
+      expect(reply.headers["www-authenticate"]).toBe('Bearer realm="steward"');
+      expect(reply.json).toMatchObject({ error: { code: "UNAUTHORIZED" } });
+    });
+
+    it("refuses every bad credential with one and the same 401", async () => {
+      const without = await call(operation, {});
+      for (const [name, key] of Object.entries(keys)) {
+        const reply = await call(operation, { key });
+        expect([name, reply.status, reply.text]).toEqual([name, 401, without.text]);
+        const asBearer = await call(operation, { headers: { authorization: `Bearer ${key}` } });
+        expect([name, asBearer.status, asBearer.text]).toEqual([name, 401, without.text]);
+      }
+    });
+
+    it("refuses two credentials that differ", async () => {
+      const headers = { authorization: `Bearer ${service.key([...scopes])}` };
+      expect((await call(operation, { key: service.admin, headers })).status).toBe(401);
+    });
+  });
+
+  describe.each(scoped)("%s", (_, operation) => {
+    it("refuses a key without the scope, whatever else it has, and says what is missing", async () => {
+      const others = scopes.filter((scope) => scope !== operation.scope);
+      for (const key of [service.key([]), service.key(others)]) {
+        const reply = await call(operation, { key });
+        expect(reply.status).toBe(403);
+        expect(reply.json).toMatchObject({
+          error: { code: "FORBIDDEN", details: { required_scope: expect.any(String) } },
+        });
+      }
+    });
+
+    it("lets a key with just the scope past", async () => {
+      const reply = await call(operation, { key: service.key([operation.scope]) });
+      expect([401, 403]).not.toContain(reply.status);
+    });
+
+    it("refuses a key narrowed to another resource before it tells what exists", async () => {
+      const narrowed = service.key([`${operation.scope}:something-else*`]);
+      const reply = await call(operation, { key: narrowed });
+      expect(reply.status).toBe(403);
+    });
+  });
+
+  it("lets a narrowed key use its resource and no other", async () => {
+    const operation = operations.restartService;
+    const key = service.key(["services:restart:cron.service"]);
+    const restart = (name: string) => call(operation, { key, path: pathOf(operation, { name }) });
+    expect((await restart("cron")).status).toBe(200);
+    expect((await restart("cron.service")).status).toBe(200);
+    expect((await restart("backup")).status).toBe(403);
+    expect((await restart("does-not-exist")).json).toMatchObject({
+      error: {
+        code: "FORBIDDEN",
+        details: {
+          required_scope: "services:restart:does-not-exist.service",
+          granted: ["services:restart:cron.service"],
+        },
+      },
+    });
+  });
+
+  it("knows patterns in narrowed scopes", async () => {
+    const operation = operations.restartService;
+    const key = service.key(["services:restart:*up.service"]);
+    expect((await call(operation, { key, path: pathOf(operation, { name: "backup" }) })).status).toBe(200);
+    expect((await call(operation, { key, path: pathOf(operation, { name: "cron" }) })).status).toBe(403);
+  });
+
+  it("gives every row that touches a resource a scope that may be narrowed", () => {
+    for (const [name, operation] of scoped) {
+      if (operation.resource !== undefined)
+        expect([name, narrowableScopes]).toEqual([name, expect.arrayContaining([operation.scope])]);
+    }
+  });
+
+  it("answers 401 before 404 and 404 with a key, for unknown paths and wrong methods", async () => {
+    for (const request of [
+      { path: "/api/v1/nope" },
+      { path: "/nope" },
+      { path: "/api/v1/health", method: "POST" as const },
+      { path: "/api/v1/auth/tokens", method: "GET" as const },
+      { path: "/api/v2/health" },
+      { path: "/api/v1/%" },
+      { path: "/api/v1/system/services", method: "OPTIONS" as const },
+    ]) {
+      const without = await send(service, { ...request, from: nextAddress() });
+      expect([request.path, without.status]).toEqual([request.path, 401]);
+      const withKey = await send(service, { ...request, key: service.admin });
+      const expected = request.path.endsWith("%") ? 400 : 404;
+      expect([request.path, withKey.status]).toEqual([request.path, expected]);
+    }
+  });
+
+  it("takes a Bearer credential in any spelling of the scheme, and both headers when they agree", async () => {
+    const path = pathOf(operations.whoami);
+    for (const headers of [
+      { authorization: `Bearer ${service.admin}` },
+      { authorization: `bearer ${service.admin}` },
+    ]) {
+      expect((await send(service, { path, headers })).status).toBe(200);
+      expect((await send(service, { path, headers, key: service.admin })).status).toBe(200);
+    }
+    for (const authorization of [service.admin, `Basic ${service.admin}`, `Bearer  ${service.admin}`, "Bearer"]) {
+      expect((await send(service, { path, headers: { authorization }, from: nextAddress() })).status).toBe(401);
+    }
+  });
+
+  it("does not take a key from the query of an ordinary path", async () => {
+    expect((await send(service, { path: `/api/v1/health?api_key=${service.admin}`, from: nextAddress() })).status).toBe(
+      401,
+    );
+  });
+});

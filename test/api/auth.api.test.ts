@@ -1,0 +1,203 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { CreatedKey, Token } from "#contract/auth.ts";
+import { roles, scopes } from "#contract/scopes.ts";
+import { send, startTestService, type TestReply, type TestService } from "./harness.ts";
+
+let service: TestService;
+beforeEach(async () => {
+  service = await startTestService();
+});
+afterEach(() => service.app.close());
+
+const post = (path: string, key: string, body?: unknown) =>
+  send(service, { method: "POST", path: `/api/v1${path}`, key, body });
+const whoami = (key: string) => send(service, { path: "/api/v1/auth/whoami", key });
+const created = (reply: TestReply): CreatedKey => reply.json as CreatedKey;
+const token = (reply: TestReply): Token => reply.json as Token;
+
+describe("keys", () => {
+  it("makes a key of the decided form, which works at once", async () => {
+    const reply = await post("/auth/keys", service.admin, {
+      name: "monitoring",
+      scopes: ["viewer", "services:restart:nginx.service"],
+    });
+    expect(reply.status).toBe(201);
+    expect(reply.json).toEqual({
+      id: expect.stringMatching(/^[0-9A-Za-z]{8}$/),
+      key: expect.stringMatching(/^stw_[0-9A-Za-z]{8}_[0-9A-Za-z]{49}$/),
+      name: "monitoring",
+      scopes: [...roles.viewer, "services:restart:nginx.service"],
+      expires_at: null,
+    });
+    expect((await whoami(created(reply).key)).json).toMatchObject({
+      name: "monitoring",
+      credential: "key",
+      expires_at: null,
+    });
+  });
+
+  it("never shows a secret again", async () => {
+    const { key, id } = created(await post("/auth/keys", service.admin, { name: "x", scopes: [] }));
+    const list = await send(service, { path: "/api/v1/auth/keys", key: service.admin });
+    expect(list.text).not.toContain(key.slice(13));
+    expect(list.json).toMatchObject({
+      keys: [{ name: "test" }, { id, name: "x", scopes: [], expires_at: null, last_used_at: null, revoked_at: null }],
+    });
+    expect(JSON.stringify(service.logLines())).not.toContain(key.slice(13));
+  });
+
+  it("gives a key without scopes no rights", async () => {
+    const { key } = created(await post("/auth/keys", service.admin, { name: "x", scopes: [] }));
+    expect((await send(service, { path: "/api/v1/health", key })).status).toBe(403);
+    expect((await whoami(key)).json).toMatchObject({ scopes: [] });
+  });
+
+  it("ends a key at its time", async () => {
+    const expires_at = "2026-01-01T01:00:00+00:00";
+    const { key } = created(await post("/auth/keys", service.admin, { name: "x", scopes: [], expires_at }));
+    expect((await whoami(key)).json).toMatchObject({ expires_at: "2026-01-01T01:00:00.000Z" });
+    await service.clock.advance(3_599_999);
+    expect((await whoami(key)).status).toBe(200);
+    await service.clock.advance(1);
+    expect((await whoami(key)).status).toBe(401);
+  });
+
+  it("revokes a key at once, with its tokens, and says so again when asked again", async () => {
+    const { key, id } = created(await post("/auth/keys", service.admin, { name: "x", scopes: [] }));
+    const { access_token } = token(await post("/auth/tokens", key));
+    const revoke = (query = "") =>
+      send(service, { method: "DELETE", path: `/api/v1/auth/keys/${id}${query}`, key: service.admin });
+    expect((await revoke("?dry_run=true")).json).toMatchObject({
+      dry_run: true,
+      steps: [`revoke key ${id} (x) and its tokens`],
+    });
+    expect((await whoami(key)).status).toBe(200);
+    expect((await revoke()).json).toMatchObject({
+      id,
+      success: true,
+      message: "key revoked",
+      revoked_at: expect.any(String),
+    });
+    expect((await whoami(key)).status).toBe(401);
+    expect((await whoami(access_token)).status).toBe(401);
+    expect((await revoke()).json).toMatchObject({ success: true, message: "key was revoked already" });
+  });
+
+  it("cannot be given what the giver does not have", async () => {
+    const limited = service.key(["keys:admin", "services:restart:app-*"]);
+    const grant = (...wanted: string[]) => post("/auth/keys", limited, { name: "x", scopes: wanted });
+    expect((await grant("system:read")).json).toMatchObject({
+      error: { code: "FORBIDDEN", details: { required_scope: "system:read" } },
+    });
+    expect((await grant("admin")).status).toBe(403);
+    expect((await grant("services:restart")).status).toBe(403);
+    expect((await grant("services:restart:nginx.service")).status).toBe(403);
+    expect((await grant("services:restart:*")).status).toBe(403);
+    expect((await grant("services:restart:app-*")).status).toBe(201);
+    expect((await grant("services:restart:app-one.service", "keys:admin")).status).toBe(201);
+  });
+
+  it.each([
+    [{ name: "x", scopes: ["root"] }, "scopes"],
+    [{ name: "x", scopes: ["system:read:host"] }, "scopes"],
+    [{ name: "x", scopes: ["services:restart:"] }, "scopes"],
+    [{ name: "x", scopes: ["services:restart:a b"] }, "scopes"],
+    [{ name: "x", scopes: "viewer" }, "scopes"],
+    [{ name: "x", scopes: [5] }, "scopes.0"],
+    [{ name: "x" }, "scopes"],
+    [{ name: "", scopes: [] }, "name"],
+    [{ name: "a\nb", scopes: [] }, "name"],
+    [{ name: 5, scopes: [] }, "name"],
+    [{ name: "x", scopes: [], admin: true }, "admin"],
+    [{ name: "x", scopes: [], expires_at: "tomorrow" }, "expires_at"],
+    [{ name: "x", scopes: [], expires_at: "2027-02-30T00:00:00Z" }, "expires_at"],
+    [{ name: "x", scopes: [], expires_at: "2027-01-01 00:00:00Z" }, "expires_at"],
+    [{ name: "x", scopes: [], expires_at: "2027-01-01T00:00:00" }, "expires_at"],
+    [{ name: "x", scopes: [], expires_at: "2020-01-01T00:00:00Z" }, "expires_at"],
+    [{ name: "x", scopes: [], expires_at: 1_800_000_000 }, "expires_at"],
+    [[], "body"],
+    ["x", "body"],
+    [null, "body"],
+  ])("refuses %j", async (body, field) => {
+    const reply = await post("/auth/keys", service.admin, body);
+    expect(reply.json).toMatchObject({
+      error: { code: "VALIDATION_ERROR", details: { field, issue: expect.any(String) } },
+    });
+  });
+
+  it("makes nothing in a dry run", async () => {
+    const reply = await post("/auth/keys?dry_run=true", service.admin, { name: "x", scopes: ["viewer"] });
+    expect(reply.json).toMatchObject({ dry_run: true, steps: ["make a key named x with 8 scopes"] });
+    expect(service.service.keyring.list()).toHaveLength(1);
+  });
+
+  it("notes the last use", async () => {
+    await service.clock.advance(5_000);
+    await whoami(service.admin);
+    const { json } = await send(service, { path: "/api/v1/auth/keys", key: service.admin });
+    expect(json).toMatchObject({ keys: [{ last_used_at: "2026-01-01T00:00:05.000Z" }] });
+  });
+});
+
+describe("tokens", () => {
+  it("answers as RFC 6749 has it, with the caller's scopes and an hour to live", async () => {
+    const key = service.key(["system:read", "health:read"]);
+    const reply = await post("/auth/tokens", key);
+    expect(reply.json).toEqual({
+      access_token: expect.stringMatching(/^stt_[0-9A-Za-z]{8}_[0-9A-Za-z]{49}$/),
+      token_type: "Bearer",
+      expires_in: 3600,
+      scope: "system:read health:read",
+    });
+    expect(reply.headers["cache-control"]).toBe("no-store");
+    const bearer = { authorization: `Bearer ${token(reply).access_token}` };
+    const identity = await send(service, { path: "/api/v1/auth/whoami", headers: bearer });
+    expect(identity.json).toMatchObject({
+      key_id: key.slice(4, 12),
+      credential: "token",
+      expires_at: "2026-01-01T01:00:00.000Z",
+    });
+    await service.clock.advance(3_600_000);
+    expect((await send(service, { path: "/api/v1/auth/whoami", headers: bearer })).status).toBe(401);
+  });
+
+  it("can have fewer scopes than the caller, never more", async () => {
+    const key = service.key(["system:read", "services:restart:app-*"]);
+    const make = (...wanted: string[]) => post("/auth/tokens", key, { scopes: wanted });
+    expect(token(await make("services:restart:app-1.service")).scope).toBe("services:restart:app-1.service");
+    expect((await make("health:read")).status).toBe(403);
+    const { access_token } = token(await make("system:read"));
+    expect((await send(service, { path: "/api/v1/system/info", key: access_token })).status).toBe(200);
+    expect((await post("/system/services/app-1/restart", access_token)).status).toBe(403);
+  });
+
+  it("does not outlive its key, nor the token that it was made from", async () => {
+    const key = service.key([], service.clock.now() + 100_000);
+    expect(token(await post("/auth/tokens", key)).expires_in).toBe(100);
+    const short = token(await post("/auth/tokens", service.admin, { expires_in: 60 }));
+    expect(token(await post("/auth/tokens", short.access_token, { expires_in: 86_400 })).expires_in).toBe(60);
+  });
+
+  it("keeps no more than a hundred for each key", async () => {
+    const key = service.key([]);
+    const first = token(await post("/auth/tokens", key, { expires_in: 600 }));
+    for (let count = 0; count < 100; count += 1) await post("/auth/tokens", key);
+    expect((await whoami(first.access_token)).status).toBe(401);
+    expect((await whoami(key)).status).toBe(200);
+  });
+
+  it.each([
+    { expires_in: 0 },
+    { expires_in: 86_401 },
+    { expires_in: 1.5 },
+    { expires_in: "60" },
+    { scopes: ["nope"] },
+    { scope: [] },
+  ])("refuses %j", async (body) => {
+    expect((await post("/auth/tokens", service.admin, body)).status).toBe(400);
+  });
+});
+
+it("has every scope in the admin role", () => {
+  expect(roles.admin).toEqual(scopes);
+});

@@ -1,0 +1,174 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type LocalCommands, runCli } from "#cli/index.ts";
+import { startTestService, type TestService } from "./harness.ts";
+
+let service: TestService;
+let url: string;
+let folder: string;
+/** An address where nothing listens. */
+let deadUrl: string;
+beforeAll(async () => {
+  service = await startTestService();
+  url = await service.app.listen({ host: "127.0.0.1", port: 0 });
+  folder = mkdtempSync(join(tmpdir(), "steward-cli-"));
+  const gone = await startTestService();
+  deadUrl = await gone.app.listen({ host: "127.0.0.1", port: 0 });
+  await gone.app.close();
+  writeFileSync(join(folder, "admin.key"), `${service.admin}\n`);
+});
+afterAll(async () => {
+  await service.app.close();
+  rmSync(folder, { recursive: true });
+});
+
+const local = (): LocalCommands => ({
+  serve: () => Promise.reject(new Error("cannot listen on 127.0.0.1:1: in use")),
+  checkConfig: (file) =>
+    Promise.resolve({
+      file,
+      faults: file === "bad" ? [{ text: "bad:1:1: colour: unknown setting" }] : [],
+      warnings: ["careful"],
+    }),
+  localService: () => Promise.resolve({ url, adminKeyFile: join(folder, "admin.key") }),
+});
+
+async function steward(argv: readonly string[], environment: Record<string, string> = {}, commands = local()) {
+  let out = "";
+  let err = "";
+  const code = await runCli({
+    argv,
+    environment,
+    version: "1.2.3",
+    io: {
+      out: (text) => {
+        out += text;
+      },
+      err: (text) => {
+        err += text;
+      },
+    },
+    now: () => service.clock.now(),
+    local: commands,
+  });
+  return { code, out, err };
+}
+
+describe("steward keys", () => {
+  it("makes, lists and revokes keys as a client of the service", async () => {
+    const made = await steward([
+      "keys",
+      "create",
+      "laptop",
+      "--scope",
+      "viewer",
+      "--scope",
+      "services:restart:nginx.service",
+      "--expires",
+      "30d",
+    ]);
+    expect(made).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^stw_\w+\n$/),
+      err: expect.stringContaining("not shown again"),
+    });
+    const id = made.out.slice(4, 12);
+    const list = await steward(["keys", "list", "--json"]);
+    expect(JSON.parse(list.out)).toMatchObject({
+      keys: [
+        { name: "test" },
+        {
+          id,
+          name: "laptop",
+          expires_at: "2026-01-31T00:00:00.000Z",
+          scopes: expect.arrayContaining(["services:restart:nginx.service"]),
+        },
+      ],
+    });
+    expect((await steward(["keys", "list"])).out).toMatch(/laptop\s*│ good/);
+    expect((await steward(["keys", "revoke", id, "--dry-run"])).out).toContain('"dry_run": true');
+    expect(await steward(["keys", "revoke", id])).toEqual({ code: 0, out: `${id} (laptop): key revoked\n`, err: "" });
+    expect((await steward(["keys", "list"])).out).toMatch(/laptop\s*│ revoked/);
+  });
+
+  it("gives the answer as JSON when asked, and warns of a key without rights", async () => {
+    expect(JSON.parse((await steward(["keys", "create", "a", "--json"])).out)).toMatchObject({ name: "a", scopes: [] });
+    expect((await steward(["keys", "create", "b"])).err).toContain("no rights");
+  });
+
+  it("passes on what the service refuses, with exit code 2", async () => {
+    const refused = await steward(["keys", "create", "x", "--scope", "root"]);
+    expect(refused).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringContaining("unknown scope or role: root (VALIDATION_ERROR, request "),
+    });
+    expect((await steward(["keys", "revoke", "nobody"])).err).toContain("no key has this id");
+  });
+});
+
+describe("finding the service and the key", () => {
+  it("takes options before environment before the local admin key", async () => {
+    const keyFile = join(folder, "limited.key");
+    writeFileSync(keyFile, service.key([]));
+    expect((await steward(["keys", "list"])).code).toBe(0);
+    expect((await steward(["keys", "list", "--key-file", keyFile])).err).toContain("FORBIDDEN");
+    expect((await steward(["--key-file", keyFile, "keys", "list"])).err).toContain("FORBIDDEN");
+    expect((await steward(["keys", "list"], { STEWARD_API_KEY: "wrong" })).err).toContain("UNAUTHORIZED");
+    expect(
+      (await steward(["keys", "list", "--key-file", join(folder, "admin.key")], { STEWARD_API_KEY: "wrong" })).code,
+    ).toBe(0);
+    expect((await steward(["keys", "list"], { STEWARD_URL: deadUrl })).err).toMatch(
+      /cannot reach the service: .*ECONNREFUSED.*is it running/,
+    );
+    expect((await steward(["--url", url, "keys", "list"], { STEWARD_URL: deadUrl })).code).toBe(0);
+  });
+
+  it("says what to do when there is no key to be had", async () => {
+    const commands = { ...local(), localService: () => Promise.resolve({ url, adminKeyFile: "/nowhere/admin.key" }) };
+    expect(await steward(["keys", "list"], {}, commands)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("use --key-file or STEWARD_API_KEY"),
+    });
+    expect((await steward(["keys", "list", "--key-file", "/nowhere"])).err).toContain(
+      "cannot read the key file /nowhere",
+    );
+  });
+});
+
+describe("steward", () => {
+  it("prints help and version, and says what it did not understand", async () => {
+    expect((await steward(["--help"])).out).toContain("run the service");
+    expect(await steward(["--version"])).toEqual({ code: 0, out: "1.2.3\n", err: "" });
+    expect((await steward(["keys", "create", "--help"])).out).toContain("--expires");
+    for (const argv of [["nonsense"], ["keys", "create"], ["keys", "list", "--colour"]]) {
+      expect([argv, await steward(argv)]).toMatchObject([argv, { code: 2, err: expect.stringContaining("error:") }]);
+    }
+  });
+
+  it("tells why the service could not start", async () => {
+    expect(await steward(["serve"])).toEqual({
+      code: 2,
+      out: "",
+      err: "steward: cannot listen on 127.0.0.1:1: in use\n",
+    });
+  });
+
+  it("checks settings: 0 without fault, 1 with one", async () => {
+    expect(await steward(["config", "check"])).toEqual({
+      code: 0,
+      out: "warning: careful\nbuilt-in defaults: no fault\n",
+      err: "",
+    });
+    expect(await steward(["config", "check", "--config", "bad"])).toMatchObject({
+      code: 1,
+      out: expect.stringContaining("bad:1:1: colour"),
+    });
+    expect(JSON.parse((await steward(["config", "check", "--config", "bad", "--json"])).out)).toMatchObject({
+      file: "bad",
+      faults: [{}],
+    });
+  });
+});

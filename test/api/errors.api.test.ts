@@ -1,0 +1,158 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { type ErrorCode, errorStatus } from "#contract/errors.ts";
+import { type OperationName, operations } from "#contract/index.ts";
+import { errorsOf, type Operation } from "#contract/operation.ts";
+import type { KeyRecord, KeyStore } from "#domain/access/ports.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
+import type { ServicePorts } from "../../src/service.ts";
+import { createFakeKeyStore } from "../fakes/key-store.ts";
+import { createFakeUnits, type FakeUnits } from "../fakes/units.ts";
+import { pathOf, send, startTestService, type TestRequest, type TestService } from "./harness.ts";
+
+/** How to provoke an error of one operation. */
+interface Case {
+  readonly request?: Partial<TestRequest>;
+  /** Which service it takes; the usual one unless said. */
+  readonly service?: () => Promise<TestService>;
+  readonly prepare?: (service: TestService) => void;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+type Table = typeof operations;
+type OwnErrors<K extends OperationName> = Table[K]["errors"][number];
+type WithInput<K extends OperationName> = Table[K] extends { params: unknown } | { query: unknown } | { body: unknown }
+  ? "VALIDATION_ERROR"
+  : never;
+
+/**
+ * One case for each error that a row names and each that its input brings with it: one that is forgotten
+ * does not compile. The errors that every operation shares are provoked below for all rows at once.
+ */
+type Cases = { readonly [K in OperationName]: { readonly [C in OwnErrors<K> | WithInput<K>]: Case } };
+
+const unavailable = async (): Promise<TestService> => {
+  const units = createFakeUnits();
+  units.available = false;
+  return startTestService({ units });
+};
+const missing = (field: string) => ({ field, issue: "Required field missing" });
+
+const cases: Cases = {
+  getHealth: {},
+  getLiveness: {},
+  getReadiness: { UNAVAILABLE: { prepare: ({ service }) => service.drain(), details: { retryable: true } } },
+  getSystemInfo: {},
+  listServices: {
+    VALIDATION_ERROR: {
+      request: { path: "/api/v1/system/services?status=sleeping" },
+      details: { field: "status", issue: "Must be one of all, active, inactive, failed" },
+    },
+    UNAVAILABLE: { service: unavailable, details: { missing: "systemd", retryable: true } },
+  },
+  restartService: {
+    VALIDATION_ERROR: {
+      request: { path: "/api/v1/system/services/masked/restart" },
+      details: { field: "name", issue: "unit is masked" },
+    },
+    NOT_FOUND: { request: { path: "/api/v1/system/services/nothing/restart" } },
+    UNAVAILABLE: { service: unavailable, details: { missing: "systemd", retryable: true } },
+  },
+  whoami: {},
+  listKeys: {},
+  createKey: { VALIDATION_ERROR: { request: { body: { scopes: [] } }, details: missing("name") } },
+  revokeKey: {
+    VALIDATION_ERROR: {
+      request: { path: "/api/v1/auth/keys/x?dry_run=perhaps" },
+      details: { field: "dry_run", issue: "Must be boolean" },
+    },
+    NOT_FOUND: {},
+  },
+  createToken: {
+    VALIDATION_ERROR: {
+      request: { body: { expires_in: "5" } },
+      details: { field: "expires_in", issue: "Must be integer" },
+    },
+    FORBIDDEN: { request: { body: { scopes: ["keys:admin"] } }, details: { required_scope: "keys:admin" } },
+  },
+  getMetrics: {},
+};
+
+const secretReason = "the disk behind /dev/secret is on fire";
+const breaks = (): never => {
+  throw new Error(secretReason);
+};
+
+/** For each operation whose handler uses a port: the service with that port broken. */
+const broken: Partial<Record<OperationName, () => Partial<ServicePorts> & { units?: FakeUnits }>> = {
+  getSystemInfo: () => ({ host: { info: () => Promise.reject(new Error(secretReason)) } }),
+  listServices: () => ({ units: { ...createFakeUnits(), list: breaks } }),
+  restartService: () => ({ units: { ...createFakeUnits(), read: breaks } }),
+  createKey: () => ({ store: failingAfterFirst("insertKey") }),
+  revokeKey: () => ({ store: { ...createFakeKeyStore(), revokeKey: breaks } }),
+  createToken: () => ({ store: { ...createFakeKeyStore(), insertToken: breaks } }),
+  getMetrics: () => ({ metrics: { ...createMetrics(), text: () => Promise.reject(new Error(secretReason)) } }),
+};
+
+/** A store that takes the admin's key and then no other. */
+function failingAfterFirst(method: "insertKey"): KeyStore {
+  const store = createFakeKeyStore();
+  let calls = 0;
+  return {
+    ...store,
+    [method]: (key: KeyRecord) => {
+      calls += 1;
+      if (calls > 1) breaks();
+      store[method](key);
+    },
+  };
+}
+
+describe("errors of each operation", () => {
+  let service: TestService | undefined;
+  afterEach(async () => {
+    await service?.app.close();
+    service = undefined;
+  });
+
+  for (const [name, codes] of Object.entries(cases)) {
+    const operation: Operation = operations[name as OperationName];
+    for (const [code, given] of Object.entries<Case>(codes)) {
+      it(`${name} answers ${code}`, async () => {
+        service = await (given.service ?? startTestService)();
+        given.prepare?.(service);
+        const key = code === "FORBIDDEN" ? service.key(["system:read"]) : service.admin;
+        const reply = await send(service, { method: operation.method, path: pathOf(operation), key, ...given.request });
+        expect(reply.json).toMatchObject({
+          error: { code, message: expect.any(String), ...(given.details && { details: given.details }) },
+        });
+        expect(reply.status).toBe(errorStatus[code as ErrorCode]);
+      });
+    }
+  }
+
+  it.each(Object.entries(broken))(
+    "%s answers INTERNAL_ERROR and gives nothing away when a port breaks",
+    async (name, overrides) => {
+      service = await startTestService(overrides());
+      const operation: Operation = operations[name as OperationName];
+      const key = service.admin;
+      const path = pathOf(operation, { name: "cron", id: key.slice(4, 12) });
+      const body = name === "createKey" ? { name: "x", scopes: [] } : undefined;
+      const reply = await send(service, { method: operation.method, path, key, body });
+      expect(reply.status).toBe(500);
+      expect(reply.json).toMatchObject({ error: { code: "INTERNAL_ERROR" } });
+      expect(reply.text).not.toContain(secretReason);
+      expect(reply.text).toContain(String(reply.headers["x-request-id"]));
+      const logged = service.logLines().filter(({ level }) => level === "error");
+      expect(JSON.stringify(logged)).toContain(secretReason);
+    },
+  );
+
+  it("lists for every operation the errors that its scope and input bring with them", () => {
+    for (const [name, operation] of Object.entries<Operation>(operations)) {
+      const needsKey = operation.scope !== "public";
+      const codes = errorsOf(operation);
+      expect([name, codes.includes("UNAUTHORIZED"), codes.includes("INTERNAL_ERROR")]).toEqual([name, needsKey, true]);
+    }
+  });
+});

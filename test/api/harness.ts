@@ -1,0 +1,150 @@
+import type { FastifyInstance } from "fastify";
+import { credentialCodec } from "#adapters/keystore/codec.ts";
+import { apiBase } from "#contract/limits.ts";
+import type { Operation } from "#contract/operation.ts";
+import { roles } from "#contract/scopes.ts";
+import { createLogs } from "#telemetry/logger.ts";
+import { createMetrics } from "#telemetry/metrics.ts";
+import type { Service, ServicePorts } from "../../src/service.ts";
+import { createService } from "../../src/service.ts";
+import { createFakeAuditLog, type FakeAuditLog } from "../fakes/audit-log.ts";
+import { createFakeClock, type FakeClock } from "../fakes/clock.ts";
+import { createFakeHostFacts } from "../fakes/host-facts.ts";
+import { createFakeKeyStore } from "../fakes/key-store.ts";
+import { createFakeProbe, type FakeProbe } from "../fakes/probe.ts";
+import { createFakeUnits, type FakeUnits } from "../fakes/units.ts";
+
+type Probes = Readonly<Record<"cli" | "ops" | "llm" | "security", FakeProbe>>;
+
+/** The service in this process, on fakes, with everything that a test may want to look at. */
+export interface TestService {
+  readonly app: FastifyInstance;
+  readonly service: Service;
+  readonly clock: FakeClock;
+  readonly units: FakeUnits;
+  readonly audit: FakeAuditLog;
+  readonly probes: Probes;
+  /** Log lines so far. */
+  readonly logLines: () => readonly Record<string, unknown>[];
+  /** Makes a key with these scopes. */
+  readonly key: (scopes: readonly string[], expiresAt?: number | null) => string;
+  /** The admin's key. */
+  readonly admin: string;
+}
+
+const units = [
+  {
+    name: "cron.service",
+    description: "Runs jobs",
+    activeState: "active",
+    subState: "running",
+    unitFileState: "enabled",
+    mainPid: 7,
+  },
+  { name: "backup.service", description: "Backs up" },
+  { name: "broken.service", activeState: "failed", subState: "failed", result: "exit-code" },
+  { name: "masked.service", loadState: "masked", unitFileState: "masked" },
+  {
+    name: "never-starts.service",
+    jobResult: "failed",
+    after: { activeState: "failed", subState: "failed", result: "exit-code" },
+  },
+];
+
+/** Starts the service; what is not given is faked. */
+export async function startTestService(
+  overrides: Partial<ServicePorts> & { units?: FakeUnits } = {},
+): Promise<TestService> {
+  const clock = createFakeClock();
+  const fakeUnits = overrides.units ?? createFakeUnits(units);
+  const audit = createFakeAuditLog();
+  const lines: string[] = [];
+  const llm = createFakeProbe({ healthy: false, expected: false, reason: "no connector is configured" });
+  const probes = { cli: createFakeProbe(), ops: createFakeProbe(), llm, security: createFakeProbe() };
+  const service = createService({
+    version: "1.2.3",
+    clock,
+    ...createLogs({ level: "debug", writer: { write: (line) => void lines.push(line) } }),
+    metrics: createMetrics(),
+    store: createFakeKeyStore(),
+    codec: credentialCodec,
+    audit,
+    ownUnit: "steward.service",
+    host: createFakeHostFacts(),
+    probes: { cli: probes.cli.probe, ops: probes.ops.probe, llm: probes.llm.probe, security: probes.security.probe },
+    tls: undefined,
+    rateLimits: "off",
+    allowedHosts: [],
+    trustedProxies: [],
+    metricsPublic: "loopback",
+    ...overrides,
+    units: fakeUnits,
+  });
+  await service.app.ready();
+  await service.start();
+  const key = (scopes: readonly string[], expiresAt: number | null = null): string =>
+    service.keyring.create({ name: "test", scopes, expiresAt }).text;
+  return {
+    app: service.app,
+    service,
+    clock,
+    units: fakeUnits,
+    audit,
+    probes,
+    logLines: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>),
+    key,
+    admin: key(roles.admin),
+  };
+}
+
+/** A request in a shape that is easy to write. */
+export interface TestRequest {
+  readonly method?: "GET" | "POST" | "DELETE" | "PUT" | "PATCH" | "HEAD" | "OPTIONS";
+  readonly path: string;
+  readonly key?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  /** Sent as it is, as application/json unless a header says otherwise. */
+  readonly text?: string;
+  readonly from?: string;
+}
+
+export interface TestReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly text: string;
+  /** The body read as JSON. */
+  readonly json: unknown;
+}
+
+/** Sends a request to the service in this process. */
+export async function send({ app }: Pick<TestService, "app">, request: TestRequest): Promise<TestReply> {
+  const { method = "GET", path, key, headers, body, text, from = "192.0.2.1" } = request;
+  const payload = text ?? (body === undefined ? undefined : JSON.stringify(body));
+  const reply = await app.inject({
+    method,
+    url: path,
+    remoteAddress: from,
+    headers: {
+      host: "localhost",
+      ...(key !== undefined && { "x-api-key": key }),
+      ...(payload !== undefined && { "content-type": "application/json" }),
+      ...headers,
+    },
+    ...(payload !== undefined && { payload }),
+  });
+  const isJson = String(reply.headers["content-type"]).startsWith("application/json");
+  return {
+    status: reply.statusCode,
+    headers: Object.fromEntries(Object.entries(reply.headers).map(([name, value]) => [name, String(value)])),
+    text: reply.body,
+    json: isJson && reply.body !== "" ? JSON.parse(reply.body) : undefined,
+  };
+}
+
+/** The whole path of an operation with its parameters filled in. */
+export function pathOf({ base, path }: Operation, params: Readonly<Record<string, string>> = {}): string {
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? `some-${name}`));
+  return base === "root" ? filled : `${apiBase}${filled}`;
+}

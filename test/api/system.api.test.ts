@@ -1,0 +1,262 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createFakeUnits } from "../fakes/units.ts";
+import { send, startTestService, type TestService } from "./harness.ts";
+
+let service: TestService;
+beforeEach(async () => {
+  service = await startTestService();
+});
+afterEach(() => service.app.close());
+
+const get = (path: string) => send(service, { path, key: service.admin });
+const names = (json: unknown): readonly string[] =>
+  (json as { services: { name: string }[] }).services.map(({ name }) => name);
+
+describe("GET /system/services", () => {
+  const all = ["backup.service", "broken.service", "cron.service", "masked.service", "never-starts.service"];
+
+  it("lists all services by name", async () => {
+    const { json } = await get("/api/v1/system/services");
+    expect(names(json)).toEqual(all);
+    expect(json).toMatchObject({ total: 5 });
+  });
+
+  it("answers the entry of the contract and the rest of systemd's state", async () => {
+    const { json } = await get("/api/v1/system/services?status=active");
+    expect(json).toEqual({
+      services: [
+        {
+          name: "cron.service",
+          description: "Runs jobs",
+          active: true,
+          running: true,
+          enabled: true,
+          active_state: "active",
+          sub_state: "running",
+          load_state: "loaded",
+          unit_file_state: "enabled",
+          main_pid: 7,
+          memory_bytes: null,
+          restarts: 0,
+          since: null,
+        },
+      ],
+      total: 1,
+    });
+  });
+
+  it.each([
+    ["all", all],
+    ["active", ["cron.service"]],
+    ["inactive", ["backup.service", "masked.service", "never-starts.service"]],
+    ["failed", ["broken.service"]],
+  ])("filters by status %s", async (status, expected) => {
+    expect(names((await get(`/api/v1/system/services?status=${status}`)).json)).toEqual(expected);
+  });
+
+  it("counts the matches before the limit", async () => {
+    const { json } = await get("/api/v1/system/services?limit=2");
+    expect(names(json)).toEqual(all.slice(0, 2));
+    expect(json).toMatchObject({ total: 5 });
+  });
+
+  it("has 100 as its default limit, and takes 1 to 1000", async () => {
+    const many = createFakeUnits(Array.from({ length: 1500 }, (_, index) => ({ name: `unit-${index}.service` })));
+    const big = await startTestService({ units: many });
+    const count = async (query: string) =>
+      names((await send(big, { path: `/api/v1/system/services${query}`, key: big.admin })).json).length;
+    expect([await count(""), await count("?limit=1"), await count("?limit=1000")]).toEqual([100, 1, 1000]);
+    await big.app.close();
+  });
+
+  it.each([
+    "0",
+    "-1",
+    "1001",
+    "%20",
+    "",
+    "1e3",
+    "1.5",
+    "0x10",
+    "ten",
+    "1&limit=2",
+    "99999999999999999999",
+    "+5",
+    " 5",
+    "5%00",
+  ])("refuses limit=%s", async (limit) => {
+    const reply = await get(`/api/v1/system/services?limit=${limit}`);
+    expect(reply.status).toBe(400);
+    expect(reply.json).toMatchObject({
+      error: { code: "VALIDATION_ERROR", details: { field: "limit", issue: expect.any(String) } },
+    });
+  });
+});
+
+describe("POST /system/services/{name}/restart", () => {
+  const restart = (name: string, query = "") =>
+    send(service, {
+      method: "POST",
+      path: `/api/v1/system/services/${encodeURIComponent(name)}/restart${query}`,
+      key: service.admin,
+    });
+
+  it("answers the entry after the restart", async () => {
+    const reply = await restart("cron");
+    expect(reply.status).toBe(200);
+    expect(reply.json).toMatchObject({
+      name: "cron.service",
+      active: true,
+      running: true,
+      main_pid: 1001,
+      success: true,
+      job_result: "done",
+      message: "cron.service restarted",
+    });
+    expect(service.units.actions).toEqual(["restart cron.service"]);
+  });
+
+  it("says why a unit did not start", async () => {
+    const reply = await restart("never-starts");
+    expect(reply.status).toBe(500);
+    expect(reply.json).toMatchObject({
+      error: { code: "INTERNAL_ERROR", details: { job_result: "failed", active_state: "failed" } },
+    });
+  });
+
+  it.each([
+    [
+      "dies at once",
+      { after: { activeState: "failed", subState: "failed", result: "exit-code" } },
+      { job_result: "done", active_state: "failed" },
+    ],
+    [
+      "is being started over and over",
+      { after: { activeState: "activating", subState: "auto-restart" } },
+      { job_result: "done", active_state: "activating" },
+    ],
+    [
+      "takes too long",
+      { jobResult: "running", after: { activeState: "activating", subState: "start" } },
+      { job_result: "running", active_state: "activating" },
+    ],
+    [
+      "vanished with the bus and is down",
+      { jobResult: "unknown", after: { activeState: "inactive", subState: "dead" } },
+      { job_result: "unknown", active_state: "inactive" },
+    ],
+  ])("does not call it a success when the unit %s", async (_, behaviour, details) => {
+    const units = createFakeUnits([{ name: "odd.service", ...behaviour }]);
+    const other = await startTestService({ units });
+    const reply = await send(other, { method: "POST", path: "/api/v1/system/services/odd/restart", key: other.admin });
+    expect([reply.status, reply.json]).toMatchObject([500, { error: { details } }]);
+    await other.app.close();
+  });
+
+  it("resets a unit that its start limit stopped", async () => {
+    const units = createFakeUnits([
+      { name: "limited.service", activeState: "failed", subState: "failed", result: "start-limit-hit" },
+    ]);
+    const other = await startTestService({ units });
+    const path = "/api/v1/system/services/limited/restart";
+    const plan = await send(other, { method: "POST", path: `${path}?dry_run=true`, key: other.admin });
+    expect(plan.json).toMatchObject({
+      dry_run: true,
+      steps: ["reset the start limit of limited.service", "restart limited.service"],
+      units: ["limited.service"],
+      requires_reboot: false,
+    });
+    expect(units.actions).toEqual([]);
+    expect((await send(other, { method: "POST", path, key: other.admin })).status).toBe(200);
+    expect(units.actions).toEqual(["reset limited.service", "restart limited.service"]);
+    await other.app.close();
+  });
+
+  it("tells what systemd refuses, in systemd's words", async () => {
+    const units = createFakeUnits([{ name: "manual.service", refusal: "it may be requested by dependency only" }]);
+    const other = await startTestService({ units });
+    const reply = await send(other, {
+      method: "POST",
+      path: "/api/v1/system/services/manual/restart",
+      key: other.admin,
+    });
+    expect(reply.json).toMatchObject({
+      error: { code: "VALIDATION_ERROR", details: { field: "name", issue: "it may be requested by dependency only" } },
+    });
+    await other.app.close();
+  });
+
+  it("answers before it restarts itself", async () => {
+    const units = createFakeUnits([{ name: "steward.service", activeState: "active", subState: "running" }]);
+    const other = await startTestService({ units });
+    const reply = await send(other, {
+      method: "POST",
+      path: "/api/v1/system/services/steward/restart",
+      key: other.admin,
+    });
+    expect(reply.json).toMatchObject({ success: true, job_result: "pending" });
+    expect(units.actions).toEqual(["restart steward.service detached"]);
+    await other.app.close();
+  });
+
+  it.each([
+    "a;b",
+    "$(touch x)",
+    "`id`",
+    "-x",
+    "--help",
+    "../../etc/passwd",
+    "a/b",
+    "a b",
+    "a\nb",
+    "a\0b",
+    "dbus.socket",
+    "getty@.service",
+    ".service",
+    "@.service",
+    "ü",
+    "x".repeat(300),
+  ])("refuses the name %j", async (name) => {
+    const reply = await restart(name);
+    expect(reply.json).toMatchObject({
+      error: { code: "VALIDATION_ERROR", details: { field: "name", issue: expect.any(String) } },
+    });
+    expect(service.units.actions).toEqual([]);
+  });
+
+  it("takes a misspelt dry run for an error, not for the real thing", async () => {
+    for (const query of ["?dryrun=true", "?dry_run=yes", "?dry_run=1", "?dry_run="]) {
+      expect((await restart("cron", query)).status).toBe(400);
+    }
+    expect(service.units.actions).toEqual([]);
+  });
+
+  it("is written to the audit log, with what was refused", async () => {
+    await restart("cron");
+    await restart("masked");
+    await send(service, { method: "POST", path: "/api/v1/system/services/cron/restart" });
+    expect(service.audit.entries).toMatchObject([
+      {
+        operation: "restartService",
+        key_id: service.admin.slice(4, 12),
+        target: { name: "cron" },
+        status: 200,
+        remote_address: "192.0.2.1",
+      },
+      { operation: "restartService", target: { name: "masked" }, status: 400 },
+      { operation: "restartService", key_id: null, status: 401 },
+    ]);
+  });
+});
+
+it("GET /system/info answers the system info", async () => {
+  const { status, json } = await get("/api/v1/system/info");
+  expect(status).toBe(200);
+  expect(json).toEqual({
+    hostname: "testhost",
+    os: { name: "Debian GNU/Linux", version: "12", kernel: "6.1.0" },
+    cpu: { model: "Test CPU", cores: 2, threads: 4, load_percent: 12.5 },
+    memory: { total_bytes: 8_000_000_000, available_bytes: 6_000_000_000, percent_used: 25 },
+    disk: { path: "/", total_bytes: 100_000_000_000, free_bytes: 40_000_000_000, percent_used: 60 },
+  });
+});

@@ -1,0 +1,263 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { send, startTestService, type TestRequest, type TestService } from "./harness.ts";
+
+let service: TestService;
+beforeEach(async () => {
+  service = await startTestService({ allowedHosts: ["box.example.org"] });
+});
+afterEach(() => service.app.close());
+
+const health = (headers: Record<string, string>, request: Partial<TestRequest> = {}) =>
+  send(service, { path: "/api/v1/health", key: service.admin, headers, ...request });
+
+describe("foreign names and origins", () => {
+  it.each([
+    "localhost",
+    "localhost:8470",
+    "127.0.0.1:8470",
+    "[::1]:8470",
+    "192.0.2.7",
+    "box.example.org",
+    "BOX.example.org.:443",
+  ])("serves Host %s", async (host) => {
+    expect((await health({ host })).status).toBe(200);
+  });
+
+  it.each(["evil.example", "localhost.evil.example", "box.example.org.evil.example", "127.0.0.1.evil.example:8470"])(
+    "refuses Host %s, also where no key is needed",
+    async (host) => {
+      for (const path of ["/api/v1/health", "/metrics", "/livez", "/api/v1/openapi.json"]) {
+        const reply = await health({ host }, { path });
+        expect([path, reply.status, reply.json]).toMatchObject([
+          path,
+          403,
+          { error: { code: "FORBIDDEN", details: { field: "Host" } } },
+        ]);
+      }
+    },
+  );
+
+  it.each(["a b", "localhost:port", "[::1", "http://localhost", "localhost/x", "user@localhost"])(
+    "refuses the malformed Host %j",
+    async (host) => {
+      expect((await health({ host })).json).toMatchObject({
+        error: { code: "VALIDATION_ERROR", details: { field: "Host" } },
+      });
+    },
+  );
+
+  it("refuses a foreign Origin and serves its own", async () => {
+    const host = "localhost:8470";
+    for (const origin of [
+      "https://evil.example",
+      "null",
+      "http://localhost",
+      "http://localhost:84700",
+      "http://localhost:8470.evil.example",
+    ]) {
+      expect([origin, (await health({ host, origin })).status]).toEqual([origin, 403]);
+    }
+    expect((await health({ host, origin: "http://localhost:8470" })).status).toBe(200);
+    const reply = await health({ host });
+    expect(reply.headers["access-control-allow-origin"]).toBeUndefined();
+    expect(reply.headers["set-cookie"]).toBeUndefined();
+  });
+
+  it("does not believe forwarding headers of anybody", async () => {
+    const entryOf = async (headers: Record<string, string>, from: string) => {
+      await send(service, { method: "DELETE", path: "/api/v1/auth/keys/nobody", key: service.admin, headers, from });
+      return service.audit.entries.at(-1)?.remote_address;
+    };
+    expect(await entryOf({ "x-forwarded-for": "10.0.0.1" }, "192.0.2.1")).toBe("192.0.2.1");
+    const behind = await startTestService({ trustedProxies: ["192.0.2.1"] });
+    const forwarded = { "x-forwarded-for": "198.51.100.4" };
+    await send(behind, {
+      method: "DELETE",
+      path: "/api/v1/auth/keys/nobody",
+      key: behind.admin,
+      headers: forwarded,
+      from: "192.0.2.1",
+    });
+    await send(behind, {
+      method: "DELETE",
+      path: "/api/v1/auth/keys/nobody",
+      key: behind.admin,
+      headers: forwarded,
+      from: "192.0.2.9",
+    });
+    expect(behind.audit.entries.map(({ remote_address }) => remote_address)).toEqual(["198.51.100.4", "192.0.2.9"]);
+    await behind.app.close();
+  });
+});
+
+describe("metrics without a key", () => {
+  const metrics = (from: string, headers: Record<string, string> = {}) =>
+    send(service, { path: "/metrics", from, headers });
+
+  it("are for a peer on loopback that forwards for nobody", async () => {
+    for (const from of ["127.0.0.1", "127.5.5.5", "::1", "::ffff:127.0.0.1"])
+      expect([from, (await metrics(from)).status]).toEqual([from, 200]);
+    for (const from of ["192.0.2.1", "10.0.0.1", "::2"])
+      expect([from, (await metrics(from)).status]).toEqual([from, 401]);
+    for (const name of ["forwarded", "x-forwarded-for", "x-real-ip", "via", "x-forwarded-host"]) {
+      expect([name, (await metrics("127.0.0.1", { [name]: "1.2.3.4" })).status]).toEqual([name, 401]);
+    }
+  });
+
+  it("follow the settings", async () => {
+    const never = await startTestService({ metricsPublic: "never" });
+    expect((await send(never, { path: "/metrics", from: "127.0.0.1" })).status).toBe(401);
+    expect((await send(never, { path: "/metrics", from: "127.0.0.1", key: never.key(["metrics:read"]) })).status).toBe(
+      200,
+    );
+    await never.app.close();
+    const always = await startTestService({ metricsPublic: "always" });
+    expect((await send(always, { path: "/metrics", from: "192.0.2.1" })).status).toBe(200);
+    await always.app.close();
+  });
+
+  it("are text in the format of Prometheus, and count what was answered", async () => {
+    await health({});
+    await send(service, { path: "/api/v1/health" });
+    await send(service, { path: "/nope" });
+    await send(service, { path: "/%" });
+    await send(service, { method: "POST", path: "/api/v1/system/services/cron/restart", key: service.admin });
+    const reply = await metrics("127.0.0.1");
+    expect(reply.headers["content-type"]).toBe("text/plain; version=0.0.4; charset=utf-8");
+    const requests = reply.text.split("\n").filter((line) => line.startsWith("svc_requests_total"));
+    expect(requests).toEqual([
+      'svc_requests_total{method="GET",endpoint="/api/v1/health",status="200"} 1',
+      'svc_requests_total{method="GET",endpoint="/api/v1/health",status="401"} 1',
+      'svc_requests_total{method="GET",endpoint="unmatched",status="401"} 2',
+      'svc_requests_total{method="POST",endpoint="/api/v1/system/services/{name}/restart",status="200"} 1',
+    ]);
+    const buckets = [...reply.text.matchAll(/duration_seconds_bucket\{le="([^"]+)",method="POST"/g)].map(
+      ([, le]) => le,
+    );
+    expect(buckets).toEqual(["0.01", "0.05", "0.1", "0.5", "1", "5", "+Inf"]);
+    expect(reply.text).toMatch(/^svc_active_connections \d+$/m);
+  });
+});
+
+describe("bodies", () => {
+  const post = (request: Partial<TestRequest>) =>
+    send(service, { method: "POST", path: "/api/v1/auth/keys", key: service.admin, ...request });
+
+  it.each([
+    ["malformed", "{"],
+    ["not JSON", "name=x"],
+    ["two values", "{}{}"],
+    ["a prototype", '{"name":"x","scopes":[],"__proto__":{"admin":true}}'],
+    ["a constructor", '{"name":"x","scopes":[],"constructor":{"prototype":{"admin":true}}}'],
+    ["a byte order mark alone", "\uFEFF"],
+    ["very deep", `${"[".repeat(100_000)}${"]".repeat(100_000)}`],
+  ])("refuses one that is %s", async (_, text) => {
+    const reply = await post({ text });
+    expect(reply.json).toMatchObject({
+      error: { code: "VALIDATION_ERROR", details: { field: "body", issue: expect.any(String) } },
+    });
+    expect(Object.hasOwn(Object.prototype, "admin")).toBe(false);
+  });
+
+  it("refuses other media types", async () => {
+    for (const type of [
+      "text/plain",
+      "application/x-www-form-urlencoded",
+      "multipart/form-data; boundary=x",
+      "application/xml",
+      "nonsense",
+    ]) {
+      const reply = await post({ text: "{}", headers: { "content-type": type } });
+      expect([type, reply.json]).toMatchObject([
+        type,
+        { error: { code: "VALIDATION_ERROR", details: { field: "Content-Type" } } },
+      ]);
+    }
+  });
+
+  it("refuses more than 1 MiB", async () => {
+    const fits = JSON.stringify({ name: "x", scopes: [], padding: "" });
+    const padded = (size: number) => ({ name: "x", scopes: [], padding: "p".repeat(size - fits.length) });
+    expect((await post({ body: padded(1024 * 1024) })).json).toMatchObject({
+      error: { details: { field: "padding" } },
+    });
+    expect((await post({ body: padded(1024 * 1024 + 1) })).json).toMatchObject({
+      error: { code: "VALIDATION_ERROR", details: { field: "body", issue: "Must be at most 1 MiB" } },
+    });
+  });
+
+  it("refuses members on a mutation that takes none, and takes an empty body", async () => {
+    const restart = (request: Partial<TestRequest>) =>
+      post({ path: "/api/v1/system/services/cron/restart", ...request });
+    expect((await restart({ body: { force: true } })).json).toMatchObject({
+      error: { details: { field: "force", issue: "Unknown field" } },
+    });
+    expect((await restart({ body: {} })).status).toBe(200);
+    expect((await restart({ text: "" })).status).toBe(200);
+    expect((await restart({})).status).toBe(200);
+  });
+
+  it("refuses a wrong key before it reads the body", async () => {
+    expect((await post({ text: "{", key: "wrong" })).status).toBe(401);
+    expect((await post({ text: "{", key: service.key([]) })).status).toBe(403);
+  });
+});
+
+describe("every answer", () => {
+  it("bears a request id of its own and is not to be stored", async () => {
+    const requests: Partial<TestRequest>[] = [
+      {},
+      { path: "/nope" },
+      { path: "/%" },
+      { key: "wrong" },
+      { path: "/livez" },
+      { path: "/metrics" },
+      { method: "POST", path: "/api/v1/auth/keys", text: "{" },
+    ];
+    const replies = await Promise.all(requests.map((request) => health({}, request)));
+    expect(new Set(replies.map(({ headers }) => headers["x-request-id"])).size).toBe(requests.length);
+    for (const { headers } of replies) {
+      expect(headers).toMatchObject({ "cache-control": "no-store", "x-content-type-options": "nosniff" });
+    }
+  });
+
+  it("is logged under that id with the key's id, and never with what the client sent", async () => {
+    const reply = await health({}, { path: `/api/v1/health?api_key=${service.admin}&x=${"private"}` });
+    const line = service.logLines().find(({ request_id }) => request_id === reply.headers["x-request-id"]);
+    expect(line).toMatchObject({
+      level: "info",
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      msg: "request",
+      key_id: service.admin.slice(4, 12),
+      method: "GET",
+      endpoint: "/api/v1/health",
+      status: 200,
+      remote_address: "192.0.2.1",
+    });
+    expect(JSON.stringify(line)).not.toContain("private");
+    expect(JSON.stringify(service.logLines())).not.toContain(service.admin.slice(13));
+  });
+
+  it("has no body on HEAD, and is else as on GET", async () => {
+    const reply = await health({}, { method: "HEAD" });
+    expect([reply.status, reply.text]).toEqual([200, ""]);
+    expect((await health({}, { method: "HEAD", key: "wrong" })).status).toBe(401);
+  });
+});
+
+describe("the reference", () => {
+  it("is there for everybody, with a policy that lets nothing in from outside", async () => {
+    const page = await send(service, { path: "/api/v1/docs" });
+    expect(page.status).toBe(200);
+    expect(page.headers["content-security-policy"]).toContain("default-src 'none'; script-src 'self'");
+    const links = [...page.text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, link]) => link ?? "");
+    expect(links.length).toBe(3);
+    for (const path of links) {
+      const asset = await send(service, { path });
+      expect([path, asset.status, asset.text.length > 100]).toEqual([path, 200, true]);
+    }
+    expect(page.text).not.toMatch(/https?:\/\//);
+    const document = await send(service, { path: "/api/v1/openapi.json" });
+    expect(document.json).toMatchObject({ openapi: "3.1.0", info: { version: "1.2.3" } });
+  });
+});

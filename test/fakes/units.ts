@@ -1,0 +1,78 @@
+import type { Unit, Units } from "#domain/system/ports.ts";
+import { UnitRefused, UnitsUnavailable } from "#domain/system/ports.ts";
+
+/** How a fake unit behaves when it is restarted. */
+export interface FakeUnit extends Partial<Unit> {
+  readonly name: string;
+  /** Result of the job; `done` unless said. */
+  readonly jobResult?: string;
+  /** What the unit is like after the restart. */
+  readonly after?: Partial<Unit>;
+  /** systemd refuses with this message. */
+  readonly refusal?: string;
+}
+
+export interface FakeUnits extends Units {
+  /** Whether systemd answers. */
+  available: boolean;
+  /** What was done, in order. */
+  readonly actions: readonly string[];
+}
+
+const blank: Omit<Unit, "name"> = {
+  description: "",
+  loadState: "loaded",
+  activeState: "inactive",
+  subState: "dead",
+  unitFileState: "disabled",
+  mainPid: null,
+  memoryBytes: null,
+  restarts: 0,
+  since: null,
+  result: "success",
+};
+
+const running: Partial<Unit> = { activeState: "active", subState: "running", result: "success" };
+
+/** Units in memory. An unknown name reads as systemd reads it: not found. */
+export function createFakeUnits(given: readonly FakeUnit[] = []): FakeUnits {
+  const behaviour = new Map(given.map((unit) => [unit.name, unit]));
+  const units = new Map<string, Unit>(given.map((unit) => [unit.name, { ...blank, ...unit }]));
+  const actions: string[] = [];
+  let lastPid = 1000;
+
+  const answer = async <T>(value: () => T): Promise<T> => {
+    await Promise.resolve();
+    if (!fake.available) throw new UnitsUnavailable("the system bus does not answer", true);
+    return value();
+  };
+
+  const become = (name: string, changes: Partial<Unit>): void => {
+    units.set(name, { ...blank, ...units.get(name), name, ...changes });
+  };
+
+  const fake: FakeUnits = {
+    available: true,
+    actions,
+    list: () => answer(() => [...units.values()].sort((a, b) => (a.name < b.name ? -1 : 1))),
+    read: (name) => answer(() => units.get(name) ?? { ...blank, name, loadState: "not-found" }),
+    resetFailed: (name) =>
+      answer(() => {
+        actions.push(`reset ${name}`);
+        become(name, { activeState: "inactive", subState: "dead", result: "success" });
+      }),
+    restart: (name) =>
+      answer(() => {
+        const { refusal, jobResult = "done", after } = behaviour.get(name) ?? {};
+        if (refusal !== undefined) throw new UnitRefused(refusal);
+        if (!units.has(name)) throw new UnitRefused(`Unit ${name} not found.`);
+        actions.push(`restart ${name}`);
+        lastPid += 1;
+        become(name, after ?? { ...running, mainPid: lastPid });
+        return jobResult;
+      }),
+    restartDetached: (name) => answer(() => void actions.push(`restart ${name} detached`)),
+    settled: () => Promise.resolve(),
+  };
+  return fake;
+}

@@ -1,0 +1,102 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { parseArgs } from "node:util";
+import { plainEnvironment } from "./commands.ts";
+import { bootHost, type Host } from "./host.ts";
+import { ensureImage } from "./image.ts";
+import { missingRequirements } from "./requirements.ts";
+
+const usage = `Usage: npm run host -- [build] [--private-network] [--build-only]
+       npm run host -- [--private-network] -- COMMAND…
+
+Boots a throw-away Debian with systemd, as the host tests do, and keeps it until Ctrl-C.
+The checkout is at /opt/steward inside. The first start builds an image, in about a minute.
+
+  --build-only       build the image if it is missing, and end
+  --private-network  give it a network of its own instead of the machine's
+  -- COMMAND…        run this inside, end with its exit code
+  --help             show this
+`;
+
+type Request =
+  | { kind: "help" }
+  | { kind: "build" }
+  | { kind: "keep"; privateNetwork: boolean }
+  | { kind: "run"; command: readonly string[]; privateNetwork: boolean };
+
+function parseRequest(argv: readonly string[]): Request {
+  const { values, tokens } = parseArgs({
+    args: [...argv],
+    options: {
+      help: { type: "boolean", short: "h", default: false },
+      "build-only": { type: "boolean", default: false },
+      "private-network": { type: "boolean", default: false },
+    },
+    allowPositionals: true,
+    tokens: true,
+  });
+  if (values.help) return { kind: "help" };
+  const end = tokens.find((token) => token.kind === "option-terminator")?.index ?? argv.length;
+  const unknown = tokens.find((token) => token.kind === "positional" && token.index < end && token.value !== "build");
+  if (unknown?.kind === "positional") {
+    throw new Error(
+      `cannot do ${unknown.value}: it is no command of this program (to run it inside the host, put -- before it)`,
+    );
+  }
+  const command = argv.slice(end + 1);
+  const privateNetwork = values["private-network"];
+  if (values["build-only"]) return { kind: "build" };
+  return command.length > 0 ? { kind: "run", command, privateNetwork } : { kind: "keep", privateNetwork };
+}
+
+function say(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+async function runInside(host: Host, command: readonly string[]): Promise<number> {
+  const [file = "", ...args] = await host.enter(command);
+  const env = { ...plainEnvironment, TERM: process.env.TERM ?? "dumb" };
+  const [code] = await once(spawn(file, args, { env, stdio: "inherit" }), "exit");
+  return typeof code === "number" ? code : 255;
+}
+
+async function keepRunning(host: Host): Promise<void> {
+  const shell = await host.enter(["bash", "-l"]);
+  say(
+    `It runs. A shell inside, as root:\n\n  ${shell.join(" ")}\n\nIts files: ${host.root}\nCtrl-C ends and removes it.`,
+  );
+  // Waiting for a signal alone does not keep a process alive.
+  const alive = setInterval(() => undefined, 60_000);
+  await Promise.race([once(process, "SIGINT"), once(process, "SIGTERM"), once(process, "SIGHUP")]);
+  clearInterval(alive);
+  say("shutting down");
+}
+
+async function main(argv: readonly string[]): Promise<number> {
+  const request = parseRequest(argv);
+  if (request.kind === "help") {
+    process.stdout.write(usage);
+    return 0;
+  }
+  const missing = missingRequirements();
+  if (missing.length > 0) throw new Error(`cannot run the test host: missing: ${missing.join("; ")}`);
+  if (request.kind === "build") {
+    say(await ensureImage(say));
+    return 0;
+  }
+  const host = await bootHost({ privateNetwork: request.privateNetwork, log: say });
+  try {
+    if (request.kind === "run") return await runInside(host, request.command);
+    await keepRunning(host);
+    return 0;
+  } finally {
+    await host.stop();
+  }
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  say(error instanceof Error ? error.message : String(error));
+  process.exitCode = 2;
+}

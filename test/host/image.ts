@@ -1,0 +1,150 @@
+import { mkdir, readdir, readFile, rename, rm, stat, symlink, truncate, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { type Log, runCommand } from "./commands.ts";
+import { mountDisk, unmountDisk } from "./disk.ts";
+import { withLock } from "./lock.ts";
+import { downloadEnvironment, findMirror } from "./mirror.ts";
+import { recipe, recipeKey } from "./recipe.ts";
+import { createRunFolder, removeRunFolder, sweepRuns } from "./runs.ts";
+
+/** The folder outside the repository that keeps the image and the copies that are running. */
+export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
+  if (env.STEWARD_HOST_CACHE) return env.STEWARD_HOST_CACHE;
+  return join(env.XDG_CACHE_HOME || join(homedir(), ".cache"), "steward", "testhost");
+}
+
+/**
+ * Builds the image of the test host unless the cache has it, and removes those of older recipes.
+ * @returns the path of the image file, which must never be mounted itself: boot copies of it.
+ */
+export async function ensureImage(log: Log): Promise<string> {
+  const cache = cacheFolder();
+  // Nobody else may put anything in the way of what root mounts here.
+  await mkdir(cache, { recursive: true, mode: 0o700 });
+  const image = join(cache, `host-${recipeKey()}.img`);
+  if (await exists(image)) return image;
+  await withLock(join(cache, "build.lock"), log, async () => {
+    if (await exists(image)) return;
+    sweepRuns(cache, log);
+    await buildImage(cache, image, log);
+    await removeOldImages(cache, image);
+  });
+  return image;
+}
+
+async function buildImage(cache: string, image: string, log: Log): Promise<void> {
+  const startedAt = performance.now();
+  const run = createRunFolder(cache);
+  try {
+    log(`building the test host (Debian ${recipe.suite}, about a minute, once)`);
+    await writeFile(run.image, "");
+    await truncate(run.image, recipe.sizeBytes);
+    await runCommand(["mkfs.btrfs", "--quiet", "--label", "steward-host", run.image]);
+    await createSubvolumes(run.image, run.root);
+    await mountDisk(run.image, run.root, ["compress=zstd", "nodiscard"]);
+    await installSystem(run.root);
+    await configureSystem(run.root);
+    await unmountDisk(run.root);
+    await makeHoles(run.image, run.root);
+    // Only what is on the disk for good may get the name of a finished image.
+    await runCommand(["sync", run.image]);
+    await rename(run.image, image);
+    log(`built the test host in ${Math.round((performance.now() - startedAt) / 1000)} s`);
+  } finally {
+    await removeRunFolder(run);
+  }
+}
+
+/** The snapshots live beside the system, not below it: nested, they would be gone after a rollback. */
+async function createSubvolumes(image: string, mountPoint: string): Promise<void> {
+  await mountDisk(image, mountPoint);
+  try {
+    for (const name of ["@", "@snapshots"]) await runCommand(["btrfs", "subvolume", "create", join(mountPoint, name)]);
+    await runCommand(["btrfs", "subvolume", "set-default", join(mountPoint, "@")]);
+  } finally {
+    await unmountDisk(mountPoint);
+  }
+}
+
+/**
+ * Makes what was deleted holes of the image file, which copies then need not read. It takes a mount of its own that has discarded
+ * nothing yet: what btrfs thinks it has discarded before, or is about to, it leaves out.
+ */
+async function makeHoles(image: string, mountPoint: string): Promise<void> {
+  await mountDisk(image, mountPoint, ["nodiscard"]);
+  try {
+    await runCommand(["fstrim", mountPoint]);
+  } finally {
+    await unmountDisk(mountPoint);
+  }
+}
+
+async function installSystem(root: string): Promise<void> {
+  const mirror = await findMirror(recipe.suite);
+  const debootstrap = [
+    "debootstrap",
+    "--variant=minbase",
+    `--include=${recipe.packages.join(",")}`,
+    recipe.suite,
+    root,
+  ];
+  // Namespaces that end with this process: a killed build leaves neither running installers nor mounts of theirs.
+  const isolated = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child"];
+  const env = await downloadEnvironment();
+  try {
+    await runCommand([...isolated, ...debootstrap, ...(mirror === undefined ? [] : [mirror])], {
+      env,
+      timeoutMs: 15 * 60_000,
+    });
+  } catch (error) {
+    const details = await readFile(join(root, "debootstrap/debootstrap.log"), "utf8").catch(() => "");
+    throw new Error(`cannot install Debian ${recipe.suite} with debootstrap: ${details.slice(-3000)}`, {
+      cause: error,
+    });
+  }
+}
+
+async function configureSystem(root: string): Promise<void> {
+  // A container and not a chroot, because snapper looks its file system up in /proc.
+  const container = [
+    "systemd-nspawn",
+    "--quiet",
+    `--directory=${root}`,
+    "--register=no",
+    "--keep-unit",
+    "--resolv-conf=off",
+    "--pipe",
+  ];
+  const inside = (argv: readonly string[]) => runCommand([...container, ...argv]);
+  // snapper insists on making its own subvolume: it is replaced by the folder on which the guest mounts @snapshots.
+  await inside(["snapper", "--no-dbus", "create-config", "/"]);
+  await inside(["snapper", "--no-dbus", "set-config", "TIMELINE_CREATE=no"]);
+  await inside(["btrfs", "subvolume", "delete", "/.snapshots"]);
+  await mkdir(join(root, ".snapshots"), { mode: 0o750 });
+  for (const folder of recipe.folders) await mkdir(join(root, folder), { recursive: true });
+  for (const [path, content] of Object.entries(recipe.files)) {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await rm(join(root, path), { force: true });
+    await writeFile(join(root, path), content);
+  }
+  for (const [path, target] of Object.entries(recipe.links)) {
+    await rm(join(root, path), { force: true });
+    await symlink(target, join(root, path));
+  }
+  await inside(["systemctl", "mask", ...recipe.maskedUnits]);
+  await inside(["systemctl", "disable", ...recipe.disabledUnits]);
+  await inside(["apt-get", "clean"]);
+  await rm(join(root, "var/lib/apt/lists"), { recursive: true, force: true });
+}
+
+async function removeOldImages(cache: string, image: string): Promise<void> {
+  for (const name of await readdir(cache)) {
+    const path = join(cache, name);
+    if (/^host-[0-9a-f]+\.img$/.test(name) && path !== image) await rm(path, { force: true });
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined)) !== undefined;
+}

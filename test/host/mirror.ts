@@ -1,0 +1,29 @@
+import { plainEnvironment, runCommand } from "./commands.ts";
+
+/** Where this machine gets the suite from, or nothing if its own package sources do not have it. */
+export async function findMirror(suite: string): Promise<string | undefined> {
+  const format = "$(SITE) $(RELEASE) $(COMPONENT)";
+  const { stdout } = await runCommand(["apt-get", "indextargets", "--format", format, "Created-By: Packages"], {
+    allowFailure: true,
+  });
+  for (const line of stdout.split("\n")) {
+    const [site, release, component] = line.split(" ");
+    if (release === suite && component === "main" && site !== undefined && /^(https?|file):/.test(site)) return site;
+  }
+  return undefined;
+}
+
+/** The environment in which a download takes the same way as the machine's own package manager. */
+export async function downloadEnvironment(): Promise<Record<string, string>> {
+  const environment: Record<string, string> = { ...plainEnvironment };
+  for (const name of ["http_proxy", "https_proxy", "no_proxy"]) {
+    const value = process.env[name];
+    if (value !== undefined) environment[name] = value;
+  }
+  const { stdout } = await runCommand(["apt-config", "dump", "Acquire"], { allowFailure: true });
+  for (const [, scheme, proxy] of stdout.matchAll(/^Acquire::(https?)::Proxy "([^"]+)";$/gim)) {
+    if (scheme !== undefined && proxy !== undefined && proxy !== "DIRECT")
+      environment[`${scheme.toLowerCase()}_proxy`] = proxy;
+  }
+  return environment;
+}

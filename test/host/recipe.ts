@@ -1,0 +1,62 @@
+import { createHash } from "node:crypto";
+
+/** Everything that decides what the image holds. Any change here makes a new image at the next start. */
+export const recipe = {
+  /** Raise when a step of the build itself changes. */
+  layout: 1,
+  suite: "bookworm",
+  sizeBytes: 6 * 1024 ** 3,
+  packages: [
+    "apt-utils",
+    "btrfs-progs",
+    "ca-certificates",
+    "cron",
+    "curl",
+    "dbus",
+    "iproute2",
+    // The logind that polkitd asks for: debootstrap does not choose between alternatives.
+    "libpam-systemd",
+    "logrotate",
+    "monitoring-plugins-basic",
+    "openssh-server",
+    "polkitd",
+    "procps",
+    "python3-minimal",
+    "snapper",
+    "systemd",
+    "systemd-sysv",
+  ],
+  /** The guest shares the network of the machine: none of these may listen or reconfigure there. Nobody logs in on a console. */
+  maskedUnits: [
+    "ssh.service",
+    "ssh.socket",
+    "systemd-networkd.service",
+    "systemd-resolved.service",
+    "console-getty.service",
+  ],
+  /** What they do at a moment of their own (a snapshot at boot, downloads) would come between the steps of a test. */
+  disabledUnits: ["snapper-boot.timer", "apt-daily.timer", "apt-daily-upgrade.timer"],
+  files: {
+    "/etc/hostname": "steward-testhost\n",
+    "/etc/hosts": "127.0.0.1 localhost\n127.0.1.1 steward-testhost\n::1 localhost\n",
+    "/etc/fstab": "/etc/testhost-disk /.snapshots btrfs subvol=@snapshots,noatime 0 0\n",
+    // Empty, not missing: each copy gets an identity of its own without the presets of a first boot.
+    "/etc/machine-id": "",
+    "/etc/resolv.conf": "",
+  },
+  /** The name under which the guest has its disk, whichever loop device that is. */
+  diskDevice: "/dev/testhost",
+  links: {
+    // In a container systemd skips the lines of fstab that name something below /dev: ours goes the long way round.
+    "/etc/testhost-disk": "/dev/testhost",
+    // Otherwise systemd takes the identity that this one was given at the build, the same for all copies.
+    "/var/lib/dbus/machine-id": "/etc/machine-id",
+  },
+  folders: ["/var/log/journal", "/opt/steward", "/etc/steward"],
+} as const;
+
+/** Short name of this recipe on this kind of processor. */
+export function recipeKey(): string {
+  const text = JSON.stringify([process.arch, recipe]);
+  return createHash("sha256").update(text).digest("hex").slice(0, 12);
+}

@@ -1,0 +1,39 @@
+import { expect, it } from "vitest";
+import { createClient } from "#client/index.ts";
+import { eventually } from "./support/eventually.ts";
+import { describeOnHost } from "./support/session.ts";
+
+describeOnHost("the service restarts itself", (session) => {
+  /** The address that the service has listened on since, whichever start of it that was. */
+  const latestUrl = async (): Promise<string> => {
+    const log = await session.shell("journalctl --quiet --no-pager -o cat -u steward.service");
+    return [...log.matchAll(/"url":"(http[^"]+)".*"msg":"listening"/g)].at(-1)?.[1] ?? "";
+  };
+
+  it.each(["steward.service", "steward", "caretaker"])("asked for as %s, after the answer", async (name) => {
+    await session.shell("ln -sf steward.service /etc/systemd/system/caretaker.service; systemctl daemon-reload");
+    const key = session.service.adminKey;
+    const url = await latestUrl();
+    const before = await session.service.pid();
+    const answer = await createClient({ url, key }).restartService({ params: { name } });
+
+    expect(answer).toMatchObject({ success: true, job_result: "pending", running: true, main_pid: before });
+    await eventually(async () => {
+      expect(await session.service.pid()).not.toBe(before);
+      expect(await latestUrl()).not.toBe(url);
+      const whoami = await createClient({ url: await latestUrl(), key }).whoami();
+      expect(whoami).toMatchObject({ name: "admin" });
+    });
+    expect((await session.shell("systemctl is-failed steward.service || true")).trim()).toBe("active");
+  });
+
+  it("but not in a dry run", async () => {
+    const before = await session.service.pid();
+    const api = createClient({ url: await latestUrl(), key: session.service.adminKey });
+    const plan = await api.restartService({ params: { name: "steward" }, query: { dry_run: true } });
+
+    expect(plan).toMatchObject({ dry_run: true, steps: ["restart steward.service"] });
+    await api.getHealth();
+    expect(await session.service.pid()).toBe(before);
+  });
+});

@@ -1,0 +1,153 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ExecOptions } from "./boot.ts";
+import type { CommandResult } from "./commands.ts";
+
+export type ServiceOptions = {
+  /** Text of /etc/steward/config.yaml; without it the file stays as it is. */
+  config?: string;
+  env?: Readonly<Record<string, string>>;
+  /** Words after `serve`. */
+  args?: readonly string[];
+  /** What runs instead of the service of the checkout, for a service that keeps the same promises. */
+  command?: readonly string[];
+};
+
+export type RunningService = {
+  readonly unit: "steward.service";
+  /** Where it listens, reachable from this process unless the host has a private network. Changes with `restart`. */
+  readonly url: string;
+  readonly adminKey: string;
+  /** What it logged since it was last started. */
+  logs(): Promise<string>;
+  /** The number of its main process inside the guest; 0 when it does not run. */
+  pid(): Promise<number>;
+  stop(): Promise<void>;
+  /** Starts it again, also after `stop` or a reboot of the host. */
+  restart(): Promise<void>;
+};
+
+/** What of a host this needs. */
+type ServiceHost = {
+  exec(argv: readonly string[], options?: ExecOptions): Promise<CommandResult>;
+  readFile(path: string): Promise<string>;
+  writeFile(path: string, content: string, mode?: number): Promise<void>;
+};
+
+const unit = "steward.service";
+const stateFolder = "/var/lib/steward";
+const startTimeoutMs = 30_000;
+
+/** Writes the unit and the settings, starts the service and waits until it listens and has an admin key. */
+export async function startService(host: ServiceHost, options: ServiceOptions): Promise<RunningService> {
+  if (options.config !== undefined) await host.writeFile("/etc/steward/config.yaml", options.config);
+  await host.writeFile(`/etc/systemd/system/${unit}`, describeUnit(options));
+  await host.exec(["systemctl", "daemon-reload"]);
+  let started = await startOnce(host);
+  return {
+    unit,
+    get url() {
+      return started.url;
+    },
+    get adminKey() {
+      return started.adminKey;
+    },
+    logs: () => readLogs(host, started.invocation),
+    pid: async () => Number(await readProperty(host, "MainPID")),
+    stop: async () => {
+      await host.exec(["systemctl", "stop", unit]);
+    },
+    restart: async () => {
+      started = await startOnce(host);
+    },
+  };
+}
+
+type Started = { url: string; adminKey: string; invocation: string };
+
+async function startOnce(host: ServiceHost): Promise<Started> {
+  const deadline = performance.now() + startTimeoutMs;
+  const { stderr } = await host.exec(["systemctl", "restart", unit], { timeoutMs: startTimeoutMs, allowFailure: true });
+  const invocation = await readProperty(host, "InvocationID");
+  for (;;) {
+    // Asked before the log is read: what a service says while it ends is then in the log.
+    const state = await readProperty(host, "ActiveState");
+    const logs = await readLogs(host, invocation);
+    const url = findUrl(logs);
+    const adminKey = await host.readFile(`${stateFolder}/admin.key`).then(
+      (text) => text.trim(),
+      () => "",
+    );
+    if (state === "active" && url !== undefined && adminKey !== "") return { url, adminKey, invocation };
+    const gone = state === "failed" || state === "inactive";
+    if (gone || performance.now() > deadline) {
+      const missing =
+        url === undefined ? "its log has no line with msg listening" : `${stateFolder}/admin.key is missing`;
+      const reason = gone ? `it is ${state}` : `${missing} after ${startTimeoutMs} ms`;
+      throw new Error(`cannot start ${unit}: ${reason}: ${stderr.trim()}\n${logs}`);
+    }
+    await sleep(50);
+  }
+}
+
+/** The last address that the service said it listens on. */
+function findUrl(logs: string): string | undefined {
+  const urls = logs.split("\n").flatMap((line) => {
+    const entry = parseObject(line);
+    return entry !== undefined &&
+      "msg" in entry &&
+      entry.msg === "listening" &&
+      "url" in entry &&
+      typeof entry.url === "string"
+      ? [entry.url]
+      : [];
+  });
+  return urls.at(-1);
+}
+
+function parseObject(line: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function readLogs(host: ServiceHost, invocation: string): Promise<string> {
+  const match =
+    invocation === "" ? ["-u", unit] : [`_SYSTEMD_INVOCATION_ID=${invocation}`, "+", `INVOCATION_ID=${invocation}`];
+  const { stdout } = await host.exec(["journalctl", "--quiet", "--no-pager", "-o", "cat", ...match]);
+  return stdout;
+}
+
+async function readProperty(host: ServiceHost, name: string): Promise<string> {
+  const { stdout } = await host.exec(["systemctl", "show", "--property", name, "--value", unit]);
+  return stdout.trim();
+}
+
+function describeUnit(options: ServiceOptions): string {
+  const serve = ["/opt/steward/node_modules/.bin/node", "/opt/steward/src/main.ts", "serve"];
+  const command = [...(options.command ?? serve), ...(options.args ?? [])];
+  // The environment wins over the settings file, so the default must not be there when the file names an address.
+  const configListens = options.config !== undefined && /^["']?listen["']?\s*:/m.test(options.config);
+  const listen = configListens ? {} : { STEWARD_LISTEN: "127.0.0.1:0" };
+  const environment = { ...listen, STEWARD_STATE_DIR: stateFolder, ...options.env };
+  return [
+    "[Unit]",
+    "Description=Steward",
+    "[Service]",
+    "Type=exec",
+    `ExecStart=${command.map((word) => quoteForUnit(word).replaceAll("$", () => "$$")).join(" ")}`,
+    ...Object.entries(environment).map(([name, value]) => `Environment=${quoteForUnit(`${name}=${value}`)}`),
+    "Restart=no",
+    "TimeoutStopSec=10",
+    "",
+  ].join("\n");
+}
+
+/** One word in the syntax of systemd.service(5), in which a percent sign starts a specifier. */
+function quoteForUnit(word: string): string {
+  if (/[\n\r\0]/.test(word))
+    throw new Error(`cannot write ${JSON.stringify(word)} into ${unit}: it has more than one line`);
+  return `"${word.replaceAll(/[\\"]/g, "\\$&").replaceAll("%", "%%")}"`;
+}

@@ -1,0 +1,157 @@
+import { expect, it } from "vitest";
+import { createClient } from "#client/index.ts";
+import { eventually } from "./support/eventually.ts";
+import { describeOnHost } from "./support/session.ts";
+import { property } from "./support/systemctl.ts";
+
+const stateFolder = "/var/lib/steward";
+const steward = ["/opt/steward/node_modules/.bin/node", "/opt/steward/src/main.ts"];
+const secret = /st[wt]_[0-9A-Za-z]{8}_[0-9A-Za-z]{20,}/;
+
+describeOnHost("the service as root", (session) => {
+  const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+    typeof value === "object" && value !== null;
+
+  const checkLog = async (): Promise<void> => {
+    const log = await session.service.logs();
+    const entries = log.split("\n").filter((line) => line.startsWith("{"));
+    expect(entries.length).toBeGreaterThan(2);
+    for (const line of entries) {
+      const entry: unknown = JSON.parse(line);
+      if (!isObject(entry)) throw new Error(`not an object: ${line}`);
+      expect(["debug", "info", "warn", "error"]).toContain(entry["level"]);
+      expect(entry["msg"]).toEqual(expect.stringMatching(/\S/));
+      expect(entry["time"]).toEqual(expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$/));
+    }
+    expect(log).not.toContain(session.service.adminKey);
+    expect(log).not.toMatch(secret);
+  };
+
+  it("keeps its state to itself from the first start on", async () => {
+    const listed = await session.shell(`find ${stateFolder} -printf '%y %m %U %p\\n'`);
+    const found = listed.trim().split("\n");
+
+    expect(found).toContain(`d 700 0 ${stateFolder}`);
+    expect(found).toContain(`f 600 0 ${stateFolder}/admin.key`);
+    for (const line of found) expect(line).toMatch(/^(d 700|f 600) 0 /);
+  });
+
+  it("prints a line that asks it, ready to be pasted", async () => {
+    const lines = (await session.service.logs()).split("\n").map((line) => line.trim());
+    const line = lines.find((text) => text.startsWith("curl ")) ?? "";
+    const answer: unknown = JSON.parse(await session.shell(`${line} --silent --show-error --fail`));
+
+    expect(answer).toMatchObject({ status: "healthy", components: { ops: true, security: true } });
+    expect(JSON.parse(await session.shell(`${line} 2>/dev/null`))).toMatchObject({ status: "healthy" });
+  });
+
+  it("logs one JSON object a line, without a secret", async () => {
+    const { key } = await session.api.createKey({ body: { name: "logged", scopes: ["system:read"] } });
+    const { access_token } = await createClient({ url: session.service.url, key }).createToken();
+    for (const credential of [key, access_token, `${key}x`]) {
+      const headers = { Authorization: `Bearer ${credential}` };
+      await fetch(`${session.service.url}/api/v1/system/services?limit=1&key=${credential}`, { headers });
+      await fetch(`${session.service.url}/${credential}`, { headers });
+    }
+    await session.api.restartService({ params: { name: "cron" } });
+    await eventually(async () => expect(await session.service.logs()).toContain('"status":401'));
+
+    await checkLog();
+    expect(await session.host.readFile(`${stateFolder}/audit.log`)).not.toMatch(secret);
+  });
+
+  it("makes no second key at a second start", async () => {
+    const key = session.service.adminKey;
+    const before = await session.api.listKeys();
+    await session.service.restart();
+
+    expect(session.service.adminKey).toBe(key);
+    const after = await session.api.listKeys();
+    expect(after.keys.map(({ id }) => id)).toEqual(before.keys.map(({ id }) => id));
+    expect(await session.service.logs()).not.toContain("admin key");
+  });
+
+  it("is the only one on its state folder", async () => {
+    const environment = { PATH: "/usr/bin:/bin", STEWARD_STATE_DIR: stateFolder, STEWARD_LISTEN: "127.0.0.1:0" };
+    const second = await session.host.exec([...steward, "serve"], { env: environment, allowFailure: true });
+
+    expect(second.exitCode).not.toBe(0);
+    expect(second.stderr).toMatch(/^steward: cannot .*another Steward runs with this state folder/m);
+    expect(await session.api.whoami()).toMatchObject({ name: "admin" });
+  });
+
+  it("is asked and managed from its own command line", async () => {
+    const run = async (...words: readonly string[]) => {
+      const env = { PATH: "/usr/bin:/bin", STEWARD_STATE_DIR: stateFolder };
+      return session.host.exec([...steward, "--url", session.service.url, ...words], { env, allowFailure: true });
+    };
+    const made = await run("keys", "create", "from the shell", "--scope", "system:read", "--expires", "1h");
+    expect(made).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(secret) });
+    const api = createClient({ url: session.service.url, key: made.stdout.trim() });
+    const { key_id: id, scopes } = await api.whoami();
+    expect(scopes).toEqual(["system:read"]);
+
+    const listed = await run("keys", "list");
+    expect(listed.exitCode).toBe(0);
+    expect(listed.stdout).toContain(id);
+    expect(listed.stdout).not.toMatch(secret);
+    expect(await run("keys", "revoke", id)).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(id) });
+    await expect(api.whoami()).rejects.toMatchObject({ status: 401 });
+    expect(await run("keys", "revoke", "Ab3dE6gH")).toMatchObject({ exitCode: 2 });
+
+    expect(await run("config", "check")).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("no fault") });
+    await session.host.writeFile("/etc/steward/config.yaml", "listn: 127.0.0.1:1\n");
+    const faulty = await run("config", "check");
+    expect(faulty).toMatchObject({ exitCode: 1, stdout: expect.stringMatching(/config\.yaml:1.*listn/s) });
+    await session.host.exec(["rm", "/etc/steward/config.yaml"]);
+  });
+
+  it("ends within 5 s of SIGTERM, also while it restarts a unit", async () => {
+    const slow = ["[Service]", "ExecStart=/bin/sleep infinity", "ExecStartPre=/bin/sleep 15"];
+    await session.writeUnits({ "slow.service": slow });
+    const call = session.api.restartService({ params: { name: "slow" } });
+    const ended = call.catch((error: unknown) => error);
+    await eventually(async () => {
+      expect(await property(session, "slow.service", "ActiveState")).toBe("activating");
+    });
+    const startedAt = performance.now();
+    await session.host.exec(["systemctl", "kill", "--signal=TERM", "steward.service"]);
+    await eventually(async () => {
+      expect(await property(session, "steward.service", "ActiveState")).toBe("inactive");
+    });
+
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    expect(await property(session, "steward.service", "Result")).toBe("success");
+    expect(await property(session, "steward.service", "ExecMainStatus")).toBe("0");
+    expect(await ended).toMatchObject({ status: 503 });
+    await checkLog();
+    await session.host.exec(["systemctl", "kill", "--signal=KILL", "slow.service"]);
+  });
+
+  it("ends at once when nothing is going on", async () => {
+    await session.service.restart();
+    await session.api.getHealth();
+    const startedAt = performance.now();
+    await session.service.stop();
+
+    expect(performance.now() - startedAt).toBeLessThan(1_500);
+    expect(await property(session, "steward.service", "Result")).toBe("success");
+  });
+
+  it("finds its state again after a reboot", async () => {
+    await session.service.restart();
+    const adminKey = session.service.adminKey;
+    const { key } = await session.api.createKey({ body: { name: "lasting", scopes: ["system:read"] } });
+    const before = await session.api.listKeys();
+    await session.host.reboot();
+    await session.service.restart();
+
+    expect(session.service.adminKey).toBe(adminKey);
+    expect((await session.api.listKeys()).keys.map(({ id }) => id)).toEqual(before.keys.map(({ id }) => id));
+    expect(await createClient({ url: session.service.url, key }).whoami()).toMatchObject({ name: "lasting" });
+    const audit = (await session.host.readFile(`${stateFolder}/audit.log`)).trim().split("\n");
+    expect(audit.map((line) => JSON.parse(line) as unknown)).toContainEqual(
+      expect.objectContaining({ operation: "createKey" }),
+    );
+  });
+});

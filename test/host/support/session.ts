@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, describe } from "vitest";
+import type { Client } from "#client/index.ts";
+import { createClient } from "#client/index.ts";
+import type { Host } from "../host.ts";
+import { bootHost } from "../host.ts";
+import { requireHost } from "../requirements.ts";
+import type { RunningService } from "../service.ts";
+
+/** A booted host with the service running in it, shared by the tests of one file. */
+export interface Session {
+  readonly host: Host;
+  readonly service: RunningService;
+  /** A client of the service with the admin key. */
+  readonly api: Client;
+  /** Writes unit files and lets systemd read them. */
+  readonly writeUnits: (units: Readonly<Record<string, readonly string[]>>) => Promise<void>;
+  /** Runs a line of shell inside and returns what it printed. */
+  readonly shell: (line: string) => Promise<string>;
+}
+
+/** A suite on a host of its own. Where no host can run, it is skipped and says why; in CI it fails instead. */
+export function describeOnHost(name: string, suite: (session: Session) => void): void {
+  const required = requireHost();
+  if (!required.available) process.stdout.write(`skipped: ${name}: ${required.reason}\n`);
+  describe.skipIf(!required.available)(name, () => {
+    let booted: Host | undefined;
+    let started: RunningService | undefined;
+
+    const host = (): Host => {
+      if (booted === undefined) throw new Error("the host has not been booted");
+      return booted;
+    };
+    const service = (): RunningService => {
+      if (started === undefined) throw new Error("the service has not been started");
+      return started;
+    };
+
+    beforeAll(async () => {
+      booted = await bootHost();
+      started = await booted.startService({ env: { STEWARD_RATE_LIMITS: "off" } });
+    });
+    afterAll(() => booted?.stop());
+
+    suite({
+      get host() {
+        return host();
+      },
+      get service() {
+        return service();
+      },
+      get api() {
+        return createClient({ url: service().url, key: service().adminKey });
+      },
+      async writeUnits(units) {
+        for (const [unit, lines] of Object.entries(units)) {
+          await host().writeFile(`/etc/systemd/system/${unit}`, `${lines.join("\n")}\n`);
+        }
+        await host().exec(["systemctl", "daemon-reload"]);
+      },
+      async shell(line) {
+        return (await host().exec(["sh", "-c", line])).stdout;
+      },
+    });
+  });
+}

@@ -1,0 +1,149 @@
+import { basename } from "node:path";
+import { expect } from "vitest";
+import type { ServiceEntry } from "#contract/system.ts";
+import { eventually } from "./eventually.ts";
+import type { Session } from "./session.ts";
+
+type On = Pick<Session, "host">;
+type Properties = Readonly<Record<string, string>>;
+/** An entry as systemctl tells it; what it cannot tell is a matcher. */
+type Expected = Record<keyof ServiceEntry, unknown>;
+
+function parseBlock(block: string): Properties {
+  const pairs = block.split("\n").map((line) => {
+    const cut = line.indexOf("=");
+    return [line.slice(0, cut), line.slice(cut + 1)];
+  });
+  return Object.fromEntries(pairs) as Properties;
+}
+
+async function show({ host }: On, what: readonly string[]): Promise<readonly Properties[]> {
+  const { stdout } = await host.exec(["systemctl", "show", "--all", "--timestamp=us+utc", ...what]);
+  return stdout.trim().split("\n\n").map(parseBlock);
+}
+
+/** One property of a unit, in systemctl's words. */
+export async function property({ host }: On, unit: string, name: string): Promise<string> {
+  return (await host.exec(["systemctl", "show", "--value", "--property", name, unit])).stdout.trim();
+}
+
+/** `Fri 2026-11-20 16:54:37.249591 UTC` as the service writes it. */
+function timestamp(text = ""): string | null {
+  const [, day, time] = /^\S+ (\S+) (\d\d:\d\d:\d\d\.\d{3})\d{3} UTC$/.exec(text) ?? [];
+  return day === undefined || time === undefined ? null : `${day}T${time}Z`;
+}
+
+async function table({ host }: On, list: string): Promise<readonly Properties[]> {
+  const { stdout } = await host.exec(["systemctl", list, "--all", "--type=service", "--output=json"]);
+  return JSON.parse(stdout) as readonly Properties[];
+}
+
+/** Unit files that are links, and the unit that each leads to. */
+async function links({ host }: On): Promise<ReadonlyMap<string, string>> {
+  const folders = ["/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system"];
+  const { stdout } = await host.exec(["find", ...folders, "-maxdepth", "1", "-type", "l", "-printf", "%f %l\n"]);
+  const pairs = stdout
+    .trim()
+    .split("\n")
+    .map((line) => line.split(" "));
+  return new Map(pairs.map(([name = "", target = ""]) => [name, basename(target)]));
+}
+
+function loadedEntry(row: Properties, shown: Properties, fileState: string | undefined): Expected {
+  const unitFileState = fileState ?? shown["UnitFileState"] ?? "";
+  const mainPid = Number(shown["MainPID"]);
+  return {
+    name: row["unit"],
+    description: row["description"],
+    active: row["active"] === "active",
+    running: row["sub"] === "running",
+    enabled: unitFileState === "enabled" || unitFileState === "enabled-runtime",
+    active_state: row["active"],
+    sub_state: row["sub"],
+    load_state: row["load"],
+    unit_file_state: unitFileState,
+    main_pid: mainPid > 0 ? mainPid : null,
+    // In a guest whose control groups have no memory controller, nothing is accounted.
+    memory_bytes: shown["MemoryCurrent"] === "[not set]" ? null : expect.any(Number),
+    restarts: Number(shown["NRestarts"]),
+    since: timestamp(shown[sinceProperties[row["active"] ?? ""] ?? ""]),
+  };
+}
+
+const installedEntry = (name: string, unitFileState: string): Expected => ({
+  name,
+  description: expect.any(String),
+  active: false,
+  running: false,
+  enabled: unitFileState === "enabled" || unitFileState === "enabled-runtime",
+  active_state: "inactive",
+  sub_state: "dead",
+  load_state: "",
+  unit_file_state: unitFileState,
+  main_pid: null,
+  memory_bytes: null,
+  restarts: 0,
+  since: null,
+});
+
+/** Which property holds the time that `systemctl status` prints after "since". */
+const sinceProperties: Readonly<Record<string, string>> = {
+  active: "ActiveEnterTimestamp",
+  reloading: "ActiveEnterTimestamp",
+  activating: "InactiveExitTimestamp",
+  deactivating: "ActiveExitTimestamp",
+  inactive: "InactiveEnterTimestamp",
+  failed: "InactiveEnterTimestamp",
+};
+const shownProperties = [
+  "Id",
+  "MainPID",
+  "NRestarts",
+  "MemoryCurrent",
+  "UnitFileState",
+  ...Object.values(sinceProperties),
+];
+
+/** The service listing put together from what systemctl prints, field by field. */
+export async function listingOfSystemctl(on: On): Promise<readonly Expected[]> {
+  const [loadedRows, fileRows, shown, linked] = await Promise.all([
+    table(on, "list-units"),
+    table(on, "list-unit-files"),
+    show(on, ["*.service", `--property=${shownProperties.join(",")}`]),
+    links(on),
+  ]);
+  const files = new Map(fileRows.map((row) => [row["unit_file"] ?? "", row["state"] ?? ""]));
+  const shownById = new Map(shown.map((properties) => [properties["Id"], properties]));
+  const entries = new Map<string, Expected>();
+  for (const row of loadedRows) {
+    const name = row["unit"] ?? "";
+    entries.set(name, loadedEntry(row, shownById.get(name) ?? {}, files.get(name)));
+  }
+  for (const [name, state] of files) {
+    if (entries.has(name)) continue;
+    const target = state === "alias" ? entries.get(linked.get(name) ?? "") : undefined;
+    const isLoadedAlias = target !== undefined && target.load_state !== "";
+    entries.set(
+      name,
+      isLoadedAlias ? { ...target, name, unit_file_state: state, enabled: false } : installedEntry(name, state),
+    );
+  }
+  return [...entries.values()].sort((a, b) => (String(a.name) < String(b.name) ? -1 : 1));
+}
+
+/** Waits until the listing of the service and what systemctl prints are the same, and returns it. */
+export function sameAsSystemctl(session: Session, timeoutMs = 10_000): Promise<readonly ServiceEntry[]> {
+  return eventually(async () => {
+    const expected = await listingOfSystemctl(session);
+    const { services, total } = await session.api.listServices({ query: { limit: 1000 } });
+    expect(services).toEqual(expected);
+    expect(total).toBe(expected.length);
+    return services;
+  }, timeoutMs);
+}
+
+/** The entry of one service. */
+export async function entry(session: Session, name: string): Promise<ServiceEntry | undefined> {
+  const { services } = await session.api.listServices({ query: { limit: 1000 } });
+  return services.find((service) => service.name === name);
+}

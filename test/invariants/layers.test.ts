@@ -1,0 +1,157 @@
+import { existsSync } from "node:fs";
+import { join, normalize, relative } from "node:path";
+import { describe, expect, it } from "vitest";
+import { filesBelow, foldersIn, read, root } from "./project.ts";
+
+/** What each layer may import, besides itself. The compiler enforces the references; this says what they must be. */
+const domainParts = ["kernel", "access", "health", "system"];
+const mayImport = (folder: string): RegExp => {
+  const [layer = "", part = ""] = folder.split("/").slice(1);
+  switch (layer) {
+    case "contract":
+      return /^$/;
+    case "domain":
+      return part === "kernel" ? /^src\/contract$/ : /^src\/(contract|domain\/kernel)$/;
+    case "adapters":
+      return part === "exec" ? /^src\/(contract|domain\/kernel)$/ : /^src\/(contract|domain\/\w+|adapters\/exec)$/;
+    case "transports":
+      return /^src\/(contract|domain\/\w+|telemetry)$/;
+    case "telemetry":
+    case "config":
+    case "client":
+      return /^src\/contract$/;
+    case "cli":
+      return /^src\/(contract|client)$/;
+    default:
+      throw new Error(`no rule says what ${folder} may import`);
+  }
+};
+
+const projects = filesBelow("src")
+  .filter((path) => path.endsWith("tsconfig.json") && path !== "src/tsconfig.json")
+  .map((path) => path.replace("/tsconfig.json", ""));
+
+interface Tsconfig {
+  readonly compilerOptions: { readonly types: readonly string[]; readonly lib: readonly string[] };
+  readonly references?: readonly { readonly path: string }[];
+}
+const tsconfig = (folder: string): Tsconfig => JSON.parse(read(`${folder}/tsconfig.json`)) as Tsconfig;
+const referencesOf = (folder: string): readonly string[] =>
+  (tsconfig(folder).references ?? []).map(({ path }) => normalize(join(folder, path)));
+
+describe("layers", () => {
+  it("have a compiler project for every folder with code", () => {
+    const folders = foldersIn("src").flatMap((layer) =>
+      ["domain", "adapters", "transports"].includes(layer)
+        ? foldersIn(`src/${layer}`).map((part) => `src/${layer}/${part}`)
+        : [`src/${layer}`],
+    );
+    expect([...projects].sort()).toEqual(folders.sort());
+    expect([...foldersIn("src/domain")].sort()).toEqual([...domainParts].sort());
+  });
+
+  it.each(projects)("%s refers to nothing that it may not import", (folder) => {
+    for (const reference of referencesOf(folder)) {
+      expect([folder, reference]).toEqual([folder, expect.stringMatching(mayImport(folder))]);
+    }
+  });
+
+  it("keeps Node out of the contract, the domain and the client", () => {
+    for (const folder of projects.filter((path) => /^src\/(contract|domain|client)/.test(path))) {
+      expect([folder, tsconfig(folder).compilerOptions.types]).toEqual([folder, []]);
+    }
+  });
+
+  it("compiles all projects in one build", () => {
+    const all = new Set(referencesOf("src"));
+    expect(projects.filter((folder) => !all.has(folder))).toEqual([]);
+    expect(JSON.parse(read("tsconfig.json"))).toMatchObject({ references: [{ path: "src" }, { path: "test" }] });
+  });
+
+  it("knows every layer by its name in an import", () => {
+    const { imports } = JSON.parse(read("package.json")) as { imports: Record<string, string> };
+    expect(Object.keys(imports).sort()).toEqual(foldersIn("src").map((layer) => `#${layer}/*`));
+    for (const [name, target] of Object.entries(imports)) expect(target).toBe(`./src/${name.slice(1)}`);
+  });
+});
+
+describe("dependencies", () => {
+  const lock = JSON.parse(read("package-lock.json")) as {
+    packages: Record<string, { version?: string; resolved?: string; optionalDependencies?: Record<string, string> }>;
+  };
+
+  it("are locked for every platform, so that npm ci takes the lockfile (scripts/lockfile.ts adds what npm left out)", () => {
+    const names = Object.keys(lock.packages);
+    const wanted = Object.values(lock.packages).flatMap(({ optionalDependencies = {} }) =>
+      Object.keys(optionalDependencies),
+    );
+    expect(wanted.filter((name) => !names.some((key) => key.endsWith(`node_modules/${name}`)))).toEqual([]);
+  });
+
+  it("are pinned exactly, and the lockfile names no registry", () => {
+    const { dependencies, devDependencies, optionalDependencies } = JSON.parse(read("package.json")) as Record<
+      string,
+      Record<string, string>
+    >;
+    for (const version of Object.values({ ...dependencies, ...devDependencies, ...optionalDependencies })) {
+      expect(version).toMatch(/^\d+\.\d+\.\d+$/);
+    }
+    expect(Object.values(lock.packages).filter(({ resolved }) => resolved !== undefined)).toEqual([]);
+  });
+});
+
+describe("processes", () => {
+  it("are started in one place", () => {
+    const starters = filesBelow("src").filter(
+      (path) => path.endsWith(".ts") && !path.endsWith(".test.ts") && /child_process/.test(read(path)),
+    );
+    expect(starters).toEqual(["src/adapters/exec/index.ts"]);
+    for (const path of filesBelow("src").filter((each) => each.endsWith(".ts"))) {
+      expect([path, /shell:\s*true|execSync\(|["'`](\/bin\/)?(sh|bash)["'`]/.test(read(path))]).toEqual([path, false]);
+    }
+  });
+});
+
+describe("ports", () => {
+  /** Interfaces of a file whose members are functions: those are ports, the others are plain data. */
+  const portsOf = (path: string): readonly string[] =>
+    [...read(path).matchAll(/export interface (\w+) \{([\s\S]*?)\n\}/g)]
+      .filter(([, , members = ""]) => /: \(/.test(members))
+      .map(([, name = ""]) => name);
+  const kebab = (name: string): string => name.replaceAll(/(?<!^)([A-Z])/g, "-$1").toLowerCase();
+  const named = [
+    ...filesBelow("src/domain").filter((path) => path.endsWith("/ports.ts")),
+    "src/domain/kernel/clock.ts",
+  ].flatMap(portsOf);
+  // A probe is a single function, so it is a type and not an interface.
+  const ports = [...named, "Probe"];
+
+  it("are found", () => {
+    expect([...ports].sort()).toEqual([
+      "AuditLog",
+      "Clock",
+      "CredentialCodec",
+      "HostFacts",
+      "KeyStore",
+      "Probe",
+      "Units",
+    ]);
+  });
+
+  it.each(ports)("%s has a fake, and a suite that runs on it and on the real one", (port) => {
+    const fake = `test/fakes/${kebab(port)}.ts`;
+    const suite = `test/ports/${kebab(port)}.test.ts`;
+    expect([fake, existsSync(join(root, fake))]).toEqual([fake, true]);
+    expect([suite, existsSync(join(root, suite))]).toEqual([suite, true]);
+    expect(read(suite)).toContain("../fakes/");
+    const suites = [suite, ...filesBelow("test/host")]
+      .map((path) => (path.endsWith(".ts") ? read(path) : ""))
+      .join("\n");
+    expect(suites).toMatch(/#adapters\//);
+  });
+
+  it("have no fake without a port", () => {
+    const fakes = filesBelow("test/fakes").map((path) => relative("test/fakes", path).replace(".ts", ""));
+    expect(fakes).toEqual(ports.map(kebab).sort());
+  });
+});

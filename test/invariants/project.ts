@@ -1,0 +1,25 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** Root of the checkout. */
+export const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** Text of a file of the project. */
+export const read = (path: string): string => readFileSync(join(root, path), "utf8");
+
+/** All files below a folder, as paths from the root. */
+export function filesBelow(folder: string): readonly string[] {
+  const entries = readdirSync(join(root, folder), { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .sort();
+}
+
+/** Names of the folders right below a folder. */
+export const foldersIn = (folder: string): readonly string[] =>
+  readdirSync(join(root, folder), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
+    .sort();

@@ -1,0 +1,89 @@
+import { describe, expect, it } from "vitest";
+import { errorStatus } from "#contract/errors.ts";
+import { operations, resources } from "#contract/index.ts";
+import type { Operation } from "#contract/operation.ts";
+import { errorsOf } from "#contract/operation.ts";
+import { parseScope, scopes } from "#contract/scopes.ts";
+import { startTestService } from "../api/harness.ts";
+import { filesBelow, read } from "./project.ts";
+
+const rows = Object.entries<Operation>(operations);
+
+describe("operations table", () => {
+  it("has one row for each method and path", () => {
+    const keys = rows.map(([, { base, method, path }]) => `${base} ${method} ${path.replaceAll(/\{\w+\}/g, "{}")}`);
+    expect(new Set(keys).size).toBe(rows.length);
+  });
+
+  it.each(rows)("%s is complete", (_, operation) => {
+    expect(operation.summary).toMatch(/^[A-Z].*[^.]$/);
+    expect(["self", "public", ...scopes]).toContain(operation.scope);
+    const inPath = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+    const declared =
+      operation.params === undefined ? [] : Object.keys((operation.params as { properties?: object }).properties ?? {});
+    expect(declared).toEqual(inPath);
+    if (operation.effect !== "read") {
+      expect(operation.query).toMatchObject({
+        additionalProperties: false,
+        properties: { dry_run: { default: false } },
+      });
+      if (operation.body !== undefined) expect(operation.body).toMatchObject({ additionalProperties: false });
+      expect(operation.scope).not.toBe("public");
+    }
+    if (operation.resource !== undefined) {
+      const params = Object.fromEntries(inPath.map((name) => [name, "x"]));
+      expect(parseScope(`${operation.scope}:${operation.resource(params)}`)?.resource).toBeDefined();
+    }
+  });
+
+  it("has a handler behind every row, and no route beside them but the reference", async () => {
+    const { app } = await startTestService();
+    for (const [name, { base, method, path }] of rows) {
+      const url = `${base === "root" ? "" : "/api/v1"}${path.replaceAll(/\{(\w+)\}/g, ":$1")}`;
+      expect([name, app.hasRoute({ method, url })]).toEqual([name, true]);
+    }
+    const routes = app.printRoutes({ commonPrefix: false }).match(/\((?:GET|POST|DELETE)[^)]*\)/g) ?? [];
+    const reference = 5;
+    expect(
+      routes.flatMap((methods) =>
+        methods
+          .slice(1, -1)
+          .split(", ")
+          .filter((method) => method !== "HEAD"),
+      ),
+    ).toHaveLength(rows.length + reference);
+    await app.close();
+  });
+
+  it("is in the docs, every row and every error", () => {
+    const page = read("docs/reference/operations.md");
+    for (const [name, operation] of rows) {
+      const line = page.split("\n").find((text) => text.includes(`\`${name}\``)) ?? "";
+      for (const code of errorsOf(operation))
+        expect([name, line]).toEqual([name, expect.stringContaining(`\`${code}\``)]);
+    }
+    for (const code of Object.keys(errorStatus)) expect(page).toContain(`| \`${code}\` |`);
+  });
+
+  it("has tests that name every operation's path or call", () => {
+    const tests = filesBelow("test/api")
+      .filter((path) => path.endsWith(".test.ts"))
+      .map(read)
+      .join("\n");
+    for (const [name] of rows) expect([name, tests.includes(`${name}: {`)]).toEqual([name, true]);
+  });
+
+  it("uses names for resources that are types as well", () => {
+    for (const name of Object.keys(resources)) expect(name).toMatch(/^[A-Z][A-Za-z]+$/);
+  });
+});
+
+describe("statuses of failures", () => {
+  it("appear in one file", () => {
+    const literal = /\b(?:code|status|statusCode)\(?\s*(?:[:=]=*|\()\s*[45]\d\d\b/;
+    const files = filesBelow("src").filter(
+      (path) => path.endsWith(".ts") && !path.endsWith(".test.ts") && literal.test(read(path)),
+    );
+    expect(files).toEqual([]);
+  });
+});

@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest";
+import { systemClock } from "#adapters/clock/index.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import { createFakeClock } from "../fakes/clock.ts";
+
+function realClock(): { clock: Clock; pass: (ms: number) => Promise<void> } {
+  return { clock: systemClock, pass: (ms) => systemClock.sleep(ms + 30) };
+}
+
+function fakeClock() {
+  const clock = createFakeClock();
+  return { clock, pass: clock.advance };
+}
+
+describe.each([
+  ["fake", fakeClock],
+  ["system", realClock],
+] as const)("clock: %s", (_, make: () => { clock: Clock; pass: (ms: number) => Promise<void> }) => {
+  it("goes on, and never back", async () => {
+    const { clock, pass } = make();
+    const [now, mono] = [clock.now(), clock.monotonicMs()];
+    await pass(20);
+    expect(clock.monotonicMs() - mono).toBeGreaterThanOrEqual(20);
+    expect(clock.now()).toBeGreaterThan(now);
+  });
+
+  it("repeats a task until told to stop", async () => {
+    const { clock, pass } = make();
+    let runs = 0;
+    const stop = clock.every(10, () => {
+      runs += 1;
+    });
+    await pass(25);
+    stop();
+    const seen = runs;
+    expect(seen).toBeGreaterThanOrEqual(2);
+    await pass(25);
+    expect(runs).toBe(seen);
+  });
+
+  it("wakes a sleeper early when it is told to", async () => {
+    const { clock, pass } = make();
+    const abort = new AbortController();
+    const sleeping = clock.sleep(60_000, abort.signal);
+    await pass(1);
+    abort.abort();
+    await sleeping;
+    await clock.sleep(60_000, abort.signal);
+  });
+});

@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+import { credentialCodec } from "#adapters/keystore/codec.ts";
+import type { CredentialCodec } from "#domain/access/ports.ts";
+import { createFakeCredentialCodec } from "../fakes/credential-codec.ts";
+
+describe.each([
+  ["fake", createFakeCredentialCodec()],
+  ["real", credentialCodec],
+] as const)("credential codec: %s", (_, codec: CredentialCodec) => {
+  it.each(["key", "token"] as const)("reads the %s that it made", (kind) => {
+    const made = codec.mint(kind);
+    const read = codec.parse(made.text);
+    expect(read).toMatchObject({ kind, id: made.id });
+    expect(codec.sameDigest(read?.digest ?? new Uint8Array(), made.digest)).toBe(true);
+  });
+
+  it("makes no two alike", () => {
+    const [a, b] = [codec.mint("key"), codec.mint("key")];
+    expect(a.id).not.toBe(b.id);
+    expect(codec.sameDigest(a.digest, b.digest)).toBe(false);
+  });
+
+  it("knows what it did not make", () => {
+    for (const text of ["", "hello", `${codec.mint("key").text}x`, ` ${codec.mint("key").text}`]) {
+      expect([text, codec.parse(text)]).toEqual([text, undefined]);
+    }
+    expect(codec.sameDigest(new Uint8Array(1), new Uint8Array(2))).toBe(false);
+  });
+});
+
+describe("credentials", () => {
+  it("hold 256 bits, spread evenly, behind a checksum that catches a slip of the pen", () => {
+    const { text } = credentialCodec.mint("key");
+    expect(text).toMatch(/^stw_[0-9A-Za-z]{8}_[0-9A-Za-z]{43}[0-9A-Za-z]{6}$/);
+    const slips = text
+      .split("")
+      .map((letter, index) => `${text.slice(0, index)}${letter === "a" ? "b" : "a"}${text.slice(index + 1)}`);
+    for (const slip of slips) expect(credentialCodec.parse(slip)).toBeUndefined();
+    const counts = new Map<string, number>();
+    for (let made = 0; made < 500; made += 1) {
+      for (const letter of credentialCodec.mint("token").text.slice(13, 56))
+        counts.set(letter, (counts.get(letter) ?? 0) + 1);
+    }
+    const expected = (500 * 43) / 62;
+    expect(counts.size).toBe(62);
+    for (const count of counts.values()) expect(Math.abs(count - expected)).toBeLessThan(expected * 0.4);
+  });
+});

@@ -1,0 +1,56 @@
+import { execFileSync } from "node:child_process";
+import { hostname, release } from "node:os";
+import { describe, expect, it } from "vitest";
+import { systemClock } from "#adapters/clock/index.ts";
+import { createHostFacts } from "#adapters/procfs/index.ts";
+import { SystemInfo } from "#contract/system.ts";
+import type { HostFacts } from "#domain/system/ports.ts";
+import { createPartCheck } from "#transports/http/validation.ts";
+import { createFakeHostFacts } from "../fakes/host-facts.ts";
+
+const real = createHostFacts({ clock: systemClock });
+
+describe.each([
+  ["fake", createFakeHostFacts()],
+  ["procfs", real],
+] as const)("host facts: %s", (_, facts: HostFacts) => {
+  it("have the form of the contract, and figures that agree with each other", async () => {
+    const info = await facts.info();
+    expect(() => createPartCheck("body", SystemInfo)(info)).not.toThrow();
+    const { cpu, memory, disk } = info;
+    expect(cpu.cores).toBeGreaterThan(0);
+    expect(cpu.threads).toBeGreaterThanOrEqual(cpu.cores);
+    expect(memory.available_bytes).toBeLessThanOrEqual(memory.total_bytes);
+    const used = ((memory.total_bytes - memory.available_bytes) / memory.total_bytes) * 100;
+    expect(memory.percent_used).toBeCloseTo(used, 0);
+    expect(disk.free_bytes).toBeLessThanOrEqual(disk.total_bytes);
+  });
+});
+
+describe("host facts of this machine", () => {
+  it("are what the system's own tools say", async () => {
+    const info = await real.info();
+    expect(info.hostname).toBe(hostname());
+    expect(info.os.kernel).toBe(release());
+    const [, blocks, , available, percent] =
+      execFileSync("df", ["-B1", "-P", "/"], { encoding: "utf8" }).split("\n")[1]?.split(/\s+/) ?? [];
+    expect(info.disk.total_bytes).toBe(Number(blocks));
+    // Other programs write while this test runs.
+    expect(Math.abs(info.disk.free_bytes - Number(available))).toBeLessThan(Number(blocks) / 100);
+    // df rounds up to whole percents.
+    expect(Math.abs(info.disk.percent_used - Number.parseInt(percent ?? "", 10))).toBeLessThanOrEqual(1.1);
+    expect(info.cpu.threads).toBe(Number(execFileSync("nproc", { encoding: "utf8" })));
+    const total = /^Mem:\s+(\d+)/m.exec(execFileSync("free", ["-b"], { encoding: "utf8" }))?.[1];
+    expect(info.memory.total_bytes).toBe(Number(total));
+  });
+
+  it("show the load of the processors", async () => {
+    const facts = createHostFacts({ clock: systemClock });
+    const until = performance.now() + 700;
+    while (performance.now() < until) Math.sqrt(until);
+    const { cpu } = await facts.info();
+    facts.dispose();
+    expect(cpu.load_percent).toBeGreaterThan(60 / cpu.threads);
+    expect(cpu.load_percent).toBeLessThanOrEqual(100);
+  });
+});

@@ -1,0 +1,111 @@
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openKeyStore, type SqliteKeyStore } from "#adapters/keystore/index.ts";
+import type { KeyRecord, KeyStore, TokenRecord } from "#domain/access/ports.ts";
+import { createFakeKeyStore } from "../fakes/key-store.ts";
+
+const key = (id: string, changes: Partial<KeyRecord> = {}): KeyRecord => ({
+  id,
+  name: `key ${id}`,
+  scopes: ["system:read", "services:restart:a*.service"],
+  digest: new Uint8Array(32).fill(7),
+  createdAt: 1_700_000_000_000,
+  expiresAt: null,
+  lastUsedAt: null,
+  revokedAt: null,
+  ...changes,
+});
+const token = (id: string, keyId: string): TokenRecord => ({
+  id,
+  keyId,
+  scopes: [],
+  digest: new Uint8Array(32).fill(9),
+  expiresAt: 1_800_000_000_000,
+});
+/** Digests may come as Buffer: what counts is their bytes. */
+const plain = <T extends { readonly digest: Uint8Array }>(records: readonly T[]) =>
+  records.map((record) => ({ ...record, digest: [...record.digest] }));
+
+let stateDir: string;
+let open: SqliteKeyStore | undefined;
+beforeEach(() => {
+  stateDir = mkdtempSync(join(tmpdir(), "steward-keys-"));
+});
+afterEach(() => {
+  open?.dispose();
+  open = undefined;
+  rmSync(stateDir, { recursive: true, force: true });
+});
+const openReal = (): SqliteKeyStore => {
+  open?.dispose();
+  open = openKeyStore({ stateDir });
+  return open;
+};
+
+describe.each([
+  ["fake", createFakeKeyStore],
+  ["sqlite", openReal],
+] as const)("key store: %s", (_, make: () => KeyStore) => {
+  it("starts empty", () => {
+    const store = make();
+    expect([store.keys(), store.tokens()]).toEqual([[], []]);
+  });
+
+  it("gives back what was put in, oldest first", () => {
+    const store = make();
+    const records = [
+      key("bbbbbbbb", { createdAt: 2 }),
+      key("aaaaaaaa", { createdAt: 1, expiresAt: 5, scopes: [], name: 'odd "name" ü' }),
+    ];
+    for (const record of records) store.insertKey(record);
+    expect(plain(store.keys())).toEqual(plain([...records].reverse()));
+  });
+
+  it("refuses a second key of the same id", () => {
+    const store = make();
+    store.insertKey(key("aaaaaaaa"));
+    expect(() => store.insertKey(key("aaaaaaaa"))).toThrow();
+    expect(store.keys()).toHaveLength(1);
+  });
+
+  it("keeps revocations, uses and tokens", () => {
+    const store = make();
+    store.insertKey(key("aaaaaaaa"));
+    store.insertToken(token("t1", "aaaaaaaa"));
+    store.insertToken(token("t2", "aaaaaaaa"));
+    store.revokeKey("aaaaaaaa", 11);
+    store.touchKeys(new Map([["aaaaaaaa", 12]]));
+    store.deleteTokens(["t1", "nobody"]);
+    expect(plain(store.keys())).toEqual(plain([key("aaaaaaaa", { revokedAt: 11, lastUsedAt: 12 })]));
+    expect(plain(store.tokens())).toEqual(plain([token("t2", "aaaaaaaa")]));
+  });
+});
+
+describe("key store on disk", () => {
+  it("is private, and there again when it is opened again", () => {
+    openReal().insertKey(key("aaaaaaaa"));
+    const again = openReal();
+    expect(plain(again.keys())).toEqual(plain([key("aaaaaaaa")]));
+    again.insertToken(token("t1", "aaaaaaaa"));
+    expect(plain(openReal().tokens())).toEqual(plain([token("t1", "aaaaaaaa")]));
+  });
+
+  it("tells when others can read it", () => {
+    const mask = process.umask(0o077);
+    const store = openReal();
+    process.umask(mask);
+    expect(store.check()).toBeUndefined();
+    expect(statSync(join(stateDir, "keys.db")).mode & 0o777).toBe(0o600);
+  });
+
+  it("belongs to one service at a time", () => {
+    openReal();
+    expect(() => openKeyStore({ stateDir })).toThrow(/another Steward runs with this state folder/);
+  });
+
+  it("says so when it cannot be opened", () => {
+    expect(() => openKeyStore({ stateDir: join(stateDir, "nowhere") })).toThrow(/cannot open the key store .*nowhere/);
+  });
+});

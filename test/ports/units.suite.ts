@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Units } from "#domain/system/ports.ts";
+import { UnitRefused } from "#domain/system/ports.ts";
+
+/** Units that the suite needs to find: what each is called, and how it behaves. */
+export interface UnitsUnderTest {
+  readonly units: Units;
+  /** A unit that is running and starts again well. */
+  readonly running: string;
+  /** A unit whose start fails. */
+  readonly failing: string;
+  readonly masked: string;
+  /** A unit that systemd refuses to start by hand. */
+  readonly refused: string;
+  readonly dispose: () => Promise<void>;
+}
+
+/** What every implementation of the Units port does; run on the fake here, and on real systemd in the test host. */
+export function unitsSuite(make: () => Promise<UnitsUnderTest>): void {
+  let under: UnitsUnderTest;
+  const signal = new AbortController().signal;
+  beforeAll(async () => {
+    under = await make();
+  });
+  afterAll(() => under.dispose());
+
+  it("lists units by name, each once", async () => {
+    const names = (await under.units.list()).map(({ name }) => name);
+    expect(names).toContain(under.running);
+    expect(names).toContain(under.masked);
+    expect(names).toEqual([...new Set(names)].sort());
+  });
+
+  it("reads a unit as it is listed", async () => {
+    const listed = (await under.units.list()).find(({ name }) => name === under.running);
+    const { name, activeState, subState, mainPid, loadState, result } = await under.units.read(under.running);
+    expect({ name, activeState, subState, mainPid, loadState, result }).toMatchObject({
+      ...(listed && { mainPid: listed.mainPid }),
+      name: under.running,
+    });
+    expect([activeState, subState, loadState, result]).toEqual(["active", "running", "loaded", "success"]);
+    expect(mainPid).toBeGreaterThan(0);
+  });
+
+  it("tells unknown and masked units by their load state", async () => {
+    expect(await under.units.read("no-such-thing.service")).toMatchObject({
+      name: "no-such-thing.service",
+      loadState: "not-found",
+    });
+    expect(await under.units.read(under.masked)).toMatchObject({ loadState: "masked" });
+  });
+
+  it("restarts a unit and waits for its job", async () => {
+    const before = await under.units.read(under.running);
+    expect(await under.units.restart(under.running, signal)).toBe("done");
+    const after = await under.units.read(under.running);
+    expect(after.activeState).toBe("active");
+    expect(after.mainPid).not.toBe(before.mainPid);
+  });
+
+  it("gives the result of a job that fails, and forgets the failure when told to", async () => {
+    expect(await under.units.restart(under.failing, signal)).toBe("failed");
+    expect(await under.units.read(under.failing)).toMatchObject({ activeState: "failed", result: "exit-code" });
+    await under.units.resetFailed(under.failing);
+    expect(await under.units.read(under.failing)).toMatchObject({ activeState: "inactive", result: "success" });
+  });
+
+  it("passes on what systemd refuses", async () => {
+    await expect(under.units.restart(under.refused, signal)).rejects.toThrow(UnitRefused);
+  });
+
+  it("settles", async () => {
+    await under.units.settled(under.running, 10);
+  });
+}

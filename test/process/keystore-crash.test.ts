@@ -1,0 +1,124 @@
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, describe, expect, it } from "vitest";
+import { createClient } from "#client/index.ts";
+import type { Ledger } from "./support/key-traffic.ts";
+import { createLedger, startTraffic } from "./support/key-traffic.ts";
+import { createRandom } from "./support/random.ts";
+import { exchange } from "./support/raw-socket.ts";
+import type { RunningService } from "./support/service.ts";
+import { launchService, makeFolder, readAdminKey, startService } from "./support/service.ts";
+import { until } from "./support/until.ts";
+import { createWorkspace } from "./support/workspace.ts";
+
+const workspace = createWorkspace();
+afterAll(workspace.dispose);
+
+const environment = { STEWARD_RATE_LIMITS: "off" };
+const seed = Number(process.env["STEWARD_TEST_SEED"] ?? Date.now() % 1_000_000);
+const rounds = 25;
+/** Rounds that are not begun any more after this time; a slow machine has fewer of them. */
+const budgetMs = 60_000;
+const longestTrafficMs = 400;
+const longestStartMs = 600;
+
+/** The status of `whoami` with a key. Each call comes from another address: failed logins are counted for each. */
+async function statusOf({ port }: RunningService, key: string, turn: number): Promise<number | undefined> {
+  const localAddress = `127.0.${1 + Math.floor(turn / 200)}.${1 + (turn % 200)}`;
+  const request = `GET /api/v1/auth/whoami HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${key}\r\n\r\n`;
+  return (await exchange(port, request, { localAddress }))[0]?.status;
+}
+
+/** Asserts that nothing acknowledged was lost, and nothing was made up. */
+async function verify(service: RunningService, ledger: Ledger, changed: readonly string[]): Promise<void> {
+  const client = createClient({ url: service.url, key: service.adminKey });
+  const { keys } = await client.listKeys();
+  const listed = new Map(keys.map((entry) => [entry.id, entry]));
+  expect(listed.size).toBe(keys.length);
+  const names = keys.filter(({ name }) => name !== "admin").map(({ name }) => name);
+  expect(new Set(names).size).toBe(names.length);
+  expect(names.filter((name) => !ledger.asked.has(name))).toEqual([]);
+  for (const [id, { revocation }] of ledger.keys) {
+    const entry = listed.get(id);
+    expect(entry, `key ${id} is gone`).toBeDefined();
+    const isRevoked = entry?.revoked_at !== null;
+    if (revocation !== "asked") expect({ id, isRevoked }).toEqual({ id, isRevoked: revocation === "acknowledged" });
+  }
+  const expected = changed.map((id) => ({ id, status: listed.get(id)?.revoked_at === null ? 200 : 401 }));
+  const statuses = changed.map(async (id, turn) => {
+    return { id, status: await statusOf(service, ledger.keys.get(id)?.key ?? "", turn) };
+  });
+  expect(await Promise.all(statuses)).toEqual(expected);
+}
+
+describe(`SIGKILL at random moments (STEWARD_TEST_SEED=${seed})`, () => {
+  it("loses no key and no revocation that was acknowledged", { timeout: 2 * budgetMs }, async () => {
+    const random = createRandom(seed);
+    const stateDir = workspace.path("state");
+    const ledger = createLedger();
+    const startedAt = performance.now();
+    let changed: readonly string[] = [];
+    let done = 0;
+    for (; done < rounds && performance.now() - startedAt < budgetMs; done += 1) {
+      const service = await startService(workspace, { stateDir, environment });
+      await verify(service, ledger, changed);
+      const before = new Map([...ledger.keys].map(([id, { revocation }]) => [id, revocation]));
+      const trafficEnded = startTraffic(service, ledger, random);
+      await sleep(random() * longestTrafficMs);
+      service.kill("SIGKILL");
+      await service.exit;
+      await trafficEnded();
+      if (random() < 0.2) {
+        // The next one does not even get to its start.
+        const early = launchService(workspace, { stateDir, environment });
+        await sleep(random() * longestStartMs);
+        early.kill("SIGKILL");
+        await early.exit;
+      }
+      changed = [...ledger.keys].filter(([id, { revocation }]) => before.get(id) !== revocation).map(([id]) => id);
+    }
+    await verify(await startService(workspace, { stateDir, environment }), ledger, changed);
+    // Without enough of both, the rounds would have proved nothing.
+    const acknowledged = [...ledger.keys.values()].filter(({ revocation }) => revocation === "acknowledged");
+    expect(ledger.keys.size).toBeGreaterThan(done * 5);
+    expect(acknowledged.length).toBeGreaterThan(done);
+  });
+
+  it("during the first start leaves no service without a key", async () => {
+    const random = createRandom(seed + 1);
+    for (let round = 0; round < 8; round += 1) {
+      const stateDir = workspace.path(`first-${round}`);
+      const early = launchService(workspace, { stateDir });
+      await until("a key store", () => existsSync(join(stateDir, "keys.db")) || undefined);
+      await sleep(random() * 40);
+      early.kill("SIGKILL");
+      await early.exit;
+      const service = await startService(workspace, { stateDir });
+      expect(await statusOf(service, service.adminKey, 0)).toBe(200);
+      service.kill("SIGKILL");
+      await service.exit;
+    }
+  });
+});
+
+describe("what a crash leaves behind", () => {
+  it.each([
+    ["an empty", ""],
+    ["a cut off", "stw_abc"],
+    ["a whole", `stw_Ab3dE6gH_${"x".repeat(49)}\n`],
+  ])("%s file that was never renamed does no harm", async (_, content) => {
+    const stateDir = makeFolder(workspace, `leftover-${content.length}`);
+    writeFileSync(join(stateDir, "admin.key.4242.new"), content, { mode: 0o600 });
+    const first = await startService(workspace, { stateDir });
+    expect(await statusOf(first, first.adminKey, 0)).toBe(200);
+    if (content !== "") expect(await statusOf(first, content.trim(), 1)).toBe(401);
+    first.kill("SIGKILL");
+    await first.exit;
+    writeFileSync(join(stateDir, "admin.key.1.new"), content, { mode: 0o600 });
+    const second = await startService(workspace, { stateDir });
+    expect(readAdminKey(stateDir)).toBe(first.adminKey);
+    expect(await statusOf(second, first.adminKey, 0)).toBe(200);
+    expect(readdirSync(stateDir)).toContain("admin.key");
+  });
+});

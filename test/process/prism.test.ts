@@ -1,0 +1,183 @@
+import { existsSync } from "node:fs";
+import { createServer } from "node:http";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createClient } from "#client/index.ts";
+import type { ErrorCode } from "#contract/errors.ts";
+import { type ErrorBody, errorStatus } from "#contract/errors.ts";
+import type { OperationName } from "#contract/index.ts";
+import { operations } from "#contract/index.ts";
+import { apiBase } from "#contract/limits.ts";
+import type { Operation } from "#contract/operation.ts";
+import { answerViolations, startPrism, violationsOf } from "./support/prism.ts";
+import type { RunningService } from "./support/service.ts";
+import { startService } from "./support/service.ts";
+import { until } from "./support/until.ts";
+import { createWorkspace } from "./support/workspace.ts";
+
+/** What fills the path, the query and the body of a request. */
+interface Filling {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: string;
+  readonly body?: unknown;
+}
+
+const workspace = createWorkspace();
+const hasSystemd = existsSync("/run/systemd/system");
+let service: RunningService;
+let proxy: string;
+let brokenProxy: string;
+let scopelessKey: string;
+let unit: string;
+const broken = createServer((request, response) => {
+  const { url = "" } = request;
+  response.writeHead(url === "/livez" ? 418 : 200, {
+    "Content-Type": url === "/readyz" ? "text/html" : "application/json",
+  });
+  response.end(url === "/readyz" ? "<p>" : url.endsWith("/whoami") ? '{"key_id":5}' : '{"status":"ok"}');
+});
+
+beforeAll(async () => {
+  service = await startService(workspace, { environment: { STEWARD_RATE_LIMITS: "off" } });
+  const client = createClient({ url: service.url, key: service.adminKey });
+  scopelessKey = (await client.createKey({ body: { name: "scopeless", scopes: [] } })).key;
+  const { services } = await client.listServices();
+  unit = services.find(({ active, name }) => active && !name.includes("@"))?.name ?? "no-such.service";
+  broken.listen(0, "127.0.0.1");
+  const address = await until("an address", () => broken.address() ?? undefined);
+  if (typeof address === "string") throw new Error("not a TCP address");
+  const started = [service.url, `http://127.0.0.1:${address.port}`].map((upstream) => startPrism(workspace, upstream));
+  [proxy = "", brokenProxy = ""] = (await Promise.all(started)).map(({ url }) => url);
+}, 120_000);
+afterAll(async () => {
+  broken.closeAllConnections();
+  broken.close();
+  await workspace.dispose();
+});
+
+/** A good request for every operation: a new row of the table does not compile without one. */
+const good: Readonly<Record<OperationName, () => Filling | Promise<Filling>>> = {
+  getHealth: () => ({}),
+  getLiveness: () => ({}),
+  getReadiness: () => ({}),
+  getSystemInfo: () => ({}),
+  listServices: () => ({ query: "?status=inactive&limit=3" }),
+  // A plan alone: the tests restart nothing on the machine that they run on.
+  restartService: () => ({ params: { name: unit }, query: "?dry_run=true" }),
+  whoami: () => ({}),
+  listKeys: () => ({}),
+  createKey: () => ({ body: { name: "made", scopes: ["viewer"], expires_at: "2999-01-01T00:00:00Z" } }),
+  async revokeKey() {
+    const client = createClient({ url: service.url, key: service.adminKey });
+    return { params: { id: (await client.createKey({ body: { name: "to be revoked", scopes: [] } })).id } };
+  },
+  createToken: () => ({ body: { scopes: ["system:read"], expires_in: 60 } }),
+  getMetrics: () => ({}),
+};
+const rows = Object.entries<Operation>(operations) as [OperationName, Operation][];
+
+function send(
+  base: string,
+  { method, base: where, path }: Operation,
+  { params = {}, query = "", body }: Filling,
+  headers: Readonly<Record<string, string>>,
+): Promise<Response> {
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ""));
+  return fetch(`${base}${where === "root" ? "" : apiBase}${filled}${query}`, {
+    method,
+    headers: { ...headers, ...(body !== undefined && { "Content-Type": "application/json" }) },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+}
+
+const admin = () => ({ "X-API-Key": service.adminKey });
+
+/** Asserts that the answer is this error, and one that the document has for the operation. */
+async function expectDocumented(response: Response, code: ErrorCode): Promise<void> {
+  const body = (await response.json()) as ErrorBody;
+  expect({ status: response.status, code: body.error.code }).toEqual({ status: errorStatus[code], code });
+  expect(answerViolations(response)).toEqual([]);
+}
+
+describe("good requests", () => {
+  it.each(rows)("%s answers as the document says", async (name, operation) => {
+    const response = await send(proxy, operation, await good[name](), admin());
+    const success = name === "restartService" && !hasSystemd ? errorStatus.UNAVAILABLE : (operation.status ?? 200);
+    expect(response.status).toBe(success);
+    expect(violationsOf(response)).toEqual([]);
+  });
+
+  it.each(rows.filter(([, { effect }]) => effect !== "read"))(
+    "%s answers a plan as it says",
+    async (name, operation) => {
+      const response = await send(proxy, operation, { ...(await good[name]()), query: "?dry_run=true" }, admin());
+      const success = name === "restartService" && !hasSystemd ? errorStatus.UNAVAILABLE : (operation.status ?? 200);
+      expect(response.status).toBe(success);
+      expect(violationsOf(response)).toEqual([]);
+    },
+  );
+});
+
+describe("refusals are in the document too", () => {
+  const closed = rows.filter(([, { scope }]) => scope !== "public");
+  const scoped = closed.filter(([, { scope }]) => scope !== "self");
+  // A forwarding header, so that /metrics needs a key as well.
+  const forwarded = { "X-Forwarded-For": "192.0.2.1" };
+
+  it.each(closed)("%s without a key", async (name, operation) => {
+    await expectDocumented(await send(proxy, operation, await good[name](), forwarded), "UNAUTHORIZED");
+  });
+
+  it.each(scoped)("%s without the scope", async (name, operation) => {
+    const headers = { ...forwarded, "X-API-Key": scopelessKey };
+    await expectDocumented(await send(proxy, operation, await good[name](), headers), "FORBIDDEN");
+  });
+
+  it.each(rows.filter(([, { query }]) => query !== undefined))("%s with a bad query", async (name, operation) => {
+    const filling = { ...(await good[name]()), query: "?limit=0&dry_run=maybe" };
+    await expectDocumented(await send(proxy, operation, filling, admin()), "VALIDATION_ERROR");
+  });
+
+  it.each(rows.filter(([, { body }]) => body !== undefined))("%s with a bad body", async (name, operation) => {
+    const filling = { ...(await good[name]()), body: { scopes: 5, unknown: true } };
+    await expectDocumented(await send(proxy, operation, filling, admin()), "VALIDATION_ERROR");
+  });
+
+  it("what is not there", async () => {
+    const unknown = { params: { id: "00000000" } };
+    await expectDocumented(await send(proxy, operations.revokeKey, unknown, admin()), "NOT_FOUND");
+    if (!hasSystemd) return;
+    const nothing = { params: { name: "no-such-unit.service" } };
+    await expectDocumented(await send(proxy, operations.restartService, nothing, admin()), "NOT_FOUND");
+  });
+
+  it.skipIf(hasSystemd)("a restart where systemd is missing", async () => {
+    const filling = { params: { name: "no-such-unit.service" } };
+    await expectDocumented(await send(proxy, operations.restartService, filling, admin()), "UNAVAILABLE");
+  });
+
+  it("too many failed logins", async () => {
+    const wrong = { ...forwarded, "X-API-Key": "wrong" };
+    await until("a refusal for good", async () => {
+      const response = await send(service.url, operations.whoami, {}, wrong);
+      return response.status === errorStatus.RATE_LIMITED || undefined;
+    });
+    for (const [name, operation] of closed) {
+      // The service refuses before it looks at the request, so that an empty one does.
+      const filling = operation.effect === "read" ? await good[name]() : { params: { id: "x", name: "x" } };
+      await expectDocumented(await send(proxy, operation, filling, wrong), "RATE_LIMITED");
+    }
+  });
+});
+
+describe("the proxy", () => {
+  it.each([
+    ["a wrong type", operations.whoami],
+    ["missing members", operations.getHealth],
+    ["a status that is not in the document", operations.getLiveness],
+    ["a media type that is not in the document", operations.getReadiness],
+  ])("would notice %s", async (_, operation) => {
+    const response = await send(brokenProxy, operation, {}, { "X-API-Key": "any" });
+    await response.text();
+    expect(answerViolations(response)).not.toEqual([]);
+  });
+});

@@ -1,0 +1,147 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createClient } from "#client/index.ts";
+import { exchange } from "./support/raw-socket.ts";
+import type { RunningService } from "./support/service.ts";
+import { startService } from "./support/service.ts";
+import { createWorkspace } from "./support/workspace.ts";
+
+const workspace = createWorkspace();
+afterAll(workspace.dispose);
+
+/** Every place of a request in which somebody may put a credential, rightly or not. */
+function requestsWith(secret: string): readonly string[] {
+  const line = (start: string, headers = "", body = ""): string =>
+    `${start} HTTP/1.1\r\nHost: localhost\r\n${headers}${body === "" ? "" : `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`}\r\n${body}`;
+  const key = `X-API-Key: ${secret}\r\n`;
+  const bodies = [
+    `{"name":"${secret}","scopes":["${secret}"]}`,
+    `{"name":"a","scopes":[],"${secret}":1}`,
+    `{"name":"a","scopes":[],"expires_at":"${secret}"}`,
+    `{"api_key":"${secret}"}`,
+    `{"${secret}`,
+    secret,
+  ];
+  const headers = [
+    "Cookie: api_key=",
+    "User-Agent: ",
+    "Referer: http://localhost/?api_key=",
+    "X-Forwarded-For: ",
+    "X-Request-Id: ",
+    "Authorization: Basic ",
+    "Authorization: Token ",
+    "X-Api-Keys: ",
+    "Content-Type: ",
+    "Origin: http://",
+    "Traceparent: ",
+    "Expect: ",
+  ];
+  const places = ["/api/v1/auth/whoami", "/metrics", "/livez", "/nothing", "/%"];
+  return [
+    ...places.flatMap((path) => [
+      line(`GET ${path}`, key),
+      line(`GET ${path}`, `Authorization: Bearer ${secret}\r\n`),
+      line(`GET ${path}`, `${key}Authorization: Bearer other\r\n`),
+      line(`GET ${path}`, `X-API-Key: ${secret}x\r\n`),
+      line(`GET ${path}?api_key=${secret}`),
+      line(`GET ${path}?api_key=${secret}`, key),
+      line(`GET ${path}?${secret}=1#${secret}`, key),
+      line(`TRACE ${path}`, key),
+    ]),
+    ...[key, ""].flatMap((credential) => [
+      line(`GET /${secret}`, credential),
+      line(`GET /api/v1/${secret}/%`, credential),
+      line(`DELETE /api/v1/auth/keys/${secret}`, credential),
+      line(`DELETE /api/v1/auth/keys/x${secret}x?api_key=${secret}`, credential),
+      line(`DELETE /api/v1/auth/keys/${secret.replaceAll("_", "%5f")}`, credential),
+      line(`DELETE /api/v1/auth/keys/${secret.slice(4)}`, credential),
+      line(`DELETE /api/v1/auth/keys/${secret.split("_").at(-1) ?? ""}`, credential),
+      line(`DELETE /api/v1/auth/keys/${secret.slice(0, -6)}`, credential),
+      line(`POST /api/v1/system/services/${secret}/restart`, credential),
+      line(`POST /api/v1/system/services/${secret}/restart?dry_run=${secret}`, credential),
+      ...bodies.flatMap((body) => [
+        line("POST /api/v1/auth/keys?dry_run=true", credential, body),
+        line("POST /api/v1/auth/tokens?dry_run=true", credential, body),
+        line("POST /nothing", credential, body),
+      ]),
+      ...headers.map((header) => line("GET /api/v1/auth/whoami", `${credential}${header}${secret}\r\n`)),
+    ]),
+    `GET /livez HTTP/1.1\r\nHost: ${secret}\r\n\r\n`,
+    `GET http://${secret}/livez HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+    `${secret} /livez HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+    `CONNECT ${secret}:1 HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+    `${secret}\r\n\r\n`,
+    `GET /livez HTTP/1.1\r\n${secret}\r\n\r\n`,
+  ];
+}
+
+describe("credentials", () => {
+  let service: RunningService;
+  const credentials: string[] = [];
+  let goodKey: string;
+
+  beforeAll(async () => {
+    service = await startService(workspace, {
+      environment: { STEWARD_RATE_LIMITS: "off", STEWARD_LOG_LEVEL: "trace" },
+    });
+    const client = createClient({ url: service.url, key: service.adminKey });
+    const revoked = await client.createKey({ body: { name: "revoked", scopes: ["system:read"] } });
+    await client.revokeKey({ params: { id: revoked.id } });
+    const { key } = await client.createKey({ body: { name: "good", scopes: ["viewer"] } });
+    const { access_token: token } = await client.createToken({ body: { expires_in: 600 } });
+    const wrong = `stw_Ab3dE6gH_${"Zq".repeat(24)}Z`;
+    credentials.push(service.adminKey, key, token, revoked.key, wrong);
+    goodKey = key;
+    await Promise.all(
+      credentials.map(async (credential, turn) => {
+        // Failed logins are counted for each address.
+        for (const [at, request] of requestsWith(credential).entries())
+          await exchange(service.port, request, { localAddress: `127.0.${4 + turn}.${1 + (at % 200)}` });
+      }),
+    );
+  });
+
+  /** What must not be seen: the secret, with and without its checksum. */
+  const secrets = () => credentials.map((credential) => credential.split("_").at(-1)?.slice(0, 43) ?? "none");
+  const seenIn = (text: string) => {
+    const lines = text.split("\n");
+    // A few are enough to see where they come from.
+    return secrets().flatMap((secret) => lines.filter((line) => line.includes(secret)).slice(0, 3));
+  };
+
+  it("are never in the log", () => {
+    expect(service.lines().length).toBeGreaterThan(200);
+    expect(seenIn(service.stdout())).toEqual([]);
+    expect(seenIn(service.stderr())).toEqual([]);
+  });
+
+  it("are never in the audit log", () => {
+    const audit = readFileSync(join(service.stateDir, "audit.log"), "utf8");
+    expect(audit.split("\n").length).toBeGreaterThan(50);
+    expect(seenIn(audit)).toEqual([]);
+    // What is left out is the secret alone: who tried what is there.
+    const { adminKey } = service;
+    const target = `${adminKey.slice(0, 13)}[secret]`;
+    expect(audit).toContain(`"key_id":"${adminKey.slice(4, 12)}","remote_address":"127.0.4.`);
+    expect(audit).toContain(`"target":{"id":"${target}"}`);
+    expect(audit).toMatch(new RegExp(`"key_id":"${goodKey.slice(4, 12)}".*"status":403`));
+  });
+
+  it("are never in the title, the command line or the environment of the process", () => {
+    for (const name of ["cmdline", "comm", "environ", "status"])
+      expect({ name, seen: seenIn(readFileSync(`/proc/${service.pid}/${name}`, "utf8")) }).toEqual({ name, seen: [] });
+  });
+
+  it("are never in the metrics or in the list of keys", async () => {
+    expect(seenIn(await (await fetch(`${service.url}/metrics`)).text())).toEqual([]);
+    const client = createClient({ url: service.url, key: service.adminKey });
+    expect(seenIn(JSON.stringify(await client.listKeys()))).toEqual([]);
+  });
+
+  it("are in no file of the state folder but the one that is for the admin", () => {
+    const names = readdirSync(service.stateDir);
+    const holding = names.filter((name) => seenIn(readFileSync(join(service.stateDir, name), "latin1")).length > 0);
+    expect(holding).toEqual(["admin.key"]);
+  });
+});

@@ -1,0 +1,156 @@
+import { chmodSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { SecureVersion, TLSSocket } from "node:tls";
+import { connect, createServer } from "node:tls";
+import { afterAll, describe, expect, it } from "vitest";
+import { runProgram } from "./support/program.ts";
+import { launchService, startService } from "./support/service.ts";
+import { until } from "./support/until.ts";
+import { createWorkspace } from "./support/workspace.ts";
+
+const workspace = createWorkspace();
+afterAll(workspace.dispose);
+
+const auto = { settings: "tls: auto\n" };
+
+const curl = (...argv: readonly string[]) => runProgram(workspace, ["/usr/bin/curl", "-sS", "--noproxy", "*", ...argv]);
+
+/** The protocol that a client and the service agree on when the client knows one alone; the error when they do not. */
+function agree(port: number, version: SecureVersion): Promise<string> {
+  return new Promise((resolve) => {
+    const socket: TLSSocket = connect({
+      host: "127.0.0.1",
+      port,
+      minVersion: version,
+      maxVersion: version,
+      // Without this the client itself would not offer the old protocols.
+      ciphers: "ALL:@SECLEVEL=0",
+      rejectUnauthorized: false,
+    });
+    const done = (outcome: string): void => {
+      socket.destroy();
+      resolve(outcome);
+    };
+    socket.once("secureConnect", () => done(socket.getProtocol() ?? "none"));
+    socket.once("error", (error: NodeJS.ErrnoException) => done(error.code ?? error.message));
+  });
+}
+
+/** Makes a pair with openssl. */
+async function makePair(name: string): Promise<{ cert: string; key: string }> {
+  const cert = workspace.path(`${name}-cert.pem`);
+  const key = workspace.path(`${name}-key.pem`);
+  const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"];
+  const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
+  const made = await runProgram(workspace, [
+    "openssl",
+    "req",
+    "-x509",
+    ...kind,
+    ...subject,
+    "-keyout",
+    key,
+    "-out",
+    cert,
+  ]);
+  expect(made.code).toBe(0);
+  chmodSync(key, 0o600);
+  return { cert, key };
+}
+
+const pairSettings = ({ cert, key }: { cert: string; key: string }) => ({
+  settings: `tls: { cert: "${cert}", key: "${key}" }\n`,
+});
+
+describe("tls: auto", () => {
+  it("serves a certificate that curl accepts when it is told of it, and not otherwise", async () => {
+    const service = await startService(workspace, auto);
+    const cert = join(service.stateDir, "tls-cert.pem");
+    const header = `X-API-Key: ${service.adminKey}`;
+    const health = `${service.url}/api/v1/health`;
+    expect(service.url).toMatch(/^https:/);
+    const trusted = await curl("--cacert", cert, "-H", header, health);
+    expect({ code: trusted.code, body: JSON.parse(trusted.stdout) as unknown }).toMatchObject({
+      code: 0,
+      body: { components: { security: true, cli: true } },
+    });
+    expect((await curl("--cacert", cert, health.replace("127.0.0.1", "localhost"))).code).toBe(0);
+    // curl(1): 60 is a certificate that cannot be authenticated.
+    expect((await curl(health)).code).toBe(60);
+  });
+
+  it("keeps its pair over a restart, and makes another when it is gone", async () => {
+    const first = await startService(workspace, auto);
+    const { stateDir } = first;
+    const read = () => ["tls-cert.pem", "tls-key.pem"].map((name) => readFileSync(join(stateDir, name), "utf8"));
+    const pair = read();
+    first.kill("SIGTERM");
+    await first.exit;
+    const second = await startService(workspace, { ...auto, stateDir });
+    expect(read()).toEqual(pair);
+    second.kill("SIGTERM");
+    await second.exit;
+    rmSync(join(stateDir, "tls-key.pem"));
+    const third = await startService(workspace, { ...auto, stateDir });
+    expect(read()).not.toEqual(pair);
+    const cert = join(stateDir, "tls-cert.pem");
+    expect((await curl("--cacert", cert, `${third.url}/livez`)).code).toBe(0);
+  });
+
+  it("speaks TLS 1.3 and 1.2, and nothing older", async () => {
+    const { port } = await startService(workspace, auto);
+    expect(await agree(port, "TLSv1.3")).toBe("TLSv1.3");
+    expect(await agree(port, "TLSv1.2")).toBe("TLSv1.2");
+    expect(await agree(port, "TLSv1.1")).toMatch(/PROTOCOL_VERSION/);
+    expect(await agree(port, "TLSv1")).toMatch(/PROTOCOL_VERSION/);
+  });
+
+  it("is tested by a client that could speak the old protocols", async () => {
+    const { cert, key } = await makePair("old");
+    const options = {
+      cert: readFileSync(cert),
+      key: readFileSync(key),
+      minVersion: "TLSv1",
+      ciphers: "ALL:@SECLEVEL=0",
+    } as const;
+    const server = createServer(options).listen(0, "127.0.0.1");
+    const address = await until("an address", () => server.address() ?? undefined);
+    if (typeof address === "string") throw new Error("not a TCP address");
+    expect(await agree(address.port, "TLSv1.1")).toBe("TLSv1.1");
+    server.close();
+  });
+});
+
+describe("tls: { cert, key }", () => {
+  it("serves the pair that it is given", async () => {
+    const pair = await makePair("given");
+    const { url } = await startService(workspace, pairSettings(pair));
+    const { code, stdout } = await curl("--cacert", pair.cert, `${url}/livez`);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '{"status":"ok"}' });
+  });
+
+  it.each([
+    ["a missing file", ({ key }: { key: string }) => ({ cert: workspace.path("none.pem"), key })],
+    [
+      "a key that everybody can read",
+      (pair: { cert: string; key: string }) => {
+        chmodSync(pair.key, 0o644);
+        return pair;
+      },
+    ],
+    ["a certificate in the place of the key", ({ cert }: { cert: string }) => ({ cert, key: cert })],
+  ])("refuses %s with a message, and listens nowhere", async (name, spoil) => {
+    const pair = spoil(await makePair(name.replaceAll(" ", "-")));
+    const service = launchService(workspace, pairSettings(pair));
+    await expect(service.exit).resolves.toEqual({ code: 2, signal: null });
+    expect(service.stderr()).toMatch(/^steward: cannot /);
+    expect(service.stdout()).not.toContain("listening");
+  });
+
+  it("refuses a key that belongs to another certificate", async () => {
+    const [one, other] = [await makePair("one"), await makePair("other")];
+    const service = launchService(workspace, pairSettings({ cert: one.cert, key: other.key }));
+    await expect(service.exit).resolves.toEqual({ code: 2, signal: null });
+    expect(service.stderr()).toMatch(/^steward: cannot /);
+  });
+});

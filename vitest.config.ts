@@ -1,0 +1,26 @@
+import { defineConfig } from "vitest/config";
+
+const shared = { pool: "forks" as const, testTimeout: 20_000, hookTimeout: 60_000 };
+
+export default defineConfig({
+  test: {
+    projects: [
+      { test: { ...shared, name: "pure", include: ["src/**/*.test.ts", "bench/**/*.test.ts"] } },
+      { test: { ...shared, name: "ports", include: ["test/ports/**/*.test.ts"] } },
+      { test: { ...shared, name: "api", include: ["test/api/**/*.test.ts"] } },
+      { test: { ...shared, name: "invariants", include: ["test/invariants/**/*.test.ts"], testTimeout: 120_000 } },
+      { test: { ...shared, name: "process", include: ["test/process/**/*.test.ts"], testTimeout: 120_000 } },
+      {
+        test: {
+          ...shared,
+          name: "host",
+          include: ["test/host/**/*.host.test.ts"],
+          testTimeout: 120_000,
+          hookTimeout: 300_000,
+          // One machine at a time: each takes a core while it boots.
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+});
