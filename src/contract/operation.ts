@@ -91,7 +91,7 @@ export interface Context {
   /** Absent only for operations that need no key. */
   readonly caller: Caller | undefined;
   /** Fires when the client has gone or the service is shutting down. */
-  readonly signal: AbortSignal;
+  readonly signal: () => AbortSignal;
   /** Runs a task once the answer has left, for what would cut the answer off. */
   readonly afterReply: (task: () => Promise<void>) => void;
 }

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { pino, stdTimeFunctions } from "pino";
+import { pino } from "pino";
 import type { LineWriter } from "./line-writer.ts";
 
 export type { Logger };
@@ -17,6 +17,20 @@ const secretPaths = [
   'headers["x-api-key"]',
   '*.headers["x-api-key"]',
 ];
+
+/** The member `time` of a line. Lines of one millisecond share the text, which is dear to make. */
+function createTimestamp(): () => string {
+  let lastMs = 0;
+  let text = "";
+  return () => {
+    const now = Date.now();
+    if (now !== lastMs) {
+      lastMs = now;
+      text = `,"time":"${new Date(now).toISOString()}"`;
+    }
+    return text;
+  };
+}
 
 /** Where the service writes what happens. */
 export interface Logs {
@@ -38,7 +52,7 @@ export function createLogs(options: { level: string; writer: Pick<LineWriter, "w
     {
       level: options.level,
       base: null,
-      timestamp: stdTimeFunctions.isoTime,
+      timestamp: createTimestamp(),
       formatters: { level: (label) => ({ level: label }) },
     },
     options.writer,

@@ -1,7 +1,5 @@
 import type { CredentialCodec } from "#domain/access/ports.ts";
 
-const encoder = new TextEncoder();
-
 /** Credentials that can be foretold: `key:1`, `token:2`, …; the digest is the text itself. */
 export function createFakeCredentialCodec(): CredentialCodec {
   let made = 0;
@@ -9,13 +7,13 @@ export function createFakeCredentialCodec(): CredentialCodec {
     mint(kind) {
       made += 1;
       const text = `${kind}:${made}`;
-      return { text, id: String(made), digest: encoder.encode(text) };
+      return { text, id: String(made), digest: text };
     },
     parse(text) {
       const match = /^(key|token):(\d+)$/.exec(text);
       if (match === null) return undefined;
-      return { kind: match[1] === "key" ? "key" : "token", id: match[2] ?? "", digest: encoder.encode(text) };
+      return { kind: match[1] === "key" ? "key" : "token", id: match[2] ?? "", digest: text };
     },
-    sameDigest: (a, b) => a.length === b.length && a.every((byte, index) => byte === b[index]),
+    sameDigest: (a, b) => a === b,
   };
 }

@@ -11,7 +11,7 @@ describe.each([
     const made = codec.mint(kind);
     const read = codec.parse(made.text);
     expect(read).toMatchObject({ kind, id: made.id });
-    expect(codec.sameDigest(read?.digest ?? new Uint8Array(), made.digest)).toBe(true);
+    expect(codec.sameDigest(read?.digest ?? "", made.digest)).toBe(true);
   });
 
   it("makes no two alike", () => {
@@ -24,7 +24,7 @@ describe.each([
     for (const text of ["", "hello", `${codec.mint("key").text}x`, ` ${codec.mint("key").text}`]) {
       expect([text, codec.parse(text)]).toEqual([text, undefined]);
     }
-    expect(codec.sameDigest(new Uint8Array(1), new Uint8Array(2))).toBe(false);
+    expect(codec.sameDigest("a", "ab")).toBe(false);
   });
 });
 

@@ -10,7 +10,7 @@ const key = (id: string, changes: Partial<KeyRecord> = {}): KeyRecord => ({
   id,
   name: `key ${id}`,
   scopes: ["system:read", "services:restart:a*.service"],
-  digest: new Uint8Array(32).fill(7),
+  digest: "07".repeat(32),
   createdAt: 1_700_000_000_000,
   expiresAt: null,
   lastUsedAt: null,
@@ -21,13 +21,9 @@ const token = (id: string, keyId: string): TokenRecord => ({
   id,
   keyId,
   scopes: [],
-  digest: new Uint8Array(32).fill(9),
+  digest: "09".repeat(32),
   expiresAt: 1_800_000_000_000,
 });
-/** Digests may come as Buffer: what counts is their bytes. */
-const plain = <T extends { readonly digest: Uint8Array }>(records: readonly T[]) =>
-  records.map((record) => ({ ...record, digest: [...record.digest] }));
-
 let stateDir: string;
 let open: SqliteKeyStore | undefined;
 beforeEach(() => {
@@ -60,7 +56,7 @@ describe.each([
       key("aaaaaaaa", { createdAt: 1, expiresAt: 5, scopes: [], name: 'odd "name" ü' }),
     ];
     for (const record of records) store.insertKey(record);
-    expect(plain(store.keys())).toEqual(plain([...records].reverse()));
+    expect(store.keys()).toEqual([...records].reverse());
   });
 
   it("refuses a second key of the same id", () => {
@@ -78,8 +74,8 @@ describe.each([
     store.revokeKey("aaaaaaaa", 11);
     store.touchKeys(new Map([["aaaaaaaa", 12]]));
     store.deleteTokens(["t1", "nobody"]);
-    expect(plain(store.keys())).toEqual(plain([key("aaaaaaaa", { revokedAt: 11, lastUsedAt: 12 })]));
-    expect(plain(store.tokens())).toEqual(plain([token("t2", "aaaaaaaa")]));
+    expect(store.keys()).toEqual([key("aaaaaaaa", { revokedAt: 11, lastUsedAt: 12 })]);
+    expect(store.tokens()).toEqual([token("t2", "aaaaaaaa")]);
   });
 });
 
@@ -87,9 +83,9 @@ describe("key store on disk", () => {
   it("is private, and there again when it is opened again", () => {
     openReal().insertKey(key("aaaaaaaa"));
     const again = openReal();
-    expect(plain(again.keys())).toEqual(plain([key("aaaaaaaa")]));
+    expect(again.keys()).toEqual([key("aaaaaaaa")]);
     again.insertToken(token("t1", "aaaaaaaa"));
-    expect(plain(openReal().tokens())).toEqual(plain([token("t1", "aaaaaaaa")]));
+    expect(openReal().tokens()).toEqual([token("t1", "aaaaaaaa")]);
   });
 
   it("tells when others can read it", () => {

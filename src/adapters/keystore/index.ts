@@ -10,11 +10,11 @@ const fileName = "keys.db";
 const schemaVersion = 1;
 const schema = `
   CREATE TABLE keys (
-    id TEXT PRIMARY KEY, name TEXT NOT NULL, scopes TEXT NOT NULL, digest BLOB NOT NULL,
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, scopes TEXT NOT NULL, digest TEXT NOT NULL,
     created_at INTEGER NOT NULL, expires_at INTEGER, last_used_at INTEGER, revoked_at INTEGER
   ) STRICT;
   CREATE TABLE tokens (
-    id TEXT PRIMARY KEY, key_id TEXT NOT NULL REFERENCES keys(id), scopes TEXT NOT NULL, digest BLOB NOT NULL,
+    id TEXT PRIMARY KEY, key_id TEXT NOT NULL REFERENCES keys(id), scopes TEXT NOT NULL, digest TEXT NOT NULL,
     expires_at INTEGER NOT NULL
   ) STRICT;
   PRAGMA user_version = ${schemaVersion};
@@ -22,7 +22,6 @@ const schema = `
 
 const number = (value: unknown): number => Number(value);
 const nullableNumber = (value: unknown): number | null => (value === null ? null : Number(value));
-const bytes = (value: unknown): Uint8Array => (value instanceof Uint8Array ? value : new Uint8Array());
 const list = (value: unknown): readonly string[] => String(value).split(" ").filter(Boolean);
 
 export interface SqliteKeyStore extends KeyStore {
@@ -98,7 +97,7 @@ export function openKeyStore({ stateDir }: { stateDir: string }): SqliteKeyStore
             id: String(row["id"]),
             name: String(row["name"]),
             scopes: list(row["scopes"]),
-            digest: bytes(row["digest"]),
+            digest: String(row["digest"]),
             createdAt: number(row["created_at"]),
             expiresAt: nullableNumber(row["expires_at"]),
             lastUsedAt: nullableNumber(row["last_used_at"]),
@@ -114,7 +113,7 @@ export function openKeyStore({ stateDir }: { stateDir: string }): SqliteKeyStore
             id: String(row["id"]),
             keyId: String(row["key_id"]),
             scopes: list(row["scopes"]),
-            digest: bytes(row["digest"]),
+            digest: String(row["digest"]),
             expiresAt: number(row["expires_at"]),
           }),
         ),

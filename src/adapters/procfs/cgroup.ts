@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Memory } from "./parse.ts";
 import { parseCpuMax, parseFlatKey } from "./parse.ts";
@@ -33,8 +33,9 @@ const readNumber = (path: string): number | undefined => {
 export function createContainerLimits(root = "/sys/fs/cgroup"): ContainerLimits {
   const v1 = (controller: string, file: string): string => join(root, controller, file);
 
-  const memoryLimit = (): number | undefined =>
-    readNumber(join(root, "memory.max")) ?? readNumber(v1("memory", "memory.limit_in_bytes"));
+  // Whether there is a limit at all does not change while the mount stands, and most hosts have none to read.
+  const limitFile = [join(root, "memory.max"), v1("memory", "memory.limit_in_bytes")].find((file) => existsSync(file));
+  const memoryLimit = (): number | undefined => (limitFile === undefined ? undefined : readNumber(limitFile));
 
   /** Page cache that is not in use can be given back at once, so it counts as available. */
   const memoryInUse = (): number | undefined => {

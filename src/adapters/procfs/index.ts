@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { statfs } from "node:fs/promises";
+import { hostname } from "node:os";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import type { HostFacts } from "#domain/system/ports.ts";
 import type { ContainerLimits } from "./cgroup.ts";
@@ -65,7 +66,7 @@ export function createHostFacts(ports: { clock: Clock; procDir?: string }): Proc
       const memory = limits.memory(parseMemory(readText(`${procDir}/meminfo`)));
       const { totalBytes, availableBytes } = memory;
       return {
-        hostname: readText(`${procDir}/sys/kernel/hostname`).trim(),
+        hostname: hostname(),
         os,
         cpu: { ...cpu, load_percent: Math.round((await load.percent()) * 10) / 10 },
         memory: {

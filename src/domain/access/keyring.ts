@@ -34,7 +34,7 @@ export interface Keyring {
 const maxTokensPerKey = 100;
 
 /** Stands in for the digest of a credential that does not exist, so that both take the same time. */
-const noDigest = new Uint8Array(32);
+const noDigest = "0".repeat(64);
 
 /** @throws what the store throws when it cannot be read or written. */
 export function createKeyring(ports: { store: KeyStore; codec: CredentialCodec; clock: Clock }): Keyring {

@@ -1,9 +1,9 @@
-/** A key as it is stored: never its secret, only the digest. Times are epoch milliseconds. */
+/** A key as it is stored: never its secret, only its digest in hexadecimal. Times are epoch milliseconds. */
 export interface KeyRecord {
   readonly id: string;
   readonly name: string;
   readonly scopes: readonly string[];
-  readonly digest: Uint8Array;
+  readonly digest: string;
   readonly createdAt: number;
   readonly expiresAt: number | null;
   readonly lastUsedAt: number | null;
@@ -15,7 +15,7 @@ export interface TokenRecord {
   readonly id: string;
   readonly keyId: string;
   readonly scopes: readonly string[];
-  readonly digest: Uint8Array;
+  readonly digest: string;
   readonly expiresAt: number;
 }
 
@@ -38,16 +38,16 @@ export interface KeyStore {
 export interface PresentedCredential {
   readonly kind: "key" | "token";
   readonly id: string;
-  readonly digest: Uint8Array;
+  readonly digest: string;
 }
 
 /** Makes and reads credentials: randomness and hashing are not the domain's. */
 export interface CredentialCodec {
-  readonly mint: (kind: "key" | "token") => { readonly text: string; readonly id: string; readonly digest: Uint8Array };
+  readonly mint: (kind: "key" | "token") => { readonly text: string; readonly id: string; readonly digest: string };
   /** Undefined when the text is not a well-formed credential. */
   readonly parse: (text: string) => PresentedCredential | undefined;
   /** Compares in constant time. */
-  readonly sameDigest: (a: Uint8Array, b: Uint8Array) => boolean;
+  readonly sameDigest: (a: string, b: string) => boolean;
 }
 
 /** What the audit log keeps of a call that changed something, or was refused. */

@@ -131,7 +131,7 @@ export function systemHandlers(ports: {
       const unit = await restartable(params.name);
       if (query.dry_run) return plan(unit);
       if (unit.name === ownUnit) return restartSelf(unit, context);
-      return onHost(`restart ${unit.name}`, () => restart(unit, context.signal));
+      return onHost(`restart ${unit.name}`, () => restart(unit, context.signal()));
     },
   };
 }

@@ -12,12 +12,12 @@ const unmatched = "unmatched";
  */
 export function createRecorder({ requestLog, metrics }: { requestLog: Logger; metrics: Metrics }) {
   return (request: FastifyRequest, reply: FastifyReply): void => {
-    const { access, endpoint = unmatched } = request.routeOptions.config;
-    const { method } = request;
+    const { method, route } = request;
+    const endpoint = route?.endpoint ?? unmatched;
     const { statusCode: status, elapsedTime: durationMs } = reply;
     metrics.request({ method, endpoint, status, seconds: durationMs / 1000 });
     // Probes ask all day long, ours among them; an answer to one is news to nobody.
-    const level = access?.scope === "public" && !isErrorStatus(status) ? "debug" : "info";
+    const level = route?.access?.scope === "public" && !isErrorStatus(status) ? "debug" : "info";
     requestLog[level](
       {
         request_id: request.id,

@@ -26,6 +26,8 @@ declare module "fastify" {
   }
   interface FastifyRequest {
     caller: Caller | undefined;
+    /** What its route says; undefined for a path that has none. */
+    route: FastifyContextConfig | undefined;
   }
 }
 
@@ -83,24 +85,25 @@ function createInputReader(operation: Operation): (request: FastifyRequest) => o
   });
 }
 
-function createContext(request: FastifyRequest, reply: FastifyReply, ports: HttpPorts): Context {
-  let signal: AbortSignal | undefined;
+/**
+ * What a handler is given besides its input. The signal is made on demand, since most handlers answer at once and never
+ * ask; and by a function, not an accessor: V8 keeps objects with accessors, and the request with them, until the next
+ * full collection.
+ */
+function createContext(request: FastifyRequest, reply: FastifyReply, { shutdown, log }: HttpPorts): Context {
+  let made: AbortSignal | undefined;
   return {
     caller: request.caller,
-    get signal() {
-      // Made on demand: most handlers answer at once and never ask.
-      if (signal === undefined) {
-        const gone = new AbortController();
-        reply.raw.once("close", () => gone.abort());
-        signal = AbortSignal.any([gone.signal, ports.shutdown]);
-      }
-      return signal;
+    signal() {
+      if (made !== undefined) return made;
+      const gone = new AbortController();
+      reply.raw.once("close", () => gone.abort());
+      made = AbortSignal.any([gone.signal, shutdown]);
+      return made;
     },
     afterReply(task) {
       reply.raw.once("finish", () => {
-        task().catch((error: unknown) =>
-          ports.log.error({ err: error, request_id: request.id }, "task after reply failed"),
-        );
+        task().catch((error: unknown) => log.error({ err: error, request_id: request.id }, "task after reply failed"));
       });
     },
   };
@@ -211,12 +214,12 @@ export function createHttpServer(ports: HttpPorts): FastifyInstance {
     joinDuplicateHeaders: true,
   };
 
-  const letIn = (request: FastifyRequest, reply: FastifyReply): void => {
+  const letIn = (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined): void => {
     reply.header("X-Request-Id", request.id);
     reply.header("Cache-Control", "no-store");
     reply.header("X-Content-Type-Options", "nosniff");
     guard(request.headers);
-    request.caller = admit(request, reply, request.routeOptions.config.access);
+    request.caller = admit(request, reply, access);
   };
 
   const app = fastify({
@@ -234,7 +237,7 @@ export function createHttpServer(ports: HttpPorts): FastifyInstance {
       // The router refused the path before any hook could run, so what the hooks do is done here.
       reply.raw.once("finish", () => record(request, reply));
       try {
-        letIn(request, reply);
+        letIn(request, reply, undefined);
         replyError(error, request, reply);
       } catch (refusal) {
         replyError(refusal, request, reply);
@@ -244,18 +247,32 @@ export function createHttpServer(ports: HttpPorts): FastifyInstance {
   });
 
   app.decorateRequest("caller", undefined);
+  app.decorateRequest("route", undefined);
   addBodyParser(app);
   app.setErrorHandler(replyError);
   const unknownPath = () => new DomainError("NOT_FOUND", "cannot find this path (see /api/v1/docs)");
   app.setNotFoundHandler(() => {
     throw unknownPath();
   });
+  // A hook for each route, since asking a request for its route costs more than all else that is done to let it in.
+  app.addHook("onRoute", (options) => {
+    const route = options.config ?? {};
+    options.onRequest = (request, reply, done) => {
+      request.route = route;
+      try {
+        letIn(request, reply, route.access);
+        done();
+      } catch (error) {
+        done(error as Error);
+      }
+    };
+  });
   app.addHook("onRequest", (request, reply, done) => {
+    if (!request.is404) return done();
     try {
-      letIn(request, reply);
+      letIn(request, reply, undefined);
       // Refused before its body is read.
-      if (request.is404) throw unknownPath();
-      done();
+      throw unknownPath();
     } catch (error) {
       done(error as Error);
     }
