@@ -22,7 +22,8 @@ export const isErrorStatus = (status: number): boolean => status >= errorStatus.
 export const errorMeaning: Readonly<Record<ErrorCode, string>> = {
   VALIDATION_ERROR: "Invalid request; `details` carry `field` and `issue`.",
   UNAUTHORIZED: "Invalid or missing API key.",
-  FORBIDDEN: "Insufficient permissions; `details` carry `required_scope` and `granted`.",
+  FORBIDDEN:
+    "Insufficient permissions; `details` carry `required_scope` and `granted`, or `field` for a foreign host or origin.",
   NOT_FOUND: "Resource not found.",
   CONFLICT: "Another mutation of that kind is running; `details` carry `operation_id`.",
   RATE_LIMITED: "Too many requests; `Retry-After` says when to try again.",

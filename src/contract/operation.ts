@@ -101,18 +101,11 @@ export type Handlers<T extends Operations> = {
   readonly [K in keyof T]: (input: Input<T[K]>, context: Context) => Promise<Output<T[K]>> | Output<T[K]>;
 };
 
-/** Whether the row has input that can be wrong. */
-const hasInput = (operation: Operation): boolean =>
-  operation.params !== undefined || operation.query !== undefined || operation.body !== undefined;
-
-/** All error codes that an operation can answer with, the shared ones included. */
-export function errorsOf(operation: Operation): readonly ErrorCode[] {
-  const codes = new Set<ErrorCode>();
-  if (operation.scope !== "public") {
-    codes.add("UNAUTHORIZED").add("RATE_LIMITED");
-    if (operation.scope !== "self") codes.add("FORBIDDEN");
-  }
-  if (hasInput(operation)) codes.add("VALIDATION_ERROR");
-  for (const code of operation.errors) codes.add(code);
-  return [...codes.add("INTERNAL_ERROR")];
+/**
+ * All error codes that an operation can answer with, the shared ones included. Every request can be malformed, or come
+ * under a foreign name or from a foreign origin, so `VALIDATION_ERROR` and `FORBIDDEN` are everybody's.
+ */
+export function errorsOf({ scope, errors }: Operation): readonly ErrorCode[] {
+  const needsKey: readonly ErrorCode[] = scope === "public" ? [] : ["UNAUTHORIZED", "RATE_LIMITED"];
+  return [...new Set<ErrorCode>(["VALIDATION_ERROR", ...needsKey, "FORBIDDEN", ...errors, "INTERNAL_ERROR"])];
 }

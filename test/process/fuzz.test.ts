@@ -139,7 +139,7 @@ function fault(request: FuzzRequest, answer: RawAnswer): string | undefined {
     const { error } = JSON.parse(body) as { error: { code: string } };
     if (!isErrorCode(error.code) || errorStatus[error.code] !== status) return `code does not go with status: ${seen}`;
   }
-  if (isGuardRefusal(answer, isHead)) return undefined;
+  if (isGuardRefusal(answer, isHead)) return operation === undefined ? undefined : check(operation, answer, isHead);
   if (operation?.isOpen !== true && !isAdmitted(credential) && ![401, 429].includes(status)) return `let in: ${seen}`;
   if (operation?.isOpen !== true && isAdmitted(credential) && status === 401) return `a good key was refused: ${seen}`;
   if (operation === undefined) return [400, 401, 404, 429].includes(status) ? undefined : `unknown path: ${seen}`;

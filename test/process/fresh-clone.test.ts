@@ -1,0 +1,93 @@
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, existsSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { root } from "./support/service.ts";
+import { until } from "./support/until.ts";
+import { createWorkspace, type Workspace } from "./support/workspace.ts";
+
+let workspace: Workspace;
+let clone: string;
+beforeAll(() => {
+  workspace = createWorkspace();
+  clone = workspace.path("clone");
+  // What a clone of the work tree would hold: nothing that is ignored, so nothing that was installed.
+  const list = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], { cwd: root });
+  for (const file of list
+    .toString()
+    .split("\0")
+    .filter((each) => each !== "" && existsSync(join(root, each)))) {
+    cpSync(join(root, file), join(clone, file));
+  }
+});
+afterAll(() => workspace.dispose());
+
+/** The environment of a person at a shell: nothing of this checkout on the path. */
+const environment = () => ({
+  PATH: (process.env["PATH"] ?? "")
+    .split(delimiter)
+    .filter((folder) => !folder.includes("node_modules"))
+    .join(delimiter),
+  HOME: process.env["HOME"] ?? "/root",
+  STEWARD_LISTEN: "127.0.0.1:0",
+  STEWARD_STATE_DIR: workspace.path("state"),
+});
+
+/** Runs `npm start` until the service listens, hands it over, and stops it. */
+async function npmStart(use: (started: { output: () => string; pid: number }) => void): Promise<string> {
+  const npm = spawn("npm", ["start"], {
+    cwd: clone,
+    env: environment(),
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  for (const stream of [npm.stdout, npm.stderr])
+    stream.on("data", (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+  const ended = once(npm, "close");
+  try {
+    const answered = () => output.includes('"msg":"ready"') || npm.exitCode !== null || undefined;
+    await until("answer of npm start", answered, 100_000);
+    expect(output).toContain('"msg":"ready"');
+    const pids = execFileSync("ps", ["-o", "pid=", "-g", String(npm.pid)])
+      .toString()
+      .trim()
+      .split(/\s+/)
+      .map(Number);
+    const pid = pids.find((each) => readFileSync(`/proc/${each}/cmdline`, "utf8").includes("src/main.ts\0serve"));
+    if (pid === undefined) throw new Error("cannot find the service among the processes of npm start");
+    use({ output: () => output, pid });
+    process.kill(pid, "SIGTERM");
+  } finally {
+    const isOver = await Promise.race([ended.then(() => true), sleep(6_000).then(() => false)]);
+    // npm has a group of its own, so the service goes with it.
+    if (!isOver && npm.pid !== undefined) process.kill(-npm.pid, "SIGKILL");
+  }
+  return output;
+}
+
+it("starts with one command: installs what production needs, on the pinned Node, and the line it prints works", async () => {
+  const first = await npmStart(({ output, pid }) => {
+    expect(output()).toContain("installing production dependencies");
+    expect(readlinkSync(`/proc/${pid}/exe`)).toMatch(/node-linux-(x64|arm64)\/bin\/node$/);
+    expect(existsSync(join(clone, "node_modules/vitest"))).toBe(false);
+    expect(existsSync(join(clone, "node_modules/typescript"))).toBe(false);
+    expect(statSync(workspace.path("state/admin.key")).mode & 0o777).toBe(0o600);
+    const line =
+      output()
+        .split("\n")
+        .find((each) => each.trimStart().startsWith("curl")) ?? "";
+    const answer = execFileSync("sh", ["-c", line], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+    expect(JSON.parse(answer)).toMatchObject({ version: expect.any(String), components: { cli: true } });
+  });
+  expect(first).toContain('"msg":"stopped"');
+  const second = await npmStart(({ output }) => {
+    expect(output()).not.toContain("installing");
+    expect(output()).not.toContain("admin key written");
+  });
+  expect(second).toContain('"msg":"stopped"');
+});
