@@ -8,7 +8,7 @@ import { printJson } from "./output.ts";
 const lifetime = /^([1-9]\d{0,4})(m|h|d)$/;
 const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-const collect = (value: string, list: readonly string[]): readonly string[] => [
+const collect = (value: string, list: readonly string[] = []): readonly string[] => [
   ...list,
   ...value.split(",").filter(Boolean),
 ];
@@ -69,7 +69,6 @@ export function addKeysCommands(
       "--scope <scope>",
       "scope, scope narrowed to a resource, or role (viewer, operator, admin); may be repeated",
       collect,
-      [],
     )
     .option("--expires <when>", "lifetime such as 30d, 12h, 90m, or an RFC 3339 time; never when left out")
     .option("--dry-run", "say what would be done, and do nothing")
@@ -77,11 +76,11 @@ export function addKeysCommands(
     .action(
       async (
         name: string,
-        options: { scope: string[]; expires?: string; dryRun?: boolean; json?: boolean },
+        options: { scope?: string[]; expires?: string; dryRun?: boolean; json?: boolean },
         command: Command,
       ) => {
         const service = await client(command);
-        const body = { name, scopes: options.scope, ...expiry(options.expires, now()) };
+        const body = { name, scopes: options.scope ?? [], ...expiry(options.expires, now()) };
         const answer = await service.createKey({ body, query: { dry_run: options.dryRun ?? false } });
         if (options.json || options.dryRun) return printJson(io, answer);
         io.err(
