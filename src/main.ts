@@ -58,4 +58,6 @@ const code = await runCli({
     },
   },
 });
+// What was printed is out before the process ends, however slowly it is read.
+await new Promise((resolve) => process.stdout.write("", resolve));
 process.exit(code);

@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { hostname } from "node:os";
 import { openAuditLog } from "#adapters/audit/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
@@ -63,15 +64,32 @@ function ensureAdminKey(keyring: Keyring, stateDir: string, isAsked: boolean): s
 /** A word of the shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
+/** DNS names that a certificate is for, without patterns. */
+function namesOf(cert: string): readonly string[] {
+  const names = new X509Certificate(cert).subjectAltName ?? "";
+  return [...names.matchAll(/DNS:([A-Za-z0-9.-]+)/g)].map(([, name = ""]) => name);
+}
+
 /** Tells a person at the terminal where the key is, with a line that works when pasted. */
-function announceKey(path: string, url: string, config: Config): void {
-  const trust = config.tls === "auto" ? ` --cacert ${quoted(`${config.stateDir}/${certName}`)}` : "";
+function announceKey(path: string, url: string, config: Config, certNames: readonly string[]): void {
+  const { host, port } = new URL(url);
+  const [name] = certNames;
+  const isGiven = typeof config.tls === "object";
+  const trusted = isGiven ? config.tls.cert : `${config.stateDir}/${certName}`;
+  const trust = config.tls === "off" ? "" : ` --cacert ${quoted(trusted)}`;
+  // A given certificate is seldom for the loopback address.
+  const isElsewhere = isGiven && name !== undefined;
+  const route = isElsewhere ? ` --connect-to ${name}:${port}:${host}` : "";
+  const base = isElsewhere ? `https://${name}:${port}` : url;
   process.stderr.write(
-    `\nThe admin key is in ${path}. Try:\n\n  curl${trust} -H "X-API-Key: $(cat ${quoted(path)})" ${url}/api/v1/health\n\n`,
+    `\nThe admin key is in ${path}. Try:\n\n  curl${trust}${route} -H "X-API-Key: $(cat ${quoted(path)})" ${base}/api/v1/health\n\n`,
   );
 }
 
-/** `ops` is well when both of its halves are; it is expected where the host has either. */
+/**
+ * `ops` is well when both of its halves are. It is expected where systemd runs: a container without it can have a package
+ * manager that answers, and still nothing here could act on the host.
+ */
 const opsProbe =
   (bus: Probe, packages: Probe): Probe =>
   async (signal) => {
@@ -110,6 +128,7 @@ export async function serve(
   const closers: (() => void)[] = [];
   prepareStateDir(config.stateDir);
   const tls = await tlsPair(config);
+  const certNames = tls === undefined ? [] : namesOf(tls.cert);
   const store = openKeyStore({ stateDir: config.stateDir });
   closers.push(store.dispose);
   const audit = openAuditLog({ stateDir: config.stateDir });
@@ -154,12 +173,20 @@ export async function serve(
     },
     tls,
     rateLimits: config.rateLimits,
-    allowedHosts: [hostname(), config.listen.host, ...config.allowedHosts],
+    allowedHosts: [hostname(), config.listen.host, ...certNames, ...config.allowedHosts],
     trustedProxies: config.trustedProxies,
     metricsPublic: config.metricsPublic,
   });
   const { app, keyring } = service;
-  closers.push(keyring.flush, systemClock.every(flushIntervalMs, keyring.flush));
+  const flushUses = (): void => {
+    try {
+      keyring.flush();
+    } catch (error) {
+      // A full disk: the uses stay in memory until the next time.
+      log.error({ err: error }, "last uses of keys not written");
+    }
+  };
+  closers.push(flushUses, systemClock.every(flushIntervalMs, flushUses));
 
   await app.listen({ host: config.listen.host, port: config.listen.port }).catch((error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error);
@@ -171,13 +198,15 @@ export async function serve(
   const keyPath = ensureAdminKey(keyring, config.stateDir, newAdminKey);
   if (keyPath !== undefined) {
     log.info({ path: keyPath }, "admin key written");
-    announceKey(keyPath, ownUrl, config);
+    announceKey(keyPath, ownUrl, config, certNames);
   }
-  prober = await service.start();
-  closers.push(prober.dispose);
-  log.info("ready");
+  const started = service.start().then((each) => {
+    prober = each;
+    closers.push(each.dispose);
+    log.info("ready");
+  });
 
-  const signal = await stopped.promise;
+  const signal = await Promise.race([stopped.promise, started.then(() => stopped.promise)]);
   log.info({ signal }, "stopping");
   service.drain();
   const closed = app.close();
@@ -185,10 +214,16 @@ export async function serve(
     await systemClock.sleep(drainMs);
     service.abort();
     await systemClock.sleep(cutMs);
-    app.server.closeAllConnections();
+    service.cut();
   };
   await Promise.race([closed, endInTime()]);
-  await closed;
-  for (const close of closers.reverse()) close();
+  await Promise.race([closed, systemClock.sleep(cutMs)]);
+  for (const close of closers.reverse()) {
+    try {
+      close();
+    } catch (error) {
+      log.error({ err: error }, "not closed in order");
+    }
+  }
   log.info("stopped");
 }

@@ -51,6 +51,8 @@ export interface Service {
   readonly drain: () => void;
   /** Tells handlers that still run to come to an end. */
   readonly abort: () => void;
+  /** Ends every connection at once. */
+  readonly cut: () => void;
 }
 
 /** Failed logins of one address in a minute before it is told to wait. */
@@ -79,7 +81,7 @@ export function createService(ports: ServicePorts): Service {
   const started = Promise.withResolvers<Prober>();
   let prober: Prober | undefined;
 
-  const app = createHttpServer({
+  const { app, cut } = createHttpServer({
     handlers: {
       ...healthHandlers({
         prober: { components: () => prober?.components() ?? started.promise.then((each) => each.components()) },
@@ -135,5 +137,6 @@ export function createService(ports: ServicePorts): Service {
       isReady = false;
     },
     abort: () => shutdown.abort(),
+    cut,
   };
 }

@@ -49,6 +49,10 @@ export async function connect(ports: {
   const key = environment["STEWARD_API_KEY"];
   if (key !== undefined) return createClient({ url: url ?? (await local()).url, key });
   const { url: localUrl, adminKeyFile } = await local();
+  if (url !== undefined && new URL(url).origin !== new URL(localUrl).origin) {
+    // The admin key of this host is for the service of this host, and for nobody else to see.
+    throw new Error(`cannot find a key for ${url}: it is not the local service (use --key-file or STEWARD_API_KEY)`);
+  }
   if (!isReadable(adminKeyFile)) {
     throw new Error(`cannot find a key: ${adminKeyFile} cannot be read (use --key-file or STEWARD_API_KEY)`);
   }

@@ -109,7 +109,7 @@ export const auth = {
     path: "/auth/keys",
     tag: "Access",
     summary: "Make a key",
-    description: "A key cannot be given a scope that the caller does not have.",
+    description: "A key cannot be given a scope that the caller does not have, nor outlive a caller that expires.",
     scope: "keys:admin",
     effect: "write",
     query: DryRunQuery,

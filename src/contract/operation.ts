@@ -92,7 +92,9 @@ export interface Context {
   readonly caller: Caller | undefined;
   /** Fires when the client has gone or the service is shutting down. */
   readonly signal: () => AbortSignal;
-  /** Runs a task once the answer has left, for what would cut the answer off. */
+  /** Names what the call made or changed, for the audit log; never a secret. */
+  readonly touched: (target: Readonly<Record<string, string>>) => void;
+  /** Runs a task once the answer has left or its client has gone, for what would cut the answer off. */
   readonly afterReply: (task: () => Promise<void>) => void;
 }
 

@@ -97,6 +97,35 @@ describe("keys", () => {
     expect((await grant("services:restart:app-one.service", "keys:admin")).status).toBe(201);
   });
 
+  it("does not outlive the credential that made it", async () => {
+    const short = token(await post("/auth/tokens", service.admin, { expires_in: 60 })).access_token;
+    for (const expires_at of [undefined, null, "2026-01-01T00:01:01Z"]) {
+      const reply = await post("/auth/keys", short, { name: "x", scopes: [], expires_at });
+      expect(reply.json).toMatchObject({ error: { details: { field: "expires_at" } } });
+    }
+    expect(
+      (await post("/auth/keys", short, { name: "x", scopes: [], expires_at: "2026-01-01T00:01:00Z" })).status,
+    ).toBe(201);
+  });
+
+  it("names a unit in a scope as it is named in a path", async () => {
+    const { key, scopes: given } = created(
+      await post("/auth/keys", service.admin, { name: "x", scopes: ["services:restart:cron"] }),
+    );
+    expect(given).toEqual(["services:restart:cron.service"]);
+    expect((await post("/system/services/cron/restart", key)).status).toBe(200);
+  });
+
+  it("is in the audit log by its id, and a dry run is there as one", async () => {
+    const dry = await post("/auth/keys?dry_run=true", service.admin, { name: "x", scopes: [] });
+    const { id } = created(await post("/auth/keys", service.admin, { name: "x", scopes: ["system:read"] }));
+    expect(dry.status).toBe(200);
+    expect(service.audit.entries).toMatchObject([
+      { operation: "createKey", dry_run: true, status: 200, target: {} },
+      { operation: "createKey", dry_run: false, status: 201, target: { id, name: "x", scopes: "system:read" } },
+    ]);
+  });
+
   it.each([
     [{ name: "x", scopes: ["root"] }, "scopes"],
     [{ name: "x", scopes: ["system:read:host"] }, "scopes"],

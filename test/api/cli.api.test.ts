@@ -120,10 +120,20 @@ describe("finding the service and the key", () => {
     expect(
       (await steward(["keys", "list", "--key-file", join(folder, "admin.key")], { STEWARD_API_KEY: "wrong" })).code,
     ).toBe(0);
-    expect((await steward(["keys", "list"], { STEWARD_URL: deadUrl })).err).toMatch(
+    const keyed = { STEWARD_API_KEY: service.admin };
+    expect((await steward(["keys", "list"], { ...keyed, STEWARD_URL: deadUrl })).err).toMatch(
       /cannot reach the service: .*ECONNREFUSED.*is it running/,
     );
     expect((await steward(["--url", url, "keys", "list"], { STEWARD_URL: deadUrl })).code).toBe(0);
+  });
+
+  it("shows the local admin key to the local service alone", async () => {
+    for (const foreign of [deadUrl, "http://127.0.0.2:1", url.replace("http:", "https:")]) {
+      expect(await steward(["--url", foreign, "keys", "list"])).toMatchObject({
+        code: 2,
+        err: expect.stringContaining("it is not the local service (use --key-file or STEWARD_API_KEY)"),
+      });
+    }
   });
 
   it("says what to do when there is no key to be had", async () => {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createFakeUnits, type FakeUnits } from "../fakes/units.ts";
 import { send, startTestService, type TestRequest, type TestService } from "./harness.ts";
 
 let service: TestService;
@@ -200,6 +201,43 @@ describe("bodies", () => {
   it("refuses a wrong key before it reads the body", async () => {
     expect((await post({ text: "{", key: "wrong" })).status).toBe(401);
     expect((await post({ text: "{", key: service.key([]) })).status).toBe(403);
+  });
+});
+
+describe("a client that goes away", () => {
+  const leave = async (path: string, units: FakeUnits): Promise<TestService> => {
+    const other = await startTestService({ units });
+    const url = await other.app.listen({ host: "127.0.0.1", port: 0 });
+    const abort = new AbortController();
+    const request = fetch(`${url}${path}`, {
+      method: "POST",
+      headers: { "x-api-key": other.admin },
+      signal: abort.signal,
+    });
+    const gone = expect(request).rejects.toThrow();
+    await expect.poll(() => units.actions.length).toBeGreaterThan(0);
+    abort.abort();
+    await gone;
+    return other;
+  };
+
+  it("leaves its mark: what it asked for is audited, logged and counted once it is done", async () => {
+    const units = createFakeUnits([{ name: "slow.service" }]);
+    const slow: FakeUnits = {
+      ...units,
+      restart: async (name, signal) => {
+        const result = await units.restart(name, signal);
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        return result;
+      },
+    };
+    const other = await leave("/api/v1/system/services/slow/restart", slow);
+    await expect
+      .poll(() => other.audit.entries)
+      .toMatchObject([{ operation: "restartService", target: { name: "slow" }, status: 200, client_gone: true }]);
+    const line = other.logLines().find(({ endpoint }) => String(endpoint).endsWith("/restart"));
+    expect(line).toMatchObject({ msg: "request", key_id: other.admin.slice(4, 12) });
+    await other.app.close();
   });
 });
 

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { createClient } from "#client/index.ts";
 import { eventually } from "./support/eventually.ts";
 import { refusal } from "./support/refusal.ts";
 import { describeOnHost } from "./support/session.ts";
@@ -7,6 +8,22 @@ import { entry, property, sameAsSystemctl } from "./support/systemctl.ts";
 const sleeper = ["[Service]", "ExecStart=/bin/sleep infinity"];
 
 describeOnHost("a restart", (session) => {
+  it("that takes its time holds up nobody else, however many wait for it", async () => {
+    await session.writeUnits({ "patient.service": ["[Service]", "Type=oneshot", "ExecStart=/bin/sleep 15"] });
+    const abort = new AbortController();
+    const { url, adminKey } = session.service;
+    const client = createClient({ url, key: adminKey, signal: abort.signal });
+    const waiting = Array.from({ length: 80 }, () => client.restartService({ params: { name: "patient" } }));
+    const settled = Promise.allSettled(waiting);
+    await eventually(async () => {
+      expect(await property(session, "patient.service", "ActiveState")).toBe("activating");
+    });
+    expect(await session.api.restartService({ params: { name: "cron" } })).toMatchObject({ success: true });
+    abort.abort();
+    await settled;
+    expect(await session.api.restartService({ params: { name: "cron" } })).toMatchObject({ success: true });
+  });
+
   const restart = (name: string) => session.api.restartService({ params: { name } });
   const pidOf = async (unit: string) => Number(await property(session, unit, "MainPID"));
 

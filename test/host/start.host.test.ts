@@ -82,8 +82,10 @@ describeOnHost("the service as root", (session) => {
 
   it("is asked and managed from its own command line", async () => {
     const run = async (...words: readonly string[]) => {
-      const env = { PATH: "/usr/bin:/bin", STEWARD_STATE_DIR: stateFolder };
-      return session.host.exec([...steward, "--url", session.service.url, ...words], { env, allowFailure: true });
+      // The same settings as the service has, so that its address and its admin key are found.
+      const { host } = new URL(session.service.url);
+      const env = { PATH: "/usr/bin:/bin", STEWARD_STATE_DIR: stateFolder, STEWARD_LISTEN: host };
+      return session.host.exec([...steward, ...words], { env, allowFailure: true });
     };
     const made = await run("keys", "create", "from the shell", "--scope", "system:read", "--expires", "1h");
     expect(made).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(secret) });

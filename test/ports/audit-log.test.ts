@@ -13,7 +13,9 @@ const entry = (operation: string): AuditEntry => ({
   key_id: null,
   remote_address: "192.0.2.1",
   target: { name: 'odd\n"name"' },
+  dry_run: false,
   status: 200,
+  client_gone: false,
   duration_ms: 1,
 });
 

@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { chmodSync, readFileSync, rmSync } from "node:fs";
+import { connect as connectPlain } from "node:net";
 import { join } from "node:path";
 import type { SecureVersion, TLSSocket } from "node:tls";
 import { connect, createServer } from "node:tls";
@@ -37,10 +39,10 @@ function agree(port: number, version: SecureVersion): Promise<string> {
 }
 
 /** Makes a pair with openssl. */
-async function makePair(name: string): Promise<{ cert: string; key: string }> {
+async function makePair(name: string, altName = "IP:127.0.0.1"): Promise<{ cert: string; key: string }> {
   const cert = workspace.path(`${name}-cert.pem`);
   const key = workspace.path(`${name}-key.pem`);
-  const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"];
+  const subject = ["-subj", "/CN=localhost", "-addext", `subjectAltName=${altName}`];
   const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
   const made = await runProgram(workspace, [
     "openssl",
@@ -60,6 +62,39 @@ async function makePair(name: string): Promise<{ cert: string; key: string }> {
 
 const pairSettings = ({ cert, key }: { cert: string; key: string }) => ({
   settings: `tls: { cert: "${cert}", key: "${key}" }\n`,
+});
+
+describe("a TLS service", () => {
+  it("ends in time though a client has connected and never said a word", async () => {
+    const service = await startService(workspace, auto);
+    const silent = connectPlain({ host: "127.0.0.1", port: service.port });
+    await once(silent, "connect");
+    silent.on("error", () => undefined);
+    const startedAt = performance.now();
+    service.kill("SIGTERM");
+    expect(await service.exit).toEqual({ code: 0, signal: null });
+    expect(performance.now() - startedAt).toBeLessThan(5_500);
+    silent.destroy();
+  });
+
+  it("is reached under the name of its certificate, by the line that it prints", async () => {
+    const pair = await makePair("named", "DNS:steward.example.org");
+    const service = await startService(workspace, pairSettings(pair));
+    const line =
+      service
+        .stderr()
+        .split("\n")
+        .find((each) => each.trimStart().startsWith("curl")) ?? "";
+    const { code, stdout } = await runProgram(workspace, [
+      "/bin/sh",
+      "-c",
+      line.replace("curl", "curl -sS --noproxy '*'"),
+    ]);
+    expect({ code, body: JSON.parse(stdout) as unknown }).toMatchObject({
+      code: 0,
+      body: { components: { cli: true } },
+    });
+  });
 });
 
 describe("tls: auto", () => {

@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, writeSync } from "node:fs";
+import { closeSync, constants, fchmodSync, fstatSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { AuditLog } from "#domain/access/ports.ts";
 import type { Dispose } from "#domain/kernel/clock.ts";
@@ -26,10 +26,21 @@ export function openAuditLog({ stateDir }: { stateDir: string }): FileAuditLog {
       cause: error,
     });
   }
+  const { uid } = fstatSync(handle);
+  if (!fstatSync(handle).isFile() || uid !== process.getuid?.()) {
+    closeSync(handle);
+    throw new Error(`cannot use the audit log ${path}: it is not a file of this user's own (move it away)`);
+  }
+  fchmodSync(handle, 0o600);
   let fault: string | undefined;
+  /** Whether the last entry was cut off: the next one starts a line of its own. */
+  let isTorn = false;
   const write = (text: string): void => {
     try {
-      writeSync(handle, text);
+      const bytes = Buffer.from(isTorn ? `\n${text}` : text);
+      const written = writeSync(handle, bytes);
+      isTorn = written > 0 && written < bytes.length;
+      if (written < bytes.length) throw new Error("there is no room for a whole entry");
       fault = undefined;
     } catch (error) {
       fault = `audit log ${path} cannot be written: ${error instanceof Error ? error.message : String(error)}`;

@@ -1,3 +1,4 @@
+import type { ChildProcess } from "node:child_process";
 import { spawn } from "node:child_process";
 
 /** What a finished command left. */
@@ -62,7 +63,7 @@ export const exec: Exec = ([program, ...args], options = {}) => {
   const { timeoutMs = defaultTimeoutMs, maxOutputBytes = defaultMaxOutputBytes, signal } = options;
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(new CommandFailed(`cannot run ${program}: cancelled`));
-    const child = spawn(program, args, {
+    const child: ChildProcess = spawn(program, args, {
       env: environment,
       cwd: "/",
       stdio: ["ignore", "pipe", "pipe"],
@@ -87,8 +88,6 @@ export const exec: Exec = ([program, ...args], options = {}) => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);
     };
-    child.stdout.on("data", stdout.take);
-    child.stderr.on("data", stderr.take);
     child.on("error", (error) => {
       settle();
       reject(new CommandFailed(`cannot run ${program}: ${error.message}`, { cause: error }));
@@ -105,5 +104,8 @@ export const exec: Exec = ([program, ...args], options = {}) => {
         truncated: stdout.isFull() || stderr.isFull(),
       });
     });
+    // Without a free descriptor the process has no outputs, and an error is on its way.
+    child.stdout?.on("data", stdout.take);
+    child.stderr?.on("data", stderr.take);
   });
 };

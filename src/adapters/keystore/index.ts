@@ -3,9 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { KeyRecord, KeyStore, TokenRecord } from "#domain/access/ports.ts";
 import type { Dispose } from "#domain/kernel/clock.ts";
-
-/** The database in the state folder. */
-const fileName = "keys.db";
+import { keyStoreName } from "./state-dir.ts";
 
 const schemaVersion = 1;
 const schema = `
@@ -60,7 +58,7 @@ function openDatabase(path: string): DatabaseSync {
  * @throws Error when it cannot be opened, or another service has it open.
  */
 export function openKeyStore({ stateDir }: { stateDir: string }): SqliteKeyStore {
-  const path = join(stateDir, fileName);
+  const path = join(stateDir, keyStoreName);
   let database: DatabaseSync;
   try {
     database = openDatabase(path);
@@ -76,14 +74,29 @@ export function openKeyStore({ stateDir }: { stateDir: string }): SqliteKeyStore
   const touchKey = database.prepare("UPDATE keys SET last_used_at = ? WHERE id = ?");
   const countKeys = database.prepare("SELECT count(*) FROM keys");
 
+  let fault: string | undefined;
+
+  /** Does the work whole or not at all, and remembers when the disk did not take it. */
   const inTransaction = (work: () => void): void => {
-    database.exec("BEGIN");
     try {
+      database.exec("BEGIN IMMEDIATE");
       work();
       database.exec("COMMIT");
+      fault = undefined;
     } catch (error) {
-      database.exec("ROLLBACK");
+      fault = `key store ${path} cannot be written: ${error instanceof Error ? error.message : String(error)}`;
+      // A full disk makes SQLite roll back by itself.
+      if (database.isTransaction) database.exec("ROLLBACK");
       throw error;
+    }
+  };
+
+  /** A disk that was full may have room again. */
+  const tryDisk = (): void => {
+    try {
+      inTransaction(() => database.exec(`PRAGMA user_version = ${schemaVersion}`));
+    } catch {
+      // The fault that it left says why.
     }
   };
 
@@ -119,14 +132,18 @@ export function openKeyStore({ stateDir }: { stateDir: string }): SqliteKeyStore
         ),
     insertKey: (key) => {
       const { id, name, scopes, digest, createdAt, expiresAt, lastUsedAt, revokedAt } = key;
-      insertKey.run(id, name, scopes.join(" "), digest, createdAt, expiresAt, lastUsedAt, revokedAt);
+      inTransaction(() => {
+        insertKey.run(id, name, scopes.join(" "), digest, createdAt, expiresAt, lastUsedAt, revokedAt);
+      });
     },
-    revokeKey: (id, revokedAt) => {
-      revokeKey.run(revokedAt, id);
-    },
-    insertToken: ({ id, keyId, scopes, digest, expiresAt }) => {
-      insertToken.run(id, keyId, scopes.join(" "), digest, expiresAt);
-    },
+    revokeKey: (id, revokedAt) =>
+      inTransaction(() => {
+        revokeKey.run(revokedAt, id);
+      }),
+    insertToken: ({ id, keyId, scopes, digest, expiresAt }) =>
+      inTransaction(() => {
+        insertToken.run(id, keyId, scopes.join(" "), digest, expiresAt);
+      }),
     deleteTokens: (ids) =>
       inTransaction(() => {
         for (const id of ids) deleteToken.run(id);
@@ -138,6 +155,8 @@ export function openKeyStore({ stateDir }: { stateDir: string }): SqliteKeyStore
     check() {
       try {
         countKeys.get();
+        if (fault !== undefined) tryDisk();
+        if (fault !== undefined) return fault;
         const mode = statSync(path).mode & 0o777;
         return mode === 0o600 ? undefined : `key store ${path} has mode ${mode.toString(8)} (chmod 600 it)`;
       } catch (error) {

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import {
   chmodSync,
   closeSync,
@@ -6,10 +7,15 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  readdirSync,
   renameSync,
-  writeSync,
+  unlinkSync,
+  writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+
+/** The key store's file, by which a state folder is known. */
+export const keyStoreName = "keys.db";
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
 
@@ -35,7 +41,13 @@ export function prepareStateDir(path: string): void {
     const stat = lstatSync(path);
     if (!stat.isDirectory()) throw new Error("it is not a folder");
     if (stat.uid !== process.getuid?.()) throw new Error("it belongs to another user");
-    if ((stat.mode & 0o077) !== 0) chmodSync(path, 0o700);
+    if ((stat.mode & 0o077) === 0) return;
+    // Somebody else's folder is not made private by a slip of the pen: /tmp and /etc are folders of root's too.
+    const names = readdirSync(path);
+    if (names.length > 0 && !names.includes(keyStoreName)) {
+      throw new Error("it is open to others and holds what is not Steward's (chmod 700 it if it is the right one)");
+    }
+    chmodSync(path, 0o700);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(`cannot use the state folder ${path}: ${reason} (set STEWARD_STATE_DIR to another one)`, {
@@ -60,12 +72,15 @@ function syncDir(path: string): void {
  */
 export function writeStateFile(stateDir: string, name: string, content: string): string {
   const path = join(stateDir, name);
-  const temporary = `${path}.${process.pid}.new`;
-  const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants;
-  const handle = openSync(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o600);
+  const temporary = `${path}.${randomBytes(6).toString("hex")}.new`;
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+  const handle = openSync(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
   try {
-    writeSync(handle, content);
+    writeFileSync(handle, content);
     fsyncSync(handle);
+  } catch (error) {
+    unlinkSync(temporary);
+    throw error;
   } finally {
     closeSync(handle);
   }

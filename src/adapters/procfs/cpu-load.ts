@@ -37,9 +37,13 @@ export function startCpuLoad(ports: { clock: Clock; limits: ContainerLimits; pro
   let previous = take();
   let last = previous;
   const advance = (): void => {
-    const next = take();
-    previous = last;
-    last = next;
+    try {
+      const next = take();
+      previous = last;
+      last = next;
+    } catch {
+      // No descriptor is free to read with: the last samples stand until one is.
+    }
   };
   const stop = clock.every(sampleIntervalMs, advance);
 

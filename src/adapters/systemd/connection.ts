@@ -45,7 +45,7 @@ const lastRetryMs = 2_000;
 
 /** Errors by which systemd says that this very unit cannot be acted on. */
 const refusals = new Set(
-  ["OnlyByDependency", "BadUnitSetting", "LoadFailed", "UnitMasked", "NoSuchUnit", "TransactionIsDestructive"].map(
+  ["OnlyByDependency", "BadUnitSetting", "LoadFailed", "UnitMasked", "NoSuchUnit"].map(
     (name) => `${systemdName}.${name}`,
   ),
 );
@@ -56,7 +56,10 @@ function toError(error: unknown): Error {
     return new UnitRefused(error.message, { cause: error });
   const isDenied = /AccessDenied|InteractiveAuthorizationRequired/.test(error.dbusName ?? "");
   if (isDenied) return new UnitsUnavailable(`systemd does not allow it (${error.message})`, false, error);
-  return new UnitsUnavailable(`systemd does not answer (${error.message})`, true, error);
+  // With a name of its own the error is systemd's answer: busy with something that contradicts, shutting down, …
+  const answered = error.dbusName?.startsWith(systemdName) ?? false;
+  const what = answered ? `systemd refuses it now (${error.message})` : `systemd does not answer (${error.message})`;
+  return new UnitsUnavailable(what, true, error);
 }
 
 /**
@@ -76,13 +79,15 @@ export function openConnection(ports: {
   let pending = 0;
   const waiting: (() => void)[] = [];
 
+  /** A slot that is freed is handed on: were it free for a moment, a newcomer would take it beside the one who waited. */
   const slot = async (): Promise<void> => {
-    if (pending >= maxPending) await new Promise<void>((resolve) => waiting.push(resolve));
-    pending += 1;
+    if (pending < maxPending) pending += 1;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
   };
   const freeSlot = (): void => {
-    pending -= 1;
-    waiting.shift()?.();
+    const next = waiting.shift();
+    if (next === undefined) pending -= 1;
+    else next();
   };
 
   const invoke = <T>(bus: MessageBus, call: Call, onReply: (values: readonly unknown[]) => T): Promise<T> =>

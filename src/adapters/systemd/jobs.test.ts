@@ -17,6 +17,13 @@ it("gives a result that comes after the question, and one that came before", asy
   expect([await waiting, await jobs.result("/job/1"), await jobs.result("/job/2")]).toEqual(["done", "done", "failed"]);
 });
 
+it("tells those who wait when nothing will come any more", async () => {
+  const jobs = createJobs();
+  const waiting = jobs.result("/job/1");
+  jobs.clear();
+  expect(await waiting).toBe("lost");
+});
+
 it("keeps only so many", async () => {
   const jobs = createJobs();
   for (let job = 0; job < 1000; job += 1) jobs.onSignal(removed(`/job/${job}`, "done"));

@@ -3,6 +3,9 @@ import type { Signal } from "./connection.ts";
 /** How many results are kept for jobs that nobody has asked for yet. */
 const maxResults = 256;
 
+/** What stands for the result of a job that nobody can hear of any more. */
+export const lostResult = "lost";
+
 /** Results of systemd's jobs, by object path. */
 export interface Jobs {
   readonly onSignal: (signal: Signal) => void;
@@ -36,6 +39,7 @@ export function createJobs(): Jobs {
     },
     clear() {
       results.clear();
+      for (const tell of [...waiting.values()].flat()) tell(lostResult);
       waiting.clear();
     },
   };

@@ -5,7 +5,7 @@ import { calls, matchRules, serviceInterface, unitInterface } from "./calls.ts";
 import { openConnection } from "./connection.ts";
 import type { Installed } from "./installed.ts";
 import { createInstalledFiles } from "./installed.ts";
-import { createJobs } from "./jobs.ts";
+import { createJobs, lostResult } from "./jobs.ts";
 import { readMemory } from "./memory.ts";
 import { createMirror } from "./mirror.ts";
 import type { MirroredUnit } from "./parse.ts";
@@ -153,9 +153,9 @@ export function createLiveUnits(ports: {
   };
 
   /** Rejects never; resolves once the connection is lost. */
-  const lost = (): { promise: Promise<"lost">; stop: () => void } => {
-    const { promise, resolve } = Promise.withResolvers<"lost">();
-    const tell = (): void => resolve("lost");
+  const lost = (): { promise: Promise<typeof lostResult>; stop: () => void } => {
+    const { promise, resolve } = Promise.withResolvers<typeof lostResult>();
+    const tell = (): void => resolve(lostResult);
     downWaiters.add(tell);
     return { promise, stop: () => downWaiters.delete(tell) };
   };
@@ -166,15 +166,17 @@ export function createLiveUnits(ports: {
     const down = lost();
     try {
       const job = connection
-        .call(calls.restartUnit(name), ([path]) => jobs.result(String(path)))
+        // In an object, since a promise as the reply would keep the call open until the job is over.
+        .call(calls.restartUnit(name), ([path]) => ({ result: jobs.result(String(path)) }))
+        .then(({ result }) => result)
         .catch((error: unknown) => {
           // The reply may be lost together with the bus: then it is as if the job's result were.
           if (connection.isUp()) throw error;
-          return "lost" as const;
+          return lostResult;
         });
       const result = await Promise.race([job, down.promise, clock.sleep(jobWaitMs, stopWaiting)]);
       if (signal.aborted) throw new UnitsUnavailable("cancelled; the restart itself goes on", true);
-      if (result !== "lost") return result ?? "running";
+      if (result !== lostResult) return result ?? "running";
       await untilReady(jobWaitMs, stopWaiting);
       return "unknown";
     } finally {

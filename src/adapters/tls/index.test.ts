@@ -28,6 +28,16 @@ it("makes a pair for this machine's names and addresses, and keeps it until it n
   expect(await pairAt(now + 368 * 86_400_000)).not.toEqual(pair);
 });
 
+it("makes a new pair where a crash left halves of two", async () => {
+  const first = await pairAt(Date.now());
+  rmSync(join(stateDir, "tls-key.pem"));
+  const second = await pairAt(Date.now());
+  expect(second.key).not.toBe(first.key);
+  writeFileSync(join(stateDir, "tls-cert.pem"), first.cert);
+  const third = await pairAt(Date.now());
+  expect([first.cert, second.cert]).not.toContain(third.cert);
+});
+
 it("reads a given pair and refuses a key that everybody can read", async () => {
   const pair = await pairAt(Date.now());
   const files = { cert: join(stateDir, "tls-cert.pem"), key: join(stateDir, "tls-key.pem") };

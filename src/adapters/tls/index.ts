@@ -52,6 +52,16 @@ async function isUsable({ cert }: TlsPair, now: number): Promise<boolean> {
   return new X509Certificate(cert).validToDate.getTime() - now > renewDays * dayMs;
 }
 
+/** The pair of the last start; undefined when there is none, or a crash left halves that do not belong together. */
+async function readUsable(files: { cert: string; key: string }, now: number): Promise<TlsPair | undefined> {
+  try {
+    const pair = readTlsPair(files);
+    return (await isUsable(pair, now)) ? pair : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 async function make(now: number): Promise<TlsPair> {
   // The certificate library decorates its classes at load and needs this to be there before.
   await import("reflect-metadata");
@@ -93,10 +103,8 @@ export async function selfSignedPair(ports: {
 }): Promise<TlsPair> {
   const { stateDir, now, write } = ports;
   const files = { cert: join(stateDir, certName), key: join(stateDir, keyName) };
-  if ([files.cert, files.key].every((path) => statSync(path, { throwIfNoEntry: false }) !== undefined)) {
-    const pair = readTlsPair(files);
-    if (await isUsable(pair, now)) return pair;
-  }
+  const kept = await readUsable(files, now);
+  if (kept !== undefined) return kept;
   const pair = await make(now);
   write(keyName, pair.key);
   write(certName, pair.cert);

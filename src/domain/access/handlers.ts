@@ -68,11 +68,19 @@ export function accessHandlers(ports: {
     listKeys: () => ({ keys: keyring.list().map(keyEntry) }),
 
     createKey({ body, query }, context) {
-      const scopes = grantable(body.scopes, callerOf(context));
+      const caller = callerOf(context);
+      const scopes = grantable(body.scopes, caller);
       const expiresAt = body.expires_at == null ? null : (parseTimestamp(body.expires_at) ?? null);
       if (expiresAt !== null && expiresAt <= clock.now()) throw invalid("expires_at", "lies in the past");
+      if (caller.expiresAt !== null && (expiresAt === null || expiresAt > caller.expiresAt)) {
+        throw invalid(
+          "expires_at",
+          `must not lie beyond ${toTimestamp(caller.expiresAt)}, when the credential that asks ends`,
+        );
+      }
       if (query.dry_run) return plan(`make a key named ${body.name} with ${scopes.length} scopes`);
       const { text, record } = keyring.create({ name: body.name, scopes, expiresAt });
+      context.touched({ id: record.id, name: record.name, scopes: scopes.join(" ") });
       return {
         id: record.id,
         key: text,

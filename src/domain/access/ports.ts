@@ -57,8 +57,13 @@ export interface AuditEntry {
   readonly operation: string;
   readonly key_id: string | null;
   readonly remote_address: string;
+  /** What the call was about: parameters of its path, and what its handler named. */
   readonly target: Readonly<Record<string, string>>;
+  /** Whether it only asked what would be done. */
+  readonly dry_run: boolean;
   readonly status: number;
+  /** Whether the client was gone before the answer. */
+  readonly client_gone: boolean;
   readonly duration_ms: number;
 }
 

@@ -1,7 +1,15 @@
 import type { ParsedScope, Scope } from "#contract/scopes.ts";
 import { parseScope, roles } from "#contract/scopes.ts";
+import { serviceUnitName } from "#contract/system.ts";
 
 const isRole = (name: string): name is keyof typeof roles => Object.hasOwn(roles, name);
+
+/** `services:restart:nginx` means `services:restart:nginx.service`, as it does in a path. */
+function canonical({ scope, resource }: ParsedScope): string {
+  if (resource === undefined) return scope;
+  const isUnit = scope === "services:restart" && !resource.includes("*");
+  return `${scope}:${isUnit ? serviceUnitName(resource) : resource}`;
+}
 
 /**
  * Replaces role names by their scopes and drops repetitions.
@@ -11,8 +19,11 @@ export function expandScopes(list: readonly string[]): { scopes: readonly string
   const expanded = new Set<string>();
   for (const entry of list) {
     if (isRole(entry)) for (const scope of roles[entry]) expanded.add(scope);
-    else if (parseScope(entry) === undefined) return { unknown: entry };
-    else expanded.add(entry);
+    else {
+      const parsed = parseScope(entry);
+      if (parsed === undefined) return { unknown: entry };
+      expanded.add(canonical(parsed));
+    }
   }
   return { scopes: [...expanded] };
 }

@@ -49,6 +49,10 @@ export function createErrorReply(log: Logger) {
 }
 
 function send(reply: FastifyReply, body: ErrorBody, status: number): FastifyReply {
-  if (status === errorStatus.UNAUTHORIZED) reply.header("WWW-Authenticate", 'Bearer realm="steward"');
+  if (status === errorStatus.UNAUTHORIZED) {
+    // RFC 6750 §3.1: the error is named where a Bearer credential was sent, and only there.
+    const error = reply.request.headers.authorization === undefined ? "" : ', error="invalid_token"';
+    reply.header("WWW-Authenticate", `Bearer realm="steward"${error}`);
+  }
   return reply.code(status).type("application/json; charset=utf-8").serializer(JSON.stringify).send(body);
 }

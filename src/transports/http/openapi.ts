@@ -51,15 +51,23 @@ const limitHeaders = Object.fromEntries(
 );
 
 function responses(operation: Operation): Json {
-  const schema =
-    operation.effect === "read" ? toJson(operation.response) : { anyOf: [toJson(operation.response), toJson(Plan)] };
   const headers = {
     "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" },
     ...(operation.scope === "public" || operation.openToLoopback ? {} : limitHeaders),
   };
-  const byStatus: Record<string, unknown> = {
-    [operation.status ?? 200]: { description: "Success", headers, content: { [mediaTypeOf(operation)]: { schema } } },
-  };
+  const content = (schema: unknown) => ({
+    description: "Success",
+    headers,
+    content: { [mediaTypeOf(operation)]: { schema } },
+  });
+  const result = toJson(operation.response);
+  const { status = 200 } = operation;
+  const isMutation = operation.effect !== "read";
+  // A plan is 200 whatever the real thing answers.
+  const byStatus: Record<string, unknown> =
+    isMutation && status !== 200
+      ? { 200: { ...content(toJson(Plan)), description: "What would be done" }, [status]: content(result) }
+      : { [status]: content(isMutation ? { anyOf: [result, toJson(Plan)] } : result) };
   for (const code of errorsOf(operation)) byStatus[errorStatus[code]] = { $ref: `#/components/responses/${code}` };
   return byStatus;
 }

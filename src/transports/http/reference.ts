@@ -59,6 +59,11 @@ export function addReference(app: FastifyInstance, documentJson: () => string): 
   add(referencePath, "text/html; charset=utf-8", () => page);
   add(`${referencePath}/start.js`, "text/javascript; charset=utf-8", () => start);
   for (const [name, type] of Object.entries(assets)) {
-    add(`${referencePath}/${name}`, type, () => readFileSync(join(folder(), name)));
+    // Read at first use and shared by all who ask.
+    let content: Buffer | undefined;
+    add(`${referencePath}/${name}`, type, () => {
+      content ??= readFileSync(join(folder(), name));
+      return content;
+    });
   }
 }

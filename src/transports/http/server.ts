@@ -1,5 +1,7 @@
 import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
 import type { Server } from "node:http";
+import type { Socket } from "node:net";
 import type { SchemaObject } from "ajv";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { fastify } from "fastify";
@@ -23,11 +25,19 @@ declare module "fastify" {
     access?: RouteAccess;
     /** Route template, the label of the metrics. */
     endpoint?: string;
+    /** The operation, where calls to it go into the audit log. */
+    audit?: { readonly name: string; readonly operation: Operation };
   }
   interface FastifyRequest {
     caller: Caller | undefined;
     /** What its route says; undefined for a path that has none. */
     route: FastifyContextConfig | undefined;
+    /** The handler at work; undefined when it was never called. */
+    work: Promise<unknown> | undefined;
+    /** Whether log line, metrics and audit entry are written. */
+    isRecorded: boolean;
+    /** What the handler named for the audit log. */
+    touched: Readonly<Record<string, string>> | undefined;
   }
 }
 
@@ -52,7 +62,12 @@ const requestTimeoutMs = 30_000;
 const keepAliveTimeoutMs = 15_000;
 const checkConnectionsMs = 5_000;
 const maxHeaderBytes = 16 * 1024;
+/** A connection on which nothing moves, in either direction, for longer than any answer takes. */
+const idleTimeoutMs = 60_000;
 const maxConnections = 4096;
+const keptFiles = 128;
+const plainStatus = 200;
+const nothingLeft = Promise.resolve();
 /** Longest path parameter that reaches a route; unit names have at most 255 characters. */
 const maxParamLength = 1024;
 
@@ -101,22 +116,30 @@ function createContext(request: FastifyRequest, reply: FastifyReply, { shutdown,
       made = AbortSignal.any([gone.signal, shutdown]);
       return made;
     },
+    touched(target) {
+      request.touched = target;
+    },
     afterReply(task) {
-      reply.raw.once("finish", () => {
+      // Not "finish": a client that has gone must not keep the task from being done.
+      reply.raw.once("close", () => {
         task().catch((error: unknown) => log.error({ err: error, request_id: request.id }, "task after reply failed"));
       });
     },
   };
 }
 
+const isDryRun = ({ query }: FastifyRequest): boolean =>
+  typeof query === "object" && query !== null && "dry_run" in query && query.dry_run === "true";
+
 /** What is written down of a mutation, or of a call to one that was refused. */
 function auditMutation(
-  name: string,
-  operation: Operation,
   request: FastifyRequest,
   reply: FastifyReply,
+  isClientGone: boolean,
   { audit, log }: HttpPorts,
 ): void {
+  if (request.route?.audit === undefined) return;
+  const { name, operation } = request.route.audit;
   try {
     audit.record({
       time: new Date().toISOString(),
@@ -124,8 +147,13 @@ function auditMutation(
       operation: name,
       key_id: request.caller?.keyId ?? null,
       remote_address: request.ip,
-      target: operation.params === undefined ? {} : withoutSecrets(request.params as Record<string, string>),
+      target: {
+        ...(operation.params && withoutSecrets(request.params as Record<string, string>)),
+        ...request.touched,
+      },
+      dry_run: isDryRun(request),
       status: reply.statusCode,
+      client_gone: isClientGone,
       duration_ms: Math.round(reply.elapsedTime),
     });
   } catch (error) {
@@ -146,23 +174,22 @@ function addOperation(
   app.route({
     method: operation.method,
     url: toRouterPath(routePath(operation)),
-    config: { access: operation, endpoint: routePath(operation) },
+    config: { access: operation, endpoint: routePath(operation), ...(isRead ? {} : { audit: { name, operation } }) },
     // A mutation answers its result or a plan, so it is written without a prepared shape.
     ...(isRead && mediaType === undefined ? { schema: { response: { [status]: response } } } : {}),
-    ...(isRead
-      ? {}
-      : {
-          onResponse: (request, reply, done) => {
-            auditMutation(name, operation, request, reply, ports);
-            done();
-          },
-        }),
     handler(request, reply) {
-      reply.code(status);
+      // A plan makes nothing, so it is never 201.
+      reply.code(isRead || !isDryRun(request) ? status : plainStatus);
       if (mediaType !== undefined) reply.type(`${mediaType}; version=0.0.4; charset=utf-8`);
+      // RFC 6749 §5.1 wants it beside Cache-Control, which is on every answer.
+      if (!isRead) reply.header("Pragma", "no-cache");
       // Sent at once where the handler has the answer at once: a promise more is a turn of the queue more.
       const answer = handler(readInput(request), createContext(request, reply, ports));
-      if (answer instanceof Promise) return answer;
+      if (answer instanceof Promise) {
+        request.work = answer;
+        return answer;
+      }
+      request.work = nothingLeft;
       reply.send(answer);
       return reply;
     },
@@ -173,26 +200,53 @@ function addOperation(
 function addBodyParser(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   const parseJson = app.getDefaultJsonParser("error", "error");
+  const isEmpty = ({ headers }: FastifyRequest): boolean => headers["content-length"] === "0";
+  app.addContentTypeParser("*", (request, _, done) => {
+    if (isEmpty(request)) return done(null, undefined);
+    done(
+      new DomainError("VALIDATION_ERROR", "cannot accept the request: its body is not JSON (send application/json)", {
+        field: "Content-Type",
+        issue: "Must be application/json",
+      }),
+    );
+  });
   app.addContentTypeParser<string>("application/json", { parseAs: "string" }, (request, body, done) => {
     if (body === "") done(null, undefined);
     else void parseJson(request, body, done);
   });
 }
 
-/** Counts open connections without asking the kernel. */
-function watchConnections(server: Server, metrics: Metrics): void {
-  let open = 0;
+/** Soft limit of open files of this process; what is kept back is for files, the bus and commands. */
+function connectionCap(): number {
+  const softLimit = Number(
+    /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? maxConnections,
+  );
+  return Math.max(16, Math.min(maxConnections, softLimit - keptFiles));
+}
+
+/** Knows every connection, those too that never became HTTP. */
+function watchConnections(server: Server, metrics: Metrics): { readonly cut: () => void } {
+  const open = new Set<Socket>();
   server.on("connection", (socket) => {
-    open += 1;
-    socket.once("close", () => {
-      open -= 1;
-    });
+    open.add(socket);
+    socket.once("close", () => open.delete(socket));
   });
-  metrics.watchConnections(() => open);
+  metrics.watchConnections(() => open.size);
+  return {
+    cut() {
+      for (const socket of open) socket.destroy();
+    },
+  };
+}
+
+export interface HttpServer {
+  readonly app: FastifyInstance;
+  /** Ends every connection at once. */
+  readonly cut: () => void;
 }
 
 /** The HTTP server: one route for each row of the operations table, and nothing that a row does not say. */
-export function createHttpServer(ports: HttpPorts): FastifyInstance {
+export function createHttpServer(ports: HttpPorts): HttpServer {
   const { handlers, admit, guard, log, metrics, tls, trustedProxies } = ports;
   const idPrefix = randomBytes(6).toString("base64url");
   let requests = 0;
@@ -226,6 +280,7 @@ export function createHttpServer(ports: HttpPorts): FastifyInstance {
     logger: false,
     bodyLimit: maxBodyBytes,
     genReqId: nextId,
+    connectionTimeout: idleTimeoutMs,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
     forceCloseConnections: "idle",
@@ -243,11 +298,16 @@ export function createHttpServer(ports: HttpPorts): FastifyInstance {
         replyError(refusal, request, reply);
       }
     },
-    ...(tls === undefined ? { http: serverOptions } : { https: { ...serverOptions, ...tls, minVersion: "TLSv1.2" } }),
+    ...(tls === undefined
+      ? { http: serverOptions }
+      : { https: { ...serverOptions, ...tls, minVersion: "TLSv1.2", handshakeTimeout: headersTimeoutMs } }),
   });
 
   app.decorateRequest("caller", undefined);
   app.decorateRequest("route", undefined);
+  app.decorateRequest("work", undefined);
+  app.decorateRequest("isRecorded", false);
+  app.decorateRequest("touched", undefined);
   addBodyParser(app);
   app.setErrorHandler(replyError);
   const unknownPath = () => new DomainError("NOT_FOUND", "cannot find this path (see /api/v1/docs)");
@@ -259,6 +319,9 @@ export function createHttpServer(ports: HttpPorts): FastifyInstance {
     const route = options.config ?? {};
     options.onRequest = (request, reply, done) => {
       request.route = route;
+      reply.raw.once("close", () => {
+        if (!reply.raw.writableFinished) void abandoned(request, reply);
+      });
       try {
         letIn(request, reply, route.access);
         done();
@@ -282,8 +345,22 @@ export function createHttpServer(ports: HttpPorts): FastifyInstance {
     isClosing = true;
     done();
   });
-  app.addHook("onResponse", (request, reply, done) => {
+  const writeDown = (request: FastifyRequest, reply: FastifyReply, isClientGone: boolean): void => {
+    request.isRecorded = true;
     record(request, reply);
+    auditMutation(request, reply, isClientGone, ports);
+  };
+  /** The client has gone: what its request did is written down all the same, once it is done. */
+  const abandoned = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    // Without a handler at work nothing was done, and the answer to what was refused is its own record.
+    if (request.work === undefined) return;
+    await Promise.allSettled([request.work]);
+    // The status of a failure is set by the framework, right after.
+    await new Promise((resolve) => setImmediate(resolve));
+    if (!request.isRecorded) writeDown(request, reply, true);
+  };
+  app.addHook("onResponse", (request, reply, done) => {
+    writeDown(request, reply, false);
     // Kept alive, the connection of a request that was in flight would keep the process.
     if (isClosing) request.raw.socket.end();
     done();
@@ -296,12 +373,12 @@ export function createHttpServer(ports: HttpPorts): FastifyInstance {
     addOperation(app, name, operation, handler, ports);
   }
 
-  app.server.maxConnections = maxConnections;
-  watchConnections(app.server, metrics);
+  app.server.maxConnections = connectionCap();
+  const { cut } = watchConnections(app.server, metrics);
   // Without a listener Node refuses by itself, without an error body; RFC 9110 §10.1.1 lets us go on instead.
   app.server.on("checkExpectation", (request, response) => app.routing(request, response));
   app.server.on("connect", (_, socket) => {
     rawErrorReply(socket, "UNAUTHORIZED", "cannot tunnel: this is not a proxy", nextId());
   });
-  return app;
+  return { app, cut };
 }

@@ -1,0 +1,86 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openAuditLog } from "#adapters/audit/index.ts";
+import { openKeyStore } from "#adapters/keystore/index.ts";
+
+/** A disk of 256 KiB that can be filled without harm to anybody. */
+const disk = mkdtempSync(join(tmpdir(), "steward-disk-"));
+const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=256k", "tmpfs", disk]);
+const isMounted = mounted.status === 0;
+if (!isMounted) process.stdout.write(`skipped: full disk: cannot mount a tmpfs (${String(mounted.stderr).trim()})\n`);
+if (!isMounted && process.env["CI"] === "true") throw new Error("cannot mount a tmpfs, and in CI nothing is skipped");
+afterAll(() => {
+  if (isMounted) spawnSync("umount", [disk]);
+  rmdirSync(disk);
+});
+
+const filler = join(disk, "filler");
+const fill = (): void => {
+  try {
+    writeFileSync(filler, Buffer.alloc(1024 * 1024));
+  } catch {
+    // Full is what it was meant to become.
+  }
+};
+
+describe.skipIf(!isMounted)("on a full disk", () => {
+  beforeAll(() => rmSync(filler, { force: true }));
+
+  it("the key store refuses, says so, keeps what it has, and goes on when there is room again", () => {
+    const store = openKeyStore({ stateDir: disk });
+    const key = {
+      name: "n".repeat(100),
+      scopes: [],
+      digest: "00",
+      createdAt: 1,
+      expiresAt: null,
+      lastUsedAt: null,
+      revokedAt: null,
+    };
+    store.insertKey({ ...key, id: "first" });
+    fill();
+    const many = () => {
+      for (let made = 0; made < 500; made += 1) store.insertKey({ ...key, id: `key-${made}` });
+    };
+    expect(many).toThrow(/full/);
+    const kept = store.keys().length;
+    expect(() => store.touchKeys(new Map(store.keys().map(({ id }) => [id, 5])))).toThrow(/full/);
+    expect(store.check()).toMatch(/cannot be written: .*full/);
+    rmSync(filler);
+    expect(store.check()).not.toMatch(/cannot be written/);
+    store.insertKey({ ...key, id: "last" });
+    expect(store.keys()).toHaveLength(kept + 1);
+    store.dispose();
+  });
+
+  it("the audit log says so, and never glues two entries together", () => {
+    const log = openAuditLog({ stateDir: disk });
+    const entry = {
+      time: "t",
+      request_id: "r",
+      operation: "o",
+      key_id: null,
+      remote_address: "a",
+      target: { name: "n".repeat(300) },
+      dry_run: false,
+      status: 200,
+      client_gone: false,
+      duration_ms: 1,
+    };
+    fill();
+    const many = () => {
+      for (let written = 0; written < 2000; written += 1) log.record(entry);
+    };
+    expect(many).toThrow();
+    expect(log.check()).toMatch(/cannot be written/);
+    rmSync(filler);
+    log.record({ ...entry, operation: "after" });
+    const lines = readFileSync(join(disk, "audit.log"), "utf8").split("\n").filter(Boolean);
+    expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ operation: "after" });
+    expect(log.check()).toBeUndefined();
+    log.dispose();
+  });
+});
