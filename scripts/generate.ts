@@ -7,6 +7,8 @@ import { apiBase } from "#contract/limits.ts";
 import type { Operation } from "#contract/operation.ts";
 import { errorsOf } from "#contract/operation.ts";
 import { narrowableScopes, roles, scopes } from "#contract/scopes.ts";
+import type { Stream } from "#contract/streams.ts";
+import { streams } from "#contract/streams.ts";
 import { openapiDocument } from "#transports/http/openapi.ts";
 
 const reference = new URL("../docs/reference/", import.meta.url);
@@ -40,6 +42,12 @@ function operationsPage(): string {
     row("operation", "name", "scope", "effect", "errors", "what it does"),
     row("---", "---", "---", "---", "---", "---"),
     ...rows,
+    "\n## Streams\n",
+    row("WebSocket", "name", "scope", "what it does"),
+    row("---", "---", "---", "---"),
+    ...Object.entries<Stream>(streams).map(([name, { path, scope, summary }]) =>
+      row(`\`${apiBase}${path}\``, `\`${name}\``, `\`${scope}\``, summary),
+    ),
     "\n## Scopes\n",
     row("scope", "may be narrowed to a resource", ...Object.keys(roles)),
     row("---", "---", ...Object.keys(roles).map(() => "---")),

@@ -4,6 +4,7 @@ import { openAuditLog } from "#adapters/audit/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
 import { createEndpointProbe } from "#adapters/endpoint/index.ts";
 import { exec } from "#adapters/exec/index.ts";
+import { createHostJournal } from "#adapters/journald/index.ts";
 import { credentialCodec } from "#adapters/keystore/codec.ts";
 import { openKeyStore } from "#adapters/keystore/index.ts";
 import { prepareStateDir, writeStateFile } from "#adapters/keystore/state-dir.ts";
@@ -146,6 +147,15 @@ export async function serve(
     },
   });
   closers.push(systemd.dispose);
+  const metrics = createMetrics();
+  const journal = createHostJournal({
+    dir: config.settings.journal?.dir,
+    onUnreadable({ path, what, isFirst }) {
+      metrics.journalFault();
+      if (isFirst) log.warn({ path, what }, "journal file not wholly readable");
+    },
+  });
+  closers.push(journal.dispose);
 
   let ownUrl = localUrl(config);
   const isGuarded = config.tls !== "off" || isLoopbackAddress(config.listen.host);
@@ -153,13 +163,15 @@ export async function serve(
     version,
     clock: systemClock,
     ...logs,
-    metrics: createMetrics(),
+    metrics,
     store,
     codec: credentialCodec,
     audit,
     units: systemd.units,
     ownUnit: ownServiceUnit(),
     host,
+    journal: journal.journal,
+    grep: journal.grep,
     probes: {
       cli: (signal) => createEndpointProbe({ url: ownUrl, cert: tls?.cert })(signal),
       ops: opsProbe(systemd.probe, createPackageManagerProbe({ exec })),

@@ -1,16 +1,23 @@
 import type { FastifyInstance } from "fastify";
 import type { ComponentName } from "#contract/health.ts";
+import type { Caller } from "#contract/operation.ts";
+import type { Stream } from "#contract/streams.ts";
+import { streams } from "#contract/streams.ts";
 import { accessHandlers } from "#domain/access/handlers.ts";
 import type { Keyring } from "#domain/access/keyring.ts";
 import { createKeyring } from "#domain/access/keyring.ts";
 import type { AuditLog, CredentialCodec, KeyStore } from "#domain/access/ports.ts";
 import type { Window } from "#domain/access/rate-limit.ts";
 import { createRateLimiter } from "#domain/access/rate-limit.ts";
+import { resourcesOf } from "#domain/access/scopes.ts";
 import { healthHandlers } from "#domain/health/handlers.ts";
 import type { Probe } from "#domain/health/ports.ts";
 import type { Prober } from "#domain/health/prober.ts";
 import { startProber } from "#domain/health/prober.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
+import { logsHandlers } from "#domain/logs/handlers.ts";
+import type { Grep, Journal } from "#domain/logs/ports.ts";
+import { createLogStream } from "#domain/logs/stream.ts";
 import { systemHandlers } from "#domain/system/handlers.ts";
 import type { HostFacts, Units } from "#domain/system/ports.ts";
 import type { Logger } from "#telemetry/logger.ts";
@@ -20,6 +27,7 @@ import { createHostGuard } from "#transports/http/guard.ts";
 import { openapiDocument } from "#transports/http/openapi.ts";
 import { addReference } from "#transports/http/reference.ts";
 import { createHttpServer } from "#transports/http/server.ts";
+import { createStreamServer, encodeTextFrame } from "#transports/ws/index.ts";
 
 /** Everything from outside that the service works with. */
 export interface ServicePorts {
@@ -34,6 +42,8 @@ export interface ServicePorts {
   readonly units: Units;
   readonly ownUnit: string | undefined;
   readonly host: HostFacts;
+  readonly journal: Journal;
+  readonly grep: Grep;
   readonly probes: Readonly<Record<ComponentName, Probe>>;
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
   readonly rateLimits: "off" | { readonly perMinute: number; readonly perHour: number };
@@ -75,13 +85,14 @@ export function createService(ports: ServicePorts): Service {
   const { version, clock, log, metrics, probes } = ports;
   const keyring = createKeyring(ports);
   const shutdown = new AbortController();
+  const unitsOf = ({ scopes }: Caller) => resourcesOf(scopes, "logs:read");
   let isReady = false;
 
   // The server must listen before the probes run, since one of them asks it; requests that come sooner wait.
   const started = Promise.withResolvers<Prober>();
   let prober: Prober | undefined;
 
-  const { app, cut } = createHttpServer({
+  const { app, cut, addUpgrade } = createHttpServer({
     handlers: {
       ...healthHandlers({
         prober: { components: () => prober?.components() ?? started.promise.then((each) => each.components()) },
@@ -90,6 +101,7 @@ export function createService(ports: ServicePorts): Service {
         isReady: () => isReady,
       }),
       ...systemHandlers(ports),
+      ...logsHandlers({ journal: ports.journal, clock, unitsOf }),
       ...accessHandlers({ keyring, clock }),
       getMetrics: () => metrics.text(),
     },
@@ -113,6 +125,30 @@ export function createService(ports: ServicePorts): Service {
   addReference(app, () => {
     documentJson ??= JSON.stringify(openapiDocument(version));
     return documentJson;
+  });
+
+  const logStream = createLogStream({
+    ...ports,
+    unitsOf,
+    encode: encodeTextFrame,
+    onTrouble: (error) => log.warn({ err: error }, "log stream disturbed"),
+  });
+  const streamServer = createStreamServer({
+    handlers: { logs: logStream.open },
+    clock,
+    metrics,
+    log,
+    onRevoked: keyring.onRevoked,
+    isRevoked: (keyId) => keyring.find(keyId)?.revokedAt !== null,
+  });
+  for (const [name, { path, scope, query }] of Object.entries<Stream>(streams)) {
+    const access = { scope, narrows: "answer", keyInQuery: true } as const;
+    addUpgrade({ path, access, query, accept: (request) => streamServer.accept(name, request) });
+  }
+  app.addHook("preClose", (done) => {
+    streamServer.close();
+    logStream.dispose();
+    done();
   });
 
   return {

@@ -46,7 +46,8 @@ export class ApiError extends Error {
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-async function toApiError(response: Response): Promise<ApiError> {
+/** The error that an answer stands for. */
+export async function toApiError(response: Response): Promise<ApiError> {
   const { status } = response;
   const requestId = response.headers.get("X-Request-Id") ?? undefined;
   const text = await response.text();

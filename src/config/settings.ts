@@ -150,12 +150,4 @@ export const Settings = Type.Object(
 export type Settings = Static<typeof Settings>;
 
 /** Parts of the settings that are checked but that this version does not act on yet. */
-export const unusedParts = [
-  "journal",
-  "health",
-  "connectors",
-  "plugins",
-  "updates",
-  "tracing",
-  "notifications",
-] as const;
+export const unusedParts = ["health", "connectors", "plugins", "updates", "tracing", "notifications"] as const;

@@ -3,7 +3,7 @@ import { HealthCheckResult, HealthCheckSummary } from "./checks.ts";
 import { ChatRequest, ChatResponse, Connector } from "./connectors.ts";
 import { ErrorBody } from "./errors.ts";
 import { HealthStatus, health, Liveness } from "./health.ts";
-import { LogEntry } from "./logs.ts";
+import { LogEntry, LogList, logs } from "./logs.ts";
 import { observability } from "./observability.ts";
 import type { Operations } from "./operation.ts";
 import { Plan } from "./operation.ts";
@@ -13,7 +13,7 @@ import { RestartResult, ServiceEntry, ServiceList, SystemInfo, system } from "./
 import { Snapshot, UpdateApply, UpdateCheck } from "./updates.ts";
 
 /** The operations table: every operation of the service. A row comes with its handler. */
-export const operations = { ...health, ...system, ...auth, ...observability } as const satisfies Operations;
+export const operations = { ...health, ...system, ...logs, ...auth, ...observability } as const satisfies Operations;
 
 export type OperationName = keyof typeof operations;
 
@@ -28,6 +28,7 @@ export const resources = {
   ServiceList,
   RestartResult,
   LogEntry,
+  LogList,
   UpdateCheck,
   UpdateApply,
   Snapshot,

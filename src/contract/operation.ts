@@ -23,6 +23,11 @@ export interface Operation {
   readonly openToLoopback?: true;
   /** For a scope that may be narrowed: the resource that the call touches, in its canonical name. */
   readonly resource?: (params: Readonly<Record<string, string>>) => string;
+  /**
+   * For a scope that may be narrowed, where what the call touches is not known before it is answered: a key whose scope is
+   * narrowed is let in, and the handler answers no more than what it may see.
+   */
+  readonly narrows?: "answer";
   readonly effect: "read" | "write" | "danger";
   readonly params?: TSchema;
   readonly query?: TSchema;
@@ -70,9 +75,23 @@ export type Input<T> = WithoutUndefined<{
   body: Part<T, "body">;
 }>;
 
+/**
+ * An answer that was written as JSON (RFC 8259, UTF-8) where it was made, in the shape of `T`: for what is too big to be
+ * made as objects first.
+ */
+export class SerializedJson<T> {
+  readonly bytes: Uint8Array;
+  /** Exists for the compiler alone: without it every `T` would be the same. */
+  declare readonly shape?: T;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+}
+
 /** What a handler answers. A mutation answers a {@link Plan} when it was asked for a dry run. */
 export type Output<T extends Operation> = T["effect"] extends "read"
-  ? Static<T["response"]>
+  ? Static<T["response"]> | SerializedJson<Static<T["response"]>>
   : Static<T["response"]> | Plan;
 
 /** Who calls: a key, or a token made from one. */

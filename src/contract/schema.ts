@@ -4,6 +4,10 @@ import { Type } from "typebox";
 export const NullableInteger = (description: string) =>
   Type.Unsafe<number | null>({ type: ["integer", "null"], description });
 
+/** A string, or null where there is none. */
+export const NullableString = (description: string) =>
+  Type.Unsafe<string | null>({ type: ["string", "null"], description });
+
 /** A moment as RFC 3339 text. */
 export const Timestamp = (description: string) => Type.String({ format: "date-time", description });
 

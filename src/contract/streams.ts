@@ -1,31 +1,144 @@
-import type { Static } from "typebox";
+import type { Static, TSchema } from "typebox";
 import { Type } from "typebox";
 import { HealthCheckResult } from "./checks.ts";
+import type { ErrorCode } from "./errors.ts";
 import { ErrorBody } from "./errors.ts";
 import { LogEntry, priorityNames } from "./logs.ts";
+import type { Caller, Operation } from "./operation.ts";
+import type { Scope } from "./scopes.ts";
 
-const prioritySpellings = [...priorityNames, "emergency", "panic", "critical", "error", "warn"] as const;
+/**
+ * One row of the table of streams: a GET that turns into a WebSocket (RFC 6455). The route, the checks, the OpenAPI
+ * document and the metrics label derive from it.
+ */
+export interface Stream {
+  /** Path below the base. */
+  readonly path: `/${string}`;
+  readonly tag: Operation["tag"];
+  readonly summary: string;
+  readonly description: string;
+  /** The scope that a key needs; one narrowed to resources does, and then sees only theirs. */
+  readonly scope: Scope;
+  readonly query: TSchema;
+  /** What the client may send: JSON text. */
+  readonly clientFrame: TSchema;
+  /** What the server sends: JSON text. */
+  readonly serverFrame: TSchema;
+}
 
-/** What a client of `/ws/logs` may send. */
+export type Streams = Readonly<Record<string, Stream>>;
+
+/** What a client is told in an error frame. */
+export interface StreamError {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly details?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** One client of a stream, as the stream sees it. A frame is made once for all who get it, and is never changed. */
+export interface StreamSession {
+  /** Sends frames in their order. What a slow client cannot take waits, within bounds; past them the oldest are dropped. */
+  readonly send: (frames: readonly Uint8Array[]) => void;
+  /** Tells the client what went wrong, as a frame in its place. */
+  readonly report: (error: StreamError) => void;
+  /** Whether what is sent now would have to wait. */
+  readonly isCongested: () => boolean;
+  /** Resolves once it would not, or the session has ended. */
+  readonly drained: () => Promise<void>;
+  /** Ends the session with a close code. */
+  readonly close: (code: number, reason: string) => void;
+}
+
+/** What a stream does for one client. */
+export interface StreamClient {
+  /**
+   * Takes what the client sent, read as JSON.
+   * @throws DomainError for what is wrong with it, which the client is told.
+   */
+  readonly receive: (message: unknown) => void;
+  /** The session has ended. */
+  readonly dispose: () => void;
+}
+
+/**
+ * One opener for each stream: it refuses before the upgrade by what it throws, and gives what is to be done after it.
+ */
+export type StreamHandlers<T extends Streams> = {
+  readonly [K in keyof T]: (query: Static<T[K]["query"]>, caller: Caller) => (session: StreamSession) => StreamClient;
+};
+
+/** Close codes of all streams: RFC 6455 §7.4.1, and one of the range that it leaves to us. */
+export const closeCodes = {
+  goingAway: 1001,
+  /** What came is not JSON text. */
+  invalidPayload: 1007,
+  policyViolation: 1008,
+  tooBig: 1009,
+  internalError: 1011,
+  overload: 1013,
+  keyEnded: 4401,
+} as const;
+
+const priorityAliases = { emergency: 0, panic: 0, critical: 2, error: 3, warn: 4 } as const;
+const prioritySpellings = [...priorityNames, ...Object.keys(priorityAliases)];
+const priorityDigits = ["0", "1", "2", "3", "4", "5", "6", "7"];
+
+/** Every spelling of a syslog severity with its number: names, aliases and digits. */
+export const priorityNumbers: Readonly<Record<string, number>> = {
+  ...Object.fromEntries(priorityNames.map((name, number) => [name, number])),
+  ...priorityAliases,
+  ...Object.fromEntries(priorityDigits.map((digit, number) => [digit, number])),
+};
+
+const unitText = {
+  minLength: 1,
+  maxLength: 255,
+  description:
+    "Unit name or pattern, matched as `journalctl -u` does. `nginx` means `nginx.service`; `kernel` is the kernel.",
+} as const;
+const grepText = {
+  minLength: 1,
+  maxLength: 1024,
+  description: "Regular expression over the message. Case matters only where the expression has a capital letter.",
+} as const;
+const priorityHint = "This severity and more severe ones: a name, an alias or 0 (emerg) to 7 (debug, which is all).";
+
+/** What a client of `/ws/logs` may send. A member that is left out stays as it was; null clears it. */
 export const LogFilterFrame = Type.Object({
   type: Type.Literal("filter"),
-  unit: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+  unit: Type.Optional(Type.Union([Type.String(unitText), Type.Null()])),
   priority: Type.Optional(
-    Type.Union([
-      Type.Unsafe<(typeof prioritySpellings)[number]>({ type: "string", enum: [...prioritySpellings] }),
-      Type.Integer({ minimum: 0, maximum: 7 }),
-      Type.Null(),
-    ]),
+    Type.Union(
+      [
+        Type.Unsafe<string>({ type: "string", enum: [...prioritySpellings, ...priorityDigits] }),
+        Type.Integer({ minimum: 0, maximum: 7 }),
+        Type.Null(),
+      ],
+      { description: priorityHint },
+    ),
   ),
+  grep: Type.Optional(Type.Union([Type.String(grepText), Type.Null()])),
 });
 export type LogFilterFrame = Static<typeof LogFilterFrame>;
 
+/** What takes the place of frames that a slow client lost. */
+export const DroppedFrame = Type.Object({
+  type: Type.Literal("dropped"),
+  message: Type.String(),
+  dropped: Type.Integer({ minimum: 1, description: "Frames that were dropped at this place." }),
+});
+export type DroppedFrame = Static<typeof DroppedFrame>;
+
+/** What a client is told of a message that was refused, or of a stream that is disturbed; the connection stays. */
+export const ErrorFrame = Type.Object({
+  type: Type.Literal("error"),
+  message: Type.String(),
+  ...ErrorBody.properties,
+});
+export type ErrorFrame = Static<typeof ErrorFrame>;
+
 /** What `/ws/logs` sends: log entries, a count of what a slow client lost, the refusal of a filter. */
-export const LogServerFrame = Type.Union([
-  LogEntry,
-  Type.Object({ type: Type.Literal("dropped"), message: Type.String(), dropped: Type.Integer() }),
-  Type.Object({ type: Type.Literal("error"), message: Type.String(), ...ErrorBody.properties }),
-]);
+export const LogServerFrame = Type.Union([LogEntry, DroppedFrame, ErrorFrame]);
 export type LogServerFrame = Static<typeof LogServerFrame>;
 
 /** What `/ws/health` sends. */
@@ -34,3 +147,34 @@ export const HealthFrame = Type.Object({
   previous_status: Type.Optional(Type.String()),
 });
 export type HealthFrame = Static<typeof HealthFrame>;
+
+/** The table of streams. */
+export const streams = {
+  logs: {
+    path: "/ws/logs",
+    tag: "System",
+    summary: "Entries of the journal as they are written",
+    description: [
+      "A WebSocket. Each frame is a log entry. `{type: filter, unit, priority, grep}` sets the filter at any time: a member that is left out stays as it was, `null` clears it, and all that are set must match. A valid filter gets no answer; a bad one gets a frame `{type: error, message, error}`, and the old filter stays.",
+      "Entries without a severity pass no `priority` but `debug`. A key that is narrowed to units sees only theirs. A client that is too slow loses the oldest frames that wait for it, and finds one frame `{type: dropped, message, dropped}` in their place. After a lost connection pass the `cursor` of the last entry to go on behind it, without gap or duplicate.",
+      "Close codes: 1001 the service stops; 1007 a message is not JSON text; 1008 the journal refuses the cursor; 1009 a message is over 64 KiB; 1013 too many connections; 4401 the key was revoked or has expired.",
+    ].join("\n\n"),
+    scope: "logs:read",
+    query: Type.Object({
+      unit: Type.Optional(Type.String({ ...unitText, examples: ["nginx.service"] })),
+      priority: Type.Optional(
+        Type.Unsafe<string>({
+          type: "string",
+          enum: [...prioritySpellings, ...priorityDigits],
+          description: priorityHint,
+        }),
+      ),
+      grep: Type.Optional(Type.String(grepText)),
+      cursor: Type.Optional(
+        Type.String({ minLength: 1, maxLength: 512, description: "Begin with the first entry after this one." }),
+      ),
+    }),
+    clientFrame: LogFilterFrame,
+    serverFrame: LogServerFrame,
+  },
+} as const satisfies Streams;

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { Counter, Gauge, Histogram, Registry } from "@prometheus-io/client";
 import type { ComponentName } from "#contract/health.ts";
 import { durationBuckets } from "#contract/limits.ts";
+import { streams } from "#contract/streams.ts";
 
 /** One answered request. `endpoint` is the route template, `unmatched` for paths that have none. */
 export interface RequestSample {
@@ -16,6 +17,12 @@ export interface Metrics {
   /** Where the number of open connections is to be asked. */
   readonly watchConnections: (count: () => number) => void;
   readonly componentUp: (component: ComponentName, isUp: boolean) => void;
+  /** How many clients a stream has. */
+  readonly streamClients: (stream: string, count: number) => void;
+  /** Frames that a slow client of a stream has lost. */
+  readonly streamDropped: (stream: string, frames: number) => void;
+  /** Something in a journal file that cannot be read. */
+  readonly journalFault: () => void;
   /** All metrics in the Prometheus text format 0.0.4. */
   readonly text: () => Promise<string>;
 }
@@ -97,6 +104,28 @@ export function createMetrics(): Metrics {
     labelNames: ["component"],
     registers,
   });
+  const streamClients = new Gauge({
+    name: "svc_ws_clients",
+    help: "Connected clients of a stream.",
+    labelNames: ["stream"],
+    registers,
+  });
+  const streamDropped = new Counter({
+    name: "svc_ws_dropped_total",
+    help: "Frames of a stream that clients lost because they were too slow.",
+    labelNames: ["stream"],
+    registers,
+  });
+  const journalFaults = new Counter({
+    name: "svc_journal_faults_total",
+    help: "Things found in journal files that cannot be read.",
+    registers,
+  });
+  // Known from the start, so that a rate over them has a beginning.
+  for (const stream of Object.keys(streams)) {
+    streamClients.set({ stream }, 0);
+    streamDropped.inc({ stream }, 0);
+  }
   addProcessMetrics(registers);
   return {
     request({ method, endpoint, status, seconds }) {
@@ -109,6 +138,13 @@ export function createMetrics(): Metrics {
     componentUp(component, isUp) {
       components.set({ component }, isUp ? 1 : 0);
     },
+    streamClients(stream, count) {
+      streamClients.set({ stream }, count);
+    },
+    streamDropped(stream, frames) {
+      streamDropped.inc({ stream }, frames);
+    },
+    journalFault: () => journalFaults.inc(),
     text: () => registry.metrics(),
   };
 }

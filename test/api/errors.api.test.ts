@@ -4,9 +4,9 @@ import { type OperationName, operations } from "#contract/index.ts";
 import { errorsOf, type Operation } from "#contract/operation.ts";
 import type { KeyRecord, KeyStore } from "#domain/access/ports.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
-import type { ServicePorts } from "../../src/service.ts";
+import { createFakeJournal } from "../fakes/journal.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
-import { createFakeUnits, type FakeUnits } from "../fakes/units.ts";
+import { createFakeUnits } from "../fakes/units.ts";
 import { pathOf, send, startTestService, type TestRequest, type TestService } from "./harness.ts";
 
 /** How to provoke an error of one operation. */
@@ -57,6 +57,18 @@ const cases: Cases = {
     NOT_FOUND: { request: { path: "/api/v1/system/services/nothing/restart" } },
     UNAVAILABLE: { service: unavailable, details: { missing: "systemd", retryable: true } },
   },
+  listLogs: {
+    VALIDATION_ERROR: {
+      request: { path: "/api/v1/system/logs?grep=(" },
+      details: { field: "grep", issue: "Must be a regular expression: Unterminated group" },
+    },
+    UNAVAILABLE: {
+      prepare({ journal }) {
+        journal.available = false;
+      },
+      details: { missing: "journal", retryable: true },
+    },
+  },
   whoami: {},
   listKeys: {},
   createKey: { VALIDATION_ERROR: { request: { body: { scopes: [] } }, details: missing("name") } },
@@ -83,10 +95,12 @@ const breaks = (): never => {
 };
 
 /** For each operation whose handler uses a port: the service with that port broken. */
-const broken: Partial<Record<OperationName, () => Partial<ServicePorts> & { units?: FakeUnits }>> = {
+type Overrides = Parameters<typeof startTestService>[0];
+const broken: Partial<Record<OperationName, () => Overrides>> = {
   getSystemInfo: () => ({ host: { info: () => Promise.reject(new Error(secretReason)) } }),
   listServices: () => ({ units: { ...createFakeUnits(), list: breaks } }),
   restartService: () => ({ units: { ...createFakeUnits(), read: breaks } }),
+  listLogs: () => ({ journal: { ...createFakeJournal(), query: breaks } }),
   createKey: () => ({ store: failingAfterFirst("insertKey") }),
   revokeKey: () => ({ store: { ...createFakeKeyStore(), revokeKey: breaks } }),
   createToken: () => ({ store: { ...createFakeKeyStore(), insertToken: breaks } }),

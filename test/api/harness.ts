@@ -9,7 +9,9 @@ import type { Service, ServicePorts } from "../../src/service.ts";
 import { createService } from "../../src/service.ts";
 import { createFakeAuditLog, type FakeAuditLog } from "../fakes/audit-log.ts";
 import { createFakeClock, type FakeClock } from "../fakes/clock.ts";
+import { createFakeGrep, type FakeGrep } from "../fakes/grep.ts";
 import { createFakeHostFacts } from "../fakes/host-facts.ts";
+import { createFakeJournal, type FakeJournal } from "../fakes/journal.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
 import { createFakeProbe, type FakeProbe } from "../fakes/probe.ts";
 import { createFakeUnits, type FakeUnits } from "../fakes/units.ts";
@@ -22,6 +24,8 @@ export interface TestService {
   readonly service: Service;
   readonly clock: FakeClock;
   readonly units: FakeUnits;
+  readonly journal: FakeJournal;
+  readonly grep: FakeGrep;
   readonly audit: FakeAuditLog;
   readonly probes: Probes;
   /** Log lines so far. */
@@ -53,10 +57,12 @@ const units = [
 
 /** Starts the service; what is not given is faked. */
 export async function startTestService(
-  overrides: Partial<ServicePorts> & { units?: FakeUnits } = {},
+  overrides: Partial<ServicePorts> & { units?: FakeUnits; journal?: FakeJournal; grep?: FakeGrep } = {},
 ): Promise<TestService> {
   const clock = createFakeClock();
   const fakeUnits = overrides.units ?? createFakeUnits(units);
+  const journal = overrides.journal ?? createFakeJournal();
+  const grep = overrides.grep ?? createFakeGrep();
   const audit = createFakeAuditLog();
   const lines: string[] = [];
   const llm = createFakeProbe({ healthy: false, expected: false, reason: "no connector is configured" });
@@ -79,6 +85,8 @@ export async function startTestService(
     metricsPublic: "loopback",
     ...overrides,
     units: fakeUnits,
+    journal,
+    grep,
   });
   await service.app.ready();
   await service.start();
@@ -89,6 +97,8 @@ export async function startTestService(
     service,
     clock,
     units: fakeUnits,
+    journal,
+    grep,
     audit,
     probes,
     logLines: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>),

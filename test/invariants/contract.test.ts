@@ -3,7 +3,15 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { errorStatus } from "#contract/errors.ts";
 import { operations, resources } from "#contract/index.ts";
-import { apiBase, defaultRateLimits, durationBuckets, probeIntervalMs, serviceListLimit } from "#contract/limits.ts";
+import {
+  apiBase,
+  defaultRateLimits,
+  durationBuckets,
+  logQueryLimit,
+  logWindowMs,
+  probeIntervalMs,
+  serviceListLimit,
+} from "#contract/limits.ts";
 import type { Operation } from "#contract/operation.ts";
 import { openapiDocument } from "#transports/http/openapi.ts";
 import { read, root } from "./project.ts";
@@ -137,6 +145,7 @@ describe("errors and limits", () => {
     expect(limits["Requests per minute"]).toBe(defaultRateLimits.perMinute);
     expect(limits["Requests per hour"]).toBe(defaultRateLimits.perHour);
     expect(limits["Default `limit` for service listing"]).toBe(serviceListLimit.default);
+    expect(limits["Default `limit` for log query"]).toBe(logQueryLimit.default);
     expect(contract).toContain(
       `buckets ${durationBuckets.map((bound) => (bound === 1 || bound === 5 ? bound.toFixed(1) : bound)).join(", ")} seconds`,
     );
@@ -150,6 +159,15 @@ describe("errors and limits", () => {
       { default: 100 },
     ]);
   });
+
+  it("has the parameters of the log query and their defaults", () => {
+    const properties: Readonly<Record<string, object>> = operations.listLogs.query.properties;
+    for (const [name = "", type, value] of rowsAfter("**GET /system/logs**")) {
+      expect([name, properties[name]]).toMatchObject([name, { type }]);
+      if (name === "since") expect([value, logWindowMs]).toEqual(["1 hour ago", 60 * 60 * 1000]);
+    }
+    expect(properties).toMatchObject({ limit: { default: 1000 }, priority: { minimum: 0, maximum: 7 } });
+  });
 });
 
 /** Endpoints of the contract whose part is still to be built; a part that gets its rows leaves this list. */
@@ -157,7 +175,6 @@ const notBuiltYet = [
   "GET /health/checks",
   "GET /health/checks/{check_id}",
   "POST /health/checks/{check_id}/fix",
-  "GET /system/logs",
   "GET /updates/check",
   "POST /updates/apply",
   "GET /updates/snapshots",

@@ -3,7 +3,8 @@ import { errorStatus } from "#contract/errors.ts";
 import { operations, resources } from "#contract/index.ts";
 import type { Operation } from "#contract/operation.ts";
 import { errorsOf } from "#contract/operation.ts";
-import { parseScope, scopes } from "#contract/scopes.ts";
+import { narrowableScopes, parseScope, scopes } from "#contract/scopes.ts";
+import { streams } from "#contract/streams.ts";
 import { startTestService } from "../api/harness.ts";
 import { filesBelow, read } from "./project.ts";
 
@@ -36,7 +37,15 @@ describe("operations table", () => {
     }
   });
 
-  it("has a handler behind every row, and no route beside them but the reference", async () => {
+  it("says of every scope that may be narrowed how it is: by what the call touches or by what is answered", () => {
+    for (const [name, operation] of rows) {
+      const isNarrowable = narrowableScopes.some((scope) => scope === operation.scope);
+      const ways = [operation.resource, operation.narrows].filter((way) => way !== undefined);
+      expect([name, ways.length]).toEqual([name, isNarrowable ? 1 : 0]);
+    }
+  });
+
+  it("has a handler behind every row, and no route beside them but the streams and the reference", async () => {
     const { app } = await startTestService();
     for (const [name, { base, method, path }] of rows) {
       const url = `${base === "root" ? "" : "/api/v1"}${path.replaceAll(/\{(\w+)\}/g, ":$1")}`;
@@ -51,7 +60,7 @@ describe("operations table", () => {
           .split(", ")
           .filter((method) => method !== "HEAD"),
       ),
-    ).toHaveLength(rows.length + reference);
+    ).toHaveLength(rows.length + Object.keys(streams).length + reference);
     await app.close();
   });
 

@@ -63,6 +63,7 @@ const good: Readonly<Record<OperationName, () => Filling | Promise<Filling>>> = 
   listServices: () => ({ query: "?status=inactive&limit=3" }),
   // A plan alone: the tests restart nothing on the machine that they run on.
   restartService: () => ({ params: { name: unit }, query: "?dry_run=true" }),
+  listLogs: () => ({ query: "?priority=6&limit=3" }),
   whoami: () => ({}),
   listKeys: () => ({}),
   createKey: () => ({ body: { name: "made", scopes: ["viewer"], expires_at: "2999-01-01T00:00:00Z" } }),

@@ -1,5 +1,8 @@
 import type { ChildProcess } from "node:child_process";
 import { spawn } from "node:child_process";
+import { CommandFailed, environment } from "./command.ts";
+
+export { CommandExited, type ExecLines, execLines } from "./lines.ts";
 
 /** What a finished command left. */
 export interface CommandResult {
@@ -17,22 +20,11 @@ export interface CommandOptions {
   readonly signal?: AbortSignal;
 }
 
-/** The command could not be run to its end: not found, out of time, cancelled. */
-class CommandFailed extends Error {
-  override readonly name = "CommandFailed";
-}
-
 /** Runs a program with arguments; there is no shell anywhere. */
 export type Exec = (
   argv: readonly [program: string, ...args: string[]],
   options?: CommandOptions,
 ) => Promise<CommandResult>;
-
-/**
- * The whole environment of every command: nothing of the caller's leaks in, so neither its PATH nor its
- * locale decides what runs or how it answers.
- */
-const environment = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C.UTF-8", HOME: "/nonexistent" };
 
 const defaultTimeoutMs = 30_000;
 const defaultMaxOutputBytes = 8 * 1024 * 1024;

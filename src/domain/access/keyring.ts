@@ -1,5 +1,5 @@
 import type { Caller } from "#contract/operation.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import type { CredentialCodec, KeyRecord, KeyStore, TokenRecord } from "./ports.ts";
 
 /** What is needed to make a key. Times are epoch milliseconds. */
@@ -25,6 +25,8 @@ export interface Keyring {
   ) => { readonly text: string; readonly record: KeyRecord };
   /** Revoking a revoked key changes nothing. */
   readonly revoke: (id: string) => KeyRecord | undefined;
+  /** Tells of each key that is revoked, right after, for what it holds open. */
+  readonly onRevoked: (listener: (id: string) => void) => Dispose;
   readonly createToken: (keyId: string, scopes: readonly string[], expiresAt: number) => string;
   /** Writes the last uses that are not written yet. */
   readonly flush: () => void;
@@ -42,6 +44,7 @@ export function createKeyring(ports: { store: KeyStore; codec: CredentialCodec; 
   const keys = new Map(store.keys().map((key) => [key.id, key]));
   const tokens = new Map(store.tokens().map((token) => [token.id, token]));
   const unwrittenUses = new Map<string, number>();
+  const revokedListeners = new Set<(id: string) => void>();
 
   const isGood = (key: KeyRecord | undefined, now: number): key is KeyRecord =>
     key !== undefined && key.revokedAt === null && (key.expiresAt === null || key.expiresAt > now);
@@ -105,7 +108,12 @@ export function createKeyring(ports: { store: KeyStore; codec: CredentialCodec; 
       store.revokeKey(id, revoked.revokedAt);
       keys.set(id, revoked);
       forgetTokens([...tokens.values()].filter((token) => token.keyId === id));
+      for (const listener of revokedListeners) listener(id);
       return revoked;
+    },
+    onRevoked(listener) {
+      revokedListeners.add(listener);
+      return () => void revokedListeners.delete(listener);
     },
     createToken(keyId, scopes, expiresAt) {
       const now = clock.now();

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { scopes } from "#contract/scopes.ts";
-import { allows, expandScopes, matchesPattern, notCovered } from "./scopes.ts";
+import { allows, expandScopes, matchesPattern, notCovered, resourcesOf } from "./scopes.ts";
 
 const letters = fc.string({ unit: fc.constantFrom("a", "b", "*", "-", "."), maxLength: 8 });
 const names = fc.string({ unit: fc.constantFrom("a", "b", "-", "."), maxLength: 8 });
@@ -48,6 +48,21 @@ describe("scopes", () => {
     expect(expandScopes(["admin", "system:read"])).toEqual({ scopes });
     expect(expandScopes(["viewer", "root"])).toEqual({ unknown: "root" });
     expect(expandScopes(["toString"])).toEqual({ unknown: "toString" });
+  });
+
+  it("take a unit by its short name, when they are granted and when they are read", () => {
+    const given = ["services:restart:nginx", "logs:read:nginx", "logs:read:kernel", "logs:read:app-*", "plugins:run:x"];
+    const scopes = ["services:restart:nginx.service", "logs:read:nginx.service", ...given.slice(2)];
+    expect(expandScopes(given)).toEqual({ scopes });
+    expect(resourcesOf(given, "logs:read")).toEqual(["nginx.service", "kernel", "app-*"]);
+    expect(allows(given, "services:restart", "nginx.service")).toBe(true);
+  });
+
+  it("tell the resources that they are narrowed to", () => {
+    expect(resourcesOf(["logs:read"], "logs:read")).toBe("all");
+    expect(resourcesOf(["logs:read:a.service", "logs:read"], "logs:read")).toBe("all");
+    expect(resourcesOf(["system:read", "logs:readings"], "logs:read")).toEqual([]);
+    expect(resourcesOf([], "logs:read")).toEqual([]);
   });
 
   it("cannot be handed on beyond what is held", () => {

@@ -4,12 +4,16 @@ import { serviceUnitName } from "#contract/system.ts";
 
 const isRole = (name: string): name is keyof typeof roles => Object.hasOwn(roles, name);
 
-/** `services:restart:nginx` means `services:restart:nginx.service`, as it does in a path. */
-function canonical({ scope, resource }: ParsedScope): string {
-  if (resource === undefined) return scope;
-  const isUnit = scope === "services:restart" && !resource.includes("*");
-  return `${scope}:${isUnit ? serviceUnitName(resource) : resource}`;
+/** `services:restart:nginx` means `services:restart:nginx.service`, as it does in a path; so does `logs:read:nginx`. */
+function canonical(parsed: ParsedScope): ParsedScope {
+  const { scope, resource } = parsed;
+  if (resource === undefined || resource.includes("*")) return parsed;
+  // The kernel's own messages are no unit's.
+  const isUnit = scope === "services:restart" || (scope === "logs:read" && resource !== "kernel");
+  return isUnit ? { scope, resource: serviceUnitName(resource) } : parsed;
 }
+
+const toText = ({ scope, resource }: ParsedScope): string => (resource === undefined ? scope : `${scope}:${resource}`);
 
 /**
  * Replaces role names by their scopes and drops repetitions.
@@ -22,7 +26,7 @@ export function expandScopes(list: readonly string[]): { scopes: readonly string
     else {
       const parsed = parseScope(entry);
       if (parsed === undefined) return { unknown: entry };
-      expanded.add(canonical(parsed));
+      expanded.add(toText(canonical(parsed)));
     }
   }
   return { scopes: [...expanded] };
@@ -55,7 +59,7 @@ const parsedLists = new WeakMap<readonly string[], readonly ParsedScope[]>();
 function parsedOf(granted: readonly string[]): readonly ParsedScope[] {
   const known = parsedLists.get(granted);
   if (known !== undefined) return known;
-  const parsed = granted.flatMap((entry) => parseScope(entry) ?? []);
+  const parsed = granted.flatMap((entry) => parseScope(entry) ?? []).map(canonical);
   parsedLists.set(granted, parsed);
   return parsed;
 }
@@ -63,6 +67,16 @@ function parsedOf(granted: readonly string[]): readonly ParsedScope[] {
 /** Whether the granted scopes allow the scope on the resource; undefined means on everything. */
 export function allows(granted: readonly string[], scope: Scope, resource?: string): boolean {
   return parsedOf(granted).some((entry) => satisfies(entry, scope, resource));
+}
+
+/**
+ * The resources that the granted scopes allow the scope on.
+ * @returns `all` where it is not narrowed, else the names and patterns that it is narrowed to: none where it is not granted.
+ */
+export function resourcesOf(granted: readonly string[], scope: Scope): "all" | readonly string[] {
+  const entries = parsedOf(granted).filter((entry) => entry.scope === scope);
+  const narrowed = entries.flatMap(({ resource }) => resource ?? []);
+  return narrowed.length < entries.length ? "all" : narrowed;
 }
 
 /** The wanted scopes that the granted ones do not cover: what a caller may not hand on. */

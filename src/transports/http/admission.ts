@@ -2,14 +2,17 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Caller, Operation } from "#contract/operation.ts";
 import type { Keyring } from "#domain/access/keyring.ts";
 import type { Decision } from "#domain/access/rate-limit.ts";
-import { allows } from "#domain/access/scopes.ts";
+import { allows, resourcesOf } from "#domain/access/scopes.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { DomainError } from "#domain/kernel/error.ts";
 import { addressGroup } from "./address.ts";
 import { isLocalPeer } from "./guard.ts";
 
 /** What a route says about who may use it. */
-export type RouteAccess = Pick<Operation, "scope" | "resource" | "openToLoopback">;
+export type RouteAccess = Pick<Operation, "scope" | "resource" | "narrows" | "openToLoopback"> & {
+  /** The key may stand in the query as `api_key`: browsers set no headers on a WebSocket. */
+  readonly keyInQuery?: true;
+};
 
 export interface AdmissionPorts {
   readonly authenticate: Keyring["authenticate"];
@@ -24,14 +27,22 @@ export interface AdmissionPorts {
 /** RFC 6750 §2.1: the scheme's name is case-insensitive, one space, then the token. */
 const bearer = /^bearer ([A-Za-z0-9._~+/-]+=*)$/i;
 
+type Presented = string | undefined | null;
+
+/** Two credentials that differ leave open who is calling. */
+const agreed = (one: Presented, other: Presented): Presented =>
+  one === undefined ? other : other === undefined || one === other ? one : null;
+
+/** A header or parameter that may have been given more than once. */
+const single = (value: unknown): Presented => (value === undefined || typeof value === "string" ? value : null);
+
 /** The credential of a request: undefined when there is none, null when what is there cannot be one. */
-function presented(request: FastifyRequest): string | undefined | null {
+function presented(request: FastifyRequest, access: RouteAccess | undefined): Presented {
   const { authorization, "x-api-key": apiKey } = request.headers;
-  const key = Array.isArray(apiKey) ? null : apiKey;
-  if (authorization === undefined) return key;
-  const token = bearer.exec(authorization)?.[1] ?? null;
-  // Two credentials that differ leave open who is calling.
-  return key === undefined || key === token ? token : null;
+  const token = authorization === undefined ? undefined : (bearer.exec(authorization)?.[1] ?? null);
+  const inHeaders = agreed(single(apiKey), token);
+  if (!access?.keyInQuery) return inHeaders;
+  return agreed(inHeaders, single((request.query as Readonly<Record<string, unknown>>)["api_key"]));
 }
 
 const secondsUntil = (epochMs: number, now: number): number => Math.max(1, Math.ceil((epochMs - now) / 1000));
@@ -92,7 +103,7 @@ export function createAdmission(ports: AdmissionPorts) {
 
   return (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined): Caller | undefined => {
     if (needsNoKey(request, access)) return undefined;
-    const credential = presented(request);
+    const credential = presented(request, access);
     const caller = credential == null ? undefined : authenticate(credential);
     if (caller === undefined) return refuse(request, reply);
     // Known from here on, refused or not: the log and the audit log name whoever tried.
@@ -101,6 +112,7 @@ export function createAdmission(ports: AdmissionPorts) {
     if (access === undefined || access.scope === "self" || access.scope === "public") return caller;
     const resource = access.resource?.(request.params as Record<string, string>);
     if (allows(caller.scopes, access.scope, resource)) return caller;
+    if (access.narrows === "answer" && resourcesOf(caller.scopes, access.scope).length > 0) return caller;
     const required = resource === undefined ? access.scope : `${access.scope}:${resource}`;
     throw new DomainError("FORBIDDEN", `this key lacks the scope ${required}`, {
       required_scope: required,

@@ -4,6 +4,8 @@ import { operations, resources } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Operation } from "#contract/operation.ts";
 import { errorsOf, Plan } from "#contract/operation.ts";
+import type { Stream } from "#contract/streams.ts";
+import { streams } from "#contract/streams.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -26,7 +28,7 @@ const propertiesOf = (schema: TSchema): Readonly<Record<string, Json>> =>
 const requiredOf = (schema: TSchema): readonly string[] =>
   "required" in schema ? (schema.required as readonly string[]) : [];
 
-function parameters(operation: Operation): readonly Json[] {
+function parameters(operation: Pick<Operation, "params" | "query">): readonly Json[] {
   const list: Json[] = [];
   for (const [place, part] of [
     ["path", operation.params],
@@ -89,7 +91,31 @@ function operationObject(name: string, operation: Operation): Json {
     responses: responses(operation),
     security: isPublic ? [] : [{ apiKey: [] }, { bearer: [] }, ...(operation.openToLoopback ? [{}] : [])],
     "x-scope": scope,
+    ...(operation.narrows !== undefined && { "x-narrows": operation.narrows }),
     "x-effect": effect,
+  };
+}
+
+/** A stream is a GET that is answered with 101; OpenAPI has no words for what follows, so the frames stand beside it. */
+function streamObject(name: string, stream: Stream): Json {
+  const { tag, summary, description, scope, clientFrame, serverFrame } = stream;
+  const refused = ["VALIDATION_ERROR", "UNAUTHORIZED", "FORBIDDEN", "RATE_LIMITED", "INTERNAL_ERROR"] as const;
+  return {
+    operationId: `${name}Stream`,
+    tags: [tag],
+    summary,
+    description: `${description}\n\nScope: \`${scope}\`.`,
+    parameters: parameters(stream),
+    responses: {
+      101: { description: "The connection is a WebSocket from here on (RFC 6455)." },
+      ...Object.fromEntries(refused.map((code) => [errorStatus[code], { $ref: `#/components/responses/${code}` }])),
+      default: { $ref: "#/components/responses/INTERNAL_ERROR" },
+    },
+    security: [{ apiKeyInQuery: [] }, { apiKey: [] }, { bearer: [] }],
+    "x-scope": scope,
+    "x-narrows": "answer",
+    "x-effect": "read",
+    "x-websocket": { client: toJson(clientFrame, clientFrame), server: toJson(serverFrame, serverFrame) },
   };
 }
 
@@ -146,6 +172,9 @@ export function openapiDocument(version: string): Json {
     const path = operation.base === "root" ? operation.path : `${apiBase}${operation.path}`;
     paths[path] = { ...paths[path], [operation.method.toLowerCase()]: operationObject(name, operation) };
   }
+  for (const [name, stream] of Object.entries<Stream>(streams)) {
+    paths[`${apiBase}${stream.path}`] = { get: streamObject(name, stream) };
+  }
   return {
     openapi: "3.1.0",
     info: {
@@ -167,6 +196,12 @@ export function openapiDocument(version: string): Json {
     components: {
       securitySchemes: {
         apiKey: { type: "apiKey", in: "header", name: "X-API-Key" },
+        apiKeyInQuery: {
+          type: "apiKey",
+          in: "query",
+          name: "api_key",
+          description: "On WebSockets alone, where browsers cannot set headers.",
+        },
         bearer: { type: "http", scheme: "bearer", description: "The same key, or a token made from it." },
       },
       headers,

@@ -1,0 +1,55 @@
+/** A line of output without its newline. */
+export interface OutputLine {
+  readonly bytes: Buffer;
+  /** Whether the line was longer than the bound: `bytes` is then its beginning, and the rest was dropped. */
+  readonly isCut: boolean;
+}
+
+export interface LineSplitter {
+  /** @returns the lines that end in this chunk. */
+  readonly push: (chunk: Buffer) => readonly OutputLine[];
+  /** @returns what came after the last newline, if anything did. */
+  readonly end: () => readonly OutputLine[];
+}
+
+const newline = 0x0a;
+
+/** Cuts a stream into lines, holding no more of one than `maxLineBytes`. */
+export function createLineSplitter(maxLineBytes: number): LineSplitter {
+  let parts: Buffer[] = [];
+  let held = 0;
+  let isCut = false;
+
+  const hold = (part: Buffer): void => {
+    const room = maxLineBytes - held;
+    if (part.length > room) isCut = true;
+    if (room <= 0 || part.length === 0) return;
+    const kept = part.subarray(0, room);
+    parts.push(kept);
+    held += kept.length;
+  };
+
+  const take = (): OutputLine => {
+    const [only] = parts;
+    const line = { bytes: parts.length === 1 && only !== undefined ? only : Buffer.concat(parts, held), isCut };
+    parts = [];
+    held = 0;
+    isCut = false;
+    return line;
+  };
+
+  return {
+    push(chunk) {
+      const lines: OutputLine[] = [];
+      let from = 0;
+      for (let to = chunk.indexOf(newline); to !== -1; to = chunk.indexOf(newline, from)) {
+        hold(chunk.subarray(from, to));
+        lines.push(take());
+        from = to + 1;
+      }
+      if (from < chunk.length) hold(chunk.subarray(from));
+      return lines;
+    },
+    end: () => (held > 0 || isCut ? [take()] : []),
+  };
+}

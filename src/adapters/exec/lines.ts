@@ -1,0 +1,125 @@
+import { spawn } from "node:child_process";
+import { CommandFailed, environment } from "./command.ts";
+import type { OutputLine } from "./line-splitter.ts";
+import { createLineSplitter } from "./line-splitter.ts";
+
+export interface LinesOptions {
+  readonly signal?: AbortSignal;
+  /** How long the command may run, time in which nobody pulls included; no bound unless given. */
+  readonly timeoutMs?: number;
+  /** A longer line comes cut, see {@link OutputLine}; 64 MiB unless given. */
+  readonly maxLineBytes?: number;
+}
+
+/** The command ran to its end and says that it failed. */
+export class CommandExited extends Error {
+  override readonly name = "CommandExited";
+  readonly exitCode: number;
+  /** The first 64 KiB of what it wrote to its error output. */
+  readonly stderr: string;
+
+  constructor(program: string, exitCode: number, stderr: string) {
+    const [firstLine = ""] = stderr.split("\n");
+    super(`cannot run ${program}: exit code ${exitCode}${firstLine === "" ? "" : `: ${firstLine}`}`);
+    this.exitCode = exitCode;
+    this.stderr = stderr;
+  }
+}
+
+/** Runs a program with arguments and gives its output while it runs: the lines that came together, in batches. */
+export type ExecLines = (
+  argv: readonly [program: string, ...args: string[]],
+  options?: LinesOptions,
+) => AsyncGenerator<readonly OutputLine[], void, undefined>;
+
+const defaultMaxLineBytes = 64 * 1024 * 1024;
+const maxStderrBytes = 64 * 1024;
+
+type Ending =
+  | { readonly kind: "error"; readonly error: Error }
+  | { readonly kind: "exit"; readonly code: number | null; readonly killedBy: NodeJS.Signals | null };
+
+/**
+ * Starts a program as `exec` does, in the same environment and a process group of its own. It starts with the first pull,
+ * and who pulls slowly slows it down. The group is killed whole when the signal fires, when its time is over, and when the
+ * caller stops pulling (`break`, `return`).
+ * @throws CommandFailed when the program cannot be started, or did not end by itself; CommandExited when its exit code is
+ * not 0. Both come after all lines.
+ */
+export const execLines: ExecLines = async function* ([program, ...args], options = {}) {
+  const { signal, timeoutMs, maxLineBytes = defaultMaxLineBytes } = options;
+  if (signal?.aborted) throw new CommandFailed(`cannot run ${program}: cancelled`);
+  const child = spawn(program, args, {
+    env: environment,
+    cwd: "/",
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
+  const ending = new Promise<Ending>((resolve) => {
+    child.on("error", (error) => resolve({ kind: "error", error }));
+    child.on("close", (code, killedBy) => resolve({ kind: "exit", code, killedBy }));
+  });
+  const stderr: Buffer[] = [];
+  let stderrRoom = maxStderrBytes;
+  // Read to its end in any case: a full pipe would hold the program up.
+  child.stderr?.on("data", (chunk: Buffer) => {
+    const kept = chunk.subarray(0, stderrRoom);
+    stderrRoom -= kept.length;
+    if (kept.length > 0) stderr.push(kept);
+  });
+
+  let stopped: string | undefined;
+  const whyStopped = (): string | undefined => stopped;
+  const stop = (why: string): void => {
+    stopped ??= why;
+    // A process that has left the group may hold the outputs open; nobody waits for it.
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+    if (child.pid === undefined) return;
+    try {
+      process.kill(-child.pid, "SIGKILL");
+    } catch {
+      // ESRCH: the group has ended meanwhile, which is what was wanted.
+    }
+  };
+  const timer = timeoutMs === undefined ? undefined : setTimeout(() => stop(`no end after ${timeoutMs} ms`), timeoutMs);
+  const onAbort = (): void => stop("cancelled");
+  signal?.addEventListener("abort", onAbort, { once: true });
+  let hasEnded = false;
+  try {
+    const splitter = createLineSplitter(maxLineBytes);
+    let broken: unknown;
+    try {
+      for await (const chunk of outputOf(child.stdout)) {
+        const lines = splitter.push(chunk);
+        if (lines.length > 0) yield lines;
+      }
+    } catch (error) {
+      // The output of a program that was stopped, or never started, breaks off; how the program ended says more.
+      broken = error;
+    }
+    const rest = broken === undefined && whyStopped() === undefined ? splitter.end() : [];
+    if (rest.length > 0) yield rest;
+    const end = await ending;
+    hasEnded = true;
+    if (end.kind === "error") {
+      throw new CommandFailed(`cannot run ${program}: ${end.error.message}`, { cause: end.error });
+    }
+    const why = whyStopped() ?? (end.code === null ? `killed by ${end.killedBy}` : undefined);
+    if (why !== undefined) throw new CommandFailed(`cannot run ${program}: ${why}`);
+    if (end.code !== null && end.code !== 0) {
+      throw new CommandExited(program, end.code, Buffer.concat(stderr).toString("utf8"));
+    }
+    if (broken !== undefined) throw new CommandFailed(`cannot run ${program}: its output broke off`, { cause: broken });
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", onAbort);
+    if (!hasEnded) stop("no longer wanted");
+  }
+};
+
+/** Without a free descriptor the process has no outputs, and an error is on its way. */
+async function* outputOf(output: NodeJS.ReadableStream | null): AsyncGenerator<Buffer> {
+  if (output === null) return;
+  for await (const chunk of output) yield typeof chunk === "string" ? Buffer.from(chunk) : chunk;
+}

@@ -1,0 +1,38 @@
+import { readPayload } from "./journal-file/data.ts";
+import type { Location } from "./order.ts";
+import { compareLocations } from "./order.ts";
+import type { Source } from "./source.ts";
+
+const prefix = "_BOOT_ID=";
+const bootId = /^[0-9a-f]{32}$/;
+
+/** Boots of the journal with the first entry of each, oldest first. */
+function bootsOf(sources: readonly Source[]): readonly string[] {
+  const firsts = new Map<string, Location>();
+  for (const source of sources) {
+    for (const offset of source.valuesOf("_BOOT_ID")) {
+      const { bytes, start, end } = readPayload(source.file, offset);
+      const id = bytes.toString("latin1", start + prefix.length, end);
+      const list = source.entriesOf(offset);
+      if (!bootId.test(id) || list.length === 0) continue;
+      const head = source.head(list.at(0));
+      if (head === undefined) continue;
+      const first = { ...head, seqnumId: source.file.header.seqnumId };
+      const known = firsts.get(id);
+      if (known === undefined || compareLocations(first, known) < 0) firsts.set(id, first);
+    }
+  }
+  return [...firsts].sort(([, left], [, right]) => compareLocations(left, right)).map(([id]) => id);
+}
+
+/**
+ * Ids of the boots that are meant: an id means itself, 0 the last boot, -1 the one before it, 1 the first of all, as
+ * `journalctl -b` counts.
+ */
+export function resolveBoot(sources: readonly Source[], text: string): readonly string[] {
+  if (!/^[+-]?\d{1,9}$/.test(text)) return [text.replaceAll("-", "").toLowerCase()];
+  const offset = Number(text);
+  const boots = bootsOf(sources);
+  const boot = boots[offset > 0 ? offset - 1 : boots.length - 1 + offset];
+  return boot === undefined ? [] : [boot];
+}

@@ -1,0 +1,53 @@
+import type { FieldValue } from "./fields.ts";
+import { field, fieldNames } from "./fields.ts";
+import type { Source } from "./source.ts";
+
+/** What an entry says in the fields that anybody asks for. */
+export interface Collected {
+  /** By number of the field. Of a field that is there more than once the first counts, as sd_journal_get_data(3) has it. */
+  readonly first: readonly (FieldValue | undefined)[];
+  /** All of them, in the order of the entry. */
+  readonly all: readonly FieldValue[];
+}
+
+/** Reads entries into one and the same object, which the next call fills anew. */
+export function createCollector(): (source: Source, offset: number) => Collected {
+  const items: number[] = [];
+  const first: (FieldValue | undefined)[] = fieldNames.map(() => undefined);
+  const all: FieldValue[] = [];
+  const collected = { first, all };
+  return (source, offset) => {
+    const count = source.entries.items(offset, items);
+    first.fill(undefined);
+    all.length = 0;
+    for (let index = 0; index < count; index += 1) {
+      const value = source.fields.read(items[index] ?? 0);
+      if (value === undefined) continue;
+      all.push(value);
+      if (first[value.field] === undefined) first[value.field] = value;
+    }
+    return collected;
+  };
+}
+
+/** syslog's `info`: what journald takes for the severity of a line that has none. */
+const defaultPriority = 6;
+const priorityText = /^[0-7]$/;
+const pidText = /^[1-9]\d{0,14}$/;
+
+/** The severity that an entry states; null when it states none that there is. */
+export function statedPriority({ first }: Collected): number | null {
+  const text = first[field.PRIORITY]?.text;
+  return text !== undefined && priorityText.test(text) ? Number(text) : null;
+}
+
+export const shownPriority = (collected: Collected): number => statedPriority(collected) ?? defaultPriority;
+
+/** The process: as the kernel knows it, else as the program says. */
+export function shownPid({ first }: Collected): number | null {
+  const [trusted = "", claimed = ""] = [first[field._PID]?.text, first[field.SYSLOG_PID]?.text];
+  if (pidText.test(trusted)) return Number(trusted);
+  return pidText.test(claimed) ? Number(claimed) : null;
+}
+
+export const isFromKernel = ({ first }: Collected): boolean => first[field._TRANSPORT]?.text === "kernel";

@@ -1,0 +1,35 @@
+import type { LogQuery } from "#domain/logs/ports.ts";
+import { answer } from "./query.ts";
+import type { Fault, Root } from "./registry.ts";
+import { createRegistry } from "./registry.ts";
+import { createRenderer } from "./render.ts";
+
+export interface EngineOptions {
+  readonly roots: readonly Root[];
+  /** Is told of what cannot be read, again and again. */
+  readonly onDamage?: (fault: Fault) => void;
+  /** Is called at every message that a search tests. */
+  readonly onProgress?: () => void;
+}
+
+/** The native reader: answers queries from the files, in this thread and at once. */
+export interface Engine {
+  /**
+   * @returns the JSON of a LogList.
+   * @throws LogQueryRefused, NeedsFallback, NoPermission
+   */
+  readonly query: (query: LogQuery) => Uint8Array;
+  /** Gives back deleted files. */
+  readonly release: () => void;
+  readonly dispose: () => void;
+}
+
+export function createEngine({ roots, onDamage = () => {}, onProgress = () => {} }: EngineOptions): Engine {
+  const registry = createRegistry(roots, onDamage);
+  const render = createRenderer();
+  return {
+    query: (query) => answer(registry.refresh(), query, { render, onProgress }),
+    release: registry.release,
+    dispose: registry.dispose,
+  };
+}

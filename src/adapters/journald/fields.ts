@@ -1,0 +1,111 @@
+import type { DamagedJournal } from "./journal-file/damage.ts";
+import { readPayload } from "./journal-file/data.ts";
+import type { JournalFile } from "./journal-file/file.ts";
+import type { OffsetTable } from "./journal-file/offset-table.ts";
+import { createOffsetTable } from "./journal-file/offset-table.ts";
+
+/** Fields that answers and filters are made of. */
+export const fieldNames = [
+  "MESSAGE",
+  "PRIORITY",
+  "_SYSTEMD_UNIT",
+  "SYSLOG_IDENTIFIER",
+  "_PID",
+  "SYSLOG_PID",
+  "_HOSTNAME",
+  "_TRANSPORT",
+  "UNIT",
+  "COREDUMP_UNIT",
+  "OBJECT_SYSTEMD_UNIT",
+  "_SYSTEMD_SLICE",
+  "MESSAGE_ID",
+  "_UID",
+] as const;
+export type FieldName = (typeof fieldNames)[number];
+
+/** Numbers of the fields, the index in {@link fieldNames}. */
+export const field = Object.fromEntries(fieldNames.map((name, index) => [name, index])) as Record<FieldName, number>;
+
+/** A value of one of those fields: its text, and the text as JSON. */
+export interface FieldValue {
+  readonly field: number;
+  readonly text: string;
+  readonly json: string;
+}
+
+interface Wanted {
+  readonly field: number;
+  /** `NAME=` */
+  readonly prefix: Buffer;
+}
+
+/** Candidates by the first four bytes of the payload: most fields of an entry are none of ours. */
+const wantedByStart = new Map<number, Wanted[]>();
+for (const [index, name] of fieldNames.entries()) {
+  const prefix = Buffer.from(`${name}=`, "latin1");
+  const start = prefix.readUInt32LE(0);
+  wantedByStart.set(start, [...(wantedByStart.get(start) ?? []), { field: index, prefix }]);
+}
+
+/** Field of a payload, and how long its name with the equals sign is; undefined for a field that nobody asks for. */
+function wantedAt(bytes: Buffer, start: number, end: number): Wanted | undefined {
+  if (end - start < 4) return undefined;
+  const candidates = wantedByStart.get(bytes.readUInt32LE(start));
+  return candidates?.find(
+    ({ prefix }) =>
+      end - start >= prefix.length && bytes.compare(prefix, 0, prefix.length, start, start + prefix.length) === 0,
+  );
+}
+
+/** Values that one reader of a file keeps: those that many entries share. */
+const maxKeptText = 256;
+const tableBits = 17;
+const irrelevant = 0;
+
+/** Reads data objects as values; what entries share is read once. */
+export interface Fields {
+  /** The value at an offset; undefined for a field that nobody asks for, and for one that is damaged. */
+  readonly read: (offset: number) => FieldValue | undefined;
+}
+
+/**
+ * @param onDamage is told of a data object that cannot be read.
+ */
+export function createFields(file: JournalFile, isDamage: (error: unknown) => error is DamagedJournal): Fields {
+  const table: OffsetTable = createOffsetTable(tableBits);
+  let kept: (FieldValue | undefined)[] = [undefined];
+
+  const decode = (offset: number): FieldValue | undefined => {
+    const { bytes, start, end } = readPayload(file, offset);
+    const wanted = wantedAt(bytes, start, end);
+    if (wanted === undefined) return undefined;
+    const text = bytes.toString("utf8", start + wanted.prefix.length, end);
+    return { field: wanted.field, text, json: JSON.stringify(text) };
+  };
+
+  return {
+    read(offset) {
+      const known = table.get(offset);
+      if (known >= 0) return kept[known];
+      let value: FieldValue | undefined;
+      try {
+        value = decode(offset);
+      } catch (error) {
+        if (!isDamage(error)) throw error;
+      }
+      const isKept = value === undefined || (value.text.length <= maxKeptText && value.field !== field.MESSAGE);
+      if (!isKept) return value;
+      let place = irrelevant;
+      if (value !== undefined) {
+        place = kept.length;
+        kept.push(value);
+      }
+      // An emptied table has forgotten the numbers of the values, so they go too.
+      if (!table.set(offset, place)) {
+        kept = [undefined];
+        table.clear();
+      }
+      return value;
+    },
+  };
+}

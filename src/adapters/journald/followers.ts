@@ -1,0 +1,133 @@
+import { readFileSync } from "node:fs";
+import type { LiveEntry } from "#domain/logs/ports.ts";
+import { createFollower, type Follower } from "./follower.ts";
+import type { Journalctl } from "./journalctl.ts";
+import { parseCursor } from "./order.ts";
+import type { FollowStart } from "./protocol.ts";
+import { NeedsFallback, type Registry } from "./registry.ts";
+
+/** How often the files are looked at while somebody waits for new entries. One look costs some small reads. */
+const lookMs = 10;
+/** How often it is looked whether files were deleted. */
+const releaseMs = 1_000;
+const bootIdFile = "/proc/sys/kernel/random/boot_id";
+
+/** A follower that reads the files, or, where only journalctl can, its output. */
+interface Followed {
+  native: Follower | undefined;
+  viaJournalctl: AsyncIterator<readonly LiveEntry[]> | undefined;
+  readonly ended: AbortController;
+  isWaiting: boolean;
+}
+
+export interface FollowersPorts {
+  readonly registry: Registry;
+  readonly journalctl: Pick<Journalctl, "follow">;
+  readonly onEntries: (id: number, entries: readonly LiveEntry[]) => void;
+  readonly onFailure: (id: number, error: unknown) => void;
+}
+
+/** Followers by id. Each is asked for entries, and answers as soon as there are some. */
+export interface Followers {
+  readonly open: (id: number, start: FollowStart) => void;
+  readonly pull: (id: number) => Promise<void>;
+  readonly end: (id: number) => void;
+}
+
+export function createFollowers({ registry, journalctl, onEntries, onFailure }: FollowersPorts): Followers {
+  const followers = new Map<number, Followed>();
+  const bootId = readFileSync(bootIdFile, "latin1").trim().replaceAll("-", "");
+  let timer: NodeJS.Timeout | undefined;
+  let releaseTimer: NodeJS.Timeout | undefined;
+
+  const begin = (followed: Followed, { cursor, realtime, monotonic }: FollowStart): void => {
+    const after = cursor === undefined ? undefined : parseCursor(cursor);
+    try {
+      // Says whether these are files for us.
+      registry.refresh();
+      const start = after === undefined ? { moment: { realtime, monotonic, bootId } } : { after };
+      followed.native = createFollower(registry, start);
+    } catch (error) {
+      if (!(error instanceof NeedsFallback)) throw error;
+      const lines = journalctl.follow({ cursor }, followed.ended.signal);
+      followed.viaJournalctl = lines[Symbol.asyncIterator]();
+    }
+  };
+
+  const drop = (id: number): void => {
+    followers.get(id)?.ended.abort();
+    followers.delete(id);
+    if (followers.size > 0) return;
+    clearTimeout(timer);
+    timer = undefined;
+    clearInterval(releaseTimer);
+    releaseTimer = undefined;
+    registry.dispose();
+  };
+
+  const fail = (id: number, error: unknown): void => {
+    drop(id);
+    onFailure(id, error);
+  };
+
+  /** @returns whether the follower got entries, or its end. */
+  const look = (id: number, followed: Followed): boolean => {
+    try {
+      const entries = followed.native?.next() ?? [];
+      if (entries.length === 0) return false;
+      onEntries(id, entries);
+    } catch (error) {
+      fail(id, error);
+    }
+    return true;
+  };
+
+  const lookForAll = (): void => {
+    timer = undefined;
+    for (const [id, followed] of [...followers]) {
+      if (followed.isWaiting && look(id, followed)) followed.isWaiting = false;
+    }
+    lookSoon();
+  };
+
+  const lookSoon = (): void => {
+    if (timer === undefined && [...followers.values()].some(({ isWaiting }) => isWaiting)) {
+      timer = setTimeout(lookForAll, lookMs);
+    }
+  };
+
+  return {
+    open(id, start) {
+      const followed: Followed = {
+        native: undefined,
+        viaJournalctl: undefined,
+        ended: new AbortController(),
+        isWaiting: false,
+      };
+      followers.set(id, followed);
+      // Those that nobody pulls from do not look, and hold deleted files all the same.
+      releaseTimer ??= setInterval(registry.release, releaseMs);
+      try {
+        begin(followed, start);
+      } catch (error) {
+        fail(id, error);
+      }
+    },
+    async pull(id) {
+      const followed = followers.get(id);
+      if (followed === undefined) return;
+      if (followed.viaJournalctl === undefined) {
+        if (look(id, followed)) return;
+        followed.isWaiting = true;
+        return lookSoon();
+      }
+      try {
+        const { value, done } = await followed.viaJournalctl.next();
+        if (done !== true) onEntries(id, value);
+      } catch (error) {
+        if (followers.has(id)) fail(id, error);
+      }
+    },
+    end: drop,
+  };
+}

@@ -1,0 +1,81 @@
+import { field } from "./fields.ts";
+import { compileGrep } from "./grep.ts";
+import { DamagedJournal } from "./journal-file/damage.ts";
+import { readPayload } from "./journal-file/data.ts";
+import type { Postings } from "./postings.ts";
+import { countOf, intersection, toOffsets, union } from "./postings.ts";
+import type { Source } from "./source.ts";
+
+const prefix = "MESSAGE=";
+/** Of a file's entries, a share below which reading them is cheaper than reading all messages of the file. */
+const sparse = 0.25;
+
+type Matches = (message: string) => boolean;
+
+/** The first message of an entry; undefined when it has none. */
+function createMessageReader(source: Source) {
+  const items: number[] = [];
+  return (offset: number): string | undefined => {
+    const count = source.entries.items(offset, items);
+    for (let index = 0; index < count; index += 1) {
+      const value = source.fields.read(items[index] ?? 0);
+      if (value?.field === field.MESSAGE) return value.text;
+    }
+    return undefined;
+  };
+}
+
+function byEntries(source: Source, candidates: Float64Array, matches: Matches): Float64Array {
+  const messageOf = createMessageReader(source);
+  return candidates.filter((offset) => {
+    try {
+      const message = messageOf(offset);
+      return message !== undefined && matches(message);
+    } catch (error) {
+      if (!(error instanceof DamagedJournal)) throw error;
+      source.onDamage(error);
+      return false;
+    }
+  });
+}
+
+/** A text that is stored once is tested once, however many entries have it. */
+function byMessages(source: Source, matches: Matches): Postings {
+  const lists: Postings[] = [];
+  const singles: number[] = [];
+  for (const offset of source.valuesOf("MESSAGE")) {
+    try {
+      const { bytes, start, end } = readPayload(source.file, offset);
+      if (!matches(bytes.toString("utf8", start + prefix.length, end))) continue;
+      const list = source.entriesOf(offset);
+      if (list.length === 1) singles.push(list.at(0));
+      else lists.push({ kind: "offsets", offsets: list.slice(0, list.length) });
+    } catch (error) {
+      if (!(error instanceof DamagedJournal)) throw error;
+      source.onDamage(error);
+    }
+  }
+  return union([...lists, { kind: "offsets", offsets: Float64Array.from(singles).sort() }]);
+}
+
+/** Those of the entries whose message matches. */
+export function grepping(
+  source: Source,
+  candidates: Postings,
+  { pattern, onProgress }: { readonly pattern: string; readonly onProgress: () => void },
+): Postings {
+  const expression = compileGrep(pattern);
+  const matches: Matches = (message) => {
+    onProgress();
+    return expression.test(message);
+  };
+  const count = countOf(candidates);
+  if (count === 0) return candidates;
+  if (count < source.all().length * sparse) {
+    return { kind: "offsets", offsets: byEntries(source, toOffsets(candidates), matches) };
+  }
+  const found = byMessages(source, matches);
+  const matched = countOf(found) === 0 ? found : intersection([found, candidates]);
+  // An entry may have several messages, of which the first counts.
+  return { kind: "offsets", offsets: byEntries(source, toOffsets(matched), matches) };
+}

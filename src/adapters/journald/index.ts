@@ -1,0 +1,99 @@
+import { readFileSync } from "node:fs";
+import type { LogList } from "#contract/logs.ts";
+import { SerializedJson } from "#contract/operation.ts";
+import type { Dispose } from "#domain/kernel/clock.ts";
+import type { Grep, Journal } from "#domain/logs/ports.ts";
+import { createFollowThread } from "./follow-thread.ts";
+import type { PoolLimits } from "./pool.ts";
+import { createPool, createThreadStarter } from "./pool.ts";
+import type { Fault, Root } from "./registry.ts";
+
+export interface JournalOptions {
+  /** Read this folder as `journalctl --directory` does; undefined: the host's own journal. */
+  readonly dir: string | undefined;
+  /** Told once of each thing in the journal that cannot be read; `isFirst` of the first in its file. */
+  readonly onUnreadable: (fault: Fault & { readonly isFirst: boolean }) => void;
+  /** Other limits, for tests. */
+  readonly limits?: Partial<PoolLimits>;
+}
+
+export interface HostJournal {
+  readonly journal: Journal;
+  readonly grep: Grep;
+  readonly dispose: Dispose;
+}
+
+/** Two, so that a long search leaves one for the others. */
+const queryLimits: PoolLimits = { threads: 2, waiting: 256, stuckMs: 5_000, jobMs: 60_000, idleMs: 60_000 };
+/** Searches of streams: small batches of messages, so that what takes long is at fault. */
+const grepLimits: PoolLimits = { threads: 1, waiting: 4096, stuckMs: 300, jobMs: 1_000, idleMs: 60_000 };
+
+/** Where journald keeps its files: on the disk, and in memory until the disk is there or where none is wanted. */
+const hostFolders = ["/var/log/journal", "/run/log/journal"];
+
+function machineId(): string | undefined {
+  try {
+    return readFileSync("/etc/machine-id", "utf8").trim();
+  } catch {
+    // A host without an identity: the journals of all machines are its own.
+    return undefined;
+  }
+}
+
+function rootsOf(dir: string | undefined): readonly Root[] {
+  if (dir !== undefined) return [{ path: dir }];
+  const id = machineId();
+  return hostFolders.map((path) => ({ path, ...(id !== undefined && id !== "" && { machineId: id }) }));
+}
+
+const maxKnownFaults = 10_000;
+
+/** The journal of the host, read in threads of its own. They start with the first question. */
+export function createHostJournal({ dir, onUnreadable, limits = {} }: JournalOptions): HostJournal {
+  const known = new Set<string>();
+  const files = new Set<string>();
+  /** Every thread finds the same faults again. */
+  const tellOnce = (fault: Fault): void => {
+    const key = `${fault.path}\0${fault.what}`;
+    if (known.has(key) || known.size >= maxKnownFaults) return;
+    known.add(key);
+    const isFirst = !files.has(fault.path);
+    files.add(fault.path);
+    onUnreadable({ ...fault, isFirst });
+  };
+  const startThread = createThreadStarter({ roots: rootsOf(dir), directory: dir }, tellOnce);
+  const queries = createPool(startThread, { ...queryLimits, ...limits });
+  const searches = createPool(startThread, { ...grepLimits, ...limits, threads: 1 });
+  const following = createFollowThread(startThread);
+  let requests = 0;
+  const nextId = (): number => {
+    requests += 1;
+    return requests;
+  };
+  const never = new AbortController().signal;
+
+  return {
+    journal: {
+      async query(query, signal) {
+        const job = { id: nextId(), kind: "query", query } as const;
+        const reply = await queries.run(job, { signal, isSearch: query.grep !== undefined });
+        if (reply.kind !== "answer") throw new Error(`the journal's thread answered ${reply.kind} to a query`);
+        return new SerializedJson<LogList>(reply.bytes);
+      },
+      follow: following.follow,
+    },
+    grep: {
+      async matching(pattern, messages) {
+        const job = { id: nextId(), kind: "grep", pattern, messages } as const;
+        const reply = await searches.run(job, { signal: never, isSearch: true });
+        if (reply.kind !== "positions") throw new Error(`the journal's thread answered ${reply.kind} to a search`);
+        return new Set(reply.positions);
+      },
+    },
+    dispose() {
+      queries.dispose();
+      searches.dispose();
+      following.dispose();
+    },
+  };
+}

@@ -1,0 +1,160 @@
+import { readSync } from "node:fs";
+import { DamagedJournal } from "./damage.ts";
+
+/**
+ * Bytes of a block that is asked for by its number. Blocks overlap, so that an object which begins near the end of
+ * one can still be read from it as a whole.
+ */
+const blockShift = 14;
+const blockSize = 1 << blockShift;
+const overlap = 4096;
+const wordSize = 4;
+
+/** The bytes around an offset, until the next `seek`. */
+interface View {
+  bytes: Buffer;
+  words: Uint32Array;
+}
+
+interface Block extends View {
+  /** Tells its reader that the memory goes to somebody else. */
+  readonly evicted: () => void;
+  length: number;
+}
+
+/** Memory for blocks, shared by all files of a reader; the oldest make room for new ones. */
+export interface BlockPool {
+  readonly get: (key: number) => Block | undefined;
+  readonly take: (key: number, evicted: () => void) => Block;
+  readonly drop: (key: number) => void;
+}
+
+/** A file's blocks have keys from its number times this on. */
+const keysPerFile = 2 ** 31;
+
+/** Makes room for at most so many blocks of 20 KiB. */
+export function createBlockPool(maxBlocks: number): BlockPool & { readonly nextFileKey: () => number; clear(): void } {
+  const blocks = new Map<number, Block>();
+  const free: View[] = [];
+  let files = 0;
+  const newView = (): View => {
+    const memory = new ArrayBuffer(blockSize + overlap);
+    return { bytes: Buffer.from(memory), words: new Uint32Array(memory) };
+  };
+  const drop = (key: number): void => {
+    const block = blocks.get(key);
+    if (block === undefined) return;
+    blocks.delete(key);
+    block.evicted();
+    free.push({ bytes: block.bytes, words: block.words });
+  };
+  return {
+    get: (key) => blocks.get(key),
+    take(key, evicted) {
+      if (blocks.size >= maxBlocks) {
+        const [oldest] = blocks.keys();
+        if (oldest !== undefined) drop(oldest);
+      }
+      const block = { ...(free.pop() ?? newView()), evicted, length: 0 };
+      blocks.set(key, block);
+      return block;
+    },
+    drop,
+    nextFileKey() {
+      files += 1;
+      return files * keysPerFile;
+    },
+    clear() {
+      for (const key of [...blocks.keys()]) drop(key);
+      free.length = 0;
+    },
+  };
+}
+
+/** Reads a file by offset, through blocks that are kept until `forget`. */
+export interface Blocks {
+  /**
+   * Brings bytes into `view`.
+   * @returns the position in `view.bytes` of the byte at `offset`; divided by four, that in `view.words`.
+   * @throws DamagedJournal when they are not all in the file.
+   */
+  readonly seek: (offset: number, length: number) => number;
+  readonly view: View;
+  /** Forgets what was read: the file has changed. */
+  readonly forget: () => void;
+  /**
+   * Copies bytes that need not stay in memory.
+   * @throws DamagedJournal when they are not all in the file.
+   */
+  readonly copy: (offset: number, length: number) => Buffer;
+}
+
+/** The file is read with pread(2): a mapping would end the process when the file is truncated. */
+export function createBlocks(fd: number, pool: BlockPool, fileKey: number): Blocks {
+  const keys = new Set<number>();
+  const empty = new ArrayBuffer(0);
+  const view: View = { bytes: Buffer.from(empty), words: new Uint32Array(empty) };
+  let start = 0;
+  let end = 0;
+  /** Key of the block in view; 0 for memory of its own. */
+  let shown = 0;
+
+  const hide = (): void => {
+    start = 0;
+    end = 0;
+  };
+  const evicted = (key: number): void => {
+    keys.delete(key);
+    if (shown === key) hide();
+  };
+
+  const show = (block: View, from: number, length: number): void => {
+    view.bytes = block.bytes;
+    view.words = block.words;
+    start = from;
+    end = from + length;
+  };
+
+  const copy = (offset: number, length: number): Buffer => {
+    // Aligned, so that it can be read as words too.
+    const bytes = Buffer.from(new ArrayBuffer(Math.ceil(length / wordSize) * wordSize));
+    let done = 0;
+    while (done < length) {
+      const count = readSync(fd, bytes, done, length - done, offset + done);
+      if (count === 0) throw new DamagedJournal("end of file", offset + done);
+      done += count;
+    }
+    return bytes;
+  };
+
+  const load = (offset: number, length: number): void => {
+    const number = Math.floor(offset / blockSize);
+    const key = fileKey + number;
+    let block = pool.get(key);
+    if (block === undefined) {
+      block = pool.take(key, () => evicted(key));
+      keys.add(key);
+      block.length = readSync(fd, block.bytes, 0, blockSize + overlap, number * blockSize);
+    }
+    shown = key;
+    show(block, number * blockSize, block.length);
+    if (offset + length <= end) return;
+    // What does not fit into a block, and what lies beyond its present end.
+    shown = 0;
+    const bytes = copy(offset, length);
+    show({ bytes, words: new Uint32Array(bytes.buffer) }, offset, length);
+  };
+
+  return {
+    view,
+    seek(offset, length) {
+      if (offset < start || offset + length > end) load(offset, length);
+      return offset - start;
+    },
+    forget() {
+      for (const key of [...keys]) pool.drop(key);
+      hide();
+    },
+    copy,
+  };
+}

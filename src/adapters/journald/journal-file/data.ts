@@ -1,0 +1,142 @@
+import { zstdDecompressSync } from "node:zlib";
+import { DamagedJournal } from "./damage.ts";
+import type { EntryList } from "./entry-array.ts";
+import { createEntryList } from "./entry-array.ts";
+import type { HashTable, JournalFile } from "./file.ts";
+import type { Hash64 } from "./hash.ts";
+import { jenkinsHash, remainder, sipHash24 } from "./hash.ts";
+import * as layout from "./layout.ts";
+
+/** Largest payload that is unpacked. */
+const maxPayloadBytes = 256 * 1024 * 1024;
+
+const isKeyed = (file: JournalFile): boolean => (file.header.incompatibleFlags & layout.incompatible.keyedHash) !== 0;
+
+const hashOf = (file: JournalFile, payload: Buffer): Hash64 =>
+  isKeyed(file) ? sipHash24(payload, file.header.fileId) : jenkinsHash(payload);
+
+const payloadOffset = (file: JournalFile): number =>
+  file.isCompact ? layout.dataObject.compactPayload : layout.dataObject.payload;
+
+/** Unpacks a payload as journald packs it: one zstd frame (RFC 8878). */
+function unpack(packed: Buffer, flags: number, offset: number): Buffer {
+  if (flags !== layout.objectFlag.zstd) throw new DamagedJournal("payload of an unknown compression", offset);
+  try {
+    return zstdDecompressSync(packed, { maxOutputLength: maxPayloadBytes });
+  } catch {
+    throw new DamagedJournal("payload that cannot be unpacked", offset);
+  }
+}
+
+const compressionFlags = layout.objectFlag.xz | layout.objectFlag.lz4 | layout.objectFlag.zstd;
+
+/** Where a payload is: `bytes` from `start` up to `end`, until the next read of the file. */
+export interface Payload {
+  readonly bytes: Buffer;
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * The payload of a data object, `NAME=value`.
+ * @throws DamagedJournal
+ */
+export function readPayload(file: JournalFile, offset: number): Payload {
+  const skip = payloadOffset(file);
+  const size = file.object(offset, layout.objectType.data, skip);
+  const { view, seek } = file.blocks;
+  const at = seek(offset, size);
+  const flags = (view.bytes[at + 1] ?? 0) & compressionFlags;
+  if (flags === 0) return { bytes: view.bytes, start: at + skip, end: at + size };
+  const bytes = unpack(view.bytes.subarray(at + skip, at + size), flags, offset);
+  return { bytes, start: 0, end: bytes.length };
+}
+
+const equals = ({ bytes, start, end }: Payload, wanted: Buffer): boolean =>
+  end - start === wanted.length && bytes.compare(wanted, 0, wanted.length, start, end) === 0;
+
+/** Follows the bucket of a hash. Objects of a bucket come in the order in which they were written. */
+function* bucketOf(
+  file: JournalFile,
+  table: HashTable,
+  hash: Hash64,
+  places: { readonly type: number; readonly hash: number; readonly nextHash: number; readonly payload: number },
+): Generator<number> {
+  if (table.buckets === 0) return;
+  const bucket = table.offset + remainder(hash, table.buckets) * layout.bucketSize;
+  if (bucket + layout.bucketSize > file.size) throw new DamagedJournal("hash table outside the file", bucket);
+  let offset = file.number(bucket);
+  let previous = 0;
+  while (offset !== 0) {
+    if (offset <= previous) throw new DamagedJournal("hash chain that leads back", previous);
+    file.object(offset, places.type, places.payload);
+    const word = file.blocks.seek(offset + places.hash, 8) >>> 2;
+    const { words } = file.blocks.view;
+    if (words[word] === hash.low && words[word + 1] === hash.high) yield offset;
+    previous = offset;
+    offset = file.number(offset + places.nextHash);
+  }
+}
+
+const dataPlaces = {
+  type: layout.objectType.data,
+  hash: layout.dataObject.hash,
+  nextHash: layout.dataObject.nextHash,
+  payload: layout.dataObject.payload,
+};
+const fieldPlaces = {
+  type: layout.objectType.field,
+  hash: layout.fieldObject.hash,
+  nextHash: layout.fieldObject.nextHash,
+  payload: layout.fieldObject.payload,
+};
+
+/**
+ * Finds the data object of `NAME=value`.
+ * @returns its offset; undefined when no entry of the file has it.
+ * @throws DamagedJournal
+ */
+export function findData(file: JournalFile, wanted: Buffer): number | undefined {
+  for (const offset of bucketOf(file, file.header.dataHashTable, hashOf(file, wanted), dataPlaces)) {
+    if (equals(readPayload(file, offset), wanted)) return offset;
+  }
+  return undefined;
+}
+
+/** Entries that bear the data object at an offset. */
+export function entriesOf(file: JournalFile, offset: number, onDamage: (error: DamagedJournal) => void): EntryList {
+  file.object(offset, layout.objectType.data, payloadOffset(file));
+  const { dataObject } = layout;
+  return createEntryList(file, {
+    leading: file.number(offset + dataObject.firstEntry),
+    arrayOffset: file.number(offset + dataObject.entryArray),
+    length: file.number(offset + dataObject.entries),
+    onDamage,
+  });
+}
+
+/**
+ * Offsets of the data objects of a field, the last written first.
+ * @throws DamagedJournal where the chain breaks.
+ */
+export function* dataOfField(file: JournalFile, name: string): Generator<number> {
+  const wanted = Buffer.from(name, "latin1");
+  for (const field of bucketOf(file, file.header.fieldHashTable, hashOf(file, wanted), fieldPlaces)) {
+    const size = file.object(field, layout.objectType.field, layout.fieldObject.payload);
+    const at = file.blocks.seek(field, size);
+    const payload = { bytes: file.blocks.view.bytes, start: at + layout.fieldObject.payload, end: at + size };
+    if (!equals(payload, wanted)) continue;
+    let previous = Number.POSITIVE_INFINITY;
+    let offset = file.number(field + layout.fieldObject.headData);
+    while (offset !== 0) {
+      // A new one is put before the others, so that the chain leads back in the file.
+      if (offset >= previous) throw new DamagedJournal("chain of a field that leads on", previous);
+      file.object(offset, layout.objectType.data, layout.dataObject.payload);
+      previous = offset;
+      const next = file.number(offset + layout.dataObject.nextField);
+      yield offset;
+      offset = next;
+    }
+    return;
+  }
+}

@@ -1,0 +1,103 @@
+import { DamagedJournal } from "./damage.ts";
+import type { JournalFile } from "./file.ts";
+import * as layout from "./layout.ts";
+
+const wordRange = 2 ** 32;
+/** journald takes at most 1024 fields; a damaged size must not make every entry as long as the file. */
+const maxItems = 4096;
+
+/** What orders entries and names them. Numbers above 2^53, which journald does not reach, are the nearest that there is. */
+export interface EntryHead {
+  readonly seqnum: number;
+  /** Microseconds since the epoch. */
+  readonly realtime: number;
+  /** Microseconds since the boot. */
+  readonly monotonic: number;
+  /** 32 hex digits. */
+  readonly bootId: string;
+  readonly xorHigh: number;
+  readonly xorLow: number;
+}
+
+const byteHex = Array.from({ length: 256 }, (_, value) => value.toString(16).padStart(2, "0"));
+
+/** Reads entries; boots are few, so their ids are made into text once. */
+export function createEntryReader(file: JournalFile) {
+  const { view, seek } = file.blocks;
+  const { entryObject } = layout;
+  const boots = new Map<string, string>();
+  let lastBoot = { a: 0, b: 0, c: 0, d: 0, text: "0".repeat(32) };
+
+  const bootText = (at: number): string => {
+    const word = at >>> 2;
+    const { words } = view;
+    const [a = 0, b = 0, c = 0, d = 0] = [words[word], words[word + 1], words[word + 2], words[word + 3]];
+    if (lastBoot.a === a && lastBoot.b === b && lastBoot.c === c && lastBoot.d === d) return lastBoot.text;
+    let text = "";
+    for (let index = at; index < at + 16; index += 1) text += byteHex[view.bytes[index] ?? 0] ?? "";
+    const known = boots.get(text) ?? text;
+    if (boots.size < 1024) boots.set(known, known);
+    lastBoot = { a, b, c, d, text: known };
+    return known;
+  };
+
+  /** @throws DamagedJournal when there is no entry at the offset. */
+  const check = (offset: number): number => {
+    const size = file.object(offset, layout.objectType.entry, entryObject.items);
+    const word = seek(offset, entryObject.items) >>> 2;
+    const { words } = view;
+    const realtime = (words[word + 6] ?? 0) + (words[word + 7] ?? 0) * wordRange;
+    const seqnum = (words[word + 4] ?? 0) + (words[word + 5] ?? 0);
+    if (realtime === 0 || realtime >= layout.latestRealtime || seqnum === 0) {
+      throw new DamagedJournal("entry with an impossible time or number", offset);
+    }
+    return size;
+  };
+
+  return {
+    /** @throws DamagedJournal */
+    head(offset: number): EntryHead {
+      check(offset);
+      const at = seek(offset, entryObject.items);
+      const { words } = view;
+      const word = at >>> 2;
+      return {
+        seqnum: (words[word + 4] ?? 0) + (words[word + 5] ?? 0) * wordRange,
+        realtime: (words[word + 6] ?? 0) + (words[word + 7] ?? 0) * wordRange,
+        monotonic: (words[word + 8] ?? 0) + (words[word + 9] ?? 0) * wordRange,
+        bootId: bootText(at + entryObject.bootId),
+        xorLow: words[word + 14] ?? 0,
+        xorHigh: words[word + 15] ?? 0,
+      };
+    },
+    /**
+     * Microseconds since the epoch.
+     * @throws DamagedJournal
+     */
+    realtime(offset: number): number {
+      check(offset);
+      const word = seek(offset, entryObject.items) >>> 2;
+      const { words } = view;
+      return (words[word + 6] ?? 0) + (words[word + 7] ?? 0) * wordRange;
+    },
+    /**
+     * Offsets of the entry's data objects, written into `items`.
+     * @returns how many there are.
+     * @throws DamagedJournal
+     */
+    items(offset: number, into: number[]): number {
+      const size = check(offset);
+      const itemSize = file.isCompact ? 4 : 16;
+      const count = Math.min(maxItems, Math.floor((size - entryObject.items) / itemSize));
+      const first = seek(offset, entryObject.items + count * itemSize) >>> 2;
+      const { words } = view;
+      for (let index = 0; index < count; index += 1) {
+        const word = first + (entryObject.items + index * itemSize) / 4;
+        into[index] = itemSize === 4 ? (words[word] ?? 0) : (words[word] ?? 0) + (words[word + 1] ?? 0) * wordRange;
+      }
+      return count;
+    },
+  };
+}
+
+export type EntryReader = ReturnType<typeof createEntryReader>;

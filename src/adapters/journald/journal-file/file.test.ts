@@ -1,0 +1,127 @@
+import { execFileSync } from "node:child_process";
+import { appendFileSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createBlockPool } from "./blocks.ts";
+import { DamagedJournal } from "./damage.ts";
+import { NotAJournal, openJournalFile, parseHeader } from "./file.ts";
+import * as layout from "./layout.ts";
+
+let folder = "";
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "journal-file-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** A file with a header and, after it, the bytes 0, 1, 2, … of which every multiple of 4096 begins a data object. */
+function writeFile(length: number): string {
+  const bytes = Buffer.alloc(length);
+  for (let at = 0; at < length; at += 1) bytes[at] = at & 0xff;
+  bytes.fill(0, 0, 256);
+  bytes.write(layout.signature, 0, "latin1");
+  bytes.writeBigUInt64LE(256n, layout.header.headerSize);
+  for (let at = 4096; at + 64 <= length; at += 4096) {
+    bytes.fill(0, at, at + 16);
+    bytes.writeUInt8(layout.objectType.data, at);
+    bytes.writeBigUInt64LE(64n, at + 8);
+  }
+  const path = join(folder, "some.journal");
+  writeFileSync(path, bytes);
+  return path;
+}
+
+it("takes any bytes for a header or for none", () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 300 }), fc.boolean(), (bytes, isSigned) => {
+      const buffer = Buffer.from(bytes);
+      if (isSigned) buffer.write(layout.signature, 0, "latin1");
+      try {
+        expect(parseHeader(buffer).headerSize).toBeGreaterThanOrEqual(layout.minHeaderSize);
+      } catch (error) {
+        expect(error).toBeInstanceOf(NotAJournal);
+      }
+    }),
+  );
+});
+
+describe("an open file", () => {
+  it("gives any bytes, through blocks or around them", () => {
+    const length = 300_000;
+    // Room for two blocks only, so that they take each other's place.
+    const file = openJournalFile(writeFile(length), createBlockPool(2));
+    const expected = (at: number): number => at & 0xff;
+    fc.assert(
+      fc.property(fc.integer({ min: 300, max: length - 1 }), fc.integer({ min: 1, max: 70_000 }), (start, wanted) => {
+        fc.pre(start % 4096 > 16 && start + 1 <= length);
+        const count = Math.min(wanted, length - start);
+        const at = file.blocks.seek(start, count);
+        expect(file.blocks.view.bytes[at]).toBe(expected(start));
+        const last = start + count - 1;
+        if (last % 4096 > 16) expect(file.blocks.view.bytes[at + count - 1]).toBe(expected(last));
+      }),
+    );
+    file.close();
+  });
+
+  it("keeps files apart that share their blocks", () => {
+    const pool = createBlockPool(1);
+    const [left, right] = [openJournalFile(writeFile(100_000), pool), openJournalFile(writeFile(200_000), pool)];
+    const at = left.blocks.seek(50_000, 4);
+    const before = left.blocks.view.bytes[at];
+    right.blocks.seek(150_000, 4);
+    const again = left.blocks.seek(50_000, 4);
+    expect(left.blocks.view.bytes[again]).toBe(before);
+    left.close();
+    right.close();
+  });
+
+  it("finds an object only where one is, and whole", () => {
+    const file = openJournalFile(writeFile(20_000), createBlockPool(4));
+    expect(file.object(4096, layout.objectType.data, 64)).toBe(64);
+    for (const [offset, type] of [
+      [4100, layout.objectType.data],
+      [4096, layout.objectType.entry],
+      [0, layout.objectType.data],
+      [19_992, layout.objectType.data],
+      [2 ** 40, layout.objectType.data],
+      [Number.MAX_SAFE_INTEGER, layout.objectType.data],
+    ] as const) {
+      expect(() => file.object(offset, type, 64)).toThrow(DamagedJournal);
+    }
+    file.close();
+  });
+
+  it("calls it damage when the file has become shorter than it was", () => {
+    const path = writeFile(200_000);
+    const file = openJournalFile(path, createBlockPool(4));
+    truncateSync(path, 10_000);
+    expect(() => file.blocks.seek(150_000, 64)).toThrow(DamagedJournal);
+    file.close();
+  });
+
+  it("sees what was added once it is refreshed", () => {
+    const path = writeFile(10_000);
+    const file = openJournalFile(path, createBlockPool(4));
+    expect(file.refresh()).toBe(false);
+    appendFileSync(path, Buffer.alloc(100));
+    expect([file.refresh(), file.size]).toEqual([true, 10_100]);
+    file.close();
+  });
+
+  it("tells when it has no name any more", () => {
+    const path = writeFile(10_000);
+    const file = openJournalFile(path, createBlockPool(4));
+    expect(file.isLinked()).toBe(true);
+    rmSync(path);
+    expect(file.isLinked()).toBe(false);
+    file.close();
+  });
+});
+
+it("is not held up by a pipe that has the name of a journal", () => {
+  const path = join(folder, "pipe.journal");
+  execFileSync("mkfifo", [path]);
+  expect(() => openJournalFile(path, createBlockPool(1))).toThrow();
+});

@@ -1,0 +1,192 @@
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import type { BlockPool, Blocks } from "./blocks.ts";
+import { createBlocks } from "./blocks.ts";
+import { DamagedJournal } from "./damage.ts";
+import * as layout from "./layout.ts";
+
+const wordRange = 2 ** 32;
+
+/** What a header says at one moment. A file that is being written says something else the next. */
+export interface Header {
+  readonly incompatibleFlags: number;
+  readonly state: number;
+  /** 16 bytes; the key of the hash, too. */
+  readonly fileId: Buffer;
+  /** 32 hex digits: sequence numbers of files with the same one can be compared. */
+  readonly seqnumId: string;
+  readonly headerSize: number;
+  readonly dataHashTable: HashTable;
+  readonly fieldHashTable: HashTable;
+  readonly entries: number;
+  readonly entryArrayOffset: number;
+  /** Microseconds since the epoch of the first and of the last entry, as they were written. */
+  readonly headRealtime: number;
+  readonly tailRealtime: number;
+}
+
+/** `offset` is that of the first bucket. */
+export interface HashTable {
+  readonly offset: number;
+  readonly buckets: number;
+}
+
+/** The file is none of ours: not a journal, or one that no reader takes. */
+export class NotAJournal extends Error {
+  override readonly name = "NotAJournal";
+}
+
+/** @throws NotAJournal */
+export function parseHeader(bytes: Buffer): Header {
+  if (bytes.length < layout.headerReadSize || bytes.toString("latin1", 0, 8) !== layout.signature) {
+    throw new NotAJournal("it does not begin as a journal file does");
+  }
+  const number = (at: number): number => bytes.readUInt32LE(at) + bytes.readUInt32LE(at + 4) * wordRange;
+  const table = (offset: number, size: number): HashTable => ({
+    offset: number(offset),
+    buckets: Math.floor(number(size) / layout.bucketSize),
+  });
+  const { header } = layout;
+  const headerSize = number(header.headerSize);
+  if (headerSize < layout.minHeaderSize || headerSize % 8 !== 0) throw new NotAJournal("its header has a wrong size");
+  return {
+    incompatibleFlags: bytes.readUInt32LE(header.incompatibleFlags),
+    state: bytes.readUInt8(header.state),
+    fileId: Buffer.from(bytes.subarray(header.fileId, header.fileId + 16)),
+    seqnumId: bytes.toString("hex", header.seqnumId, header.seqnumId + 16),
+    headerSize,
+    dataHashTable: table(header.dataHashTableOffset, header.dataHashTableSize),
+    fieldHashTable: table(header.fieldHashTableOffset, header.fieldHashTableSize),
+    entries: number(header.entries),
+    entryArrayOffset: number(header.entryArrayOffset),
+    headRealtime: number(header.headRealtime),
+    tailRealtime: number(header.tailRealtime),
+  };
+}
+
+/** An open journal file: its header at the last `refresh`, and its objects. */
+export interface JournalFile {
+  readonly header: Header;
+  /** Bytes in the file at the last `refresh`. */
+  readonly size: number;
+  readonly isCompact: boolean;
+  /** Device and inode, which a file keeps under whatever name. */
+  readonly inode: string;
+  readonly blocks: Blocks;
+  /**
+   * Reads the header anew, and forgets blocks when it has changed.
+   * @returns whether it has.
+   * @throws NotAJournal when the file was overwritten by something else.
+   */
+  readonly refresh: () => boolean;
+  /**
+   * Looks at an object's own header.
+   * @returns the object's size in bytes.
+   * @throws DamagedJournal when there is no object of that type at that offset.
+   */
+  readonly object: (offset: number, type: number, minSize: number) => number;
+  /** Whether the file still has a name; a deleted one keeps its room on the disk until it is closed. */
+  readonly isLinked: () => boolean;
+  /** A 64-bit number of the file; above 2^53 the nearest that there is. */
+  readonly number: (offset: number) => number;
+  readonly close: () => void;
+}
+
+/** Whether this machine's byte order is the files' own. */
+export const isLittleEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
+
+/**
+ * Opens a journal file for reading.
+ * @throws NotAJournal, or the system's error.
+ */
+export function openJournalFile(path: string, pool: BlockPool & { readonly nextFileKey: () => number }): JournalFile {
+  // A pipe under the name of a journal must not make the open wait.
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    return createJournalFile(fd, createBlocks(fd, pool, pool.nextFileKey()));
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+function createJournalFile(fd: number, blocks: Blocks): JournalFile {
+  const { view, seek } = blocks;
+  const headerBytes = Buffer.alloc(layout.headerReadSize);
+  const previous = Buffer.alloc(layout.headerReadSize);
+  let size = 0;
+  let header: Header | undefined;
+
+  const refresh = (): boolean => {
+    const count = readSync(fd, headerBytes, 0, headerBytes.length, 0);
+    // Asked after the header was read: what the header tells of is within this size.
+    const stat = fstatSync(fd);
+    if (!stat.isFile()) throw new NotAJournal("it is no regular file");
+    const isSame = stat.size === size && header !== undefined && headerBytes.equals(previous);
+    if (isSame) return false;
+    header = parseHeader(headerBytes.subarray(0, count));
+    headerBytes.copy(previous);
+    ({ size } = stat);
+    blocks.forget();
+    return true;
+  };
+  refresh();
+
+  const { dev, ino } = fstatSync(fd);
+
+  const present = (): Header => {
+    if (header === undefined) throw new NotAJournal("its header was never read");
+    return header;
+  };
+
+  const objectAt = (offset: number, type: number, minSize: number): number => {
+    if (offset % 8 !== 0 || offset < layout.minHeaderSize || offset + minSize > size) {
+      throw new DamagedJournal("offset that leads nowhere", offset);
+    }
+    const at = seek(offset, minSize);
+    const word = at >>> 2;
+    if (view.bytes[at] !== type) throw new DamagedJournal("object of another type", offset);
+    const length = (view.words[word + 2] ?? 0) + (view.words[word + 3] ?? 0) * wordRange;
+    if (length < minSize || offset + length > size) throw new DamagedJournal("object of a wrong size", offset);
+    return length;
+  };
+
+  /** Whether something was written since the header was read; what was read so far is forgotten then. */
+  const isWrittenMeanwhile = (): boolean => {
+    const count = readSync(fd, headerBytes, 0, headerBytes.length, 0);
+    if (count !== headerBytes.length || headerBytes.equals(previous)) return false;
+    ({ size } = fstatSync(fd));
+    blocks.forget();
+    return true;
+  };
+
+  return {
+    get header() {
+      return present();
+    },
+    get size() {
+      return size;
+    },
+    isCompact: (present().incompatibleFlags & layout.incompatible.compact) !== 0,
+    inode: `${dev}:${ino}`,
+    blocks,
+    refresh,
+    object(offset, type, minSize) {
+      try {
+        return objectAt(offset, type, minSize);
+      } catch (error) {
+        // What is new may be told of by a block that was read later than the one in which it stands.
+        if (!(error instanceof DamagedJournal) || !isWrittenMeanwhile()) throw error;
+        return objectAt(offset, type, minSize);
+      }
+    },
+    isLinked: () => fstatSync(fd).nlink > 0,
+    number(offset) {
+      const word = seek(offset, 8) >>> 2;
+      return (view.words[word] ?? 0) + (view.words[word + 1] ?? 0) * wordRange;
+    },
+    close() {
+      blocks.forget();
+      closeSync(fd);
+    },
+  };
+}

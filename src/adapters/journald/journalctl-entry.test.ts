@@ -1,0 +1,149 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { parseJournalctlLine } from "./journalctl-entry.ts";
+
+const boot = "b".repeat(32);
+const base = {
+  __CURSOR: `s=${"a".repeat(32)};i=2f;b=${boot};m=10;t=60a24181e4000;x=abc`,
+  __REALTIME_TIMESTAMP: "1700000000000042",
+};
+const parse = (fields: Record<string, unknown>) =>
+  parseJournalctlLine(Buffer.from(JSON.stringify({ ...base, ...fields })));
+const coredump = "fc2e22bc6ee647b6b90729ab34a250b1";
+
+describe("a line of journalctl", () => {
+  it("becomes an entry", () => {
+    const line = {
+      MESSAGE: "hello",
+      PRIORITY: "3",
+      _SYSTEMD_UNIT: "a.service",
+      _SYSTEMD_SLICE: "system.slice",
+      SYSLOG_IDENTIFIER: "app",
+      _PID: "12",
+      SYSLOG_PID: "13",
+      _HOSTNAME: "host",
+    };
+    expect(parse(line)?.live).toEqual({
+      entry: {
+        timestamp: "2023-11-14T22:13:20.000042Z",
+        unit: "a.service",
+        priority: 3,
+        message: "hello",
+        cursor: base.__CURSOR,
+        identifier: "app",
+        pid: 12,
+        hostname: "host",
+        boot_id: boot,
+      },
+      units: ["a.service", "system.slice"],
+      priority: 3,
+    });
+  });
+
+  it("says what is not there in the contract's words", () => {
+    expect(parse({})?.live).toEqual({
+      entry: {
+        timestamp: "2023-11-14T22:13:20.000042Z",
+        unit: "",
+        priority: 6,
+        message: "",
+        cursor: base.__CURSOR,
+        identifier: "",
+        pid: null,
+        hostname: "",
+        boot_id: boot,
+      },
+      units: [],
+      priority: null,
+    });
+  });
+
+  it.each([
+    ["text", "plain", "plain"],
+    ["bytes that are text", [0x1b, 0x5b, 0xc3, 0xa9], "\u001b[é"],
+    ["bytes that are not", [0x41, 0xff, 0xfe], "A\ufffd\ufffd"],
+    ["no bytes", [], ""],
+    ["repeated text", ["one", "two"], "one"],
+    ["repeated bytes", [[0xff, 0x41], [0x42]], "\ufffdA"],
+    ["repeated bytes and text", [[0x42], "two"], "B"],
+    ["too long to be shown", null, ""],
+    ["nothing known", { a: 1 }, ""],
+  ])("takes a message of %s", (_, value, message) => {
+    expect(parse({ MESSAGE: value })?.live.entry.message).toBe(message);
+  });
+
+  it.each([
+    ["9", 6, null],
+    ["", 6, null],
+    ["03", 6, null],
+    ["7", 7, 7],
+    [["2", "5"], 2, 2],
+  ])("takes the priority %j", (value, shown, written) => {
+    const live = parse({ PRIORITY: value })?.live;
+    expect([live?.entry.priority, live?.priority]).toEqual([shown, written]);
+  });
+
+  it.each([
+    [{ SYSLOG_PID: "77" }, 77],
+    [{ _PID: "0", SYSLOG_PID: "77" }, 77],
+    [{ _PID: "x" }, null],
+    [{ _PID: "99999999999999999999" }, null],
+    [{ _PID: ["5", "6"] }, 5],
+  ])("takes the process of %j", (fields, pid) => {
+    expect(parse(fields)?.live.entry.pid).toBe(pid);
+  });
+
+  it.each([
+    [{ _SYSTEMD_UNIT: "init.scope", UNIT: "a.service", _PID: "1" }, ["a.service", "init.scope"]],
+    [{ UNIT: "a.service", _PID: "10" }, []],
+    [{ COREDUMP_UNIT: "a.service", MESSAGE_ID: coredump, _UID: "0" }, ["a.service"]],
+    [{ COREDUMP_UNIT: "a.service", MESSAGE_ID: coredump, _UID: "7" }, []],
+    [{ COREDUMP_UNIT: "a.service", _UID: "0" }, []],
+    [{ OBJECT_SYSTEMD_UNIT: "a.service", _UID: "0" }, ["a.service"]],
+    [{ OBJECT_SYSTEMD_UNIT: "a.service", _UID: "1000" }, []],
+    [{ _TRANSPORT: "kernel" }, ["kernel"]],
+    [{ _SYSTEMD_UNIT: ["a.service", "b.service"] }, ["a.service", "b.service"]],
+  ])("knows the units of %j", (fields, units) => {
+    expect([...(parse(fields)?.live.units ?? [])].sort()).toEqual(units);
+  });
+
+  it("names the kernel", () => {
+    expect(parse({ _TRANSPORT: "kernel", _SYSTEMD_UNIT: "a.service" })?.live.entry.unit).toBe("kernel");
+  });
+
+  it.each([
+    ["no JSON", "-- No entries --"],
+    ["cut JSON", '{"MESSAGE":"a'],
+    ["no object", "[1]"],
+    ["null", "null"],
+    ["no cursor", '{"__REALTIME_TIMESTAMP":"1"}'],
+    ["no moment", JSON.stringify({ __CURSOR: base.__CURSOR })],
+    ["a moment beyond all calendars", JSON.stringify({ ...base, __REALTIME_TIMESTAMP: "9999999999999999999" })],
+  ])("is nothing when it is %s", (_, line) => {
+    expect(parseJournalctlLine(Buffer.from(line))).toBeUndefined();
+  });
+
+  it("never throws, whatever the bytes", () => {
+    const names = [
+      "MESSAGE",
+      "PRIORITY",
+      "_PID",
+      "UNIT",
+      "_TRANSPORT",
+      "__CURSOR",
+      "__REALTIME_TIMESTAMP",
+      "__proto__",
+    ];
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+        expect(parseJournalctlLine(Buffer.from(bytes))).toBeUndefined();
+      }),
+    );
+    fc.assert(
+      fc.property(fc.dictionary(fc.constantFrom(...names), fc.jsonValue()), (fields) => {
+        const record = parse(fields);
+        if (record !== undefined) expect(record.live.entry.message).toBeTypeOf("string");
+      }),
+    );
+  });
+});

@@ -1,0 +1,119 @@
+import type { LiveEntry } from "#domain/logs/ports.ts";
+import type { Location } from "./order.ts";
+import { formatCursor, parseCursor } from "./order.ts";
+import { createTimestampFormat } from "./timestamp.ts";
+import { unitsOfEntry } from "./units.ts";
+
+/** An entry that journalctl wrote, with what a query looks at. */
+export interface JournalRecord {
+  readonly live: LiveEntry;
+  /** When the journal received it, microseconds since the epoch. */
+  readonly realtime: number;
+  readonly location: Location;
+  /** Whether there is a MESSAGE; `journalctl -g` passes over entries without one. */
+  readonly hasMessage: boolean;
+  /** Every SYSLOG_IDENTIFIER. */
+  readonly identifiers: readonly string[];
+}
+
+/** Fields that a record is made of, as `--output-fields` takes them; what begins with two underscores always comes. */
+export const recordFields = [
+  "MESSAGE",
+  "MESSAGE_ID",
+  "PRIORITY",
+  "SYSLOG_IDENTIFIER",
+  "SYSLOG_PID",
+  "_HOSTNAME",
+  "_PID",
+  "_SYSTEMD_SLICE",
+  "_SYSTEMD_UNIT",
+  "_TRANSPORT",
+  "_UID",
+  "UNIT",
+  "COREDUMP_UNIT",
+  "OBJECT_SYSTEMD_UNIT",
+] as const;
+
+const defaultPriority = 6;
+const priorityText = /^[0-7]$/;
+const pidText = /^[1-9]\d{0,14}$/;
+const microsText = /^\d{1,16}$/;
+
+const isNumber = (value: unknown): value is number => typeof value === "number";
+
+/** One value: text, or the bytes of what is not printable text. */
+function decodeValue(value: unknown): string | undefined {
+  if (typeof value === "string") return value;
+  return Array.isArray(value) && value.every(isNumber) ? Buffer.from(value).toString("utf8") : undefined;
+}
+
+/**
+ * The values of a field, as systemd's "Journal JSON Format" has them: a list of numbers is the bytes of one value, any other
+ * list is the values of a field that is there more than once. Null, a value that was too long to be shown, is none.
+ */
+function decodeValues(value: unknown): readonly string[] {
+  const single = decodeValue(value);
+  if (single !== undefined) return [single];
+  return Array.isArray(value) ? value.flatMap((each: unknown) => decodeValue(each) ?? []) : [];
+}
+
+function parseFields(line: Buffer): ReadonlyMap<string, unknown> | undefined {
+  try {
+    const parsed: unknown = JSON.parse(line.toString("utf8"));
+    return typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)
+      ? new Map(Object.entries(parsed))
+      : undefined;
+  } catch {
+    // Not JSON, so not an entry; that is what undefined says.
+    return undefined;
+  }
+}
+
+const formatTimestamp = createTimestampFormat();
+
+type Values = (name: (typeof recordFields)[number]) => readonly string[];
+
+/**
+ * Reads a line of `journalctl --output=json --all`. Of a field that is there more than once the first value is shown, and
+ * any of them counts.
+ * @returns undefined when the line is not an entry: no JSON object, or without a cursor or a moment.
+ */
+export function parseJournalctlLine(line: Buffer): JournalRecord | undefined {
+  const fields = parseFields(line);
+  if (fields === undefined) return undefined;
+  const values: Values = (name) => decodeValues(fields.get(name));
+  const first = (name: Parameters<Values>[0]): string => values(name)[0] ?? "";
+
+  const [micros = ""] = decodeValues(fields.get("__REALTIME_TIMESTAMP"));
+  const [cursor = ""] = decodeValues(fields.get("__CURSOR"));
+  const realtime = Number(micros);
+  const location = parseCursor(cursor);
+  if (!microsText.test(micros) || !Number.isSafeInteger(realtime) || location === undefined) return undefined;
+
+  const messages = values("MESSAGE");
+  const priority = first("PRIORITY");
+  const written = priorityText.test(priority) ? Number(priority) : null;
+  const pid = [first("_PID"), first("SYSLOG_PID")].find((text) => pidText.test(text));
+  const identifiers = values("SYSLOG_IDENTIFIER");
+  return {
+    live: {
+      entry: {
+        timestamp: formatTimestamp(realtime),
+        unit: values("_TRANSPORT").includes("kernel") ? "kernel" : first("_SYSTEMD_UNIT"),
+        priority: written ?? defaultPriority,
+        message: messages[0] ?? "",
+        cursor: formatCursor(location),
+        identifier: identifiers[0] ?? "",
+        pid: pid === undefined ? null : Number(pid),
+        hostname: first("_HOSTNAME"),
+        boot_id: location.bootId,
+      },
+      units: unitsOfEntry(values),
+      priority: written,
+    },
+    realtime,
+    location,
+    hasMessage: messages.length > 0,
+    identifiers,
+  };
+}

@@ -1,0 +1,74 @@
+import type { LogEntry } from "#contract/logs.ts";
+import type { LogQuery } from "#domain/logs/ports.ts";
+import { LogQueryRefused } from "#domain/logs/ports.ts";
+import { maxAnswerBytes } from "./query.ts";
+
+/** The page of an answer while the entries that match go by, in the order of the journal. */
+export interface Page {
+  /** Takes an entry that may be shown; what need not be kept is forgotten. */
+  readonly add: (entry: LogEntry) => void;
+  /**
+   * @param total entries that match, those that the cursor left out included.
+   * @returns the JSON of a LogList.
+   * @throws LogQueryRefused when it would be too big.
+   */
+  readonly write: (total: number) => Buffer;
+}
+
+interface Kept {
+  readonly text: string;
+  readonly cursor: string;
+}
+
+const tooBig = (): LogQueryRefused =>
+  new LogQueryRefused("limit", `The answer would be over ${maxAnswerBytes / 2 ** 20} MiB: ask for fewer entries`);
+
+/** Going on from a cursor in the order of time shows the first entries that come; everything else shows the last. */
+export function createPage({ limit, order, cursor }: Pick<LogQuery, "limit" | "order" | "cursor">): Page {
+  const keepsFirst = order === "asc" && cursor !== undefined;
+  let kept: Kept[] = [];
+  /** Where what is kept begins in `kept`: the front is cut off now and then, not each time. */
+  let from = 0;
+  let size = 0;
+  let seen = 0;
+  /** Position of the last entry that was let go because the page grew too big, not because it had come to be too old. */
+  let lost = 0;
+
+  const dropOldest = (): void => {
+    size -= kept[from]?.text.length ?? 0;
+    from += 1;
+    if (from < limit) return;
+    kept = kept.slice(from);
+    from = 0;
+  };
+
+  return {
+    add(entry) {
+      seen += 1;
+      if (keepsFirst && kept.length === limit) return;
+      const text = JSON.stringify(entry);
+      kept.push({ text, cursor: entry.cursor });
+      size += text.length;
+      if (keepsFirst) {
+        if (size > maxAnswerBytes) throw tooBig();
+        return;
+      }
+      if (kept.length - from > limit) dropOldest();
+      while (size > maxAnswerBytes) {
+        dropOldest();
+        lost = seen - (kept.length - from);
+      }
+    },
+    write(total) {
+      // Later entries may have pushed out of the page what did not fit into it; if not, it is missing.
+      if (lost > Math.max(0, seen - limit)) throw tooBig();
+      const shown = kept.slice(from);
+      if (order === "desc") shown.reverse();
+      const last = shown.at(-1)?.cursor;
+      const hasOlder = seen > shown.length;
+      const next = order === "asc" ? (last ?? cursor ?? null) : hasOlder ? (last ?? null) : null;
+      const logs = shown.map(({ text }) => text).join(",");
+      return Buffer.from(`{"logs":[${logs}],"total":${total},"next_cursor":${JSON.stringify(next)}}`);
+    },
+  };
+}

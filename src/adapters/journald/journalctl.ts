@@ -1,0 +1,185 @@
+import { statSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import type { ExecLines } from "#adapters/exec/index.ts";
+import { CommandExited } from "#adapters/exec/index.ts";
+import type { LiveEntry, LogQuery } from "#domain/logs/ports.ts";
+import { JournalUnavailable, LogQueryRefused } from "#domain/logs/ports.ts";
+import { parseJournalctlLine, recordFields } from "./journalctl-entry.ts";
+import { selectEntries } from "./journalctl-options.ts";
+import { createPage } from "./journalctl-page.ts";
+import type { Location } from "./order.ts";
+import { compareLocations, formatCursor, parseCursor } from "./order.ts";
+
+export interface JournalctlOptions {
+  readonly execLines: ExecLines;
+  /** Read the journals below this folder, of all machines, instead of the host's. journalctl takes no more than one. */
+  readonly directories?: readonly [directory: string];
+  /** The host's machine id: with it, entries that came from other machines are not followed. Not for `directories`. */
+  readonly machineId?: string;
+  /** How long a query may take; a damaged file can keep journalctl busy for ever. */
+  readonly queryTimeoutMs?: number;
+  /** How long to wait before journalctl is started again after it ended. */
+  readonly restartDelayMs?: number;
+}
+
+/** The journal as journalctl reads it: all kinds of file, several times slower than from the files themselves. */
+export interface Journalctl {
+  /**
+   * @returns the JSON of a LogList.
+   * @throws LogQueryRefused when the query is at fault, JournalUnavailable when journalctl cannot be run or fails.
+   */
+  readonly query: (query: LogQuery, signal: AbortSignal) => Promise<Uint8Array>;
+  /**
+   * Entries from now on, or from the first after the cursor. An entry whose JSON is over 64 MiB is left out.
+   * @throws LogQueryRefused for a malformed cursor, JournalUnavailable when journalctl cannot be run or keeps failing.
+   */
+  readonly follow: (
+    options: { readonly cursor: string | undefined },
+    signal: AbortSignal,
+  ) => AsyncGenerator<readonly LiveEntry[], void, undefined>;
+}
+
+const defaultQueryTimeoutMs = 120_000;
+const defaultRestartDelayMs = 1_000;
+const maxFailures = 5;
+
+/** A pattern that no unit fits, and a boot that is not there, are errors to journalctl; to a query they match nothing. */
+const nothingMatches = /^(?:Failed to add filter for units: No data available|.*No such boot ID in journal)$/m;
+
+const isMissing = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT";
+
+function asUnavailable(error: unknown): JournalUnavailable {
+  const cause = { cause: error };
+  if (error instanceof Error && isMissing(error.cause)) {
+    return new JournalUnavailable(
+      "cannot read the journal: its files are of a kind that only journalctl reads, and journalctl is not there (install systemd's command line tools)",
+      cause,
+    );
+  }
+  const why = error instanceof Error ? error.message : String(error);
+  return new JournalUnavailable(
+    `cannot read the journal: ${why} (see what \`journalctl --verify\` says; the service needs to be root or in the group systemd-journal)`,
+    cause,
+  );
+}
+
+function readCursor(text: string): Location {
+  const location = parseCursor(text);
+  if (location === undefined) throw new LogQueryRefused("cursor", "Must be a journal cursor");
+  return location;
+}
+
+export function createJournalctl(options: JournalctlOptions): Journalctl {
+  const { execLines, machineId, restartDelayMs = defaultRestartDelayMs } = options;
+  const { queryTimeoutMs: timeoutMs = defaultQueryTimeoutMs } = options;
+  const [directory] = options.directories ?? [];
+
+  const argv = (...more: readonly string[]): readonly [string, ...string[]] => [
+    "journalctl",
+    "--quiet",
+    "--no-pager",
+    "--output=json",
+    "--all",
+    `--output-fields=${recordFields.join(",")}`,
+    ...(directory === undefined ? [] : [`--directory=${directory}`]),
+    ...more,
+  ];
+
+  /** journalctl fails where the folder is not there; an absent journal is an empty one. */
+  const isAbsent = (): boolean => {
+    if (directory === undefined) return false;
+    try {
+      return statSync(directory, { throwIfNoEntry: false }) === undefined;
+    } catch {
+      // What else is wrong with the folder journalctl says better.
+      return false;
+    }
+  };
+
+  async function scan(query: LogQuery, signal: AbortSignal): Promise<Buffer> {
+    const cursor = query.cursor === undefined ? undefined : readCursor(query.cursor);
+    const selection = selectEntries(query);
+    const page = createPage(query);
+    if (selection === undefined || isAbsent()) return page.write(0);
+    const isBeyond = (location: Location): boolean => {
+      if (cursor === undefined) return true;
+      const order = compareLocations(location, cursor);
+      return query.order === "asc" ? order > 0 : order < 0;
+    };
+    let total = 0;
+    for await (const lines of execLines(argv(...selection.options), { signal, timeoutMs })) {
+      for (const { bytes, isCut } of lines) {
+        if (isCut) throw new LogQueryRefused("since", "An entry is over 64 MiB: choose a window without it");
+        const record = parseJournalctlLine(bytes);
+        if (record === undefined || !selection.passes(record)) continue;
+        total += 1;
+        if (isBeyond(record.location)) page.add(record.live.entry);
+      }
+    }
+    return page.write(total);
+  }
+
+  async function query(asked: LogQuery, signal: AbortSignal): Promise<Uint8Array> {
+    try {
+      return await scan(asked, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof LogQueryRefused) throw error;
+      if (error instanceof CommandExited && nothingMatches.test(error.stderr)) return createPage(asked).write(0);
+      throw asUnavailable(error);
+    }
+  }
+
+  /**
+   * Other machines' entries are read with `--merge`. It is needed because without it following is confined to the present
+   * boot, and fails where the journal has none.
+   */
+  const scope = ["--merge", ...(machineId === undefined ? [] : [`_MACHINE_ID=${machineId}`])];
+
+  async function newest(signal: AbortSignal): Promise<string | undefined> {
+    let cursor: string | undefined;
+    for await (const lines of execLines(argv(...scope, "--lines=1"), { signal, timeoutMs })) {
+      for (const { bytes } of lines) cursor = parseJournalctlLine(bytes)?.live.entry.cursor ?? cursor;
+    }
+    return cursor;
+  }
+
+  async function* follow(
+    { cursor }: { readonly cursor: string | undefined },
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly LiveEntry[], void, undefined> {
+    /** The last entry that was given. `--cursor` begins with it; `--after-cursor` passes over one more where it is gone. */
+    let last = cursor === undefined ? undefined : formatCursor(readCursor(cursor));
+    let knowsWhere = last !== undefined;
+    let failures = 0;
+    while (!signal.aborted) {
+      try {
+        if (isAbsent()) {
+          // Where there is no journal yet, all entries that it will have are new.
+          knowsWhere = true;
+        } else {
+          if (!knowsWhere) last = await newest(signal);
+          knowsWhere = true;
+          const from = last;
+          const start = from === undefined ? [] : [`--cursor=${from}`];
+          for await (const lines of execLines(argv(...scope, "--follow", "--no-tail", ...start), { signal })) {
+            failures = 0;
+            const batch = lines
+              .flatMap(({ bytes }) => parseJournalctlLine(bytes)?.live ?? [])
+              .filter(({ entry }) => entry.cursor !== from);
+            last = batch.at(-1)?.entry.cursor ?? last;
+            if (batch.length > 0) yield batch;
+          }
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        failures += 1;
+        if (failures >= maxFailures || (error instanceof Error && isMissing(error.cause))) throw asUnavailable(error);
+      }
+      // An abort ends the wait, and then the loop.
+      await delay(restartDelayMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  return { query, follow };
+}

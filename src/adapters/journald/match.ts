@@ -1,0 +1,74 @@
+import { compileUnitPattern } from "#domain/logs/unit-pattern.ts";
+import type { Postings } from "./postings.ts";
+import { intersection, noPostings, union } from "./postings.ts";
+import type { Source } from "./source.ts";
+import { coredumpMessageId } from "./units.ts";
+
+/** The filters of a query that the index of a file answers. */
+export interface Filters {
+  readonly units: readonly string[] | undefined;
+  readonly priority: number | undefined;
+  readonly identifier: string | undefined;
+  /** Ids of boots, any of which will do. */
+  readonly boots: readonly string[] | undefined;
+}
+
+/** Severity of the least severe: with it, as with `journalctl -p debug`, there is no filter. */
+const leastSevere = 7;
+
+/** Fields that name a unit, as `journalctl -u` looks for names. */
+const unitFields = ["_SYSTEMD_UNIT", "UNIT", "COREDUMP_UNIT", "OBJECT_SYSTEMD_UNIT", "_SYSTEMD_SLICE"] as const;
+
+const isPattern = (text: string): boolean => /[*?[]/.test(text);
+
+/**
+ * Entries of a unit as `journalctl -u` finds them: what it wrote, what systemd wrote about it, its crashes, and what
+ * programs of root wrote about it. What others claim does not count.
+ */
+function ofUnit(source: Source, unit: string): Postings {
+  const { bearing } = source;
+  if (unit === "kernel") return bearing("_TRANSPORT=kernel");
+  const about = (pair: string, ...trusted: readonly string[]): Postings => {
+    const named = bearing(pair);
+    return named === noPostings ? noPostings : intersection([named, ...trusted.map(bearing)]);
+  };
+  return union([
+    bearing(`_SYSTEMD_UNIT=${unit}`),
+    about(`UNIT=${unit}`, "_PID=1"),
+    about(`COREDUMP_UNIT=${unit}`, "_UID=0", `MESSAGE_ID=${coredumpMessageId}`),
+    about(`OBJECT_SYSTEMD_UNIT=${unit}`, "_UID=0"),
+    ...(unit.endsWith(".slice") ? [bearing(`_SYSTEMD_SLICE=${unit}`)] : []),
+  ]);
+}
+
+/** Names of units that the file knows and the pattern fits. */
+function unitsLike(source: Source, pattern: string): readonly string[] {
+  const fits = compileUnitPattern(pattern);
+  const names = new Set<string>();
+  for (const name of unitFields) {
+    for (const offset of source.valuesOf(name)) {
+      const value = source.fields.read(offset);
+      if (value !== undefined && fits(value.text)) names.add(value.text);
+    }
+  }
+  return [...names];
+}
+
+/**
+ * Entries of a file that pass the filters.
+ * @returns undefined when there is no filter.
+ */
+export function matching(source: Source, { units, priority, identifier, boots }: Filters): Postings | undefined {
+  const terms: Postings[] = [];
+  if (units !== undefined) {
+    const names = new Set(units.flatMap((unit) => (isPattern(unit) ? unitsLike(source, unit) : [unit])));
+    terms.push(union([...names].map((name) => ofUnit(source, name))));
+  }
+  if (priority !== undefined && priority < leastSevere) {
+    const levels = Array.from({ length: priority + 1 }, (_, level) => source.bearing(`PRIORITY=${level}`));
+    terms.push(union(levels));
+  }
+  if (identifier !== undefined) terms.push(source.bearing(`SYSLOG_IDENTIFIER=${identifier}`));
+  if (boots !== undefined) terms.push(union(boots.map((boot) => source.bearing(`_BOOT_ID=${boot}`))));
+  return terms.length === 0 ? undefined : intersection(terms);
+}

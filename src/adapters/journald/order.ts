@@ -1,0 +1,96 @@
+import type { EntryHead } from "./journal-file/entry.ts";
+
+/** An entry's place among those of all files. */
+export interface Location extends EntryHead {
+  readonly seqnumId: string;
+}
+
+const compareNumbers = (left: number, right: number): number => (left < right ? -1 : left > right ? 1 : 0);
+
+/**
+ * The order of the journal, as sd-journal has it: by sequence number where both come from one sequence, else by time since
+ * boot within one boot, else by wall clock, else by content.
+ */
+export function compareLocations(left: Location, right: Location): number {
+  if (left.seqnumId === right.seqnumId) {
+    const order = compareNumbers(left.seqnum, right.seqnum);
+    if (order !== 0) return order;
+  }
+  if (left.bootId === right.bootId) {
+    const order = compareNumbers(left.monotonic, right.monotonic);
+    if (order !== 0) return order;
+  }
+  return (
+    compareNumbers(left.realtime, right.realtime) ||
+    compareNumbers(left.xorHigh, right.xorHigh) ||
+    compareNumbers(left.xorLow, right.xorLow)
+  );
+}
+
+const wordRange = 2 ** 32;
+const quarterRange = 2 ** 16;
+
+/** Four hex digits of every 16-bit number that came up: numbers to text is what cursors cost. */
+const digits: (string | undefined)[] = Array.from({ length: quarterRange });
+
+function fourDigits(value: number): string {
+  const known = digits[value];
+  if (known !== undefined) return known;
+  const text = value.toString(16).padStart(4, "0");
+  digits[value] = text;
+  return text;
+}
+
+/** Writes numbers as hex without leading zeros. They come in ascending order, so that all but the last digits repeat. */
+function createHex(): (value: number) => string {
+  let lastHigh = 0;
+  let prefix = "";
+  return (value) => {
+    const high = Math.floor(value / quarterRange);
+    if (high === 0) return value.toString(16);
+    if (high !== lastHigh) {
+      lastHigh = high;
+      prefix = high.toString(16);
+    }
+    return prefix + fourDigits(value - high * quarterRange);
+  };
+}
+
+const hex64 = (high: number, low: number): string =>
+  high < 2 ** 28
+    ? ((BigInt(high) << 32n) | BigInt(low)).toString(16)
+    : fourDigits(high >>> 16) + fourDigits(high & 0xffff) + fourDigits(low >>> 16) + fourDigits(low & 0xffff);
+
+const [seqnumHex, monotonicHex, realtimeHex] = [createHex(), createHex(), createHex()];
+
+/** The name of an entry, in the form of sd_journal_get_cursor(3). */
+export const formatCursor = ({ seqnumId, seqnum, bootId, monotonic, realtime, xorHigh, xorLow }: Location): string =>
+  `s=${seqnumId};i=${seqnumHex(seqnum)};b=${bootId};m=${monotonicHex(monotonic)};t=${realtimeHex(realtime)};x=${hex64(xorHigh, xorLow)}`;
+
+const hexNumber = /^[0-9a-f]{1,16}$/i;
+const id = /^[0-9a-f]{32}$/i;
+
+/**
+ * Reads a cursor. Members may come in any order.
+ * @returns undefined when it is malformed or incomplete.
+ */
+export function parseCursor(text: string): Location | undefined {
+  const members = new Map(text.split(";").map((part) => [part.slice(0, 2), part.slice(2)]));
+  const take = (name: string, form: RegExp): string => {
+    const value = members.get(name) ?? "";
+    return form.test(value) ? value.toLowerCase() : "";
+  };
+  const [seqnumId, bootId] = [take("s=", id), take("b=", id)];
+  const [seqnum, monotonic, realtime, xor] = ["i=", "m=", "t=", "x="].map((name) => take(name, hexNumber));
+  if (!(seqnumId && bootId && seqnum && monotonic && realtime && xor)) return undefined;
+  const padded = xor.padStart(16, "0");
+  return {
+    seqnumId,
+    bootId,
+    seqnum: Number.parseInt(seqnum, 16),
+    monotonic: Number.parseInt(monotonic, 16),
+    realtime: Number.parseInt(realtime, 16),
+    xorHigh: Number.parseInt(padded.slice(0, 8), 16) % wordRange,
+    xorLow: Number.parseInt(padded.slice(8), 16),
+  };
+}

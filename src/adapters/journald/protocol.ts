@@ -1,0 +1,41 @@
+import type { LiveEntry, LogQuery } from "#domain/logs/ports.ts";
+import type { Fault, Root } from "./registry.ts";
+
+/** What a thread of the journal is started with. */
+export interface ThreadSetup {
+  /** Folders to read; undefined: those of this host. */
+  readonly roots: readonly Root[];
+  /** What `journalctl` is told to read where the native reader cannot; undefined: its own choice. */
+  readonly directory: string | undefined;
+  /** One number that grows while a search goes on, so that one that hangs can be told from one that works. */
+  readonly progress: Int32Array<SharedArrayBuffer>;
+}
+
+/** Where a follower begins: after an entry, or with what is written after it was asked for. */
+export interface FollowStart {
+  readonly cursor: string | undefined;
+  /** When it was asked for, in microseconds: since the epoch, and since the boot. The thread may start later. */
+  readonly realtime: number;
+  readonly monotonic: number;
+}
+
+/** What a thread is asked. `id` is answered with; that of a follower names it until its end. */
+export type ThreadRequest =
+  | { readonly id: number; readonly kind: "query"; readonly query: LogQuery }
+  | { readonly id: number; readonly kind: "grep"; readonly pattern: string; readonly messages: readonly string[] }
+  | { readonly id: number; readonly kind: "follow"; readonly start: FollowStart }
+  | { readonly id: number; readonly kind: "pull" }
+  | { readonly id: number; readonly kind: "end" };
+
+export type ThreadFailure =
+  | { readonly kind: "refused"; readonly field: string; readonly issue: string }
+  | { readonly kind: "unavailable"; readonly message: string }
+  | { readonly kind: "failed"; readonly message: string };
+
+/** What a thread answers: once to each request, and faults whenever it finds them. */
+export type ThreadReply =
+  | { readonly kind: "answer"; readonly id: number; readonly bytes: Uint8Array }
+  | { readonly kind: "positions"; readonly id: number; readonly positions: readonly number[] }
+  | { readonly kind: "entries"; readonly id: number; readonly entries: readonly LiveEntry[] }
+  | { readonly kind: "failure"; readonly id: number; readonly failure: ThreadFailure }
+  | { readonly kind: "fault"; readonly fault: Fault };

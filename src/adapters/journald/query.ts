@@ -1,0 +1,146 @@
+import type { LogQuery } from "#domain/logs/ports.ts";
+import { LogQueryRefused } from "#domain/logs/ports.ts";
+import { resolveBoot } from "./boots.ts";
+import { grepping } from "./grep-postings.ts";
+import type { EntryList } from "./journal-file/entry-array.ts";
+import { matching } from "./match.ts";
+import type { Found, Run } from "./merge.ts";
+import { merge } from "./merge.ts";
+import type { Location } from "./order.ts";
+import { compareLocations, parseCursor } from "./order.ts";
+import type { Postings } from "./postings.ts";
+import {
+  between,
+  countOf,
+  intersection,
+  lowerBound,
+  noPostings,
+  offsetAt,
+  toOffsets,
+  union,
+  within,
+} from "./postings.ts";
+import type { Renderer } from "./render.ts";
+import { cursorOf } from "./render.ts";
+import type { Source } from "./source.ts";
+
+/** Largest answer that is made: it is in memory as a whole. */
+export const maxAnswerBytes = 64 * 1024 * 1024;
+
+/** Those of the list that lie in the window, by the offsets of its ends. */
+function clip(postings: Postings, window: Postings, whole: EntryList): Postings {
+  if (window.kind === "offsets") return intersection([postings, window]);
+  const count = countOf(window);
+  if (count === 0) return noPostings;
+  if (count === whole.length) return postings;
+  return within(postings, offsetAt(window, 0), offsetAt(window, count - 1) + 1);
+}
+
+/**
+ * Those of the matches that lie in the window. The list of all entries decides, which reads no entry; a match that it does
+ * not reach, as it was written meanwhile or the list is damaged, is asked for its own time.
+ */
+function inWindow(source: Source, matched: Postings, window: Postings, { since, until }: LogQuery): Postings {
+  const whole = source.all();
+  const from = whole.length === 0 ? 0 : lowerBound(matched, whole.at(0));
+  const to = whole.length === 0 ? 0 : lowerBound(matched, whole.at(whole.length - 1) + 1);
+  const inside = clip(between(matched, from, to), window, whole);
+  if (from === 0 && to === countOf(matched)) return inside;
+  const outside = [between(matched, 0, from), between(matched, Math.max(from, to), countOf(matched))];
+  const timely = outside.map((part): Postings => {
+    const isTimely = (offset: number): boolean => {
+      const time = source.head(offset)?.realtime;
+      return time !== undefined && time >= since && time <= until;
+    };
+    return { kind: "offsets", offsets: toOffsets(part).filter(isTimely) };
+  });
+  return union([...timely, inside]);
+}
+
+/** Nothing of the file lies in the window, and its list of entries is not known to be damaged. */
+const isOutside = (source: Source, window: Postings): boolean =>
+  countOf(window) === 0 && source.all().length > 0 && source.all().length === source.file.header.entries;
+
+/** Answers a query from the files: everything that fits is counted in the indexes, and only what is shown is read. */
+export function answer(
+  sources: readonly Source[],
+  query: LogQuery,
+  { render, onProgress }: { readonly render: Renderer; readonly onProgress: () => void },
+): Buffer {
+  const { since, until, limit, order, grep } = query;
+  const boots = query.boot === undefined ? undefined : resolveBoot(sources, query.boot);
+  const cursor = query.cursor === undefined ? undefined : parseCursor(query.cursor);
+  if (query.cursor !== undefined && cursor === undefined)
+    throw new LogQueryRefused("cursor", "Must be a journal cursor");
+
+  const runs: Run[] = [];
+  let total = 0;
+  for (const source of sources) {
+    const window = source.window(since, until);
+    if (isOutside(source, window)) continue;
+    const matched = matching(source, { ...query, boots });
+    const indexed = matched === undefined ? window : inWindow(source, matched, window, query);
+    const postings = grep === undefined ? indexed : grepping(source, indexed, { pattern: grep, onProgress });
+    const count = countOf(postings);
+    total += count;
+    if (count > 0) runs.push({ source, postings });
+  }
+
+  const isForward = order === "asc" && cursor !== undefined;
+  const wanted = cursor === undefined ? runs : runs.map((run) => beyond(run, cursor, order));
+  const entries: Found[] = [];
+  let hasMore = false;
+  for (const found of merge(wanted, isForward ? "forwards" : "backwards")) {
+    if (entries.length === limit) {
+      hasMore = true;
+      break;
+    }
+    entries.push(found);
+  }
+  if (order === "asc" && !isForward) entries.reverse();
+  return write(entries, { total, order, hasMore, cursor: query.cursor }, render);
+}
+
+/** What comes after the cursor, or before it where the order is from new to old. */
+function beyond({ source, postings }: Run, cursor: Location, order: LogQuery["order"]): Run {
+  if (order === "asc") {
+    const from = source.firstWhere(postings, (found) => compareLocations(found, cursor) > 0);
+    return { source, postings: between(postings, from, countOf(postings)) };
+  }
+  const to = source.firstWhere(postings, (found) => compareLocations(found, cursor) >= 0);
+  return { source, postings: between(postings, 0, to) };
+}
+
+function nextCursor(
+  last: Found | undefined,
+  { order, hasMore, cursor }: { order: LogQuery["order"]; hasMore: boolean; cursor: string | undefined },
+): string | null {
+  // Backwards there is an end; forwards entries may come that are not there yet.
+  if (order === "desc" && !hasMore) return null;
+  if (last === undefined) return cursor ?? null;
+  return cursorOf(last);
+}
+
+function write(
+  entries: readonly Found[],
+  page: { total: number; order: LogQuery["order"]; hasMore: boolean; cursor: string | undefined },
+  render: Renderer,
+): Buffer {
+  const parts: string[] = [];
+  let size = 0;
+  for (const found of entries) {
+    const text = render(found);
+    size += text.length;
+    if (size > maxAnswerBytes) {
+      throw new LogQueryRefused(
+        "limit",
+        `The answer would be over ${maxAnswerBytes / 2 ** 20} MiB: ask for fewer entries`,
+      );
+    }
+    parts.push(text);
+  }
+  const next = JSON.stringify(nextCursor(entries.at(-1), page));
+  parts[0] = `{"logs":[${parts[0] ?? ""}`;
+  parts[parts.length - 1] = `${parts[parts.length - 1] ?? ""}],"total":${page.total},"next_cursor":${next}}`;
+  return Buffer.from(parts.join(","));
+}

@@ -1,0 +1,54 @@
+import type { LogEntry } from "#contract/logs.ts";
+import type { LiveEntry } from "#domain/logs/ports.ts";
+import { createCollector, isFromKernel, shownPid, shownPriority, statedPriority } from "./collect.ts";
+import { field } from "./fields.ts";
+import type { Found } from "./merge.ts";
+import { formatCursor } from "./order.ts";
+import { createTimestampFormat } from "./timestamp.ts";
+import { unitsOfEntry } from "./units.ts";
+
+const emptyText = '""';
+
+export const cursorOf = ({ source, head }: Found): string =>
+  formatCursor({ ...head, seqnumId: source.file.header.seqnumId });
+
+/** Writes entries as the JSON of LogEntry, from pieces that are JSON already. */
+export function createRenderer(): (found: Found) => string {
+  const timestamp = createTimestampFormat();
+  const collect = createCollector();
+  return (found) => {
+    const { source, offset, head } = found;
+    const collected = collect(source, offset);
+    const { first } = collected;
+    const json = (number: number): string => first[number]?.json ?? emptyText;
+    const unit = isFromKernel(collected) ? '"kernel"' : json(field._SYSTEMD_UNIT);
+    return `{"timestamp":"${timestamp(head.realtime)}","unit":${unit},"priority":${shownPriority(collected)},"message":${json(field.MESSAGE)},"cursor":"${cursorOf(found)}","identifier":${json(field.SYSLOG_IDENTIFIER)},"pid":${shownPid(collected)},"hostname":${json(field._HOSTNAME)},"boot_id":"${head.bootId}"}`;
+  };
+}
+
+export type Renderer = ReturnType<typeof createRenderer>;
+
+/** Makes entries as the stream gives them. */
+export function createLiveReader(): (found: Found) => LiveEntry {
+  const timestamp = createTimestampFormat();
+  const collect = createCollector();
+  return (found) => {
+    const { source, offset, head } = found;
+    const collected = collect(source, offset);
+    const { first, all } = collected;
+    const text = (number: number): string => first[number]?.text ?? "";
+    const entry: LogEntry = {
+      timestamp: timestamp(head.realtime),
+      unit: isFromKernel(collected) ? "kernel" : text(field._SYSTEMD_UNIT),
+      priority: shownPriority(collected),
+      message: text(field.MESSAGE),
+      cursor: cursorOf(found),
+      identifier: text(field.SYSLOG_IDENTIFIER),
+      pid: shownPid(collected),
+      hostname: text(field._HOSTNAME),
+      boot_id: head.bootId,
+    };
+    const units = unitsOfEntry((name) => all.filter((value) => value.field === field[name]).map((value) => value.text));
+    return { entry, units, priority: statedPriority(collected) };
+  };
+}

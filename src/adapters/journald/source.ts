@@ -1,0 +1,147 @@
+import { basename } from "node:path";
+import type { Fields } from "./fields.ts";
+import { createFields } from "./fields.ts";
+import type { BlockPool } from "./journal-file/blocks.ts";
+import { DamagedJournal } from "./journal-file/damage.ts";
+import { dataOfField, entriesOf, findData } from "./journal-file/data.ts";
+import type { EntryHead, EntryReader } from "./journal-file/entry.ts";
+import { createEntryReader } from "./journal-file/entry.ts";
+import type { EntryList } from "./journal-file/entry-array.ts";
+import { createEntryList } from "./journal-file/entry-array.ts";
+import type { JournalFile } from "./journal-file/file.ts";
+import { openJournalFile } from "./journal-file/file.ts";
+import type { Location } from "./order.ts";
+import type { Postings } from "./postings.ts";
+import { countOf, noPostings, offsetAt, wholeList } from "./postings.ts";
+import { createTimeWindow, firstPosition } from "./time-window.ts";
+
+/** One journal file as queries see it. What is damaged in it is left out and told once for each query. */
+export interface Source {
+  readonly path: string;
+  /** The file's own id: two files with the same one are copies. */
+  readonly id: string;
+  readonly file: JournalFile;
+  readonly entries: EntryReader;
+  readonly fields: Fields;
+  /** Reads the header anew. @returns whether the file has changed. */
+  readonly refresh: () => boolean;
+  /** All entries of the file, in the order in which they were written. */
+  readonly all: () => EntryList;
+  /** Entries that bear `NAME=value`. */
+  readonly bearing: (pair: string) => Postings;
+  /** Offsets of the data objects of a field, as far as they can be read. */
+  readonly valuesOf: (name: string) => Iterable<number>;
+  readonly entriesOf: (dataOffset: number) => EntryList;
+  /** Entries of a window of wall clock time, both moments included. */
+  readonly window: (since: number, until: number) => Postings;
+  /** Among these: position of the first entry for which the test holds, given that it holds for all after it. */
+  readonly firstWhere: (postings: Postings, test: (found: Location) => boolean) => number;
+  /** Undefined for an entry that cannot be read. */
+  readonly head: (offset: number) => EntryHead | undefined;
+  readonly onDamage: (error: DamagedJournal) => void;
+  readonly close: () => void;
+}
+
+/** Names that journald gives to files. */
+const writtenByJournald = /^(system|user-\d+)(@[0-9a-f]+-[0-9a-f]+-[0-9a-f]+)?\.journal$/;
+
+const maxKeptPairs = 4096;
+
+/** @throws NotAJournal, or the system's error. */
+export function openSource(
+  path: string,
+  pool: BlockPool & { readonly nextFileKey: () => number },
+  damaged: (path: string, what: string) => void,
+): Source {
+  const file = openJournalFile(path, pool);
+  const onDamage = (error: DamagedJournal): void => {
+    // journald empties files as it deletes them: nothing is wrong with those.
+    if (file.isLinked()) damaged(path, error.message);
+  };
+  const isDamage = (error: unknown): error is DamagedJournal => {
+    if (!(error instanceof DamagedJournal)) return false;
+    onDamage(error);
+    return true;
+  };
+  const entries = createEntryReader(file);
+  const fields = createFields(file, isDamage);
+  let list: EntryList | undefined;
+  /** Where a pair is in the file does not change any more; which entries bear it changes with the file. */
+  const dataOffsets = new Map<string, number>();
+  const lists = new Map<string, Postings>();
+
+  const all = (): EntryList => {
+    const { entryArrayOffset, entries: length } = file.header;
+    list ??= createEntryList(file, { leading: undefined, arrayOffset: entryArrayOffset, length, onDamage });
+    return list;
+  };
+
+  const find = (pair: string): Postings => {
+    const offset = dataOffsets.get(pair) ?? findData(file, Buffer.from(pair));
+    if (offset === undefined) return noPostings;
+    if (dataOffsets.size < maxKeptPairs) dataOffsets.set(pair, offset);
+    return wholeList(entriesOf(file, offset, onDamage));
+  };
+
+  /** Runs a read; what is damaged gives the other answer. */
+  const readable = <T>(read: () => T, otherwise: T): T => {
+    try {
+      return read();
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      return otherwise;
+    }
+  };
+
+  const valuesOf = function* (name: string): Generator<number> {
+    try {
+      yield* dataOfField(file, name);
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+    }
+  };
+
+  const location = (offset: number): Location | undefined => {
+    const head = readable(() => entries.head(offset), undefined);
+    return head && { ...head, seqnumId: file.header.seqnumId };
+  };
+  return {
+    path,
+    id: file.header.fileId.toString("hex"),
+    file,
+    entries,
+    fields,
+    onDamage,
+    refresh() {
+      const isChanged = file.refresh();
+      if (isChanged) {
+        list = undefined;
+        lists.clear();
+      }
+      return isChanged;
+    },
+    all,
+    bearing(pair) {
+      const known = lists.get(pair);
+      if (known !== undefined) return known;
+      const found = readable(() => find(pair), noPostings);
+      if (lists.size < maxKeptPairs) lists.set(pair, found);
+      return found;
+    },
+    valuesOf,
+    entriesOf: (offset) => entriesOf(file, offset, onDamage),
+    window: createTimeWindow({
+      all,
+      realtimeOf: (offset) => readable(() => entries.realtime(offset), undefined),
+      firstOfBoots: () => [...valuesOf("_BOOT_ID")].map((offset) => entriesOf(file, offset, onDamage).at(0)),
+      isByJournald: writtenByJournald.test(basename(path)),
+    }),
+    firstWhere: (postings, test) =>
+      firstPosition(countOf(postings), (position) => {
+        const found = readable(() => location(offsetAt(postings, position)), undefined);
+        return found && test(found);
+      }),
+    head: (offset) => readable(() => entries.head(offset), undefined),
+    close: file.close,
+  };
+}

@@ -1,0 +1,120 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { execLines } from "#adapters/exec/index.ts";
+import { JournalUnavailable, LogQueryRefused } from "#domain/logs/ports.ts";
+import { createEngine } from "./engine.ts";
+import { createFollowers } from "./followers.ts";
+import { compileGrep } from "./grep.ts";
+import { createJournalctl } from "./journalctl.ts";
+import type { ThreadFailure, ThreadReply, ThreadRequest, ThreadSetup } from "./protocol.ts";
+import { createRegistry, type Fault, NeedsFallback, NoPermission } from "./registry.ts";
+
+/**
+ * What runs in a thread of the journal: queries, searches, followers. It reads files synchronously, which is the fastest
+ * way, and holds up nobody but itself.
+ */
+const setup = workerData as ThreadSetup;
+const port = parentPort;
+if (port === null) throw new Error("this runs in a thread of the journal only");
+
+const maxKnownFaults = 10_000;
+/** How often an idle thread looks whether files that it holds were deleted. */
+const releaseMs = 2_000;
+/** How long followers have to read what a file held when it was deleted. */
+const keepDeletedMs = 2_000;
+
+const reply = (message: ThreadReply, transfer: readonly ArrayBuffer[] = []): void =>
+  port.postMessage(message, [...transfer]);
+
+const knownFaults = new Set<string>();
+const onDamage = (fault: Fault): void => {
+  const key = `${fault.path}\0${fault.what}`;
+  if (knownFaults.has(key) || knownFaults.size >= maxKnownFaults) return;
+  knownFaults.add(key);
+  reply({ kind: "fault", fault });
+};
+
+const { roots, directory, progress } = setup;
+const onProgress = (): void => {
+  progress[0] = (progress[0] ?? 0) + 1;
+};
+const engine = createEngine({ roots, onDamage, onProgress });
+const machineId = roots[0]?.machineId;
+const journalctl = createJournalctl({
+  execLines,
+  ...(directory !== undefined && { directories: [directory] }),
+  ...(machineId !== undefined && { machineId }),
+});
+const followers = createFollowers({
+  registry: createRegistry(roots, onDamage, keepDeletedMs),
+  journalctl,
+  onEntries: (id, entries) => reply({ kind: "entries", id, entries }),
+  onFailure: (id, error) => reply({ kind: "failure", id, failure: failureOf(error) }),
+});
+
+function failureOf(error: unknown): ThreadFailure {
+  if (error instanceof LogQueryRefused) return { kind: "refused", field: error.field, issue: error.message };
+  if (error instanceof JournalUnavailable) return { kind: "unavailable", message: error.message };
+  if (error instanceof NoPermission) {
+    const remedy = "add the service's user to the group systemd-journal";
+    return { kind: "unavailable", message: `${error.message} (${remedy})` };
+  }
+  return { kind: "failed", message: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+}
+
+/** Bytes that own their memory can be handed over; a small buffer shares it with others. */
+const ownMemory = (bytes: Uint8Array): Uint8Array<ArrayBuffer> =>
+  bytes.buffer instanceof ArrayBuffer && bytes.byteLength === bytes.buffer.byteLength
+    ? new Uint8Array(bytes.buffer)
+    : new Uint8Array(bytes);
+
+async function answerQuery(request: Extract<ThreadRequest, { kind: "query" }>): Promise<Uint8Array> {
+  try {
+    return engine.query(request.query);
+  } catch (error) {
+    if (!(error instanceof NeedsFallback)) throw error;
+    return journalctl.query(request.query, new AbortController().signal);
+  }
+}
+
+let idle: NodeJS.Timeout | undefined;
+/** Deleted files keep their room on the disk while they are open. */
+function releaseSoon(): void {
+  clearTimeout(idle);
+  idle = setTimeout(() => {
+    engine.release();
+    releaseSoon();
+  }, releaseMs);
+}
+
+async function serve(request: ThreadRequest): Promise<void> {
+  switch (request.kind) {
+    case "query": {
+      releaseSoon();
+      const bytes = ownMemory(await answerQuery(request));
+      reply({ kind: "answer", id: request.id, bytes }, [bytes.buffer]);
+      return;
+    }
+    case "grep": {
+      const expression = compileGrep(request.pattern);
+      const positions = request.messages.flatMap((message, position) => {
+        onProgress();
+        return expression.test(message) ? [position] : [];
+      });
+      reply({ kind: "positions", id: request.id, positions });
+      return;
+    }
+    case "follow":
+      return followers.open(request.id, request.start);
+    case "pull":
+      return followers.pull(request.id);
+    case "end":
+      return followers.end(request.id);
+  }
+}
+
+port.on("message", (request: ThreadRequest) => {
+  serve(request).catch((error: unknown) => reply({ kind: "failure", id: request.id, failure: failureOf(error) }));
+});
+
+// Now it is up: what it does from here on counts.
+onProgress();

@@ -1,0 +1,159 @@
+import { apiBase } from "#contract/limits.ts";
+import type { LogEntry } from "#contract/logs.ts";
+import type { DroppedFrame, ErrorFrame, LogServerFrame } from "#contract/streams.ts";
+import { closeCodes, streams } from "#contract/streams.ts";
+import { ApiError, toApiError } from "./index.ts";
+
+export interface LogStreamOptions {
+  /** Address of the service: `http://127.0.0.1:8470`. */
+  readonly url: string;
+  readonly key: string;
+  readonly unit?: string;
+  /** Name or number of the least severe priority. */
+  readonly priority?: string;
+  /** Regular expression over the message. */
+  readonly grep?: string;
+  /** Begin behind this entry. */
+  readonly cursor?: string;
+  readonly signal?: AbortSignal;
+  /** Told of what the service says besides entries: frames that were lost, and errors that it goes on after. */
+  readonly onNotice?: (notice: DroppedFrame | ErrorFrame) => void;
+}
+
+/** Entries that wait for a slow reader before the connection is given up until they are read. */
+const maxWaiting = 10_000;
+const firstRetryMs = 500;
+const maxRetryMs = 15_000;
+
+function sleep(durationMs: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
+    const end = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, durationMs);
+    signal?.addEventListener("abort", end);
+  });
+}
+
+function addressOf(options: LogStreamOptions, cursor: string | undefined): URL {
+  const { url, unit, priority, grep } = options;
+  const address = new URL(`${apiBase}${streams.logs.path}`, url);
+  for (const [name, value] of Object.entries({ unit, priority, grep, cursor })) {
+    if (value !== undefined) address.searchParams.set(name, value);
+  }
+  return address;
+}
+
+/**
+ * Why a connection was refused. A WebSocket does not tell, so the same is asked without an upgrade, which is refused for
+ * want of one where nothing else is wrong.
+ */
+async function refusalOf(options: LogStreamOptions, cursor: string | undefined): Promise<ApiError | undefined> {
+  const answer = await fetch(addressOf(options, cursor), {
+    headers: { "X-API-Key": options.key },
+    redirect: "error",
+    ...(options.signal && { signal: options.signal }),
+  }).catch(() => undefined);
+  const error = await (answer && toApiError(answer).catch(() => undefined));
+  // Out of reach, or no answer any more.
+  if (error === undefined) return undefined;
+  const isPassing = ["RATE_LIMITED", "INTERNAL_ERROR", "UNAVAILABLE", "UNREADABLE"].includes(error.code);
+  return isPassing || error.details?.["field"] === "Upgrade" ? undefined : error;
+}
+
+/** The error that a connection was ended with for good; undefined when it is worth another. */
+function endOf(closed: CloseEvent | undefined, lastError: ErrorFrame | undefined): ApiError | undefined {
+  const status = closed?.code;
+  if (status === closeCodes.keyEnded) {
+    return new ApiError({
+      code: "UNAUTHORIZED",
+      message: closed?.reason ?? "key ended",
+      status,
+      details: undefined,
+      requestId: undefined,
+    });
+  }
+  if (status !== closeCodes.policyViolation || lastError === undefined) return undefined;
+  const { code, message, details } = lastError.error;
+  return new ApiError({ code, message, status, details, requestId: undefined });
+}
+
+/** A connection, as a queue of frames, until the signal fires. */
+function connect(address: URL, key: string, signal: AbortSignal | undefined) {
+  address.protocol = address.protocol.replace("http", "ws");
+  address.searchParams.set("api_key", key);
+  const socket = new WebSocket(address);
+  const frames: LogServerFrame[] = [];
+  let wake = (): void => undefined;
+  const onAbort = (): void => wake();
+  signal?.addEventListener("abort", onAbort);
+  const state = { isOpened: false, closed: undefined as CloseEvent | undefined };
+  socket.addEventListener("open", () => {
+    state.isOpened = true;
+  });
+  socket.addEventListener("message", ({ data }) => {
+    frames.push(JSON.parse(String(data)) as LogServerFrame);
+    if (frames.length >= maxWaiting) socket.close();
+    wake();
+  });
+  socket.addEventListener("close", (event) => {
+    state.closed = event;
+    wake();
+  });
+  return {
+    state,
+    close(): void {
+      signal?.removeEventListener("abort", onAbort);
+      socket.close();
+    },
+    /** The next frame; undefined once the connection has ended and all is read. */
+    async next(): Promise<LogServerFrame | undefined> {
+      while (frames.length === 0 && state.closed === undefined && !signal?.aborted) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+      return signal?.aborted ? undefined : frames.shift();
+    },
+  };
+}
+
+/**
+ * Entries of the journal as they are written, until the signal fires. A lost connection is made again and goes on behind
+ * the last entry. Runs in Node and in browsers.
+ * @throws ApiError when the service refuses the key, the filter or the cursor, or the key has ended.
+ */
+export async function* streamLogs(options: LogStreamOptions): AsyncGenerator<LogEntry, void, undefined> {
+  const { key, signal, onNotice } = options;
+  let { cursor } = options;
+  let waitMs = firstRetryMs;
+  while (!signal?.aborted) {
+    const connection = connect(addressOf(options, cursor), key, signal);
+    let lastError: ErrorFrame | undefined;
+    try {
+      for (;;) {
+        const frame = await connection.next();
+        if (frame === undefined) break;
+        if ("type" in frame) {
+          if (frame.type === "error") lastError = frame;
+          onNotice?.(frame);
+          continue;
+        }
+        waitMs = firstRetryMs;
+        cursor = frame.cursor;
+        yield frame;
+      }
+    } finally {
+      connection.close();
+    }
+    if (signal?.aborted) return;
+    const { closed, isOpened } = connection.state;
+    const end = endOf(closed, lastError) ?? (isOpened ? undefined : await refusalOf(options, cursor));
+    if (end !== undefined) throw end;
+    await sleep(waitMs, signal);
+    waitMs = Math.min(waitMs * 2, maxRetryMs);
+  }
+}

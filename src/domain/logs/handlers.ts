@@ -1,0 +1,82 @@
+import { logQueryLimit } from "#contract/limits.ts";
+import type { logs } from "#contract/logs.ts";
+import type { Caller, Handlers } from "#contract/operation.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import { DomainError, invalid } from "#domain/kernel/error.ts";
+import { isCursor } from "./cursor.ts";
+import { checkExpression } from "./expression.ts";
+import type { Journal } from "./ports.ts";
+import { JournalUnavailable, LogQueryRefused } from "./ports.ts";
+import { canonicalUnit, isWithin } from "./unit-pattern.ts";
+import { logWindow } from "./window.ts";
+
+/** The least severe: asking for it is asking for everything, entries without a severity included, as with `journalctl -p`. */
+const leastSevere = 7;
+/** Boots are counted to no more than this many digits. */
+const bootOffset = /^[+-]?\d{1,9}$/;
+const bootId = /^[0-9a-f]{32}$/;
+
+/** @throws DomainError when the text is neither a boot id nor an offset. */
+function parseBoot(text: string): string {
+  if (bootOffset.test(text)) return String(Number(text));
+  const id = text.replaceAll("-", "").toLowerCase();
+  if (bootId.test(id)) return id;
+  throw invalid("boot", "Must be a boot id of 32 hex digits or an offset such as 0 or -1");
+}
+
+/** Turns what the journal throws into what a caller is told, in one place. */
+async function onJournal<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof JournalUnavailable) {
+      const details = { missing: "journal", retryable: true };
+      throw new DomainError("UNAVAILABLE", `cannot read the journal: ${error.message}`, details, error);
+    }
+    if (error instanceof LogQueryRefused) throw invalid(error.field, error.message);
+    throw error;
+  }
+}
+
+/** The logs part: queries over the journal. */
+export function logsHandlers(ports: {
+  journal: Pick<Journal, "query">;
+  clock: Pick<Clock, "now">;
+  /** Names and patterns of the units whose entries a caller may see. */
+  unitsOf: (caller: Caller) => "all" | readonly string[];
+}): Handlers<typeof logs> {
+  const { journal, clock, unitsOf } = ports;
+
+  /** The units to look for; undefined: all. A caller who may see some only gets those. */
+  function visibleUnits(text: string | undefined, caller: Caller | undefined): readonly string[] | undefined {
+    const wanted = text === undefined ? undefined : canonicalUnit(text);
+    const granted = caller === undefined ? [] : unitsOf(caller);
+    if (granted === "all") return wanted === undefined ? undefined : [wanted];
+    if (wanted === undefined) return granted;
+    if (granted.some((pattern) => isWithin(wanted, pattern))) return [wanted];
+    const required = `logs:read:${wanted}`;
+    throw new DomainError("FORBIDDEN", `this key lacks the scope ${required}`, {
+      required_scope: required,
+      granted: caller?.scopes ?? [],
+    });
+  }
+
+  return {
+    async listLogs({ query }, context) {
+      const { cursor, boot, grep, priority } = query;
+      if (cursor !== undefined && !isCursor(cursor)) throw invalid("cursor", "Not the cursor of an entry");
+      const request = {
+        units: visibleUnits(query.unit, context.caller),
+        ...logWindow(query, clock.now()),
+        priority: priority === leastSevere ? undefined : priority,
+        identifier: query.identifier,
+        boot: boot === undefined ? undefined : parseBoot(boot),
+        grep: grep === undefined ? undefined : checkExpression(grep),
+        cursor,
+        order: query.order ?? "asc",
+        limit: query.limit ?? logQueryLimit.default,
+      };
+      return onJournal(() => journal.query(request, context.signal()));
+    },
+  };
+}

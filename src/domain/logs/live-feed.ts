@@ -1,0 +1,117 @@
+import type { StreamError } from "#contract/streams.ts";
+import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import type { Journal, LiveEntry } from "./ports.ts";
+import { LogQueryRefused } from "./ports.ts";
+
+/** How long the feed goes on without anybody, for clients that come back at once. */
+const graceMs = 5_000;
+const firstRetryMs = 1_000;
+const maxRetryMs = 30_000;
+
+export const journalLost: StreamError = {
+  code: "UNAVAILABLE",
+  message: "cannot read the journal now: the stream goes on behind its last entry once it can be read again",
+  details: { missing: "journal", retryable: true },
+};
+
+/** The pause before each further attempt, longer each time until it is reset. */
+export function createBackoff(clock: Pick<Clock, "sleep">) {
+  let waitMs = firstRetryMs;
+  return {
+    reset(): void {
+      waitMs = firstRetryMs;
+    },
+    async wait(signal: AbortSignal): Promise<void> {
+      await clock.sleep(waitMs, signal);
+      waitMs = Math.min(waitMs * 2, maxRetryMs);
+    },
+  };
+}
+
+export interface LiveFeed {
+  /** The last entry that was handed on; undefined before the first. */
+  readonly cursor: () => string | undefined;
+  /** Whether the journal cannot be read at this time. */
+  readonly isDown: () => boolean;
+  /** Runs while anybody holds it. Each hold is released once. */
+  readonly hold: () => void;
+  readonly release: () => void;
+  readonly dispose: Dispose;
+}
+
+/**
+ * The one follower of the journal that all clients share. After a disturbance it goes on behind the last entry.
+ * @param on.batch is given each batch, before the feed's cursor moves behind it.
+ * @param on.moved is called when it has moved.
+ * @param on.lost is called once for each time that the journal becomes unreadable.
+ */
+export function createLiveFeed(
+  { journal, clock }: { journal: Pick<Journal, "follow">; clock: Pick<Clock, "sleep" | "every"> },
+  on: {
+    readonly batch: (batch: readonly LiveEntry[]) => void;
+    readonly moved: () => void;
+    readonly lost: (error: unknown) => void;
+  },
+): LiveFeed {
+  let cursor: string | undefined;
+  let isDown = false;
+  let holders = 0;
+  let running: AbortController | undefined;
+  let stopGrace: Dispose | undefined;
+
+  const follow = async (signal: AbortSignal): Promise<void> => {
+    const backoff = createBackoff(clock);
+    while (!signal.aborted) {
+      try {
+        for await (const batch of journal.follow({ cursor }, signal)) {
+          if (signal.aborted) return;
+          isDown = false;
+          backoff.reset();
+          const last = batch.at(-1);
+          if (last === undefined) continue;
+          on.batch(batch);
+          cursor = last.entry.cursor;
+          on.moved();
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!isDown) on.lost(error);
+        isDown = true;
+        // The entry is gone with its file: what is written from now on is all that there is to follow.
+        if (error instanceof LogQueryRefused) cursor = undefined;
+      }
+      await backoff.wait(signal);
+    }
+  };
+
+  const start = (): void => {
+    const started = new AbortController();
+    running = started;
+    cursor = undefined;
+    isDown = false;
+    void follow(started.signal);
+  };
+
+  const stop = (): void => {
+    stopGrace?.();
+    stopGrace = undefined;
+    running?.abort();
+    running = undefined;
+  };
+
+  return {
+    cursor: () => cursor,
+    isDown: () => isDown,
+    hold() {
+      holders += 1;
+      stopGrace?.();
+      stopGrace = undefined;
+      if (running === undefined) start();
+    },
+    release() {
+      holders -= 1;
+      if (holders === 0) stopGrace = clock.every(graceMs, stop);
+    },
+    dispose: stop,
+  };
+}

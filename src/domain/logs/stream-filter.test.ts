@@ -1,0 +1,100 @@
+import { describe, expect, it } from "vitest";
+import { DomainError } from "#domain/kernel/error.ts";
+import type { LiveEntry } from "./ports.ts";
+import { changeFilter, createLogMatcher, noFilter, readFilterMessage, type Sight } from "./stream-filter.ts";
+
+const all: Sight = { units: "all", scopes: ["logs:read"] };
+const some: Sight = { units: ["app-*", "nginx.service"], scopes: ["logs:read:app-*", "logs:read:nginx.service"] };
+
+const live = (units: readonly string[], priority: number | null): LiveEntry => ({
+  units,
+  priority,
+  entry: {
+    timestamp: "2026-01-01T00:00:00.000000Z",
+    unit: units[0] ?? "",
+    priority: priority ?? 6,
+    message: "",
+    cursor: "",
+    identifier: "",
+    pid: null,
+    hostname: "",
+    boot_id: "",
+  },
+});
+
+const codeOf = (work: () => unknown): unknown => {
+  try {
+    work();
+  } catch (error) {
+    return error instanceof DomainError ? [error.code, error.details?.["field"]] : error;
+  }
+  return undefined;
+};
+
+describe("a change", () => {
+  it("sets what it names, clears what is null and leaves the rest", () => {
+    const first = changeFilter(noFilter, { unit: "nginx", priority: "warn", grep: "x" }, all);
+    expect(first).toEqual({ unit: "nginx.service", priority: 4, grep: "x" });
+    expect(changeFilter(first, { priority: null }, all)).toEqual({
+      unit: "nginx.service",
+      priority: undefined,
+      grep: "x",
+    });
+    expect(changeFilter(first, { unit: null, priority: 7 }, all)).toEqual({
+      unit: undefined,
+      priority: undefined,
+      grep: "x",
+    });
+    expect(changeFilter(first, {}, all)).toEqual(first);
+  });
+
+  it("may name no unit that the key does not see", () => {
+    for (const unit of ["nginx", "app-1", "app-*", "app-[12]", "app-?-*"]) {
+      expect([unit, codeOf(() => changeFilter(noFilter, { unit }, some))]).toEqual([unit, undefined]);
+    }
+    for (const unit of ["cron", "*", "app*", "[a]pp-1.service", "kernel"]) {
+      expect([unit, codeOf(() => changeFilter(noFilter, { unit }, some))]).toEqual([unit, ["FORBIDDEN", undefined]]);
+    }
+  });
+
+  it.each([{ priority: "7.0" }, { priority: -1 }, { priority: 3.5 }, { priority: "ERR" }, { priority: true }])(
+    "refuses %j",
+    (change) => {
+      expect(codeOf(() => changeFilter(noFilter, change, all))).toEqual(["VALIDATION_ERROR", "priority"]);
+    },
+  );
+});
+
+it("is read from a message of its type alone", () => {
+  expect(readFilterMessage({ type: "filter", unit: null, more: 1 })).toEqual({ unit: null });
+  for (const message of [undefined, null, 1, "filter", [], {}, { type: "Filter" }, { type: ["filter"] }]) {
+    expect([message, codeOf(() => readFilterMessage(message))]).toEqual([
+      message,
+      ["VALIDATION_ERROR", expect.any(String)],
+    ]);
+  }
+});
+
+describe("a matcher", () => {
+  it("looks at every unit of an entry, and needs one that is wanted and one that is seen", () => {
+    const matches = createLogMatcher({ unit: "cron.service", priority: undefined }, ["app-*"]);
+    expect(matches(live(["cron.service", "app-1.service"], 6))).toBe(true);
+    expect(matches(live(["cron.service"], 6))).toBe(false);
+    expect(matches(live(["app-1.service"], 6))).toBe(false);
+    expect(matches(live([], 6))).toBe(false);
+  });
+
+  it("answers the same however many units there are", () => {
+    const matches = createLogMatcher({ unit: "*7.service", priority: undefined }, "all");
+    for (const round of [0, 1]) {
+      for (let at = 0; at < 10_000; at += 1) {
+        expect([round, at, matches(live([`u${at}.service`], 6))]).toEqual([round, at, at % 10 === 7]);
+      }
+    }
+  });
+
+  it("takes an entry without a severity only where none is asked for", () => {
+    expect(createLogMatcher({ unit: undefined, priority: 6 }, "all")(live([], null))).toBe(false);
+    expect(createLogMatcher({ unit: undefined, priority: undefined }, "all")(live([], null))).toBe(true);
+  });
+});

@@ -1,0 +1,117 @@
+import { priorityNumbers } from "#contract/streams.ts";
+import { DomainError, invalid } from "#domain/kernel/error.ts";
+import { checkExpression } from "./expression.ts";
+import type { LiveEntry } from "./ports.ts";
+import { canonicalUnit, compileUnitPattern, isWithin } from "./unit-pattern.ts";
+
+/** What a client of the stream wants to see; undefined members ask for nothing. All that are set must match. */
+export interface LogFilter {
+  /** Name or pattern in canonical form. */
+  readonly unit: string | undefined;
+  /** This severity and more severe ones, 0 to 6: 7 is all, as with `journalctl -p`, and so no filter. */
+  readonly priority: number | undefined;
+  readonly grep: string | undefined;
+}
+
+export const noFilter: LogFilter = { unit: undefined, priority: undefined, grep: undefined };
+
+const maxUnitLength = 255;
+const maxGrepLength = 1024;
+const leastSevere = 7;
+/** Unit names that a matcher remembers; past it, it begins anew. */
+const maxRememberedUnits = 4096;
+
+/** What a client may see. */
+export interface Sight {
+  /** Names and patterns of units. */
+  readonly units: "all" | readonly string[];
+  /** All scopes of the key, for a refusal. */
+  readonly scopes: readonly string[];
+}
+
+function parseText(field: "unit" | "grep", value: unknown, maxLength: number): string {
+  if (typeof value !== "string") throw invalid(field, "Must be a string or null");
+  if (value === "") throw invalid(field, "Must not be empty (null clears it)");
+  if (value.length > maxLength) throw invalid(field, `Must be at most ${maxLength} characters`);
+  return value;
+}
+
+function parseUnit(value: unknown, { units, scopes }: Sight): string {
+  const unit = canonicalUnit(parseText("unit", value, maxUnitLength));
+  if (units === "all" || units.some((pattern) => isWithin(unit, pattern))) return unit;
+  const required = `logs:read:${unit}`;
+  throw new DomainError("FORBIDDEN", `this key lacks the scope ${required}`, {
+    required_scope: required,
+    granted: scopes,
+  });
+}
+
+function parsePriority(value: unknown): number | undefined {
+  const text = typeof value === "number" ? String(value) : value;
+  const number = typeof text === "string" && Object.hasOwn(priorityNumbers, text) ? priorityNumbers[text] : undefined;
+  if (number === undefined) throw invalid("priority", "Must be a severity such as err or warning, or 0 to 7, or null");
+  return number === leastSevere ? undefined : number;
+}
+
+const parseGrep = (value: unknown): string => checkExpression(parseText("grep", value, maxGrepLength));
+
+/** The members of a filter as a client gives them; those that are undefined stay as they are, null clears. */
+export interface FilterChange {
+  readonly unit?: unknown;
+  readonly priority?: unknown;
+  readonly grep?: unknown;
+}
+
+/**
+ * The filter after a change.
+ * @throws DomainError VALIDATION_ERROR for a member that is malformed, FORBIDDEN for a unit that the key may not see.
+ */
+export function changeFilter(filter: LogFilter, change: FilterChange, sight: Sight): LogFilter {
+  const { unit, priority, grep } = change;
+  return {
+    unit: unit === undefined ? filter.unit : unit === null ? undefined : parseUnit(unit, sight),
+    priority: priority === undefined ? filter.priority : priority === null ? undefined : parsePriority(priority),
+    grep: grep === undefined ? filter.grep : grep === null ? undefined : parseGrep(grep),
+  };
+}
+
+/**
+ * The change that a message asks for.
+ * @throws DomainError VALIDATION_ERROR when it asks for something else.
+ */
+export function readFilterMessage(message: unknown): FilterChange {
+  if (typeof message !== "object" || message === null || Array.isArray(message)) {
+    throw invalid("message", "Must be a JSON object");
+  }
+  if (!("type" in message)) throw invalid("type", "Required field missing");
+  if (message.type !== "filter") throw invalid("type", "Must be filter");
+  const { unit, priority, grep } = message as FilterChange;
+  return { unit, priority, grep };
+}
+
+/** Remembers the answer for each name: the same few units write most entries. */
+function rememberedPatterns(patterns: readonly string[]): (name: string) => boolean {
+  const matchers = patterns.map(compileUnitPattern);
+  const known = new Map<string, boolean>();
+  return (name) => {
+    const answer = known.get(name);
+    if (answer !== undefined) return answer;
+    const fresh = matchers.some((matches) => matches(name));
+    if (known.size >= maxRememberedUnits) known.clear();
+    known.set(name, fresh);
+    return fresh;
+  };
+}
+
+/** Whether an entry passes all of a filter but its `grep`, and is of a unit that the key may see. */
+export function createLogMatcher(
+  { unit, priority }: Pick<LogFilter, "unit" | "priority">,
+  visible: Sight["units"],
+): (live: LiveEntry) => boolean {
+  const isWanted = unit === undefined ? undefined : rememberedPatterns([unit]);
+  const isVisible = visible === "all" ? undefined : rememberedPatterns(visible);
+  return ({ units, priority: written }) =>
+    (priority === undefined || (written !== null && written <= priority)) &&
+    (isWanted === undefined || units.some(isWanted)) &&
+    (isVisible === undefined || units.some(isVisible));
+}

@@ -1,0 +1,59 @@
+import { logWindowMs } from "#contract/limits.ts";
+import { parseTimestamp } from "#contract/schema.ts";
+import { invalid } from "#domain/kernel/error.ts";
+
+/** What the journal can count to without losing a microsecond: the year 2255. */
+const latestMicros = Number.MAX_SAFE_INTEGER;
+
+interface Moment {
+  /** Whole microseconds since the epoch, rounded down. */
+  readonly micros: number;
+  /** The decimals beyond; empty when there are none. */
+  readonly rest: string;
+}
+
+/** @throws DomainError when the text is not RFC 3339. */
+function parseMoment(field: "since" | "until", text: string): Moment {
+  const millis = parseTimestamp(text);
+  if (millis === undefined) throw invalid(field, "Must be an RFC 3339 time such as 2026-01-31T12:00:00Z");
+  const decimals = /\.(\d+)/.exec(text)?.[1] ?? "";
+  const seconds = Math.floor(millis / 1000);
+  return {
+    micros: seconds * 1_000_000 + Number(decimals.slice(0, 6).padEnd(6, "0")),
+    rest: decimals.slice(6).replace(/0+$/, ""),
+  };
+}
+
+const isAfter = (a: Moment, b: Moment): boolean => (a.micros === b.micros ? a.rest > b.rest : a.micros > b.micros);
+const bounded = (micros: number): number => Math.min(Math.max(micros, 0), latestMicros);
+
+/** First and last moment that a query looks at, both included, in microseconds since the epoch. */
+export interface LogWindow {
+  /** One more than `until` when both lie between the same two microseconds: then nothing is in the window. */
+  readonly since: number;
+  readonly until: number;
+}
+
+/**
+ * The window that a query asks for. It begins one hour ago, or at the beginning where the query says by other means where
+ * to look, and ends now.
+ * @throws DomainError VALIDATION_ERROR when it ends before it begins.
+ */
+export function logWindow(
+  query: { readonly since?: string; readonly until?: string; readonly cursor?: string; readonly boot?: string },
+  nowMs: number,
+): LogWindow {
+  const beginning = query.cursor === undefined && query.boot === undefined ? (nowMs - logWindowMs) * 1000 : 0;
+  const since = query.since === undefined ? { micros: beginning, rest: "" } : parseMoment("since", query.since);
+  // The clock tells milliseconds: what is written in this very one is not later than now.
+  const until =
+    query.until === undefined ? { micros: nowMs * 1000 + 999, rest: "" } : parseMoment("until", query.until);
+  if (isAfter(since, until)) {
+    const issue =
+      query.since === undefined
+        ? "One hour ago, the default, lies after until: give since"
+        : "Must not lie after until";
+    throw invalid("since", issue);
+  }
+  return { since: bounded(since.micros + (since.rest === "" ? 0 : 1)), until: bounded(until.micros) };
+}

@@ -1,0 +1,37 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Context } from "#contract/operation.ts";
+import type { Logger } from "#telemetry/logger.ts";
+
+export interface ContextPorts {
+  readonly log: Logger;
+  /** Fires when handlers that still run must come to an end. */
+  readonly shutdown: AbortSignal;
+}
+
+/**
+ * What a handler is given besides its input. The signal is made on demand, since most handlers answer at once and never
+ * ask; and by a function, not an accessor: V8 keeps objects with accessors, and the request with them, until the next
+ * full collection.
+ */
+export function createContext(request: FastifyRequest, reply: FastifyReply, { shutdown, log }: ContextPorts): Context {
+  let made: AbortSignal | undefined;
+  return {
+    caller: request.caller,
+    signal() {
+      if (made !== undefined) return made;
+      const gone = new AbortController();
+      reply.raw.once("close", () => gone.abort());
+      made = AbortSignal.any([gone.signal, shutdown]);
+      return made;
+    },
+    touched(target) {
+      request.touched = target;
+    },
+    afterReply(task) {
+      // Not "finish": a client that has gone must not keep the task from being done.
+      reply.raw.once("close", () => {
+        task().catch((error: unknown) => log.error({ err: error, request_id: request.id }, "task after reply failed"));
+      });
+    },
+  };
+}

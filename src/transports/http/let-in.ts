@@ -1,0 +1,64 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Caller } from "#contract/operation.ts";
+import { DomainError } from "#domain/kernel/error.ts";
+import type { RouteAccess } from "./admission.ts";
+
+export interface LetInPorts {
+  /** Lets a request in or throws. */
+  readonly admit: (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined) => Caller | undefined;
+  readonly guard: (headers: FastifyRequest["headers"]) => void;
+}
+
+type LetIn = (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined) => void;
+
+/** Headers that every answer bears, then the guard, then admission: the only way to a handler. */
+export function createLetIn({ admit, guard }: LetInPorts): LetIn {
+  return (request, reply, access) => {
+    reply.header("X-Request-Id", request.id);
+    reply.header("Cache-Control", "no-store");
+    reply.header("X-Content-Type-Options", "nosniff");
+    guard(request.headers);
+    request.caller = admit(request, reply, access);
+  };
+}
+
+/**
+ * Puts the entrance before every route that is added from here on, and before paths that have none.
+ * @param abandoned is told of a client that went away before its answer had left.
+ */
+export function addEntrance(
+  app: FastifyInstance,
+  letIn: LetIn,
+  abandoned: (request: FastifyRequest, reply: FastifyReply) => Promise<void>,
+): void {
+  const unknownPath = () => new DomainError("NOT_FOUND", "cannot find this path (see /api/v1/docs)");
+  app.setNotFoundHandler(() => {
+    throw unknownPath();
+  });
+  // A hook for each route, since asking a request for its route costs more than all else that is done to let it in.
+  app.addHook("onRoute", (options) => {
+    const route = options.config ?? {};
+    options.onRequest = (request, reply, done) => {
+      request.route = route;
+      reply.raw.once("close", () => {
+        if (!reply.raw.writableFinished) void abandoned(request, reply);
+      });
+      try {
+        letIn(request, reply, route.access);
+        done();
+      } catch (error) {
+        done(error as Error);
+      }
+    };
+  });
+  app.addHook("onRequest", (request, reply, done) => {
+    if (!request.is404) return done();
+    try {
+      letIn(request, reply, undefined);
+      // Refused before its body is read.
+      throw unknownPath();
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+}

@@ -1,0 +1,38 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { Caller, Operation } from "#contract/operation.ts";
+import type { RouteAccess } from "./admission.ts";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Who may use the route; absent on paths that have no operation. */
+    access?: RouteAccess;
+    /** Route template, the label of the metrics. */
+    endpoint?: string;
+    /** The operation, where calls to it go into the audit log. */
+    audit?: { readonly name: string; readonly operation: Operation };
+  }
+  interface FastifyRequest {
+    caller: Caller | undefined;
+    /** What its route says; undefined for a path that has none. */
+    route: FastifyContextConfig | undefined;
+    /** The handler at work; undefined when it was never called. */
+    work: Promise<unknown> | undefined;
+    /** Whether log line, metrics and audit entry are written. */
+    isRecorded: boolean;
+    /** What the handler named for the audit log. */
+    touched: Readonly<Record<string, string>> | undefined;
+  }
+}
+
+/** Gives every request what is kept about it on its way, in one shape. */
+export function decorateRequests(app: FastifyInstance): void {
+  app.decorateRequest("caller", undefined);
+  app.decorateRequest("route", undefined);
+  app.decorateRequest("work", undefined);
+  app.decorateRequest("isRecorded", false);
+  app.decorateRequest("touched", undefined);
+}
+
+/** Whether a mutation was asked for its plan alone. */
+export const isDryRun = ({ query }: FastifyRequest): boolean =>
+  typeof query === "object" && query !== null && "dry_run" in query && query.dry_run === "true";

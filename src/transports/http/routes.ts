@@ -1,0 +1,101 @@
+import type { SchemaObject } from "ajv";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { operations } from "#contract/index.ts";
+import { apiBase } from "#contract/limits.ts";
+import type { Context, Handlers, Operation } from "#contract/operation.ts";
+import { SerializedJson } from "#contract/operation.ts";
+import { type ContextPorts, createContext } from "./context.ts";
+import { isDryRun } from "./request.ts";
+import { createPartCheck } from "./validation.ts";
+
+const plainStatus = 200;
+const bigAnswerBytes = 64 * 1024;
+const nothingLeft = Promise.resolve();
+
+/**
+ * A handler as the loop over the table sees it. A method's parameters may be narrower than declared, which
+ * is what lets one loop call handlers of all inputs; each input has passed the check made from its own row.
+ */
+interface AnyHandler {
+  call(input: object, context: Context): unknown;
+}
+type AnyHandlers = Readonly<Record<string, AnyHandler["call"]>>;
+
+const routePath = ({ base, path }: Operation): string => (base === "root" ? path : `${apiBase}${path}`);
+
+/** `/system/services/{name}/restart` in the router's notation. */
+const toRouterPath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ":$1");
+
+/** Checks made once from the row: what comes in is an input that its handler is typed for. */
+function createInputReader(operation: Operation): (request: FastifyRequest) => object {
+  const isMutation = operation.effect !== "read";
+  const noMembers: SchemaObject = { type: "object", properties: {}, additionalProperties: false };
+  const params = operation.params && createPartCheck("params", operation.params);
+  const query = operation.query && createPartCheck("query", operation.query);
+  const bodySchema = operation.body ?? (isMutation ? noMembers : undefined);
+  const body = bodySchema && createPartCheck("body", bodySchema);
+  return (request) => ({
+    ...(params && { params: params(request.params) }),
+    ...(query && { query: query(request.query) }),
+    ...(body && { body: body(request.body) }),
+  });
+}
+
+/** The answer in a form that can be sent: bytes that are JSON already go out as they are. */
+function sendable(answer: unknown, reply: FastifyReply): unknown {
+  if (!(answer instanceof SerializedJson)) return answer;
+  reply.type("application/json; charset=utf-8");
+  const { buffer, byteOffset, byteLength } = answer.bytes;
+  // Big ones are many and short-lived: left to the garbage collector, they make it run all the time.
+  if (buffer instanceof ArrayBuffer && byteLength === buffer.byteLength && byteLength >= bigAnswerBytes) {
+    reply.raw.once("finish", () => buffer.transfer(0));
+  }
+  // A view, not a copy.
+  return Buffer.from(buffer, byteOffset, byteLength);
+}
+
+function addOperation(
+  app: FastifyInstance,
+  name: string,
+  operation: Operation,
+  handler: AnyHandler["call"],
+  ports: ContextPorts,
+): void {
+  const readInput = createInputReader(operation);
+  const { response, status = 200, mediaType, effect } = operation;
+  const isRead = effect === "read";
+  app.route({
+    method: operation.method,
+    url: toRouterPath(routePath(operation)),
+    config: { access: operation, endpoint: routePath(operation), ...(isRead ? {} : { audit: { name, operation } }) },
+    // A mutation answers its result or a plan, so it is written without a prepared shape.
+    ...(isRead && mediaType === undefined ? { schema: { response: { [status]: response } } } : {}),
+    handler(request, reply) {
+      // A plan makes nothing, so it is never 201.
+      reply.code(isRead || !isDryRun(request) ? status : plainStatus);
+      if (mediaType !== undefined) reply.type(`${mediaType}; version=0.0.4; charset=utf-8`);
+      // RFC 6749 §5.1 wants it beside Cache-Control, which is on every answer.
+      if (!isRead) reply.header("Pragma", "no-cache");
+      // Sent at once where the handler has the answer at once: a promise more is a turn of the queue more.
+      const answer = handler(readInput(request), createContext(request, reply, ports));
+      if (answer instanceof Promise) {
+        const work = answer.then((each: unknown) => sendable(each, reply));
+        request.work = work;
+        return work;
+      }
+      request.work = nothingLeft;
+      reply.send(sendable(answer, reply));
+      return reply;
+    },
+  });
+}
+
+/** One route for each row of the operations table. */
+export function addOperations(app: FastifyInstance, handlers: Handlers<typeof operations>, ports: ContextPorts): void {
+  const anyHandlers: AnyHandlers = handlers;
+  for (const [name, operation] of Object.entries<Operation>(operations)) {
+    const handler = anyHandlers[name];
+    if (handler === undefined) throw new Error(`cannot serve ${name}: it has no handler`);
+    addOperation(app, name, operation, handler, ports);
+  }
+}

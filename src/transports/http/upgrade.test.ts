@@ -1,0 +1,91 @@
+import { connect } from "node:net";
+import { fastify } from "fastify";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { invalid } from "#domain/kernel/error.ts";
+import { createLogs } from "#telemetry/logger.ts";
+import { createErrorReply } from "./error-reply.ts";
+import { addEntrance, createLetIn } from "./let-in.ts";
+import { decorateRequests } from "./request.ts";
+import { createUpgrades } from "./upgrade.ts";
+
+const { log } = createLogs({ level: "error", writer: { write: () => undefined } });
+let statuses: number[];
+let app: ReturnType<typeof fastify>;
+let port: number;
+
+beforeEach(async () => {
+  statuses = [];
+  const upgrades = createUpgrades((_, reply) => void statuses.push(reply.statusCode));
+  app = fastify({ http: { shouldUpgradeCallback: upgrades.isUpgrade } });
+  decorateRequests(app);
+  app.setErrorHandler(createErrorReply(log));
+  addEntrance(app, createLetIn({ admit: () => undefined, guard: () => undefined }), () => Promise.resolve());
+  upgrades.listen(app);
+  app.get("/plain", () => ({ plain: true }));
+  upgrades.add(app, {
+    path: "/ws/echo",
+    access: { scope: "public" },
+    accept({ query }) {
+      if (query["cursor"] === "bad") throw invalid("cursor", "malformed");
+      return (_, socket, head) => {
+        socket.write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n");
+        socket.write(head);
+        socket.pipe(socket);
+      };
+    },
+  });
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  const address = app.server.address();
+  port = typeof address === "object" && address !== null ? address.port : 0;
+});
+afterEach(() => app.close());
+
+/** Sends a request and what follows it, and resolves with all that comes until `until` is in it or the server hangs up. */
+function talk(
+  path: string,
+  { headers = "Upgrade: websocket\r\nConnection: Upgrade\r\n", early = "", until = "\0", version = "1.1" } = {},
+) {
+  return new Promise<{ text: string; isEnded: boolean }>((resolve, reject) => {
+    let text = "";
+    const socket = connect(port, "127.0.0.1", () => {
+      socket.write(`GET ${path} HTTP/${version}\r\nHost: localhost\r\n${headers}\r\n${early}`);
+    });
+    socket.on("data", (chunk) => {
+      text += chunk.toString();
+      if (!text.includes(until)) return;
+      resolve({ text, isEnded: false });
+      socket.destroy();
+    });
+    socket.on("end", () => resolve({ text, isEnded: true }));
+    socket.on("error", reject);
+  });
+}
+
+it("hands a connection that was let in over, with what the client sent early", async () => {
+  const { text } = await talk("/api/v1/ws/echo?x=1", { early: "early", until: "early" });
+  expect(text).toMatch(/^HTTP\/1\.1 101 /);
+  expect(statuses).toEqual([101]);
+});
+
+it("answers a refusal with the error body and hangs up", async () => {
+  const { text, isEnded } = await talk("/api/v1/ws/echo?cursor=bad");
+  expect(text).toMatch(/^HTTP\/1\.1 400 [\s\S]*x-request-id: .+[\s\S]*"field":"cursor"/i);
+  expect([isEnded, statuses]).toEqual([true, []]);
+});
+
+it("refuses a request that asks for no upgrade, or for another", async () => {
+  for (const headers of ["", "Upgrade: h2c\r\nConnection: Upgrade\r\n"]) {
+    const { text } = await talk("/api/v1/ws/echo", { headers, until: "}}" });
+    expect(text).toMatch(/^HTTP\/1\.1 400 [\s\S]*"field":"Upgrade"/);
+  }
+});
+
+it("ignores upgrades over HTTP/1.0, as RFC 9110 §7.8 demands", async () => {
+  const { text } = await talk("/api/v1/ws/echo", { version: "1.0", until: "}}" });
+  expect(text).toMatch(/^HTTP\/1\.1 400 [\s\S]*"field":"Upgrade"/);
+});
+
+it("ignores upgrades elsewhere", async () => {
+  const { text } = await talk("/plain", { until: "true}" });
+  expect(text).toMatch(/^HTTP\/1\.1 200 /);
+});

@@ -1,0 +1,194 @@
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import type { WebSocketServer } from "ws";
+import type { Caller } from "#contract/operation.ts";
+import type { StreamClient, StreamHandlers, StreamSession, streams } from "#contract/streams.ts";
+import { closeCodes } from "#contract/streams.ts";
+import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import { DomainError, invalid } from "#domain/kernel/error.ts";
+import type { Logger } from "#telemetry/logger.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import { createJoiner } from "./outbox.ts";
+import { openSession, type Session } from "./session.ts";
+
+export { encodeTextFrame } from "./frame.ts";
+
+/** Open connections in all, and of one key with its tokens. */
+const maxSessions = 2048;
+const maxSessionsPerKey = 1024;
+const maxMessageBytes = 64 * 1024;
+/** How long a client may take to answer a close frame. */
+const closeTimeoutMs = 2_000;
+const tickMs = 1_000;
+const ticksPerPing = 30;
+
+export interface StreamServerPorts {
+  readonly handlers: StreamHandlers<typeof streams>;
+  readonly clock: Pick<Clock, "now" | "every">;
+  readonly metrics: Pick<Metrics, "streamClients" | "streamDropped">;
+  readonly log: Logger;
+  /** Tells of keys that are revoked. */
+  readonly onRevoked: (listener: (keyId: string) => void) => Dispose;
+  readonly isRevoked: (keyId: string) => boolean;
+}
+
+/** A request for a stream that was let in, its query checked. */
+export interface StreamRequest {
+  readonly caller: Caller | undefined;
+  readonly query: object;
+  readonly headers: IncomingHttpHeaders;
+}
+
+/**
+ * Makes a WebSocket of a connection.
+ * @param lines header lines for the answer to the handshake.
+ */
+type TakeOver = (request: IncomingMessage, connection: Duplex, head: Buffer, lines: readonly string[]) => void;
+
+export interface StreamServer {
+  /** @throws DomainError to refuse before the upgrade. */
+  readonly accept: (stream: string, request: StreamRequest) => Promise<TakeOver>;
+  /** Tells all clients that the service stops. */
+  readonly close: () => void;
+}
+
+/** An opener as the table of handlers is looked up; its query has passed the check made from its own row. */
+interface AnyOpener {
+  call(query: object, caller: Caller): (session: StreamSession) => StreamClient;
+}
+type AnyOpeners = Readonly<Record<string, AnyOpener["call"]>>;
+
+interface Held {
+  readonly session: Session;
+  readonly caller: Caller;
+}
+
+const protocolToken = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
+/**
+ * What RFC 6455 §4.2.1 asks of a handshake.
+ * @throws DomainError VALIDATION_ERROR with the header as its field.
+ */
+function checkHandshake(headers: IncomingHttpHeaders): void {
+  if (headers["sec-websocket-version"] !== "13") throw invalid("Sec-WebSocket-Version", "Must be 13");
+  if (!/^[+/0-9A-Za-z]{22}==$/.test(headers["sec-websocket-key"] ?? "")) {
+    throw invalid("Sec-WebSocket-Key", "Must be 16 bytes in base64");
+  }
+  const names = headers["sec-websocket-protocol"]?.split(",").map((name) => name.trim()) ?? [];
+  if (names.some((name) => !protocolToken.test(name)) || new Set(names).size < names.length) {
+    throw invalid("Sec-WebSocket-Protocol", "Must be a list of different names");
+  }
+}
+
+/** Serves every row of the table of streams over WebSockets. */
+export function createStreamServer(ports: StreamServerPorts): StreamServer {
+  const { handlers, clock, metrics, log, onRevoked, isRevoked } = ports;
+  const openers: AnyOpeners = handlers;
+  const join = createJoiner();
+  const held = new Set<Held>();
+  const perKey = new Map<string, number>();
+  const perStream = new Map<string, number>();
+  let isClosing = false;
+  let stopTicks: Dispose | undefined;
+  let ticks = 0;
+
+  const options = {
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    // One message in a turn of the event loop: what a client sends in one piece must not hold up the others.
+    allowSynchronousEvents: false,
+    maxPayload: maxMessageBytes,
+    closeTimeout: closeTimeoutMs,
+    // None is spoken, so none is agreed on.
+    handleProtocols: () => false as const,
+  };
+  // Loaded with the first client: the start waits for nothing that it does not need.
+  let server: WebSocketServer | undefined;
+  const loadServer = async (): Promise<WebSocketServer> => {
+    const { WebSocketServer: Server } = await import("ws");
+    server ??= new Server(options);
+    return server;
+  };
+
+  const tick = (): void => {
+    ticks += 1;
+    const now = clock.now();
+    for (const { session, caller } of held) {
+      if (caller.expiresAt !== null && caller.expiresAt <= now) session.close(closeCodes.keyEnded, "key expired");
+      if (ticks % ticksPerPing === 0) session.probe();
+    }
+  };
+
+  const count = (counts: Map<string, number>, name: string, change: 1 | -1): number => {
+    const next = (counts.get(name) ?? 0) + change;
+    if (next === 0) counts.delete(name);
+    else counts.set(name, next);
+    return next;
+  };
+
+  const hold = (stream: string, one: Held): void => {
+    held.add(one);
+    count(perKey, one.caller.keyId, 1);
+    metrics.streamClients(stream, count(perStream, stream, 1));
+    stopTicks ??= clock.every(tickMs, tick);
+  };
+
+  const letGo = (stream: string, one: Held): void => {
+    held.delete(one);
+    count(perKey, one.caller.keyId, -1);
+    metrics.streamClients(stream, count(perStream, stream, -1));
+    if (held.size > 0) return;
+    stopTicks?.();
+    stopTicks = undefined;
+  };
+
+  const stopListening = onRevoked((keyId) => {
+    for (const { session, caller } of held) {
+      if (caller.keyId === keyId) session.close(closeCodes.keyEnded, "key revoked");
+    }
+  });
+
+  /** Why a connection that was let in is closed at once: what changed while it was being made. */
+  const refusal = ({ keyId }: Caller): readonly [code: number, reason: string] | undefined => {
+    if (isClosing) return [closeCodes.goingAway, "service is stopping"];
+    if (isRevoked(keyId)) return [closeCodes.keyEnded, "key revoked"];
+    if (held.size >= maxSessions) return [closeCodes.overload, "too many connections"];
+    if ((perKey.get(keyId) ?? 0) >= maxSessionsPerKey) return [closeCodes.overload, "too many connections of this key"];
+    return undefined;
+  };
+
+  return {
+    async accept(stream, { caller, query, headers }) {
+      const opener = openers[stream];
+      if (opener === undefined || caller === undefined) throw new DomainError("NOT_FOUND", "cannot find this stream");
+      if (headers.upgrade?.toLowerCase() === "websocket") checkHandshake(headers);
+      const attach = opener(query, caller);
+      const sockets = await loadServer();
+      return (request, connection, head, lines) => {
+        const addLines = (answer: string[]): void => void answer.push(...lines);
+        sockets.on("headers", addLines);
+        sockets.handleUpgrade(request, connection, head, (socket) => {
+          const refused = refusal(caller);
+          if (refused !== undefined) {
+            socket.on("error", (error) => log.debug({ err: error }, "stream connection failed"));
+            socket.close(...refused);
+            return;
+          }
+          const onDropped = (frames: number): void => metrics.streamDropped(stream, frames);
+          const session = openSession(socket, connection, attach, { join, onDropped, log });
+          const one = { session, caller };
+          hold(stream, one);
+          socket.once("close", () => letGo(stream, one));
+        });
+        // The handshake is answered by now, or the connection is gone.
+        sockets.off("headers", addLines);
+      };
+    },
+    close() {
+      isClosing = true;
+      stopListening();
+      for (const { session } of held) session.close(closeCodes.goingAway, "service is stopping");
+    },
+  };
+}

@@ -1,0 +1,120 @@
+/** Where frames go: a socket, or what stands for it in a test. */
+export interface FrameSink {
+  readonly write: (bytes: Uint8Array) => void;
+  /** Whether it holds as much as it should before what it has goes out. */
+  readonly isFull: () => boolean;
+}
+
+/** What may wait for one client. Frames are shared by all who get them, so a thousand clients that stall hold little more than one. */
+const outboxBounds = { frames: 4096, bytes: 2 * 1024 * 1024 } as const;
+
+/** Frames that go out together are joined up to this size: one write costs more than the copy. */
+const joinedBytes = 64 * 1024;
+
+export interface Outbox {
+  readonly send: (frames: readonly Uint8Array[]) => void;
+  /** Hands on what waits. To be called when the sink has room again. */
+  readonly flush: () => void;
+  /** Whether what is sent now would wait. */
+  readonly isCongested: () => boolean;
+}
+
+const bytesOf = (frames: readonly Uint8Array[]): number => {
+  let bytes = 0;
+  for (const frame of frames) bytes += frame.byteLength;
+  return bytes;
+};
+
+/**
+ * Joins frames for a write. The same list goes to many clients one after the other, so the last result is kept.
+ * @returns undefined for a list that is too big to be copied.
+ */
+export function createJoiner(): (frames: readonly Uint8Array[]) => Uint8Array | undefined {
+  let last: { readonly frames: readonly Uint8Array[]; readonly joined: Uint8Array | undefined } | undefined;
+  return (frames) => {
+    const [first] = frames;
+    if (frames.length === 1) return first;
+    if (last?.frames === frames) return last.joined;
+    last = { frames, joined: bytesOf(frames) > joinedBytes ? undefined : Buffer.concat(frames) };
+    return last.joined;
+  };
+}
+
+/**
+ * The bounded queue of one client. While the sink has room nothing is queued; past the bounds the oldest frames give way,
+ * and a frame that counts them takes their place.
+ */
+export function createOutbox(ports: {
+  readonly sink: FrameSink;
+  readonly join: (frames: readonly Uint8Array[]) => Uint8Array | undefined;
+  readonly encodeDropped: (count: number) => Uint8Array;
+  readonly onDropped: (count: number) => void;
+  readonly bounds?: { readonly frames: number; readonly bytes: number };
+}): Outbox {
+  const { sink, join, encodeDropped, onDropped, bounds = outboxBounds } = ports;
+  /** What waits is from `head` on; what was taken is gone, since an array that is only read on would keep it. */
+  let queue: (Uint8Array | undefined)[] = [];
+  let head = 0;
+  let bytes = 0;
+  /** Frames that were lost before the head of the queue. */
+  let lost = 0;
+
+  const size = (): number => queue.length - head;
+
+  const takeFirst = (): Uint8Array | undefined => {
+    const frame = queue[head];
+    if (frame === undefined) return undefined;
+    queue[head] = undefined;
+    head += 1;
+    bytes -= frame.byteLength;
+    if (head === queue.length || head >= bounds.frames) {
+      queue = queue.slice(head);
+      head = 0;
+    }
+    return frame;
+  };
+
+  const keep = (frames: readonly Uint8Array[], from: number): void => {
+    for (const frame of from === 0 ? frames : frames.slice(from)) {
+      queue.push(frame);
+      bytes += frame.byteLength;
+    }
+    const before = lost;
+    // A frame that is over the bound by itself still goes out.
+    while (size() > bounds.frames || (bytes > bounds.bytes && size() > 1)) {
+      takeFirst();
+      lost += 1;
+    }
+    if (lost > before) onDropped(lost - before);
+  };
+
+  return {
+    send(frames) {
+      if (size() > 0 || lost > 0 || sink.isFull()) return keep(frames, 0);
+      const joined = join(frames);
+      if (joined !== undefined) return sink.write(joined);
+      let at = 0;
+      for (; at < frames.length && !sink.isFull(); at += 1) {
+        const frame = frames[at];
+        if (frame !== undefined) sink.write(frame);
+      }
+      if (at < frames.length) keep(frames, at);
+    },
+    flush() {
+      while (!sink.isFull()) {
+        const batch: Uint8Array[] = [];
+        if (lost > 0) batch.push(encodeDropped(lost));
+        lost = 0;
+        let total = 0;
+        for (let frame = takeFirst(); frame !== undefined; frame = total < joinedBytes ? takeFirst() : undefined) {
+          batch.push(frame);
+          total += frame.byteLength;
+        }
+        const [first] = batch;
+        if (first === undefined) return;
+        sink.write(batch.length === 1 ? first : Buffer.concat(batch));
+      }
+    },
+    isCongested: () => size() > 0 || lost > 0 || sink.isFull(),
+  };
+}

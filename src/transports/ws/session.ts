@@ -1,0 +1,126 @@
+import type { Duplex } from "node:stream";
+import type { WebSocket } from "ws";
+import type { StreamClient, StreamError, StreamSession } from "#contract/streams.ts";
+import { closeCodes } from "#contract/streams.ts";
+import { DomainError } from "#domain/kernel/error.ts";
+import type { Logger } from "#telemetry/logger.ts";
+import { encodeDroppedFrame, encodeErrorFrame } from "./frame.ts";
+import { createOutbox } from "./outbox.ts";
+
+export interface SessionPorts {
+  readonly join: (frames: readonly Uint8Array[]) => Uint8Array | undefined;
+  readonly onDropped: (count: number) => void;
+  readonly log: Logger;
+}
+
+/** A connection as the server of streams holds it. */
+export interface Session {
+  readonly close: (code: number, reason: string) => void;
+  /** Asks whether the client is still there; it is cut off when it has not been heard of since the last time. */
+  readonly probe: () => void;
+}
+
+function toStreamError(error: unknown, log: Logger): StreamError {
+  if (error instanceof DomainError) return { code: error.code, message: error.message, details: error.details };
+  log.error({ err: error }, "stream message failed");
+  return { code: "INTERNAL_ERROR", message: "cannot handle the message: internal error" };
+}
+
+const isOpen = (socket: WebSocket): boolean => socket.readyState === socket.OPEN;
+
+/**
+ * Runs a stream over one WebSocket until either end closes it.
+ * @param connection the bytes below the WebSocket. Frames that are made already are written straight to it.
+ */
+export function openSession(
+  socket: WebSocket,
+  connection: Duplex,
+  attach: (session: StreamSession) => StreamClient,
+  { join, onDropped, log }: SessionPorts,
+): Session {
+  let isAlive = true;
+  let isEnded = false;
+  let waiters: (() => void)[] = [];
+
+  const outbox = createOutbox({
+    sink: {
+      write(bytes) {
+        // RFC 6455 §5.5.1: nothing follows a close frame.
+        if (isOpen(socket)) connection.write(bytes);
+      },
+      isFull: () => connection.writableNeedDrain,
+    },
+    join,
+    encodeDropped: encodeDroppedFrame,
+    onDropped,
+  });
+
+  const wake = (): void => {
+    const woken = waiters;
+    waiters = [];
+    for (const resolve of woken) resolve();
+  };
+
+  /** What is being closed takes nothing more, and nobody need read on for it. */
+  const isCongested = (): boolean => !isEnded && (!isOpen(socket) || outbox.isCongested());
+
+  const report = (error: StreamError): void => outbox.send([encodeErrorFrame(error)]);
+
+  const client = attach({
+    send: outbox.send,
+    report,
+    isCongested,
+    drained: () => (isCongested() ? new Promise((resolve) => waiters.push(resolve)) : Promise.resolve()),
+    close: (code, reason) => socket.close(code, reason),
+  });
+
+  const handle = (message: unknown): void => {
+    try {
+      client.receive(message);
+    } catch (error) {
+      report(toStreamError(error, log));
+    }
+  };
+
+  socket.on("message", (data, isBinary) => {
+    isAlive = true;
+    if (!isOpen(socket)) return;
+    if (isBinary || !Buffer.isBuffer(data)) {
+      socket.close(closeCodes.invalidPayload, "binary message");
+      return;
+    }
+    let message: unknown;
+    try {
+      message = JSON.parse(data.toString("utf8"));
+    } catch {
+      socket.close(closeCodes.invalidPayload, "message is not JSON");
+      return;
+    }
+    handle(message);
+  });
+  socket.on("pong", () => {
+    isAlive = true;
+  });
+  connection.on("drain", () => {
+    // A client that takes what it was sent is there, however long its answer to a ping has to queue.
+    isAlive = true;
+    outbox.flush();
+    if (!outbox.isCongested()) wake();
+  });
+  // A breach of the protocol: the connection is closed with the code that goes with it.
+  socket.on("error", (error) => log.debug({ err: error }, "stream connection failed"));
+  socket.once("close", () => {
+    isEnded = true;
+    client.dispose();
+    wake();
+  });
+
+  return {
+    close: (code, reason) => socket.close(code, reason),
+    probe() {
+      if (!isAlive) return socket.terminate();
+      isAlive = false;
+      if (isOpen(socket)) socket.ping();
+    },
+  };
+}

@@ -1,0 +1,266 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { LogList } from "#contract/logs.ts";
+import { send, startTestService, type TestReply, type TestRequest, type TestService } from "./harness.ts";
+
+const second = 1_000_000;
+const hour = 3600 * second;
+const lastBoot = "d".repeat(32);
+
+let service: TestService;
+let now: number;
+let cursors: readonly string[];
+beforeEach(async () => {
+  service = await startTestService();
+  now = service.clock.now() * 1000;
+  cursors = [
+    { message: "long ago", time: now - 2 * hour },
+    { message: "nginx is up", unit: "nginx.service", identifier: "nginx", time: now - hour },
+    { message: "out of memory", unit: "kernel", priority: 3, identifier: "kernel", pid: null },
+    { message: "app one", unit: "app-1.service", priority: 4 },
+    { message: "app two <script>", unit: "app-2.service", priority: 7 },
+    { message: "Übersicht\nzwei Zeilen", unit: "", priority: null, bootId: lastBoot },
+  ].map(service.journal.write);
+});
+afterEach(() => service.app.close());
+
+const path = (query: Readonly<Record<string, string | number>> = {}): string => {
+  const text = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString();
+  return `/api/v1/system/logs${text === "" ? "" : `?${text}`}`;
+};
+const get = (query: Readonly<Record<string, string | number>> = {}, request: Partial<TestRequest> = {}) =>
+  send(service, { path: path(query), key: service.admin, ...request });
+const listOf = ({ json }: TestReply): LogList => json as LogList;
+const messages = (reply: TestReply): readonly string[] => {
+  expect([reply.status, reply.text]).toEqual([200, expect.any(String)]);
+  return listOf(reply).logs.map(({ message }) => message);
+};
+const ofTheLastHour = ["nginx is up", "out of memory", "app one", "app two <script>", "Übersicht\nzwei Zeilen"];
+
+describe("GET /system/logs", () => {
+  it("answers the last hour, oldest first", async () => {
+    const reply = await get();
+    expect(messages(reply)).toEqual(ofTheLastHour);
+    expect(listOf(reply)).toMatchObject({ total: 5, next_cursor: cursors[5] });
+    expect(listOf(reply).logs[1]).toEqual({
+      timestamp: "2025-12-31T23:00:01.000000Z",
+      unit: "kernel",
+      priority: 3,
+      message: "out of memory",
+      cursor: cursors[2],
+      identifier: "kernel",
+      pid: null,
+      hostname: "testhost",
+      boot_id: "b".repeat(32),
+    });
+  });
+
+  it("sends the bytes of the journal as they are, with their length", async () => {
+    const reply = await get();
+    expect(reply.headers).toMatchObject({
+      "content-type": "application/json; charset=utf-8",
+      "content-length": String(Buffer.byteLength(reply.text)),
+      "cache-control": "no-store",
+    });
+    const head = await get({}, { method: "HEAD" });
+    expect([head.status, head.text, head.headers["content-length"]]).toEqual([
+      200,
+      "",
+      reply.headers["content-length"],
+    ]);
+  });
+
+  it("asks for 1000 entries unless told, and takes 1 to 10000", async () => {
+    await get();
+    expect((await get({ limit: 10_000 })).status).toBe(200);
+    const reply = await get({ limit: 2 });
+    expect(messages(reply)).toEqual(ofTheLastHour.slice(-2));
+    expect(listOf(reply).total).toBe(5);
+    expect(service.journal.queries.map(({ limit }) => limit)).toEqual([1000, 10_000, 2]);
+  });
+
+  it.each<[Readonly<Record<string, string | number>>, readonly string[]]>([
+    [{ unit: "nginx" }, ["nginx is up"]],
+    [{ unit: "nginx.service" }, ["nginx is up"]],
+    [{ unit: "app-[12].s*" }, ["app one", "app two <script>"]],
+    [{ unit: "kernel" }, ["out of memory"]],
+    [{ unit: "*" }, ["nginx is up", "app one", "app two <script>"]],
+    [{ unit: "nothing" }, []],
+    [{ priority: 4 }, ["out of memory", "app one"]],
+    [{ priority: 0 }, []],
+    [{ priority: 7 }, ofTheLastHour],
+    [{ identifier: "nginx" }, ["nginx is up"]],
+    [{ grep: "APP" }, []],
+    [{ grep: "app (one|two)" }, ["app one", "app two <script>"]],
+    [{ grep: "ÜBERSICHT|Zeilen" }, ["Übersicht\nzwei Zeilen"]],
+    [{ grep: "a\\-b|{" }, []],
+    [{ since: "2025-12-31T22:00:00Z" }, ["long ago", ...ofTheLastHour]],
+    [{ since: "2026-01-01T00:00:01+01:00", until: "2025-12-31T23:00:02z" }, ["out of memory", "app one"]],
+    [{ since: "2025-12-31T23:00:01.000000Z", until: "2025-12-31T23:00:01.000000Z" }, ["out of memory"]],
+    [{ since: "2025-12-31T23:00:01.0000001Z", until: "2025-12-31T23:00:01.9999999Z" }, []],
+    [{ boot: "0" }, ["Übersicht\nzwei Zeilen"]],
+    [{ boot: "1" }, ["long ago", ...ofTheLastHour.slice(0, -1)]],
+    [{ boot: "-1", priority: 3 }, ["out of memory"]],
+    [{ boot: "DDDDDDDD-dddd-dddd-dddd-dddddddddddd" }, ["Übersicht\nzwei Zeilen"]],
+    [{ order: "desc", limit: 2 }, ["Übersicht\nzwei Zeilen", "app two <script>"]],
+    [{ unit: "app-*", priority: 4, grep: "one" }, ["app one"]],
+  ])("%j", async (query, expected) => {
+    expect(messages(await get(query))).toEqual(expected);
+  });
+
+  it.each(["asc", "desc"])("goes on from its next_cursor to the end, %s", async (order) => {
+    let cursor = order === "asc" ? (cursors[0] ?? "") : (cursors[5] ?? "");
+    const seen: string[] = [];
+    for (let page = await get({ order, cursor, limit: 2 }); ; page = await get({ order, cursor, limit: 2 })) {
+      const found = messages(page);
+      if (found.length === 0) break;
+      seen.push(...found);
+      const { next_cursor: next } = listOf(page);
+      if (next === null) break;
+      cursor = next;
+    }
+    expect(seen).toEqual(order === "asc" ? ofTheLastHour : ["long ago", ...ofTheLastHour.slice(0, -1)].reverse());
+  });
+
+  it("answers an empty list where nothing matches", async () => {
+    expect((await get({ since: "2025-01-01T00:00:00Z", until: "2025-01-02T00:00:00Z" })).json).toEqual({
+      logs: [],
+      total: 0,
+      next_cursor: null,
+    });
+  });
+
+  const cursor = `s=${"a".repeat(32)};i=1;b=${"b".repeat(32)};m=1;t=1;x=1`;
+  it("takes the parts of a cursor in any order", async () => {
+    expect((await get({ cursor: cursor.split(";").reverse().join(";") })).status).toBe(200);
+  });
+
+  it.each<[Readonly<Record<string, string | number>>, string, string]>([
+    [{ since: "2026-01-01T00:00:00Z", until: "2025-01-01T00:00:00Z" }, "since", "Must not lie after until"],
+    [{ until: "2025-01-01T00:00:00Z" }, "since", "One hour ago, the default, lies after until: give since"],
+    [{ since: "yesterday" }, "since", "Must be an RFC 3339 time such as 2026-01-31T12:00:00Z"],
+    [{ until: "2026-02-30T00:00:00Z" }, "until", "Must be an RFC 3339 time such as 2026-01-31T12:00:00Z"],
+    [{ priority: 8 }, "priority", "Must be <= 7"],
+    [{ priority: -1 }, "priority", "Must be >= 0"],
+    [{ priority: "err" }, "priority", "Must be integer"],
+    [{ limit: 0 }, "limit", "Must be >= 1"],
+    [{ limit: 10_001 }, "limit", "Must be <= 10000"],
+    [{ order: "up" }, "order", "Must be one of asc, desc"],
+    [{ unit: "" }, "unit", expect.any(String)],
+    [{ unit: "a/b" }, "unit", "Not the name of a unit, nor a pattern of names"],
+    [{ unit: "/mnt/../etc" }, "unit", "Not a path that a unit can have"],
+    [{ boot: "x" }, "boot", "Must be a boot id of 32 hex digits or an offset such as 0 or -1"],
+    [{ boot: "" }, "boot", "Must be a boot id of 32 hex digits or an offset such as 0 or -1"],
+    [{ boot: "1.5" }, "boot", "Must be a boot id of 32 hex digits or an offset such as 0 or -1"],
+    [{ grep: "(" }, "grep", "Must be a regular expression: Unterminated group"],
+    [{ grep: "*" }, "grep", "Must be a regular expression: Nothing to repeat"],
+    [{ cursor: "" }, "cursor", "Not the cursor of an entry"],
+    [{ cursor: "x" }, "cursor", "Not the cursor of an entry"],
+    [{ cursor: cursor.replace(";x=1", "") }, "cursor", "Not the cursor of an entry"],
+    [{ cursor: cursor.replace("x=1", "t=1") }, "cursor", "Not the cursor of an entry"],
+    [{ cursor: cursor.replace("m=1", "m=z") }, "cursor", "Not the cursor of an entry"],
+    [{ cursor: `${cursor};` }, "cursor", "Not the cursor of an entry"],
+  ])("refuses %j", async (query, field, issue) => {
+    const reply = await get(query);
+    expect(reply.json).toMatchObject({ error: { code: "VALIDATION_ERROR", details: { field, issue } } });
+    expect([reply.status, service.journal.queries]).toEqual([400, []]);
+  });
+
+  const hostile = ["$(touch x)", "`touch x`", "a;touch x", "a\ntouch x", "'a'", '"a"', "a\0b", "--help", "-x", "a|b"];
+  it.each(hostile)("refuses %j wherever it could be more than text", async (text) => {
+    for (const field of ["unit", "since", "until", "boot", "cursor", "order", "priority", "limit"]) {
+      const reply = await get({ [field]: text });
+      expect([field, reply.status, reply.json]).toMatchObject([field, 400, { error: { details: { field } } }]);
+    }
+    expect(service.journal.queries).toEqual([]);
+  });
+
+  it.each(hostile)("takes %j for what it is in a message or an identifier", async (text) => {
+    const literal = text.replaceAll(/[$()|]/g, "\\$&");
+    service.journal.write({ message: `said ${text}`, identifier: text, time: now });
+    expect(messages(await get({ grep: literal }))).toEqual([`said ${text}`]);
+    expect(messages(await get({ identifier: text }))).toEqual([`said ${text}`]);
+  });
+
+  it("refuses what the journal refuses, in its words", async () => {
+    service.journal.refusal = { field: "grep", issue: "Takes too long" };
+    const reply = await get({ grep: "(a+)+$" });
+    expect(reply.status).toBe(400);
+    expect(reply.json).toMatchObject({
+      error: { code: "VALIDATION_ERROR", details: { field: "grep", issue: "Takes too long" } },
+    });
+  });
+
+  it("says so when the journal cannot be read", async () => {
+    service.journal.available = false;
+    const reply = await get();
+    expect(reply.status).toBe(503);
+    expect(reply.json).toMatchObject({
+      error: {
+        code: "UNAVAILABLE",
+        message: "cannot read the journal: permission denied",
+        details: { missing: "journal", retryable: true },
+      },
+    });
+  });
+
+  it("needs a key, and is not there for other methods", async () => {
+    expect((await send(service, { path: path() })).status).toBe(401);
+    for (const method of ["POST", "PUT", "DELETE"] as const) expect((await get({}, { method })).status).toBe(404);
+  });
+});
+
+describe("a key that is narrowed to units", () => {
+  const as = (scopes: readonly string[], query: Readonly<Record<string, string>> = {}) =>
+    get(query, { key: service.key(scopes) });
+
+  it("sees theirs and nothing else", async () => {
+    expect(messages(await as(["logs:read:app-*"]))).toEqual(["app one", "app two <script>"]);
+    expect(messages(await as(["logs:read:app-*", "logs:read:nginx"]))).toEqual([
+      "nginx is up",
+      "app one",
+      "app two <script>",
+    ]);
+    expect(messages(await as(["logs:read:kernel"]))).toEqual(["out of memory"]);
+    expect(messages(await as(["logs:read:*"]))).toEqual(["nginx is up", "app one", "app two <script>"]);
+    expect(messages(await as(["logs:read:app-*", "logs:read"]))).toEqual(ofTheLastHour);
+    const reply = await as(["logs:read:app-*"]);
+    expect(listOf(reply).total).toBe(2);
+  });
+
+  it("may ask for those that it has", async () => {
+    expect(messages(await as(["logs:read:app-*"], { unit: "app-1" }))).toEqual(["app one"]);
+    expect(messages(await as(["logs:read:app-*"], { unit: "app-[2-9]*" }))).toEqual(["app two <script>"]);
+    expect(messages(await as(["logs:read:nginx"], { unit: "nginx" }))).toEqual(["nginx is up"]);
+  });
+
+  it.each([
+    ["logs:read:app-*", "nginx", "logs:read:nginx.service"],
+    ["logs:read:app-*", "*", "logs:read:*"],
+    ["logs:read:app-*", "[a-n]*", "logs:read:[a-n]*"],
+    ["logs:read:*", "kernel", "logs:read:kernel"],
+    ["logs:read:nginx.service", "nginx.*", "logs:read:nginx.*"],
+  ])("with %s may not ask for %s", async (scope, unit, required) => {
+    const reply = await as([scope], { unit });
+    expect(reply.status).toBe(403);
+    expect(reply.json).toMatchObject({
+      error: { code: "FORBIDDEN", details: { required_scope: required, granted: [scope] } },
+    });
+    expect(service.journal.queries).toEqual([]);
+  });
+
+  it("hands on no more than it has", async () => {
+    const key = service.key(["logs:read:app-*"]);
+    const token = (scopes: readonly string[]) =>
+      send(service, { method: "POST", path: "/api/v1/auth/tokens", key, body: { scopes } });
+    expect((await token(["logs:read"])).status).toBe(403);
+    const { access_token: text } = (await token(["logs:read:app-1"])).json as { access_token: string };
+    const reply = await send(service, { path: path(), headers: { authorization: `Bearer ${text}` } });
+    expect(messages(reply)).toEqual(["app one"]);
+  });
+
+  it("is refused without the scope", async () => {
+    const reply = await as(["system:read", "services:restart:app-*"]);
+    expect(reply.status).toBe(403);
+    expect(reply.json).toMatchObject({ error: { details: { required_scope: "logs:read" } } });
+  });
+});

@@ -1,0 +1,146 @@
+import type { LogEntry, LogList } from "#contract/logs.ts";
+import { SerializedJson } from "#contract/operation.ts";
+import type { Journal, LiveEntry, LogQuery } from "#domain/logs/ports.ts";
+import { JournalUnavailable, LogQueryRefused } from "#domain/logs/ports.ts";
+import { compileUnitPattern } from "#domain/logs/unit-pattern.ts";
+
+/** An entry as a test writes it. */
+export interface FakeEntry {
+  readonly message: string;
+  /** Microseconds since the epoch; one second after the entry before unless said. */
+  readonly time?: number;
+  readonly unit?: string;
+  /** Null: none was written. */
+  readonly priority?: number | null;
+  readonly identifier?: string;
+  readonly pid?: number | null;
+  readonly bootId?: string;
+}
+
+export interface FakeJournal extends Journal {
+  /** Whether the journal can be read. */
+  available: boolean;
+  /** What queries are refused for; undefined: nothing. */
+  refusal: { readonly field: string; readonly issue: string } | undefined;
+  /** Queries so far. */
+  readonly queries: readonly LogQuery[];
+  /** Writes an entry. @returns its cursor. */
+  readonly write: (entry: FakeEntry) => string;
+}
+
+interface Stored extends LiveEntry {
+  readonly time: number;
+}
+
+const id = (digit: string): string => digit.repeat(32);
+const startMicros = Date.parse("2026-01-01T00:00:00Z") * 1000;
+
+/** Microseconds since the epoch as RFC 3339 with all six decimals. */
+function timestamp(micros: number): string {
+  const seconds = new Date(Math.floor(micros / 1_000_000) * 1000).toISOString().slice(0, 19);
+  return `${seconds}.${String(micros % 1_000_000).padStart(6, "0")}Z`;
+}
+
+/** Boot ids in the order of their first entries; an offset counts from the last, or from the first where it is positive. */
+function bootAt(entries: readonly Stored[], boot: string): string | undefined {
+  if (boot.length === 32) return boot;
+  const ids = [...new Set(entries.map(({ entry }) => entry.boot_id))];
+  const offset = Number(boot);
+  return offset > 0 ? ids[offset - 1] : ids.at(offset - 1);
+}
+
+/** A journal in memory. */
+export function createFakeJournal(given: readonly FakeEntry[] = []): FakeJournal {
+  const entries: Stored[] = [];
+  const queries: LogQuery[] = [];
+  let woken = Promise.withResolvers<void>();
+
+  const write = (fake: FakeEntry): string => {
+    const { message, unit = "app.service", priority = 6, identifier = "app", pid = 42, bootId = id("b") } = fake;
+    const time = fake.time ?? (entries.at(-1)?.time ?? startMicros - 1_000_000) + 1_000_000;
+    const index = (entries.length + 1).toString(16);
+    const cursor = `s=${id("a")};i=${index};b=${bootId};m=${index};t=${time.toString(16)};x=${index}`;
+    const entry: LogEntry = {
+      timestamp: timestamp(time),
+      unit,
+      priority: priority ?? 6,
+      message,
+      cursor,
+      identifier,
+      pid,
+      hostname: "testhost",
+      boot_id: bootId,
+    };
+    entries.push({ entry, units: unit === "" ? [] : [unit], priority, time });
+    woken.resolve();
+    woken = Promise.withResolvers();
+    return cursor;
+  };
+  for (const entry of given) write(entry);
+
+  /** Position of the entry that a cursor names; between two entries where that one is gone. */
+  const positionOf = (cursor: string): number => {
+    const index = entries.findIndex(({ entry }) => entry.cursor === cursor);
+    if (index >= 0) return index;
+    const time = Number.parseInt(/t=([0-9a-f]+)/.exec(cursor)?.[1] ?? "0", 16);
+    return entries.filter((each) => each.time < time).length - 0.5;
+  };
+
+  const matches = (query: LogQuery, boot: string | undefined) => {
+    const { units, since, until, priority, identifier, grep } = query;
+    const tests = units?.map(compileUnitPattern);
+    const expression = grep === undefined ? undefined : new RegExp(grep, /[A-Z]/.test(grep) ? "" : "i");
+    return ({ entry, time, ...live }: Stored): boolean =>
+      time >= since &&
+      time <= until &&
+      (tests === undefined || live.units.some((name) => tests.some((test) => test(name)))) &&
+      (priority === undefined || (live.priority !== null && live.priority <= priority)) &&
+      (identifier === undefined || entry.identifier === identifier) &&
+      (query.boot === undefined || entry.boot_id === boot) &&
+      (expression === undefined || expression.test(entry.message));
+  };
+
+  const answer = (query: LogQuery): LogList => {
+    const boot = query.boot === undefined ? undefined : bootAt(entries, query.boot);
+    const found = entries.filter(matches(query, boot));
+    const { order, cursor, limit } = query;
+    const from = cursor === undefined ? undefined : positionOf(cursor);
+    const ahead = from === undefined ? found : found.filter((each) => isAhead(entries.indexOf(each), from, order));
+    const page = order === "asc" && from !== undefined ? ahead.slice(0, limit) : ahead.slice(-limit);
+    const logs = page.map(({ entry }) => entry);
+    if (order === "desc") logs.reverse();
+    // Backwards there is an end; forwards entries may come that are not there yet.
+    const isAtEnd = order === "desc" && page.length === ahead.length;
+    return { logs, total: found.length, next_cursor: isAtEnd ? null : (logs.at(-1)?.cursor ?? cursor ?? null) };
+  };
+
+  const fake: FakeJournal = {
+    available: true,
+    refusal: undefined,
+    queries,
+    write,
+    async query(query) {
+      await Promise.resolve();
+      queries.push(query);
+      if (!fake.available) throw new JournalUnavailable("permission denied");
+      if (fake.refusal !== undefined) throw new LogQueryRefused(fake.refusal.field, fake.refusal.issue);
+      return new SerializedJson<LogList>(new TextEncoder().encode(JSON.stringify(answer(query))));
+    },
+    async *follow({ cursor }, signal) {
+      if (!fake.available) throw new JournalUnavailable("permission denied");
+      let next = cursor === undefined ? entries.length : Math.floor(positionOf(cursor)) + 1;
+      const ended = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+      while (!signal.aborted) {
+        if (!fake.available) throw new JournalUnavailable("permission denied");
+        const fresh = entries.slice(next);
+        next = entries.length;
+        if (fresh.length > 0) yield fresh.map(({ entry, units, priority }) => ({ entry, units, priority }));
+        else await Promise.race([woken.promise, ended]);
+      }
+    },
+  };
+  return fake;
+}
+
+const isAhead = (position: number, from: number, order: "asc" | "desc"): boolean =>
+  order === "asc" ? position > from : position < from;

@@ -1,0 +1,294 @@
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createClient } from "#client/index.ts";
+import type { LogQuery } from "#domain/logs/ports.ts";
+import { firstDifference } from "../journals/compare.ts";
+import { specialEntries, timed } from "../journals/entries.ts";
+import { encodeEntry, type Field } from "../journals/export-format.ts";
+import {
+  always,
+  askForMatching,
+  askForPage,
+  canAskJournalctl,
+  dumpJournal,
+  type KnownEntry,
+  matchingEntries,
+  pageOf,
+  positionOf,
+  type Source,
+} from "../journals/oracle.ts";
+import { appendToJournal, canMakeJournals } from "../journals/programs.ts";
+import { queriesOn } from "../journals/queries.ts";
+import { createRandom } from "../journals/random.ts";
+import { eventually } from "./support/eventually.ts";
+import { askLogs, journalFolder, sendNative, synced } from "./support/journal.ts";
+import { type LogStreamClient, openLogStream } from "./support/log-stream.ts";
+import { refusal } from "./support/refusal.ts";
+import { describeOnHost, type Session } from "./support/session.ts";
+
+const coredump = "fc2e22bc6ee647b6b90729ab34a250b1";
+const queryCount = 300;
+const dayMs = 86_400_000;
+const askedOfJournalctl = 25;
+
+const message = (text: string | Buffer, ...more: readonly Field[]): readonly Field[] => [["MESSAGE", text], ...more];
+
+/** What root may say of others, what others may not, and texts that are hard to carry. */
+const fromRoot = [
+  message("dumped core", ["COREDUMP_UNIT", "app-1.service"], ["MESSAGE_ID", coredump], ["PRIORITY", "2"]),
+  message("of process 1", ["OBJECT_PID", "1"], ["PRIORITY", "4"]),
+  message(Buffer.from([0, 1, 254, 255, 10, 65])),
+  message("two\nlines \u2028 and \u{1f600}\n", ["PRIORITY", "5"]),
+  message("", ["SYSLOG_IDENTIFIER", "empty"]),
+  message(`long ${"0123456789abcdef".repeat(4_000)}`, ["PRIORITY", "3"]),
+  message(`huge ${"0123456789abcdef".repeat(80_000)}`),
+  [...message("first", ["MESSAGE", "second"], ["PRIORITY", "7"]), ["PRIORITY", "1"]] satisfies readonly Field[],
+];
+const fromOthers = [
+  message("forged", ["UNIT", "app-1.service"], ["_PID", "1"], ["_SYSTEMD_UNIT", "app-1.service"]),
+  message("forged crash", ["COREDUMP_UNIT", "app-1.service"], ["MESSAGE_ID", coredump]),
+  message("forged object", ["OBJECT_SYSTEMD_UNIT", "app-1.service"]),
+];
+
+/** What a container has no kernel log for, and what no journald would write, in a file of an earlier boot beside the live ones. */
+async function addForeignFile(session: Session): Promise<void> {
+  if (!canMakeJournals()) return;
+  const machine = (await session.host.readFile("/etc/machine-id")).trim();
+  const kind = { compact: true, keyedHash: true, compress: true };
+  const path = join(journalFolder(session), machine, "foreign.journal");
+  const clock = { bootId: "1".repeat(32), realtime: (Date.now() - dayMs) * 1000, monotonic: 1_000 };
+  appendToJournal(path, kind, timed(createRandom(1), clock, specialEntries).map(encodeEntry));
+}
+
+/** Lets units, users and programs write all kinds of entries. */
+async function writeAllKinds(session: Session): Promise<void> {
+  const { host, shell } = session;
+  const chatty = ["[Service]", "Type=oneshot", "SyslogIdentifier=chat-%i", "ExecStart=/bin/sh -c"];
+  const lines = 'for p in 0 1 2 3 4 5 6 7; do echo "<$$p>line of severity $$p"; done; echo plain; echo two >&2';
+  await session.writeUnits({
+    "app-@.service": [...chatty.slice(0, -1), `ExecStart=/bin/sh -c '${lines}'`],
+    "app-1.service": [...chatty.slice(0, -1), `ExecStart=/bin/sh -c '${lines}'`],
+    "fails.service": ["[Service]", "ExecStart=/bin/false"],
+  });
+  await host.exec(["useradd", "--create-home", "--shell", "/bin/sh", "casual"]);
+  await host.exec(["systemctl", "start", "app-1.service", "app-@a.service", "app-@b.service"]);
+  await host.exec(["systemctl", "start", "fails.service"]);
+  await shell("logger -t tagged -p user.err from logger; echo from systemd-cat | systemd-cat -t catted -p warning");
+  await sendNative(session, fromRoot);
+  await sendNative(session, fromOthers, { user: "casual" });
+  await host.exec(["loginctl", "enable-linger", "casual"]);
+  await host.writeFile("/etc/systemd/user/own.service", "[Service]\nType=oneshot\nExecStart=/bin/echo of a user\n");
+  const asUser = "XDG_RUNTIME_DIR=/run/user/$(id -u casual) systemctl --user start own.service";
+  await eventually(() => shell(`runuser -u casual -- sh -c '${asUser}'`));
+  await host.exec(["journalctl", "--rotate"]);
+  await host.exec(["systemctl", "start", "app-1.service"]);
+  await addForeignFile(session);
+  await synced(session);
+}
+
+const distinctUnits = (all: readonly KnownEntry[]): readonly string[] => [
+  ...new Set(all.map(({ entry }) => entry.unit)),
+];
+
+describeOnHost("logs of a running host", (session) => {
+  let source: Source;
+  let all: readonly KnownEntry[];
+  /** What is written later is not in the dump, so that no query looks at it. */
+  let latest: number;
+
+  beforeAll(async () => {
+    await writeAllKinds(session);
+    source = ["-D", journalFolder(session)];
+    all = dumpJournal(source);
+    latest = Math.max(...all.map(({ realtime }) => realtime));
+    all = all.filter(({ realtime }) => realtime <= latest);
+  }, 60_000);
+
+  const expectedOf = (query: LogQuery) =>
+    pageOf(all, query, query.cursor === undefined ? undefined : positionOf(source, all, query.cursor));
+
+  it("holds every kind of entry", () => {
+    expect(distinctUnits(all)).toEqual(expect.arrayContaining(["app-1.service", "init.scope", ""]));
+    const texts = all.map(({ entry }) => entry.message);
+    expect(texts).toEqual(expect.arrayContaining(["dumped core", "forged", "of a user", "from logger", ""]));
+    expect(Math.max(...texts.map((text) => text.length))).toBe(5 + 16 * 80_000);
+    expect(all.some(({ fields }) => fields.has("_SYSTEMD_USER_UNIT"))).toBe(true);
+    expect(all.some(({ fields }) => fields.get("UNIT")?.includes("fails.service"))).toBe(true);
+    expect(all.some(({ fields }) => fields.get("OBJECT_SYSTEMD_UNIT")?.includes("init.scope"))).toBe(true);
+  });
+
+  it("are what journalctl gives, whatever is asked", { timeout: 60_000 }, async () => {
+    const queries = queriesOn(all, [])
+      .filter(({ units }) => units === undefined || units.length === 1)
+      .map((query) => ({ ...query, until: Math.min(query.until, latest) }))
+      .filter(({ since, until }) => since <= until);
+    const property = fc.asyncProperty(queries, async (query) => {
+      // To the endpoint the least severe of all is no filter, as to journalctl.
+      const difference = firstDifference(await askLogs(session, query), expectedOf(query));
+      if (difference !== undefined) throw new Error(difference);
+    });
+    await fc.assert(property, { numRuns: queryCount, seed: 1 });
+    for (const query of fc.sample(queries, { numRuns: askedOfJournalctl, seed: 2 }).filter(canAskJournalctl)) {
+      const isWithin = (cursor: string): boolean => {
+        const found = all.find(({ entry }) => entry.cursor === cursor);
+        return found !== undefined && found.realtime >= query.since && found.realtime <= query.until;
+      };
+      const answer = await askLogs(session, query);
+      expect([query, answer.logs.map(({ cursor }) => cursor)]).toEqual([query, askForPage(source, query, isWithin)]);
+      expect([query, answer.total]).toEqual([query, askForMatching(source, query).length]);
+    }
+  });
+
+  it("hold what systemd says of a unit, and not what others claim", async () => {
+    const { logs } = await askLogs(session, { units: ["app-1"], until: latest, limit: 10_000 });
+    const texts = logs.map(({ message: text }) => text);
+    expect(texts).toEqual(expect.arrayContaining(["dumped core", "line of severity 0", "plain", "two"]));
+    expect(texts.some((text) => text.startsWith("Starting app-1.service"))).toBe(true);
+    expect(texts.filter((text) => text.startsWith("forged"))).toEqual([]);
+  });
+
+  it("page through the whole journal either way", async () => {
+    for (const order of ["asc", "desc"] as const) {
+      const found = order === "asc" ? [all[0]?.entry.cursor] : [];
+      let cursor = found[0];
+      for (;;) {
+        const page = await askLogs(session, { cursor, order, limit: 97, until: latest });
+        found.push(...page.logs.map((entry) => entry.cursor));
+        if (page.logs.length === 0 || page.next_cursor === null) break;
+        cursor = page.next_cursor;
+      }
+      const cursors = all.map(({ entry }) => entry.cursor);
+      expect(found).toEqual(order === "asc" ? cursors : [...cursors].reverse());
+    }
+  });
+
+  it("are in the stream what they are in a query", async () => {
+    const stream = await openLogStream(session.service, session.service.adminKey, {
+      cursor: all[0]?.entry.cursor ?? "",
+    });
+    await stream.until("from logger");
+    await eventually(() => expect(stream.entries.length).toBeGreaterThanOrEqual(all.length - 1));
+    expect(stream.entries.slice(0, all.length - 1)).toEqual(all.slice(1).map(({ entry }) => entry));
+    expect(stream.others).toEqual([]);
+    stream.close();
+  });
+
+  it("reach a client soon after they are written", async () => {
+    const stream = await openLogStream(session.service, session.service.adminKey, { unit: "quick.service" });
+    // One program that writes when it is told to, so that no start of a process is measured.
+    const program =
+      'import sys,time\nfor i in range(50):\n time.sleep(0.03)\n print("%d %.6f" % (i, time.time()), flush=True)';
+    await session.host.writeFile("/root/quick.py", program);
+    await session.host.exec(["systemd-run", "--quiet", "--wait", "--unit=quick", "python3", "/root/quick.py"]);
+    const timed = /^(\d+) (\d+\.\d+)$/;
+    const found = await eventually(() => {
+      const numbered = stream.entries.filter((entry) => timed.test(entry.message));
+      expect(numbered.length).toBe(50);
+      return numbered;
+    });
+    expect(found.map((entry) => timed.exec(entry.message)?.[1])).toEqual(
+      Array.from({ length: 50 }, (_, at) => `${at}`),
+    );
+    const latencies = found
+      .map(({ message: text }) => {
+        const writtenMs = Number(timed.exec(text)?.[2]) * 1000;
+        return performance.timeOrigin + (stream.arrival(text) ?? Number.NaN) - writtenMs;
+      })
+      .sort((a, b) => a - b);
+    const shown = [latencies[25], latencies[47]].map((ms) => ms?.toFixed(1)).join(" ms, 95 % below ");
+    process.stdout.write(`a line of a unit to a client of /ws/logs: median ${shown} ms\n`);
+    stream.close();
+  });
+
+  describe("to a key that is narrowed to units", () => {
+    let key: string;
+    let id: string;
+    let stream: LogStreamClient;
+    beforeAll(async () => {
+      ({ key, id } = await session.api.createKey({ body: { name: "narrow", scopes: ["logs:read:app-*"] } }));
+      stream = await openLogStream(session.service, key);
+    });
+    afterAll(() => stream.close());
+
+    it("are those of its units", async () => {
+      const api = createClient({ url: session.service.url, key });
+      const asked = { ...always, until: latest, limit: 10_000 };
+      const { logs, total } = await askLogs({ api }, asked);
+      const query = { ...asked, ...nothingElse, units: ["app-*"] };
+      expect(logs).toEqual(matchingEntries(all, query).map(({ entry }) => entry));
+      expect(total).toBe(logs.length);
+      expect(await refusal(askLogs({ api }, { units: ["cron.service"] }))).toMatchObject({ code: "FORBIDDEN" });
+      expect(await refusal(askLogs({ api }, { units: ["*"] }))).toMatchObject({ code: "FORBIDDEN" });
+    });
+
+    it("are those of its units in the stream, as long as the key is good", async () => {
+      await session.host.exec(["systemctl", "start", "app-@c.service"]);
+      await session.shell("logger not of its units; logger -t app-1.service nor this");
+      await sendNative(session, fromOthers, { user: "casual" });
+      await sendNative(session, [
+        message("dumped again", ["COREDUMP_UNIT", "app-2.service"], ["MESSAGE_ID", coredump]),
+      ]);
+      await stream.until("dumped again");
+      const { logs } = await askLogs(session, { units: ["app-*"], since: latest + 1, limit: 10_000 });
+      expect(logs.map((entry) => entry.message)).toEqual(expect.arrayContaining(["plain", "dumped again"]));
+      expect(stream.entries).toEqual(logs);
+      stream.send({ type: "filter", unit: "cron" });
+      await eventually(() => expect(stream.others).toMatchObject([{ type: "error", error: { code: "FORBIDDEN" } }]));
+
+      await session.api.revokeKey({ params: { id } });
+      expect(await stream.closed).toMatchObject({ code: 4401 });
+      await expect(openLogStream(session.service, key)).rejects.toThrow("cannot open");
+    });
+  });
+});
+
+const nothingElse = {
+  priority: undefined,
+  identifier: undefined,
+  boot: undefined,
+  grep: undefined,
+  cursor: undefined,
+  order: "asc",
+} as const;
+
+describeOnHost("logs for a service that is not root", (session) => {
+  const start = async (groups: readonly string[]) => {
+    await session.service.stop();
+    await session.writeUnits({
+      "steward.service.d/user.conf": [
+        "[Service]",
+        "User=plain",
+        "StateDirectory=steward",
+        "StateDirectoryMode=0700",
+        `SupplementaryGroups=${groups.join(" ")}`,
+      ],
+    });
+    await session.service.restart();
+  };
+
+  beforeAll(async () => {
+    await session.host.exec(["useradd", "--system", "plain"]);
+  });
+
+  it("are refused with the remedy where it may not read them", async () => {
+    await start([]);
+    expect(await refusal(session.api.listLogs())).toMatchObject({
+      status: 503,
+      code: "UNAVAILABLE",
+      message: expect.stringMatching(/cannot read the journal: .*add .* to the group systemd-journal/),
+    });
+    const stream = await openLogStream(session.service, session.service.adminKey);
+    await eventually(() => expect(stream.others).toMatchObject([{ type: "error", error: { code: "UNAVAILABLE" } }]));
+    stream.close();
+  });
+
+  it("are there where it is in the group of the journal", async () => {
+    await start(["systemd-journal"]);
+    const stream = await openLogStream(session.service, session.service.adminKey);
+    await session.shell("logger readable now");
+    await stream.until("readable now");
+    expect((await session.api.listLogs()).logs.map((entry) => entry.message)).toContain("readable now");
+    stream.close();
+  });
+});

@@ -1,0 +1,19 @@
+import { isDeepStrictEqual } from "node:util";
+import type { LogList } from "#contract/logs.ts";
+
+const brief = (value: unknown): string => {
+  const text = JSON.stringify(value) ?? "nothing";
+  return text.length > 600 ? `${text.slice(0, 300)}…${text.slice(-300)}` : text;
+};
+
+/** The first difference between two answers in words, the messages of a journal being too long for a diff; undefined where there is none. */
+export function firstDifference(actual: LogList, expected: LogList): string | undefined {
+  if (isDeepStrictEqual(actual, expected)) return undefined;
+  const at = expected.logs.findIndex((entry, position) => !isDeepStrictEqual(entry, actual.logs[position]));
+  return [
+    `total ${actual.total}, expected ${expected.total}`,
+    `next_cursor ${actual.next_cursor}, expected ${expected.next_cursor}`,
+    `${actual.logs.length} entries, expected ${expected.logs.length}`,
+    ...(at === -1 ? [] : [`entry ${at} is ${brief(actual.logs[at])}, expected ${brief(expected.logs[at])}`]),
+  ].join("\n");
+}

@@ -1,0 +1,231 @@
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { boots, everyday, machines, messageEntries, specialEntries, start, timed } from "./entries.ts";
+import { encodeEntry, type NewEntry } from "./export-format.ts";
+import { readHeaderField, stateOnline, writeHeaderField } from "./file-header.ts";
+import { appendToJournal, type FileKind } from "./programs.ts";
+import { createRandom, type Random } from "./random.ts";
+
+const [firstBoot = "", secondBoot = "", thirdBoot = "", fourthBoot = ""] = boots;
+const [firstMachine = "", secondMachine = ""] = machines;
+const hourMicros = 3_600_000_000;
+
+/** Writes one folder of journals. */
+export interface Writer {
+  readonly random: Random;
+  /** Appends to a file of the folder; a file of its own has a sequence number id of its own. */
+  readonly append: (file: string, entries: readonly NewEntry[]) => void;
+  /** Appends to a new file that follows on this one, as journald does when it rotates: same sequence number id, numbers go on. */
+  readonly rotate: (file: string, entries: readonly NewEntry[]) => void;
+  readonly folder: string;
+}
+
+export interface Corpus {
+  readonly name: string;
+  /** Whether journalctl's own `--since`, `--until` and `--cursor` can be believed. Where clocks jump they cannot: see README.md. */
+  readonly soundClocks: boolean;
+  readonly write: (writer: Writer) => void;
+}
+
+/** Every kind of entry there is, in two boots, with everyday entries between them. */
+function everyKind(random: Random): readonly NewEntry[] {
+  const odd = [...specialEntries, ...messageEntries];
+  const clock = { bootId: firstBoot, realtime: start, monotonic: 5_000_000 };
+  const first = [
+    ...everyday(random, clock, 60),
+    ...timed(random, { ...clock, realtime: start + hourMicros, monotonic: 5_000_000 + hourMicros }, odd),
+  ];
+  const later = { bootId: secondBoot, realtime: start + 3 * hourMicros, monotonic: 1_000_000 };
+  return [
+    ...first,
+    ...timed(random, later, odd.slice(0, 40)),
+    ...everyday(random, { ...later, realtime: later.realtime + hourMicros, monotonic: 1_000_000 + hourMicros }, 120),
+  ];
+}
+
+export const corpora: readonly Corpus[] = [
+  {
+    name: "every kind of entry in one file",
+    soundClocks: true,
+    write: ({ random, append }) => append("system.journal", everyKind(random)),
+  },
+  {
+    name: "one boot in files that were rotated",
+    soundClocks: true,
+    write({ random, append, rotate }) {
+      const entries = everyday(random, { bootId: firstBoot, realtime: start, monotonic: 1 }, 240);
+      append("system.journal", entries.slice(0, 100));
+      rotate("system.journal", entries.slice(100, 101));
+      rotate("system.journal", entries.slice(101, 180));
+      rotate("system.journal", entries.slice(180));
+    },
+  },
+  {
+    name: "system and user journals side by side over four boots",
+    soundClocks: true,
+    write({ random, append, rotate }) {
+      for (const [position, bootId] of boots.entries()) {
+        const clock = { bootId, realtime: start + position * hourMicros * 24, monotonic: 1_000 };
+        const entries = everyday(random, clock, 80);
+        const files = ["system.journal", "user-1000.journal", "user-1001.journal"];
+        for (const file of files) {
+          const own = entries.filter((_, at) => at % files.length === files.indexOf(file));
+          if (position === 2) rotate(file, own);
+          else append(file, own);
+        }
+      }
+    },
+  },
+  {
+    name: "two machines below one folder",
+    soundClocks: true,
+    write({ random, append, rotate }) {
+      for (const [position, machine] of machines.entries()) {
+        const clock = { bootId: boots[position] ?? "", realtime: start + position * 777, monotonic: 50 };
+        const entries = everyday(random, clock, 90);
+        append(`${machine}/system.journal`, entries.slice(0, 50));
+        rotate(`${machine}/system.journal`, entries.slice(50));
+      }
+      append("loose.journal", everyday(random, { bootId: thirdBoot, realtime: start + 99, monotonic: 7 }, 30));
+    },
+  },
+  {
+    name: "the same entries in two files, one of them written further",
+    soundClocks: true,
+    write({ random, append, folder }) {
+      const entries = everyday(random, { bootId: firstBoot, realtime: start, monotonic: 1 }, 120);
+      append("system.journal", entries.slice(0, 80));
+      mkdirSync(join(folder, firstMachine), { recursive: true });
+      copyFileSync(join(folder, "system.journal"), join(folder, firstMachine, "system@copy.journal"));
+      append("system.journal", entries.slice(80));
+    },
+  },
+  {
+    name: "many entries, so that arrays have many blocks",
+    soundClocks: true,
+    write({ random, append }) {
+      const clock = { bootId: firstBoot, realtime: start, monotonic: 1 };
+      append("system.journal", everyday(random, clock, 6_000));
+    },
+  },
+  {
+    name: "odd files among sound ones",
+    soundClocks: true,
+    write({ random, append, folder }) {
+      append("system.journal", everyday(random, { bootId: firstBoot, realtime: start, monotonic: 1 }, 50));
+      writeHeaderField(join(folder, "system.journal"), "state", BigInt(stateOnline));
+      append(
+        "system@unclean.journal~",
+        everyday(random, { bootId: secondBoot, realtime: start + hourMicros, monotonic: 1 }, 30),
+      );
+      append("empty.journal", []);
+      append("notes.txt", everyday(random, { bootId: thirdBoot, realtime: start, monotonic: 1 }, 5));
+      append("not-a-machine/system.journal", everyday(random, { bootId: thirdBoot, realtime: start, monotonic: 1 }, 5));
+      append(
+        `${secondMachine}.space/system.journal`,
+        everyday(random, { bootId: fourthBoot, realtime: start, monotonic: 9 }, 5),
+      );
+      append(
+        `${secondMachine}/deeper/system.journal`,
+        everyday(random, { bootId: fourthBoot, realtime: start, monotonic: 9 }, 5),
+      );
+      writeFileSync(join(folder, "short.journal"), "LPKSHHRH");
+      writeFileSync(join(folder, "nothing.journal"), "");
+      writeFileSync(join(folder, "text.journal"), "not a journal\n".repeat(1000));
+      mkdirSync(join(folder, "folder.journal"));
+    },
+  },
+  { name: "a folder without journals", soundClocks: true, write: () => undefined },
+  {
+    name: "a clock that jumps back, and files rotated at the jumps",
+    soundClocks: false,
+    write({ random, append, rotate }) {
+      const at = (realtime: number, monotonic: number, count: number): readonly NewEntry[] =>
+        everyday(random, { bootId: firstBoot, realtime, monotonic }, count);
+      append("system.journal", at(start, 1_000, 60));
+      rotate("system.journal", at(start - 10 * hourMicros, hourMicros, 60));
+      rotate("system.journal", at(start + hourMicros, 2 * hourMicros, 60));
+    },
+  },
+  {
+    // journald before version 254 looks only at the clock that it has seen itself: after a boot with a wrong clock it goes on in the file.
+    name: "a clock that jumps back between the boots of one file",
+    soundClocks: false,
+    write({ random, append }) {
+      for (const [position, jump] of [0, -5, 3, -30].entries()) {
+        const clock = { bootId: boots[position] ?? "", realtime: start + jump * hourMicros, monotonic: 1_000 };
+        append("system.journal", everyday(random, clock, 45));
+      }
+    },
+  },
+  {
+    // The writer for other machines' journals takes entries as they come, also within a boot.
+    name: "a clock that jumps back inside one boot of one file",
+    soundClocks: false,
+    write({ random, append }) {
+      for (const [position, jump] of [0, -2, 1, -30, 3].entries()) {
+        const clock = {
+          bootId: position < 3 ? firstBoot : secondBoot,
+          realtime: start + jump * hourMicros,
+          monotonic: 1_000 + (position % 3) * hourMicros,
+        };
+        append("remote.journal", everyday(random, clock, 40));
+      }
+    },
+  },
+];
+
+/** The kinds of file that journald writes or has written; the first is what it writes by default. */
+export const fileKinds: readonly (FileKind & { readonly name: string })[] = [
+  { name: "compact, keyed, zstd", compact: true, keyedHash: true, compress: true },
+  { name: "regular, Jenkins, zstd", compact: false, keyedHash: false, compress: true },
+  { name: "regular, keyed, zstd", compact: false, keyedHash: true, compress: true },
+  { name: "compact, Jenkins, zstd", compact: true, keyedHash: false, compress: true },
+  { name: "compact, keyed, not compressed", compact: true, keyedHash: true, compress: false },
+];
+
+export interface JournalFolder {
+  readonly path: string;
+  readonly remove: () => void;
+}
+
+/** A temporary folder, and the writer that fills it: with the same for the same seed but for the ids of the files, which are made up. */
+export function createFolder(kind: FileKind, seed = 1): JournalFolder & { readonly writer: Writer } {
+  const path = mkdtempSync(join(tmpdir(), "steward-journals-"));
+  const append = (file: string, entries: readonly NewEntry[]): void => {
+    mkdirSync(join(path, file, ".."), { recursive: true });
+    // The writer takes only names that end in `.journal`.
+    const written = join(path, `${file}.new.journal`);
+    const target = file.endsWith(".journal") ? join(path, file) : written;
+    appendToJournal(target, kind, entries.map(encodeEntry));
+    if (target === written) {
+      copyFileSync(written, join(path, file));
+      rmSync(written);
+    }
+  };
+  const rotate = (file: string, entries: readonly NewEntry[]): void => {
+    const full = join(path, file);
+    const folder = join(full, "..");
+    const before = new Set(readdirSync(folder));
+    const dataCount = readHeaderField(full, "dataCount");
+    // The writer rotates a file whose hash table is three quarters full, and looks before it writes.
+    writeHeaderField(full, "dataCount", readHeaderField(full, "dataHashTableSize"));
+    append(file, entries);
+    const [archived, ...others] = readdirSync(folder).filter((each) => !before.has(each));
+    if (archived === undefined || others.length > 0) throw new Error(`the writer did not rotate ${file}`);
+    writeHeaderField(join(folder, archived), "dataCount", dataCount);
+  };
+  return {
+    path,
+    writer: { random: createRandom(seed), append, rotate, folder: path },
+    remove: () => rmSync(path, { recursive: true, force: true }),
+  };
+}
+
+/** A temporary folder with the corpus in it. */
+export function writeCorpus(corpus: Corpus, kind: FileKind, seed = 1): JournalFolder {
+  const { writer, ...folder } = createFolder(kind, seed);
+  corpus.write(writer);
+  return folder;
+}

@@ -1,0 +1,308 @@
+import {
+  closeSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+} from "node:fs";
+import { basename, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { createFollowThread } from "#adapters/journald/follow-thread.ts";
+import { createHostJournal, type HostJournal } from "#adapters/journald/index.ts";
+import { createBlockPool } from "#adapters/journald/journal-file/blocks.ts";
+import type { ThreadEvents } from "#adapters/journald/pool.ts";
+import { countOf, toOffsets, within } from "#adapters/journald/postings.ts";
+import type { ThreadRequest } from "#adapters/journald/protocol.ts";
+import { openSource, type Source } from "#adapters/journald/source.ts";
+import type { LogList } from "#contract/logs.ts";
+import type { LiveEntry } from "#domain/logs/ports.ts";
+import type { NewEntry } from "../journals/export-format.ts";
+import { incompatible, readHeaderField, writeHeaderField } from "../journals/file-header.ts";
+import { createLiveFolder, entriesOfNow, type LiveFolder } from "../journals/live-folder.ts";
+import { canMakeJournals } from "../journals/programs.ts";
+
+const lines = (from: number, to: number): readonly string[] =>
+  Array.from({ length: to - from }, (_, index) => `line ${from + index}`);
+const entriesOf = (messages: readonly string[]): readonly NewEntry[] =>
+  entriesOfNow(messages.map((message) => [["MESSAGE", message] as const]));
+
+const momentOf = (entry: NewEntry | undefined): Partial<NewEntry> =>
+  entry === undefined ? {} : { realtime: entry.realtime, monotonic: entry.monotonic };
+
+/** Deleted files that this process still holds. */
+function heldFiles(folder: string): readonly string[] {
+  return readdirSync("/proc/self/fd").flatMap((fd) => {
+    try {
+      const target = readlinkSync(`/proc/self/fd/${fd}`);
+      return target.startsWith(folder) && target.endsWith(" (deleted)") ? [target] : [];
+    } catch {
+      // Closed since it was listed.
+      return [];
+    }
+  });
+}
+
+describe.skipIf(!canMakeJournals())("journal: files that change underneath", () => {
+  let folder: LiveFolder;
+  let host: HostJournal;
+  let ended: AbortController;
+  let unreadable: string[];
+  beforeEach(() => {
+    folder = createLiveFolder();
+    unreadable = [];
+    host = createHostJournal({ dir: folder.path, onUnreadable: ({ path }) => unreadable.push(basename(path)) });
+    ended = new AbortController();
+  });
+  afterEach(() => {
+    ended.abort();
+    host.dispose();
+    folder.remove();
+  });
+
+  const append = (file: string, messages: readonly string[]): void => folder.append(file, entriesOf(messages));
+
+  const query = async (): Promise<LogList> => {
+    const all = { units: undefined, priority: undefined, identifier: undefined, boot: undefined, grep: undefined };
+    const { bytes } = await host.journal.query(
+      { ...all, since: 0, until: 4e15, cursor: undefined, order: "asc", limit: 10_000 },
+      ended.signal,
+    );
+    return JSON.parse(Buffer.from(bytes).toString("utf8")) as LogList;
+  };
+  const messagesOf = async (): Promise<readonly string[]> => (await query()).logs.map(({ message }) => message);
+
+  /** Everything that a follower gives, and a way to wait until it has given this. */
+  function follow(cursor?: string) {
+    const seen: string[] = [];
+    const run = async (): Promise<void> => {
+      for await (const batch of host.journal.follow({ cursor }, ended.signal)) {
+        seen.push(...batch.map(({ entry }: LiveEntry) => entry.message));
+      }
+    };
+    const done = run();
+    done.catch(() => undefined);
+    return {
+      seen,
+      until: (message: string) => expect.poll(() => seen, { timeout: 10_000, interval: 5 }).toContain(message),
+    };
+  }
+
+  it("finds a journal that appears later, in a folder that appears later", async () => {
+    rmSync(folder.path, { recursive: true });
+    const follower = follow();
+    expect(await query()).toEqual({ logs: [], total: 0, next_cursor: null });
+    mkdirSync(folder.path);
+    append(`${"a".repeat(32)}/system.journal`, lines(0, 3));
+    await follower.until("line 2");
+    expect(follower.seen).toEqual(lines(0, 3));
+    expect(await messagesOf()).toEqual(lines(0, 3));
+  });
+
+  it("gives entries once that are copied to another file while they are read", async () => {
+    append("run.journal", ["before"]);
+    const follower = follow();
+    // journald gives many lines that come at once one and the same time.
+    const entries = entriesOf(lines(0, 700)).map((entry, at, all) => ({ ...entry, ...momentOf(all[at - (at % 7)]) }));
+    folder.append("run.journal", entries.slice(0, 600));
+    await follower.until("line 599");
+    // As journald does when it moves from /run to /var: one entry after the other, and then the file is deleted.
+    for (let at = 0; at < 600; at += 200) {
+      folder.append("var.journal", entries.slice(at, at + 200));
+      // Where one file has only some of a moment's entries, their order is that of the content, as with journalctl.
+      expect((await messagesOf()).toSorted()).toEqual(["before", ...lines(0, 600)].toSorted());
+    }
+    rmSync(join(folder.path, "run.journal"));
+    folder.append("var.journal", entries.slice(600));
+    await follower.until("line 699");
+    expect(follower.seen).toEqual(lines(0, 700));
+    expect(await messagesOf()).toEqual(lines(0, 700));
+  });
+
+  it("gives entries once that two files hold before they are read", async () => {
+    const entries = entriesOf(lines(0, 700));
+    folder.append("run.journal", entries);
+    folder.append("var.journal", entries.slice(0, 650));
+    const first = (await query()).logs[0];
+    expect(await messagesOf()).toEqual(lines(0, 700));
+    const follower = follow(first?.cursor);
+    await follower.until("line 699");
+    append("var.journal", ["end"]);
+    await follower.until("end");
+    expect(follower.seen).toEqual([...lines(1, 700), "end"]);
+  });
+
+  it("gives the follower what a file held when it was deleted, and lets go of it", async () => {
+    append("system.journal", ["before"]);
+    append("other.journal", ["in the other"]);
+    const follower = follow();
+    append("system.journal", ["seen"]);
+    await follower.until("seen");
+    await query();
+    for (let round = 0; round < 5; round += 1) {
+      append("system.journal", [`last ${round}`]);
+      renameSync(join(folder.path, "system.journal"), join(folder.path, `system@${round}.journal`));
+      rmSync(join(folder.path, `system@${round}.journal`));
+      append("system.journal", [`first ${round}`]);
+      await follower.until(`first ${round}`);
+    }
+    const rounds = [0, 1, 2, 3, 4].flatMap((round) => [`last ${round}`, `first ${round}`]);
+    expect(follower.seen).toEqual(["seen", ...rounds]);
+    expect(await messagesOf()).toEqual(["in the other", "first 4"]);
+    await expect.poll(() => heldFiles(folder.path), { timeout: 10_000 }).toEqual([]);
+  });
+
+  it("lets go of deleted files though nobody pulls", async () => {
+    append("system.journal", ["before"]);
+    const batches = host.journal.follow({ cursor: undefined }, ended.signal)[Symbol.asyncIterator]();
+    const first = batches.next();
+    append("system.journal", ["seen"]);
+    await first;
+    rmSync(join(folder.path, "system.journal"));
+    await expect.poll(() => heldFiles(folder.path), { timeout: 10_000 }).toEqual([]);
+  });
+
+  it("does not complain of a file that journald vacuums, which empties and deletes it", async () => {
+    append("system.journal", ["before"]);
+    append("archived.journal", lines(0, 300));
+    const follower = follow();
+    append("system.journal", ["seen"]);
+    await follower.until("seen");
+    await query();
+    renameSync(join(folder.path, "archived.journal"), join(folder.path, "vacuumed.journal"));
+    await query();
+    const path = join(folder.path, "vacuumed.journal");
+    const file = openSync(path, "r+");
+    rmSync(path);
+    ftruncateSync(file, 0);
+    closeSync(file);
+    append("system.journal", ["after"]);
+    await follower.until("after");
+    expect(await messagesOf()).toEqual(["before", "seen", "after"]);
+    expect(unreadable).toEqual([]);
+  });
+
+  it("goes on beside a file that is truncated", async () => {
+    append("system.journal", lines(0, 2));
+    append("archived.journal", lines(2, 500));
+    const follower = follow();
+    append("system.journal", ["seen"]);
+    await follower.until("seen");
+    expect((await query()).total).toBe(501);
+    for (const size of [100_000, 300, 0]) {
+      truncateSync(join(folder.path, "archived.journal"), size);
+      append("system.journal", [`cut to ${size}`]);
+      await follower.until(`cut to ${size}`);
+      expect(await messagesOf()).toEqual(expect.arrayContaining([...lines(0, 2), "seen", `cut to ${size}`]));
+    }
+    expect(follower.seen).toEqual(["seen", "cut to 100000", "cut to 300", "cut to 0"]);
+    expect(new Set(unreadable)).toEqual(new Set(["archived.journal"]));
+  });
+
+  describe("while it reads", () => {
+    const of = (unit: string, count: number): readonly NewEntry[] =>
+      entriesOfNow(
+        Array.from({ length: count }, (_, at) => [
+          ["_SYSTEMD_UNIT", unit],
+          ["MESSAGE", `${unit} ${at}`],
+        ]),
+      );
+    const rare = "_SYSTEMD_UNIT=rare.service";
+    let damages: string[];
+    let source: Source;
+    /** A file whose end has been read, and not yet its middle, which tells of what is written to the end. */
+    const openWithEndRead = (end: readonly NewEntry[]): void => {
+      folder.append("system.journal", [...of("often", 750), ...of("rare.service", 1), ...of("usual", 250), ...end]);
+      damages = [];
+      const told = (_: string, what: string): void => void damages.push(what);
+      source = openSource(join(folder.path, "system.journal"), createBlockPool(1024), told);
+      const list = source.all();
+      expect(source.head(list.at(list.length - 1))).toBeDefined();
+    };
+    afterEach(() => source.close());
+
+    it("does not take new objects for damage", () => {
+      openWithEndRead([]);
+      folder.append("system.journal", of("rare.service", 3));
+      expect(toOffsets(source.bearing(rare)).length).toBeGreaterThan(0);
+      expect(damages).toEqual([]);
+      source.refresh();
+      expect(toOffsets(source.bearing(rare))).toHaveLength(4);
+    });
+
+    it("does not count entries that it has not seen yet", () => {
+      openWithEndRead(of("rare.service", 1));
+      const list = source.all();
+      const upToNow = list.at(list.length - 1) + 1;
+      folder.append("system.journal", of("rare.service", 1));
+      expect(countOf(within(source.bearing(rare), 0, upToNow))).toBe(2);
+      source.refresh();
+      expect(countOf(source.bearing(rare))).toBe(3);
+      expect(damages).toEqual([]);
+    });
+  });
+
+  it("follows behind a cursor where only journalctl can read", async () => {
+    append("system.journal", lines(0, 3));
+    const [first] = (await query()).logs;
+    const path = join(folder.path, "system.journal");
+    const flags = readHeaderField(path, "incompatibleFlags");
+    writeHeaderField(path, "incompatibleFlags", flags | BigInt(incompatible.lz4 | incompatible.xz));
+    const follower = follow(first?.cursor);
+    await follower.until("line 2");
+    expect(follower.seen).toEqual(lines(1, 3));
+  });
+});
+
+describe("journal: the thread of the followers", () => {
+  afterEach(() => vi.useRealTimers());
+
+  it("fails only those that it served when it ends", async () => {
+    vi.useFakeTimers();
+    const threads: { readonly events: ThreadEvents; readonly asked: ThreadRequest[] }[] = [];
+    const { follow, dispose } = createFollowThread((events) => {
+      const asked: ThreadRequest[] = [];
+      threads.push({ events, asked });
+      return { send: (request) => void asked.push(request), progress: () => 0, end: () => undefined };
+    });
+    const begin = (signal: AbortSignal) => follow({ cursor: undefined }, signal)[Symbol.asyncIterator]();
+    const leaving = new AbortController();
+    const earlier = begin(leaving.signal);
+    const pulled = earlier.next();
+    leaving.abort();
+    expect((await pulled).done).toBe(true);
+    await vi.runAllTimersAsync();
+
+    const staying = new AbortController();
+    const later = begin(staying.signal);
+    const next = later.next();
+    // The end of a thread takes a moment: the next one is up when it is told of.
+    threads[0]?.events.onEnd("it ended");
+    const id = threads[1]?.asked.find(({ kind }) => kind === "pull")?.id ?? 0;
+    threads[1]?.events.onReply({ kind: "entries", id, entries: [live] });
+    expect(await next).toEqual({ done: false, value: [live] });
+    const cut = later.next();
+    threads[1]?.events.onEnd("it ran out of memory");
+    await expect(cut).rejects.toThrow("it ran out of memory");
+    dispose();
+  });
+});
+
+const live: LiveEntry = {
+  units: [],
+  priority: 6,
+  entry: {
+    timestamp: "2026-01-01T00:00:00.000000Z",
+    unit: "",
+    priority: 6,
+    message: "one",
+    cursor: "",
+    identifier: "",
+    pid: null,
+    hostname: "",
+    boot_id: "",
+  },
+};

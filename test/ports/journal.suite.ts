@@ -1,0 +1,355 @@
+import { afterEach, describe, expect, it } from "vitest";
+import type { LogEntry, LogList } from "#contract/logs.ts";
+import type { Journal, LiveEntry, LogQuery } from "#domain/logs/ports.ts";
+
+/** An entry that the suite wants to find; what is left out is as in {@link usual}. */
+export interface SuiteEntry {
+  readonly message: string;
+  /** Microseconds since the epoch. */
+  readonly time: number;
+  readonly unit?: string;
+  /** Null: none was written. */
+  readonly priority?: number | null;
+  readonly identifier?: string;
+  readonly bootId?: string;
+}
+
+export interface JournalUnderTest {
+  readonly journal: Journal;
+  /** Writes entries now, in this order. */
+  readonly write: (messages: readonly string[]) => Promise<void>;
+  readonly dispose: () => void;
+}
+
+const start = Date.parse("2026-01-02T03:04:05Z") * 1000;
+const boots = ["1", "2", "3"].map((digit) => digit.repeat(32));
+const [firstBoot = "", secondBoot = "", thirdBoot = ""] = boots;
+
+/** What an entry has unless it says otherwise. */
+export const usual = {
+  unit: "app.service",
+  priority: 6,
+  identifier: "app",
+  pid: 42,
+  hostname: "testhost",
+  bootId: firstBoot,
+} as const;
+
+const everything: LogQuery = {
+  units: undefined,
+  since: 0,
+  until: 4_102_444_800_000_000,
+  priority: undefined,
+  identifier: undefined,
+  boot: undefined,
+  grep: undefined,
+  cursor: undefined,
+  order: "asc",
+  limit: 10_000,
+};
+
+const never = new AbortController().signal;
+const numbered = (from: number, to: number): readonly string[] =>
+  Array.from({ length: to - from }, (_, index) => `line ${from + index}`);
+const numberedEntries = (count: number): readonly SuiteEntry[] =>
+  numbered(0, count).map((message, index) => ({ message, time: start + index * 1000 }));
+const messagesOf = ({ logs }: LogList): readonly string[] => logs.map(({ message }) => message);
+
+/** The cursor of an entry that stood right after this one and is gone, written to a file that is gone too. */
+function cursorAfter({ cursor }: LogEntry): string {
+  const grown = cursor.replaceAll(/(?<=;[mt]=)[0-9a-f]+/g, (digits) => (Number.parseInt(digits, 16) + 1).toString(16));
+  return grown.replace(/^s=[0-9a-f]+/, `s=${"e".repeat(32)}`).replace(/x=.*$/, "x=1");
+}
+
+/** What every implementation of the Journal port does; `make` writes the entries, in this order, before it returns. */
+export function journalSuite(make: (entries: readonly SuiteEntry[]) => JournalUnderTest): void {
+  const made: JournalUnderTest[] = [];
+  const open = (entries: readonly SuiteEntry[]): JournalUnderTest => {
+    const under = make(entries);
+    made.push(under);
+    return under;
+  };
+  afterEach(() => {
+    for (const under of made.splice(0)) under.dispose();
+  });
+  const asker =
+    ({ journal }: JournalUnderTest) =>
+    async (query: Partial<LogQuery> = {}): Promise<LogList> => {
+      const { bytes } = await journal.query({ ...everything, ...query }, never);
+      return JSON.parse(Buffer.from(bytes).toString("utf8")) as LogList;
+    };
+
+  describe("a query", () => {
+    it("gives the newest, oldest first or newest first, and counts all", async () => {
+      const ask = asker(open(numberedEntries(10)));
+      expect(messagesOf(await ask())).toEqual(numbered(0, 10));
+      const oldestFirst = await ask({ limit: 3 });
+      expect([messagesOf(oldestFirst), oldestFirst.total]).toEqual([numbered(7, 10), 10]);
+      const newestFirst = await ask({ limit: 3, order: "desc" });
+      expect([messagesOf(newestFirst), newestFirst.total]).toEqual([[...numbered(7, 10)].reverse(), 10]);
+    });
+
+    it("gives all that an entry says", async () => {
+      const ask = asker(open([{ message: "two\nlines", time: start + 42, priority: 3 }]));
+      const { logs } = await ask();
+      expect(logs).toEqual([
+        {
+          timestamp: "2026-01-02T03:04:05.000042Z",
+          unit: usual.unit,
+          priority: 3,
+          message: "two\nlines",
+          cursor: expect.stringMatching(/^s=[0-9a-f]{32};i=[0-9a-f]+;b=1{32};m=[0-9a-f]+;t=[0-9a-f]+;x=[0-9a-f]+$/),
+          identifier: usual.identifier,
+          pid: usual.pid,
+          hostname: usual.hostname,
+          boot_id: firstBoot,
+        },
+      ]);
+    });
+
+    it("takes an empty journal for what it is", async () => {
+      const ask = asker(open([]));
+      expect(await ask()).toEqual({ logs: [], total: 0, next_cursor: null });
+      const cursor = `s=${"a".repeat(32)};i=1;b=${firstBoot};m=1;t=1;x=1`;
+      expect(await ask({ cursor })).toEqual({ logs: [], total: 0, next_cursor: cursor });
+      expect(await ask({ cursor, order: "desc" })).toEqual({ logs: [], total: 0, next_cursor: null });
+    });
+
+    it("goes back by next_cursor until there is nothing more", async () => {
+      const ask = asker(open(numberedEntries(11)));
+      const found: string[] = [];
+      let cursor: string | undefined;
+      for (let page = 1; ; page += 1) {
+        const list = await ask({ order: "desc", limit: 4, cursor });
+        expect(list.total).toBe(11);
+        found.push(...messagesOf(list));
+        if (list.next_cursor === null) break;
+        cursor = list.next_cursor;
+        expect(page).toBeLessThan(3);
+      }
+      expect(found).toEqual([...numbered(0, 11)].reverse());
+    });
+
+    it("goes on by next_cursor, and polls where nothing is new", async () => {
+      const under = open(numberedEntries(7));
+      const ask = asker(under);
+      const first = (await ask()).logs[0]?.cursor;
+      const page = await ask({ cursor: first, limit: 4 });
+      expect(messagesOf(page)).toEqual(numbered(1, 5));
+      const rest = await ask({ cursor: page.next_cursor ?? undefined, limit: 4 });
+      expect([messagesOf(rest), rest.total]).toEqual([numbered(5, 7), 7]);
+      expect(rest.next_cursor).toBe(rest.logs.at(-1)?.cursor);
+      const nothing = await ask({ cursor: rest.next_cursor ?? undefined });
+      expect(nothing).toEqual({ logs: [], total: 7, next_cursor: rest.next_cursor });
+      await under.write(["new"]);
+      expect(messagesOf(await ask({ cursor: nothing.next_cursor ?? undefined }))).toEqual(["new"]);
+    });
+
+    it("goes on where an entry stood that is gone", async () => {
+      const ask = asker(open(numberedEntries(6)));
+      const { logs } = await ask();
+      const [, , third] = logs;
+      if (third === undefined) throw new Error("the third entry is missing");
+      const cursor = cursorAfter(third);
+      expect(messagesOf(await ask({ cursor }))).toEqual(numbered(3, 6));
+      expect(messagesOf(await ask({ cursor, order: "desc" }))).toEqual([...numbered(0, 3)].reverse());
+    });
+
+    it("finds units by name and by pattern, and the kernel", async () => {
+      const units = ["a-1.service", "a-2.service", "b.timer", "kernel", ""];
+      const ask = asker(open(units.map((unit, index) => ({ message: `of ${unit}`, unit, time: start + index }))));
+      const find = async (...names: readonly string[]): Promise<unknown> => {
+        const list = await ask({ units: names });
+        expect(list.total).toBe(list.logs.length);
+        return list.logs.map(({ unit }) => unit);
+      };
+      expect(await find("a-2.service")).toEqual(["a-2.service"]);
+      expect(await find("a-?.service")).toEqual(["a-1.service", "a-2.service"]);
+      expect(await find("*.timer", "a-[1]*", "kernel")).toEqual(["a-1.service", "b.timer", "kernel"]);
+      expect(await find("absent.service", "a-3*")).toEqual([]);
+      expect(await find()).toEqual([]);
+      expect((await ask()).logs.map(({ unit }) => unit)).toEqual(units);
+    });
+
+    it("finds a severity and worse ones, and not what states none", async () => {
+      const stated = [0, 3, 4, 6, null];
+      const ask = asker(
+        open(stated.map((priority, index) => ({ message: `${priority}`, priority, time: start + index }))),
+      );
+      expect(messagesOf(await ask({ priority: 4 }))).toEqual(["0", "3", "4"]);
+      expect(messagesOf(await ask({ priority: 6 }))).toEqual(["0", "3", "4", "6"]);
+      expect((await ask()).logs.map(({ priority }) => priority)).toEqual([0, 3, 4, 6, 6]);
+    });
+
+    it("finds an identifier, and what passes all filters", async () => {
+      const ask = asker(
+        open([
+          { message: "one", identifier: "su", time: start },
+          { message: "two", identifier: "sudo", time: start + 1 },
+          { message: "three", identifier: "su", unit: "b.service", time: start + 2 },
+          { message: "four", identifier: "su", unit: "b.service", priority: 2, time: start + 3 },
+        ]),
+      );
+      expect(messagesOf(await ask({ identifier: "su" }))).toEqual(["one", "three", "four"]);
+      const list = await ask({ identifier: "su", units: ["b.*"], priority: 5 });
+      expect([messagesOf(list), list.total]).toEqual([["four"], 1]);
+    });
+
+    it("knows boots by id and by offset", async () => {
+      const ask = asker(
+        open(
+          [firstBoot, firstBoot, secondBoot, thirdBoot].map((bootId, index) => ({
+            message: `line ${index}`,
+            bootId,
+            time: start + index * 1000,
+          })),
+        ),
+      );
+      const ofBoot = async (boot: string): Promise<unknown> => messagesOf(await ask({ boot }));
+      expect(await ofBoot("0")).toEqual(["line 3"]);
+      expect(await ofBoot("-1")).toEqual(["line 2"]);
+      expect(await ofBoot("1")).toEqual(["line 0", "line 1"]);
+      expect(await ofBoot(secondBoot)).toEqual(["line 2"]);
+      expect([await ofBoot("-3"), await ofBoot("4"), await ofBoot("9".repeat(32))]).toEqual([[], [], []]);
+    });
+
+    it("searches messages, case counting where the expression has a capital letter", async () => {
+      const ask = asker(
+        open(["Started a", "started b", "two\nstarted"].map((message, index) => ({ message, time: start + index }))),
+      );
+      const list = await ask({ grep: "started", limit: 2 });
+      expect([messagesOf(list), list.total]).toEqual([["started b", "two\nstarted"], 3]);
+      expect(messagesOf(await ask({ grep: "Started" }))).toEqual(["Started a"]);
+      expect(messagesOf(await ask({ grep: "^started [b-z]$" }))).toEqual(["started b"]);
+      expect(await ask({ grep: "stopped" })).toEqual({ logs: [], total: 0, next_cursor: null });
+    });
+
+    it("counts both ends of the window in", async () => {
+      const ask = asker(open(numberedEntries(5)));
+      const [since, until] = [start + 1000, start + 3000];
+      expect(messagesOf(await ask({ since, until }))).toEqual(numbered(1, 4));
+      expect(messagesOf(await ask({ since: since + 1, until: until - 1 }))).toEqual(numbered(2, 3));
+      expect((await ask({ since: until, until: since })).total).toBe(0);
+      expect(messagesOf(await ask({ since: until, until }))).toEqual(numbered(3, 4));
+      const cursor = (await ask()).logs[1]?.cursor;
+      const beyond = await ask({ since, until, cursor });
+      expect([messagesOf(beyond), beyond.total]).toEqual([numbered(2, 4), 3]);
+    });
+  });
+
+  describe("a follower", () => {
+    const following = (
+      { journal }: JournalUnderTest,
+      { cursor }: { cursor?: string | undefined } = {},
+    ): { readonly take: (count: number) => Promise<readonly LiveEntry[]>; readonly end: () => Promise<void> } => {
+      const ended = new AbortController();
+      const batches = journal.follow({ cursor }, ended.signal)[Symbol.asyncIterator]();
+      const waiting: LiveEntry[] = [];
+      // Begins with its first pull, so that one is always under way.
+      let pull = batches.next();
+      return {
+        async take(count) {
+          while (waiting.length < count) {
+            const { value, done } = await pull;
+            if (done === true) throw new Error(`the follower ended after ${waiting.length} of ${count} entries`);
+            waiting.push(...value);
+            pull = batches.next();
+          }
+          return waiting.splice(0, count);
+        },
+        async end() {
+          ended.abort();
+          const last = await pull;
+          expect([last.done === true ? [] : last.value, (await batches.next()).done]).toEqual([[], true]);
+        },
+      };
+    };
+    const texts = (entries: readonly LiveEntry[]): readonly string[] => entries.map(({ entry }) => entry.message);
+
+    it("gives what is written after it was asked for, though its thread is not up", async () => {
+      const under = open(numberedEntries(3));
+      const follower = following(under);
+      await under.write(["at once"]);
+      expect(texts(await follower.take(1))).toEqual(["at once"]);
+      await under.write(["a", "b"]);
+      await under.write(["c"]);
+      expect(texts(await follower.take(3))).toEqual(["a", "b", "c"]);
+      await follower.end();
+    });
+
+    it("begins after a cursor, and gives each entry once", async () => {
+      const under = open(numberedEntries(600));
+      const { logs } = await asker(under)();
+      const follower = following(under, { cursor: logs[9]?.cursor });
+      await under.write(["new"]);
+      const found = await follower.take(591);
+      expect(texts(found)).toEqual([...numbered(10, 600), "new"]);
+      expect(found.slice(0, -1).map(({ entry }) => entry)).toEqual(logs.slice(10));
+      const behindLast = following(under, { cursor: found.at(-1)?.entry.cursor });
+      await under.write(["later"]);
+      expect(texts(await behindLast.take(1))).toEqual(["later"]);
+      expect(texts(await follower.take(1))).toEqual(["later"]);
+      await Promise.all([follower.end(), behindLast.end()]);
+    });
+
+    it("begins where an entry stood that is gone", async () => {
+      const under = open(numberedEntries(6));
+      const fourth = (await asker(under)()).logs[3];
+      if (fourth === undefined) throw new Error("the fourth entry is missing");
+      const follower = following(under, { cursor: cursorAfter(fourth) });
+      expect(texts(await follower.take(2))).toEqual(numbered(4, 6));
+      await follower.end();
+    });
+
+    it("does not take from the others", async () => {
+      const under = open(numberedEntries(3));
+      const followers = [following(under), following(under), following(under)];
+      await under.write(numbered(3, 6));
+      for (const follower of followers) expect(texts(await follower.take(3))).toEqual(numbered(3, 6));
+      const [first, ...others] = followers;
+      await first?.end();
+      await under.write(["more"]);
+      for (const follower of others) {
+        expect(texts(await follower.take(1))).toEqual(["more"]);
+        await follower.end();
+      }
+    });
+
+    it("loses nothing when it is pulled slowly", async () => {
+      const under = open([]);
+      const [slow, quick] = [following(under), following(under)];
+      for (let from = 0; from < 2000; from += 500) {
+        await under.write(numbered(from, from + 500));
+        expect(texts(await quick.take(500))).toEqual(numbered(from, from + 500));
+      }
+      expect(texts(await slow.take(2000))).toEqual(numbered(0, 2000));
+      await Promise.all([slow.end(), quick.end()]);
+    });
+
+    it("tells the units and the severity as it was written", async () => {
+      const under = open([
+        { message: "before", time: start },
+        { message: "stated", time: start + 1, priority: 2, unit: "a.service" },
+        { message: "not stated", time: start + 2, priority: null, unit: "kernel" },
+        { message: "of nobody", time: start + 3, unit: "" },
+      ]);
+      const follower = following(under, { cursor: (await asker(under)()).logs[0]?.cursor });
+      expect((await follower.take(3)).map(({ entry, ...rest }) => ({ ...rest, shown: entry.priority }))).toEqual([
+        { units: ["a.service"], priority: 2, shown: 2 },
+        { units: ["kernel"], priority: null, shown: 6 },
+        { units: [], priority: 6, shown: 6 },
+      ]);
+      await follower.end();
+    });
+
+    it("ends with its signal, and is not begun after it", async () => {
+      const under = open(numberedEntries(2));
+      const follower = following(under);
+      await under.write(["seen"]);
+      await follower.take(1);
+      await follower.end();
+      const batches = under.journal.follow({ cursor: undefined }, AbortSignal.abort())[Symbol.asyncIterator]();
+      expect((await batches.next()).done).toBe(true);
+    });
+  });
+}

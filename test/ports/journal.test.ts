@@ -1,0 +1,62 @@
+import { describe } from "vitest";
+import { createHostJournal } from "#adapters/journald/index.ts";
+import { createFakeJournal } from "../fakes/journal.ts";
+import type { Field } from "../journals/export-format.ts";
+import { createLiveFolder, entriesOfNow } from "../journals/live-folder.ts";
+import { canMakeJournals } from "../journals/programs.ts";
+import { journalSuite, type SuiteEntry, usual } from "./journal.suite.ts";
+
+describe("journal: fake", () => {
+  journalSuite((entries) => {
+    const journal = createFakeJournal(entries.map((entry) => ({ ...usual, ...entry })));
+    return {
+      journal,
+      async write(messages) {
+        await Promise.resolve();
+        for (const message of messages) journal.write({ message });
+      },
+      dispose: () => undefined,
+    };
+  });
+});
+
+function fieldsOf(entry: Omit<SuiteEntry, "time">): readonly Field[] {
+  const { message, unit, priority, identifier } = { ...usual, ...entry };
+  const ofUnit: readonly Field[] = unit === "kernel" ? [["_TRANSPORT", "kernel"]] : [["_SYSTEMD_UNIT", unit]];
+  return [
+    ["MESSAGE", message],
+    ["SYSLOG_IDENTIFIER", identifier],
+    ["_PID", String(usual.pid)],
+    ["_HOSTNAME", usual.hostname],
+    ...(unit === "" ? [] : ofUnit),
+    ...(priority === null ? [] : [["PRIORITY", String(priority)] as const]),
+  ];
+}
+
+describe.skipIf(!canMakeJournals())("journal: files", () => {
+  journalSuite((entries) => {
+    const folder = createLiveFolder();
+    const [first] = entries;
+    if (first !== undefined) {
+      const timed = entries.map(({ time, bootId = usual.bootId, ...entry }) => ({
+        realtime: time,
+        monotonic: time - first.time + 1,
+        bootId,
+        fields: fieldsOf(entry),
+      }));
+      folder.append("system.journal", timed);
+    }
+    const { journal, dispose } = createHostJournal({ dir: folder.path, onUnreadable: () => undefined });
+    return {
+      journal,
+      async write(messages) {
+        await Promise.resolve();
+        folder.append("system.journal", entriesOfNow(messages.map((message) => fieldsOf({ message }))));
+      },
+      dispose() {
+        dispose();
+        folder.remove();
+      },
+    };
+  });
+});
