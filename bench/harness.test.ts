@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { alternate, median, meets, summarise } from "./harness.ts";
+import { alternate, median, meets, quantile, summarise } from "./harness.ts";
 
 /** A measurement that gives one value after another and writes down when it was asked. */
 function scripted(name: string, values: readonly number[], asked: string[]) {
@@ -14,6 +14,18 @@ describe("median", () => {
   test("is the middle value, whatever the order", () => expect(median([9, 1, 5])).toBe(5));
   test("is between the two middle values when there is no middle", () => expect(median([4, 1, 3, 2])).toBe(2.5));
   test("of nothing is an error", () => expect(() => median([])).toThrow("no values"));
+});
+
+describe("quantile", () => {
+  const hundred = Array.from({ length: 100 }, (_, index) => 100 - index);
+  test.each([
+    [0.5, 50],
+    [0.99, 99],
+    [1, 100],
+    [0, 1],
+  ])("%d of 1 to 100 is %d", (part, value) => expect(quantile(hundred, part)).toBe(value));
+  test("of one value is that value", () => expect(quantile([7], 0.99)).toBe(7));
+  test("of nothing is an error", () => expect(() => quantile([], 0.5)).toThrow("no values"));
 });
 
 describe("alternate", () => {

@@ -1,10 +1,10 @@
 /** One measurement of one side: requests per second, milliseconds, bytes; whatever the row compares. */
-export type Measure = () => Promise<number>;
+export type Measure<T = number> = () => Promise<T>;
 
 /** What both sides gave in one round. */
-export interface Pair {
-  readonly ours: number;
-  readonly peer: number;
+export interface Pair<T = number> {
+  readonly ours: T;
+  readonly peer: T;
 }
 
 /** Which way round a ratio is: throughput and cost are `ours/peer`, how many times faster is `peer/ours`. */
@@ -41,14 +41,14 @@ export function median(values: readonly number[]): number {
  * round. The first round warms both up and is not counted.
  * @param options `onRound` is told of each round that counts.
  */
-export async function alternate(options: {
+export async function alternate<T = number>(options: {
   rounds: number;
-  ours: Measure;
-  peer: Measure;
-  onRound?: (pair: Pair, round: number) => void;
-}): Promise<readonly Pair[]> {
+  ours: Measure<T>;
+  peer: Measure<T>;
+  onRound?: (pair: Pair<T>, round: number) => void;
+}): Promise<readonly Pair<T>[]> {
   const { rounds, ours, peer, onRound } = options;
-  const pairs: Pair[] = [];
+  const pairs: Pair<T>[] = [];
   for (let round = 0; round <= rounds; round += 1) {
     const pair = round % 2 === 0 ? await oursFirst(ours, peer) : await peerFirst(ours, peer);
     if (round === 0) continue;
@@ -58,14 +58,25 @@ export async function alternate(options: {
   return pairs;
 }
 
-async function oursFirst(measureOurs: Measure, measurePeer: Measure): Promise<Pair> {
+async function oursFirst<T>(measureOurs: Measure<T>, measurePeer: Measure<T>): Promise<Pair<T>> {
   const ours = await measureOurs();
   return { ours, peer: await measurePeer() };
 }
 
-async function peerFirst(measureOurs: Measure, measurePeer: Measure): Promise<Pair> {
+async function peerFirst<T>(measureOurs: Measure<T>, measurePeer: Measure<T>): Promise<Pair<T>> {
   const peer = await measurePeer();
   return { ours: await measureOurs(), peer };
+}
+
+/**
+ * The value that so large a part of all values does not exceed, by the nearest rank: 0.99 of a hundred is the second largest.
+ * @throws Error when there are no values.
+ */
+export function quantile(values: readonly number[], part: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const value = sorted[Math.max(0, Math.ceil(sorted.length * part) - 1)];
+  if (value === undefined) throw new Error("cannot take a quantile: there are no values");
+  return value;
 }
 
 /** @throws Error when no round was counted. */

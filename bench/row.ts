@@ -1,8 +1,8 @@
-import type { Goal, Measure, RatioKind, Summary } from "./harness.ts";
+import type { Goal, Measure, Pair, RatioKind, Summary } from "./harness.ts";
 import { alternate, meets, summarise } from "./harness.ts";
 
 /** What a figure is counted in. */
-export type Unit = "req/s" | "ms" | "MiB" | "% of a core" | "times";
+export type Unit = "req/s" | "frames/s" | "ms" | "MiB" | "% of a core" | "times";
 
 /** One line of the table that was measured. */
 export interface MeasuredLine {
@@ -61,18 +61,60 @@ export function toLine(subject: Subject, summary: Summary, notes: readonly strin
 export async function compare(
   subject: Subject,
   sides: { ours: Measure; peer: Measure; notes?: () => readonly string[] },
-  { rounds, say }: RowOptions,
+  options: RowOptions,
 ): Promise<MeasuredLine> {
   const { ours, peer, notes } = sides;
+  const [line] = await compareAll(
+    [subject],
+    { ours: async () => [await ours()], peer: async () => [await peer()], notes },
+    options,
+  );
+  if (line === undefined) throw new Error(`cannot measure ${subject.work}: there is no line`);
+  return line;
+}
+
+/**
+ * Measures both sides in turn where one measurement gives several figures: one for each subject, in their order.
+ * `notes` stand with the first line.
+ */
+export async function compareAll(
+  subjects: readonly Subject[],
+  sides: {
+    ours: Measure<readonly number[]>;
+    peer: Measure<readonly number[]>;
+    notes?: (() => readonly string[] | Promise<readonly string[]>) | undefined;
+  },
+  { rounds, say }: RowOptions,
+): Promise<readonly MeasuredLine[]> {
+  const { ours, peer, notes } = sides;
+  const figure = (values: readonly number[], at: number): number => {
+    const value = values[at];
+    if (value === undefined) throw new Error(`cannot measure ${subjects[at]?.work}: there is no figure`);
+    return value;
+  };
+  const pairOf = (pair: Pair<readonly number[]>, at: number): Pair => ({
+    ours: figure(pair.ours, at),
+    peer: figure(pair.peer, at),
+  });
   const pairs = await alternate({
     rounds,
     ours,
     peer,
-    onRound: (pair, round) => {
-      const [a, b] = [pair.ours, pair.peer].map((value) => value.toFixed(value < 100 ? 2 : 0));
-      say(`${subject.work}: round ${round} of ${rounds}: ours ${a}, peer ${b} ${subject.unit}`);
+    onRound: (round, number) => {
+      for (const [at, { work, unit }] of subjects.entries()) {
+        const pair = pairOf(round, at);
+        const [a, b] = [pair.ours, pair.peer].map((value) => value.toFixed(value < 100 ? 2 : 0));
+        say(`${work}: round ${number} of ${rounds}: ours ${a}, peer ${b} ${unit}`);
+      }
     },
   });
-  const kind = subject.judged === "peer/ours" ? "peer/ours" : "ours/peer";
-  return toLine(subject, summarise(pairs, kind), notes?.());
+  const noted = await notes?.();
+  return subjects.map((subject, at) => {
+    const kind = subject.judged === "peer/ours" ? "peer/ours" : "ours/peer";
+    const summary = summarise(
+      pairs.map((pair) => pairOf(pair, at)),
+      kind,
+    );
+    return toLine(subject, summary, at === 0 ? noted : undefined);
+  });
 }

@@ -3,7 +3,7 @@ import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type { Running, Workspace } from "./workspace.ts";
+import type { Running, Wiring, Workspace } from "./workspace.ts";
 
 /** A server that answers. */
 export interface Server extends Running {
@@ -19,6 +19,7 @@ const programs = {
   steward: fileURLToPath(new URL("../src/main.ts", import.meta.url)),
   bareFastify: fileURLToPath(new URL("./peers/bare-fastify.ts", import.meta.url)),
   bareInfo: fileURLToPath(new URL("./peers/bare-info.ts", import.meta.url)),
+  bareBroadcast: fileURLToPath(new URL("./peers/bare-broadcast.ts", import.meta.url)),
 };
 
 /** A bare server in `peers`. */
@@ -61,11 +62,17 @@ function answers(port: number, path: string): Promise<boolean> {
  */
 export async function startServer(
   workspace: Workspace,
-  program: { argv: readonly [string, ...string[]]; env?: Readonly<Record<string, string>>; port: number; path: string },
+  program: {
+    argv: readonly [string, ...string[]];
+    env?: Readonly<Record<string, string>>;
+    port: number;
+    path: string;
+    wiring?: Wiring;
+  },
 ): Promise<Server> {
-  const { argv, env = {}, port, path } = program;
+  const { argv, env = {}, port, path, wiring } = program;
   const startedAt = performance.now();
-  const running = workspace.start(argv, env);
+  const running = workspace.start(argv, env, wiring);
   while (!(await answers(port, path))) {
     const isLate = performance.now() - startedAt > startTimeoutMs;
     if (isLate || running.hasEnded()) {
@@ -83,10 +90,13 @@ const withCompileCache = ({ folder }: Workspace) => ({ NODE_COMPILE_CACHE: join(
 /** Limits that are counted for every request and never reached. */
 const countedLimits = "rate_limits:\n  per_minute: 1000000000\n  per_hour: 1000000000\n";
 
-/** The service from this checkout with an admin key; a second one in the same workspace finds the state of the first. */
+/**
+ * The service from this checkout with an admin key; a second one in the same workspace finds the state of the first.
+ * @param options `journalDir` is read in place of the journal of the host.
+ */
 export async function startSteward(
   workspace: Workspace,
-  { limits }: { limits: "counted" | "default" },
+  { limits, journalDir }: { limits: "counted" | "default"; journalDir?: string },
 ): Promise<Server> {
   const port = await freePort();
   const stateDir = join(workspace.folder, "state");
@@ -98,6 +108,7 @@ export async function startSteward(
       ...withCompileCache(workspace),
       STEWARD_LISTEN: `127.0.0.1:${port}`,
       STEWARD_STATE_DIR: stateDir,
+      ...(journalDir !== undefined && { STEWARD_JOURNAL_DIR: journalDir }),
     },
     port,
     path: "/livez",
@@ -107,8 +118,8 @@ export async function startSteward(
 }
 
 /** Starts a bare server. */
-export async function startPeer(workspace: Workspace, name: PeerName): Promise<Server> {
+export async function startPeer(workspace: Workspace, name: PeerName, wiring: Wiring = {}): Promise<Server> {
   const port = await freePort();
   const argv = [process.execPath, programs[name], String(port)] as const;
-  return startServer(workspace, { argv, env: withCompileCache(workspace), port, path: "/livez" });
+  return startServer(workspace, { argv, env: withCompileCache(workspace), port, path: "/livez", wiring });
 }

@@ -1,24 +1,27 @@
 import { Agent, get } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
 import { median } from "./harness.ts";
 
 /** Latency of requests that are made one after another over one connection. */
 export interface RequestTimes {
   readonly medianMs: number;
+  /** Of each request, in milliseconds. */
+  readonly times: readonly number[];
   readonly body: string;
 }
 
 type Headers = Readonly<Record<string, string>>;
 
-function request(agent: Agent, url: string, headers: Headers): Promise<string> {
+function request(agent: Agent, url: string, headers: Headers): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const sent = get(url, { agent, headers }, (response) => {
       const chunks: Buffer[] = [];
       response.on("data", (chunk: Buffer) => chunks.push(chunk));
       response.on("error", reject);
       response.on("end", () => {
-        const body = Buffer.concat(chunks).toString("utf8");
+        const body = Buffer.concat(chunks);
         if (response.statusCode === 200) resolve(body);
-        else reject(new Error(`cannot get ${url}: HTTP ${response.statusCode}: ${body.slice(0, 200)}`));
+        else reject(new Error(`cannot get ${url}: HTTP ${response.statusCode}: ${body.toString("utf8", 0, 200)}`));
       });
     });
     sent.on("error", reject);
@@ -29,7 +32,7 @@ function request(agent: Agent, url: string, headers: Headers): Promise<string> {
 export async function fetchBody(url: string, headers: Headers): Promise<string> {
   const agent = new Agent();
   try {
-    return await request(agent, url, headers);
+    return (await request(agent, url, headers)).toString("utf8");
   } finally {
     agent.destroy();
   }
@@ -37,19 +40,21 @@ export async function fetchBody(url: string, headers: Headers): Promise<string> 
 
 /**
  * Times `count` requests, each from the first byte that is sent to the last that is read.
+ * @param pauseMs how long to wait between two, for a load that leaves the processor to others.
  * @throws Error when an answer is not a 200.
  */
-export async function timeRequests(url: string, headers: Headers, count: number): Promise<RequestTimes> {
+export async function timeRequests(url: string, headers: Headers, count: number, pauseMs = 0): Promise<RequestTimes> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const times: number[] = [];
-  let body = "";
+  let body: Buffer | undefined;
   try {
     for (let index = 0; index < count; index += 1) {
+      if (pauseMs > 0) await sleep(pauseMs);
       const startedAt = performance.now();
       body = await request(agent, url, headers);
       times.push(performance.now() - startedAt);
     }
-    return { medianMs: median(times), body };
+    return { medianMs: median(times), times, body: body?.toString("utf8") ?? "" };
   } finally {
     agent.destroy();
   }

@@ -1,7 +1,8 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, type StdioOptions, spawn } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, truncateSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Writable } from "node:stream";
 
 /** A process of this benchmark, its output in a file as a real service's would be. */
 export interface Running {
@@ -14,13 +15,33 @@ export interface Running {
   readonly forgetOutput: () => void;
   /** Asks it to end and waits; ends it when it does not. */
   readonly stop: () => Promise<void>;
+  /** What it reads, where it was started with an input. */
+  readonly input: Writable | undefined;
+  /** Messages to and from a program on Node that was started with a channel. */
+  readonly channel: Channel | undefined;
+}
+
+/** Messages between this process and a child of it. */
+export interface Channel {
+  readonly send: (message: object) => void;
+  readonly onMessage: (listener: (message: unknown) => void) => void;
+}
+
+/** What a process has besides an output. */
+export interface Wiring {
+  readonly input?: boolean;
+  readonly channel?: boolean;
 }
 
 /** A temporary folder and the processes that work in it. */
 export interface Workspace {
   readonly folder: string;
   /** @throws Error when the program cannot be started. */
-  readonly start: (argv: readonly [string, ...string[]], env: Readonly<Record<string, string>>) => Running;
+  readonly start: (
+    argv: readonly [string, ...string[]],
+    env: Readonly<Record<string, string>>,
+    wiring?: Wiring,
+  ) => Running;
 }
 
 const stopTimeoutMs = 10_000;
@@ -37,11 +58,16 @@ function startIn(
   name: string,
   [program, ...args]: readonly [string, ...string[]],
   env: Readonly<Record<string, string>>,
+  wiring: Wiring,
 ): Running {
   const file = join(folder, `${name}.log`);
   const output = openSync(file, "a");
-  const child = spawn(program, args, { env: { ...baseEnvironment(), ...env }, stdio: ["ignore", output, output] });
+  const stdio: StdioOptions = [wiring.input === true ? "pipe" : "ignore", output, output];
+  if (wiring.channel === true) stdio.push("ipc");
+  const child = spawn(program, args, { env: { ...baseEnvironment(), ...env }, stdio });
   closeSync(output);
+  // A program that has ended shows as that; the broken pipe says no more.
+  child.stdin?.on("error", () => undefined);
   const { pid } = child;
   const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
   const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
@@ -60,8 +86,15 @@ function startIn(
       await ended;
       clearTimeout(timer);
     },
+    input: child.stdin ?? undefined,
+    channel: wiring.channel === true ? channelOf(child) : undefined,
   };
 }
+
+const channelOf = (child: ChildProcess): Channel => ({
+  send: (message) => void child.send(message),
+  onMessage: (listener) => void child.on("message", listener),
+});
 
 /** Gives `use` a folder and processes; both are gone when it is over, also when it fails or we are told to end. */
 export async function withWorkspace<T>(use: (workspace: Workspace) => Promise<T>): Promise<T> {
@@ -76,8 +109,8 @@ export async function withWorkspace<T>(use: (workspace: Workspace) => Promise<T>
   try {
     return await use({
       folder,
-      start(argv, env) {
-        const child = startIn(folder, `process-${running.length}`, argv, env);
+      start(argv, env, wiring = {}) {
+        const child = startIn(folder, `process-${running.length}`, argv, env, wiring);
         running.push(child);
         return child;
       },

@@ -1,23 +1,8 @@
-import { readFileSync } from "node:fs";
+import { cpuSeconds } from "./process-usage.ts";
 import type { Server } from "./servers.ts";
 import type { Workspace } from "./workspace.ts";
 
 const load = { connections: 32, seconds: 4 } as const;
-
-/** Linux counts processor time for other programs in hundredths of a second, on every architecture of ours. */
-const ticksPerSecond = 100;
-
-/** Processor seconds that a process, or one thread of it, has used: proc_pid_stat(5), fields 14 and 15. */
-export function cpuSeconds(pid: number, thread?: number): number {
-  const text = readFileSync(thread === undefined ? `/proc/${pid}/stat` : `/proc/${pid}/task/${thread}/stat`, "latin1");
-  // The name in the second field may hold anything, also a parenthesis.
-  const [utime = 0, stime = 0] = text
-    .slice(text.lastIndexOf(")") + 2)
-    .split(" ")
-    .slice(11, 13)
-    .map(Number);
-  return (utime + stime) / ticksPerSecond;
-}
 
 /** What a load brought to light. */
 export interface LoadResult {

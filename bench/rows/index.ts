@@ -1,9 +1,29 @@
 import type { Row } from "../row.ts";
 import { health } from "./health.ts";
+import { healthUnderGrep } from "./health-under-grep.ts";
 import { info } from "./info.ts";
+import { logsFanout } from "./logs-fanout.ts";
+import { logsFilter, logsGrep } from "./logs-filter.ts";
+import { logsGrowth } from "./logs-growth.ts";
+import { logsLatency } from "./logs-latency.ts";
+import { logsTail, logsTailProcess } from "./logs-tail.ts";
 import { metrics } from "./metrics.ts";
 import { services } from "./services.ts";
 import { start } from "./start.ts";
 
 /** All rows, in the order of the table. */
-export const rows: readonly Row[] = [services, health, info, metrics, start];
+export const rows: readonly Row[] = [
+  logsTail,
+  logsTailProcess,
+  logsFilter,
+  logsGrep,
+  logsLatency,
+  logsFanout,
+  logsGrowth,
+  healthUnderGrep,
+  services,
+  health,
+  info,
+  metrics,
+  start,
+];

@@ -1,11 +1,10 @@
-import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { summarise } from "../harness.ts";
+import { cpuSeconds, residentMib } from "../process-usage.ts";
 import { compare, type Row, type RowOptions, type Subject, toLine } from "../row.ts";
 import { type Server, startPeer, startSteward } from "../servers.ts";
 import { timeRequests } from "../time-requests.ts";
 import { type Workspace, withWorkspace } from "../workspace.ts";
-import { cpuSeconds } from "../wrk.ts";
 
 const bare = "bare Fastify 5";
 const requests = 100;
@@ -26,12 +25,6 @@ async function during(workspace: Workspace, side: Side, ask: (server: Server) =>
   } finally {
     await server.stop();
   }
-}
-
-/** Resident memory in MiB, proc_pid_status(5). */
-function residentMib(pid: number): number {
-  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
-  return Number(kib) / 1024;
 }
 
 async function idleMemory(server: Server): Promise<number> {
