@@ -33,6 +33,11 @@ export interface LiveFeed {
   readonly cursor: () => string | undefined;
   /** Whether the journal cannot be read at this time. */
   readonly isDown: () => boolean;
+  /**
+   * Begins, for a client that is about to come: from here on nothing is missed. A client may write its first line as soon as
+   * it has been let in, which is before it can hold the feed.
+   */
+  readonly wake: () => void;
   /** Runs while anybody holds it. Each hold is released once. */
   readonly hold: () => void;
   readonly release: () => void;
@@ -102,6 +107,12 @@ export function createLiveFeed(
   return {
     cursor: () => cursor,
     isDown: () => isDown,
+    wake() {
+      if (running === undefined) start();
+      if (holders > 0) return;
+      stopGrace?.();
+      stopGrace = clock.every(graceMs, stop);
+    },
     hold() {
       holders += 1;
       stopGrace?.();

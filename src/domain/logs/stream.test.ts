@@ -118,6 +118,20 @@ it("follows once for all clients, makes each frame once, and searches once for a
   for (const { messages } of searching) expect(messages).toEqual(["one"]);
 });
 
+it("follows before the client is let in, so that what it writes at once is not missed; and not for long if it never comes", async () => {
+  const { clock, follows, open, stream, attach, quiet } = start();
+  stream.open({}, caller);
+  expect([follows, open.size]).toEqual([[undefined], 1]);
+  await clock.advance(5_000);
+  await quiet();
+  expect(open.size).toBe(0);
+  stream.open({}, caller);
+  await clock.advance(4_000);
+  attach();
+  await clock.advance(60_000);
+  expect([follows.length, open.size]).toEqual([2, 1]);
+});
+
 it("ends the follower some time after the last client, and begins anew with the next", async () => {
   const { journal, clock, follows, open, attach, quiet } = start();
   const first = attach();

@@ -268,6 +268,7 @@ export function createLogStream(ports: LogStreamPorts): {
       if (cursor !== undefined && !isCursor(cursor)) throw invalid("cursor", "Not the cursor of an entry");
       const sight = { units: unitsOf(caller), scopes: caller.scopes };
       const filter = changeFilter(noFilter, query, sight);
+      if (cursor === undefined) feed.wake();
       return (session) => attach(session, sight, filter, cursor);
     },
     dispose: feed.dispose,
