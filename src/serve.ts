@@ -1,25 +1,39 @@
 import { X509Certificate } from "node:crypto";
 import { hostname } from "node:os";
+import { join } from "node:path";
 import { openAuditLog } from "#adapters/audit/index.ts";
+import { openCheckHistory } from "#adapters/check-history/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
 import { createEndpointProbe } from "#adapters/endpoint/index.ts";
 import { exec } from "#adapters/exec/index.ts";
 import { createHostJournal } from "#adapters/journald/index.ts";
+import { createKernelLog } from "#adapters/journald/kernel-log.ts";
+import { createJournalStorage } from "#adapters/journald/storage.ts";
 import { credentialCodec } from "#adapters/keystore/codec.ts";
 import { openKeyStore } from "#adapters/keystore/index.ts";
 import { prepareStateDir, writeStateFile } from "#adapters/keystore/state-dir.ts";
 import { createPackageManagerProbe } from "#adapters/packages/index.ts";
+import { createFileSystems } from "#adapters/procfs/file-systems.ts";
 import { createHostFacts } from "#adapters/procfs/index.ts";
+import { createKernelLoad } from "#adapters/procfs/kernel-load.ts";
+import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
+import { createRebootNeed } from "#adapters/reboot/index.ts";
+import { createNameServers } from "#adapters/resolver/index.ts";
+import { createDefaultRoutes } from "#adapters/routes/index.ts";
 import { createHostUnits, ownServiceUnit } from "#adapters/systemd/index.ts";
+import { createTimeSync } from "#adapters/timedate/index.ts";
+import { certificateFiles } from "#adapters/tls/certificates.ts";
 import { certName } from "#adapters/tls/files.ts";
 import type { TlsPair } from "#adapters/tls/index.ts";
 import { isLoopbackAddress } from "#config/address.ts";
+import { checkPlan } from "#config/checks.ts";
 import type { Config } from "#config/load.ts";
 import { unusedParts } from "#config/settings.ts";
 import { roles } from "#contract/scopes.ts";
 import type { Keyring } from "#domain/access/keyring.ts";
 import type { Probe } from "#domain/health/ports.ts";
 import type { Prober } from "#domain/health/prober.ts";
+import { builtInChecks } from "#domain/health/registry.ts";
 import type { Logs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { createService } from "./service.ts";
@@ -49,6 +63,12 @@ async function tlsPair({ tls, stateDir }: Config): Promise<TlsPair | undefined> 
     now: systemClock.now(),
     write: (name, content) => writeStateFile(stateDir, name, content),
   });
+}
+
+/** The certificate that the service itself shows. */
+function certificatePaths({ tls, stateDir }: Config): readonly string[] {
+  if (tls === "off") return [];
+  return [tls === "auto" ? join(stateDir, certName) : tls.cert];
 }
 
 /** Makes the admin key when there is no key at all, or when a further one was asked for. */
@@ -157,6 +177,31 @@ export async function serve(
   });
   closers.push(journal.dispose);
 
+  const checkHistory = openCheckHistory({
+    stateDir: config.stateDir,
+    onTrouble: (error, aside) =>
+      log.warn({ err: error, set_aside: aside ?? null }, "history of checks not usable, begun anew"),
+  });
+  closers.push(checkHistory.dispose);
+  const checks = builtInChecks({
+    clock: systemClock,
+    fileSystems: createFileSystems({ clock: systemClock }),
+    kernel: createKernelLoad({ cpuLoad: host.cpuLoad }),
+    units: systemd.units,
+    time: createTimeSync({ exec }),
+    servers: createNameServers(),
+    routes: createDefaultRoutes(),
+    reboot: createRebootNeed(),
+    log: createKernelLog({ journal: journal.journal, dir: config.settings.journal?.dir }),
+    journal: createJournalStorage(),
+    files: certificateFiles,
+    paths: certificatePaths(config),
+    raidArrays: createRaidArrays(),
+  });
+  const plan = checkPlan(config.settings);
+  const unknown = Object.keys(plan.checks).filter((id) => !checks.some((check) => check.id === id));
+  if (unknown.length > 0) log.warn({ checks: unknown }, "settings for checks that do not exist");
+
   let ownUrl = localUrl(config);
   const isGuarded = config.tls !== "off" || isLoopbackAddress(config.listen.host);
   const service = createService({
@@ -172,6 +217,9 @@ export async function serve(
     host,
     journal: journal.journal,
     grep: journal.grep,
+    checks,
+    checkPlan: plan,
+    checkHistory,
     probes: {
       cli: (signal) => createEndpointProbe({ url: ownUrl, cert: tls?.cert })(signal),
       ops: opsProbe(systemd.probe, createPackageManagerProbe({ exec })),

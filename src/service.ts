@@ -10,10 +10,14 @@ import type { AuditLog, CredentialCodec, KeyStore } from "#domain/access/ports.t
 import type { Window } from "#domain/access/rate-limit.ts";
 import { createRateLimiter } from "#domain/access/rate-limit.ts";
 import { resourcesOf } from "#domain/access/scopes.ts";
-import { healthHandlers } from "#domain/health/handlers.ts";
-import type { Probe } from "#domain/health/ports.ts";
+import type { Check } from "#domain/health/check.ts";
+import { checkHandlers, healthHandlers } from "#domain/health/handlers.ts";
+import type { CheckHistory, Probe } from "#domain/health/ports.ts";
 import type { Prober } from "#domain/health/prober.ts";
 import { startProber } from "#domain/health/prober.ts";
+import type { CheckPlan } from "#domain/health/runner.ts";
+import { createCheckRunner } from "#domain/health/runner.ts";
+import { createHealthStream } from "#domain/health/stream.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { logsHandlers } from "#domain/logs/handlers.ts";
 import type { Grep, Journal } from "#domain/logs/ports.ts";
@@ -45,6 +49,9 @@ export interface ServicePorts {
   readonly journal: Journal;
   readonly grep: Grep;
   readonly probes: Readonly<Record<ComponentName, Probe>>;
+  readonly checks: readonly Check[];
+  readonly checkPlan: CheckPlan;
+  readonly checkHistory: CheckHistory;
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
   readonly rateLimits: "off" | { readonly perMinute: number; readonly perHour: number };
   readonly allowedHosts: readonly string[];
@@ -55,7 +62,7 @@ export interface ServicePorts {
 export interface Service {
   readonly app: FastifyInstance;
   readonly keyring: Keyring;
-  /** Starts the probes and, after their first round, welcomes requests at `/readyz`. To be called once the address answers. */
+  /** Starts the probes, the regular runs of the checks and, after their first round, welcomes requests at `/readyz`. To be called once the address answers. */
   readonly start: () => Promise<Prober>;
   /** Turns `/readyz` to 503. */
   readonly drain: () => void;
@@ -88,6 +95,27 @@ export function createService(ports: ServicePorts): Service {
   const unitsOf = ({ scopes }: Caller) => resourcesOf(scopes, "logs:read");
   let isReady = false;
 
+  const runner = createCheckRunner({
+    checks: ports.checks,
+    settings: ports.checkPlan,
+    history: ports.checkHistory,
+    clock,
+    onRun(run) {
+      const { check_id: check, status, duration_ms: durationMs, message } = run.result;
+      metrics.checkRun(check, status, durationMs / 1000);
+      // A check that passes from the first is no news.
+      if ((run.previousStatus ?? "pass") !== status)
+        log.info({ check, status, previous: run.previousStatus, message }, "check changed");
+      healthStream.publish(run);
+    },
+    onTrouble: (error) => log.warn({ err: error }, "history of checks cannot be used"),
+  });
+  const healthStream = createHealthStream({
+    runner,
+    encode: encodeTextFrame,
+    onTrouble: (error) => log.warn({ err: error }, "checks not run for a client"),
+  });
+
   // The server must listen before the probes run, since one of them asks it; requests that come sooner wait.
   const started = Promise.withResolvers<Prober>();
   let prober: Prober | undefined;
@@ -96,10 +124,12 @@ export function createService(ports: ServicePorts): Service {
     handlers: {
       ...healthHandlers({
         prober: { components: () => prober?.components() ?? started.promise.then((each) => each.components()) },
+        runner,
         clock,
         version,
         isReady: () => isReady,
       }),
+      ...checkHandlers({ runner, history: ports.checkHistory, clock }),
       ...systemHandlers(ports),
       ...logsHandlers({ journal: ports.journal, clock, unitsOf }),
       ...accessHandlers({ keyring, clock }),
@@ -134,7 +164,7 @@ export function createService(ports: ServicePorts): Service {
     onTrouble: (error) => log.warn({ err: error }, "log stream disturbed"),
   });
   const streamServer = createStreamServer({
-    handlers: { logs: logStream.open },
+    handlers: { logs: logStream.open, health: healthStream.open },
     clock,
     metrics,
     log,
@@ -148,6 +178,7 @@ export function createService(ports: ServicePorts): Service {
   app.addHook("preClose", (done) => {
     streamServer.close();
     logStream.dispose();
+    runner.dispose();
     done();
   });
 
@@ -165,6 +196,7 @@ export function createService(ports: ServicePorts): Service {
         },
       });
       started.resolve(prober);
+      runner.start();
       await prober.components();
       isReady = true;
       return prober;

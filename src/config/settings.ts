@@ -21,7 +21,7 @@ const Percent = Type.Number({ minimum: 0 });
 
 const CheckSettings = Type.Object(
   {
-    enabled: Type.Optional(flag("Whether the check runs.")),
+    enabled: Type.Optional(flag("Whether there is this check at all.")),
     warn: Type.Optional(Percent),
     fail: Type.Optional(Percent),
     interval: Type.Optional(duration),
@@ -150,4 +150,4 @@ export const Settings = Type.Object(
 export type Settings = Static<typeof Settings>;
 
 /** Parts of the settings that are checked but that this version does not act on yet. */
-export const unusedParts = ["health", "connectors", "plugins", "updates", "tracing", "notifications"] as const;
+export const unusedParts = ["connectors", "plugins", "updates", "tracing", "notifications"] as const;

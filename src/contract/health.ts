@@ -39,7 +39,8 @@ export const health = {
     path: "/health",
     tag: "Health",
     summary: "Overall health status",
-    description: "Always answers 200; `status` and `components` say how the host and the service are.",
+    description:
+      "Always answers 200; `status` and `components` say how the host and the service are. `unhealthy`: a check of severity `critical` fails, or `ops` or `security` is false where the host should have it. `degraded`: another check warns or fails, or another component that there should be is false. By the last results: nothing is run for it.",
     scope: "health:read",
     effect: "read",
     response: HealthStatus,

@@ -1,5 +1,12 @@
 import { auth, CreatedKey, Identity, KeyEntry, RevokedKey, Token } from "./auth.ts";
-import { HealthCheckResult, HealthCheckSummary } from "./checks.ts";
+import {
+  checks,
+  HealthCheckHistory,
+  HealthCheckList,
+  HealthCheckResult,
+  HealthCheckRun,
+  HealthCheckSummary,
+} from "./checks.ts";
 import { ChatRequest, ChatResponse, Connector } from "./connectors.ts";
 import { ErrorBody } from "./errors.ts";
 import { HealthStatus, health, Liveness } from "./health.ts";
@@ -8,12 +15,19 @@ import { observability } from "./observability.ts";
 import type { Operations } from "./operation.ts";
 import { Plan } from "./operation.ts";
 import { Plugin } from "./plugins.ts";
-import { HealthFrame, LogFilterFrame, LogServerFrame } from "./streams.ts";
+import { HealthServerFrame, LogFilterFrame, LogServerFrame } from "./streams.ts";
 import { RestartResult, ServiceEntry, ServiceList, SystemInfo, system } from "./system.ts";
 import { Snapshot, UpdateApply, UpdateCheck } from "./updates.ts";
 
 /** The operations table: every operation of the service. A row comes with its handler. */
-export const operations = { ...health, ...system, ...logs, ...auth, ...observability } as const satisfies Operations;
+export const operations = {
+  ...health,
+  ...checks,
+  ...system,
+  ...logs,
+  ...auth,
+  ...observability,
+} as const satisfies Operations;
 
 export type OperationName = keyof typeof operations;
 
@@ -23,6 +37,9 @@ export const resources = {
   Liveness,
   HealthCheckSummary,
   HealthCheckResult,
+  HealthCheckList,
+  HealthCheckRun,
+  HealthCheckHistory,
   SystemInfo,
   ServiceEntry,
   ServiceList,
@@ -45,5 +62,5 @@ export const resources = {
   ErrorBody,
   LogFilterFrame,
   LogServerFrame,
-  HealthFrame,
+  HealthServerFrame,
 } as const;

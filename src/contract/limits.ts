@@ -13,6 +13,20 @@ export const serviceListLimit = { minimum: 1, maximum: 1000, default: 100 } as c
 /** Bounds and default of `limit` on the log query. */
 export const logQueryLimit = { minimum: 1, maximum: 10_000, default: 1000 } as const;
 
+/** Bounds and default of `limit` on the history of a check. */
+export const checkHistoryLimit = { minimum: 1, maximum: 10_000, default: 1000 } as const;
+
+/** How far back the history of a check goes unless asked otherwise, and how long runs are kept. */
+export const checkHistoryWindowMs = 24 * 60 * 60 * 1000;
+export const checkHistoryKeptMs = 30 * checkHistoryWindowMs;
+
+/** How old a result may be before the check runs again, unless its settings say otherwise. */
+export const checkIntervalMs = 60_000;
+/** Time after which a check that has not ended has failed. */
+export const checkTimeoutMs = 30_000;
+/** Checks that run at the same time. */
+export const maxConcurrentChecks = 4;
+
 /** How far back a log query looks unless it says otherwise. */
 export const logWindowMs = 60 * 60 * 1000;
 

@@ -1,6 +1,6 @@
 import type { Static, TSchema } from "typebox";
 import { Type } from "typebox";
-import { HealthCheckResult } from "./checks.ts";
+import { type CheckStatus, checkStatuses, HealthCheckResult } from "./checks.ts";
 import type { ErrorCode } from "./errors.ts";
 import { ErrorBody } from "./errors.ts";
 import { LogEntry, priorityNames } from "./logs.ts";
@@ -141,12 +141,22 @@ export type ErrorFrame = Static<typeof ErrorFrame>;
 export const LogServerFrame = Type.Union([LogEntry, DroppedFrame, ErrorFrame]);
 export type LogServerFrame = Static<typeof LogServerFrame>;
 
-/** What `/ws/health` sends. */
+/** A run of a check, as `/ws/health` tells of it. */
 export const HealthFrame = Type.Object({
   ...HealthCheckResult.properties,
-  previous_status: Type.Optional(Type.String()),
+  previous_status: Type.Optional(
+    Type.Unsafe<CheckStatus>({
+      type: "string",
+      enum: [...checkStatuses],
+      description: "Status of the run before; absent for the first run ever.",
+    }),
+  ),
 });
 export type HealthFrame = Static<typeof HealthFrame>;
+
+/** What `/ws/health` sends: results of checks, a count of what a slow client lost, the refusal of a message. */
+export const HealthServerFrame = Type.Union([HealthFrame, DroppedFrame, ErrorFrame]);
+export type HealthServerFrame = Static<typeof HealthServerFrame>;
 
 /** The table of streams. */
 export const streams = {
@@ -176,5 +186,19 @@ export const streams = {
     }),
     clientFrame: LogFilterFrame,
     serverFrame: LogServerFrame,
+  },
+  health: {
+    path: "/ws/health",
+    tag: "Health",
+    summary: "Results of health checks as they come",
+    description: [
+      "A WebSocket. First the current state of every check, where those that have never run are run; then one frame for each run. A frame is a check result with `previous_status`, the status of the run before, which the first run ever has not.",
+      "There is nothing for a client to say: a message gets a frame `{type: error, message, error}`. A client that is too slow loses the oldest frames that wait for it, and finds one frame `{type: dropped, message, dropped}` in their place.",
+      "Close codes: 1001 the service stops; 1007 a message is not JSON text; 1009 a message is over 64 KiB; 1013 too many connections; 4401 the key was revoked or has expired.",
+    ].join("\n\n"),
+    scope: "health:read",
+    query: Type.Object({}),
+    clientFrame: Type.Never(),
+    serverFrame: HealthServerFrame,
   },
 } as const satisfies Streams;

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { Counter, Gauge, Histogram, Registry } from "@prometheus-io/client";
+import { type CheckStatus, checkStatuses } from "#contract/checks.ts";
 import type { ComponentName } from "#contract/health.ts";
 import { durationBuckets } from "#contract/limits.ts";
 import { streams } from "#contract/streams.ts";
@@ -21,11 +22,16 @@ export interface Metrics {
   readonly streamClients: (stream: string, count: number) => void;
   /** Frames that a slow client of a stream has lost. */
   readonly streamDropped: (stream: string, frames: number) => void;
+  /** A run of a health check that has ended. */
+  readonly checkRun: (check: string, status: CheckStatus, seconds: number) => void;
   /** Something in a journal file that cannot be read. */
   readonly journalFault: () => void;
   /** All metrics in the Prometheus text format 0.0.4. */
   readonly text: () => Promise<string>;
 }
+
+/** Upper bounds of the duration of checks in seconds; the last is their time limit. */
+const checkBuckets = [0.01, 0.05, 0.1, 0.5, 1, 5, 30];
 
 /** Kernel clock ticks never reach us: Node gives processor time in microseconds. */
 const microsecondsPerSecond = 1_000_000;
@@ -116,6 +122,19 @@ export function createMetrics(): Metrics {
     labelNames: ["stream"],
     registers,
   });
+  const checkStatus = new Gauge({
+    name: "svc_check_status",
+    help: "Last result of a health check: 0 pass, 1 warn, 2 fail, 3 skip.",
+    labelNames: ["check"],
+    registers,
+  });
+  const checkDurations = new Histogram({
+    name: "svc_check_duration_seconds",
+    help: "Time that a run of a health check took in seconds.",
+    labelNames: ["check"],
+    buckets: checkBuckets,
+    registers,
+  });
   const journalFaults = new Counter({
     name: "svc_journal_faults_total",
     help: "Things found in journal files that cannot be read.",
@@ -143,6 +162,10 @@ export function createMetrics(): Metrics {
     },
     streamDropped(stream, frames) {
       streamDropped.inc({ stream }, frames);
+    },
+    checkRun(check, status, seconds) {
+      checkStatus.set({ check }, checkStatuses.indexOf(status));
+      checkDurations.observe({ check }, seconds);
     },
     journalFault: () => journalFaults.inc(),
     text: () => registry.metrics(),

@@ -4,6 +4,7 @@ import { type OperationName, operations } from "#contract/index.ts";
 import { errorsOf, type Operation } from "#contract/operation.ts";
 import type { KeyRecord, KeyStore } from "#domain/access/ports.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
+import { createFakeCheckHistory } from "../fakes/check-history.ts";
 import { createFakeJournal } from "../fakes/journal.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
 import { createFakeUnits } from "../fakes/units.ts";
@@ -41,6 +42,18 @@ const cases: Cases = {
   getHealth: {},
   getLiveness: {},
   getReadiness: { UNAVAILABLE: { prepare: ({ service }) => service.drain(), details: { retryable: true } } },
+  listChecks: {},
+  getCheck: {
+    VALIDATION_ERROR: { request: { path: `/api/v1/health/checks/${"x".repeat(129)}` }, details: { field: "check_id" } },
+    NOT_FOUND: {},
+  },
+  getCheckHistory: {
+    VALIDATION_ERROR: {
+      request: { path: "/api/v1/health/checks/plain/history?since=yesterday" },
+      details: { field: "since" },
+    },
+    NOT_FOUND: {},
+  },
   getSystemInfo: {},
   listServices: {
     VALIDATION_ERROR: {
@@ -97,6 +110,7 @@ const breaks = (): never => {
 /** For each operation whose handler uses a port: the service with that port broken. */
 type Overrides = Parameters<typeof startTestService>[0];
 const broken: Partial<Record<OperationName, () => Overrides>> = {
+  getCheckHistory: () => ({ checkHistory: { ...createFakeCheckHistory(), runs: breaks } }),
   getSystemInfo: () => ({ host: { info: () => Promise.reject(new Error(secretReason)) } }),
   listServices: () => ({ units: { ...createFakeUnits(), list: breaks } }),
   restartService: () => ({ units: { ...createFakeUnits(), read: breaks } }),
@@ -150,7 +164,7 @@ describe("errors of each operation", () => {
       service = await startTestService(overrides());
       const operation: Operation = operations[name as OperationName];
       const key = service.admin;
-      const path = pathOf(operation, { name: "cron", id: key.slice(4, 12) });
+      const path = pathOf(operation, { name: "cron", check_id: "plain", id: key.slice(4, 12) });
       const body = name === "createKey" ? { name: "x", scopes: [] } : undefined;
       const reply = await send(service, { method: operation.method, path, key, body });
       expect(reply.status).toBe(500);

@@ -1,13 +1,16 @@
 import type { FastifyInstance } from "fastify";
 import { credentialCodec } from "#adapters/keystore/codec.ts";
+import type { CheckStatus } from "#contract/checks.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Operation } from "#contract/operation.ts";
 import { roles } from "#contract/scopes.ts";
+import type { Check, Outcome } from "#domain/health/check.ts";
 import { createLogs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import type { Service, ServicePorts } from "../../src/service.ts";
 import { createService } from "../../src/service.ts";
 import { createFakeAuditLog, type FakeAuditLog } from "../fakes/audit-log.ts";
+import { createFakeCheckHistory, type FakeCheckHistory } from "../fakes/check-history.ts";
 import { createFakeClock, type FakeClock } from "../fakes/clock.ts";
 import { createFakeGrep, type FakeGrep } from "../fakes/grep.ts";
 import { createFakeHostFacts } from "../fakes/host-facts.ts";
@@ -17,6 +20,32 @@ import { createFakeProbe, type FakeProbe } from "../fakes/probe.ts";
 import { createFakeUnits, type FakeUnits } from "../fakes/units.ts";
 
 type Probes = Readonly<Record<"cli" | "ops" | "llm" | "security", FakeProbe>>;
+
+/** A check that finds what it is told to. */
+export interface TestCheck extends Check {
+  /** What it finds from now on; a function is run each time. */
+  finds: CheckStatus | (() => Promise<Outcome>);
+  readonly runs: () => number;
+}
+
+function createTestCheck(id: string, severity: Check["severity"] = "medium"): TestCheck {
+  let runs = 0;
+  const check: TestCheck = {
+    id,
+    name: `Check of ${id}`,
+    category: "system",
+    severity,
+    finds: "pass",
+    runs: () => runs,
+    async run() {
+      runs += 1;
+      const { finds } = check;
+      if (typeof finds === "function") return finds();
+      return { status: finds, message: `${id} is ${finds}`, details: { run: runs } };
+    },
+  };
+  return check;
+}
 
 /** The service in this process, on fakes, with everything that a test may want to look at. */
 export interface TestService {
@@ -28,6 +57,9 @@ export interface TestService {
   readonly grep: FakeGrep;
   readonly audit: FakeAuditLog;
   readonly probes: Probes;
+  /** `plain` of severity medium and `vital` of severity critical, unless others were given. */
+  readonly checks: Readonly<Record<"plain" | "vital", TestCheck>>;
+  readonly checkHistory: FakeCheckHistory;
   /** Log lines so far. */
   readonly logLines: () => readonly Record<string, unknown>[];
   /** Makes a key with these scopes. */
@@ -57,13 +89,20 @@ const units = [
 
 /** Starts the service; what is not given is faked. */
 export async function startTestService(
-  overrides: Partial<ServicePorts> & { units?: FakeUnits; journal?: FakeJournal; grep?: FakeGrep } = {},
+  overrides: Partial<ServicePorts> & {
+    units?: FakeUnits;
+    journal?: FakeJournal;
+    grep?: FakeGrep;
+    checkHistory?: FakeCheckHistory;
+  } = {},
 ): Promise<TestService> {
   const clock = createFakeClock();
   const fakeUnits = overrides.units ?? createFakeUnits(units);
   const journal = overrides.journal ?? createFakeJournal();
   const grep = overrides.grep ?? createFakeGrep();
   const audit = createFakeAuditLog();
+  const checks = { plain: createTestCheck("plain"), vital: createTestCheck("vital", "critical") };
+  const checkHistory = overrides.checkHistory ?? createFakeCheckHistory();
   const lines: string[] = [];
   const llm = createFakeProbe({ healthy: false, expected: false, reason: "no connector is configured" });
   const probes = { cli: createFakeProbe(), ops: createFakeProbe(), llm, security: createFakeProbe() };
@@ -78,6 +117,8 @@ export async function startTestService(
     ownUnit: "steward.service",
     host: createFakeHostFacts(),
     probes: { cli: probes.cli.probe, ops: probes.ops.probe, llm: probes.llm.probe, security: probes.security.probe },
+    checks: [checks.plain, checks.vital],
+    checkPlan: { checks: {} },
     tls: undefined,
     rateLimits: "off",
     allowedHosts: [],
@@ -87,6 +128,7 @@ export async function startTestService(
     units: fakeUnits,
     journal,
     grep,
+    checkHistory,
   });
   await service.app.ready();
   await service.start();
@@ -101,6 +143,8 @@ export async function startTestService(
     grep,
     audit,
     probes,
+    checks,
+    checkHistory,
     logLines: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>),
     key,
     admin: key(roles.admin),

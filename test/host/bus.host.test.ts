@@ -13,7 +13,7 @@ describeOnHost("on the system bus the service", (session) => {
 
   const healthy = () =>
     eventually(async () => {
-      expect(await session.api.getHealth()).toMatchObject({ status: "healthy", components: { ops: true } });
+      expect(await session.api.getHealth()).toMatchObject({ components: { ops: true } });
     }, backAgainMs);
 
   const backAgain = async (): Promise<void> => {
@@ -40,7 +40,7 @@ describeOnHost("on the system bus the service", (session) => {
     for (let start = 0; start < 2; start += 1) {
       await startAnew();
 
-      expect(await session.api.getHealth()).toMatchObject({ status: "healthy", components: { ops: true, cli: true } });
+      expect(await session.api.getHealth()).toMatchObject({ components: { ops: true, cli: true } });
       expect(await session.api.getReadiness()).toEqual({ status: "ok" });
     }
   });

@@ -5,10 +5,13 @@ import { errorStatus } from "#contract/errors.ts";
 import { operations, resources } from "#contract/index.ts";
 import {
   apiBase,
+  checkIntervalMs,
+  checkTimeoutMs,
   defaultRateLimits,
   durationBuckets,
   logQueryLimit,
   logWindowMs,
+  maxConcurrentChecks,
   probeIntervalMs,
   serviceListLimit,
 } from "#contract/limits.ts";
@@ -152,6 +155,10 @@ describe("errors and limits", () => {
     expect(contract).toContain(`probed every ${probeIntervalMs / 1000}s`);
   });
 
+  it("gives a check the time, and a result the age, that were decided", () => {
+    expect([checkTimeoutMs, checkIntervalMs, maxConcurrentChecks]).toEqual([30_000, 60_000, 4]);
+  });
+
   it("has the defaults of the query parameters", () => {
     const { status, limit } = operations.listServices.query.properties;
     expect([status, limit]).toMatchObject([
@@ -172,8 +179,6 @@ describe("errors and limits", () => {
 
 /** Endpoints of the contract whose part is still to be built; a part that gets its rows leaves this list. */
 const notBuiltYet = [
-  "GET /health/checks",
-  "GET /health/checks/{check_id}",
   "POST /health/checks/{check_id}/fix",
   "GET /updates/check",
   "POST /updates/apply",

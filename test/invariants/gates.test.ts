@@ -128,7 +128,7 @@ describe("the compiler", () => {
   it("refuses an answer with a field of the wrong type", () => {
     const { output } = broken(
       "src/domain/health/handlers.ts",
-      (text) => text.replace("status: overallStatus(components),", 'status: "fine",'),
+      (text) => text.replace("status: overallStatus(components, runner.verdict()),", 'status: "fine",'),
       compile,
     );
     expect(output).toContain('"fine"');

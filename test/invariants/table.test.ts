@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import { describe, expect, it } from "vitest";
 import { errorStatus } from "#contract/errors.ts";
 import { operations, resources } from "#contract/index.ts";
@@ -84,6 +85,26 @@ describe("operations table", () => {
 
   it("uses names for resources that are types as well", () => {
     for (const name of Object.keys(resources)) expect(name).toMatch(/^[A-Z][A-Za-z]+$/);
+  });
+});
+
+describe("registry of health checks", () => {
+  it("has every check of its folder, each with an id after its file and a test beside it", () => {
+    const files = filesBelow("src/domain/health/checks");
+    const names = files.filter((path) => !path.endsWith(".test.ts")).map((path) => basename(path, ".ts"));
+    const registry = read("src/domain/health/registry.ts");
+    for (const name of names) {
+      const id = name.replaceAll("-", "_");
+      const source = read(`src/domain/health/checks/${name}.ts`);
+      expect([name, registry.includes(`./checks/${name}.ts"`), source.includes(`id: "${id}"`)]).toEqual([
+        name,
+        true,
+        true,
+      ]);
+      expect(files).toContain(`src/domain/health/checks/${name}.test.ts`);
+    }
+    const listed = registry.slice(registry.indexOf("return [")).match(/Check\(ports\)/g) ?? [];
+    expect(listed).toHaveLength(names.length);
   });
 });
 

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openAuditLog } from "#adapters/audit/index.ts";
+import { openCheckHistory } from "#adapters/check-history/index.ts";
 import { openKeyStore } from "#adapters/keystore/index.ts";
 
 /** A disk of 256 KiB that can be filled without harm to anybody. */
@@ -28,6 +29,30 @@ const fill = (): void => {
 
 describe.skipIf(!isMounted)("on a full disk", () => {
   beforeAll(() => rmSync(filler, { force: true }));
+
+  it("the history of checks refuses, is not taken for damaged, and goes on when there is room again", () => {
+    const troubles: Error[] = [];
+    const history = openCheckHistory({ stateDir: disk, onTrouble: (error) => void troubles.push(error) });
+    const record = (at: number): void => {
+      const run = { checkedAt: at, status: "fail", message: "m".repeat(1000), durationMs: 1 } as const;
+      history.record("memory", run, { status: "fail", since: 1, consecutiveFailures: at });
+    };
+    record(1);
+    fill();
+    let last = 1;
+    const many = () => {
+      for (; last < 500; last += 1) record(last + 1);
+    };
+    expect(many).toThrow(/full/);
+    expect(history.state("memory")).toMatchObject({ consecutiveFailures: last });
+    expect(history.runs("memory", 0, 10_000).total).toBe(last);
+    rmSync(filler);
+    record(last + 1);
+    expect(history.runs("memory", 0, 10_000).total).toBe(last + 1);
+    expect(troubles).toEqual([]);
+    history.dispose();
+    for (const ending of ["", "-wal", "-shm"]) rmSync(join(disk, `checks.db${ending}`), { force: true });
+  });
 
   it("the key store refuses, says so, keeps what it has, and goes on when there is room again", () => {
     const store = openKeyStore({ stateDir: disk });

@@ -142,7 +142,7 @@ function fault(request: FuzzRequest, answer: RawAnswer): string | undefined {
   if (isGuardRefusal(answer, isHead)) return operation === undefined ? undefined : check(operation, answer, isHead);
   if (operation?.isOpen !== true && !isAdmitted(credential) && ![401, 429].includes(status)) return `let in: ${seen}`;
   // A stream takes a key from the query too, and two that differ are none.
-  const isContradicted = operation?.name === "logsStream" && request.path.includes("api_key=");
+  const isContradicted = operation?.name.endsWith("Stream") === true && request.path.includes("api_key=");
   if (operation?.isOpen !== true && isAdmitted(credential) && !isContradicted && status === 401)
     return `a good key was refused: ${seen}`;
   if (operation === undefined) return [400, 401, 404, 429].includes(status) ? undefined : `unknown path: ${seen}`;

@@ -59,6 +59,9 @@ const good: Readonly<Record<OperationName, () => Filling | Promise<Filling>>> = 
   getHealth: () => ({}),
   getLiveness: () => ({}),
   getReadiness: () => ({}),
+  listChecks: () => ({}),
+  getCheck: () => ({ params: { check_id: "memory" } }),
+  getCheckHistory: () => ({ params: { check_id: "memory" }, query: "?limit=3" }),
   getSystemInfo: () => ({}),
   listServices: () => ({ query: "?status=inactive&limit=3" }),
   // A plan alone: the tests restart nothing on the machine that they run on.

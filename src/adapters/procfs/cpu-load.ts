@@ -5,6 +5,8 @@ import { parseCpuTimes } from "./parse.ts";
 
 /** Time between two samples. */
 const sampleIntervalMs = 5_000;
+/** How far back samples go. */
+const historyMs = 60_000;
 /** A sample younger than this says too little: the counters move in ticks of 10 ms. */
 const minSampleMs = 500;
 
@@ -18,6 +20,8 @@ interface Sample {
 export interface CpuLoad {
   /** Share of processor time in use over the last interval, 0 to 100. */
   readonly percent: () => Promise<number>;
+  /** The same over the last minute, or since the start when that is less. */
+  readonly minutePercent: () => Promise<number>;
   readonly dispose: Dispose;
 }
 
@@ -34,29 +38,41 @@ export function startCpuLoad(ports: { clock: Clock; limits: ContainerLimits; pro
     return { atMs, busy: total - idle, total };
   };
 
-  let previous = take();
-  let last = previous;
+  /** Oldest first: one that is at least a minute old, and all after it. */
+  let samples: readonly Sample[] = [take()];
+  const sampleAt = (index: number): Sample => samples.at(index) ?? take();
   const advance = (): void => {
     try {
       const next = take();
-      previous = last;
-      last = next;
+      const firstKept = samples.findLastIndex(({ atMs }) => next.atMs - atMs >= historyMs);
+      samples = [...samples.slice(Math.max(0, firstKept)), next];
     } catch {
       // No descriptor is free to read with: the last samples stand until one is.
     }
   };
   const stop = clock.every(sampleIntervalMs, advance);
 
+  /** Right after the start: waits until there is something to compare with. */
+  const untilTwoSamples = async (): Promise<void> => {
+    if (samples.length > 1) return;
+    const age = clock.monotonicMs() - sampleAt(-1).atMs;
+    if (age < minSampleMs) await clock.sleep(minSampleMs - age);
+    if (samples.length === 1) advance();
+  };
+
+  const percentBetween = (from: Sample, to: Sample): number => {
+    const total = to.total - from.total;
+    return total <= 0 ? 0 : Math.min(100, Math.max(0, ((to.busy - from.busy) / total) * 100));
+  };
+
   return {
     async percent() {
-      if (last === previous) {
-        const age = clock.monotonicMs() - last.atMs;
-        if (age < minSampleMs) await clock.sleep(minSampleMs - age);
-        if (last === previous) advance();
-      }
-      const total = last.total - previous.total;
-      if (total <= 0) return 0;
-      return Math.min(100, Math.max(0, ((last.busy - previous.busy) / total) * 100));
+      await untilTwoSamples();
+      return percentBetween(sampleAt(-2), sampleAt(-1));
+    },
+    async minutePercent() {
+      await untilTwoSamples();
+      return percentBetween(sampleAt(0), sampleAt(-1));
     },
     dispose: stop,
   };

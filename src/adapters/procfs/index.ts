@@ -5,11 +5,14 @@ import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import type { HostFacts } from "#domain/system/ports.ts";
 import type { ContainerLimits } from "./cgroup.ts";
 import { createContainerLimits } from "./cgroup.ts";
+import type { CpuLoad } from "./cpu-load.ts";
 import { startCpuLoad } from "./cpu-load.ts";
 import type { CpuInfo } from "./parse.ts";
 import { parseCpuInfo, parseMemory, parseOsRelease } from "./parse.ts";
 
 export interface ProcHostFacts extends HostFacts {
+  /** Its samples of the processors, for others who need them. */
+  readonly cpuLoad: Pick<CpuLoad, "minutePercent">;
   readonly dispose: Dispose;
 }
 
@@ -77,6 +80,7 @@ export function createHostFacts(ports: { clock: Clock; procDir?: string }): Proc
         disk: await readDisk("/"),
       };
     },
+    cpuLoad: load,
     dispose: load.dispose,
   };
 }

@@ -1,5 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { parseCpuInfo, parseCpuMax, parseCpuTimes, parseFlatKey, parseMemory, parseOsRelease } from "./parse.ts";
+import {
+  parseCpuInfo,
+  parseCpuMax,
+  parseCpuTimes,
+  parseFileHandles,
+  parseFlatKey,
+  parseMemory,
+  parseOsRelease,
+  parseProcessStat,
+  parseSwap,
+} from "./parse.ts";
 
 describe("os-release", () => {
   it("reads quotes, escapes and bare words", () => {
@@ -58,6 +68,36 @@ describe("meminfo", () => {
   it("estimates on kernels that do not", () => {
     const text = "MemTotal:       1000 kB\nMemFree:         100 kB\nBuffers:          50 kB\nCached:          200 kB\n";
     expect(parseMemory(text).availableBytes).toBe(350 * 1024);
+  });
+});
+
+it("meminfo tells of swap, or of none", () => {
+  expect(
+    parseSwap("MemTotal: 1 kB\nSwapCached:        5 kB\nSwapTotal:      1000 kB\nSwapFree:        250 kB\n"),
+  ).toEqual({
+    swapTotalBytes: 1_024_000,
+    swapFreeBytes: 256_000,
+  });
+  expect(parseSwap("MemTotal: 1 kB\n")).toEqual({ swapTotalBytes: 0, swapFreeBytes: 0 });
+});
+
+it("file-nr: handles that are allocated and free are not in use", () => {
+  expect(parseFileHandles("1632\t32\t9223372036854775807\n")).toEqual({ used: 1600, maximum: 2 ** 63 });
+});
+
+describe("the state of a process", () => {
+  it("is read behind a name with brackets, spaces and line ends", () => {
+    expect(parseProcessStat("42 (a) b (c\n) Z 7 42 42 0 -1 4228108 0 0\n")).toEqual({
+      pid: 42,
+      name: "a) b (c\n",
+      state: "Z",
+      parentPid: 7,
+    });
+  });
+
+  it("is unknown where the line is cut", () => {
+    expect(parseProcessStat("42 (sh")).toBeUndefined();
+    expect(parseProcessStat("")).toBeUndefined();
   });
 });
 

@@ -71,6 +71,34 @@ export function parseMemory(text: string): Memory {
   return { totalBytes, availableBytes: Math.min(totalBytes, kib(text, "MemAvailable") ?? estimate) };
 }
 
+/** Swap space of /proc/meminfo; none is 0 of 0. */
+export const parseSwap = (text: string): { readonly swapTotalBytes: number; readonly swapFreeBytes: number } => ({
+  swapTotalBytes: kib(text, "SwapTotal") ?? 0,
+  swapFreeBytes: kib(text, "SwapFree") ?? 0,
+});
+
+/** /proc/sys/fs/file-nr: handles allocated, those of them that are free, and how many there may be. */
+export function parseFileHandles(text: string): { readonly used: number; readonly maximum: number } {
+  const [allocated = 0, free = 0, maximum = 0] = text.trim().split(/\s+/).map(Number);
+  return { used: allocated - free, maximum };
+}
+
+export interface ProcessStat {
+  readonly pid: number;
+  readonly name: string;
+  /** One letter; `Z` is a zombie. */
+  readonly state: string;
+  readonly parentPid: number;
+}
+
+/** /proc/PID/stat, proc_pid_stat(5). The name stands in brackets and may itself hold brackets and spaces. */
+export function parseProcessStat(text: string): ProcessStat | undefined {
+  const match = /^(\d+) \((.*)\) (\S) (\d+) /s.exec(text);
+  if (match === null) return undefined;
+  const [, pid, name = "", state = "", parentPid] = match;
+  return { pid: Number(pid), name, state, parentPid: Number(parentPid) };
+}
+
 /** One value of a `name value` file such as memory.stat or cpu.stat. */
 export function parseFlatKey(text: string, key: string): number | undefined {
   const found = new RegExp(`^${key} (\\d+)$`, "m").exec(text)?.[1];

@@ -1,28 +1,35 @@
+import type { checks } from "#contract/checks.ts";
 import type { HealthStatus, health } from "#contract/health.ts";
+import { checkHistoryLimit, checkHistoryWindowMs } from "#contract/limits.ts";
 import type { Handlers } from "#contract/operation.ts";
+import { parseTimestamp } from "#contract/schema.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
-import { DomainError } from "#domain/kernel/error.ts";
+import { toTimestamp } from "#domain/kernel/clock.ts";
+import { DomainError, invalid } from "#domain/kernel/error.ts";
+import type { CheckHistory } from "./ports.ts";
 import type { Components, Prober } from "./prober.ts";
+import type { CheckRunner } from "./runner.ts";
 
-/** The overall status that follows from the components. */
-function overallStatus(components: Components): HealthStatus["status"] {
+/** The overall status that follows from the components and the last results of the checks. */
+function overallStatus(components: Components, verdict: HealthStatus["status"]): HealthStatus["status"] {
   const down = Object.entries(components).filter(([, result]) => result.expected && !result.healthy);
   if (down.some(([name]) => name === "ops" || name === "security")) return "unhealthy";
-  return down.length > 0 ? "degraded" : "healthy";
+  return down.length > 0 && verdict === "healthy" ? "degraded" : verdict;
 }
 
-/** The health part. */
+/** The health part but for the checks. */
 export function healthHandlers(ports: {
   prober: Pick<Prober, "components">;
+  runner: Pick<CheckRunner, "verdict">;
   clock: Pick<Clock, "monotonicMs">;
   version: string;
   /** Whether requests are welcome: false while starting and while shutting down. */
   isReady: () => boolean;
 }): Handlers<typeof health> {
-  const { prober, clock, version, isReady } = ports;
+  const { prober, runner, clock, version, isReady } = ports;
   const startedAtMs = clock.monotonicMs();
   const toStatus = (components: Components): HealthStatus => ({
-    status: overallStatus(components),
+    status: overallStatus(components, runner.verdict()),
     version,
     uptime_seconds: Math.floor((clock.monotonicMs() - startedAtMs) / 1000),
     components: {
@@ -43,6 +50,42 @@ export function healthHandlers(ports: {
       if (!isReady())
         throw new DomainError("UNAVAILABLE", "cannot take requests: starting or shutting down", { retryable: true });
       return { status: "ok" };
+    },
+  };
+}
+
+/** The checks: their results, and what is kept of them. */
+export function checkHandlers(ports: {
+  runner: Pick<CheckRunner, "ids" | "list" | "run">;
+  history: Pick<CheckHistory, "runs">;
+  clock: Pick<Clock, "now">;
+}): Handlers<typeof checks> {
+  const { runner, history, clock } = ports;
+  const unknown = (id: string): DomainError =>
+    new DomainError("NOT_FOUND", `cannot find the check ${id}: there is none, or it is switched off`, { check_id: id });
+
+  return {
+    listChecks: () => runner.list(),
+    getCheck({ params: { check_id: id } }) {
+      const result = runner.run(id);
+      if (result === undefined) throw unknown(id);
+      return result;
+    },
+    getCheckHistory({ params: { check_id: id }, query: { since, limit = checkHistoryLimit.default } }) {
+      if (!runner.ids.includes(id)) throw unknown(id);
+      const from = since === undefined ? clock.now() - checkHistoryWindowMs : parseTimestamp(since);
+      if (from === undefined) throw invalid("since", "Must be an RFC 3339 time");
+      const { runs, total } = history.runs(id, from, limit);
+      return {
+        check_id: id,
+        runs: runs.map(({ checkedAt, status, message, durationMs }) => ({
+          checked_at: toTimestamp(checkedAt),
+          status,
+          message,
+          duration_ms: durationMs,
+        })),
+        total,
+      };
     },
   };
 }

@@ -16,8 +16,9 @@ it("lets others have their turn between two messages, however many come at once"
     turns.push("message");
     if (turns.length > count) all.resolve();
   };
+  const opener = () => () => ({ receive, dispose: () => undefined });
   const streams = createStreamServer({
-    handlers: { logs: () => () => ({ receive, dispose: () => undefined }) },
+    handlers: { logs: opener, health: opener },
     clock: { now: () => 0, every: () => () => undefined },
     metrics: { streamClients: () => undefined, streamDropped: () => undefined },
     log,

@@ -1,0 +1,61 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { createFakeClock } from "../../../test/fakes/clock.ts";
+import { createContainerLimits } from "./cgroup.ts";
+import { startCpuLoad } from "./cpu-load.ts";
+
+let procDir: string;
+beforeEach(() => {
+  procDir = mkdtempSync(join(tmpdir(), "steward-proc-"));
+});
+afterEach(() => rmSync(procDir, { recursive: true }));
+
+/** A machine with one processor: a tick is 10 ms. */
+function start() {
+  const clock = createFakeClock();
+  let [busy, idle] = [0, 0];
+  const write = (): void => writeFileSync(join(procDir, "stat"), `cpu  ${busy} 0 0 ${idle} 0 0 0 0 0 0\n`);
+  write();
+  const load = startCpuLoad({ clock, limits: createContainerLimits("/nonexistent"), procDir });
+  return {
+    clock,
+    load,
+    /** Lets it run for so many times 5 s with this share of work. */
+    work: async (times: number, percent: number): Promise<void> => {
+      for (let at = 0; at < times; at += 1) {
+        busy += 5 * percent;
+        idle += 5 * (100 - percent);
+        write();
+        await clock.advance(5_000);
+      }
+    },
+  };
+}
+
+it("is what the processors did in the last minute, and no longer", async () => {
+  const { load, work } = start();
+  await work(12, 100);
+  expect(await load.minutePercent()).toBeCloseTo(100);
+  await work(6, 0);
+  expect(await load.minutePercent()).toBeCloseTo(50);
+  expect(await load.percent()).toBe(0);
+  await work(6, 0);
+  expect(await load.minutePercent()).toBe(0);
+});
+
+it("is over what there is while it has run for less", async () => {
+  const { load, work } = start();
+  await work(1, 100);
+  await work(3, 20);
+  expect(await load.minutePercent()).toBeCloseTo(40);
+});
+
+it("waits for something to compare with right after the start", async () => {
+  const { clock, load } = start();
+  writeFileSync(join(procDir, "stat"), "cpu  30 0 0 20 0 0 0 0 0 0\n");
+  const percent = load.minutePercent();
+  await clock.advance(500);
+  expect(await percent).toBeCloseTo(60);
+});

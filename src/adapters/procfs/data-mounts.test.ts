@@ -1,0 +1,97 @@
+import { expect, it } from "vitest";
+import { chooseDataMounts } from "./data-mounts.ts";
+import { parseMountinfo } from "./mountinfo.ts";
+
+const choose = (lines: readonly string[], readOnlyPaths: readonly string[] = []) =>
+  chooseDataMounts(parseMountinfo(lines.join("\n")), new Set(readOnlyPaths));
+const pathsOf = (lines: readonly string[]) => choose(lines).map(({ path }) => path);
+
+const server = [
+  "22 28 0:21 / /proc rw,nosuid shared:12 - proc proc rw",
+  "23 28 0:22 / /sys rw,nosuid shared:7 - sysfs sysfs rw",
+  "24 28 0:5 / /dev rw,nosuid shared:2 - devtmpfs udev rw,size=4007512k",
+  "25 24 0:23 / /dev/pts rw,nosuid shared:3 - devpts devpts rw,gid=5",
+  "26 28 0:24 / /run rw,nosuid shared:5 - tmpfs tmpfs rw,size=803860k",
+  "28 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw,errors=remount-ro",
+  "30 24 0:26 / /dev/shm rw,nosuid shared:4 - tmpfs tmpfs rw",
+  "31 26 0:27 / /run/lock rw,nosuid shared:6 - tmpfs tmpfs rw,size=5120k",
+  "32 23 0:28 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw",
+  "40 22 0:36 / /proc/sys/fs/binfmt_misc rw shared:14 - autofs systemd-1 rw,fd=29",
+  "41 28 254:15 / /boot/efi rw,relatime shared:40 - vfat /dev/vda15 rw,fmask=0022",
+  "42 28 7:0 / /snap/core/1 ro,nodev shared:41 - squashfs /dev/loop0 ro",
+  "43 28 11:0 / /media/cdrom ro shared:42 - iso9660 /dev/sr0 ro",
+  "44 26 0:44 / /run/user/1000 rw,nosuid shared:43 - tmpfs tmpfs rw,size=803856k",
+  "45 26 0:45 / /run/credentials/x.service ro - tmpfs tmpfs rw,size=1024k",
+];
+
+it("leaves out pseudo file systems, images, and the parts of memory that are the system's own", () => {
+  expect(pathsOf(server)).toEqual(["/run", "/", "/dev/shm", "/run/lock", "/boot/efi"]);
+});
+
+it("leaves out what another machine or a program answers for", () => {
+  expect(
+    pathsOf([
+      "28 1 254:1 / / rw - ext4 /dev/vda1 rw",
+      "50 28 0:50 / /mnt/a rw - nfs4 server:/export rw,vers=4.2",
+      "51 28 0:51 / /mnt/b rw - cifs //server/share rw",
+      "52 28 0:52 / /mnt/c rw - fuse.sshfs user@server:/ rw",
+      "53 28 8:33 / /mnt/d rw - fuseblk /dev/sdc1 rw",
+      "54 28 0:54 / /mnt/e rw - 9p share rw,trans=virtio",
+      "55 28 0:55 / /mnt/f rw - ceph :/ rw",
+      "56 28 0:56 / /tank rw - zfs tank/data rw",
+    ]),
+  ).toEqual(["/", "/tank"]);
+});
+
+it("takes each device once, at its shortest path, without bind mounts", () => {
+  expect(
+    pathsOf([
+      "28 1 0:30 /@ / rw - btrfs /dev/vda1 rw,subvolid=256,subvol=/@",
+      "29 28 0:30 /@home /home rw - btrfs /dev/vda1 rw,subvolid=257,subvol=/@home",
+      "30 28 8:1 / /srv/data rw - xfs /dev/sda1 rw",
+      "31 28 8:1 / /data rw - xfs /dev/sda1 rw",
+      "32 28 8:17 /folder /mnt/bound rw - ext4 /dev/sdb1 rw",
+      "33 28 0:31 /@/folder /mnt/part rw - btrfs /dev/sdc1 rw,subvolid=256,subvol=/@",
+    ]),
+  ).toEqual(["/", "/data"]);
+});
+
+it("counts the overlay of a container as its root, and those of its guests not", () => {
+  const overlay = (id: number, path: string) => `${id} 1 0:${id} / ${path} rw - overlay overlay rw,lowerdir=/l`;
+  expect(pathsOf([overlay(60, "/")])).toEqual(["/"]);
+  expect(pathsOf([overlay(61, "/var/lib/containers/1/merged")])).toEqual([]);
+});
+
+it("leaves out a mount that lies hidden below another", () => {
+  expect(
+    choose([
+      "28 1 254:1 / / rw - ext4 /dev/vda1 rw",
+      "30 28 8:1 / /mnt rw - ext4 /dev/sda1 rw",
+      "31 30 8:17 / /mnt rw - ext4 /dev/sdb1 rw",
+    ]),
+  ).toMatchObject([{ path: "/" }, { path: "/mnt", source: "/dev/sdb1" }]);
+});
+
+it("tells a file system that became read-only from one that was made so", () => {
+  expect(
+    choose(
+      [
+        "28 1 254:1 / / rw - ext4 /dev/vda1 rw",
+        "30 28 8:1 / /lost rw - ext4 /dev/sda1 ro,errors=remount-ro",
+        "35 28 8:5 / /stopped rw - ext4 /dev/sda5 rw,emergency_ro,errors=remount-ro",
+        "31 28 8:2 / /usr ro - ext4 /dev/sda2 ro",
+        "32 28 8:3 / /view ro - ext4 /dev/sda3 rw",
+        "33 28 8:4 / /a ro - ext4 /dev/sda4 rw",
+        "34 28 8:4 / /srv/a rw - ext4 /dev/sda4 rw",
+      ],
+      ["/usr"],
+    ).map(({ path, isReadOnly, isMeantReadOnly }) => [path, isReadOnly, isMeantReadOnly]),
+  ).toEqual([
+    ["/", false, false],
+    ["/lost", true, false],
+    ["/stopped", true, false],
+    ["/usr", true, true],
+    ["/view", true, true],
+    ["/a", false, false],
+  ]);
+});

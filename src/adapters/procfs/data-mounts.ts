@@ -1,0 +1,58 @@
+import type { Mount } from "./mountinfo.ts";
+import { createMountLookup } from "./mountinfo.ts";
+
+/** Kinds that cannot be written, whatever is done. They are always full. */
+const imageTypes = new Set(["squashfs", "iso9660", "erofs", "cramfs", "romfs", "udf"]);
+/** Kinds that hold data on this host without a device below /dev. */
+const typesWithoutDevice = new Set(["tmpfs", "zfs", "ubifs", "jffs2"]);
+/** Kinds whose answers come from elsewhere, or from a program: such a one may never answer. */
+const isRemote = (type: string): boolean =>
+  /^(fuse|nfs|cifs|smb|9p$|ceph$|virtiofs$|afs$|ocfs2$|gfs2$|lustre$)/.test(type);
+/** Parts of memory that hold devices, one session's things or secrets, each its own little file system. */
+const isOwnOfSystem = (path: string): boolean =>
+  path !== "/dev/shm" && /^\/(proc|sys|dev|run\/(user|credentials|host))(\/|$)/.test(path);
+
+/** Mounts that hold data of this host and can be asked about without waiting for another machine. */
+function holdsData({ type, source, path, options }: Mount): boolean {
+  if (imageTypes.has(type) || isRemote(type)) return false;
+  // That of a container or a live system; elsewhere the file system below has the same space and is counted already.
+  if (type === "overlay") return path === "/";
+  if (type === "tmpfs" && (isOwnOfSystem(path) || options.includes("ro"))) return false;
+  return source.startsWith("/dev/") || typesWithoutDevice.has(type);
+}
+
+/** A folder of a file system that is mounted elsewhere. A subvolume of btrfs is not one. */
+const isBind = ({ type, root, superOptions }: Mount): boolean =>
+  root !== "/" && !(type === "btrfs" && superOptions.includes(`subvol=${root}`));
+
+/** What a file system says of itself when nothing can be written. Newer kernels stop an ext4 with errors without saying `ro`. */
+const readOnlyOptions = ["ro", "emergency_ro", "shutdown"];
+
+/** A mount that stands for its file system. */
+export interface DataMount {
+  readonly path: string;
+  readonly source: string;
+  readonly type: string;
+  readonly isReadOnly: boolean;
+  readonly isMeantReadOnly: boolean;
+}
+
+/**
+ * Chooses the mounts that hold data: no pseudo file systems, images, bind mounts, remote or FUSE file systems; of each device
+ * the mount with the shortest path.
+ * @param readOnlyPaths mount points that are to be read-only.
+ */
+export function chooseDataMounts(mounts: readonly Mount[], readOnlyPaths: ReadonlySet<string>): readonly DataMount[] {
+  const mountAt = createMountLookup(mounts);
+  const chosen = mounts.filter((mount) => holdsData(mount) && !isBind(mount) && mountAt(mount.path) === mount);
+  return [...Map.groupBy(chosen, ({ device }) => device).values()].flatMap((same) => {
+    const [first] = same.toSorted((a, b) => a.path.length - b.path.length || (a.path < b.path ? -1 : 1));
+    if (first === undefined) return [];
+    const { path, source, type, superOptions } = first;
+    // Only a person makes a single mount read-only; trouble with the disk makes the file system so, in all its mounts.
+    const isFileSystemReadOnly = readOnlyOptions.some((each) => superOptions.includes(each));
+    const isReadOnly = isFileSystemReadOnly || same.every(({ options }) => options.includes("ro"));
+    const isMeantReadOnly = (isReadOnly && !isFileSystemReadOnly) || readOnlyPaths.has(path);
+    return { path, source, type, isReadOnly, isMeantReadOnly };
+  });
+}

@@ -1,0 +1,100 @@
+import { accessSync, readFileSync } from "node:fs";
+import { statfs } from "node:fs/promises";
+import { join } from "node:path";
+import type { FileSystems, MountedFileSystem } from "#domain/health/ports.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import type { DataMount } from "./data-mounts.ts";
+import { chooseDataMounts } from "./data-mounts.ts";
+import { parseMountinfo, parseReadOnlyPaths } from "./mountinfo.ts";
+
+/** Time that one file system has to answer. */
+const answerTimeoutMs = 5_000;
+
+type Sizes = Awaited<ReturnType<typeof readSizes>>;
+
+async function readSizes(path: string) {
+  const { frsize, blocks, bfree, bavail, files, ffree } = await statfs(path);
+  return {
+    totalBytes: blocks * frsize,
+    freeBytes: bfree * frsize,
+    availableBytes: bavail * frsize,
+    totalInodes: files,
+    freeInodes: ffree,
+  };
+}
+
+const codeOf = (error: unknown): string | undefined =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+
+/**
+ * The mounts as the host sees them. Those of the service are others when its unit has a sandbox: folders hidden, everything
+ * read-only. An unprivileged service may not look at the first process and takes its own.
+ */
+function readMounts(procDir: string): { text: string; rootDir: string } {
+  const rootDir = join(procDir, "1/root");
+  try {
+    accessSync(join(rootDir, "etc"));
+    return { text: readFileSync(join(procDir, "1/mountinfo"), "utf8"), rootDir };
+  } catch {
+    return { text: readFileSync(join(procDir, "self/mountinfo"), "utf8"), rootDir: "/" };
+  }
+}
+
+function readFstab(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    // Containers have none.
+    if (codeOf(error) === "ENOENT") return "";
+    throw error;
+  }
+}
+
+/**
+ * File systems of the host, from mountinfo, fstab and statfs(2). Remote and FUSE file systems are left out, since a question
+ * about one whose server is gone never ends. A local disk that does not answer holds one thread, and is not asked again
+ * before it has answered.
+ */
+export function createFileSystems(ports: { clock: Pick<Clock, "sleep">; procDir?: string }): FileSystems {
+  const { clock, procDir = "/proc" } = ports;
+  const asked = new Map<string, Promise<Sizes>>();
+
+  const ask = (path: string): Promise<Sizes> => {
+    const before = asked.get(path);
+    if (before !== undefined) return before;
+    const answer = readSizes(path).finally(() => asked.delete(path));
+    asked.set(path, answer);
+    return answer;
+  };
+
+  const read = async (mount: DataMount, rootDir: string, signal: AbortSignal): Promise<MountedFileSystem[]> => {
+    const { path, source, type, isReadOnly, isMeantReadOnly } = mount;
+    const over = new AbortController();
+    const late = clock.sleep(answerTimeoutMs, AbortSignal.any([signal, over.signal])).then(() => {
+      signal.throwIfAborted();
+      throw new Error(`cannot look at ${path}: its disk did not answer in ${answerTimeoutMs / 1000} s`);
+    });
+    try {
+      const sizes = await Promise.race([ask(join(rootDir, path)), late]);
+      return [{ path, device: source, type, isReadOnly, isMeantReadOnly, ...sizes }];
+    } catch (error) {
+      // Unmounted since the list was read, or below a folder that is closed to the service.
+      const code = codeOf(error);
+      if (code === "ENOENT" || code === "EACCES") return [];
+      throw code === undefined ? error : new Error(`cannot look at ${path}: ${code}`, { cause: error });
+    } finally {
+      late.catch(() => undefined);
+      over.abort();
+    }
+  };
+
+  return {
+    async list(signal) {
+      signal.throwIfAborted();
+      const { text, rootDir } = readMounts(procDir);
+      const mounts = chooseDataMounts(parseMountinfo(text), parseReadOnlyPaths(readFstab(join(rootDir, "etc/fstab"))));
+      const found = await Promise.all(mounts.map((mount) => read(mount, rootDir, signal)));
+      return found.flat();
+    },
+  };
+}

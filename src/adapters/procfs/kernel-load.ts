@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { KernelLoad } from "#domain/health/ports.ts";
+import { createContainerLimits } from "./cgroup.ts";
+import type { CpuLoad } from "./cpu-load.ts";
+import type { ProcessStat } from "./parse.ts";
+import { parseFileHandles, parseMemory, parseProcessStat, parseSwap } from "./parse.ts";
+
+/** Processes looked at between two turns of the event loop: about a millisecond. */
+const batchSize = 64;
+
+/** What the kernel tells of one process; undefined when it has gone since. */
+function readProcess(procDir: string, pid: string): ProcessStat | undefined {
+  try {
+    return parseProcessStat(readFileSync(join(procDir, pid, "stat"), "utf8"));
+  } catch (error) {
+    if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ESRCH"))
+      return undefined;
+    throw error;
+  }
+}
+
+async function readProcesses(procDir: string): Promise<readonly ProcessStat[]> {
+  const pids = readdirSync(procDir).filter((name) => /^\d+$/.test(name));
+  const found: ProcessStat[] = [];
+  for (const [at, pid] of pids.entries()) {
+    if (at % batchSize === batchSize - 1) await nextTurn();
+    const process = readProcess(procDir, pid);
+    if (process !== undefined) found.push(process);
+  }
+  return found;
+}
+
+/**
+ * How busy the kernel is, from /proc. Memory is cut to the limit of the container; swap is the host's.
+ * @param ports.cpuLoad the sampler of the host facts: two would read the same counters twice.
+ */
+export function createKernelLoad(ports: { cpuLoad: Pick<CpuLoad, "minutePercent">; procDir?: string }): KernelLoad {
+  const { cpuLoad, procDir = "/proc" } = ports;
+  const limits = createContainerLimits();
+  const read = (path: string): Promise<string> => readFile(join(procDir, path), "utf8");
+
+  return {
+    async memory() {
+      const text = await read("meminfo");
+      return { ...limits.memory(parseMemory(text)), ...parseSwap(text) };
+    },
+    cpuPercent: cpuLoad.minutePercent,
+    fileHandles: async () => parseFileHandles(await read("sys/fs/file-nr")),
+    async zombies() {
+      const all = await readProcesses(procDir);
+      const names = new Map(all.map(({ pid, name }) => [pid, name]));
+      return all
+        .filter(({ state }) => state === "Z")
+        .map(({ pid, name, parentPid }) => ({ pid, name, parentPid, parentName: names.get(parentPid) ?? "" }));
+    },
+  };
+}

@@ -1,0 +1,81 @@
+/** One line of /proc/PID/mountinfo, proc_pid_mountinfo(5). */
+export interface Mount {
+  readonly id: number;
+  readonly parentId: number;
+  /** `major:minor`, the same for all mounts of one file system. */
+  readonly device: string;
+  /** Which folder of the file system is mounted. */
+  readonly root: string;
+  readonly path: string;
+  /** Options of this mount alone. */
+  readonly options: readonly string[];
+  readonly type: string;
+  readonly source: string;
+  /** Options of the file system, in all its mounts. */
+  readonly superOptions: readonly string[];
+}
+
+/** Space, tab, newline and backslash are written as three octal digits in mountinfo and in fstab. */
+function decodeEscapes(field: string): string {
+  if (!field.includes("\\")) return field;
+  return field.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+}
+
+/** Mounts in the order of the file. Lines of another form are left out. */
+export function parseMountinfo(text: string): readonly Mount[] {
+  return text.split("\n").flatMap((line) => {
+    const [mount = "", fileSystem] = line.split(" - ");
+    const [id, parentId, device = "", root = "", path = "", options = ""] = mount.split(" ");
+    const [type = "", source = "", superOptions = ""] = fileSystem?.split(" ") ?? [];
+    if (type === "" || path === "") return [];
+    return {
+      id: Number(id),
+      parentId: Number(parentId),
+      device,
+      root: decodeEscapes(root),
+      path: decodeEscapes(path),
+      options: options.split(","),
+      type,
+      source: decodeEscapes(source),
+      superOptions: superOptions.split(","),
+    };
+  });
+}
+
+/** Mount points that fstab(5) wants read-only. */
+export function parseReadOnlyPaths(fstab: string): ReadonlySet<string> {
+  const wanted = new Set<string>();
+  for (const line of fstab.split("\n")) {
+    const [source = "", path = "", , options = ""] = line.trim().split(/\s+/);
+    if (!source.startsWith("#") && options.split(",").includes("ro")) wanted.add(decodeEscapes(path));
+  }
+  return wanted;
+}
+
+/**
+ * Finds the mount that a path leads to. A mount may lie hidden below another that was put over it or over a folder above it;
+ * then its path leads to that one.
+ */
+export function createMountLookup(mounts: readonly Mount[]): (path: string) => Mount | undefined {
+  const ids = new Set(mounts.map(({ id }) => id));
+  // In a chroot, and at the top, the parent is not in the list.
+  const isTop = ({ id, parentId }: Mount): boolean => parentId === id || !ids.has(parentId);
+  const tops = mounts.filter(isTop);
+  const children = Map.groupBy(
+    mounts.filter((mount) => !isTop(mount)),
+    ({ parentId }) => parentId,
+  );
+  const holds = (folder: string, path: string): boolean =>
+    folder === "/" || path === folder || path.startsWith(`${folder}/`);
+
+  return (path) => {
+    let found: Mount | undefined;
+    for (let below: readonly Mount[] = tops; below.length > 0; below = children.get(found.id) ?? []) {
+      // On its way down a path meets the shortest first; of the mounts inside the same one, that hides the longer.
+      const [next] = below.filter((each) => holds(each.path, path)).sort((a, b) => a.path.length - b.path.length);
+      if (next === undefined) return found;
+      found = next;
+    }
+    return found;
+  };
+}

@@ -1,0 +1,52 @@
+import { Resolver } from "node:dns/promises";
+import { readFile } from "node:fs/promises";
+import { isIPv6 } from "node:net";
+import type { NameServers } from "#domain/health/ports.ts";
+import { parseNameServers } from "./parse.ts";
+
+const timeoutMs = 3_000;
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : String(error);
+
+/**
+ * An empty answer is an answer: the server knows the name and has nothing of that kind. So is, to the question for the
+ * root, that there is no such name: a server of a network that is closed off says so of everything but its own.
+ */
+const isAnswer = (code: string, name: string): boolean => code === "ENODATA" || (name === "." && code === "ENOTFOUND");
+
+/**
+ * The name servers of the host, asked directly over the network.
+ * @param port for tests: where the servers listen, 53 unless given.
+ */
+export function createNameServers(options: { file?: string; port?: number } = {}): NameServers {
+  const { file = "/etc/resolv.conf", port = 53 } = options;
+  return {
+    async list() {
+      try {
+        return parseNameServers(await readFile(file, "utf8"));
+      } catch (error) {
+        if (codeOf(error) === "ENOENT") return [];
+        throw error;
+      }
+    },
+    async ask(server, name, signal) {
+      const resolver = new Resolver({ timeout: timeoutMs, tries: 1 });
+      const cancel = (): void => resolver.cancel();
+      signal.addEventListener("abort", cancel, { once: true });
+      const startedAt = performance.now();
+      const durationMs = (): number => performance.now() - startedAt;
+      try {
+        resolver.setServers([isIPv6(server) ? `[${server}]:${port}` : `${server}:${port}`]);
+        await (name === "." ? resolver.resolveNs(name) : resolver.resolve4(name));
+        return { isAnswered: true, durationMs: durationMs() };
+      } catch (error) {
+        const code = codeOf(error);
+        if (isAnswer(code, name)) return { isAnswered: true, durationMs: durationMs() };
+        return { isAnswered: false, durationMs: durationMs(), code };
+      } finally {
+        signal.removeEventListener("abort", cancel);
+      }
+    },
+  };
+}

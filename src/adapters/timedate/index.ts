@@ -1,0 +1,30 @@
+import { existsSync } from "node:fs";
+import { CommandFailed } from "#adapters/exec/command.ts";
+import type { Exec } from "#adapters/exec/index.ts";
+import type { TimeSync } from "#domain/health/ports.ts";
+import { parseTimedate } from "./parse.ts";
+
+const properties = ["CanNTP", "NTP", "NTPSynchronized"];
+
+/** By systemd-nspawn, Podman and Docker (the container interface of systemd). */
+const containerMarks = ["/run/systemd/container", "/run/.containerenv", "/.dockerenv"];
+
+const hostPaths = { booted: "/run/systemd/system", containerMarks };
+
+/** The clock as systemd-timedated tells of it, which knows timesyncd and whatever registers in ntp-units.d. */
+export function createTimeSync(ports: { exec: Exec; paths?: typeof hostPaths }): TimeSync {
+  const { exec, paths = hostPaths } = ports;
+  return {
+    async state(signal) {
+      if (!existsSync(paths.booted)) return undefined;
+      const argv = ["timedatectl", "show", ...properties.map((name) => `--property=${name}`)] as const;
+      const { exitCode, stdout, stderr } = await exec([argv[0], ...argv.slice(1)], { signal, timeoutMs: 10_000 });
+      if (exitCode !== 0)
+        throw new CommandFailed(`cannot ask timedatectl: ${stderr.trim() || `exit code ${exitCode}`}`);
+      const state = parseTimedate(stdout);
+      return state === undefined
+        ? undefined
+        : { ...state, isContainer: paths.containerMarks.some((mark) => existsSync(mark)) };
+    },
+  };
+}

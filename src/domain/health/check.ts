@@ -1,0 +1,44 @@
+import type { CheckStatus, Severity } from "#contract/checks.ts";
+
+/** What a check found. */
+export interface Outcome {
+  readonly status: CheckStatus;
+  /** One sentence that a tired person understands: what is so, and what it means. */
+  readonly message: string;
+  /** The figures behind it, with snake_case names and units in them. */
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+/** What settings say of a check; what they leave out is the check's own. */
+export interface CheckSettings {
+  /** Thresholds in the unit of the check. */
+  readonly warn?: number;
+  readonly fail?: number;
+  /** Paths, units, names that the check leaves out. */
+  readonly ignore: readonly string[];
+}
+
+/**
+ * A health check: it looks at one thing and says how that is. It changes nothing. What it throws is a failed check; where
+ * its subject is absent it answers `skip` with the reason.
+ */
+export interface Check {
+  /** snake_case, as in paths and settings. */
+  readonly id: string;
+  /** For people. */
+  readonly name: string;
+  readonly category:
+    | "storage"
+    | "memory"
+    | "cpu"
+    | "processes"
+    | "services"
+    | "network"
+    | "updates"
+    | "security"
+    | "system";
+  readonly severity: Severity;
+  /** How old its result may be; the general interval unless it is given. */
+  readonly intervalMs?: number;
+  readonly run: (settings: CheckSettings, signal: AbortSignal) => Promise<Outcome>;
+}

@@ -1,0 +1,30 @@
+import { expect, it } from "vitest";
+import { createFakeKernelLoad } from "../../../../test/fakes/kernel-load.ts";
+import { cpuLoadCheck } from "./cpu-load.ts";
+
+const { signal } = new AbortController();
+const run = (cpuPercent: number, settings: { warn?: number; fail?: number } = {}) =>
+  cpuLoadCheck({ kernel: createFakeKernelLoad({ cpuPercent }) }).run({ ignore: [], ...settings }, signal);
+
+it.each([
+  [0, "pass"],
+  [79.94, "pass"],
+  [79.95, "warn"],
+  [94.9, "warn"],
+  [95, "fail"],
+  [100, "fail"],
+])("at %d %% is %s", async (percent, status) => {
+  expect(await run(percent)).toMatchObject({ status });
+});
+
+it("says how busy it was, with one decimal", async () => {
+  expect(await run(83.333)).toMatchObject({
+    message: "The processors were 83.3 % busy over the last minute",
+    details: { percent_used: 83.3 },
+  });
+});
+
+it("takes its thresholds from settings", async () => {
+  expect(await run(30, { warn: 20 })).toMatchObject({ status: "warn" });
+  expect(await run(30, { warn: 20, fail: 30 })).toMatchObject({ status: "fail" });
+});

@@ -1,0 +1,20 @@
+import type { Check } from "../check.ts";
+import { toPercent } from "../figures.ts";
+import type { KernelLoad } from "../ports.ts";
+import { grade, thresholdsFor } from "../threshold.ts";
+
+/** How busy the processors were over the last minute. */
+export const cpuLoadCheck = (ports: { kernel: Pick<KernelLoad, "cpuPercent"> }): Check => ({
+  id: "cpu_load",
+  name: "Processor load",
+  category: "cpu",
+  severity: "medium",
+  async run(settings) {
+    const percentUsed = toPercent(await ports.kernel.cpuPercent(), 100);
+    return {
+      status: grade(percentUsed, thresholdsFor({ warn: 80, fail: 95 }, settings)),
+      message: `The processors were ${percentUsed} % busy over the last minute`,
+      details: { percent_used: percentUsed },
+    };
+  },
+});

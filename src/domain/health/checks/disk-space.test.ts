@@ -1,0 +1,84 @@
+import { expect, it } from "vitest";
+import { createFakeFileSystems, fakeFileSystem } from "../../../../test/fakes/file-systems.ts";
+import type { CheckSettings } from "../check.ts";
+import { diskSpaceCheck } from "./disk-space.ts";
+
+const { signal } = new AbortController();
+const gb = 1e9;
+/** A file system of 100 GB with so much left. */
+const withLeft = (left: number, path = "/") =>
+  fakeFileSystem({ path, freeBytes: left * gb, availableBytes: left * gb });
+const run = (mounted: Parameters<typeof createFakeFileSystems>[0], settings: Partial<CheckSettings> = {}) =>
+  diskSpaceCheck({ fileSystems: createFakeFileSystems(mounted) }).run({ ignore: [], ...settings }, signal);
+
+it("tells of the fullest file system, with the figures of all", async () => {
+  const small = fakeFileSystem({
+    path: "/boot",
+    totalBytes: 0.5 * gb,
+    freeBytes: 0.25 * gb,
+    availableBytes: 0.25 * gb,
+  });
+  expect(await run([small, withLeft(4, "/var"), withLeft(10)])).toEqual({
+    status: "fail",
+    message: "/var is 96 % full: 4.0 GB of 100.0 GB left; filling up too: /",
+    details: {
+      path: "/var",
+      percent_used: 96,
+      total_gb: 100,
+      free_gb: 4,
+      file_systems: [
+        { path: "/var", percent_used: 96, total_gb: 100, free_gb: 4 },
+        { path: "/", percent_used: 90, total_gb: 100, free_gb: 10 },
+        { path: "/boot", percent_used: 50, total_gb: 0.5, free_gb: 0.25 },
+      ],
+    },
+  });
+});
+
+it.each([
+  [20.1, "pass"],
+  [20, "warn"],
+  [5.1, "warn"],
+  [5, "fail"],
+  [0, "fail"],
+])("with %d of 100 GB left is %s", async (left, status) => {
+  expect(await run([withLeft(left)])).toMatchObject({ status });
+});
+
+it("takes its thresholds from settings, one or both", async () => {
+  expect(await run([withLeft(50)], { warn: 50 })).toMatchObject({ status: "warn" });
+  expect(await run([withLeft(50)], { warn: 40, fail: 50 })).toMatchObject({ status: "fail" });
+  expect(await run([withLeft(10)], { warn: 98, fail: 99 })).toMatchObject({ status: "pass" });
+});
+
+it("counts as df does: what is reserved for root is neither used nor left", async () => {
+  const reserved = fakeFileSystem({ totalBytes: 105 * gb, freeBytes: 25 * gb, availableBytes: 20 * gb });
+  expect(await run([reserved])).toMatchObject({ status: "warn", details: { percent_used: 80, free_gb: 20 } });
+});
+
+it("leaves out what settings ignore, with all below, and what is read-only on purpose", async () => {
+  const full = [
+    withLeft(0, "/mnt/cold"),
+    withLeft(0, "/mnt/cold/deep"),
+    { ...withLeft(0, "/usr"), isReadOnly: true, isMeantReadOnly: true },
+  ];
+  expect(await run([...full, withLeft(60)], { ignore: ["/mnt/cold/"] })).toMatchObject({
+    status: "pass",
+    details: { path: "/", file_systems: [{ path: "/" }] },
+  });
+  expect(await run([withLeft(0, "/mnt/colder")], { ignore: ["/mnt/cold"] })).toMatchObject({ status: "fail" });
+  expect(await run([withLeft(0), withLeft(0, "/var")], { ignore: ["/"] })).toMatchObject({ details: { path: "/var" } });
+});
+
+it("still tells of one that has become read-only", async () => {
+  expect(await run([{ ...withLeft(0), isReadOnly: true }])).toMatchObject({ status: "fail" });
+});
+
+it("skips where nothing is left to look at", async () => {
+  expect(await run([withLeft(0)], { ignore: ["/"] })).toMatchObject({ status: "skip", details: {} });
+});
+
+it("fails with what the port says when a disk does not answer", async () => {
+  const check = diskSpaceCheck({ fileSystems: { list: () => Promise.reject(new Error("cannot look at /data")) } });
+  await expect(check.run({ ignore: [] }, signal)).rejects.toThrow("cannot look at /data");
+});

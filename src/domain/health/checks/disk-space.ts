@@ -1,0 +1,45 @@
+import type { Check } from "../check.ts";
+import { formatBytes, listNames, toGigabytes, toPercent } from "../figures.ts";
+import { isIgnoredPath } from "../ignored-path.ts";
+import type { FileSystems, MountedFileSystem } from "../ports.ts";
+import { grade, thresholdsFor } from "../threshold.ts";
+
+/** As df(1) counts: what is reserved for root is neither used nor free. */
+function percentUsed({ totalBytes, freeBytes, availableBytes }: MountedFileSystem): number {
+  const usedBytes = totalBytes - freeBytes;
+  return toPercent(usedBytes, usedBytes + availableBytes);
+}
+
+const figuresOf = (each: MountedFileSystem) => ({
+  path: each.path,
+  percent_used: percentUsed(each),
+  total_gb: toGigabytes(each.totalBytes),
+  free_gb: toGigabytes(each.availableBytes),
+});
+
+/** How full file systems are. Those that are read-only on purpose are always full and left out; remote ones are not looked at. */
+export const diskSpaceCheck = (ports: { fileSystems: FileSystems }): Check => ({
+  id: "disk_space",
+  name: "Disk space",
+  category: "storage",
+  severity: "critical",
+  async run(settings, signal) {
+    const all = await ports.fileSystems.list(signal);
+    const looked = all
+      .filter((each) => each.totalBytes > 0 && !(each.isReadOnly && each.isMeantReadOnly))
+      .filter(({ path }) => !isIgnoredPath(path, settings.ignore))
+      .sort((a, b) => percentUsed(b) - percentUsed(a));
+    const [worst] = looked;
+    if (worst === undefined) return { status: "skip", message: "There is no file system to look at", details: {} };
+
+    const thresholds = thresholdsFor({ warn: 80, fail: 95 }, settings);
+    const others = looked.slice(1).filter((each) => grade(percentUsed(each), thresholds) !== "pass");
+    const also = others.length === 0 ? "" : `; filling up too: ${listNames(others.map(({ path }) => path))}`;
+    const left = `${formatBytes(worst.availableBytes)} of ${formatBytes(worst.totalBytes)} left`;
+    return {
+      status: grade(percentUsed(worst), thresholds),
+      message: `${worst.path} is ${percentUsed(worst)} % full: ${left}${also}`,
+      details: { ...figuresOf(worst), file_systems: looked.map(figuresOf) },
+    };
+  },
+});

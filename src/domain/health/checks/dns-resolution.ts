@@ -1,0 +1,45 @@
+import type { Check } from "../check.ts";
+import { listNames } from "../figures.ts";
+import { createIgnore } from "../ignore.ts";
+import type { NameServers } from "../ports.ts";
+
+/**
+ * Whether the name servers of resolv.conf answer: each is asked. Nothing else is contacted, and unless a name is given the
+ * question is for the servers of the root zone, which names nobody and which every recursive resolver knows. `ignore`
+ * takes addresses of servers.
+ */
+export function dnsResolutionCheck({ servers, name = "." }: { servers: NameServers; name?: string }): Check {
+  return {
+    id: "dns_resolution",
+    name: "Name resolution",
+    category: "network",
+    severity: "medium",
+    async run({ ignore }, signal) {
+      const isIgnored = createIgnore(ignore);
+      const listed = (await servers.list()).filter((server) => !isIgnored(server));
+      if (listed.length === 0)
+        return { status: "skip", message: "No name server is configured on this host", details: {} };
+      const asked = await Promise.all(
+        listed.map(async (server) => ({ server, answer: await servers.ask(server, name, signal) })),
+      );
+      const silent = asked.flatMap(({ server, answer }) => (answer.isAnswered ? [] : [`${server} (${answer.code})`]));
+      const details = {
+        name,
+        servers: asked.map(({ server, answer }) => ({
+          address: server,
+          answered: answer.isAnswered,
+          duration_ms: Math.round(answer.durationMs),
+          ...(!answer.isAnswered && { code: answer.code }),
+        })),
+      };
+      if (silent.length === 0) return { status: "pass", message: "Every name server answers", details };
+      if (silent.length === asked.length)
+        return { status: "fail", message: `Names cannot be resolved: no answer from ${listNames(silent)}`, details };
+      return {
+        status: "warn",
+        message: `Name resolution is slow or may stop: no answer from ${listNames(silent)}, others answer`,
+        details,
+      };
+    },
+  };
+}

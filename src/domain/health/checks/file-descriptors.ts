@@ -1,0 +1,21 @@
+import type { Check } from "../check.ts";
+import { toPercent } from "../figures.ts";
+import type { KernelLoad } from "../ports.ts";
+import { grade, thresholdsFor } from "../threshold.ts";
+
+/** How many of the file handles that the kernel has for all processes together are open (fs.file-max). */
+export const fileDescriptorsCheck = (ports: { kernel: Pick<KernelLoad, "fileHandles"> }): Check => ({
+  id: "file_descriptors",
+  name: "File descriptors",
+  category: "processes",
+  severity: "high",
+  async run(settings) {
+    const { used, maximum } = await ports.kernel.fileHandles();
+    const percentUsed = toPercent(used, maximum);
+    return {
+      status: grade(percentUsed, thresholdsFor({ warn: 70, fail: 90 }, settings)),
+      message: `${percentUsed} % of the file handles of the system are open: ${used} of ${maximum}`,
+      details: { percent_used: percentUsed, used, maximum },
+    };
+  },
+});

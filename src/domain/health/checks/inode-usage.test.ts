@@ -1,0 +1,48 @@
+import { expect, it } from "vitest";
+import { createFakeFileSystems, fakeFileSystem } from "../../../../test/fakes/file-systems.ts";
+import type { CheckSettings } from "../check.ts";
+import { inodeUsageCheck } from "./inode-usage.ts";
+
+const { signal } = new AbortController();
+/** A file system of a thousand inodes with so many left. */
+const withLeft = (freeInodes: number, path = "/") => fakeFileSystem({ path, totalInodes: 1000, freeInodes });
+const run = (mounted: Parameters<typeof createFakeFileSystems>[0], settings: Partial<CheckSettings> = {}) =>
+  inodeUsageCheck({ fileSystems: createFakeFileSystems(mounted) }).run({ ignore: [], ...settings }, signal);
+
+it("tells of the file system that is nearest to its limit", async () => {
+  expect(await run([withLeft(900), withLeft(10, "/var")])).toEqual({
+    status: "fail",
+    message: "/var uses 99 % of its inodes: 10 more files fit",
+    details: {
+      path: "/var",
+      percent_used: 99,
+      total_inodes: 1000,
+      free_inodes: 10,
+      file_systems: [
+        { path: "/var", percent_used: 99, total_inodes: 1000, free_inodes: 10 },
+        { path: "/", percent_used: 10, total_inodes: 1000, free_inodes: 900 },
+      ],
+    },
+  });
+});
+
+it.each([
+  [201, "pass"],
+  [200, "warn"],
+  [51, "warn"],
+  [50, "fail"],
+])("with %d of 1000 left is %s", async (left, status) => {
+  expect(await run([withLeft(left)])).toMatchObject({ status });
+});
+
+it("names others that run out, and leaves out what settings ignore", async () => {
+  const mounted = [withLeft(100), withLeft(20, "/a"), withLeft(0, "/b")];
+  expect(await run(mounted)).toMatchObject({ message: expect.stringMatching(/; running out too: \/a, \/$/) });
+  expect(await run(mounted, { ignore: ["/a", "/b"], warn: 95 })).toMatchObject({ status: "pass" });
+});
+
+it("skips file systems that make inodes as they need them", async () => {
+  const btrfs = fakeFileSystem({ type: "btrfs", totalInodes: 0, freeInodes: 0 });
+  expect(await run([btrfs])).toMatchObject({ status: "skip" });
+  expect(await run([btrfs, withLeft(500, "/boot")])).toMatchObject({ status: "pass", details: { path: "/boot" } });
+});

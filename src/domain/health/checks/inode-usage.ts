@@ -1,0 +1,39 @@
+import type { Check } from "../check.ts";
+import { listNames, toPercent } from "../figures.ts";
+import { isIgnoredPath } from "../ignored-path.ts";
+import type { FileSystems } from "../ports.ts";
+import { grade, thresholdsFor } from "../threshold.ts";
+
+/** How many of the inodes of file systems are taken, where their number is fixed: without a free one no file can be made. */
+export const inodeUsageCheck = (ports: { fileSystems: FileSystems }): Check => ({
+  id: "inode_usage",
+  name: "Inode usage",
+  category: "storage",
+  severity: "critical",
+  async run(settings, signal) {
+    const all = await ports.fileSystems.list(signal);
+    const looked = all
+      .filter((each) => each.totalInodes > 0 && !(each.isReadOnly && each.isMeantReadOnly))
+      .filter(({ path }) => !isIgnoredPath(path, settings.ignore))
+      .map(({ path, totalInodes, freeInodes }) => ({
+        path,
+        percent_used: toPercent(totalInodes - freeInodes, totalInodes),
+        total_inodes: totalInodes,
+        free_inodes: freeInodes,
+      }))
+      .sort((a, b) => b.percent_used - a.percent_used);
+    const [worst] = looked;
+    if (worst === undefined) {
+      return { status: "skip", message: "No file system here has a fixed number of inodes", details: {} };
+    }
+
+    const thresholds = thresholdsFor({ warn: 80, fail: 95 }, settings);
+    const others = looked.slice(1).filter((each) => grade(each.percent_used, thresholds) !== "pass");
+    const also = others.length === 0 ? "" : `; running out too: ${listNames(others.map(({ path }) => path))}`;
+    return {
+      status: grade(worst.percent_used, thresholds),
+      message: `${worst.path} uses ${worst.percent_used} % of its inodes: ${worst.free_inodes} more files fit${also}`,
+      details: { ...worst, file_systems: looked },
+    };
+  },
+});

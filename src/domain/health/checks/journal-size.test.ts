@@ -1,0 +1,23 @@
+import { expect, it } from "vitest";
+import { createFakeJournalStorage } from "../../../../test/fakes/journal-storage.ts";
+import { journalSizeCheck } from "./journal-size.ts";
+
+const signal = new AbortController().signal;
+const run = (gigabytes: number | undefined, settings: { warn?: number; fail?: number } = {}) => {
+  const size = gigabytes === undefined ? undefined : { diskBytes: gigabytes * 1e9 - 1000, memoryBytes: 1000, files: 3 };
+  return journalSizeCheck({ journal: createFakeJournalStorage(size) }).run({ ignore: [], ...settings }, signal);
+};
+
+it("passes at the limit that journald keeps by itself, 4 GiB", async () => {
+  expect(await run(4.3)).toMatchObject({ status: "pass", details: { total_gb: 4.3, files: 3 } });
+});
+
+it("warns and fails above", async () => {
+  expect(await run(5)).toMatchObject({ status: "warn" });
+  expect(await run(10)).toMatchObject({ status: "fail" });
+  expect(await run(2, { warn: 1, fail: 3 })).toMatchObject({ status: "warn" });
+});
+
+it("is skipped without a journal", async () => {
+  expect(await run(undefined)).toMatchObject({ status: "skip" });
+});

@@ -1,0 +1,38 @@
+import type { Check } from "../check.ts";
+import { toGigabytes } from "../figures.ts";
+import type { JournalStorage } from "../ports.ts";
+import { grade } from "../threshold.ts";
+
+/**
+ * What the files of the journal take, in GB: by default 5 warns, 10 fails. journald keeps below a limit of its own, at most
+ * 4 GiB (4.3 GB) unless SystemMaxUse says otherwise, so nearness to that limit is how a healthy journal looks. More than it
+ * means that the limit was raised, or that files lie there that journald does not remove: of another machine id, or
+ * damaged. Whether the disk is full is for `disk_space` to say.
+ */
+export function journalSizeCheck({ journal }: { journal: JournalStorage }): Check {
+  return {
+    id: "journal_size",
+    name: "Size of the journal",
+    category: "storage",
+    severity: "low",
+    intervalMs: 10 * 60_000,
+    async run({ warn = 5, fail = 10 }, signal) {
+      const size = await journal.size(signal);
+      if (size === undefined) return { status: "skip", message: "This host keeps no journal", details: {} };
+      const totalGb = toGigabytes(size.diskBytes + size.memoryBytes);
+      const details = {
+        total_gb: totalGb,
+        disk_bytes: size.diskBytes,
+        memory_bytes: size.memoryBytes,
+        files: size.files,
+      };
+      const status = grade(totalGb, { warn, fail });
+      if (status === "pass") return { status, message: `The journal takes ${totalGb} GB`, details };
+      return {
+        status,
+        message: `The journal takes ${totalGb} GB, more than journald keeps by itself (shrink it with journalctl --vacuum-size=1G, or set SystemMaxUse)`,
+        details,
+      };
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import { expect, it } from "vitest";
+import { createFakeKernelLoad } from "../../../../test/fakes/kernel-load.ts";
+import type { CheckSettings } from "../check.ts";
+import { memoryCheck } from "./memory.ts";
+
+const { signal } = new AbortController();
+const run = (availableBytes: number, settings: Partial<CheckSettings> = {}, totalBytes = 16e9) => {
+  const memory = { totalBytes, availableBytes, swapTotalBytes: 0, swapFreeBytes: 0 };
+  return memoryCheck({ kernel: createFakeKernelLoad({ memory }) }).run({ ignore: [], ...settings }, signal);
+};
+
+it("says how much is used and left", async () => {
+  expect(await run(1.44e9)).toEqual({
+    status: "warn",
+    message: "91 % of memory is used: 1.4 GB of 16.0 GB available",
+    details: { percent_used: 91, total_gb: 16, available_gb: 1.4 },
+  });
+});
+
+it.each([
+  [2.416e9, "pass"],
+  [2.4e9, "warn"],
+  [0.816e9, "warn"],
+  [0.8e9, "fail"],
+])("with %d of 16 GB left is %s", async (left, status) => {
+  expect(await run(left)).toMatchObject({ status });
+});
+
+it("takes its thresholds from settings", async () => {
+  expect(await run(8e9, { warn: 40, fail: 50 })).toMatchObject({ status: "fail" });
+  expect(await run(0.2e9, { warn: 99.1, fail: 99.5 })).toMatchObject({ status: "pass" });
+});
+
+it("skips when the kernel does not say", async () => {
+  expect(await run(0, {}, 0)).toMatchObject({ status: "skip" });
+});

@@ -1,0 +1,26 @@
+import type { Check } from "../check.ts";
+import { formatBytes, toGigabytes, toPercent } from "../figures.ts";
+import type { KernelLoad } from "../ports.ts";
+import { grade, thresholdsFor } from "../threshold.ts";
+
+/** How much memory is taken, leaving out caches that the kernel gives back at once. */
+export const memoryCheck = (ports: { kernel: Pick<KernelLoad, "memory"> }): Check => ({
+  id: "memory",
+  name: "Memory",
+  category: "memory",
+  severity: "high",
+  async run(settings) {
+    const { totalBytes, availableBytes } = await ports.kernel.memory();
+    if (totalBytes === 0) return { status: "skip", message: "The kernel does not tell about its memory", details: {} };
+    const percentUsed = toPercent(totalBytes - availableBytes, totalBytes);
+    return {
+      status: grade(percentUsed, thresholdsFor({ warn: 85, fail: 95 }, settings)),
+      message: `${percentUsed} % of memory is used: ${formatBytes(availableBytes)} of ${formatBytes(totalBytes)} available`,
+      details: {
+        percent_used: percentUsed,
+        total_gb: toGigabytes(totalBytes),
+        available_gb: toGigabytes(availableBytes),
+      },
+    };
+  },
+});

@@ -1,0 +1,45 @@
+import { expect, it } from "vitest";
+import { createFakeClock } from "../../../../test/fakes/clock.ts";
+import { createFakeKernelLog } from "../../../../test/fakes/kernel-log.ts";
+import { oomKillsCheck } from "./oom-kills.ts";
+
+const signal = new AbortController().signal;
+const clock = createFakeClock(Date.parse("2026-01-02T12:00:00Z"));
+const line = (process: string, pid: number, timestamp = "2026-01-02T11:00:00.000000Z") => ({
+  timestamp,
+  message: `Out of memory: Killed process ${pid} (${process}) total-vm:8000kB, anon-rss:4000kB, file-rss:0kB`,
+});
+const run = (messages: Parameters<typeof createFakeKernelLog>[0], ignore: readonly string[] = []) =>
+  oomKillsCheck({ log: createFakeKernelLog(messages), clock }).run({ ignore }, signal);
+
+it("counts each kill once and names the victims", async () => {
+  const about = { timestamp: "2026-01-02T11:00:00.000000Z" };
+  const outcome = await run([
+    { ...about, message: "mysqld invoked oom-killer: gfp_mask=0x140dca, order=0, oom_score_adj=0" },
+    { ...about, message: "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),task=mysqld,pid=7,uid=0" },
+    line("mysqld", 7),
+    { ...about, message: "Memory cgroup out of memory: Killed process 8 (tmux: server) total-vm:1kB" },
+    line("old", 9, "2026-01-01T11:59:59.000000Z"),
+  ]);
+  expect(outcome).toMatchObject({
+    status: "warn",
+    message: "Memory ran out: the kernel killed mysqld, tmux: server (2 kills in 24 h)",
+    details: {
+      count: 2,
+      kills: [
+        { process: "mysqld", pid: 7 },
+        { process: "tmux: server", pid: 8 },
+      ],
+    },
+  });
+});
+
+it("fails when it happens again and again", async () => {
+  expect(await run([1, 2, 3, 4, 5].map((pid) => line("java", pid)))).toMatchObject({ status: "fail" });
+});
+
+it("passes when there were none but those left out, and is skipped without a journal", async () => {
+  expect(await run([])).toMatchObject({ status: "pass", details: { count: 0 } });
+  expect(await run([line("stress-ng", 5)], ["stress*"])).toMatchObject({ status: "pass" });
+  expect(await run(undefined)).toMatchObject({ status: "skip" });
+});

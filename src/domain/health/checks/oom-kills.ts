@@ -1,0 +1,49 @@
+import type { Clock } from "#domain/kernel/clock.ts";
+import type { Check } from "../check.ts";
+import { listNames } from "../figures.ts";
+import { createIgnore } from "../ignore.ts";
+import type { KernelLog } from "../ports.ts";
+import { grade } from "../threshold.ts";
+import { counted } from "../wording.ts";
+
+const windowHours = 24;
+const windowMicros = windowHours * 3_600_000_000;
+
+/** The one line that the kernel writes for each victim, of the whole machine and of a control group alike. */
+const killed = "Killed process [0-9]+";
+const victim = /Killed process (\d+) \((.*?)\)(?:,| |$)/;
+
+/**
+ * Processes that the kernel killed for want of memory in the last 24 hours: by default 1 warns, 5 fail. `ignore` takes
+ * process names and patterns.
+ */
+export function oomKillsCheck({ log, clock }: { log: KernelLog; clock: Pick<Clock, "now"> }): Check {
+  return {
+    id: "oom_kills",
+    name: "Processes killed for want of memory",
+    category: "memory",
+    severity: "high",
+    async run({ warn = 1, fail = 5, ignore }, signal) {
+      const messages = await log.matching(killed, clock.now() * 1000 - windowMicros, signal);
+      if (messages === undefined)
+        return { status: "skip", message: "There is no journal to look for kernel messages in", details: {} };
+      const isIgnored = createIgnore(ignore);
+      const kills = messages.flatMap(({ timestamp, message }) => {
+        const [, pid, process] = victim.exec(message) ?? [];
+        return pid === undefined || process === undefined || isIgnored(process)
+          ? []
+          : [{ process, pid: Number(pid), killed_at: timestamp }];
+      });
+      const details = { kills: kills.slice(-20), count: kills.length, window_hours: windowHours };
+      const status = grade(kills.length, { warn, fail });
+      if (kills.length === 0)
+        return { status, message: `The kernel killed nothing for want of memory in ${windowHours} h`, details };
+      const names = [...new Set(kills.map(({ process }) => process))];
+      return {
+        status,
+        message: `Memory ran out: the kernel killed ${listNames(names)} (${counted(kills.length, "kill")} in ${windowHours} h)`,
+        details,
+      };
+    },
+  };
+}

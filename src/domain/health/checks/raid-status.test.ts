@@ -1,0 +1,49 @@
+import { expect, it } from "vitest";
+import { createFakeRaidArrays, fakeRaidArray } from "../../../../test/fakes/raid-arrays.ts";
+import { raidStatusCheck } from "./raid-status.ts";
+
+const { signal } = new AbortController();
+const run = (arrays: Parameters<typeof createFakeRaidArrays>[0], ignore: readonly string[] = []) =>
+  raidStatusCheck({ raidArrays: createFakeRaidArrays(arrays) }).run({ ignore }, signal);
+const whole = fakeRaidArray();
+const degraded = fakeRaidArray({ name: "md1", workingDevices: 1 });
+const rebuilding = fakeRaidArray({ name: "md2", workingDevices: 1, rebuildPercent: 12.6 });
+const stopped = fakeRaidArray({ name: "md3", isActive: false });
+
+it("passes while all are whole", async () => {
+  expect(await run([whole])).toEqual({
+    status: "pass",
+    message: "The RAID array is whole",
+    details: {
+      arrays: [{ name: "md0", level: "raid1", active: true, devices: 2, working_devices: 2, rebuild_percent: null }],
+    },
+  });
+  expect(await run([whole, { ...whole, name: "md9" }])).toMatchObject({ message: "All 2 RAID arrays are whole" });
+});
+
+it("fails for a lost device and for an array that does not run", async () => {
+  expect(await run([whole, degraded])).toMatchObject({
+    status: "fail",
+    message: "md1 has 1 of 2 devices: replace what is lost",
+  });
+  expect(await run([stopped])).toMatchObject({ status: "fail", message: "md3 does not run" });
+});
+
+it("warns while one is rebuilt, unless another is worse", async () => {
+  expect(await run([rebuilding, whole])).toMatchObject({
+    status: "warn",
+    message: "md2 has 1 of 2 devices and is being rebuilt: 12.6 % done",
+  });
+  expect(await run([rebuilding, degraded])).toMatchObject({
+    status: "fail",
+    message: expect.stringMatching(/^md1 .*; md2 /),
+  });
+});
+
+it("skips without arrays, and leaves out those that settings ignore", async () => {
+  for (const none of [undefined, []]) {
+    expect(await run(none)).toMatchObject({ status: "skip", message: "This host has no software RAID" });
+  }
+  expect(await run([degraded, whole], ["md1"])).toMatchObject({ status: "pass" });
+  expect(await run([degraded], ["md1"])).toMatchObject({ status: "skip", message: "Settings ignore every RAID array" });
+});

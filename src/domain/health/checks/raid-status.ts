@@ -1,0 +1,50 @@
+import type { Check } from "../check.ts";
+import type { RaidArray, RaidArrays } from "../ports.ts";
+
+type Verdict = { readonly status: "pass" | "warn" | "fail"; readonly message: string };
+
+function judge({ name, isActive, devices, workingDevices, rebuildPercent }: RaidArray): Verdict {
+  if (!isActive) return { status: "fail", message: `${name} does not run` };
+  const lost = devices - workingDevices;
+  const has = `${name} has ${workingDevices} of ${devices} devices`;
+  if (rebuildPercent !== null)
+    return { status: "warn", message: `${has} and is being rebuilt: ${rebuildPercent} % done` };
+  if (lost > 0) return { status: "fail", message: `${has}: replace what is lost` };
+  return { status: "pass", message: `${name} is whole` };
+}
+
+/** Software RAID: an array that lost a device, or that does not run, fails; one that is being rebuilt warns. */
+export const raidStatusCheck = (ports: { raidArrays: RaidArrays }): Check => ({
+  id: "raid_status",
+  name: "RAID status",
+  category: "storage",
+  severity: "critical",
+  async run(settings) {
+    const all = await ports.raidArrays.list();
+    const arrays = (all ?? []).filter(({ name }) => !settings.ignore.includes(name));
+    if (arrays.length === 0) {
+      const message = (all ?? []).length > 0 ? "Settings ignore every RAID array" : "This host has no software RAID";
+      return { status: "skip", message, details: {} };
+    }
+
+    const verdicts = arrays.map(judge);
+    const of = (status: Verdict["status"]) => verdicts.filter((verdict) => verdict.status === status);
+    const [failed, warned] = [of("fail"), of("warn")];
+    const troubled = [...failed, ...warned];
+    const whole = arrays.length === 1 ? "The RAID array is whole" : `All ${arrays.length} RAID arrays are whole`;
+    return {
+      status: failed.length > 0 ? "fail" : warned.length > 0 ? "warn" : "pass",
+      message: troubled.length === 0 ? whole : troubled.map(({ message }) => message).join("; "),
+      details: {
+        arrays: arrays.map((array) => ({
+          name: array.name,
+          level: array.level,
+          active: array.isActive,
+          devices: array.devices,
+          working_devices: array.workingDevices,
+          rebuild_percent: array.rebuildPercent,
+        })),
+      },
+    };
+  },
+});

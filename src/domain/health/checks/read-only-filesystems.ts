@@ -1,0 +1,31 @@
+import type { Check } from "../check.ts";
+import { listNames } from "../figures.ts";
+import { isIgnoredPath } from "../ignored-path.ts";
+import type { FileSystems } from "../ports.ts";
+
+/** File systems that should be writable and are not: the kernel makes one read-only when its disk gives errors. */
+export const readOnlyFilesystemsCheck = (ports: { fileSystems: FileSystems }): Check => ({
+  id: "read_only_filesystems",
+  name: "Read-only file systems",
+  category: "storage",
+  severity: "critical",
+  async run(settings, signal) {
+    const all = await ports.fileSystems.list(signal);
+    const writable = all.filter((each) => !each.isMeantReadOnly && !isIgnoredPath(each.path, settings.ignore));
+    if (writable.length === 0) {
+      return { status: "skip", message: "There is no file system that should be writable", details: {} };
+    }
+
+    const lost = writable.filter(({ isReadOnly }) => isReadOnly);
+    const details = {
+      looked_at: writable.map(({ path }) => path),
+      read_only: lost.map(({ path, device, type }) => ({ path, device, type })),
+    };
+    if (lost.length === 0) {
+      return { status: "pass", message: "Every file system that should be writable is", details };
+    }
+    const paths = listNames(lost.map(({ path }) => path));
+    const message = `${paths} ${lost.length === 1 ? "is" : "are"} read-only and should not be: look for disk errors in the kernel log`;
+    return { status: "fail", message, details };
+  },
+});

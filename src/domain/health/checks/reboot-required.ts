@@ -1,0 +1,44 @@
+import type { Check } from "../check.ts";
+import { listNames } from "../figures.ts";
+import type { RebootNeed } from "../ports.ts";
+
+const collator = new Intl.Collator("en", { numeric: true });
+
+/** The kind of build in a kernel release: `amd64`, `cloud-amd64`, `generic`; the newest of another kind would not boot next. */
+const flavour = (release: string): string => /[a-z]\w*(?:-[a-z]\w*)*$/i.exec(release)?.[0] ?? "";
+
+function newerKernel(running: string, installed: readonly string[]): string | undefined {
+  const newest = installed
+    .filter((release) => flavour(release) === flavour(running))
+    .sort(collator.compare)
+    .at(-1);
+  return newest !== undefined && collator.compare(newest, running) > 0 ? newest : undefined;
+}
+
+/** Whether what runs is older than what is installed: a package asked for a reboot, or there is a newer kernel. */
+export function rebootRequiredCheck({ reboot }: { reboot: RebootNeed }): Check {
+  return {
+    id: "reboot_required",
+    name: "Reboot required",
+    category: "updates",
+    severity: "medium",
+    async run() {
+      const { isRequested, packages, runningKernel, installedKernels } = await reboot.reasons();
+      const newer = newerKernel(runningKernel, installedKernels);
+      const details = {
+        requested: isRequested,
+        packages,
+        running_kernel: runningKernel,
+        ...(newer !== undefined && { newest_kernel: newer }),
+      };
+      const reasons = [
+        ...(isRequested
+          ? [packages.length > 0 ? `${listNames(packages)} asked for it` : "a package asked for it"]
+          : []),
+        ...(newer === undefined ? [] : [`kernel ${newer} is installed and ${runningKernel} runs`]),
+      ];
+      if (reasons.length === 0) return { status: "pass", message: "No reboot is needed", details };
+      return { status: "warn", message: `Updates take effect only after a reboot: ${reasons.join("; ")}`, details };
+    },
+  };
+}

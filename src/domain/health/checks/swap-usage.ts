@@ -1,0 +1,26 @@
+import type { Check } from "../check.ts";
+import { formatBytes, toGigabytes, toPercent } from "../figures.ts";
+import type { KernelLoad } from "../ports.ts";
+import { grade, thresholdsFor } from "../threshold.ts";
+
+/** How much of the swap space is taken. */
+export const swapUsageCheck = (ports: { kernel: Pick<KernelLoad, "memory"> }): Check => ({
+  id: "swap_usage",
+  name: "Swap usage",
+  category: "memory",
+  severity: "medium",
+  async run(settings) {
+    const { swapTotalBytes, swapFreeBytes } = await ports.kernel.memory();
+    if (swapTotalBytes === 0) return { status: "skip", message: "This host has no swap space", details: {} };
+    const percentUsed = toPercent(swapTotalBytes - swapFreeBytes, swapTotalBytes);
+    return {
+      status: grade(percentUsed, thresholdsFor({ warn: 50, fail: 90 }, settings)),
+      message: `${percentUsed} % of swap is used: ${formatBytes(swapFreeBytes)} of ${formatBytes(swapTotalBytes)} left`,
+      details: {
+        percent_used: percentUsed,
+        total_gb: toGigabytes(swapTotalBytes),
+        free_gb: toGigabytes(swapFreeBytes),
+      },
+    };
+  },
+});

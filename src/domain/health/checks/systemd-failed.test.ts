@@ -1,0 +1,28 @@
+import { expect, it } from "vitest";
+import { createFakeUnitStates, unitState } from "../../../../test/fakes/unit-states.ts";
+import { systemdFailedCheck } from "./systemd-failed.ts";
+
+const signal = new AbortController().signal;
+const failed = (name: string) => unitState(name, { activeState: "failed", subState: "failed", result: "exit-code" });
+const run = (units: Parameters<typeof createFakeUnitStates>[0], ignore: readonly string[] = []) =>
+  systemdFailedCheck({ units: createFakeUnitStates(units) }).run({ ignore }, signal);
+
+it("names what failed and why", async () => {
+  expect(await run([unitState("a.service"), failed("b.service")])).toEqual({
+    status: "fail",
+    message: "1 service failed: b.service (exit-code)",
+    details: { units: [{ name: "b.service", result: "exit-code" }] },
+  });
+});
+
+it("leaves out what settings name, by pattern too", async () => {
+  const units = [failed("b.service"), failed("job@1.service"), failed("job@2.service")];
+  expect(await run(units, ["b.service", "job@*.service"])).toMatchObject({ status: "pass", details: { units: [] } });
+  expect(await run(units, ["bXservice", "job@?"])).toMatchObject({ status: "fail" });
+});
+
+it("is skipped where systemd does not run: unit files alone are not loaded", async () => {
+  expect(await run([unitState("a.service", { loadState: "", activeState: "inactive" })])).toMatchObject({
+    status: "skip",
+  });
+});

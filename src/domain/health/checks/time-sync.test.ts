@@ -1,0 +1,20 @@
+import { expect, it } from "vitest";
+import { createFakeTimeSync } from "../../../../test/fakes/time-sync.ts";
+import { timeSyncCheck } from "./time-sync.ts";
+
+const good = { canSync: true, isEnabled: true, isSynchronised: true, isContainer: false };
+const off = { ...good, isEnabled: false };
+
+it.each([
+  ["pass", "in order", good],
+  ["warn", "on without a server in reach", { ...good, isSynchronised: false }],
+  ["fail", "off, though the clock is still right", off],
+  ["fail", "off", { ...off, isSynchronised: false }],
+  ["pass", "kept right by a service that systemd does not know", { ...off, canSync: false }],
+  ["skip", "without such a service", { ...off, canSync: false, isSynchronised: false }],
+  ["pass", "in a container on a machine in order", { ...off, isContainer: true }],
+  ["skip", "that nothing tells of", undefined],
+] as const)("says %s of a clock %s", async (status, _, state) => {
+  const check = timeSyncCheck({ time: createFakeTimeSync(state) });
+  expect(await check.run({ ignore: [] }, new AbortController().signal)).toMatchObject({ status });
+});

@@ -1,0 +1,39 @@
+import type { Check, Outcome } from "../check.ts";
+import type { TimeSync, TimeSyncState } from "../ports.ts";
+
+function judge({ canSync, isEnabled, isSynchronised, isContainer }: TimeSyncState): Omit<Outcome, "details"> {
+  if (isSynchronised && (isEnabled || isContainer || !canSync))
+    return { status: "pass", message: "The clock is synchronised" };
+  if (isEnabled)
+    return {
+      status: "warn",
+      message: "Time synchronisation is on, but the clock is not synchronised yet: no time server may be in reach",
+    };
+  if (canSync)
+    return { status: "fail", message: "Time synchronisation is off: the clock drifts (timedatectl set-ntp true)" };
+  return { status: "skip", message: "No time synchronisation service that systemd knows is installed" };
+}
+
+/** Whether something keeps the clock right. A kernel that calls its clock right is believed where others set it. */
+export function timeSyncCheck({ time }: { time: TimeSync }): Check {
+  return {
+    id: "time_sync",
+    name: "Time synchronisation",
+    category: "system",
+    severity: "medium",
+    async run(_settings, signal) {
+      const state = await time.state(signal);
+      if (state === undefined)
+        return { status: "skip", message: "Nothing on this host tells whether the clock is synchronised", details: {} };
+      return {
+        ...judge(state),
+        details: {
+          can_sync: state.canSync,
+          enabled: state.isEnabled,
+          synchronised: state.isSynchronised,
+          container: state.isContainer,
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,75 @@
+import type { CheckStatus } from "#contract/checks.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import { toTimestamp } from "#domain/kernel/clock.ts";
+import type { Check } from "../check.ts";
+import { listNames } from "../figures.ts";
+import { createIgnore } from "../ignore.ts";
+import type { CertificateFiles } from "../ports.ts";
+import { counted } from "../wording.ts";
+
+const dayMs = 86_400_000;
+
+interface Finding {
+  readonly path: string;
+  readonly status: Extract<CheckStatus, "pass" | "warn" | "fail">;
+  readonly problem: string;
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Certificates that expire soon, in days: by default 30 warn, 7 fail; a file that cannot be read, or whose certificate is
+ * not valid yet, fails. The first certificate of a chain to expire counts. `ignore` takes paths.
+ */
+export function tlsCertificatesCheck(ports: {
+  files: CertificateFiles;
+  paths: readonly string[];
+  clock: Pick<Clock, "now">;
+}): Check {
+  const { files, paths, clock } = ports;
+
+  const look = async (path: string, limits: { warn: number; fail: number }): Promise<Finding> => {
+    try {
+      const certificates = await files.read(path);
+      const [first] = [...certificates].sort((a, b) => a.validTo - b.validTo);
+      if (first === undefined) throw new Error(`cannot read ${path}: no certificate in it`);
+      const daysLeft = Math.floor((first.validTo - clock.now()) / dayMs);
+      const details = {
+        path,
+        subject: first.subject,
+        expires_at: toTimestamp(first.validTo),
+        days_left: daysLeft,
+      };
+      if (certificates.some(({ validFrom }) => validFrom > clock.now()))
+        return { path, status: "fail", problem: `${path} is not valid yet`, details };
+      const status = daysLeft < limits.fail ? "fail" : daysLeft < limits.warn ? "warn" : "pass";
+      const when = daysLeft < 0 ? "has expired" : `expires in ${counted(daysLeft, "day")}`;
+      return { path, status, problem: `${path} ${when}`, details };
+    } catch (error) {
+      const problem = error instanceof Error ? error.message : String(error);
+      return { path, status: "fail", problem, details: { path, error: problem } };
+    }
+  };
+
+  return {
+    id: "tls_certificates",
+    name: "TLS certificates",
+    category: "security",
+    severity: "high",
+    intervalMs: 60 * 60_000,
+    async run({ warn = 30, fail = 7, ignore }) {
+      const isIgnored = createIgnore(ignore);
+      const looked = [...new Set(paths)].filter((path) => !isIgnored(path));
+      if (looked.length === 0) return { status: "skip", message: "No certificate to look at", details: {} };
+      const findings = await Promise.all(looked.map((path) => look(path, { warn, fail })));
+      const details = { certificates: findings.map((finding) => finding.details) };
+      const failing = findings.filter(({ status }) => status === "fail");
+      const worst = failing.length > 0 ? failing : findings.filter(({ status }) => status === "warn");
+      if (worst.length === 0) return { status: "pass", message: `No certificate expires within ${warn} days`, details };
+      return {
+        status: failing.length > 0 ? "fail" : "warn",
+        message: listNames(worst.map(({ problem }) => problem)),
+        details,
+      };
+    },
+  };
+}

@@ -1,0 +1,43 @@
+import type { Check } from "../check.ts";
+import { listNames } from "../figures.ts";
+import type { KernelLoad, Zombie } from "../ports.ts";
+import { grade, thresholdsFor } from "../threshold.ts";
+
+/** How many are listed in the details: a host may have as many as it has process numbers. */
+const maxListed = 100;
+
+/** Those that have the most zombies come first: restarting such a parent is what ends them. */
+function parentsOf(zombies: readonly Zombie[]) {
+  const children = Map.groupBy(zombies, ({ parentPid }) => parentPid);
+  return [...children]
+    .map(([pid, own]) => ({ pid, name: own[0]?.parentName ?? "", zombies: own.length }))
+    .sort((a, b) => b.zombies - a.zombies);
+}
+
+/** Processes that have ended and whose parent does not ask how. Names to ignore are those of the process or of its parent. */
+export const zombieProcessesCheck = (ports: { kernel: Pick<KernelLoad, "zombies"> }): Check => ({
+  id: "zombie_processes",
+  name: "Zombie processes",
+  category: "processes",
+  severity: "low",
+  async run(settings) {
+    const all = await ports.kernel.zombies();
+    const zombies = all.filter(
+      ({ name, parentName }) => ![name, parentName].some((each) => settings.ignore.includes(each)),
+    );
+    const parents = parentsOf(zombies);
+    const names = listNames(parents.map(({ name, pid }) => `${name} (${pid})`));
+    const count = zombies.length === 1 ? "1 zombie process" : `${zombies.length} zombie processes`;
+    return {
+      status: grade(zombies.length, thresholdsFor({ warn: 5, fail: 20 }, settings)),
+      message: zombies.length === 0 ? "There are no zombie processes" : `${count}, left behind by ${names}`,
+      details: {
+        count: zombies.length,
+        parents: parents.slice(0, maxListed),
+        processes: zombies
+          .slice(0, maxListed)
+          .map(({ pid, name, parentPid }) => ({ pid, name, parent_pid: parentPid })),
+      },
+    };
+  },
+});

@@ -1,0 +1,79 @@
+import type { Clock } from "#domain/kernel/clock.ts";
+import type { Check, CheckSettings, Outcome } from "./check.ts";
+
+/** What is kept of a message and of details: a check that floods must not fill the memory or the history. */
+const maxMessageChars = 1000;
+const maxDetailsChars = 64 * 1024;
+/** Runs of one check that may be left behind, deaf to their signal, before it is not started again until one ends. */
+const maxLeftBehind = 3;
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const cut = (text: string): string => (text.length > maxMessageChars ? `${text.slice(0, maxMessageChars - 1)}…` : text);
+
+const failed = (message: string, error: string): Outcome => ({
+  status: "fail",
+  message: cut(message),
+  details: { error: cut(error) },
+});
+
+/** @throws Error for details that cannot be written as JSON. */
+function bounded({ status, message, details }: Outcome): Outcome {
+  const size = JSON.stringify(details).length;
+  return { status, message: cut(message), details: size > maxDetailsChars ? { omitted_chars: size } : details };
+}
+
+/** Gives out a fixed number of slots, first come first served. */
+export function createSlots(count: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const waiting: (() => void)[] = [];
+  let free = count;
+  return async (work) => {
+    if (free > 0) free -= 1;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      // A slot is handed on to who waits, so that nobody who comes now gets in between.
+      if (next === undefined) free += 1;
+      else next();
+    }
+  };
+}
+
+/**
+ * Runs checks so that whatever one does stays with it: a throw, silence past the time limit, and a flood are outcomes.
+ * Never throws itself.
+ */
+export function createContainedRun(clock: Pick<Clock, "sleep">, shutdown: AbortSignal) {
+  const leftBehind = new Map<string, number>();
+
+  return async (check: Check, settings: CheckSettings, timeoutMs: number): Promise<Outcome> => {
+    const behind = leftBehind.get(check.id) ?? 0;
+    if (behind >= maxLeftBehind) {
+      return failed(`${behind} earlier runs of this check still hang, so it was not started`, "earlier runs hang");
+    }
+    const over = new AbortController();
+    const ended = new AbortController();
+    const run = async (): Promise<Outcome> => bounded(await check.run(settings, over.signal));
+    let isSettled = false;
+    const running = run().catch((error: unknown) => {
+      const reason = reasonOf(error);
+      return failed(`The check itself failed: ${reason}`, reason);
+    });
+    const settled = running.then((outcome) => {
+      isSettled = true;
+      return outcome;
+    });
+    const late = clock.sleep(timeoutMs, AbortSignal.any([ended.signal, shutdown])).then(() => undefined);
+    const outcome = await Promise.race([settled, late]);
+    ended.abort();
+    over.abort();
+    if (outcome !== undefined) return outcome;
+    if (!isSettled) {
+      leftBehind.set(check.id, behind + 1);
+      void settled.then(() => leftBehind.set(check.id, (leftBehind.get(check.id) ?? 1) - 1));
+    }
+    const seconds = timeoutMs / 1000;
+    return failed(`The check did not end within ${seconds} s`, `no answer after ${seconds} s`);
+  };
+}

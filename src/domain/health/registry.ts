@@ -1,0 +1,75 @@
+import type { Clock } from "#domain/kernel/clock.ts";
+import type { Check } from "./check.ts";
+import { cpuLoadCheck } from "./checks/cpu-load.ts";
+import { diskSpaceCheck } from "./checks/disk-space.ts";
+import { dnsResolutionCheck } from "./checks/dns-resolution.ts";
+import { fileDescriptorsCheck } from "./checks/file-descriptors.ts";
+import { inodeUsageCheck } from "./checks/inode-usage.ts";
+import { journalSizeCheck } from "./checks/journal-size.ts";
+import { memoryCheck } from "./checks/memory.ts";
+import { networkConnectivityCheck } from "./checks/network-connectivity.ts";
+import { oomKillsCheck } from "./checks/oom-kills.ts";
+import { raidStatusCheck } from "./checks/raid-status.ts";
+import { readOnlyFilesystemsCheck } from "./checks/read-only-filesystems.ts";
+import { rebootRequiredCheck } from "./checks/reboot-required.ts";
+import { swapUsageCheck } from "./checks/swap-usage.ts";
+import { systemdFailedCheck } from "./checks/systemd-failed.ts";
+import { timeSyncCheck } from "./checks/time-sync.ts";
+import { tlsCertificatesCheck } from "./checks/tls-certificates.ts";
+import { unitRestartLoopsCheck } from "./checks/unit-restart-loops.ts";
+import { zombieProcessesCheck } from "./checks/zombie-processes.ts";
+import type {
+  CertificateFiles,
+  DefaultRoutes,
+  FileSystems,
+  JournalStorage,
+  KernelLoad,
+  KernelLog,
+  NameServers,
+  RaidArrays,
+  RebootNeed,
+  TimeSync,
+  UnitStates,
+} from "./ports.ts";
+
+/** What the checks that come with the service look at. */
+export interface CheckPorts {
+  readonly clock: Pick<Clock, "now" | "monotonicMs">;
+  readonly fileSystems: FileSystems;
+  readonly kernel: KernelLoad;
+  readonly units: UnitStates;
+  readonly time: TimeSync;
+  readonly servers: NameServers;
+  readonly routes: DefaultRoutes;
+  readonly reboot: RebootNeed;
+  readonly log: KernelLog;
+  readonly journal: JournalStorage;
+  readonly files: CertificateFiles;
+  /** Certificates to look at. */
+  readonly paths: readonly string[];
+  readonly raidArrays: RaidArrays;
+}
+
+/** The checks that come with the service, in the order in which they are listed. */
+export function builtInChecks(ports: CheckPorts): readonly Check[] {
+  return [
+    diskSpaceCheck(ports),
+    inodeUsageCheck(ports),
+    memoryCheck(ports),
+    swapUsageCheck(ports),
+    cpuLoadCheck(ports),
+    fileDescriptorsCheck(ports),
+    zombieProcessesCheck(ports),
+    systemdFailedCheck(ports),
+    unitRestartLoopsCheck(ports),
+    timeSyncCheck(ports),
+    dnsResolutionCheck(ports),
+    networkConnectivityCheck(ports),
+    rebootRequiredCheck(ports),
+    readOnlyFilesystemsCheck(ports),
+    oomKillsCheck(ports),
+    journalSizeCheck(ports),
+    tlsCertificatesCheck(ports),
+    raidStatusCheck(ports),
+  ];
+}

@@ -1,0 +1,314 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { checkStatuses, type HealthCheckResult } from "#contract/checks.ts";
+import { createFakeCheckHistory, type FakeCheckHistory } from "../../../test/fakes/check-history.ts";
+import { createFakeClock, type FakeClock } from "../../../test/fakes/clock.ts";
+import type { Check, Outcome } from "./check.ts";
+import { type CheckPlan, type CheckRun, type CheckRunner, createCheckRunner } from "./runner.ts";
+
+interface Rig {
+  readonly runner: CheckRunner;
+  readonly clock: FakeClock;
+  readonly history: FakeCheckHistory;
+  readonly runs: CheckRun[];
+  readonly troubles: unknown[];
+}
+
+function rig(
+  checks: readonly Check[],
+  given: { settings?: CheckPlan; history?: FakeCheckHistory; clock?: FakeClock } = {},
+): Rig {
+  const { settings = { checks: {} }, history = createFakeCheckHistory(), clock = createFakeClock() } = given;
+  const runs: CheckRun[] = [];
+  const troubles: unknown[] = [];
+  const runner = createCheckRunner({
+    checks,
+    settings,
+    history,
+    clock,
+    onRun: (run) => void runs.push(run),
+    onTrouble: (error) => void troubles.push(error),
+  });
+  return { runner, clock, history, runs, troubles };
+}
+
+const found = (status: Outcome["status"]): Outcome => ({ status, message: status, details: {} });
+const check = (id: string, run: Check["run"], more: Partial<Check> = {}): Check => ({
+  id,
+  name: id,
+  category: "system",
+  severity: "low",
+  run,
+  ...more,
+});
+const never = (): Promise<never> => new Promise(() => undefined);
+const idAt = (at: number): string => `check_${at}`;
+
+async function run({ runner }: Pick<Rig, "runner">, id: string): Promise<HealthCheckResult> {
+  const result = await runner.run(id);
+  if (result === undefined) throw new Error(`no check ${id}`);
+  return result;
+}
+
+describe("results", () => {
+  const behaviour = fc.constantFrom(...checkStatuses, "throws", "rejects", "hangs", "floods", "cannot be written");
+  const behave = (kind: string): Check["run"] => {
+    const status = checkStatuses.find((each) => each === kind);
+    const circle: Record<string, unknown> = {};
+    circle["self"] = circle;
+    return async () => {
+      if (status !== undefined) return found(status);
+      if (kind === "rejects") return Promise.reject(new Error("rejected"));
+      if (kind === "hangs") return never();
+      if (kind === "floods")
+        return { status: "pass", message: "m".repeat(200_000), details: { all: "d".repeat(200_000) } };
+      if (kind === "cannot be written") return { status: "pass", message: "", details: circle };
+      throw new Error("thrown");
+    };
+  };
+
+  it("add up and come in the registry's order, whatever checks do", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(behaviour, { maxLength: 12 }), async (kinds) => {
+        const { runner, clock, runs } = rig(kinds.map((kind, at) => check(idAt(at), behave(kind))));
+        const listed = runner.list();
+        await clock.advance(0);
+        // Each four that hang take their time before the next have their turn.
+        for (let round = 0; round < 4; round += 1) await clock.advance(30_000);
+        const { summary, results } = await listed;
+        expect(results.map(({ check_id: id }) => id)).toEqual(kinds.map((_, at) => idAt(at)));
+        const { total, passed, warned, failed, skipped } = summary;
+        expect([total, passed + warned + failed + skipped]).toEqual([kinds.length, kinds.length]);
+        const counted = (kind: string) => kinds.filter((each) => each === kind).length;
+        expect([passed, warned, skipped]).toEqual([
+          counted("pass") + counted("floods"),
+          counted("warn"),
+          counted("skip"),
+        ]);
+        const silent = new Set(["pass", "warn", "skip", "fail", "floods"]);
+        for (const [at, kind] of kinds.entries()) {
+          expect([kind, "error" in (results[at]?.details ?? {})]).toEqual([kind, !silent.has(kind)]);
+          expect(JSON.stringify(results[at]).length).toBeLessThan(70_000);
+        }
+        expect(runs).toHaveLength(kinds.length);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("say since when and how often in a row, over any course of statuses and restarts", async () => {
+    const step = fc.record({
+      status: fc.constantFrom(...checkStatuses),
+      passesMs: fc.integer({ min: 1, max: 100_000 }),
+      restarts: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
+        const history = createFakeCheckHistory();
+        const clock = createFakeClock();
+        let status: Outcome["status"] = "pass";
+        const make = () => rig([check("one", () => Promise.resolve(found(status)))], { history, clock });
+        let current = make();
+        let before: { status: string; since: string; failures: number } | undefined;
+        for (const next of steps) {
+          await clock.advance(next.passesMs);
+          if (next.restarts) {
+            current.runner.dispose();
+            current = make();
+          }
+          status = next.status;
+          const result = await run(current, "one");
+          expect(current.runs.at(-1)?.previousStatus).toBe(before?.status);
+          const since = before?.status === status ? before.since : new Date(clock.now()).toISOString();
+          const failures = status === "fail" ? (before?.failures ?? 0) + 1 : 0;
+          expect(result).toMatchObject({ status, since, consecutive_failures: failures });
+          before = { status, since, failures };
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+describe("runs", () => {
+  it("are one for a hundred callers, and four at once", async () => {
+    const waiting: (() => void)[] = [];
+    let runs = 0;
+    const checks = Array.from({ length: 9 }, (_, at) =>
+      check(idAt(at), async () => {
+        runs += 1;
+        await new Promise<void>((resolve) => waiting.push(resolve));
+        return found("pass");
+      }),
+    );
+    const { runner, clock } = rig(checks);
+    const lists = Array.from({ length: 100 }, (_, at) =>
+      at % 2 === 0 ? runner.list() : run({ runner }, idAt(at % 9)),
+    );
+    for (const expected of [4, 8, 9]) {
+      await clock.advance(1);
+      expect(runs).toBe(expected);
+      for (const release of waiting.splice(0)) release();
+    }
+    await Promise.all(lists);
+    expect(runs).toBe(9);
+  });
+
+  it("give their slot back when they ignore the signal, and are not piled up", async () => {
+    const signals: AbortSignal[] = [];
+    const deaf = Array.from({ length: 4 }, (_, at) =>
+      check(idAt(at), (_settings, signal) => {
+        signals.push(signal);
+        return never();
+      }),
+    );
+    const { runner, clock } = rig([...deaf, check("good", () => Promise.resolve(found("pass")))]);
+    const list = runner.list();
+    await clock.advance(29_999);
+    expect([signals.length, signals.some(({ aborted }) => aborted)]).toEqual([4, false]);
+    await clock.advance(1);
+    expect(signals.every(({ aborted }) => aborted)).toBe(true);
+    expect((await list).results.map(({ status }) => status)).toEqual(["fail", "fail", "fail", "fail", "pass"]);
+    for (let times = 0; times < 5; times += 1) {
+      const again = runner.run(idAt(0));
+      await clock.advance(30_000);
+      expect(await again).toMatchObject({ status: "fail" });
+    }
+    expect(signals).toHaveLength(6);
+    expect((await runner.run(idAt(0)))?.message).toContain("hang");
+  });
+
+  it("come back to a check once one that was left behind has ended", async () => {
+    const late: (() => void)[] = [];
+    const { runner, clock } = rig([
+      check("slow", async () => {
+        await new Promise<void>((resolve) => late.push(resolve));
+        return found("pass");
+      }),
+    ]);
+    for (let times = 0; times < 3; times += 1) {
+      const hanging = runner.run("slow");
+      await clock.advance(30_000);
+      await hanging;
+    }
+    expect(await runner.run("slow")).toMatchObject({ status: "fail", details: { error: "earlier runs hang" } });
+    late.shift()?.();
+    await clock.advance(1);
+    const again = runner.run("slow");
+    await clock.advance(1);
+    late.at(-1)?.();
+    expect(await again).toMatchObject({ status: "pass" });
+  });
+
+  it("are given their settings, and what the settings leave out is left out", async () => {
+    const seen: unknown[] = [];
+    const look: Check["run"] = (settings) => {
+      seen.push(settings);
+      return Promise.resolve(found("pass"));
+    };
+    const settings = { checks: { a: { warn: 1, ignore: ["x"] }, c: { isEnabled: false } } };
+    const { runner } = rig([check("a", look), check("b", look), check("c", look)], { settings });
+    await runner.list();
+    expect(seen).toEqual([{ warn: 1, ignore: ["x"] }, { ignore: [] }]);
+    expect([runner.ids, runner.run("c"), runner.run("d")]).toEqual([["a", "b"], undefined, undefined]);
+  });
+
+  it("come at the interval of the settings, of the check, or the general one, in this order", async () => {
+    const counts = new Map<string, number>();
+    const count = (id: string, more: Partial<Check> = {}) =>
+      check(
+        id,
+        () => {
+          counts.set(id, (counts.get(id) ?? 0) + 1);
+          return Promise.resolve(found("pass"));
+        },
+        more,
+      );
+    const { runner, clock } = rig([count("general"), count("own", { intervalMs: 300_000 }), count("set")], {
+      settings: { intervalMs: 120_000, checks: { set: { intervalMs: 5_000 } } },
+    });
+    runner.start();
+    await clock.advance(1_200_000);
+    for (const [id, expected] of [
+      ["general", 10],
+      ["own", 4],
+      ["set", 240],
+    ] as const) {
+      // The first ones come early, so that a start soon knows how the host is.
+      expect([id, counts.get(id)]).toEqual([
+        id,
+        expect.toSatisfy((runs: number) => runs >= expected && runs <= expected + 2),
+      ]);
+    }
+    runner.dispose();
+  });
+
+  it("do not start all at once, neither first nor later, and leave nothing older than its interval", async () => {
+    const starts: (readonly [id: string, at: number])[] = [];
+    const clock = createFakeClock();
+    const checks = Array.from({ length: 20 }, (_, at) =>
+      check(idAt(at), () => {
+        starts.push([idAt(at), clock.monotonicMs()]);
+        return Promise.resolve(found("pass"));
+      }),
+    );
+    const { runner } = rig(checks, { clock });
+    runner.start();
+    await clock.advance(600_000);
+    const perSecond = new Map<number, number>();
+    for (const [, at] of starts) perSecond.set(at, (perSecond.get(at) ?? 0) + 1);
+    expect(Math.max(...perSecond.values())).toBeLessThanOrEqual(4);
+    expect(Math.max(...[...perSecond].filter(([at]) => at > 70_000).map(([, count]) => count))).toBe(1);
+    for (const { id } of checks) {
+      const own = starts.filter(([started]) => started === id).map(([, at]) => at);
+      const gaps = own.map((at, index) => at - (own[index - 1] ?? 0));
+      expect([id, gaps[0], Math.max(...gaps)]).toEqual([
+        id,
+        expect.toSatisfy((ms: number) => ms <= 10_000),
+        expect.toSatisfy((ms: number) => ms <= 61_000),
+      ]);
+    }
+    runner.dispose();
+  });
+
+  it("stop with the runner, and what was under way is not kept", async () => {
+    const { runner, clock, runs, history } = rig([check("one", never)]);
+    const hanging = runner.run("one");
+    await clock.advance(5);
+    runner.dispose();
+    expect(await hanging).toMatchObject({ status: "fail" });
+    expect([runs, history.state("one")]).toEqual([[], undefined]);
+  });
+});
+
+describe("the history", () => {
+  it("fails no run, whatever it does, and is used again once it can be", async () => {
+    const { runner, clock, history, troubles } = rig([check("one", () => Promise.resolve(found("fail")))]);
+    history.fault = new Error("disk is full");
+    for (let run = 1; run <= 3; run += 1) {
+      expect(await runner.run("one")).toMatchObject({ consecutive_failures: run });
+    }
+    expect(troubles).toEqual([history.fault]);
+    history.fault = undefined;
+    await clock.advance(1);
+    await runner.run("one");
+    expect(history.state("one")).toMatchObject({ status: "fail", consecutiveFailures: 4 });
+    expect(history.runs("one", 0, 10).total).toBe(1);
+  });
+
+  it("is kept for 30 days", async () => {
+    const { runner, clock, history } = rig([check("one", () => Promise.resolve(found("pass")))], {
+      settings: { intervalMs: 24 * 3_600_000, checks: {} },
+    });
+    const day = 24 * 3_600_000;
+    for (let days = 0; days < 40; days += 1) {
+      const checkedAt = clock.now() - days * day;
+      const run = { checkedAt, status: "pass", message: "", durationMs: 0 } as const;
+      history.record("one", run, { status: "pass", since: 0, consecutiveFailures: 0 });
+    }
+    runner.start();
+    await clock.advance(1_000);
+    expect(history.runs("one", 0, 100).total).toBe(30 + 1);
+    runner.dispose();
+  });
+});

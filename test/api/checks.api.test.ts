@@ -1,0 +1,234 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { send, startTestService, type TestReply, type TestService } from "./harness.ts";
+
+let service: TestService;
+beforeEach(async () => {
+  service = await startTestService();
+});
+afterEach(() => service.app.close());
+
+const get = (path: string, key = service.admin): Promise<TestReply> => send(service, { path: `/api/v1${path}`, key });
+
+describe("GET /health/checks", () => {
+  it("runs every check that has not run yet, and sums up", async () => {
+    service.checks.plain.finds = "warn";
+    const reply = await get("/health/checks");
+    expect(reply.status).toBe(200);
+    expect(reply.json).toEqual({
+      summary: { total: 2, passed: 1, warned: 1, failed: 0, skipped: 0, duration_ms: 0 },
+      results: [
+        {
+          check_id: "plain",
+          name: "Check of plain",
+          status: "warn",
+          message: "plain is warn",
+          details: { run: 1 },
+          duration_ms: 0,
+          category: "system",
+          severity: "medium",
+          checked_at: "2026-01-01T00:00:00.000Z",
+          fixable: false,
+          since: "2026-01-01T00:00:00.000Z",
+          consecutive_failures: 0,
+        },
+        expect.objectContaining({ check_id: "vital", severity: "critical", status: "pass" }),
+      ],
+    });
+  });
+
+  it("runs nothing that is fresher than its interval", async () => {
+    for (let times = 0; times < 3; times += 1) await get("/health/checks");
+    expect([service.checks.plain.runs(), service.checks.vital.runs()]).toEqual([1, 1]);
+    const { results } = (await get("/health/checks")).json as { results: readonly { checked_at: string }[] };
+    expect(results.map((result) => result.checked_at)).toEqual(Array(2).fill("2026-01-01T00:00:00.000Z"));
+  });
+
+  it("answers for checks that throw and that hang as for others", async () => {
+    service.checks.plain.finds = () => Promise.reject(new Error("no such file"));
+    service.checks.vital.finds = () => new Promise(() => undefined);
+    const reply = get("/health/checks");
+    await expect.poll(() => service.checks.vital.runs()).toBe(1);
+    await service.clock.advance(30_000);
+    expect((await reply).json).toMatchObject({
+      summary: { total: 2, failed: 2, duration_ms: 30_000 },
+      results: [
+        { status: "fail", details: { error: "no such file" }, duration_ms: 0 },
+        { status: "fail", details: { error: "no answer after 30 s" }, duration_ms: 30_000 },
+      ],
+    });
+  });
+});
+
+describe("GET /health/checks/{check_id}", () => {
+  it("always runs the check, and counts its failures until it passes", async () => {
+    service.checks.plain.finds = "fail";
+    for (let run = 1; run <= 3; run += 1) {
+      expect((await get("/health/checks/plain")).json).toMatchObject({
+        check_id: "plain",
+        status: "fail",
+        details: { run },
+        consecutive_failures: run,
+        since: "2026-01-01T00:00:00.000Z",
+      });
+    }
+    await service.clock.advance(500);
+    service.checks.plain.finds = "pass";
+    expect((await get("/health/checks/plain")).json).toMatchObject({
+      status: "pass",
+      consecutive_failures: 0,
+      since: "2026-01-01T00:00:00.500Z",
+    });
+  });
+
+  it("runs once for all who ask meanwhile", async () => {
+    const found = Promise.withResolvers<undefined>();
+    service.checks.plain.finds = async () => {
+      await found.promise;
+      return { status: "warn", message: "at last", details: {} };
+    };
+    const replies = Array.from({ length: 100 }, () => get("/health/checks/plain"));
+    await expect.poll(() => service.checks.plain.runs()).toBe(1);
+    found.resolve(undefined);
+    const messages = (await Promise.all(replies)).map(({ json }) => (json as { message: string }).message);
+    expect(new Set(messages)).toEqual(new Set(["at last"]));
+    expect(service.checks.plain.runs()).toBe(1);
+  });
+
+  it("does not know a check that is not there, or is switched off", async () => {
+    await service.app.close();
+    service = await startTestService({ checkPlan: { checks: { plain: { isEnabled: false } } } });
+    for (const path of ["/health/checks/plain", "/health/checks/nothing", "/health/checks/plain/history"]) {
+      expect([path, await get(path)]).toMatchObject([path, { status: 404, json: { error: { code: "NOT_FOUND" } } }]);
+    }
+    expect((await get("/health/checks")).json).toMatchObject({ summary: { total: 1 } });
+  });
+
+  it("goes by the settings of the check", async () => {
+    await service.app.close();
+    service = await startTestService({ checkPlan: { checks: { plain: { timeoutMs: 5_000 } } } });
+    service.checks.plain.finds = () => new Promise(() => undefined);
+    const reply = get("/health/checks/plain");
+    await expect.poll(() => service.checks.plain.runs()).toBe(1);
+    await service.clock.advance(5_000);
+    expect((await reply).json).toMatchObject({ details: { error: "no answer after 5 s" } });
+  });
+});
+
+describe("GET /health/checks/{check_id}/history", () => {
+  it("gives the newest runs of the window, oldest first, and counts all", async () => {
+    for (const status of ["pass", "warn", "fail"] as const) {
+      service.checks.plain.finds = status;
+      await get("/health/checks/plain");
+      await service.clock.advance(100);
+    }
+    const reply = await get("/health/checks/plain/history?limit=2");
+    expect(reply.status).toBe(200);
+    expect(reply.json).toEqual({
+      check_id: "plain",
+      runs: [
+        { checked_at: "2026-01-01T00:00:00.100Z", status: "warn", message: "plain is warn", duration_ms: 0 },
+        { checked_at: "2026-01-01T00:00:00.200Z", status: "fail", message: "plain is fail", duration_ms: 0 },
+      ],
+      total: 3,
+    });
+    expect((await get("/health/checks/plain/history?since=2026-01-01T01:00:00.2%2B01:00")).json).toMatchObject({
+      runs: [{ status: "fail" }],
+      total: 1,
+    });
+  });
+
+  it("goes back a day unless asked otherwise, and a month at most", async () => {
+    const day = 24 * 60 * 60 * 1000;
+    const state = { status: "pass", since: 0, consecutiveFailures: 0 } as const;
+    for (const days of [31, 29, 2, 0.5]) {
+      const checkedAt = service.clock.now() - days * day;
+      service.checkHistory.record("plain", { checkedAt, status: "pass", message: "old", durationMs: 1 }, state);
+    }
+    expect((await get("/health/checks/plain/history")).json).toMatchObject({ total: 1 });
+    await service.clock.advance(1_000);
+    expect((await get("/health/checks/plain/history?since=2020-01-01T00:00:00Z")).json).toMatchObject({
+      total: 3 + service.checks.plain.runs(),
+    });
+  });
+
+  it.each(["limit=0", "limit=10001", "limit=x", "since=2026-02-30T00:00:00Z"])("refuses %s", async (query) => {
+    const [field] = query.split("=");
+    const reply = await get(`/health/checks/plain/history?${query}`);
+    expect([reply.status, reply.json]).toMatchObject([
+      400,
+      { error: { code: "VALIDATION_ERROR", details: { field } } },
+    ]);
+  });
+});
+
+describe("GET /health", () => {
+  const statuses = ["pass", "warn", "fail", "skip"] as const;
+  const expected = { pass: "healthy", warn: "degraded", fail: "degraded", skip: "healthy" } as const;
+
+  it("follows from the last results, and runs nothing", async () => {
+    for (const plain of statuses) {
+      for (const vital of statuses) {
+        Object.assign(service.checks.plain, { finds: plain });
+        Object.assign(service.checks.vital, { finds: vital });
+        await Promise.all([get("/health/checks/plain"), get("/health/checks/vital")]);
+        const runs = service.checks.plain.runs();
+        const degraded = [expected[plain], expected[vital]].includes("degraded") ? "degraded" : "healthy";
+        expect([plain, vital, (await get("/health")).json]).toMatchObject([
+          plain,
+          vital,
+          { status: vital === "fail" ? "unhealthy" : degraded },
+        ]);
+        expect(service.checks.plain.runs()).toBe(runs);
+      }
+    }
+  });
+
+  it("is not better than the components, nor than the checks", async () => {
+    service.checks.plain.finds = "warn";
+    await get("/health/checks/plain");
+    service.probes.security.result = { healthy: false, expected: true, reason: "broken" };
+    await service.clock.advance(30_000);
+    expect((await get("/health")).json).toMatchObject({ status: "unhealthy" });
+    service.probes.security.result = { healthy: true, expected: true };
+    service.probes.cli.result = { healthy: false, expected: true, reason: "broken" };
+    service.checks.vital.finds = "fail";
+    await service.clock.advance(60_000);
+    expect((await get("/health")).json).toMatchObject({ status: "unhealthy", components: { cli: false } });
+  });
+});
+
+describe("regular runs", () => {
+  it("come without anybody asking, once in each interval", async () => {
+    await service.clock.advance(61_000);
+    const runs = service.checks.plain.runs();
+    await service.clock.advance(600_000);
+    expect(service.checks.plain.runs()).toBe(runs + 10);
+  });
+
+  it("show in the metrics and, where the status changes, in the log", async () => {
+    service.checks.vital.finds = "fail";
+    await service.clock.advance(180_000);
+    const { text } = await send(service, { path: "/metrics", key: service.admin });
+    expect(text).toContain('svc_check_status{check="plain"} 0');
+    expect(text).toContain('svc_check_status{check="vital"} 2');
+    expect(text).toMatch(/svc_check_duration_seconds_count\{check="vital"\} [3-9]/);
+    const changes = service.logLines().filter(({ msg, check }) => msg === "check changed" && check === "vital");
+    expect(changes).toMatchObject([{ status: "fail", message: "vital is fail" }]);
+  });
+
+  it("go on while the history cannot be written, which is logged once", async () => {
+    service.checkHistory.fault = new Error("database or disk is full");
+    await service.clock.advance(180_000);
+    expect((await get("/health/checks/plain")).json).toMatchObject({ status: "pass", consecutive_failures: 0 });
+    expect(service.checks.plain.runs()).toBeGreaterThan(2);
+    expect(service.logLines().filter(({ msg }) => msg === "history of checks cannot be used")).toHaveLength(1);
+  });
+
+  it("end with the service", async () => {
+    await service.clock.advance(30_000);
+    await service.app.close();
+    const runs = service.checks.plain.runs();
+    await service.clock.advance(300_000);
+    expect(service.checks.plain.runs()).toBe(runs);
+  });
+});

@@ -1,0 +1,9 @@
+import type { DefaultRoute, DefaultRoutes } from "#domain/health/ports.ts";
+
+/** A host with these ways out. */
+export const createFakeDefaultRoutes = (routes: readonly Partial<DefaultRoute>[]): DefaultRoutes => ({
+  list: () =>
+    Promise.resolve(
+      routes.map((route) => ({ family: "ipv4", interface: "eth0", gateway: "192.0.2.1", isUp: true, ...route })),
+    ),
+});

@@ -1,0 +1,36 @@
+import type { FileSystems, MountedFileSystem } from "#domain/health/ports.ts";
+
+const gigabyte = 1e9;
+
+/** A file system of 100 GB and a million inodes, half of both taken, with what a test wants otherwise. */
+export const fakeFileSystem = (given: Partial<MountedFileSystem> = {}): MountedFileSystem => ({
+  path: "/",
+  device: "/dev/sda1",
+  type: "ext4",
+  isReadOnly: false,
+  isMeantReadOnly: false,
+  totalBytes: 100 * gigabyte,
+  freeBytes: 50 * gigabyte,
+  availableBytes: 50 * gigabyte,
+  totalInodes: 1_000_000,
+  freeInodes: 500_000,
+  ...given,
+});
+
+export interface FakeFileSystems extends FileSystems {
+  /** What is mounted from now on. */
+  mounted: readonly MountedFileSystem[];
+}
+
+/** File systems that are as they are told to be. */
+export function createFakeFileSystems(mounted: readonly MountedFileSystem[] = [fakeFileSystem()]): FakeFileSystems {
+  const fake: FakeFileSystems = {
+    mounted,
+    async list(signal) {
+      await Promise.resolve();
+      signal.throwIfAborted();
+      return fake.mounted;
+    },
+  };
+  return fake;
+}

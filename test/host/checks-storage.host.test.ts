@@ -1,0 +1,120 @@
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runCommand } from "./commands.ts";
+import { runCheck } from "./support/check.ts";
+import { describeOnHost } from "./support/session.ts";
+
+const megabyte = 2 ** 20;
+const folder = "/mnt/small disk";
+const quoted = `'${folder}'`;
+/** The machine is shared: what else is mounted may be as full as it is. */
+const looksOnlyAt = (details: Readonly<Record<string, unknown>>, path: string): unknown =>
+  (details["file_systems"] as { path: string }[]).find((each) => each.path === path);
+
+describeOnHost("checks of storage, on a small disk", (session) => {
+  beforeAll(async () => {
+    const dir = mkdtempSync(join(tmpdir(), "steward-disk-"));
+    try {
+      const image = join(dir, "image");
+      writeFileSync(image, "");
+      truncateSync(image, 32 * megabyte);
+      await runCommand(["mkfs.ext4", "-q", "-N", "128", image]);
+      const device = (await runCommand(["losetup", "--find", "--show", image])).stdout.trim();
+      try {
+        const number = /\d+$/.exec(device)?.[0] ?? "";
+        await session.shell(`test -e ${device} || mknod ${device} b 7 ${number}`);
+        await session.shell(`mkdir -p ${quoted} && mount ${device} ${quoted}`);
+      } finally {
+        // The kernel lets go of it when the guest unmounts it, or ends.
+        await runCommand(["losetup", "--detach", device]);
+      }
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
+  });
+  afterAll(() => session.shell(`umount ${quoted}`));
+
+  describe("disk_space", () => {
+    it("fails for a full disk and passes when it is empty again", async () => {
+      expect(looksOnlyAt((await runCheck(session, "disk_space")).details, folder)).toMatchObject({
+        total_gb: expect.closeTo(0.03, 2),
+      });
+      await session.shell(`cat /dev/zero > ${quoted}/filling 2>/dev/null || true`);
+      expect(await runCheck(session, "disk_space")).toMatchObject({
+        status: "fail",
+        message: expect.stringMatching(/^\/mnt\/small disk is 100 % full: 0 B of [\d.]+ MB left/),
+        details: { path: folder, percent_used: 100, free_gb: 0 },
+      });
+      expect((await runCheck(session, "disk_space", { ignore: [folder] })).status).toBe("pass");
+      await session.shell(`rm ${quoted}/filling`);
+      expect((await runCheck(session, "disk_space")).status).toBe("pass");
+    });
+
+    it("agrees with df", async () => {
+      await session.shell(`head -c 9M /dev/zero > ${quoted}/some`);
+      const percent = Number.parseInt(await session.shell(`df --output=pcent ${quoted} | tail -1`), 10);
+      const { details } = await runCheck(session, "disk_space");
+      const found = looksOnlyAt(details, folder) as { percent_used: number };
+      await session.shell(`rm ${quoted}/some`);
+      // df rounds up.
+      expect(Math.ceil(found.percent_used)).toBe(percent);
+    });
+  });
+
+  describe("inode_usage", () => {
+    it("fails when no more file can be made and passes when they are gone", async () => {
+      await session.shell(`cd ${quoted} && (for n in $(seq 200); do : > file-$n || exit; done) 2>/dev/null || true`);
+      expect(await runCheck(session, "inode_usage")).toMatchObject({
+        status: "fail",
+        details: { path: folder, percent_used: 100, free_inodes: 0 },
+      });
+      expect(looksOnlyAt((await runCheck(session, "disk_space")).details, folder)).toMatchObject({
+        free_gb: expect.closeTo(0.03, 1),
+      });
+      await session.shell(`rm ${quoted}/file-*`);
+      expect((await runCheck(session, "inode_usage")).status).toBe("pass");
+    });
+
+    it("counts a tmpfs as well", async () => {
+      await session.shell("mkdir -p /mnt/few && mount -t tmpfs -o size=4m,nr_inodes=20 none /mnt/few");
+      try {
+        await session.shell("cd /mnt/few && (for n in $(seq 30); do : > $n || exit; done) 2>/dev/null || true");
+        expect(await runCheck(session, "inode_usage")).toMatchObject({
+          status: "fail",
+          details: { path: "/mnt/few", free_inodes: 0, total_inodes: 20 },
+        });
+      } finally {
+        await session.shell("umount /mnt/few");
+      }
+      expect((await runCheck(session, "inode_usage")).status).toBe("pass");
+    });
+  });
+
+  describe("read_only_filesystems", () => {
+    it("fails when one is mounted read-only again, and passes once it is writable", async () => {
+      expect((await runCheck(session, "read_only_filesystems")).status).toBe("pass");
+      await session.shell(`mount -o remount,ro ${quoted}`);
+      expect(await runCheck(session, "read_only_filesystems")).toMatchObject({
+        status: "fail",
+        message: expect.stringMatching(/^\/mnt\/small disk is read-only/),
+        details: { read_only: [{ path: folder, type: "ext4" }] },
+      });
+      await session.shell(`mount -o remount,rw ${quoted}`);
+      expect((await runCheck(session, "read_only_filesystems")).status).toBe("pass");
+    });
+
+    it("fails when the kernel makes it so after an error of the file system", async () => {
+      await session.shell(`mount -o remount,errors=remount-ro ${quoted}`);
+      const device = (await session.shell(`findmnt -no SOURCE ${quoted}`)).trim();
+      // From outside: the guest may not write there.
+      writeFileSync(`/sys/fs/ext4/${device.replace("/dev/", "")}/trigger_fs_error`, "1");
+      expect(await session.shell(`touch ${quoted}/new 2>&1 || true`)).toMatch(/Read-only file system/);
+      expect(await runCheck(session, "read_only_filesystems")).toMatchObject({
+        status: "fail",
+        details: { read_only: [{ path: folder }] },
+      });
+    });
+  });
+});

@@ -1,0 +1,51 @@
+import { X509Certificate } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { certificateFiles } from "#adapters/tls/certificates.ts";
+import { selfSignedPair } from "#adapters/tls/index.ts";
+import type { CertificateFiles } from "#domain/health/ports.ts";
+import { createFakeCertificateFiles } from "../fakes/certificate-files.ts";
+
+const dayMs = 86_400_000;
+/** Certificates count in whole seconds. */
+const now = Math.floor(Date.now() / 1000) * 1000;
+const dates = { subject: "CN=Steward", validFrom: now - dayMs, validTo: now + 397 * dayMs };
+
+let folder: string;
+const path = (name: string): string => join(folder, name);
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "steward-certificates-"));
+  const write = (name: string, content: string | Buffer): string => {
+    writeFileSync(path(name), content, { mode: 0o600 });
+    return path(name);
+  };
+  const { cert, key } = await selfSignedPair({ stateDir: folder, now, write });
+  write("one.pem", cert);
+  write("chain.pem", `${key}\nintermediate:\n${cert}\n${cert}`);
+  write("one.der", new X509Certificate(cert).raw);
+  write("key.pem", key);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe.each([
+  ["fake", () => createFakeCertificateFiles({ [path("one.pem")]: [dates], [path("chain.pem")]: [dates, dates] })],
+  ["files", () => certificateFiles],
+] as const)("certificates: %s", (_, make: () => CertificateFiles) => {
+  it("are read with their dates, all of a chain", async () => {
+    expect(await make().read(path("one.pem"))).toEqual([dates]);
+    expect(await make().read(path("chain.pem"))).toEqual([dates, dates]);
+  });
+
+  it("name the file that cannot be read", async () => {
+    await expect(make().read("/nowhere.pem")).rejects.toThrow("cannot read /nowhere.pem");
+  });
+});
+
+describe("certificates: files", () => {
+  it("may be DER, and must be certificates", async () => {
+    expect(await certificateFiles.read(path("one.der"))).toEqual([dates]);
+    await expect(certificateFiles.read(path("key.pem"))).rejects.toThrow(`cannot read ${path("key.pem")}: `);
+  });
+});

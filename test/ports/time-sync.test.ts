@@ -1,0 +1,38 @@
+import { describe, expect, it } from "vitest";
+import type { Exec } from "#adapters/exec/index.ts";
+import { createTimeSync } from "#adapters/timedate/index.ts";
+import type { TimeSync } from "#domain/health/ports.ts";
+import { createFakeTimeSync } from "../fakes/time-sync.ts";
+
+/** timedatectl that answers this; that of a real host is asked in test/host. */
+const answering =
+  (stdout: string, exitCode = 0): Exec =>
+  () =>
+    Promise.resolve({ exitCode, stdout, stderr: exitCode === 0 ? "" : "Failed to connect to bus", truncated: false });
+
+const signal = new AbortController().signal;
+const state = { canSync: true, isEnabled: true, isSynchronised: false };
+const text = "CanNTP=yes\nNTP=yes\nNTPSynchronized=no\n";
+const real = (exec: Exec, isBooted = true) =>
+  createTimeSync({ exec, paths: { booted: isBooted ? "/" : "/nonexistent", containerMarks: ["/nonexistent"] } });
+
+describe.each([
+  ["fake", createFakeTimeSync({ ...state, isContainer: false }), createFakeTimeSync(undefined)],
+  ["timedatectl", real(answering(text)), real(answering(text), false)],
+])("time synchronisation: %s", (_, time: TimeSync, untold: TimeSync) => {
+  it("is told", async () => {
+    expect(await time.state(signal)).toEqual({ ...state, isContainer: false });
+  });
+
+  it("is not told where systemd does not run", async () => {
+    expect(await untold.state(signal)).toBeUndefined();
+  });
+});
+
+describe("time synchronisation: timedatectl", () => {
+  it("fails when it gets no answer", async () => {
+    await expect(real(answering("", 1)).state(signal)).rejects.toThrow(
+      "cannot ask timedatectl: Failed to connect to bus",
+    );
+  });
+});
