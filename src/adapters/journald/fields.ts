@@ -92,6 +92,8 @@ export function createFields(file: JournalFile, isDamage: (error: unknown) => er
         value = decode(offset);
       } catch (error) {
         if (!isDamage(error)) throw error;
+        // Not kept: it may have been looked at while it was written.
+        return undefined;
       }
       const isKept = value === undefined || (value.text.length <= maxKeptText && value.field !== field.MESSAGE);
       if (!isKept) return value;

@@ -27,6 +27,9 @@ import type { Source } from "./source.ts";
 /** Largest answer that is made: it is in memory as a whole. */
 export const maxAnswerBytes = 64 * 1024 * 1024;
 
+const opening = Buffer.from('{"logs":[');
+const comma = Buffer.from(",");
+
 /** Those of the list that lie in the window, by the offsets of its ends. */
 function clip(postings: Postings, window: Postings, whole: EntryList): Postings {
   if (window.kind === "offsets") return intersection([postings, window]);
@@ -126,21 +129,20 @@ function write(
   page: { total: number; order: LogQuery["order"]; hasMore: boolean; cursor: string | undefined },
   render: Renderer,
 ): Buffer {
-  const parts: string[] = [];
+  const parts: Buffer[] = [];
   let size = 0;
   for (const found of entries) {
-    const text = render(found);
-    size += text.length;
+    const bytes = render(found);
+    size += bytes.length + comma.length;
     if (size > maxAnswerBytes) {
       throw new LogQueryRefused(
         "limit",
         `The answer would be over ${maxAnswerBytes / 2 ** 20} MiB: ask for fewer entries`,
       );
     }
-    parts.push(text);
+    if (parts.length > 0) parts.push(comma);
+    parts.push(bytes);
   }
   const next = JSON.stringify(nextCursor(entries.at(-1), page));
-  parts[0] = `{"logs":[${parts[0] ?? ""}`;
-  parts[parts.length - 1] = `${parts[parts.length - 1] ?? ""}],"total":${page.total},"next_cursor":${next}}`;
-  return Buffer.from(parts.join(","));
+  return Buffer.concat([opening, ...parts, Buffer.from(`],"total":${page.total},"next_cursor":${next}}`)]);
 }

@@ -4,6 +4,7 @@ import { createCollector, isFromKernel, shownPid, shownPriority, statedPriority 
 import { field } from "./fields.ts";
 import type { Found } from "./merge.ts";
 import { formatCursor } from "./order.ts";
+import type { Source } from "./source.ts";
 import { createTimestampFormat } from "./timestamp.ts";
 import { unitsOfEntry } from "./units.ts";
 
@@ -12,8 +13,36 @@ const emptyText = '""';
 export const cursorOf = ({ source, head }: Found): string =>
   formatCursor({ ...head, seqnumId: source.file.header.seqnumId });
 
-/** Writes entries as the JSON of LogEntry, from pieces that are JSON already. */
-export function createRenderer(): (found: Found) => string {
+/** An entry of this size and less is kept once it is written, and so many bytes of them in all. */
+const maxKeptEntryBytes = 4096;
+const maxKeptBytes = 8 * 1024 * 1024;
+
+/** Writes entries as the JSON of LogEntry. Who asks for the newest entries again and again mostly gets the same ones. */
+export function createRenderer(): (found: Found) => Buffer {
+  const write = createWriter();
+  let kept = new WeakMap<Source, Map<number, Buffer>>();
+  let keptBytes = 0;
+  return (found) => {
+    const { source, offset } = found;
+    const known = kept.get(source)?.get(offset);
+    if (known !== undefined) return known;
+    const faults = source.faults();
+    const bytes = Buffer.from(write(found));
+    // Of one that could not be read wholly more may be read the next time.
+    if (bytes.length > maxKeptEntryBytes || source.faults() > faults) return bytes;
+    if (keptBytes + bytes.length > maxKeptBytes) {
+      kept = new WeakMap();
+      keptBytes = 0;
+    }
+    const ofSource = kept.get(source) ?? new Map<number, Buffer>();
+    kept.set(source, ofSource.set(offset, bytes));
+    keptBytes += bytes.length;
+    return bytes;
+  };
+}
+
+/** Puts an entry together from pieces that are JSON already. */
+function createWriter(): (found: Found) => string {
   const timestamp = createTimestampFormat();
   const collect = createCollector();
   return (found) => {

@@ -39,6 +39,8 @@ export interface Source {
   /** Undefined for an entry that cannot be read. */
   readonly head: (offset: number) => EntryHead | undefined;
   readonly onDamage: (error: DamagedJournal) => void;
+  /** How often something in the file could not be read. */
+  readonly faults: () => number;
   readonly close: () => void;
 }
 
@@ -54,7 +56,9 @@ export function openSource(
   damaged: (path: string, what: string) => void,
 ): Source {
   const file = openJournalFile(path, pool);
+  let faults = 0;
   const onDamage = (error: DamagedJournal): void => {
+    faults += 1;
     // journald empties files as it deletes them: nothing is wrong with those.
     if (file.isLinked()) damaged(path, error.message);
   };
@@ -112,6 +116,7 @@ export function openSource(
     entries,
     fields,
     onDamage,
+    faults: () => faults,
     refresh() {
       const isChanged = file.refresh();
       if (isChanged) {
