@@ -1,0 +1,63 @@
+import { closeSync, mkdirSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { canMakeJournals } from "../journals/programs.ts";
+import { parseMetrics } from "./support/metrics.ts";
+import { type RunningService, startService } from "./support/service.ts";
+import { until } from "./support/until.ts";
+import { createWorkspace } from "./support/workspace.ts";
+import { writeLog } from "./support/ws-journal.ts";
+
+const workspace = createWorkspace();
+const journalDir = workspace.path("journal");
+const sound = `${journalDir}/system.journal`;
+const damaged = `${journalDir}/user-1000.journal`;
+let service: RunningService;
+
+/** Overwrites the objects of the file's second half with what no object is. */
+function damage(path: string): void {
+  const text = readFileSync(path);
+  const from = text.indexOf("MESSAGE=damaged 20");
+  expect(from).toBeGreaterThan(0);
+  const file = openSync(path, "r+");
+  writeSync(file, Buffer.alloc(Math.min(16_384, statSync(path).size - from), 0xff), 0, undefined, from);
+  closeSync(file);
+}
+
+const get = (path: string, headers: Record<string, string> = {}) => fetch(`${service.url}${path}`, { headers });
+const faults = async (): Promise<number> => {
+  const samples = parseMetrics(await (await get("/metrics")).text());
+  return samples.find(({ name }) => name === "svc_journal_faults_total")?.value ?? Number.NaN;
+};
+const warnings = () => service.lines().filter(({ msg }) => msg === "journal file not wholly readable");
+
+describe.skipIf(!canMakeJournals())("a damaged journal file", () => {
+  beforeAll(async () => {
+    mkdirSync(journalDir);
+    const lines = (name: string) =>
+      Array.from({ length: 40 }, (_, at) => ({ message: `${name} ${at}`, unit: "app.service", priority: 6 }));
+    writeLog(sound, lines("sound"));
+    writeLog(damaged, lines("damaged"));
+    damage(damaged);
+    service = await startService(workspace, { environment: { STEWARD_JOURNAL_DIR: journalDir } });
+  }, 60_000);
+  afterAll(() => workspace.dispose());
+
+  it("is given as far as it can be read, counted in the metric, and logged once", async () => {
+    expect(await faults()).toBe(0);
+    for (let round = 0; round < 5; round += 1) {
+      const reply = await get("/api/v1/system/logs", { "X-API-Key": service.adminKey });
+      expect(reply.status).toBe(200);
+      const { logs } = (await reply.json()) as { logs: { message: string }[] };
+      const messages = new Set(logs.map(({ message }) => message));
+      for (let at = 0; at < 40; at += 1) expect(messages).toContain(`sound ${at}`);
+      for (let at = 0; at < 20; at += 1) expect(messages).toContain(`damaged ${at}`);
+      expect(messages).not.toContain("damaged 20");
+    }
+    await until("warning", () => (warnings().length > 0 ? true : undefined));
+    const counted = await faults();
+    expect(counted).toBeGreaterThan(0);
+    await (await get("/api/v1/system/logs", { "X-API-Key": service.adminKey })).text();
+    expect(await faults()).toBe(counted);
+    expect(warnings()).toMatchObject([{ level: "warn", path: damaged }]);
+  });
+});
