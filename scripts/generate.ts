@@ -10,8 +10,9 @@ import { narrowableScopes, roles, scopes } from "#contract/scopes.ts";
 import type { Stream } from "#contract/streams.ts";
 import { streams } from "#contract/streams.ts";
 import { openapiDocument } from "#transports/http/openapi.ts";
+import { checksPage } from "./checks-page.ts";
 
-const reference = new URL("../docs/reference/", import.meta.url);
+const docs = new URL("../docs/", import.meta.url);
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
@@ -68,18 +69,19 @@ function operationsPage(): string {
   ].join("\n");
 }
 
-/** Every generated file with what it must hold. */
+/** Every generated file below docs with what it must hold. */
 const generated: Readonly<Record<string, () => string>> = {
-  "openapi.json": () => json(openapiDocument(version)),
-  "config.schema.json": () => json({ $schema: "https://json-schema.org/draft/2020-12/schema", ...Settings }),
-  "operations.md": operationsPage,
+  "reference/openapi.json": () => json(openapiDocument(version)),
+  "reference/config.schema.json": () => json({ $schema: "https://json-schema.org/draft/2020-12/schema", ...Settings }),
+  "reference/operations.md": operationsPage,
+  "reference/checks.md": checksPage,
 };
 
 const isCheck = process.argv.includes("--check");
-mkdirSync(reference, { recursive: true });
+mkdirSync(new URL("reference/", docs), { recursive: true });
 const stale: string[] = [];
 for (const [name, make] of Object.entries(generated)) {
-  const path = fileURLToPath(new URL(name, reference));
+  const path = fileURLToPath(new URL(name, docs));
   if (!isCheck) {
     writeFileSync(path, make());
     continue;
@@ -90,7 +92,7 @@ for (const [name, make] of Object.entries(generated)) {
   } catch {
     // Missing counts as stale.
   }
-  if (present !== make()) stale.push(`docs/reference/${name}`);
+  if (present !== make()) stale.push(`docs/${name}`);
 }
 if (stale.length > 0) {
   console.error(`generated files are not what the sources make: ${stale.join(", ")} (run: npm run generate)`);

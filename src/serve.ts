@@ -1,8 +1,9 @@
-import { X509Certificate } from "node:crypto";
+import { randomUUID, X509Certificate } from "node:crypto";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { openAuditLog } from "#adapters/audit/index.ts";
 import { openCheckHistory } from "#adapters/check-history/index.ts";
+import { createDiskCleanup } from "#adapters/cleanup/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
 import { createEndpointProbe } from "#adapters/endpoint/index.ts";
 import { exec } from "#adapters/exec/index.ts";
@@ -12,7 +13,9 @@ import { createJournalStorage } from "#adapters/journald/storage.ts";
 import { credentialCodec } from "#adapters/keystore/codec.ts";
 import { openKeyStore } from "#adapters/keystore/index.ts";
 import { prepareStateDir, writeStateFile } from "#adapters/keystore/state-dir.ts";
-import { createPackageManagerProbe } from "#adapters/packages/index.ts";
+import { createPluginRunner } from "#adapters/monitoring-plugin/index.ts";
+import { createPacketFilter } from "#adapters/netfilter/index.ts";
+import { createHostPackages, createPackageManagerProbe } from "#adapters/packages/index.ts";
 import { createFileSystems } from "#adapters/procfs/file-systems.ts";
 import { createHostFacts } from "#adapters/procfs/index.ts";
 import { createKernelLoad } from "#adapters/procfs/kernel-load.ts";
@@ -20,17 +23,21 @@ import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
 import { createRebootNeed } from "#adapters/reboot/index.ts";
 import { createNameServers } from "#adapters/resolver/index.ts";
 import { createDefaultRoutes } from "#adapters/routes/index.ts";
+import { createListeningSockets } from "#adapters/sockets/index.ts";
+import { createSshServer } from "#adapters/sshd/index.ts";
 import { createHostUnits, ownServiceUnit } from "#adapters/systemd/index.ts";
 import { createTimeSync } from "#adapters/timedate/index.ts";
 import { certificateFiles } from "#adapters/tls/certificates.ts";
 import { certName } from "#adapters/tls/files.ts";
 import type { TlsPair } from "#adapters/tls/index.ts";
 import { isLoopbackAddress } from "#config/address.ts";
-import { checkPlan } from "#config/checks.ts";
+import { checkPlan, pluginSettings } from "#config/checks.ts";
 import type { Config } from "#config/load.ts";
 import { unusedParts } from "#config/settings.ts";
 import { roles } from "#contract/scopes.ts";
 import type { Keyring } from "#domain/access/keyring.ts";
+import { builtInFixes } from "#domain/health/fixes-registry.ts";
+import { pluginCheck } from "#domain/health/plugin/plugin-check.ts";
 import type { Probe } from "#domain/health/ports.ts";
 import type { Prober } from "#domain/health/prober.ts";
 import { builtInChecks } from "#domain/health/registry.ts";
@@ -183,21 +190,33 @@ export async function serve(
       log.warn({ err: error, set_aside: aside ?? null }, "history of checks not usable, begun anew"),
   });
   closers.push(checkHistory.dispose);
-  const checks = builtInChecks({
+  const fileSystems = createFileSystems({ clock: systemClock });
+  const journalStorage = createJournalStorage({ exec, dir: config.settings.journal?.dir });
+  const time = createTimeSync({ exec });
+  const ownUnit = ownServiceUnit();
+  const packages = createHostPackages({ exec, clock: systemClock });
+  const builtIn = builtInChecks({
     clock: systemClock,
-    fileSystems: createFileSystems({ clock: systemClock }),
+    fileSystems,
     kernel: createKernelLoad({ cpuLoad: host.cpuLoad }),
     units: systemd.units,
-    time: createTimeSync({ exec }),
+    time,
     servers: createNameServers(),
     routes: createDefaultRoutes(),
+    packages: packages.states,
+    updates: packages.updates,
     reboot: createRebootNeed(),
     log: createKernelLog({ journal: journal.journal, dir: config.settings.journal?.dir }),
-    journal: createJournalStorage(),
+    journal: journalStorage,
     files: certificateFiles,
     paths: certificatePaths(config),
     raidArrays: createRaidArrays(),
+    ssh: createSshServer({ exec }),
+    sockets: createListeningSockets(),
+    filter: createPacketFilter({ exec }),
   });
+  const runner = createPluginRunner({ exec });
+  const checks = [...builtIn, ...pluginSettings(config.settings).map((plugin) => pluginCheck({ ...plugin, runner }))];
   const plan = checkPlan(config.settings);
   const unknown = Object.keys(plan.checks).filter((id) => !checks.some((check) => check.id === id));
   if (unknown.length > 0) log.warn({ checks: unknown }, "settings for checks that do not exist");
@@ -213,11 +232,23 @@ export async function serve(
     codec: credentialCodec,
     audit,
     units: systemd.units,
-    ownUnit: ownServiceUnit(),
+    ownUnit,
     host,
     journal: journal.journal,
     grep: journal.grep,
     checks,
+    fixes: builtInFixes({
+      repairs: packages.repairs,
+      updates: packages.updates,
+      clock: systemClock,
+      units: systemd.units,
+      ownUnit,
+      time,
+      journal: journalStorage,
+      cleanup: createDiskCleanup({ exec, clock: systemClock }),
+      fileSystems,
+    }),
+    createId: randomUUID,
     checkPlan: plan,
     checkHistory,
     probes: {

@@ -11,6 +11,8 @@ import type { Window } from "#domain/access/rate-limit.ts";
 import { createRateLimiter } from "#domain/access/rate-limit.ts";
 import { resourcesOf } from "#domain/access/scopes.ts";
 import type { Check } from "#domain/health/check.ts";
+import type { Fix } from "#domain/health/fix.ts";
+import { createFixer } from "#domain/health/fixer.ts";
 import { checkHandlers, healthHandlers } from "#domain/health/handlers.ts";
 import type { CheckHistory, Probe } from "#domain/health/ports.ts";
 import type { Prober } from "#domain/health/prober.ts";
@@ -45,11 +47,14 @@ export interface ServicePorts {
   readonly audit: AuditLog;
   readonly units: Units;
   readonly ownUnit: string | undefined;
+  /** Makes an id that no other operation has. */
+  readonly createId: () => string;
   readonly host: HostFacts;
   readonly journal: Journal;
   readonly grep: Grep;
   readonly probes: Readonly<Record<ComponentName, Probe>>;
   readonly checks: readonly Check[];
+  readonly fixes: readonly Fix[];
   readonly checkPlan: CheckPlan;
   readonly checkHistory: CheckHistory;
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
@@ -116,6 +121,20 @@ export function createService(ports: ServicePorts): Service {
     onTrouble: (error) => log.warn({ err: error }, "checks not run for a client"),
   });
 
+  const fixer = createFixer({
+    checks: ports.checks,
+    fixes: ports.fixes,
+    runner,
+    clock,
+    createId: ports.createId,
+    onFixed({ operationId, checkId: check, result: { fix_id: fix, success, message, steps }, durationMs }) {
+      metrics.fixRun(fix, success);
+      const fields = { check, fix, operation_id: operationId, steps, duration_ms: Math.round(durationMs), message };
+      if (success) log.info(fields, "check fixed");
+      else log.warn(fields, "check not fixed");
+    },
+  });
+
   // The server must listen before the probes run, since one of them asks it; requests that come sooner wait.
   const started = Promise.withResolvers<Prober>();
   let prober: Prober | undefined;
@@ -129,7 +148,7 @@ export function createService(ports: ServicePorts): Service {
         version,
         isReady: () => isReady,
       }),
-      ...checkHandlers({ runner, history: ports.checkHistory, clock }),
+      ...checkHandlers({ runner, fixer, history: ports.checkHistory, clock }),
       ...systemHandlers(ports),
       ...logsHandlers({ journal: ports.journal, clock, unitsOf }),
       ...accessHandlers({ keyring, clock }),
@@ -179,6 +198,7 @@ export function createService(ports: ServicePorts): Service {
     streamServer.close();
     logStream.dispose();
     runner.dispose();
+    fixer.dispose();
     done();
   });
 

@@ -41,13 +41,16 @@ export async function connect(ports: {
   options: ServiceOptions;
   environment: Readonly<Record<string, string | undefined>>;
   local: () => Promise<LocalService>;
+  /** Ends the calls of the client. */
+  signal?: AbortSignal | undefined;
 }): Promise<Client> {
-  const { options, environment, local } = ports;
+  const { options, environment, local, signal } = ports;
+  const given = signal && { signal };
   const url = options.url ?? environment["STEWARD_URL"];
   if (options.keyFile !== undefined)
-    return createClient({ url: url ?? (await local()).url, key: readKey(options.keyFile) });
+    return createClient({ url: url ?? (await local()).url, key: readKey(options.keyFile), ...given });
   const key = environment["STEWARD_API_KEY"];
-  if (key !== undefined) return createClient({ url: url ?? (await local()).url, key });
+  if (key !== undefined) return createClient({ url: url ?? (await local()).url, key, ...given });
   const { url: localUrl, adminKeyFile } = await local();
   if (url !== undefined && new URL(url).origin !== new URL(localUrl).origin) {
     // The admin key of this host is for the service of this host, and for nobody else to see.
@@ -56,5 +59,5 @@ export async function connect(ports: {
   if (!isReadable(adminKeyFile)) {
     throw new Error(`cannot find a key: ${adminKeyFile} cannot be read (use --key-file or STEWARD_API_KEY)`);
   }
-  return createClient({ url: url ?? localUrl, key: readKey(adminKeyFile) });
+  return createClient({ url: url ?? localUrl, key: readKey(adminKeyFile), ...given });
 }

@@ -1,8 +1,10 @@
 import { Command, CommanderError } from "commander";
 import { ApiError } from "#client/index.ts";
+import { addCheckCommand } from "./check.ts";
 import type { LocalService, ServiceOptions } from "./connect.ts";
 import { connect } from "./connect.ts";
 import { addKeysCommands } from "./keys.ts";
+import { nagiosUnknown, speaksNagios, unknownCode } from "./nagios.ts";
 import type { Io } from "./output.ts";
 import { exitCode, printJson } from "./output.ts";
 
@@ -49,12 +51,14 @@ function explain(error: unknown): string {
     return `${error.message} (${error.code}${error.requestId === undefined ? "" : `, request ${error.requestId}`})`;
   if (error instanceof TypeError && error.cause instanceof Error)
     return `cannot reach the service: ${error.cause.message} (is it running?)`;
+  if (error instanceof DOMException && error.name === "TimeoutError")
+    return "cannot reach the service: no answer in time (--timeout says how long to wait)";
   return error instanceof Error ? error.message : String(error);
 }
 
 /**
  * Runs one command.
- * @returns its exit code: 0 fine, 1 found trouble, 2 could not run.
+ * @returns its exit code: 0 fine, 1 found trouble, 2 could not run; with `--nagios` that of a monitoring plugin.
  */
 export async function runCli(ports: {
   argv: readonly string[];
@@ -66,12 +70,14 @@ export async function runCli(ports: {
 }): Promise<number> {
   const { argv, environment, version, io, now, local } = ports;
   let code: number = exitCode.fine;
+  // A plugin says what went wrong on its only line.
+  const isPlugin = speaksNagios(argv);
   const program = new Command("steward")
     .description("Looks after this Linux host: serves the API, and asks it.")
     .version(version)
     .option("--url <address>", "address of the service (STEWARD_URL; the local one when left out)")
     .option("--key-file <file>", "file that holds the key (or STEWARD_API_KEY; the local admin key when left out)")
-    .configureOutput({ writeOut: io.out, writeErr: io.err })
+    .configureOutput({ writeOut: io.out, writeErr: isPlugin ? () => undefined : io.err })
     .showHelpAfterError("(--help says more)")
     .exitOverride();
 
@@ -86,14 +92,26 @@ export async function runCli(ports: {
     now,
     client: (command) => connect({ options: serviceOptions(command), environment, local: local.localService }),
   });
-  addConfigCommands(program, io, local, (result) => {
+  const finish = (result: number): void => {
     code = result;
+  };
+  addConfigCommands(program, io, local, finish);
+  addCheckCommand(program, {
+    io,
+    finish,
+    client: (command, signal) =>
+      connect({ options: serviceOptions(command), environment, local: local.localService, signal }),
   });
 
   try {
     await program.parseAsync([...argv], { from: "user" });
     return code;
   } catch (error) {
+    if (isPlugin) {
+      // Help has been printed by now, and is no result.
+      if (!(error instanceof CommanderError && error.exitCode === 0)) io.out(`${nagiosUnknown(explain(error))}\n`);
+      return unknownCode;
+    }
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode.fine : exitCode.couldNotRun;
     io.err(`steward: ${explain(error)}\n`);
     return exitCode.couldNotRun;

@@ -1,5 +1,6 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { checkPlan } from "./checks.ts";
+import { builtInCheckIds, checkPlan, pluginSettings } from "./checks.ts";
 
 it("turns the settings of checks into milliseconds and leaves out what is not said", () => {
   expect(checkPlan({})).toEqual({ checks: {} });
@@ -19,4 +20,41 @@ it("turns the settings of checks into milliseconds and leaves out what is not sa
       memory: { intervalMs: 86_400_000 },
     },
   });
+});
+
+it("makes checks of plugins, whose times are in the plan as those of any check", () => {
+  const health = {
+    checks: {
+      disk_space: { warn: 70 },
+      backup_age: {
+        command: ["/usr/bin/check", "-w", "5"],
+        name: "Age of the backup",
+        severity: "high" as const,
+        interval: "15m",
+        timeout: "20s",
+        enabled: false,
+      },
+      other: { command: ["/usr/bin/other"] },
+    },
+  };
+  expect(pluginSettings({ health })).toEqual([
+    { id: "backup_age", command: ["/usr/bin/check", "-w", "5"], name: "Age of the backup", severity: "high" },
+    { id: "other", command: ["/usr/bin/other"] },
+  ]);
+  expect(checkPlan({ health }).checks).toEqual({
+    disk_space: { warn: 70 },
+    backup_age: { isEnabled: false, intervalMs: 900_000, timeoutMs: 20_000 },
+    other: {},
+  });
+  expect(pluginSettings({})).toEqual([]);
+});
+
+it("keeps the id of every check that comes with the service for that check", () => {
+  const folder = new URL("../domain/health/checks/", import.meta.url);
+  const files = readdirSync(folder).filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"));
+  const ids = files.flatMap((name) =>
+    [...readFileSync(new URL(name, folder), "utf8").matchAll(/\bid: "(\w+)"/g)].map(([, id = ""]) => id),
+  );
+  expect(ids.length).toBeGreaterThanOrEqual(files.length - 2);
+  expect(ids.filter((id) => !builtInCheckIds.includes(id))).toEqual([]);
 });

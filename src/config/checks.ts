@@ -1,3 +1,6 @@
+import { isAbsolute } from "node:path";
+import type { Severity } from "#contract/checks.ts";
+import type { Fault } from "./faults.ts";
 import type { Settings } from "./settings.ts";
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -14,10 +17,12 @@ export function checkPlan({ health = {} }: Pick<Settings, "health">) {
   return {
     ...(interval !== undefined && { intervalMs: toMs(interval) }),
     checks: Object.fromEntries(
-      Object.entries(checks).map(([id, { enabled, interval: own, timeout, ...thresholds }]) => [
+      Object.entries(checks).map(([id, { enabled, interval: own, timeout, warn, fail, ignore }]) => [
         id,
         {
-          ...thresholds,
+          ...(warn !== undefined && { warn }),
+          ...(fail !== undefined && { fail }),
+          ...(ignore !== undefined && { ignore }),
           ...(enabled !== undefined && { isEnabled: enabled }),
           ...(own !== undefined && { intervalMs: toMs(own) }),
           ...(timeout !== undefined && { timeoutMs: toMs(timeout) }),
@@ -25,4 +30,67 @@ export function checkPlan({ health = {} }: Pick<Settings, "health">) {
       ]),
     ),
   };
+}
+
+/** Ids of the checks that come with the service, on whichever host: a plugin may not take one of them. */
+export const builtInCheckIds: readonly string[] = [
+  "disk_space",
+  "inode_usage",
+  "memory",
+  "swap_usage",
+  "cpu_load",
+  "file_descriptors",
+  "zombie_processes",
+  "systemd_failed",
+  "unit_restart_loops",
+  "time_sync",
+  "dns_resolution",
+  "network_connectivity",
+  "apt_status",
+  "dnf_status",
+  "zypper_status",
+  "pacman_status",
+  "package_status",
+  "security_updates",
+  "reboot_required",
+  "read_only_filesystems",
+  "oom_kills",
+  "journal_size",
+  "tls_certificates",
+  "ssh_config",
+  "firewall",
+  "raid_status",
+];
+
+/** The monitoring plugins that settings make checks of, in their order. */
+export function pluginSettings({ health = {} }: Pick<Settings, "health">): readonly {
+  readonly id: string;
+  readonly command: readonly [program: string, ...args: string[]];
+  readonly name?: string;
+  readonly severity?: Severity;
+}[] {
+  return Object.entries(health.checks ?? {}).flatMap(([id, { command = [], name, severity }]) => {
+    const [program, ...args] = command;
+    if (program === undefined) return [];
+    return [{ id, command: [program, ...args], ...(name !== undefined && { name }), ...(severity && { severity }) }];
+  });
+}
+
+/** What is wrong with the settings of checks that have the right form each, but do not go together. */
+export function checkFaults(
+  { health = {} }: Pick<Settings, "health">,
+  faultAt: (path: readonly string[], message: string) => Fault,
+): readonly Fault[] {
+  return Object.entries(health.checks ?? {}).flatMap(([id, settings]) => {
+    const at = (key: string, message: string): Fault => faultAt(["health", "checks", id, key], message);
+    const given = (keys: readonly (keyof typeof settings)[], message: string): readonly Fault[] =>
+      keys.filter((key) => settings[key] !== undefined).map((key) => at(key, message));
+    const [program] = settings.command ?? [];
+    if (program === undefined) return given(["name", "severity"], "needs command: only a plugin can be given one");
+    return [
+      ...(builtInCheckIds.includes(id) ? [at("command", `cannot be given: ${id} comes with the service`)] : []),
+      ...(isAbsolute(program) ? [] : [at("command", `must begin with an absolute path, not ${program}`)]),
+      ...given(["warn", "fail", "ignore"], "cannot be given for a plugin: put it into its command"),
+    ];
+  });
 }

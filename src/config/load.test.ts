@@ -55,6 +55,12 @@ describe("the file", () => {
     expect(await faults(example)).toEqual([]);
   });
 
+  it("may be the example of a plugin in the documentation", async () => {
+    const page = readFileSync(new URL("../../docs/monitoring.md", import.meta.url), "utf8");
+    const example = /```yaml\n([\s\S]*?)```/.exec(page)?.[1] ?? "";
+    expect((await load(example)).settings.health?.checks?.["backup_age"]).toMatchObject({ severity: "high" });
+  });
+
   it("has environment over it", async () => {
     const text =
       "listen: 127.0.0.1:1\nstate_dir: /a\nlog: { level: warn }\nrate_limits: { per_minute: 5 }\njournal: { dir: /j }\n";
@@ -108,6 +114,46 @@ describe("the file", () => {
       "config.yaml:11:28: connectors.list.0.provider: must be one of openai, anthropic, google, mistral, ollama, openai-compatible",
       "config.yaml:12:7: connectors.list.1: must have required property 'model'",
       "config.yaml:13:35: health.checks.disk_space.warm: unknown setting",
+    ]);
+  });
+
+  it("is refused with every fault of a plugin at its place", async () => {
+    const text = [
+      "health:",
+      "  checks:",
+      "    memory: { command: [/usr/bin/check] }",
+      "    a: { command: [check, -w] }",
+      "    b: { command: [/usr/bin/check], warn: 5, fail: 6, ignore: [] }",
+      "    swap_usage: { name: Swap, severity: high }",
+      "    nobody: { warn: 5 }",
+      "    fine: { command: [/usr/bin/check, ''], name: Fine, severity: low, interval: 5m, timeout: 1h, enabled: true }",
+      "",
+    ].join("\n");
+    expect(await faults(text)).toEqual([
+      "config.yaml:3:24: health.checks.memory.command: cannot be given: memory comes with the service",
+      "config.yaml:4:19: health.checks.a.command: must begin with an absolute path, not check",
+      "config.yaml:5:43: health.checks.b.warn: cannot be given for a plugin: put it into its command",
+      "config.yaml:5:52: health.checks.b.fail: cannot be given for a plugin: put it into its command",
+      "config.yaml:5:63: health.checks.b.ignore: cannot be given for a plugin: put it into its command",
+      "config.yaml:6:25: health.checks.swap_usage.name: needs command: only a plugin can be given one",
+      "config.yaml:6:41: health.checks.swap_usage.severity: needs command: only a plugin can be given one",
+    ]);
+    const checks = (entry: string) => faults(`health: { checks: { a: { ${entry} } } }`);
+    expect(await checks("command: []")).toEqual([
+      "config.yaml:1:35: health.checks.a.command: must NOT have fewer than 1 items",
+    ]);
+    expect(await checks("command: /usr/bin/check")).toEqual([
+      "config.yaml:1:35: health.checks.a.command: must be array",
+    ]);
+    expect(await checks("command: [/usr/bin/check, 5]")).toEqual([
+      "config.yaml:1:52: health.checks.a.command.1: must be string",
+    ]);
+    expect(await checks('command: [/usr/bin/check, "a\\0"]')).toHaveLength(1);
+    expect(await checks("command: [/usr/bin/check], severity: bad")).toEqual([
+      "config.yaml:1:63: health.checks.a.severity: must be one of critical, high, medium, low",
+    ]);
+    expect(await faults("health: { checks: { Backup-Age: { command: [/usr/bin/check] } } }")).toEqual([
+      "config.yaml:1:21: health.checks.Backup-Age: unknown setting",
     ]);
   });
 

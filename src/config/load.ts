@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { defaultRateLimits } from "#contract/limits.ts";
 import { isAddressOrNetwork, isLoopbackAddress, parseListen } from "./address.ts";
+import { checkFaults } from "./checks.ts";
 import type { Fault } from "./faults.ts";
 import { SettingsFaulty } from "./faults.ts";
 import type { SettingsFile } from "./read-file.ts";
@@ -90,6 +91,7 @@ function usageFaults(
     if (!isAddressOrNetwork(proxy))
       faults.push(faultAt(["trusted_proxies", String(index)], "must be an IP address or a network such as 10.0.0.0/8"));
   }
+  faults.push(...checkFaults(settings, faultAt));
   return faults;
 }
 

@@ -1,5 +1,6 @@
 import type { Static } from "typebox";
 import { Type } from "typebox";
+import { severities } from "#contract/checks.ts";
 import { defaultRateLimits } from "#contract/limits.ts";
 
 const strict = { additionalProperties: false } as const;
@@ -27,6 +28,15 @@ const CheckSettings = Type.Object(
     interval: Type.Optional(duration),
     timeout: Type.Optional(duration),
     ignore: Type.Optional(Type.Array(Type.String())),
+    command: Type.Optional(
+      Type.Array(Type.String({ pattern: "^[^\\u0000]*$" }), {
+        minItems: 1,
+        description:
+          "Makes this a check of its own: a monitoring plugin (Nagios, Icinga), its absolute path and its arguments. No shell reads them. Not together with `warn`, `fail` and `ignore`.",
+      }),
+    ),
+    name: Type.Optional(text("Display name of a check with `command`; its id unless given.")),
+    severity: Type.Optional(choice(severities, "Of a check with `command`: `medium` unless given.")),
   },
   strict,
 );
@@ -98,7 +108,7 @@ export const Settings = Type.Object(
       Type.Object(
         {
           interval: Type.Optional(duration),
-          checks: Type.Optional(Type.Record(Type.String({ pattern: "^[a-z0-9_]+$" }), CheckSettings)),
+          checks: Type.Optional(Type.Record(Type.String({ pattern: "^[a-z0-9_]{1,128}$" }), CheckSettings, strict)),
         },
         strict,
       ),

@@ -1,13 +1,16 @@
 import type { Static } from "typebox";
 import { Type } from "typebox";
 import { checkHistoryLimit } from "./limits.ts";
-import type { Operations } from "./operation.ts";
+import type { Operations, Risk } from "./operation.ts";
+import { DryRunQuery, risks } from "./operation.ts";
 import { Timestamp } from "./schema.ts";
 
 export const checkStatuses = ["pass", "warn", "fail", "skip"] as const;
 export type CheckStatus = (typeof checkStatuses)[number];
 export const severities = ["critical", "high", "medium", "low"] as const;
 export type Severity = (typeof severities)[number];
+export const fixStepStatuses = ["done", "failed", "skipped"] as const;
+export type FixStepStatus = (typeof fixStepStatuses)[number];
 
 /** Counts over all checks: total = passed + warned + failed + skipped. */
 export const HealthCheckSummary = Type.Object({
@@ -37,8 +40,10 @@ export const HealthCheckResult = Type.Object({
   category: Type.String(),
   severity: Type.Unsafe<Severity>({ type: "string", enum: [...severities] }),
   checked_at: Timestamp("When the check ran."),
-  fixable: Type.Boolean(),
-  fix_id: Type.Optional(Type.String()),
+  fixable: Type.Boolean({ description: "Whether there is a fix for what was found." }),
+  fix_id: Type.Optional(
+    Type.String({ description: "The fix for what was found; for a check that passes, the usual one." }),
+  ),
   since: Timestamp("Since when the check has had this status."),
   consecutive_failures: Type.Integer(),
 });
@@ -65,6 +70,32 @@ export const HealthCheckHistory = Type.Object({
   total: Type.Integer({ description: "Runs in the window before `limit`." }),
 });
 export type HealthCheckHistory = Static<typeof HealthCheckHistory>;
+
+/** One thing that a fix did, or was to do. */
+export const FixStepReport = Type.Object({
+  action: Type.String({ description: "What it does, in the words of the dry run." }),
+  status: Type.Unsafe<FixStepStatus>({
+    type: "string",
+    enum: [...fixStepStatuses],
+    description: "`skipped`: not done because a step before it failed.",
+  }),
+  message: Type.String({ description: "What came of it." }),
+  duration_ms: Type.Integer(),
+});
+export type FixStepReport = Static<typeof FixStepReport>;
+
+export const FixResult = Type.Object({
+  success: Type.Boolean({
+    description:
+      "Every step was done and the check is better than before, or what is left is for another fix, or there was nothing to do.",
+  }),
+  fix_id: Type.String(),
+  message: Type.String({ description: "Outcome for people." }),
+  steps: Type.Array(FixStepReport),
+  check: HealthCheckResult,
+  risk: Type.Unsafe<Risk>({ type: "string", enum: [...risks] }),
+});
+export type FixResult = Static<typeof FixResult>;
 
 const CheckId = Type.Object({
   check_id: Type.String({
@@ -98,6 +129,30 @@ export const checks = {
     params: CheckId,
     response: HealthCheckResult,
     errors: ["NOT_FOUND"],
+  },
+  fixCheck: {
+    method: "POST",
+    path: "/health/checks/{check_id}/fix",
+    tag: "Health",
+    summary: "Fix what a health check finds",
+    description:
+      "Runs the check; where it warns or fails, carries out its fix and runs it again. The fix goes on when the client goes. A check that passes is left alone. One fix of a kind runs at a time.",
+    scope: "health:fix",
+    resource: ({ check_id: id = "" }) => id,
+    effect: "danger",
+    takesLong: true,
+    params: CheckId,
+    query: DryRunQuery,
+    body: Type.Object(
+      {
+        confirm: Type.Optional(
+          Type.Boolean({ default: false, description: "Has to be true for a fix whose risk is `risky`." }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    response: FixResult,
+    errors: ["NOT_FOUND", "CONFLICT"],
   },
   getCheckHistory: {
     method: "GET",

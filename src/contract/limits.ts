@@ -24,6 +24,8 @@ export const checkHistoryKeptMs = 30 * checkHistoryWindowMs;
 export const checkIntervalMs = 60_000;
 /** Time after which a check that has not ended has failed. */
 export const checkTimeoutMs = 30_000;
+/** Time after which the steps of a fix are told to end. */
+export const fixTimeoutMs = 10 * 60_000;
 /** Checks that run at the same time. */
 export const maxConcurrentChecks = 4;
 

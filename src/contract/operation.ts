@@ -29,6 +29,8 @@ export interface Operation {
    */
   readonly narrows?: "answer";
   readonly effect: "read" | "write" | "danger";
+  /** Its answer may take minutes, in which nothing moves on the connection. */
+  readonly takesLong?: true;
   readonly params?: TSchema;
   readonly query?: TSchema;
   /** A body whose every member is optional may be left out altogether. */
@@ -54,6 +56,10 @@ export const DryRunQuery = Type.Object(
   { additionalProperties: false },
 );
 
+/** `safe`: loses nothing. `moderate`: touches what can be had again. `risky`: has to be confirmed. */
+export const risks = ["safe", "moderate", "risky"] as const;
+export type Risk = (typeof risks)[number];
+
 /** What a mutation would do. */
 export const Plan = Type.Object({
   dry_run: Type.Literal(true),
@@ -62,6 +68,11 @@ export const Plan = Type.Object({
   packages: Type.Array(Type.String(), { description: "Packages that would be touched." }),
   bytes: Type.Integer({ description: "Bytes that would be downloaded." }),
   requires_reboot: Type.Boolean(),
+  frees_bytes: Type.Optional(Type.Integer({ description: "Bytes on disk that would become free, as far as known." })),
+  fix_id: Type.Optional(Type.String()),
+  risk: Type.Optional(
+    Type.Unsafe<Risk>({ type: "string", enum: [...risks], description: "`risky` needs to be confirmed." }),
+  ),
 });
 export type Plan = Static<typeof Plan>;
 

@@ -24,6 +24,8 @@ export interface Metrics {
   readonly streamDropped: (stream: string, frames: number) => void;
   /** A run of a health check that has ended. */
   readonly checkRun: (check: string, status: CheckStatus, seconds: number) => void;
+  /** A fix that has ended. */
+  readonly fixRun: (fix: string, isSuccess: boolean) => void;
   /** Something in a journal file that cannot be read. */
   readonly journalFault: () => void;
   /** All metrics in the Prometheus text format 0.0.4. */
@@ -135,6 +137,12 @@ export function createMetrics(): Metrics {
     buckets: checkBuckets,
     registers,
   });
+  const fixes = new Counter({
+    name: "svc_check_fixes_total",
+    help: "Fixes of health checks that were carried out.",
+    labelNames: ["fix", "result"],
+    registers,
+  });
   const journalFaults = new Counter({
     name: "svc_journal_faults_total",
     help: "Things found in journal files that cannot be read.",
@@ -167,6 +175,7 @@ export function createMetrics(): Metrics {
       checkStatus.set({ check }, checkStatuses.indexOf(status));
       checkDurations.observe({ check }, seconds);
     },
+    fixRun: (fix, isSuccess) => fixes.inc({ fix, result: isSuccess ? "success" : "failure" }),
     journalFault: () => journalFaults.inc(),
     text: () => registry.metrics(),
   };

@@ -54,6 +54,23 @@ const cases: Cases = {
     },
     NOT_FOUND: {},
   },
+  fixCheck: {
+    VALIDATION_ERROR: {
+      request: { path: "/api/v1/health/checks/plain/fix" },
+      details: { field: "check_id", issue: "there is no fix for this check" },
+    },
+    NOT_FOUND: {},
+    CONFLICT: {
+      request: { path: "/api/v1/health/checks/vital/fix" },
+      prepare(service) {
+        const { vital } = service.checks;
+        vital.finds = "fail";
+        service.fixes.mend.does = () => new Promise(() => undefined);
+        void send(service, { method: "POST", path: "/api/v1/health/checks/vital/fix", key: service.admin });
+      },
+      details: { operation_id: "operation-1" },
+    },
+  },
   getSystemInfo: {},
   listServices: {
     VALIDATION_ERROR: {

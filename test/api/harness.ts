@@ -5,6 +5,7 @@ import { apiBase } from "#contract/limits.ts";
 import type { Operation } from "#contract/operation.ts";
 import { roles } from "#contract/scopes.ts";
 import type { Check, Outcome } from "#domain/health/check.ts";
+import type { Fix, FixPlan } from "#domain/health/fix.ts";
 import { createLogs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import type { Service, ServicePorts } from "../../src/service.ts";
@@ -28,10 +29,31 @@ export interface TestCheck extends Check {
   readonly runs: () => number;
 }
 
-function createTestCheck(id: string, severity: Check["severity"] = "medium"): TestCheck {
+/** A fix that does what it is told to. */
+export interface TestFix extends Fix {
+  /** What it would do from now on. */
+  does: FixPlan | (() => Promise<FixPlan>);
+}
+
+function createTestFix(id: string, rest: Partial<Fix> = {}): TestFix {
+  const fix: TestFix = {
+    id,
+    summary: `Does ${id}`,
+    risk: "moderate",
+    kind: "services",
+    endsOnFailure: true,
+    ...rest,
+    does: { steps: [] },
+    plan: () => (typeof fix.does === "function" ? fix.does() : Promise.resolve(fix.does)),
+  };
+  return fix;
+}
+
+function createTestCheck(id: string, severity: Check["severity"] = "medium", fixes: readonly string[] = []): TestCheck {
   let runs = 0;
   const check: TestCheck = {
     id,
+    fixes,
     name: `Check of ${id}`,
     category: "system",
     severity,
@@ -59,6 +81,8 @@ export interface TestService {
   readonly probes: Probes;
   /** `plain` of severity medium and `vital` of severity critical, unless others were given. */
   readonly checks: Readonly<Record<"plain" | "vital", TestCheck>>;
+  /** Both for `vital`: `mend`, which it takes unless it says otherwise, and the risky `rebuild`. */
+  readonly fixes: Readonly<Record<"mend" | "rebuild", TestFix>>;
   readonly checkHistory: FakeCheckHistory;
   /** Log lines so far. */
   readonly logLines: () => readonly Record<string, unknown>[];
@@ -101,7 +125,9 @@ export async function startTestService(
   const journal = overrides.journal ?? createFakeJournal();
   const grep = overrides.grep ?? createFakeGrep();
   const audit = createFakeAuditLog();
-  const checks = { plain: createTestCheck("plain"), vital: createTestCheck("vital", "critical") };
+  const checks = { plain: createTestCheck("plain"), vital: createTestCheck("vital", "critical", ["mend", "rebuild"]) };
+  const fixes = { mend: createTestFix("mend"), rebuild: createTestFix("rebuild", { risk: "risky", kind: "packages" }) };
+  let operationIds = 0;
   const checkHistory = overrides.checkHistory ?? createFakeCheckHistory();
   const lines: string[] = [];
   const llm = createFakeProbe({ healthy: false, expected: false, reason: "no connector is configured" });
@@ -119,6 +145,11 @@ export async function startTestService(
     probes: { cli: probes.cli.probe, ops: probes.ops.probe, llm: probes.llm.probe, security: probes.security.probe },
     checks: [checks.plain, checks.vital],
     checkPlan: { checks: {} },
+    fixes: [fixes.mend, fixes.rebuild],
+    createId: () => {
+      operationIds += 1;
+      return `operation-${operationIds}`;
+    },
     tls: undefined,
     rateLimits: "off",
     allowedHosts: [],
@@ -144,6 +175,7 @@ export async function startTestService(
     audit,
     probes,
     checks,
+    fixes,
     checkHistory,
     logLines: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>),
     key,

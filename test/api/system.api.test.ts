@@ -172,6 +172,17 @@ describe("POST /system/services/{name}/restart", () => {
     await other.app.close();
   });
 
+  it("does not reset a transient unit, which systemd would forget", async () => {
+    const units = createFakeUnits([
+      { name: "job.service", activeState: "failed", subState: "failed", unitFileState: "transient" },
+    ]);
+    const other = await startTestService({ units });
+    const path = "/api/v1/system/services/job/restart";
+    expect((await send(other, { method: "POST", path, key: other.admin })).status).toBe(200);
+    expect(units.actions).toEqual(["restart job.service"]);
+    await other.app.close();
+  });
+
   it("tells what systemd refuses, in systemd's words", async () => {
     const units = createFakeUnits([{ name: "manual.service", refusal: "it may be requested by dependency only" }]);
     const other = await startTestService({ units });

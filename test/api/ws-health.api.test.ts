@@ -42,7 +42,8 @@ describe("frames", () => {
       category: "system",
       severity: "critical",
       checked_at: "2026-01-01T00:00:00.000Z",
-      fixable: false,
+      fixable: true,
+      fix_id: "mend",
       since: "2026-01-01T00:00:00.000Z",
       consecutive_failures: 1,
     });

@@ -31,6 +31,13 @@ export function createFakeFileSystems(mounted: readonly MountedFileSystem[] = [f
       signal.throwIfAborted();
       return fake.mounted;
     },
+    holding: (path) =>
+      Promise.resolve(
+        fake.mounted
+          .map((each) => each.path)
+          .filter((each) => each === "/" || path === each || path.startsWith(`${each}/`))
+          .toSorted((a, b) => b.length - a.length)[0],
+      ),
   };
   return fake;
 }

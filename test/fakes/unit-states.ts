@@ -17,6 +17,14 @@ export const unitState = (name: string, changes: Partial<UnitState> = {}): UnitS
 
 /** Units that are as a test sets them. */
 export function createFakeUnitStates(units: readonly UnitState[] = []): FakeUnitStates {
-  const fake: FakeUnitStates = { units, list: () => Promise.resolve(fake.units) };
+  const fake: FakeUnitStates = {
+    units,
+    list: () => Promise.resolve(fake.units),
+    failed() {
+      const loaded = fake.units.filter(({ loadState }) => loadState !== "");
+      const failed = loaded.filter(({ activeState }) => activeState === "failed");
+      return Promise.resolve(loaded.length === 0 ? undefined : failed.map(({ name, result }) => ({ name, result })));
+    },
+  };
   return fake;
 }

@@ -1,62 +1,110 @@
-import { availableParallelism } from "node:os";
+import { mkdtempSync, rmSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { runCheck } from "./support/check.ts";
+import { encodeEntry } from "../journals/export-format.ts";
+import { journalRemote } from "../journals/programs.ts";
+import { runCommand } from "./commands.ts";
+import { checkCommand, parseOutcome, runCheck } from "./support/check.ts";
 import { eventually } from "./support/eventually.ts";
+import { journalFolder } from "./support/journal.ts";
+import { withMemoryGroup } from "./support/memory-group.ts";
+import { provoke } from "./support/provoke.ts";
 import { describeOnHost } from "./support/session.ts";
+
+const megabyte = 2 ** 20;
 
 /** Starts so many children and asks for none of them. */
 const zombieMaker = (count: number): string =>
   `import subprocess, time; children = [subprocess.Popen(['true']) for _ in range(${count})]; time.sleep(3600)`;
 
+/** What kernels print of software RAID, by what has become of it; after the kernel's own documentation of md. */
+const arrays = {
+  whole: ["md0 : active raid1 sdb1[1] sda1[0]", "      1048512 blocks super 1.2 [2/2] [UU]"],
+  degraded: ["md0 : active raid1 sda1[0]", "      1048512 blocks super 1.2 [2/1] [U_]"],
+  rebuilding: [
+    "md0 : active raid1 sdb1[2] sda1[0]",
+    "      1048512 blocks super 1.2 [2/1] [U_]",
+    "      [==>..................]  recovery = 12.6% (132113/1048512) finish=0.1min speed=132113K/sec",
+  ],
+  none: [],
+} as const;
+
 describeOnHost("checks of processes and of the kernel's load", (session) => {
   const startZombies = (unit: string, count: number) =>
     session.host.exec(["systemd-run", "-q", `--unit=${unit}`, "python3", "-c", zombieMaker(count)]);
 
-  describe("zombie_processes", () => {
-    it("warns at five, fails at twenty, names the parent, and passes when that has ended", async () => {
-      expect(await runCheck(session, "zombie_processes")).toMatchObject({ status: "pass" });
-      await startZombies("some-zombies", 6);
-      await eventually(async () =>
-        expect(await runCheck(session, "zombie_processes")).toMatchObject({
-          status: "warn",
-          message: expect.stringMatching(/^6 zombie processes, left behind by python3/),
-          details: { count: 6, parents: [{ name: "python3", zombies: 6 }] },
-        }),
-      );
-      await startZombies("many-zombies", 20);
-      await eventually(async () =>
-        expect(await runCheck(session, "zombie_processes")).toMatchObject({ status: "fail", details: { count: 26 } }),
-      );
-      expect(await runCheck(session, "zombie_processes", { ignore: ["python3"] })).toMatchObject({ status: "pass" });
-      await session.host.exec(["systemctl", "stop", "some-zombies", "many-zombies"]);
-      await eventually(async () =>
-        expect(await runCheck(session, "zombie_processes")).toMatchObject({ status: "pass", details: { count: 0 } }),
-      );
-    });
+  provoke("zombie_processes", "6 and 26 children that nobody asks for, until their parents end", async (see) => {
+    expect(see(await runCheck(session, "zombie_processes"))).toMatchObject({ status: "pass" });
+    await startZombies("some-zombies", 6);
+    await eventually(async () =>
+      expect(see(await runCheck(session, "zombie_processes"))).toMatchObject({
+        status: "warn",
+        message: expect.stringMatching(/^6 zombie processes, left behind by python3/),
+        details: { count: 6, parents: [{ name: "python3", zombies: 6 }] },
+      }),
+    );
+    await startZombies("many-zombies", 20);
+    await eventually(async () =>
+      expect(see(await runCheck(session, "zombie_processes"))).toMatchObject({
+        status: "fail",
+        details: { count: 26 },
+      }),
+    );
+    expect(await runCheck(session, "zombie_processes", { ignore: ["python3"] })).toMatchObject({ status: "pass" });
+    await session.host.exec(["systemctl", "stop", "some-zombies", "many-zombies"]);
+    await eventually(async () =>
+      expect(see(await runCheck(session, "zombie_processes"))).toMatchObject({ status: "pass", details: { count: 0 } }),
+    );
   });
 
-  describe("cpu_load", () => {
-    it("fails while every processor works and passes afterwards", async () => {
-      const units = Array.from({ length: availableParallelism() }, (_, at) => `busy-${at}.service`);
-      for (const unit of units) {
-        await session.host.exec(["systemd-run", "-q", `--unit=${unit}`, "sh", "-c", "while :; do :; done"]);
-      }
-      await eventually(
-        async () => expect(await runCheck(session, "cpu_load")).toMatchObject({ status: "fail" }),
-        30_000,
-      );
-      await session.host.exec(["systemctl", "stop", ...units]);
-      // The machine has other work, too.
-      await eventually(
-        async () => expect(await runCheck(session, "cpu_load")).toMatchObject({ status: "pass" }),
-        90_000,
-      );
-    });
+  provoke("cpu_load", "a busy loop on every processor, then none", async (see) => {
+    const units = Array.from({ length: availableParallelism() }, (_, at) => `busy-${at}.service`);
+    for (const unit of units) {
+      await session.host.exec(["systemd-run", "-q", `--unit=${unit}`, "sh", "-c", "while :; do :; done"]);
+    }
+    await eventually(
+      async () => expect(see(await runCheck(session, "cpu_load"))).toMatchObject({ status: "fail" }),
+      30_000,
+    );
+    await session.host.exec(["systemctl", "stop", ...units]);
+    // The machine has other work, too.
+    await eventually(
+      async () => expect(see(await runCheck(session, "cpu_load"))).toMatchObject({ status: "pass" }),
+      90_000,
+    );
   });
 
   describe("memory", () => {
-    it("passes with room, and fails when a tmpfs takes more than settings allow", async () => {
-      const { status, details } = await runCheck(session, "memory");
+    provoke("memory", "a container of 1 GB filled to 90 % and to 97 %, then emptied", async (see) => {
+      const limit = 1024 * megabyte;
+      await session.shell("mkdir -p /mnt/filling && mount -t tmpfs none /mnt/filling");
+      try {
+        await withMemoryGroup(session, limit, async (group) => {
+          const look = async () => see(parseOutcome(await group.execContained(checkCommand("memory"))));
+          const fill = async (percent: number): Promise<void> => {
+            const megabytes = Math.round((limit * percent) / 100 / megabyte);
+            const filled = await group.exec(["sh", "-c", `head -c ${megabytes}M /dev/zero > /mnt/filling/file`]);
+            expect(filled).toMatchObject({ exitCode: 0 });
+          };
+          const empty = await look();
+          expect(empty).toMatchObject({ status: "pass", details: { total_gb: 1.1 } });
+          // What the check itself takes is in the group as well.
+          const own = Number(empty.details["percent_used"]);
+          await fill(90 - own);
+          expect(await look()).toMatchObject({ status: "warn" });
+          await fill(97 - own);
+          expect(await look()).toMatchObject({ status: "fail" });
+          await session.shell("rm /mnt/filling/file");
+          expect(await look()).toMatchObject({ status: "pass" });
+        });
+      } finally {
+        await session.shell("umount /mnt/filling");
+      }
+    });
+
+    provoke("memory", "a tmpfs that takes more of the machine than settings allow", async (see) => {
+      const { status, details } = see(await runCheck(session, "memory"));
       expect(status).toBe("pass");
       const before = Number(details["percent_used"]);
       const totalBytes = Number(details["total_gb"]) * 1e9;
@@ -66,20 +114,142 @@ describeOnHost("checks of processes and of the kernel's load", (session) => {
         // More than the distance, since others on the machine may give memory back meanwhile.
         const megabytes = Math.ceil((totalBytes * 0.08) / 1e6);
         await session.shell(`head -c ${megabytes}M /dev/zero > /mnt/taken/file`);
-        expect(await runCheck(session, "memory", settings)).toMatchObject({ status: "fail" });
+        expect(see(await runCheck(session, "memory", settings))).toMatchObject({ status: "fail" });
       } finally {
         await session.shell("umount /mnt/taken");
       }
       await eventually(async () =>
-        expect(await runCheck(session, "memory", settings)).toMatchObject({ status: "pass" }),
+        expect(see(await runCheck(session, "memory", settings))).toMatchObject({ status: "pass" }),
       );
     });
   });
 
+  /** Runs the work with a swap file on this machine, whose kernel is the guest's; it goes whatever happens. */
+  const withSwap = async (megabytes: number, work: () => Promise<void>): Promise<void> => {
+    const dir = mkdtempSync(join(tmpdir(), "steward-swap-"));
+    const file = join(dir, "swap");
+    try {
+      await runCommand(["dd", "if=/dev/zero", `of=${file}`, "bs=1M", `count=${megabytes}`, "status=none"]);
+      await runCommand(["chmod", "600", file]);
+      await runCommand(["mkswap", file]);
+      await runCommand(["swapon", file]);
+      try {
+        await work();
+      } finally {
+        await runCommand(["swapoff", file]);
+      }
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
+  };
+
+  provoke(
+    "swap_usage",
+    "a swap file of 96 MB into which a group with little memory overflows, then none",
+    async (see) => {
+      const others = await session.shell("tail -n +2 /proc/swaps");
+      expect(others, "this machine must have no swap of its own (swapoff -a)").toBe("");
+      expect(see(await runCheck(session, "swap_usage"))).toMatchObject({ status: "skip" });
+      await withSwap(96, async () => {
+        expect(see(await runCheck(session, "swap_usage"))).toMatchObject({
+          status: "pass",
+          details: { percent_used: 0, total_gb: 0.101 },
+        });
+        await session.shell("mkdir -p /mnt/overflowing && mount -t tmpfs none /mnt/overflowing");
+        try {
+          await withMemoryGroup(session, 16 * megabyte, async (group) => {
+            const overflow = (megabytes: number) =>
+              group.exec(["sh", "-c", `head -c ${megabytes}M /dev/urandom >> /mnt/overflowing/file`]);
+            expect(await overflow(80)).toMatchObject({ exitCode: 0 });
+            expect(see(await runCheck(session, "swap_usage"))).toMatchObject({
+              status: "warn",
+              message: expect.stringMatching(/^[67]\d(\.\d)? % of swap is used: .* of 100\.7 MB left$/),
+            });
+            expect(await overflow(25)).toMatchObject({ exitCode: 0 });
+            expect(see(await runCheck(session, "swap_usage"))).toMatchObject({ status: "fail" });
+            await session.shell("rm /mnt/overflowing/file");
+            expect(see(await runCheck(session, "swap_usage"))).toMatchObject({ status: "pass" });
+          });
+        } finally {
+          await session.shell("umount /mnt/overflowing");
+        }
+      });
+      expect(see(await runCheck(session, "swap_usage"))).toMatchObject({ status: "skip" });
+    },
+  );
+
+  describe("oom_kills", () => {
+    /** Lets a process ask for more than its group has. @returns what the kernel said of it, word for word. */
+    const outgrow = async (): Promise<readonly string[]> => {
+      let lines: readonly string[] = [];
+      await withMemoryGroup(session, 48 * megabyte, async (group) => {
+        const { exitCode } = await group.exec(["leaky", "-c", "memory = bytearray(256 << 20)"]);
+        expect(exitCode).not.toBe(0);
+        const said = (await runCommand(["dmesg", "--notime", "--color=never"])).stdout.split("\n");
+        const pid = said
+          .filter((line) => line.startsWith("oom-kill:") && line.includes(`oom_memcg=${group.path},`))
+          .map((line) => /,task=leaky,pid=(\d+),/.exec(line)?.[1])
+          .at(-1);
+        expect(pid).toBeDefined();
+        lines = said.filter((line) => line.includes(`pid=${pid},`) || line.includes(`Killed process ${pid} (leaky)`));
+      });
+      return lines;
+    };
+
+    /** Writes lines of the kernel into the journal of the guest, whose journald does not read those of the machine. */
+    const recordKernelLines = async (name: string, lines: readonly string[]): Promise<void> => {
+      const machineId = (await session.host.readFile("/etc/machine-id")).trim();
+      const file = join(journalFolder(session), machineId, `system@${name}.journal`);
+      const now = Date.now() * 1000;
+      const entries = lines.map((line, at) =>
+        encodeEntry({
+          realtime: now + at,
+          monotonic: at + 1,
+          bootId: "0123456789abcdef0123456789abcdef",
+          fields: [
+            ["_TRANSPORT", "kernel"],
+            ["SYSLOG_IDENTIFIER", "kernel"],
+            ["PRIORITY", "3"],
+            ["MESSAGE", line],
+          ],
+        }),
+      );
+      await runCommand([journalRemote, `--output=${file}`, "-"], { input: Buffer.concat(entries).toString("latin1") });
+    };
+
+    provoke(
+      "oom_kills",
+      "processes killed in a group with too little memory, the kernel's own lines put into the journal; 25 hours later",
+      async (see) => {
+        const check = () => session.api.getCheck({ params: { check_id: "oom_kills" } });
+        await session.host.exec(["cp", "/usr/bin/python3", "/usr/local/bin/leaky"]);
+        expect(see(await check())).toMatchObject({ status: "pass", details: { count: 0 } });
+        await recordKernelLines("first", await outgrow());
+        await eventually(async () =>
+          expect(see(await check())).toMatchObject({
+            status: "warn",
+            message: "Memory ran out: the kernel killed leaky (1 kill in 24 h)",
+            details: { kills: [{ process: "leaky" }] },
+          }),
+        );
+        const more = [];
+        for (let times = 0; times < 4; times += 1) more.push(...(await outgrow()));
+        await recordKernelLines("more", more);
+        await eventually(async () =>
+          expect(see(await check())).toMatchObject({ status: "fail", details: { count: 5 } }),
+        );
+        expect(await runCheck(session, "oom_kills")).toMatchObject({ status: "fail", details: { count: 5 } });
+        expect(await runCheck(session, "oom_kills", { ignore: ["leak*"] })).toMatchObject({ status: "pass" });
+        const dayLater = { aheadMs: 25 * 3_600_000 };
+        expect(see(await runCheck(session, "oom_kills", dayLater))).toMatchObject({ status: "pass" });
+      },
+    );
+  });
+
   describe("file_descriptors", () => {
-    it("counts what a program holds open", async () => {
+    provoke("file_descriptors", "8000 files held open by one process, then closed", async (see) => {
       const usedNow = async () => {
-        const { status, details } = await runCheck(session, "file_descriptors");
+        const { status, details } = see(await runCheck(session, "file_descriptors"));
         // The limit is that of the machine's kernel, far away and not ours to lower.
         expect(status).toBe("pass");
         return Number(details["used"]);
@@ -92,12 +262,42 @@ describeOnHost("checks of processes and of the kernel's load", (session) => {
       await session.host.exec(["systemctl", "stop", "holder"]);
       await eventually(async () => expect(await usedNow()).toBeLessThan(before + 5_000));
     });
+
+    provoke(
+      "file_descriptors",
+      "a kernel with few file handles, since the machine's limit is not a test's to lower",
+      async (see) => {
+        for (const [status, used] of [
+          ["pass", 6_900],
+          ["warn", 7_000],
+          ["fail", 9_000],
+        ] as const) {
+          await session.host.writeFile("/root/proc/sys/fs/file-nr", `${used}\t0\t10000\n`);
+          expect(see(await runCheck(session, "file_descriptors", { procDir: "/root/proc" }))).toMatchObject({ status });
+        }
+      },
+    );
   });
 
-  it("skip what the host does not have", async () => {
-    const swaps = await session.shell("tail -n +2 /proc/swaps");
-    expect((await runCheck(session, "swap_usage")).status === "skip").toBe(swaps === "");
-    const arrays = await session.shell("grep -c '^md' /proc/mdstat 2>/dev/null || true");
-    expect((await runCheck(session, "raid_status")).status === "skip").toBe(Number(arrays) === 0);
+  provoke(
+    "raid_status",
+    "a mirror that is whole, has lost a device, is rebuilt, and none, as kernels told of them",
+    async (see) => {
+      for (const [state, status] of [
+        ["whole", "pass"],
+        ["degraded", "fail"],
+        ["rebuilding", "warn"],
+        ["none", "skip"],
+      ] as const) {
+        const text = ["Personalities : [raid1]", ...arrays[state], "", "unused devices: <none>", ""].join("\n");
+        await session.host.writeFile("/root/proc/mdstat", text);
+        expect(see(await runCheck(session, "raid_status", { procDir: "/root/proc" }))).toMatchObject({ status });
+      }
+    },
+  );
+
+  it("RAID arrays that the host does not have are skipped", async () => {
+    const found = await session.shell("grep -c '^md' /proc/mdstat 2>/dev/null || true");
+    expect((await runCheck(session, "raid_status")).status === "skip").toBe(Number(found) === 0);
   });
 });

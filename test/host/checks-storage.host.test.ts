@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runCommand } from "./commands.ts";
 import { runCheck } from "./support/check.ts";
+import { provoke } from "./support/provoke.ts";
 import { describeOnHost } from "./support/session.ts";
 
 const megabyte = 2 ** 20;
@@ -37,20 +38,27 @@ describeOnHost("checks of storage, on a small disk", (session) => {
   afterAll(() => session.shell(`umount ${quoted}`));
 
   describe("disk_space", () => {
-    it("fails for a full disk and passes when it is empty again", async () => {
-      expect(looksOnlyAt((await runCheck(session, "disk_space")).details, folder)).toMatchObject({
-        total_gb: expect.closeTo(0.03, 2),
-      });
-      await session.shell(`cat /dev/zero > ${quoted}/filling 2>/dev/null || true`);
-      expect(await runCheck(session, "disk_space")).toMatchObject({
-        status: "fail",
-        message: expect.stringMatching(/^\/mnt\/small disk is 100 % full: 0 B of [\d.]+ MB left/),
-        details: { path: folder, percent_used: 100, free_gb: 0 },
-      });
-      expect((await runCheck(session, "disk_space", { ignore: [folder] })).status).toBe("pass");
-      await session.shell(`rm ${quoted}/filling`);
-      expect((await runCheck(session, "disk_space")).status).toBe("pass");
-    });
+    provoke(
+      "disk_space",
+      "a file system of 32 MB filled to nine tenths and to the last byte, then emptied",
+      async (see) => {
+        expect(looksOnlyAt((await runCheck(session, "disk_space")).details, folder)).toMatchObject({
+          total_gb: expect.closeTo(0.03, 2),
+        });
+        const room = Number(await session.shell(`df --output=avail -B1 ${quoted} | tail -1`));
+        await session.shell(`head -c ${Math.round(room * 0.9)} /dev/zero > ${quoted}/filling`);
+        expect(see(await runCheck(session, "disk_space"))).toMatchObject({ status: "warn", details: { path: folder } });
+        await session.shell(`cat /dev/zero >> ${quoted}/filling 2>/dev/null || true`);
+        expect(see(await runCheck(session, "disk_space"))).toMatchObject({
+          status: "fail",
+          message: expect.stringMatching(/^\/mnt\/small disk is 100 % full: 0 B of [\d.]+ MB left/),
+          details: { path: folder, percent_used: 100, free_gb: 0 },
+        });
+        expect((await runCheck(session, "disk_space", { ignore: [folder] })).status).toBe("pass");
+        await session.shell(`rm ${quoted}/filling`);
+        expect(see(await runCheck(session, "disk_space")).status).toBe("pass");
+      },
+    );
 
     it("agrees with df", async () => {
       await session.shell(`head -c 9M /dev/zero > ${quoted}/some`);
@@ -64,9 +72,9 @@ describeOnHost("checks of storage, on a small disk", (session) => {
   });
 
   describe("inode_usage", () => {
-    it("fails when no more file can be made and passes when they are gone", async () => {
+    provoke("inode_usage", "an ext4 without a free inode, then with all of them", async (see) => {
       await session.shell(`cd ${quoted} && (for n in $(seq 200); do : > file-$n || exit; done) 2>/dev/null || true`);
-      expect(await runCheck(session, "inode_usage")).toMatchObject({
+      expect(see(await runCheck(session, "inode_usage"))).toMatchObject({
         status: "fail",
         details: { path: folder, percent_used: 100, free_inodes: 0 },
       });
@@ -74,44 +82,44 @@ describeOnHost("checks of storage, on a small disk", (session) => {
         free_gb: expect.closeTo(0.03, 1),
       });
       await session.shell(`rm ${quoted}/file-*`);
-      expect((await runCheck(session, "inode_usage")).status).toBe("pass");
+      expect(see(await runCheck(session, "inode_usage")).status).toBe("pass");
     });
 
-    it("counts a tmpfs as well", async () => {
+    provoke("inode_usage", "a tmpfs without a free inode, then unmounted", async (see) => {
       await session.shell("mkdir -p /mnt/few && mount -t tmpfs -o size=4m,nr_inodes=20 none /mnt/few");
       try {
         await session.shell("cd /mnt/few && (for n in $(seq 30); do : > $n || exit; done) 2>/dev/null || true");
-        expect(await runCheck(session, "inode_usage")).toMatchObject({
+        expect(see(await runCheck(session, "inode_usage"))).toMatchObject({
           status: "fail",
           details: { path: "/mnt/few", free_inodes: 0, total_inodes: 20 },
         });
       } finally {
         await session.shell("umount /mnt/few");
       }
-      expect((await runCheck(session, "inode_usage")).status).toBe("pass");
+      expect(see(await runCheck(session, "inode_usage")).status).toBe("pass");
     });
   });
 
   describe("read_only_filesystems", () => {
-    it("fails when one is mounted read-only again, and passes once it is writable", async () => {
+    provoke("read_only_filesystems", "a file system mounted read-only again, then writable", async (see) => {
       expect((await runCheck(session, "read_only_filesystems")).status).toBe("pass");
       await session.shell(`mount -o remount,ro ${quoted}`);
-      expect(await runCheck(session, "read_only_filesystems")).toMatchObject({
+      expect(see(await runCheck(session, "read_only_filesystems"))).toMatchObject({
         status: "fail",
         message: expect.stringMatching(/^\/mnt\/small disk is read-only/),
         details: { read_only: [{ path: folder, type: "ext4" }] },
       });
       await session.shell(`mount -o remount,rw ${quoted}`);
-      expect((await runCheck(session, "read_only_filesystems")).status).toBe("pass");
+      expect(see(await runCheck(session, "read_only_filesystems")).status).toBe("pass");
     });
 
-    it("fails when the kernel makes it so after an error of the file system", async () => {
+    provoke("read_only_filesystems", "an ext4 that the kernel made read-only after an error", async (see) => {
       await session.shell(`mount -o remount,errors=remount-ro ${quoted}`);
       const device = (await session.shell(`findmnt -no SOURCE ${quoted}`)).trim();
       // From outside: the guest may not write there.
       writeFileSync(`/sys/fs/ext4/${device.replace("/dev/", "")}/trigger_fs_error`, "1");
       expect(await session.shell(`touch ${quoted}/new 2>&1 || true`)).toMatch(/Read-only file system/);
-      expect(await runCheck(session, "read_only_filesystems")).toMatchObject({
+      expect(see(await runCheck(session, "read_only_filesystems"))).toMatchObject({
         status: "fail",
         details: { read_only: [{ path: folder }] },
       });

@@ -61,7 +61,8 @@ describeOnHost("logs while the files change underneath", (session) => {
       cursor: entries.at(-1)?.cursor ?? before,
     });
     for (const { unit } of writers) {
-      if (!entries.some(({ message }) => message === `${unit} ${count - 1}`)) await last.until(`${unit} ${count - 1}`);
+      if (!entries.some(({ message }) => message === `${unit} ${count - 1}`))
+        await last.until(`${unit} ${count - 1}`, 60_000);
     }
     last.close();
     entries.push(...last.entries);

@@ -18,6 +18,7 @@ export const recipe = {
     "libpam-systemd",
     "logrotate",
     "monitoring-plugins-basic",
+    "nftables",
     "openssh-server",
     "polkitd",
     "procps",

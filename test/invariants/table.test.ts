@@ -108,6 +108,34 @@ describe("registry of health checks", () => {
   });
 });
 
+describe("registry of fixes", () => {
+  const names = filesBelow("src/domain/health/fixes")
+    .filter((path) => !path.endsWith(".test.ts"))
+    .map((path) => basename(path, ".ts"));
+
+  it("has every fix of its folder, each with an id after its file and a test beside it", () => {
+    const registry = read("src/domain/health/fixes-registry.ts");
+    const files = filesBelow("src/domain/health/fixes");
+    for (const name of names) {
+      const id = name.replaceAll("-", "_");
+      const source = read(`src/domain/health/fixes/${name}.ts`);
+      const found = [registry.includes(`./fixes/${name}.ts"`), source.includes(`id: "${id}"`)];
+      expect([name, ...found]).toEqual([name, true, true]);
+      expect(files).toContain(`src/domain/health/fixes/${name}.test.ts`);
+    }
+    expect(registry.slice(registry.indexOf("return [")).match(/Fix\(/g)).toHaveLength(names.length);
+  });
+
+  it("has every fix that a check names, and no other", () => {
+    const sources = filesBelow("src/domain/health/checks").filter((path) => !path.endsWith(".test.ts"));
+    const lists = sources.flatMap((path) =>
+      [...read(path).matchAll(/fixes: \[([^\]]*)\]/g)].map(([, list = ""]) => list),
+    );
+    const named = lists.flatMap((list) => [...list.matchAll(/"(\w+)"/g)].map(([, id = ""]) => id.replaceAll("_", "-")));
+    expect([...new Set(named)].sort()).toEqual([...names].sort());
+  });
+});
+
 describe("statuses of failures", () => {
   it("appear in one file", () => {
     const literal = /\b(?:code|status|statusCode)\(?\s*(?:[:=]=*|\()\s*[45]\d\d\b/;

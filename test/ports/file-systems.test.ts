@@ -28,6 +28,12 @@ describe.each([
     }
   });
 
+  it("tell which of them a path lies on", async () => {
+    expect(await fileSystems.holding("/")).toBe("/");
+    const paths = (await fileSystems.list(signal)).map(({ path }) => path);
+    expect(paths).toContain(await fileSystems.holding("/etc"));
+  });
+
   it("are not asked once the caller has given up", async () => {
     await expect(fileSystems.list(AbortSignal.abort(new Error("given up")))).rejects.toThrow("given up");
   });
@@ -64,6 +70,18 @@ describe("file systems of a mount table", () => {
     writeMounts("/", "/nonexistent/since");
     const mounted = await createFileSystems({ clock: systemClock, procDir }).list(signal);
     expect(mounted.map(({ path }) => path)).toEqual(["/"]);
+  });
+
+  it("tell which one a path lies on, links followed, and of none for a path that is not there", async () => {
+    writeMounts("/", "/usr", "/var/log");
+    const fileSystems = createFileSystems({ clock: systemClock, procDir });
+    expect(await fileSystems.holding("/usr/bin")).toBe("/usr");
+    expect(await fileSystems.holding("/var")).toBe("/");
+    expect(await fileSystems.holding("/var/log/apt")).toBe("/var/log");
+    expect(await fileSystems.holding("/etc")).toBe("/");
+    // A link to /usr/bin.
+    expect(await fileSystems.holding("/bin")).toBe("/usr");
+    expect(await fileSystems.holding("/nonexistent/since")).toBeUndefined();
   });
 
   it("name the disk that does not answer, and answer again when it does", async () => {

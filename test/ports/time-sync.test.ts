@@ -29,7 +29,40 @@ describe.each([
   });
 });
 
+describe.each([
+  [
+    "fake",
+    createFakeTimeSync({ ...state, isContainer: false }, { ...state, isContainer: false }),
+    createFakeTimeSync(undefined),
+  ],
+  [
+    "timedatectl",
+    real(answering("")),
+    real(() =>
+      Promise.resolve({ exitCode: 1, stdout: "", stderr: "Failed to set ntp: NTP not supported\n", truncated: false }),
+    ),
+  ],
+])("time synchronisation: %s", (_, time: TimeSync, refusing: TimeSync) => {
+  it("is switched on", async () => {
+    await time.enable(signal);
+  });
+
+  it("says why it is not", async () => {
+    await expect(refusing.enable(signal)).rejects.toThrow(/^timedatectl says: .*NTP not supported$/);
+  });
+});
+
 describe("time synchronisation: timedatectl", () => {
+  it("is told to", async () => {
+    const asked: (readonly string[])[] = [];
+    const exec: Exec = (argv, options) => {
+      asked.push(argv);
+      return answering("")(argv, options);
+    };
+    await real(exec).enable(signal);
+    expect(asked).toEqual([["timedatectl", "set-ntp", "true"]]);
+  });
+
   it("fails when it gets no answer", async () => {
     await expect(real(answering("", 1)).state(signal)).rejects.toThrow(
       "cannot ask timedatectl: Failed to connect to bus",

@@ -62,6 +62,8 @@ const good: Readonly<Record<OperationName, () => Filling | Promise<Filling>>> = 
   listChecks: () => ({}),
   getCheck: () => ({ params: { check_id: "memory" } }),
   getCheckHistory: () => ({ params: { check_id: "memory" }, query: "?limit=3" }),
+  // A plan alone, and of a check that has a fix wherever systemd runs.
+  fixCheck: () => ({ params: { check_id: "systemd_failed" }, query: "?dry_run=true" }),
   getSystemInfo: () => ({}),
   listServices: () => ({ query: "?status=inactive&limit=3" }),
   // A plan alone: the tests restart nothing on the machine that they run on.

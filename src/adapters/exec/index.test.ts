@@ -54,6 +54,16 @@ describe("exec", () => {
     rmSync(folder, { recursive: true });
   });
 
+  it("does not wait for a child that has left the group and holds the outputs", async () => {
+    const child = "setTimeout(() => {}, 20000)";
+    const spawned = `require("child_process").spawn(process.execPath, ["-e", ${JSON.stringify(child)}], { detached: true, stdio: "inherit" })`;
+    const code = `const child = ${spawned}; child.unref(); process.stdout.write(String(child.pid)); setInterval(() => {}, 1000)`;
+    const startedAt = performance.now();
+    await expect(script(code, { timeoutMs: 1000 })).rejects.toThrow(/no end after 1000 ms/);
+    // The child lives for 20 s: who had waited for it would come much later.
+    expect(performance.now() - startedAt).toBeLessThan(15_000);
+  });
+
   it("ends with its signal, before and while it runs", async () => {
     const abort = new AbortController();
     const running = script("setInterval(() => {}, 1000)", { signal: abort.signal });

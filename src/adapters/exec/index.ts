@@ -66,6 +66,9 @@ export const exec: Exec = ([program, ...args], options = {}) => {
     let ended: string | undefined;
     const kill = (why: string) => {
       ended ??= why;
+      // A process that has left the group may hold the outputs open; nobody waits for it.
+      child.stdout?.destroy();
+      child.stderr?.destroy();
       if (child.pid === undefined) return;
       try {
         process.kill(-child.pid, "SIGKILL");

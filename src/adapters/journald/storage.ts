@@ -1,11 +1,19 @@
 import type { Dirent } from "node:fs";
-import { lstat, readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { lstat, readdir, readFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { CommandFailed } from "#adapters/exec/command.ts";
+import type { Exec } from "#adapters/exec/index.ts";
 import type { JournalStorage } from "#domain/health/ports.ts";
 
 /** Where journald keeps its files: on the disk, and in memory until the disk is there or where none is wanted. */
-const diskFolder = "/var/log/journal";
-const memoryFolder = "/run/log/journal";
+const hostFolders = {
+  disk: "/var/log/journal",
+  memory: "/run/log/journal",
+  machineId: "/etc/machine-id",
+};
+
+/** Removing thousands of files from a slow disk. */
+const vacuumTimeoutMs = 5 * 60_000;
 
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
@@ -13,13 +21,28 @@ const isMissing = (error: unknown): boolean =>
 /** Journal files, active and archived; a file that was not closed well is renamed to end with `~`. */
 const isJournalFile = (entry: Dirent): boolean => entry.isFile() && /\.journal~?$/.test(entry.name);
 
+/** The names by which journald knows what it archived; it leaves files with any other name alone. */
+const archivedNames = [
+  /^.+@[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{16}\.journal$/s,
+  /^.+@[0-9a-f]{16}-[0-9a-f]{16}\.journal~$/s,
+];
+const isArchived = (name: string): boolean => archivedNames.some((pattern) => pattern.test(name));
+
 interface Taken {
   bytes: number;
   files: number;
+  archivedBytes: number;
 }
 
-/** What the files below a folder take; undefined where there is no such folder. Files that vanish meanwhile take nothing. */
-async function taken(folder: string, signal: AbortSignal): Promise<Taken | undefined> {
+/**
+ * What the files below a folder take; undefined where there is no such folder. Files that vanish meanwhile take nothing.
+ * @param isVacuumed whether journalctl removes archived files from a folder.
+ */
+async function taken(
+  folder: string,
+  isVacuumed: (folder: string) => boolean,
+  signal: AbortSignal,
+): Promise<Taken | undefined> {
   let entries: readonly Dirent[];
   try {
     entries = await readdir(folder, { withFileTypes: true, recursive: true });
@@ -27,13 +50,15 @@ async function taken(folder: string, signal: AbortSignal): Promise<Taken | undef
     if (isMissing(error)) return undefined;
     throw error;
   }
-  const sum: Taken = { bytes: 0, files: 0 };
+  const sum: Taken = { bytes: 0, files: 0, archivedBytes: 0 };
   for (const entry of entries.filter(isJournalFile)) {
     signal.throwIfAborted();
     try {
       // st_blocks counts 512 bytes whatever the block size (stat(2)); files are grown ahead of what is in them.
-      sum.bytes += (await lstat(join(entry.parentPath, entry.name))).blocks * 512;
+      const bytes = (await lstat(join(entry.parentPath, entry.name))).blocks * 512;
+      sum.bytes += bytes;
       sum.files += 1;
+      if (isArchived(entry.name) && isVacuumed(entry.parentPath)) sum.archivedBytes += bytes;
     } catch (error) {
       if (!isMissing(error)) throw error;
     }
@@ -44,24 +69,66 @@ async function taken(folder: string, signal: AbortSignal): Promise<Taken | undef
 /** Whether there is a folder of journals at all. */
 export async function holdsJournal(dir: string | undefined): Promise<boolean> {
   const signal = new AbortController().signal;
-  for (const folder of dir === undefined ? [diskFolder, memoryFolder] : [dir]) {
-    const found = await taken(folder, signal);
+  for (const folder of dir === undefined ? [hostFolders.disk, hostFolders.memory] : [dir]) {
+    const found = await taken(folder, () => false, signal);
     if (found !== undefined && found.files > 0) return true;
   }
   return false;
 }
 
-/** The files of journald, of this machine and of any other whose journals lie there. */
-export function createJournalStorage(
-  folders: { disk: string; memory: string } = { disk: diskFolder, memory: memoryFolder },
-): JournalStorage {
+async function readMachineId(path: string): Promise<string | undefined> {
+  try {
+    return (await readFile(path, "utf8")).trim();
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * The files of journald, of this machine and of any other whose journals lie there, or those of the folder that settings
+ * name. Of the host's own, journalctl vacuums what is of this machine; of a named folder, what is of any machine. It goes by the
+ * names that journald gives to archived files, whatever is in them; files with other names stay, and so do those in use.
+ */
+export function createJournalStorage(ports: {
+  exec: Exec;
+  /** `journal.dir` of the settings. */
+  dir?: string | undefined;
+  folders?: { readonly disk: string; readonly memory: string; readonly machineId: string };
+}): JournalStorage {
+  const { exec, dir, folders = hostFolders } = ports;
+  const disk = dir === undefined ? folders.disk : resolve(dir);
+
+  const run = async (option: string, signal: AbortSignal): Promise<void> => {
+    const where = dir === undefined ? [] : [`--directory=${disk}`];
+    const options = { signal, timeoutMs: vacuumTimeoutMs };
+    const { exitCode, stderr } = await exec(["journalctl", "--quiet", ...where, option], options);
+    const lines = stderr.trim().split("\n");
+    // It ends well even where it could not delete a file.
+    const failure = lines.find((line) => line.startsWith("Failed to"));
+    if (exitCode === 0 && failure === undefined) return;
+    throw new CommandFailed(`journalctl says: ${failure ?? (lines.at(-1) || `exit code ${exitCode}`)}`);
+  };
+
   return {
     async size(signal) {
-      const disk = await taken(folders.disk, signal);
-      const memory = await taken(folders.memory, signal);
-      const files = (disk?.files ?? 0) + (memory?.files ?? 0);
+      const own = dir === undefined ? await readMachineId(folders.machineId) : undefined;
+      const isVacuumed = (folder: string): boolean =>
+        folder === disk || (dir === undefined ? folder === join(disk, own ?? "") : dirname(folder) === disk);
+      const onDisk = await taken(disk, isVacuumed, signal);
+      const inMemory = dir === undefined ? await taken(folders.memory, () => false, signal) : undefined;
+      const files = (onDisk?.files ?? 0) + (inMemory?.files ?? 0);
       if (files === 0) return undefined;
-      return { diskBytes: disk?.bytes ?? 0, memoryBytes: memory?.bytes ?? 0, files };
+      return {
+        diskBytes: onDisk?.bytes ?? 0,
+        memoryBytes: inMemory?.bytes ?? 0,
+        files,
+        folder: disk,
+        archivedBytes: onDisk?.archivedBytes ?? 0,
+      };
     },
+    canRotate: dir === undefined,
+    rotate: (signal) => run("--rotate", signal),
+    vacuum: (keepBytes, signal) => run(`--vacuum-size=${Math.max(1, Math.floor(keepBytes))}`, signal),
   };
 }

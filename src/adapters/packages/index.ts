@@ -1,6 +1,9 @@
 import { existsSync } from "node:fs";
+import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { Probe } from "#domain/health/ports.ts";
+import type { PackageRepairs, PackageStates, PackageUpdates, Probe } from "#domain/health/ports.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import { createApt } from "./apt/index.ts";
 
 /** Package managers that are looked for, in this order: the program, and a question that it answers at once. */
 const known = [
@@ -17,9 +20,34 @@ const programs: Readonly<Record<(typeof known)[number]["name"], string>> = {
   pacman: "/usr/bin/pacman",
 };
 
+const findManager = (): (typeof known)[number] | undefined =>
+  known.find(({ name, argv }) => existsSync(programs[name]) && existsSync(argv[0]));
+
+/** What can be known of packages and done to them. */
+export interface HostPackages {
+  readonly states: PackageStates;
+  readonly updates: PackageUpdates;
+  readonly repairs: PackageRepairs;
+}
+
+/** A host whose packages are left alone. */
+export function createNoPackages(): HostPackages {
+  const refuse = () => Promise.reject(new CommandFailed("this host has no package manager that could be used"));
+  return {
+    states: { manager: undefined, faults: () => Promise.resolve(undefined) },
+    updates: { security: () => Promise.resolve(undefined), refreshedAt: () => Promise.resolve(undefined) },
+    repairs: { finish: refuse, planMissing: refuse, installMissing: refuse, refreshLists: refuse },
+  };
+}
+
+/** The packages of this host, through the manager that it has; so far that is apt. */
+export function createHostPackages(ports: { exec: Exec; clock: Pick<Clock, "monotonicMs" | "sleep"> }): HostPackages {
+  return findManager()?.name === "apt" ? createApt(ports) : createNoPackages();
+}
+
 /** Whether the host's package manager answers; not expected on a host that has none. */
 export function createPackageManagerProbe({ exec }: { exec: Exec }): Probe {
-  const manager = known.find(({ name, argv }) => existsSync(programs[name]) && existsSync(argv[0]));
+  const manager = findManager();
   return async (signal) => {
     if (manager === undefined) return { healthy: false, expected: false, reason: "no package manager on this host" };
     const { exitCode, stderr } = await exec(manager.argv, { signal, timeoutMs: 10_000 });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { chooseDataMounts } from "./data-mounts.ts";
+import { chooseDataMounts, dataMountHolding } from "./data-mounts.ts";
 import { parseMountinfo } from "./mountinfo.ts";
 
 const choose = (lines: readonly string[], readOnlyPaths: readonly string[] = []) =>
@@ -94,4 +94,25 @@ it("tells a file system that became read-only from one that was made so", () => 
     ["/view", true, true],
     ["/a", false, false],
   ]);
+});
+
+it("tells which of them a path lies on, through bind mounts and subvolumes, and of none for pseudo file systems", () => {
+  const mounts = parseMountinfo(
+    [
+      ...server,
+      "60 28 0:30 /@data /data rw - btrfs /dev/vdb rw,subvolid=257,subvol=/@data",
+      "61 28 0:30 /@data/tmp /var/tmp rw - btrfs /dev/vdb rw,subvolid=257,subvol=/@data",
+      "62 28 0:30 /@logs /var/log rw - btrfs /dev/vdb rw,subvolid=258,subvol=/@logs",
+    ].join("\n"),
+  );
+  const holding = (path: string) => dataMountHolding(mounts, path);
+  expect(["/", "/var/cache", "/var/tmp", "/var/tmp/x", "/var/log/journal", "/varlog"].map(holding)).toEqual([
+    "/",
+    "/",
+    "/data",
+    "/data",
+    "/data",
+    "/",
+  ]);
+  expect(holding("/proc/1")).toBeUndefined();
 });

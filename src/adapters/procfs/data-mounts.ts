@@ -37,16 +37,29 @@ export interface DataMount {
   readonly isMeantReadOnly: boolean;
 }
 
+const isData = (mounts: readonly Mount[]) => {
+  const mountAt = createMountLookup(mounts);
+  return (mount: Mount): boolean => holdsData(mount) && !isBind(mount) && mountAt(mount.path) === mount;
+};
+
+const byLength = (a: Mount, b: Mount): number => a.path.length - b.path.length || (a.path < b.path ? -1 : 1);
+
+/** The path of the mount that stands for the file system that a path lies on; undefined where none does. */
+export function dataMountHolding(mounts: readonly Mount[], path: string): string | undefined {
+  const device = createMountLookup(mounts)(path)?.device;
+  const same = mounts.filter((mount) => mount.device === device);
+  return same.filter(isData(mounts)).toSorted(byLength)[0]?.path;
+}
+
 /**
  * Chooses the mounts that hold data: no pseudo file systems, images, bind mounts, remote or FUSE file systems; of each device
  * the mount with the shortest path.
  * @param readOnlyPaths mount points that are to be read-only.
  */
 export function chooseDataMounts(mounts: readonly Mount[], readOnlyPaths: ReadonlySet<string>): readonly DataMount[] {
-  const mountAt = createMountLookup(mounts);
-  const chosen = mounts.filter((mount) => holdsData(mount) && !isBind(mount) && mountAt(mount.path) === mount);
+  const chosen = mounts.filter(isData(mounts));
   return [...Map.groupBy(chosen, ({ device }) => device).values()].flatMap((same) => {
-    const [first] = same.toSorted((a, b) => a.path.length - b.path.length || (a.path < b.path ? -1 : 1));
+    const [first] = same.toSorted(byLength);
     if (first === undefined) return [];
     const { path, source, type, superOptions } = first;
     // Only a person makes a single mount read-only; trouble with the disk makes the file system so, in all its mounts.

@@ -1,10 +1,10 @@
 import { accessSync, readFileSync } from "node:fs";
-import { statfs } from "node:fs/promises";
+import { realpath, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { FileSystems, MountedFileSystem } from "#domain/health/ports.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import type { DataMount } from "./data-mounts.ts";
-import { chooseDataMounts } from "./data-mounts.ts";
+import { chooseDataMounts, dataMountHolding } from "./data-mounts.ts";
 import { parseMountinfo, parseReadOnlyPaths } from "./mountinfo.ts";
 
 /** Time that one file system has to answer. */
@@ -95,6 +95,15 @@ export function createFileSystems(ports: { clock: Pick<Clock, "sleep">; procDir?
       const mounts = chooseDataMounts(parseMountinfo(text), parseReadOnlyPaths(readFstab(join(rootDir, "etc/fstab"))));
       const found = await Promise.all(mounts.map((mount) => read(mount, rootDir, signal)));
       return found.flat();
+    },
+    async holding(path) {
+      const mounts = parseMountinfo(readMounts(procDir).text);
+      try {
+        return dataMountHolding(mounts, await realpath(path));
+      } catch (error) {
+        if (codeOf(error) === "ENOENT") return undefined;
+        throw error;
+      }
     },
   };
 }

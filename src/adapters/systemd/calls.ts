@@ -6,6 +6,15 @@ const properties = "org.freedesktop.DBus.Properties";
 
 export const unitInterface = "org.freedesktop.systemd1.Unit";
 export const serviceInterface = "org.freedesktop.systemd1.Service";
+/** The interface that tells of the result of a unit, by its suffix; the other kinds give none. */
+const resultKinds = ["Service", "Mount", "Automount", "Socket", "Timer", "Path", "Swap", "Scope"];
+
+/** The interface of a unit's own kind; undefined for kinds that have no result (targets, devices, slices). */
+export function kindInterface(name: string): string | undefined {
+  const suffix = name.slice(name.lastIndexOf(".") + 1);
+  const kind = resultKinds.find((each) => each.toLowerCase() === suffix);
+  return kind && `org.freedesktop.systemd1.${kind}`;
+}
 export const managerInterface = manager;
 export const propertiesInterface = properties;
 
@@ -32,6 +41,13 @@ export const calls = {
     member: "ListUnitsByPatterns",
     signature: "asas",
     body: [[], ["*.service"]],
+  }),
+  listFailed: (): Call => ({
+    path: managerPath,
+    interface: manager,
+    member: "ListUnitsFiltered",
+    signature: "as",
+    body: [["failed"]],
   }),
   listFiles: (): Call => ({
     path: managerPath,

@@ -1,12 +1,12 @@
 import { existsSync, readFileSync } from "node:fs";
-import type { Probe } from "#domain/health/ports.ts";
+import type { Probe, UnitRepair, UnitStates } from "#domain/health/ports.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import type { Units } from "#domain/system/ports.ts";
 import { createLiveUnits } from "./live.ts";
 import { createOfflineUnits } from "./offline.ts";
 
 export interface HostUnits {
-  readonly units: Units;
+  readonly units: Units & UnitStates & UnitRepair;
   /** Whether systemd answers over the bus; not expected on a host where it does not run. */
   readonly probe: Probe;
   readonly dispose: Dispose;

@@ -1,7 +1,8 @@
+import type { FailedUnit, UnitStates } from "#domain/health/ports.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import type { Unit, Units } from "#domain/system/ports.ts";
 import { UnitsUnavailable } from "#domain/system/ports.ts";
-import { calls, matchRules, serviceInterface, unitInterface } from "./calls.ts";
+import { calls, kindInterface, matchRules, unitInterface } from "./calls.ts";
 import { openConnection } from "./connection.ts";
 import type { Installed } from "./installed.ts";
 import { createInstalledFiles } from "./installed.ts";
@@ -9,7 +10,7 @@ import { createJobs, lostResult } from "./jobs.ts";
 import { readMemory } from "./memory.ts";
 import { createMirror } from "./mirror.ts";
 import type { MirroredUnit } from "./parse.ts";
-import { blankUnit, withProperties } from "./parse.ts";
+import { blankUnit, parseListedUnit, withProperties } from "./parse.ts";
 
 /** How long a restart waits for its job. */
 const jobWaitMs = 25_000;
@@ -18,7 +19,7 @@ const syncWaitMs = 5_000;
 /** Memory of the control groups is read at most this often. */
 const memoryAgeMs = 5_000;
 
-export interface LiveUnits extends Units {
+export interface LiveUnits extends Units, Pick<UnitStates, "failed"> {
   /** @throws UnitsUnavailable when systemd does not answer over the bus. */
   readonly ping: () => Promise<void>;
   readonly dispose: Dispose;
@@ -148,8 +149,24 @@ export function createLiveUnits(ports: {
       unit = withProperties(unit, properties);
     };
     await connection.call(calls.getAll(path, unitInterface), take);
-    await connection.call(calls.getAll(path, serviceInterface), take);
+    const kind = kindInterface(name);
+    if (kind !== undefined) await connection.call(calls.getAll(path, kind), take);
     return { ...unit, memoryBytes: readMemory(unit) };
+  };
+
+  const withResult = async ({ name, path }: MirroredUnit): Promise<FailedUnit> => {
+    const kind = kindInterface(name);
+    if (kind === undefined) return { name, result: "" };
+    const result = await connection.call(calls.get(path, kind, "Result"), ([value]) => String(value));
+    return { name, result };
+  };
+
+  /** The mirror holds services only, so that systemd is asked; it is one question, and one more for each that has failed. */
+  const failed = async (): Promise<readonly FailedUnit[]> => {
+    await untilReady(syncWaitMs);
+    const rows = await connection.call(calls.listFailed(), ([list]) => (Array.isArray(list) ? list : []));
+    const units = rows.flatMap((row) => parseListedUnit(row) ?? []);
+    return Promise.all(units.toSorted(byName).map(withResult));
   };
 
   /** Rejects never; resolves once the connection is lost. */
@@ -194,6 +211,7 @@ export function createLiveUnits(ports: {
       if (merged?.installed !== files) merged = { installed: files, list: merge(mirror.units(), files) };
       return merged.list;
     },
+    failed,
     read,
     restart,
     async restartDetached(name) {

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { basename, join } from "node:path";
+import type { UnitStates } from "#domain/health/ports.ts";
 import type { Unit, Units } from "#domain/system/ports.ts";
 import { UnitsUnavailable } from "#domain/system/ports.ts";
 import { blankUnit } from "./parse.ts";
@@ -93,11 +94,12 @@ export function readInstalledUnits(root = "/"): readonly Unit[] {
 }
 
 /** A host where systemd is not running: what is installed can be listed, nothing can be done. */
-export function createOfflineUnits(root = "/"): Units {
+export function createOfflineUnits(root = "/"): Units & UnitStates {
   const refuse = (): Promise<never> =>
     Promise.reject(new UnitsUnavailable("systemd is not running on this host", false));
   return {
     list: () => Promise.resolve(readInstalledUnits(root)),
+    failed: () => Promise.resolve(undefined),
     read: refuse,
     resetFailed: refuse,
     restart: refuse,

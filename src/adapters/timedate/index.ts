@@ -26,5 +26,9 @@ export function createTimeSync(ports: { exec: Exec; paths?: typeof hostPaths }):
         ? undefined
         : { ...state, isContainer: paths.containerMarks.some((mark) => existsSync(mark)) };
     },
+    async enable(signal) {
+      const { exitCode, stderr } = await exec(["timedatectl", "set-ntp", "true"], { signal, timeoutMs: 30_000 });
+      if (exitCode !== 0) throw new CommandFailed(`timedatectl says: ${stderr.trim() || `exit code ${exitCode}`}`);
+    },
   };
 }

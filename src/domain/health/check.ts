@@ -7,6 +7,11 @@ export interface Outcome {
   readonly message: string;
   /** The figures behind it, with snake_case names and units in them. */
   readonly details: Readonly<Record<string, unknown>>;
+  /**
+   * Which of the check's fixes mends what was found: null when none does. Only for warn and fail; the first of
+   * {@link Check.fixes} unless given.
+   */
+  readonly fixId?: string | null;
 }
 
 /** What settings say of a check; what they leave out is the check's own. */
@@ -36,9 +41,12 @@ export interface Check {
     | "network"
     | "updates"
     | "security"
-    | "system";
+    | "system"
+    | "custom";
   readonly severity: Severity;
   /** How old its result may be; the general interval unless it is given. */
   readonly intervalMs?: number;
+  /** Ids of the fixes that mend what it finds, the usual one first. */
+  readonly fixes?: readonly string[];
   readonly run: (settings: CheckSettings, signal: AbortSignal) => Promise<Outcome>;
 }

@@ -17,9 +17,14 @@ const failed = (message: string, error: string): Outcome => ({
 });
 
 /** @throws Error for details that cannot be written as JSON. */
-function bounded({ status, message, details }: Outcome): Outcome {
+function bounded({ status, message, details, ...rest }: Outcome): Outcome {
   const size = JSON.stringify(details).length;
-  return { status, message: cut(message), details: size > maxDetailsChars ? { omitted_chars: size } : details };
+  return {
+    ...rest,
+    status,
+    message: cut(message),
+    details: size > maxDetailsChars ? { omitted_chars: size } : details,
+  };
 }
 
 /** Gives out a fixed number of slots, first come first served. */

@@ -6,6 +6,7 @@ import { parseTimestamp } from "#contract/schema.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { toTimestamp } from "#domain/kernel/clock.ts";
 import { DomainError, invalid } from "#domain/kernel/error.ts";
+import type { Fixer } from "./fixer.ts";
 import type { CheckHistory } from "./ports.ts";
 import type { Components, Prober } from "./prober.ts";
 import type { CheckRunner } from "./runner.ts";
@@ -57,10 +58,11 @@ export function healthHandlers(ports: {
 /** The checks: their results, and what is kept of them. */
 export function checkHandlers(ports: {
   runner: Pick<CheckRunner, "ids" | "list" | "run">;
+  fixer: Pick<Fixer, "fix">;
   history: Pick<CheckHistory, "runs">;
   clock: Pick<Clock, "now">;
 }): Handlers<typeof checks> {
-  const { runner, history, clock } = ports;
+  const { runner, fixer, history, clock } = ports;
   const unknown = (id: string): DomainError =>
     new DomainError("NOT_FOUND", `cannot find the check ${id}: there is none, or it is switched off`, { check_id: id });
 
@@ -70,6 +72,11 @@ export function checkHandlers(ports: {
       const result = runner.run(id);
       if (result === undefined) throw unknown(id);
       return result;
+    },
+    async fixCheck({ params: { check_id: id }, query, body }, { touched }) {
+      const answer = await fixer.fix(id, { isDryRun: query.dry_run ?? false, isConfirmed: body.confirm ?? false });
+      if (answer.fix_id !== undefined) touched({ fix_id: answer.fix_id });
+      return answer;
     },
     getCheckHistory({ params: { check_id: id }, query: { since, limit = checkHistoryLimit.default } }) {
       if (!runner.ids.includes(id)) throw unknown(id);

@@ -4,14 +4,18 @@ import { cpuLoadCheck } from "./checks/cpu-load.ts";
 import { diskSpaceCheck } from "./checks/disk-space.ts";
 import { dnsResolutionCheck } from "./checks/dns-resolution.ts";
 import { fileDescriptorsCheck } from "./checks/file-descriptors.ts";
+import { firewallCheck } from "./checks/firewall.ts";
 import { inodeUsageCheck } from "./checks/inode-usage.ts";
 import { journalSizeCheck } from "./checks/journal-size.ts";
 import { memoryCheck } from "./checks/memory.ts";
 import { networkConnectivityCheck } from "./checks/network-connectivity.ts";
 import { oomKillsCheck } from "./checks/oom-kills.ts";
+import { packageStatusCheck } from "./checks/package-status.ts";
 import { raidStatusCheck } from "./checks/raid-status.ts";
 import { readOnlyFilesystemsCheck } from "./checks/read-only-filesystems.ts";
 import { rebootRequiredCheck } from "./checks/reboot-required.ts";
+import { securityUpdatesCheck } from "./checks/security-updates.ts";
+import { sshConfigCheck } from "./checks/ssh-config.ts";
 import { swapUsageCheck } from "./checks/swap-usage.ts";
 import { systemdFailedCheck } from "./checks/systemd-failed.ts";
 import { timeSyncCheck } from "./checks/time-sync.ts";
@@ -25,9 +29,14 @@ import type {
   JournalStorage,
   KernelLoad,
   KernelLog,
+  ListeningSockets,
   NameServers,
+  PackageStates,
+  PackageUpdates,
+  PacketFilter,
   RaidArrays,
   RebootNeed,
+  SshServer,
   TimeSync,
   UnitStates,
 } from "./ports.ts";
@@ -41,6 +50,8 @@ export interface CheckPorts {
   readonly time: TimeSync;
   readonly servers: NameServers;
   readonly routes: DefaultRoutes;
+  readonly packages: PackageStates;
+  readonly updates: PackageUpdates;
   readonly reboot: RebootNeed;
   readonly log: KernelLog;
   readonly journal: JournalStorage;
@@ -48,6 +59,9 @@ export interface CheckPorts {
   /** Certificates to look at. */
   readonly paths: readonly string[];
   readonly raidArrays: RaidArrays;
+  readonly ssh: SshServer;
+  readonly sockets: ListeningSockets;
+  readonly filter: PacketFilter;
 }
 
 /** The checks that come with the service, in the order in which they are listed. */
@@ -65,11 +79,15 @@ export function builtInChecks(ports: CheckPorts): readonly Check[] {
     timeSyncCheck(ports),
     dnsResolutionCheck(ports),
     networkConnectivityCheck(ports),
+    packageStatusCheck(ports),
+    securityUpdatesCheck(ports),
     rebootRequiredCheck(ports),
     readOnlyFilesystemsCheck(ports),
     oomKillsCheck(ports),
     journalSizeCheck(ports),
     tlsCertificatesCheck(ports),
     raidStatusCheck(ports),
+    sshConfigCheck(ports),
+    firewallCheck(ports),
   ];
 }

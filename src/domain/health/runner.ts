@@ -37,6 +37,8 @@ export interface CheckRunner {
   readonly list: () => Promise<HealthCheckList>;
   /** Runs one check; undefined where there is none of that id. Callers who come while it runs share the run. */
   readonly run: (id: string) => Promise<HealthCheckResult> | undefined;
+  /** Runs one check anew: a run that is under way is waited for, and not shared. For after a change. */
+  readonly rerun: (id: string) => Promise<HealthCheckResult> | undefined;
   /** Runs the checks that have never run. */
   readonly runMissing: () => Promise<void>;
   /** The overall status by the last results, made when one changes: asking costs nothing. */
@@ -83,6 +85,17 @@ function createEntry(check: Check, plan: CheckPlan): Entry {
   };
 }
 
+/** Which fix a result names, and whether it mends what was found. */
+function fixOf(
+  { fixes: [usual] = [] }: Pick<Check, "fixes">,
+  status: CheckStatus,
+  chosen: string | null | undefined,
+): Pick<HealthCheckResult, "fixable" | "fix_id"> {
+  const fixId = chosen === undefined ? usual : chosen;
+  if (typeof fixId !== "string") return { fixable: false };
+  return { fixable: status === "warn" || status === "fail", fix_id: fixId };
+}
+
 /**
  * Runs checks: when asked and at their intervals, at most four at once, each contained.
  * @param ports.onRun is told of every run that has ended.
@@ -127,7 +140,7 @@ export function createCheckRunner(ports: {
     const { check, settings, timeoutMs } = entry;
     const { id, name, category, severity } = check;
     const startedAtMs = clock.monotonicMs();
-    const { status, message, details } = await contained(check, settings, timeoutMs);
+    const { status, message, details, fixId } = await contained(check, settings, timeoutMs);
     const checkedAt = clock.now();
     const durationMs = Math.round(clock.monotonicMs() - startedAtMs);
     const before = states.get(id) ?? withHistory(() => history.state(id));
@@ -146,7 +159,7 @@ export function createCheckRunner(ports: {
       category,
       severity,
       checked_at: toTimestamp(checkedAt),
-      fixable: false,
+      ...fixOf(check, status, fixId),
       since: toTimestamp(state.since),
       consecutive_failures: state.consecutiveFailures,
     };
@@ -200,6 +213,11 @@ export function createCheckRunner(ports: {
     run(id) {
       const entry = byId.get(id);
       return entry && start(entry);
+    },
+    rerun(id) {
+      const entry = byId.get(id);
+      if (entry === undefined) return undefined;
+      return entry.inFlight === undefined ? start(entry) : entry.inFlight.then(() => start(entry));
     },
     async runMissing() {
       await Promise.all(entries.filter(({ result }) => result === undefined).map(start));

@@ -77,9 +77,11 @@ export function systemHandlers(ports: {
 
   /**
    * systemd keeps the first result of a crash loop (`exit-code`), so that `start-limit-hit` is seen of some units only:
-   * of a failed unit it cannot be told, and to reset the limit of one that is within it does no harm.
+   * of a failed unit it cannot be told, and to reset the limit of one that is within it does no harm. But a transient unit has
+   * no file: once it is no longer failed, systemd forgets it and could not start it again.
    */
-  const mayHaveHitStartLimit = (unit: Unit): boolean => unit.activeState === "failed";
+  const mayHaveHitStartLimit = (unit: Unit): boolean =>
+    unit.activeState === "failed" && unit.unitFileState !== "transient";
 
   const plan = (unit: Unit): Plan => ({
     dry_run: true,

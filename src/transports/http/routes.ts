@@ -1,3 +1,4 @@
+import { Socket } from "node:net";
 import type { SchemaObject } from "ajv";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { operations } from "#contract/index.ts";
@@ -54,6 +55,21 @@ function sendable(answer: unknown, reply: FastifyReply): unknown {
   return Buffer.from(buffer, byteOffset, byteLength);
 }
 
+const keepAliveProbeMs = 30_000;
+
+/**
+ * Lets a connection be silent until its answer has left. Whether the peer is still there, which else its silence would tell,
+ * is for the probes of TCP to find out.
+ */
+function allowSilence({ raw: { socket } }: FastifyRequest, reply: FastifyReply): void {
+  // A request that was put in by hand has none.
+  if (!(socket instanceof Socket)) return;
+  const { timeout = 0 } = socket;
+  socket.setKeepAlive(true, keepAliveProbeMs);
+  socket.setTimeout(0);
+  reply.raw.once("close", () => socket.setTimeout(timeout));
+}
+
 function addOperation(
   app: FastifyInstance,
   name: string,
@@ -62,7 +78,7 @@ function addOperation(
   ports: ContextPorts,
 ): void {
   const readInput = createInputReader(operation);
-  const { response, status = 200, mediaType, effect } = operation;
+  const { response, status = 200, mediaType, effect, takesLong = false } = operation;
   const isRead = effect === "read";
   app.route({
     method: operation.method,
@@ -76,6 +92,7 @@ function addOperation(
       if (mediaType !== undefined) reply.type(`${mediaType}; version=0.0.4; charset=utf-8`);
       // RFC 6749 §5.1 wants it beside Cache-Control, which is on every answer.
       if (!isRead) reply.header("Pragma", "no-cache");
+      if (takesLong) allowSilence(request, reply);
       // Sent at once where the handler has the answer at once: a promise more is a turn of the queue more.
       const answer = handler(readInput(request), createContext(request, reply, ports));
       if (answer instanceof Promise) {

@@ -5,13 +5,30 @@ import type { Session } from "./session.ts";
 const checkout = "/opt/steward";
 const script = fileURLToPath(new URL("./run-check.ts", import.meta.url)).replace(/^.*(?=\/test\/host\/)/, checkout);
 
+/** What a check is run with beside its settings. */
+export interface RunOptions extends Partial<CheckSettings> {
+  /** How much later than now it thinks it is. */
+  readonly aheadMs?: number;
+  /** Where it finds what is usually below /proc, for what was recorded elsewhere. */
+  readonly procDir?: string;
+}
+
+/** The words that run a check inside the host against what is really there, and print its outcome as JSON. */
+export const checkCommand = (id: string, options: RunOptions = {}): readonly string[] => [
+  `${checkout}/node_modules/.bin/node`,
+  script,
+  id,
+  JSON.stringify(options),
+];
+
+export const parseOutcome = (text: string): Outcome => JSON.parse(text) as Outcome;
+
 /** Runs a check inside the host against what is really there. */
 export async function runCheck(
   { host }: Pick<Session, "host">,
   id: string,
-  settings: Partial<CheckSettings> = {},
+  options: RunOptions = {},
 ): Promise<Outcome> {
-  const node = `${checkout}/node_modules/.bin/node`;
-  const { stdout } = await host.exec([node, script, id, JSON.stringify(settings)]);
-  return JSON.parse(stdout) as Outcome;
+  const { stdout } = await host.exec(checkCommand(id, options));
+  return parseOutcome(stdout);
 }

@@ -1,23 +1,43 @@
 import { systemClock } from "#adapters/clock/index.ts";
+import { exec } from "#adapters/exec/index.ts";
+import { createHostJournal } from "#adapters/journald/index.ts";
+import { createKernelLog } from "#adapters/journald/kernel-log.ts";
+import { createPacketFilter } from "#adapters/netfilter/index.ts";
 import { createFileSystems } from "#adapters/procfs/file-systems.ts";
 import { createHostFacts } from "#adapters/procfs/index.ts";
 import { createKernelLoad } from "#adapters/procfs/kernel-load.ts";
 import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
-import type { Check, CheckSettings } from "#domain/health/check.ts";
+import { createDefaultRoutes } from "#adapters/routes/index.ts";
+import { createListeningSockets } from "#adapters/sockets/index.ts";
+import { createSshServer } from "#adapters/sshd/index.ts";
+import type { Check } from "#domain/health/check.ts";
 import { cpuLoadCheck } from "#domain/health/checks/cpu-load.ts";
 import { diskSpaceCheck } from "#domain/health/checks/disk-space.ts";
 import { fileDescriptorsCheck } from "#domain/health/checks/file-descriptors.ts";
+import { firewallCheck } from "#domain/health/checks/firewall.ts";
 import { inodeUsageCheck } from "#domain/health/checks/inode-usage.ts";
 import { memoryCheck } from "#domain/health/checks/memory.ts";
+import { networkConnectivityCheck } from "#domain/health/checks/network-connectivity.ts";
+import { oomKillsCheck } from "#domain/health/checks/oom-kills.ts";
 import { raidStatusCheck } from "#domain/health/checks/raid-status.ts";
 import { readOnlyFilesystemsCheck } from "#domain/health/checks/read-only-filesystems.ts";
+import { sshConfigCheck } from "#domain/health/checks/ssh-config.ts";
 import { swapUsageCheck } from "#domain/health/checks/swap-usage.ts";
 import { zombieProcessesCheck } from "#domain/health/checks/zombie-processes.ts";
+import type { RunOptions } from "./check.ts";
 
-// Runs inside the guest: node run-check.ts ID SETTINGS. Prints the outcome as JSON.
-const [id = "", settings = "{}"] = process.argv.slice(2);
+// Runs inside the guest: node run-check.ts ID OPTIONS. Prints the outcome as JSON.
+const [id = "", options = "{}"] = process.argv.slice(2);
+const { aheadMs = 0, procDir, ...settings } = JSON.parse(options) as RunOptions;
+const proc = procDir === undefined ? {} : { procDir };
 const host = createHostFacts({ clock: systemClock });
-const kernel = createKernelLoad({ cpuLoad: host.cpuLoad });
+const kernel = createKernelLoad({ cpuLoad: host.cpuLoad, ...proc });
+const journal = createHostJournal({
+  dir: undefined,
+  onUnreadable({ path, what }) {
+    throw new Error(`${path} cannot be read: ${what}`);
+  },
+});
 const fileSystems = createFileSystems({ clock: systemClock });
 const checks: readonly Check[] = [
   diskSpaceCheck({ fileSystems }),
@@ -28,11 +48,21 @@ const checks: readonly Check[] = [
   cpuLoadCheck({ kernel }),
   fileDescriptorsCheck({ kernel }),
   zombieProcessesCheck({ kernel }),
-  raidStatusCheck({ raidArrays: createRaidArrays() }),
+  raidStatusCheck({ raidArrays: createRaidArrays(proc) }),
+  networkConnectivityCheck({ routes: createDefaultRoutes() }),
+  oomKillsCheck({
+    log: createKernelLog({ journal: journal.journal, dir: undefined }),
+    clock: { now: () => Date.now() + aheadMs },
+  }),
+  sshConfigCheck({ ssh: createSshServer({ exec }) }),
+  firewallCheck({ sockets: createListeningSockets(), filter: createPacketFilter({ exec }) }),
 ];
 const check = checks.find((each) => each.id === id);
 if (check === undefined) throw new Error(`cannot run ${id}: there is no such check`);
-const given = JSON.parse(settings) as Partial<CheckSettings>;
-const outcome = await check.run({ ignore: [], ...given }, AbortSignal.timeout(30_000));
+// The threads of the journal keep no process alive.
+const alive = setInterval(() => undefined, 1000);
+const outcome = await check.run({ ignore: [], ...settings }, AbortSignal.timeout(30_000));
 process.stdout.write(JSON.stringify(outcome));
+clearInterval(alive);
 host.dispose();
+journal.dispose();

@@ -27,9 +27,9 @@ it("tells of the fullest file system, with the figures of all", async () => {
       total_gb: 100,
       free_gb: 4,
       file_systems: [
-        { path: "/var", percent_used: 96, total_gb: 100, free_gb: 4 },
-        { path: "/", percent_used: 90, total_gb: 100, free_gb: 10 },
-        { path: "/boot", percent_used: 50, total_gb: 0.5, free_gb: 0.25 },
+        { path: "/var", percent_used: 96, total_gb: 100, free_gb: 4, status: "fail" },
+        { path: "/", percent_used: 90, total_gb: 100, free_gb: 10, status: "warn" },
+        { path: "/boot", percent_used: 50, total_gb: 0.5, free_gb: 0.25, status: "pass" },
       ],
     },
   });

@@ -18,11 +18,12 @@ const figuresOf = (each: MountedFileSystem) => ({
 });
 
 /** How full file systems are. Those that are read-only on purpose are always full and left out; remote ones are not looked at. */
-export const diskSpaceCheck = (ports: { fileSystems: FileSystems }): Check => ({
+export const diskSpaceCheck = (ports: { fileSystems: Pick<FileSystems, "list"> }): Check => ({
   id: "disk_space",
   name: "Disk space",
   category: "storage",
   severity: "critical",
+  fixes: ["disk_cleanup"],
   async run(settings, signal) {
     const all = await ports.fileSystems.list(signal);
     const looked = all
@@ -39,7 +40,10 @@ export const diskSpaceCheck = (ports: { fileSystems: FileSystems }): Check => ({
     return {
       status: grade(percentUsed(worst), thresholds),
       message: `${worst.path} is ${percentUsed(worst)} % full: ${left}${also}`,
-      details: { ...figuresOf(worst), file_systems: looked.map(figuresOf) },
+      details: {
+        ...figuresOf(worst),
+        file_systems: looked.map((each) => ({ ...figuresOf(each), status: grade(percentUsed(each), thresholds) })),
+      },
     };
   },
 });

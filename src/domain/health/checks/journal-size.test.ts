@@ -1,10 +1,11 @@
 import { expect, it } from "vitest";
-import { createFakeJournalStorage } from "../../../../test/fakes/journal-storage.ts";
+import { createFakeJournalStorage, fakeJournalSize } from "../../../../test/fakes/journal-storage.ts";
 import { journalSizeCheck } from "./journal-size.ts";
 
 const signal = new AbortController().signal;
 const run = (gigabytes: number | undefined, settings: { warn?: number; fail?: number } = {}) => {
-  const size = gigabytes === undefined ? undefined : { diskBytes: gigabytes * 1e9 - 1000, memoryBytes: 1000, files: 3 };
+  const size =
+    gigabytes === undefined ? undefined : fakeJournalSize({ diskBytes: gigabytes * 1e9 - 1000, memoryBytes: 1000 });
   return journalSizeCheck({ journal: createFakeJournalStorage(size) }).run({ ignore: [], ...settings }, signal);
 };
 
@@ -15,7 +16,7 @@ it("passes at the limit that journald keeps by itself, 4 GiB", async () => {
 it("warns and fails above", async () => {
   expect(await run(5)).toMatchObject({ status: "warn" });
   expect(await run(10)).toMatchObject({ status: "fail" });
-  expect(await run(2, { warn: 1, fail: 3 })).toMatchObject({ status: "warn" });
+  expect(await run(2, { warn: 1, fail: 3 })).toMatchObject({ status: "warn", details: { warn_gb: 1 } });
 });
 
 it("is skipped without a journal", async () => {

@@ -6,22 +6,24 @@ import { grade } from "../threshold.ts";
 /**
  * What the files of the journal take, in GB: by default 5 warns, 10 fails. journald keeps below a limit of its own, at most
  * 4 GiB (4.3 GB) unless SystemMaxUse says otherwise, so nearness to that limit is how a healthy journal looks. More than it
- * means that the limit was raised, or that files lie there that journald does not remove: of another machine id, or
- * damaged. Whether the disk is full is for `disk_space` to say.
+ * means that the limit was raised, or that files lie there that journald does not remove: of another machine id, or with
+ * names that it did not give. Whether the disk is full is for `disk_space` to say.
  */
-export function journalSizeCheck({ journal }: { journal: JournalStorage }): Check {
+export function journalSizeCheck({ journal }: { journal: Pick<JournalStorage, "size"> }): Check {
   return {
     id: "journal_size",
     name: "Size of the journal",
     category: "storage",
     severity: "low",
     intervalMs: 10 * 60_000,
+    fixes: ["vacuum_journal"],
     async run({ warn = 5, fail = 10 }, signal) {
       const size = await journal.size(signal);
       if (size === undefined) return { status: "skip", message: "This host keeps no journal", details: {} };
       const totalGb = toGigabytes(size.diskBytes + size.memoryBytes);
       const details = {
         total_gb: totalGb,
+        warn_gb: Math.min(warn, fail),
         disk_bytes: size.diskBytes,
         memory_bytes: size.memoryBytes,
         files: size.files,

@@ -10,8 +10,15 @@ const run = (units: Parameters<typeof createFakeUnitStates>[0], ignore: readonly
 it("names what failed and why", async () => {
   expect(await run([unitState("a.service"), failed("b.service")])).toEqual({
     status: "fail",
-    message: "1 service failed: b.service (exit-code)",
+    message: "1 unit failed: b.service (exit-code)",
     details: { units: [{ name: "b.service", result: "exit-code" }] },
+  });
+});
+
+it("names units of every kind, with the reason where they give one", async () => {
+  const slice = unitState("a.target", { activeState: "failed", result: "" });
+  expect(await run([slice, failed("mnt-x.mount")])).toMatchObject({
+    message: "2 units failed: a.target, mnt-x.mount (exit-code)",
   });
 });
 

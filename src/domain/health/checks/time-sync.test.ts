@@ -18,3 +18,15 @@ it.each([
   const check = timeSyncCheck({ time: createFakeTimeSync(state) });
   expect(await check.run({ ignore: [] }, new AbortController().signal)).toMatchObject({ status });
 });
+
+it("has a fix where it is off, and none where no server is in reach or nothing is installed", async () => {
+  const run = (state: Parameters<typeof createFakeTimeSync>[0]) =>
+    timeSyncCheck({ time: createFakeTimeSync(state) }).run({ ignore: [] }, new AbortController().signal);
+  expect((await run(off)).fixId).toBeUndefined();
+  for (const state of [
+    { ...good, isSynchronised: false },
+    { ...off, canSync: false, isSynchronised: false },
+    undefined,
+  ])
+    expect((await run(state)).fixId).toBeNull();
+});

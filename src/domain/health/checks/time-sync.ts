@@ -8,23 +8,30 @@ function judge({ canSync, isEnabled, isSynchronised, isContainer }: TimeSyncStat
     return {
       status: "warn",
       message: "Time synchronisation is on, but the clock is not synchronised yet: no time server may be in reach",
+      fixId: null,
     };
   if (canSync)
     return { status: "fail", message: "Time synchronisation is off: the clock drifts (timedatectl set-ntp true)" };
-  return { status: "skip", message: "No time synchronisation service that systemd knows is installed" };
+  return { status: "skip", message: "No time synchronisation service that systemd knows is installed", fixId: null };
 }
 
 /** Whether something keeps the clock right. A kernel that calls its clock right is believed where others set it. */
-export function timeSyncCheck({ time }: { time: TimeSync }): Check {
+export function timeSyncCheck({ time }: { time: Pick<TimeSync, "state"> }): Check {
   return {
     id: "time_sync",
     name: "Time synchronisation",
     category: "system",
     severity: "medium",
+    fixes: ["enable_time_sync"],
     async run(_settings, signal) {
       const state = await time.state(signal);
       if (state === undefined)
-        return { status: "skip", message: "Nothing on this host tells whether the clock is synchronised", details: {} };
+        return {
+          status: "skip",
+          message: "Nothing on this host tells whether the clock is synchronised",
+          details: {},
+          fixId: null,
+        };
       return {
         ...judge(state),
         details: {

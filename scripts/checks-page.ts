@@ -1,0 +1,121 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { basename } from "node:path";
+import type { Provocation } from "../test/host/support/provocations.ts";
+import { provocations } from "../test/host/support/provocations.ts";
+
+const health = new URL("../src/domain/health/", import.meta.url);
+const read = (path: string): string => readFileSync(new URL(path, health), "utf8");
+
+const row = (...cells: readonly string[]): string =>
+  `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+
+/** The first group of a pattern. @throws where the source is not written as expected: then this page would be wrong. */
+function found(source: string, pattern: RegExp, what: string): string {
+  const [, text] = pattern.exec(source) ?? [];
+  if (text === undefined) throw new Error(`cannot make docs/reference/checks.md: ${what} is not found in its source`);
+  return text;
+}
+
+/** What the comment of the exported factory says, as one line. */
+function describe(source: string, id: string): string {
+  const comments = [...source.matchAll(/\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\nexport (?:const|function) \w+Check\b/g)];
+  const [, comment] = comments[0] ?? [];
+  if (comment === undefined) throw new Error(`cannot make docs/reference/checks.md: ${id} has no comment`);
+  return comment.replaceAll(/\s*\n \*\s?/g, " ").trim();
+}
+
+/** Milliseconds that a check says its result may be old: a product of numbers, or a constant that is one. */
+function intervalMs(source: string, id: string): number | undefined {
+  const [, written] = /\bintervalMs: ([^,\n]+)/.exec(source) ?? [];
+  if (written === undefined) return undefined;
+  const isName = /^[a-z]\w*$/i.test(written);
+  const product = isName ? found(source, new RegExp(`const ${written} = ([^;\\n]+);`), `interval of ${id}`) : written;
+  const factors = product.split("*").map((factor) => factor.trim().replaceAll("_", ""));
+  if (!factors.every((factor) => /^\d+$/.test(factor)))
+    throw new Error(`cannot make docs/reference/checks.md: the interval of ${id} is ${product}`);
+  return factors.reduce((whole, factor) => whole * Number(factor), 1);
+}
+
+const sayInterval = (ms: number | undefined): string => (ms === undefined ? "general" : `${ms / 60_000} min`);
+
+/** The thresholds in the source: as an object, or as defaults of the settings. */
+function sayThresholds(source: string): string {
+  const code = source.replaceAll(/\/\*[\s\S]*?\*\//g, "");
+  const [, warn, fail] =
+    /thresholdsFor\(\{ warn: ([^,]+), fail: ([^ ]+) \}/.exec(code) ??
+    /\{ warn = ([^,]+), fail = ([\w.]+)/.exec(code) ??
+    [];
+  if (warn === undefined || fail === undefined) return "";
+  return `${warn} / ${fail === "Number.POSITIVE_INFINITY" ? "none" : fail}`;
+}
+
+/** Fixes with their risk. */
+function sayFixes(source: string): string {
+  const ids = (/\bfixes: \[([^\]]*)\]/.exec(source)?.[1] ?? "").matchAll(/"(\w+)"/g);
+  return [...ids]
+    .map(([, id = ""]) => {
+      const fix = read(`fixes/${id.replaceAll("_", "-")}.ts`);
+      return `\`${id}\` (${found(fix, /\brisk: "(\w+)"/, `risk of ${id}`)})`;
+    })
+    .join(", ");
+}
+
+/** Ids in the order of the registry, each with its source. */
+function checks(): readonly { readonly id: string; readonly source: string }[] {
+  const registry = read("registry.ts");
+  const files = new Map(
+    readdirSync(new URL("checks", health))
+      .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
+      .map((name) => [basename(name, ".ts"), read(`checks/${name}`)]),
+  );
+  const factories = new Map(
+    [...registry.matchAll(/import \{ (\w+) \} from "\.\/checks\/([\w-]+)\.ts"/g)].map(([, name, file]) => [name, file]),
+  );
+  const listed = registry.slice(registry.indexOf("return ["));
+  return [...listed.matchAll(/(\w+Check)\(/g)].map(([, factory]) => {
+    const file = factories.get(factory) ?? "";
+    const source = files.get(file);
+    if (source === undefined) throw new Error(`cannot make docs/reference/checks.md: ${factory} has no file`);
+    return { id: file.replaceAll("-", "_"), source };
+  });
+}
+
+const rows: Readonly<Record<string, readonly Provocation[]>> = provocations;
+
+/** How a check was provoked, one line each. */
+function sayProvocations(id: string): readonly string[] {
+  return (rows[id] ?? []).map(({ how, isReal, statuses, file }) =>
+    row(`\`${id}\``, how, isReal ? "yes" : "no: recorded", statuses.join(", "), `[${file}](../../test/host/${file})`),
+  );
+}
+
+/** The page on the checks that come with the service, from their sources and the table of provocations. */
+export function checksPage(): string {
+  const all = checks();
+  return [
+    "<!-- Made by `npm run generate` from src/domain/health and test/host/support/provocations.ts. -->\n",
+    "# Health checks\n",
+    "Thresholds (warn / fail), intervals and what is left out can be [set](../settings.md). Checks without an interval of their own",
+    "run at the general one, once a minute. Those with a fix are mended by `POST /api/v1/health/checks/{check_id}/fix`.\n",
+    row("check", "category", "severity", "warn / fail", "interval", "fixes (risk)"),
+    row("---", "---", "---", "---", "---", "---"),
+    ...all.map(({ id, source }) =>
+      row(
+        `\`${id}\``,
+        found(source, /\bcategory: "(\w+)"/, `category of ${id}`),
+        found(source, /\bseverity: "(\w+)"/, `severity of ${id}`),
+        sayThresholds(source),
+        sayInterval(intervalMs(source, id)),
+        sayFixes(source),
+      ),
+    ),
+    "\n## What each looks at\n",
+    ...all.map(({ id, source }) => `**\`${id}\`** ${describe(source, id)}\n`),
+    "## How each was provoked\n",
+    "On a booted Debian with systemd ([test/host](../../test/host/README.md)). A test fails unless it has seen all statuses of its line.\n",
+    row("check", "what was done to the host", "for real", "seen", "test"),
+    row("---", "---", "---", "---", "---"),
+    ...all.flatMap(({ id }) => sayProvocations(id)),
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,70 @@
+import { readdir, readFile, readlink } from "node:fs/promises";
+import { basename, join } from "node:path";
+
+const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
+
+/** A process that has ended holds nothing, also while its parent has not asked about it (EINVAL from its mountinfo). */
+async function orGone<T>(work: Promise<T>, whenGone: T): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === "ENOENT" || code === "ESRCH" || code === "EINVAL") return whenGone;
+    throw error;
+  }
+}
+
+/** Last parts of the paths in a text: of mapped files in /proc/PID/maps, of mounted ones in mountinfo. */
+const namesIn = (text: string): readonly string[] =>
+  text
+    .split(/[\s]/)
+    .filter((word) => word.includes("/"))
+    .map((word) => basename(word));
+
+async function namesOfProcess(procDir: string, pid: string): Promise<readonly string[]> {
+  const folder = join(procDir, pid, "fd");
+  const numbers = await orGone(readdir(folder), []);
+  // The link is read and not followed: the file of a server that is gone would never answer.
+  const targets = await Promise.all(numbers.map((number) => orGone(readlink(join(folder, number)), "")));
+  const maps = await orGone(readFile(join(procDir, pid, "maps"), "utf8"), "");
+  const mounts = await orGone(readFile(join(procDir, pid, "mountinfo"), "utf8"), "");
+  return [
+    ...targets.map((target) => basename(target.replace(/ \(deleted\)$/, ""))),
+    ...namesIn(maps),
+    ...namesIn(mounts),
+  ];
+}
+
+/** Files behind loop devices, which no process holds open. */
+async function loopNames(sysDir: string): Promise<readonly string[]> {
+  const blocks = await orGone(readdir(join(sysDir, "block")), []);
+  const files = blocks
+    .filter((name) => name.startsWith("loop"))
+    .map((name) => orGone(readFile(join(sysDir, "block", name, "loop/backing_file"), "utf8"), ""));
+  return (await Promise.all(files)).map((path) => basename(path.trim().replace(/ \(deleted\)$/, "")));
+}
+
+/**
+ * Names of files that some process has open, has mapped or sees mounted, that are swapped to, or that a loop device stands on.
+ * By the last part of the path alone: a process in a container knows the same file by another path, and a file that is
+ * spared by mistake does no harm.
+ * @returns undefined where it may not look at all processes: then any file may be in use.
+ */
+export async function namesInUse(
+  { procDir, sysDir }: { procDir: string; sysDir: string },
+  signal: AbortSignal,
+): Promise<ReadonlySet<string> | undefined> {
+  const pids = (await readdir(procDir)).filter((name) => /^\d+$/.test(name));
+  const swaps = await orGone(readFile(join(procDir, "swaps"), "utf8"), "");
+  const names = new Set<string>([...namesIn(swaps), ...(await loopNames(sysDir))]);
+  for (const pid of pids) {
+    signal.throwIfAborted();
+    try {
+      for (const name of await namesOfProcess(procDir, pid)) names.add(name);
+    } catch (error) {
+      if (codeOf(error) === "EACCES" || codeOf(error) === "EPERM") return undefined;
+      throw error;
+    }
+  }
+  return names;
+}

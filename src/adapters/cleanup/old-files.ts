@@ -1,0 +1,105 @@
+import type { Stats } from "node:fs";
+import { lstat, readdir, unlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { CleanedUp, CleanupCandidate } from "#domain/health/ports.ts";
+import type { Rule } from "./rules.ts";
+import { isKnownName, isOld } from "./rules.ts";
+
+/** As many as are removed at once; the next run takes the others. */
+const maxFiles = 10_000;
+
+const writableByOthers = 0o022;
+const sticky = 0o1000;
+
+const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
+
+async function lstatOrNone(path: string): Promise<Stats | undefined> {
+  try {
+    return await lstat(path);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw error;
+  }
+}
+
+/** A real folder of root's, or of the owner given, in which nobody else can move what is not his own. */
+async function isOwnFolder(path: string, owner: number): Promise<boolean> {
+  const found = await lstatOrNone(path);
+  if (found === undefined || !found.isDirectory() || (found.uid !== 0 && found.uid !== owner)) return false;
+  return (found.mode & writableByOthers) === 0 || (found.mode & sticky) !== 0;
+}
+
+/** The same for all folders above: then nobody else can put another folder or a link in its place. */
+async function isSafe(folder: string, owner: number): Promise<boolean> {
+  if (!(await isOwnFolder(folder, owner))) return false;
+  return dirname(folder) === folder || isSafe(dirname(folder), owner);
+}
+
+/** A file that may go, and what it takes on the disk. */
+async function sizeOfOld(path: string, minAgeMs: number, nowMs: number): Promise<number | undefined> {
+  const found = await lstatOrNone(path);
+  return found !== undefined && isOld(found, minAgeMs, nowMs) ? found.blocks * 512 : undefined;
+}
+
+/** Files that a rule lets go; undefined where there are none. */
+export async function findOld(
+  rule: Rule,
+  ports: { nowMs: number; owner: number; inUse: () => Promise<ReadonlySet<string> | undefined>; signal: AbortSignal },
+): Promise<CleanupCandidate | undefined> {
+  const { nowMs, owner, inUse, signal } = ports;
+  const { kind, folder, minAgeMs } = rule;
+  if (!(await isSafe(folder, owner))) return undefined;
+  const sizes = new Map<string, number>();
+  for (const name of (await readdir(folder)).filter((each) => isKnownName(each, rule)).sort()) {
+    signal.throwIfAborted();
+    const bytes = sizes.size < maxFiles ? await sizeOfOld(join(folder, name), minAgeMs, nowMs) : undefined;
+    if (bytes !== undefined) sizes.set(name, bytes);
+  }
+  if (sizes.size === 0) return undefined;
+  const used = await inUse();
+  const left = [...sizes].filter(([name]) => used?.has(name) === false);
+  if (left.length === 0) return undefined;
+  return {
+    kind,
+    folder,
+    files: left.map(([name]) => name),
+    bytes: left.reduce((sum, [, bytes]) => sum + bytes, 0),
+  };
+}
+
+/**
+ * Removes files of a folder that a rule still lets go.
+ *
+ * Why nobody can turn this against a file of someone else: only entries of the folder itself are removed, and the folders
+ * above them belong to root, with the sticky bit where others may write. So no part of the path before the name can become a
+ * link, and the last part is not followed by unlink(2). Between the look and the removal an owner can put another of his
+ * files under the name, which is then gone, as if he had removed it himself.
+ */
+export async function removeOld(
+  { folder, files }: CleanupCandidate,
+  rule: Rule,
+  ports: { nowMs: number; owner: number; inUse: ReadonlySet<string> | undefined; signal: AbortSignal },
+): Promise<CleanedUp> {
+  const { nowMs, owner, inUse, signal } = ports;
+  if (!(await isSafe(folder, owner))) throw new Error(`${folder} is not a folder that belongs to root alone`);
+  if (inUse === undefined) throw new Error("it cannot be told which files are in use: some processes are hidden");
+  const removed = { files: 0, bytes: 0 };
+  const failures: string[] = [];
+  for (const name of files.filter((each) => isKnownName(each, rule) && !inUse.has(each))) {
+    signal.throwIfAborted();
+    const path = join(folder, name);
+    const bytes = await sizeOfOld(path, rule.minAgeMs, nowMs);
+    if (bytes === undefined) continue;
+    try {
+      await unlink(path);
+      removed.files += 1;
+      removed.bytes += bytes;
+    } catch (error) {
+      if (codeOf(error) !== "ENOENT") failures.push(`${path}: ${String(codeOf(error) ?? error)}`);
+    }
+  }
+  const [first] = failures;
+  if (first === undefined) return removed;
+  throw new Error(`${failures.length} of ${files.length} files could not be removed (${first})`);
+}

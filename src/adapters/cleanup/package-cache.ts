@@ -1,0 +1,108 @@
+import { accessSync, constants } from "node:fs";
+import { lstat, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { CommandFailed } from "#adapters/exec/command.ts";
+import type { Exec } from "#adapters/exec/index.ts";
+import type { CleanedUp, CleanupCandidate } from "#domain/health/ports.ts";
+
+/** Where a package manager keeps what it has downloaded, and how it is told to remove that. */
+export interface PackageCache {
+  readonly folder: string;
+  readonly program: string;
+  readonly args: readonly string[];
+  /** Paths in the folder that the program removes. */
+  readonly removes: RegExp;
+  /** Paths that belong there and stay. With any other in the folder, the program is not run: it might be removed too. */
+  readonly keeps: RegExp;
+}
+
+/** The caches of packages that can be removed. The programs take the locks of their package managers. */
+export const packageCaches: readonly PackageCache[] = [
+  {
+    folder: "/var/cache/apt/archives",
+    program: "/usr/bin/apt-get",
+    args: [
+      "--quiet",
+      // Without these it removes its index of packages and half-loaded lists as well.
+      "-oDir::Cache::archives=/var/cache/apt/archives",
+      "-oDir::Cache::pkgcache=",
+      "-oDir::Cache::srcpkgcache=",
+      "-oDir::State::lists=/nonexistent",
+      "clean",
+    ],
+    removes: /^(?:[^/]+\.d?deb|partial\/[^/]+)$/,
+    keeps: /^(?:lock|partial|auxfiles(?:\/.*)?)$/,
+  },
+  ...["/var/cache/dnf", "/var/cache/libdnf5"].map((folder) => ({
+    folder,
+    program: "/usr/bin/dnf",
+    args: ["--quiet", "clean", "packages"],
+    removes: /\.rpm$/,
+    keeps: /^/,
+  })),
+];
+
+const timeoutMs = 2 * 60_000;
+
+const isMissing = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+interface Found {
+  readonly files: readonly string[];
+  readonly bytes: number;
+  /** A path that the package manager did not put there. */
+  readonly foreign: string | undefined;
+}
+
+async function look({ folder, removes, keeps }: PackageCache): Promise<Found> {
+  let entries: readonly { readonly path: string; readonly isFile: boolean }[];
+  try {
+    const found = await readdir(folder, { withFileTypes: true, recursive: true });
+    entries = found.map((entry) => ({
+      path: join(entry.parentPath, entry.name).slice(folder.length + 1),
+      isFile: entry.isFile(),
+    }));
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+    entries = [];
+  }
+  const packages = entries.filter(({ path, isFile }) => isFile && removes.test(path)).map(({ path }) => path);
+  const foreign = entries.find(({ path, isFile }) => !keeps.test(path) && !(isFile && removes.test(path)));
+  let bytes = 0;
+  for (const path of packages) {
+    try {
+      bytes += (await lstat(join(folder, path))).blocks * 512;
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+    }
+  }
+  return { files: packages.sort(), bytes, foreign: foreign?.path };
+}
+
+/** The packages of a cache; undefined where there are none, or where the program would remove something else too. */
+export async function findPackages(cache: PackageCache): Promise<CleanupCandidate | undefined> {
+  if (!isProgram(cache.program)) return undefined;
+  const { files, bytes, foreign } = await look(cache);
+  if (files.length === 0 || foreign !== undefined) return undefined;
+  return { kind: "packages", folder: cache.folder, files, bytes };
+}
+
+/** Removes the packages of a cache by way of its program. */
+export async function removePackages(cache: PackageCache, exec: Exec, signal: AbortSignal): Promise<CleanedUp> {
+  const before = await look(cache);
+  if (before.foreign !== undefined)
+    throw new Error(`${cache.folder} holds something that is not of the package manager: ${before.foreign}`);
+  const { exitCode, stderr } = await exec([cache.program, ...cache.args], { signal, timeoutMs });
+  const after = await look(cache);
+  if (exitCode === 0) return { files: before.files.length - after.files.length, bytes: before.bytes - after.bytes };
+  throw new CommandFailed(`${cache.program} says: ${stderr.trim().split("\n")[0] || `exit code ${exitCode}`}`);
+}

@@ -1,0 +1,69 @@
+import { describe, expect, it } from "vitest";
+import { isKnownName, isOld, rules } from "./rules.ts";
+
+const known = (folder: string, name: string): boolean =>
+  rules.filter((rule) => rule.folder === folder).some((rule) => isKnownName(name, rule));
+
+describe("names of temporary files", () => {
+  it.each([
+    "tmp.AbCdEf0123",
+    "tmpa1b2_3c4",
+    "ccAbCd12.o",
+    "ccAbCd12.ltrans.out",
+    "sortAbC123",
+    "phpAbC123",
+    "magick-0123456789abcdefABCDEF",
+    "apt.conf.AbC123",
+    "fileutl.message.AbC123",
+  ])("knows %s", (name) => {
+    expect([known("/tmp", name), known("/var/tmp", name)]).toEqual([true, true]);
+  });
+
+  it.each([
+    "tmp.AbCdEf012",
+    "tmp.AbCdEf01234",
+    "tmp.AbCdEf0123\n",
+    "\ntmp.AbCdEf0123",
+    "tmp.AbCd/f0123",
+    "..",
+    "-rf",
+    "",
+    ".X0-lock",
+    ".X11-unix",
+    "systemd-private-1-a.service-b",
+    "sess_0123456789",
+    "sorted.csv",
+    "sortlists",
+    "phpinfo.php",
+    "notes.txt",
+    "tmpfiles",
+    "core",
+    "ssh-AbCdEf012345",
+  ])("does not know %j", (name) => {
+    expect([known("/tmp", name), known("/var/tmp", name)]).toEqual([false, false]);
+  });
+});
+
+it("knows core dumps and crash reports in their folders alone", () => {
+  const core = "core.my\\x20app.1000.0123456789abcdef0123456789abcdef.4711.1700000000000000.zst";
+  expect([known("/var/lib/systemd/coredump", core), known("/tmp", core)]).toEqual([true, false]);
+  expect(known("/var/lib/systemd/coredump", "core.pattern")).toBe(false);
+  expect([known("/var/crash", "_usr_bin_app.1000.crash"), known("/var/crash", "kexec_cmd")]).toEqual([true, false]);
+});
+
+describe("age", () => {
+  const now = 1_000_000;
+  const file = { isFile: () => true, nlink: 1, atimeMs: 0, mtimeMs: 0, ctimeMs: 0 };
+  it("counts from the youngest of the three times", () => {
+    expect(isOld(file, now, now)).toBe(true);
+    for (const time of ["atimeMs", "mtimeMs", "ctimeMs"]) {
+      expect(isOld({ ...file, [time]: 1 }, now, now)).toBe(false);
+      expect(isOld({ ...file, [time]: 2 * now }, now, now)).toBe(false);
+    }
+  });
+
+  it("does not matter for what is no file, or has a second name", () => {
+    expect(isOld({ ...file, isFile: () => false }, now, now)).toBe(false);
+    expect(isOld({ ...file, nlink: 2 }, now, now)).toBe(false);
+  });
+});

@@ -1,0 +1,66 @@
+import type { CleanupCandidate } from "#domain/health/ports.ts";
+
+const dayMs = 24 * 60 * 60_000;
+
+/** Files of one folder that may go once they are old. */
+export interface Rule {
+  readonly kind: Exclude<CleanupCandidate["kind"], "packages">;
+  readonly folder: string;
+  /** How long nobody has read, written or renamed them. */
+  readonly minAgeMs: number;
+  readonly names: readonly RegExp[];
+}
+
+/**
+ * Temporary files that are known by the names that their programs give them. Names that a person might choose are not among
+ * them, and neither are folders: what is in one may be anything.
+ */
+const temporaryNames = [
+  // mktemp(1) without a template.
+  /^tmp\.[A-Za-z0-9]{10}$/,
+  // tempfile of Python.
+  /^tmp[a-z0-9_]{8}$/,
+  // GCC: assembler, object and linker files.
+  /^cc[A-Za-z0-9]{6}\.(?:s|o|res|ld|le|ltrans\.out)$/,
+  // sort(1), when it sorts more than fits into memory.
+  /^sort[A-Za-z0-9]{6}$/,
+  // Uploads that PHP received.
+  /^php[A-Za-z0-9]{6}$/,
+  // ImageMagick.
+  /^magick-[A-Za-z0-9_-]{16,64}$/,
+  // apt: what it verifies and hands to its methods.
+  /^(?:apt\.(?:conf|sig|data|key)|fileutl\.message)\.[A-Za-z0-9]{6}$/,
+];
+
+/** The whole list. Ten and three days are what systemd-tmpfiles keeps in /tmp and of core dumps. */
+export const rules: readonly Rule[] = [
+  { kind: "temporary", folder: "/tmp", minAgeMs: 10 * dayMs, names: temporaryNames },
+  { kind: "temporary", folder: "/var/tmp", minAgeMs: 10 * dayMs, names: temporaryNames },
+  {
+    kind: "core-dumps",
+    folder: "/var/lib/systemd/coredump",
+    minAgeMs: 3 * dayMs,
+    names: [/^core\.[^/\n]+\.\d+\.[0-9a-f]{32}\.\d+\.\d+(?:\.(?:zst|xz|lz4))?$/],
+  },
+  { kind: "crash-reports", folder: "/var/crash", minAgeMs: 10 * dayMs, names: [/^[\w.+-]+\.crash$/] },
+];
+
+/** What of a file decides whether it may go; lstat(2) gives it. */
+export interface FileFacts {
+  readonly isFile: () => boolean;
+  readonly nlink: number;
+  readonly atimeMs: number;
+  readonly mtimeMs: number;
+  readonly ctimeMs: number;
+}
+
+/**
+ * Whether a file may go. All three times count: an archive that was unpacked has old times of content and a new one of the
+ * entry, which nobody can set back. Of a file with a second name, nothing would become free.
+ */
+export function isOld(file: FileFacts, minAgeMs: number, nowMs: number): boolean {
+  const youngest = Math.max(file.atimeMs, file.mtimeMs, file.ctimeMs);
+  return file.isFile() && file.nlink === 1 && youngest <= nowMs - minAgeMs;
+}
+
+export const isKnownName = (name: string, { names }: Rule): boolean => names.some((pattern) => pattern.test(name));

@@ -1,0 +1,94 @@
+import { access, readFile } from "node:fs/promises";
+import type { Exec } from "#adapters/exec/index.ts";
+import type { InputChain, PacketFilter } from "#domain/health/ports.ts";
+import { parseIptablesSave } from "./iptables.ts";
+import { parseNftRuleset } from "./nft.ts";
+
+const timeoutMs = 10_000;
+
+const hostPaths = {
+  nft: "/usr/sbin/nft",
+  legacy: [
+    { family: "ipv4", tables: "/proc/net/ip_tables_names", save: "/usr/sbin/iptables-legacy-save" },
+    { family: "ipv6", tables: "/proc/net/ip6_tables_names", save: "/usr/sbin/ip6tables-legacy-save" },
+  ],
+} as const;
+
+/** What a look at one of the places gave. */
+type Found = { readonly chains: readonly InputChain[] } | { readonly untold: string };
+
+const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await access(path);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return false;
+    throw error;
+  }
+}
+
+/** Tables of the old iptables that the kernel has for this network: none where nobody has used it. Undefined when not let in. */
+async function legacyTables(path: string): Promise<readonly string[] | undefined> {
+  try {
+    return (await readFile(path, "utf8")).split("\n").filter((name) => name !== "");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return [];
+    if (codeOf(error) === "EACCES") return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Rules of the kernel's packet filter for the network that this process is in: those of nftables, with which iptables-nft,
+ * ufw and firewalld write theirs, and those of the old iptables where it has been used.
+ */
+export function createPacketFilter(ports: {
+  exec: Exec;
+  paths?: {
+    readonly nft: string;
+    readonly legacy: readonly { readonly family: "ipv4" | "ipv6"; readonly tables: string; readonly save: string }[];
+  };
+}): PacketFilter {
+  const { exec, paths = hostPaths } = ports;
+
+  /** What a program prints; the reason when it does not. */
+  const ask = async (argv: readonly [string, ...string[]], signal: AbortSignal) => {
+    if (!(await exists(argv[0]))) return { untold: `${argv[0]} is not installed` };
+    const { exitCode, stdout, stderr, truncated } = await exec(argv, { signal, timeoutMs });
+    const [reason = ""] = stderr.trim().split("\n");
+    if (exitCode !== 0) return { untold: `${argv[0]}: ${reason === "" ? `exit code ${exitCode}` : reason}` };
+    return truncated ? { untold: `${argv[0]} lists more than can be read` } : { text: stdout };
+  };
+
+  const lookAtNftables = async (signal: AbortSignal): Promise<Found> => {
+    // Elements of sets are left out: there may be millions, and they refuse certain senders only.
+    const answer = await ask([paths.nft, "--json", "--terse", "list", "ruleset"], signal);
+    return answer.text === undefined ? { untold: answer.untold } : { chains: parseNftRuleset(answer.text) };
+  };
+
+  const lookAtLegacy = async (place: (typeof paths.legacy)[number], signal: AbortSignal): Promise<Found> => {
+    // Only then: the program would have the kernel make the table.
+    const tables = await legacyTables(place.tables);
+    if (tables === undefined) return { untold: `only root may read ${place.tables}` };
+    if (!tables.includes("filter")) return { chains: [] };
+    const answer = await ask([place.save, "-t", "filter"], signal);
+    if (answer.text === undefined) return { untold: answer.untold };
+    const chain = parseIptablesSave(answer.text, place.family);
+    return { chains: chain === undefined ? [] : [chain] };
+  };
+
+  return {
+    async inputChains(signal) {
+      const found = await Promise.all([
+        lookAtNftables(signal),
+        ...paths.legacy.map((place) => lookAtLegacy(place, signal)),
+      ]);
+      return {
+        chains: found.flatMap((each) => ("chains" in each ? each.chains : [])),
+        untold: found.flatMap((each) => ("untold" in each ? [each.untold] : [])),
+      };
+    },
+  };
+}

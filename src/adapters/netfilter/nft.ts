@@ -1,0 +1,122 @@
+import type { InputChain } from "#domain/health/ports.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+const isObject = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const objectIn = (value: Json, name: string): Json | undefined => {
+  const found = value[name];
+  return isObject(found) ? found : undefined;
+};
+const objectsIn = (value: Json, name: string): readonly Json[] => {
+  const found: unknown = value[name];
+  return Array.isArray(found) ? found.filter(isObject) : [];
+};
+const textIn = (value: Json, name: string): string => {
+  const found = value[name];
+  return typeof found === "string" ? found : "";
+};
+
+const familiesOf: Readonly<Record<string, InputChain["families"]>> = {
+  ip: ["ipv4"],
+  ip6: ["ipv6"],
+  inet: ["ipv4", "ipv6"],
+};
+
+/** A rule as far as it matters here. */
+interface Rule {
+  readonly isRefusing: boolean;
+  /** Chains that it leads to. */
+  readonly targets: readonly string[];
+  readonly isNarrow: boolean;
+}
+
+/** Whether a match lets a rule stand for certain senders only, or for packets that begin no connection. */
+function isNarrowing(part: Json): boolean {
+  const match = objectIn(part, "match");
+  if (match === undefined || match["op"] === "!=") return false;
+  const left = objectIn(match, "left") ?? {};
+  if (objectIn(left, "payload")?.["field"] === "saddr") return true;
+  return objectIn(left, "ct")?.["key"] === "state" && !JSON.stringify(match["right"] ?? "").includes('"new"');
+}
+
+const refuses = (part: Json): boolean =>
+  "drop" in part ||
+  "reject" in part ||
+  // How iptables writes what nftables has no words for.
+  (objectIn(part, "xt")?.["type"] === "target" && objectIn(part, "xt")?.["name"] === "REJECT");
+
+/** What becomes of a packet by a map from what it holds. */
+function verdictsOf(part: Json): readonly Json[] {
+  const data = objectIn(part, "vmap")?.["data"];
+  const set = isObject(data) && Array.isArray(data["set"]) ? data["set"] : [];
+  return set
+    .flatMap((pair: unknown): readonly unknown[] => (Array.isArray(pair) ? pair.slice(1) : []))
+    .filter(isObject);
+}
+
+/** Chains that a part leads to: by name, or by a map. */
+function targetsOf(part: Json): readonly string[] {
+  const direct = objectIn(part, "jump") ?? objectIn(part, "goto");
+  return direct === undefined ? verdictsOf(part).flatMap(targetsOf) : [textIn(direct, "target")];
+}
+
+const mapRefuses = (part: Json): boolean => verdictsOf(part).some(refuses);
+
+/** Whether what a map is asked about is the sender or the state of the connection. */
+function isNarrowMap(part: Json): boolean {
+  const key = objectIn(part, "vmap")?.["key"];
+  return isObject(key) && isNarrowing({ match: { op: "==", left: key } });
+}
+
+function readRule(rule: Json): Rule {
+  const parts = objectsIn(rule, "expr");
+  const isRefusing = parts.some((part) => refuses(part) || (mapRefuses(part) && !isNarrowMap(part)));
+  // Which states iptables means is not shown; what is refused by state is nearly always what belongs to no connection.
+  const refusesByState = isRefusing && parts.some((part) => objectIn(part, "xt")?.["name"] === "conntrack");
+  return { isRefusing, targets: parts.flatMap(targetsOf), isNarrow: refusesByState || parts.some(isNarrowing) };
+}
+
+/** Whether a packet that no sender or state sets apart may be refused on the way through a chain. */
+function refusesSome(rules: ReadonlyMap<string, readonly Rule[]>, chain: string, seen = new Set<string>()): boolean {
+  if (seen.has(chain)) return false;
+  seen.add(chain);
+  return (rules.get(chain) ?? []).some(
+    ({ isRefusing, targets, isNarrow }) =>
+      !isNarrow && (isRefusing || targets.some((target) => refusesSome(rules, target, seen))),
+  );
+}
+
+/**
+ * Chains at the input hook in what `nft --json list ruleset` prints, which includes those of iptables-nft, ufw and firewalld.
+ * @throws SyntaxError when the text is not JSON.
+ */
+export function parseNftRuleset(text: string): readonly InputChain[] {
+  const parsed: unknown = JSON.parse(text);
+  const listed = isObject(parsed) ? objectsIn(parsed, "nftables") : [];
+  const placeOf = (item: Json, chain: string): string => JSON.stringify([item["family"], item["table"], chain]);
+
+  const rules = new Map<string, Rule[]>();
+  for (const item of listed.map((each) => objectIn(each, "rule")).filter((each) => each !== undefined)) {
+    const rule = readRule(item);
+    const place = placeOf(item, textIn(item, "chain"));
+    const targets = rule.targets.map((target) => placeOf(item, target));
+    rules.set(place, [...(rules.get(place) ?? []), { ...rule, targets }]);
+  }
+
+  return listed.flatMap((each) => {
+    const chain = objectIn(each, "chain");
+    const families = familiesOf[chain === undefined ? "" : textIn(chain, "family")];
+    if (chain === undefined || families === undefined || chain["hook"] !== "input") return [];
+    const name = textIn(chain, "name");
+    return [
+      {
+        families,
+        table: textIn(chain, "table"),
+        name,
+        policy: chain["policy"] === "drop" ? ("drop" as const) : ("accept" as const),
+        isRefusing: refusesSome(rules, placeOf(chain, name)),
+      },
+    ];
+  });
+}

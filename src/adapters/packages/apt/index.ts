@@ -1,0 +1,28 @@
+import type { Exec } from "#adapters/exec/index.ts";
+import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/health/ports.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import { createDatabase } from "./database.ts";
+import { createLockTable } from "./locks.ts";
+import { type AptPaths, aptPaths } from "./paths.ts";
+import { createRepairs } from "./repairs.ts";
+import { createFaults } from "./states.ts";
+import { createTransactions } from "./transactions.ts";
+import { createUpdates } from "./updates.ts";
+
+/** The packages of a host of the Debian family. */
+export function createApt(ports: {
+  readonly exec: Exec;
+  readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
+  readonly lockWaitMs?: number;
+  readonly paths?: AptPaths;
+  readonly places?: { readonly booted: string; readonly output: string };
+}): { readonly states: PackageStates; readonly updates: PackageUpdates; readonly repairs: PackageRepairs } {
+  const { exec, paths = aptPaths } = ports;
+  const database = createDatabase(paths);
+  const locks = createLockTable();
+  return {
+    states: { manager: "apt", faults: createFaults({ exec, database, locks, paths }) },
+    updates: createUpdates({ exec, database, paths }),
+    repairs: createRepairs({ exec, paths, transact: createTransactions({ ...ports, locks }) }),
+  };
+}

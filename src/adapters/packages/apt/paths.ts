@@ -1,0 +1,38 @@
+/** Where apt and dpkg keep what is read here. */
+export const aptPaths = {
+  status: "/var/lib/dpkg/status",
+  updates: "/var/lib/dpkg/updates",
+  frontendLock: "/var/lib/dpkg/lock-frontend",
+  databaseLock: "/var/lib/dpkg/lock",
+  lists: "/var/lib/apt/lists",
+  listsLock: "/var/lib/apt/lists/lock",
+  /** Touched after each successful refresh, as Ubuntu's own hook does; and by the daily job. */
+  refreshStamp: "/var/lib/apt/periodic/update-success-stamp",
+  dailyStamp: "/var/lib/apt/periodic/update-stamp",
+  /** Sources, preferences and settings. */
+  settings: [
+    "/etc/apt/sources.list",
+    "/etc/apt/sources.list.d",
+    "/etc/apt/preferences",
+    "/etc/apt/preferences.d",
+    "/etc/apt/apt.conf",
+    "/etc/apt/apt.conf.d",
+  ],
+} as const;
+
+export type AptPaths = {
+  readonly [name in keyof typeof aptPaths]: name extends "settings" ? readonly string[] : string;
+};
+
+/** Options with which apt takes no lock and writes no cache: a question changes nothing on disk. */
+export const onlyAsking = [
+  "--option=Debug::NoLocking=1",
+  "--option=Dir::Cache::pkgcache=",
+  "--option=Dir::Cache::srcpkgcache=",
+] as const;
+
+/** Options with which apt looks at what is installed and at nothing else, which costs little. */
+export const withoutSources = [
+  "--option=Dir::Etc::sourcelist=/dev/null",
+  "--option=Dir::Etc::sourceparts=/dev/null",
+] as const;

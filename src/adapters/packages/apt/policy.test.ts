@@ -1,0 +1,189 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { PackageFile } from "./policy.ts";
+import { parsePackageFiles, parsePolicies, securitySuites } from "./policy.ts";
+
+const filesText = `Package files:
+ 100 /var/lib/dpkg/status
+     release a=now
+ 500 http://deb.example.org/debian-security bookworm-security/main amd64 Packages
+     release v=12,o=Debian,a=stable-security,n=bookworm-security,l=Debian-Security,c=main,b=amd64
+     origin deb.example.org
+1000 https://example.org/repo stable/main all Packages
+     release o=Acme, Inc.,a=stable,n=stable,l=Acme, Inc.,c=main,b=all
+     origin example.org
+Pinned packages:
+     foo -> 1.0 with priority 1000
+`;
+
+const security: PackageFile = {
+  location: "http://deb.example.org/debian-security bookworm-security/main amd64 Packages",
+  origin: "Debian",
+  label: "Debian-Security",
+  archive: "stable-security",
+  codename: "bookworm-security",
+  component: "main",
+};
+const plain: PackageFile = {
+  location: "http://deb.example.org/debian bookworm/main amd64 Packages",
+  origin: "Debian",
+  label: "Debian",
+  archive: "stable",
+  codename: "bookworm",
+  component: "main",
+};
+
+const policiesText = `openssl:
+  Installed: 3.0.11-1~deb12u1
+  Candidate: 3.0.13-1~deb12u1
+  Version table:
+     3.0.13-1~deb12u1 500
+        500 http://deb.example.org/debian bookworm/main amd64 Packages
+     3.0.11-1~deb12u2 500 (phased 50%)
+        500 http://deb.example.org/debian-security bookworm-security/main amd64 Packages
+ *** 3.0.11-1~deb12u1 100
+        100 /var/lib/dpkg/status
+libc6:i386:
+  Installed: (none)
+  Candidate: (none)
+  Version table:
+N: Unable to locate package nosuch
+`;
+
+describe("apt-cache policy", () => {
+  it("tells of archives", () => {
+    expect(parsePackageFiles(filesText)).toEqual([
+      { location: "/var/lib/dpkg/status", origin: "", label: "", archive: "now", codename: "", component: "" },
+      security,
+      {
+        location: "https://example.org/repo stable/main all Packages",
+        origin: "Acme, Inc.",
+        label: "Acme, Inc.",
+        archive: "stable",
+        codename: "stable",
+        component: "main",
+      },
+    ]);
+  });
+
+  it("tells of versions", () => {
+    expect(parsePolicies(policiesText)).toEqual([
+      {
+        name: "openssl",
+        installed: "3.0.11-1~deb12u1",
+        candidate: "3.0.13-1~deb12u1",
+        versions: [
+          { version: "3.0.13-1~deb12u1", locations: [plain.location] },
+          { version: "3.0.11-1~deb12u2", locations: [security.location] },
+          { version: "3.0.11-1~deb12u1", locations: ["/var/lib/dpkg/status"] },
+        ],
+      },
+      { name: "libc6:i386", installed: null, candidate: null, versions: [] },
+    ]);
+  });
+
+  it("takes any text", () => {
+    fc.assert(fc.property(fc.string(), (any) => void parsePolicies(any)));
+    fc.assert(fc.property(fc.string(), (any) => void parsePackageFiles(any)));
+  });
+
+  it("gives back the versions that were written", () => {
+    const version = fc.stringMatching(/^[0-9][A-Za-z0-9.+~:-]{0,15}$/);
+    const row = fc.record({ version, priority: fc.integer({ min: -1, max: 1001 }), locations: fc.array(fc.webUrl()) });
+    fc.assert(
+      fc.property(fc.array(row), (rows) => {
+        const lines = rows.flatMap(({ version: each, priority, locations }) => [
+          `     ${each} ${priority}`,
+          ...locations.map((location) => `        ${String(priority).padStart(3)} ${location} x/main amd64 Packages`),
+        ]);
+        const [policy] = parsePolicies(
+          ["p:", "  Installed: 1", "  Candidate: 2", "  Version table:", ...lines].join("\n"),
+        );
+        expect(policy?.versions).toEqual(
+          rows.map((each) => ({
+            version: each.version,
+            locations: each.locations.map((location) => `${location} x/main amd64 Packages`),
+          })),
+        );
+      }),
+    );
+  });
+});
+
+describe("security updates", () => {
+  const policy = (installed: string | null, candidate: string | null, versions: readonly [string, PackageFile][]) => ({
+    name: "p",
+    installed,
+    candidate,
+    versions: versions.map(([version, { location }]) => ({ version, locations: [location] })),
+  });
+  const suites = (...args: Parameters<typeof policy>) => securitySuites(policy(...args), [plain, security]);
+
+  it("are those of which the candidate comes from a security archive", () => {
+    expect(
+      suites("1", "2", [
+        ["2", security],
+        ["1", plain],
+      ]),
+    ).toEqual(["stable-security"]);
+    expect(
+      suites("1", "2", [
+        ["2", plain],
+        ["1", security],
+      ]),
+    ).toEqual([]);
+  });
+
+  it("are also those that a newer version has in it", () => {
+    expect(
+      suites("1", "3", [
+        ["3", plain],
+        ["2", security],
+        ["1", plain],
+      ]),
+    ).toEqual(["stable-security"]);
+  });
+
+  it("are none that is not to be installed", () => {
+    expect(
+      suites("2", "2", [
+        ["3", security],
+        ["2", plain],
+      ]),
+    ).toEqual([]);
+    expect(suites(null, "2", [["2", security]])).toEqual([]);
+    expect(suites("2", null, [["2", security]])).toEqual([]);
+    expect(
+      suites("2", "1", [
+        ["2", plain],
+        ["1", security],
+      ]),
+    ).toEqual([]);
+    expect(
+      suites("1", "9", [
+        ["2", security],
+        ["1", plain],
+      ]),
+    ).toEqual([]);
+  });
+
+  it.each([
+    [{ archive: "jammy-security", label: "Ubuntu", origin: "Ubuntu" }, ["jammy-security"]],
+    [{ archive: "jammy-apps-security", label: "UbuntuESMApps", origin: "UbuntuESMApps" }, ["jammy-apps-security"]],
+    [{ archive: "oldstable", label: "Debian-Security" }, ["oldstable"]],
+    [{ archive: "", codename: "bookworm-security" }, ["bookworm-security"]],
+    [{ archive: "jammy-updates", label: "Ubuntu", origin: "Ubuntu", codename: "jammy" }, []],
+    [{ archive: "security-tools" }, []],
+  ])("are told by the archive %j", (changes, expected) => {
+    const file = { ...plain, codename: "", ...changes };
+    expect(
+      securitySuites(
+        policy("1", "2", [
+          ["2", file],
+          ["1", file],
+        ]),
+        [file],
+      ),
+    ).toEqual(expected);
+  });
+});

@@ -1,0 +1,141 @@
+import { CommandFailed } from "#adapters/exec/command.ts";
+import type { Exec } from "#adapters/exec/index.ts";
+import type { MissingPlan, PackageRepairs } from "#domain/health/ports.ts";
+import { failureReason } from "./output.ts";
+import type { AptPaths } from "./paths.ts";
+import { onlyAsking } from "./paths.ts";
+import type { SimulatedStep } from "./simulation.ts";
+import { parseDownloadBytes, parseSimulation } from "./simulation.ts";
+import type { createTransactions } from "./transactions.ts";
+import { isPackageName } from "./updates.ts";
+
+/** Settings files that somebody changed stay as they are; for the others the package decides. */
+const keepSettings = ["--force-confdef", "--force-confold"] as const;
+const repairWords = [
+  "--quiet",
+  "--assume-yes",
+  "--fix-broken",
+  "--no-remove",
+  "--no-install-recommends",
+  ...keepSettings.map((option) => `--option=Dpkg::Options::=${option}`),
+] as const;
+
+const changesOf = (steps: readonly SimulatedStep[]): MissingPlan["changes"] =>
+  steps
+    .filter(({ kind }) => kind === "install")
+    .map(({ name, architecture, from, to }) => ({ name, architecture, from, to: to ?? "" }));
+
+const nameAndVersion = ({ name, to }: MissingPlan["changes"][number]): string => `${name} ${to}`;
+
+/** Why a repair that removes nothing is not possible, in words for people. */
+function obstacleIn(output: string, exitCode: number): string {
+  const [, removed] = /The following packages will be REMOVED:\n((?: .*\n)+)/.exec(output) ?? [];
+  if (removed !== undefined)
+    return `apt would have to remove ${removed
+      .trim()
+      .split(/[\s*]+/)
+      .join(", ")}, since what is needed is not to be had from the package sources`;
+  return failureReason(output, exitCode);
+}
+
+/** Mends packages with dpkg and apt-get. */
+export function createRepairs(ports: {
+  readonly exec: Exec;
+  readonly transact: ReturnType<typeof createTransactions>;
+  readonly paths: AptPaths;
+}): PackageRepairs {
+  const { exec, transact, paths } = ports;
+  const dpkgLocks = [paths.frontendLock, paths.databaseLock];
+
+  /** What apt-get is told in the rehearsal and then: the same words. */
+  const repairArgs = (names: readonly string[]): readonly string[] => {
+    const wrong = names.find((name) => !isPackageName(name));
+    if (wrong !== undefined) throw new CommandFailed(`cannot install ${wrong} again: that is no name of a package`);
+    return [
+      ...repairWords,
+      ...(names.length > 0 ? ["--reinstall"] : []),
+      "install",
+      ...(names.length > 0 ? ["--", ...names] : []),
+    ];
+  };
+
+  const planMissing: PackageRepairs["planMissing"] = async (reinstalled, signal) => {
+    const words = repairArgs(reinstalled);
+    const ask = (option: string) => exec(["/usr/bin/apt-get", ...onlyAsking, option, ...words], { signal });
+    const rehearsal = await ask("--simulate");
+    if (rehearsal.exitCode !== 0) {
+      const obstacle = obstacleIn(`${rehearsal.stdout}\n${rehearsal.stderr}`, rehearsal.exitCode);
+      return { reinstalled, changes: [], configured: [], downloadBytes: 0, obstacle };
+    }
+    const uris = await ask("--print-uris");
+    const steps = parseSimulation(rehearsal.stdout);
+    const configured = steps.filter(({ kind }) => kind === "configure").map(({ name }) => name);
+    return {
+      reinstalled,
+      changes: changesOf(steps),
+      configured,
+      downloadBytes: parseDownloadBytes(uris.stdout),
+      obstacle: null,
+    };
+  };
+
+  return {
+    async finish(signal) {
+      await transact(
+        {
+          unit: "steward-dpkg-configure",
+          description: "Steward finishes the installation of packages (dpkg --configure -a)",
+          argv: ["/usr/bin/dpkg", ...keepSettings, "--configure", "--pending"],
+          locks: dpkgLocks,
+        },
+        signal,
+      );
+    },
+
+    planMissing,
+
+    async installMissing(plan, signal) {
+      const now = await planMissing(plan.reinstalled, signal);
+      if (now.obstacle !== null) throw new CommandFailed(now.obstacle);
+      if (now.changes.map(nameAndVersion).join() !== plan.changes.map(nameAndVersion).join())
+        throw new CommandFailed(
+          `what has to be installed has changed meanwhile to ${now.changes.map(nameAndVersion).join(", ") || "nothing"}: look at it and try again`,
+        );
+      await transact(
+        {
+          unit: "steward-apt-fix-broken",
+          description: "Steward installs packages that others need (apt-get --fix-broken install)",
+          argv: ["/usr/bin/apt-get", ...repairArgs(plan.reinstalled)],
+          locks: dpkgLocks,
+        },
+        signal,
+      );
+    },
+
+    async refreshLists(signal) {
+      // By default apt-get succeeds even when it reached no server at all.
+      const update = ["--quiet", "--option=APT::Update::Error-Mode=any", "update"];
+      const locks = [paths.listsLock];
+      const output = await transact(
+        {
+          unit: "steward-apt-update",
+          description: "Steward downloads the package lists (apt-get update)",
+          argv: ["/usr/bin/apt-get", ...update],
+          locks,
+        },
+        signal,
+      );
+      const problem = /^(?:W: )?(Failed to fetch .*|Some index files failed to download.*)$/m.exec(output)?.[1];
+      if (problem !== undefined) throw new CommandFailed(problem);
+      await transact(
+        {
+          unit: "steward-apt-stamp",
+          description: "Steward notes that the package lists are fresh",
+          argv: ["/usr/bin/touch", "--", paths.refreshStamp],
+          locks: [],
+        },
+        signal,
+      );
+    },
+  };
+}

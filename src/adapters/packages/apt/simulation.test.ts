@@ -1,0 +1,97 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { parseDownloadBytes, parseSimulation, parseUnmet } from "./simulation.ts";
+
+describe("a rehearsal of apt-get", () => {
+  it("names its steps", () => {
+    const text = `Correcting dependencies... Done
+The following NEW packages will be installed:
+  needed
+Inst libssl3 [3.0.9-1] (3.0.11-1~deb12u2 Debian-Security:12/stable-security, Debian:12.4/stable [amd64]) [other:amd64 ]
+Inst needed (1.0 localhost [all])
+Remv hopeless [1.0] [needy:amd64 ]
+Conf needy (1.0  [all])
+`;
+    expect(parseSimulation(text)).toEqual([
+      {
+        kind: "install",
+        name: "libssl3",
+        from: "3.0.9-1",
+        to: "3.0.11-1~deb12u2",
+        architecture: "amd64",
+        releases: [
+          { label: "Debian-Security", suite: "stable-security" },
+          { label: "Debian", suite: "stable" },
+        ],
+      },
+      {
+        kind: "install",
+        name: "needed",
+        from: null,
+        to: "1.0",
+        architecture: "all",
+        releases: [{ label: "", suite: "localhost" }],
+      },
+      { kind: "remove", name: "hopeless", from: "1.0", to: null, architecture: "", releases: [] },
+      { kind: "configure", name: "needy", from: null, to: "1.0", architecture: "all", releases: [] },
+    ]);
+  });
+
+  it("gives back what was written", () => {
+    const name = fc.stringMatching(/^[a-z0-9][a-z0-9+.-]{1,12}$/);
+    const version = fc.stringMatching(/^[0-9][A-Za-z0-9.+~:-]{0,15}$/);
+    const suite = fc.record({ label: fc.stringMatching(/^[A-Z][A-Za-z-]{1,8}$/), suite: name });
+    const row = fc.record({ name, from: fc.option(version), to: version, releases: fc.array(suite, { minLength: 1 }) });
+    fc.assert(
+      fc.property(fc.array(row), (rows) => {
+        const lines = rows.map(({ name: each, from, to, releases }) => {
+          const told = releases.map(({ label, suite: word }) => `${label}:12/${word}`).join(", ");
+          return `Inst ${each}${from === null ? "" : ` [${from}]`} (${to} ${told} [amd64])`;
+        });
+        expect(parseSimulation(lines.join("\n"))).toEqual(
+          rows.map((each) => ({ kind: "install", architecture: "amd64", ...each })),
+        );
+      }),
+    );
+  });
+
+  it("takes any text", () => {
+    fc.assert(fc.property(fc.string(), (any) => void [parseSimulation(any), parseDownloadBytes(any), parseUnmet(any)]));
+  });
+});
+
+it("counts the bytes that come over the network", () => {
+  const text = `Need to get 1500 B of archives.
+'http://deb.example.org/a_1_all.deb' a_1_all.deb 1000 SHA256:00
+'https://deb.example.org/it%27s_1_all.deb' b_1_all.deb 500 MD5Sum:00
+'file:/srv/c_1_all.deb' c_1_all.deb 7 SHA256:00
+'cdrom:[Debian]/d_1_all.deb' d_1_all.deb 7 SHA256:00
+`;
+  expect(parseDownloadBytes(text)).toBe(1500);
+  expect(parseDownloadBytes("")).toBe(0);
+});
+
+describe("unmet dependencies", () => {
+  it("are named without apt's reasons, alternatives together", () => {
+    const text = `Reading package lists...
+You might want to run 'apt --fix-broken install' to correct these.
+The following packages have unmet dependencies:
+ hopeless : Depends: nowhere-to-be-found but it is not installable
+ libfoo:i386 : Depends: libbar (= 2) but 1 is to be installed
+               Recommends: libbaz but it is a virtual package
+ needy : Depends: first (>= 1.0) but it is not installable or
+                  second but it is not going to be installed
+E: Unmet dependencies. Try 'apt --fix-broken install' with no packages (or specify a solution).
+`;
+    expect(parseUnmet(text)).toEqual([
+      { name: "hopeless", needs: "Depends: nowhere-to-be-found" },
+      { name: "libfoo:i386", needs: "Depends: libbar (= 2)" },
+      { name: "libfoo:i386", needs: "Recommends: libbaz" },
+      { name: "needy", needs: "Depends: first (>= 1.0) | second" },
+    ]);
+  });
+
+  it("are none where nothing is told", () => {
+    expect(parseUnmet("Reading package lists...\nBuilding dependency tree...\n")).toEqual([]);
+  });
+});

@@ -1,0 +1,72 @@
+/** One step that `apt-get --simulate` names. */
+export interface SimulatedStep {
+  readonly kind: "install" | "remove" | "configure";
+  /** With its architecture where that is not the machine's own. */
+  readonly name: string;
+  /** What is installed before; null where nothing is. */
+  readonly from: string | null;
+  /** What is installed afterwards; null for a removal. */
+  readonly to: string | null;
+  readonly architecture: string;
+  /** Where the new version comes from. */
+  readonly releases: readonly { readonly label: string; readonly suite: string }[];
+}
+
+const kinds: Readonly<Record<string, SimulatedStep["kind"]>> = { Inst: "install", Remv: "remove", Conf: "configure" };
+
+/** `Debian-Security:12/stable-security, Debian:12.4/stable`; one without a label has only its suite or host. */
+function releasesOf(text: string): SimulatedStep["releases"] {
+  return text.split(", ").flatMap((each) => {
+    const colon = each.indexOf(":");
+    const suite = each.slice(colon + 1).replace(/^[^/]*\//, "");
+    return suite.trim() === "" ? [] : [{ label: each.slice(0, Math.max(colon, 0)), suite: suite.trim() }];
+  });
+}
+
+function stepOf(line: string): readonly SimulatedStep[] {
+  const pattern = /^(Inst|Remv|Conf) (\S+)(?: \[([^\]\s]*)\])?(?: \((\S+) (.*?) ?\[([^\]\s]*)\]\))?/;
+  const [, word = "", name = "", from, to, releases = "", architecture = ""] = pattern.exec(line) ?? [];
+  const kind = kinds[word];
+  if (kind === undefined) return [];
+  return [{ kind, name, from: from ?? null, to: to ?? null, architecture, releases: releasesOf(releases) }];
+}
+
+/** The steps in the output of `apt-get --simulate`, in order. */
+export const parseSimulation = (text: string): readonly SimulatedStep[] => text.split("\n").flatMap(stepOf);
+
+/** Bytes that have to come over the network, in the output of `apt-get --print-uris`. */
+export function parseDownloadBytes(text: string): number {
+  const sizes = text.split("\n").map((line) => {
+    const [, uri = "", size = "0"] = /^'([^']+)' \S+ (\d+)/.exec(line) ?? [];
+    return /^(file|copy|cdrom):/.test(uri) ? 0 : Number(size);
+  });
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+/** A dependency of an installed package that is not there. */
+export interface UnmetDependency {
+  readonly name: string;
+  /** `Depends: libfoo1 (>= 2)`. */
+  readonly needs: string;
+}
+
+/** Apt's reasons depend on the sources that it was let look at; which dependency it is does not. */
+const withoutReason = (text: string): string =>
+  `${text.replace(/ but .*$/, "")}${/ or$/.test(text) ? " |" : ""}`.replace(/ or( \|)?$/, " |").trim();
+
+/** The unmet dependencies that `apt-get check` names. */
+export function parseUnmet(text: string): readonly UnmetDependency[] {
+  const [, list = ""] =
+    /\n(?:The following packages have unmet dependencies|Unsatisfied dependencies):\n((?: .*\n)+)/.exec(
+      `\n${text}\n`,
+    ) ?? [];
+  const unmet: { name: string; needs: string }[] = [];
+  for (const line of list.split("\n")) {
+    const [, name, first = ""] = /^ (\S+) ?: (.+)$/.exec(line) ?? [];
+    const last = unmet.at(-1);
+    if (name !== undefined) unmet.push({ name, needs: withoutReason(first) });
+    else if (last?.needs.endsWith("|")) last.needs = `${last.needs} ${withoutReason(line)}`;
+    else if (last !== undefined && line.trim() !== "") unmet.push({ name: last.name, needs: withoutReason(line) });
+  }
+  return unmet;
+}

@@ -1,0 +1,73 @@
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { ListeningSockets } from "#domain/health/ports.ts";
+import { openPorts } from "./open-ports.ts";
+import { hasGlobalIpv6, parsePortRange, parseSockets, states } from "./parse.ts";
+
+/** Descriptors looked at between two turns of the event loop, and at most: about a millisecond, and a tenth of a second. */
+const batchSize = 256;
+const maxDescriptors = 50_000;
+
+/** What a process that has ended meanwhile, or that is not ours to look at, answers. */
+const isOutOfReach = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && ["ENOENT", "ESRCH", "EACCES", "EPERM"].includes(String(error.code));
+
+function ifInReach<T>(read: () => T, otherwise: T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (isOutOfReach(error)) return otherwise;
+    throw error;
+  }
+}
+
+/** The text of a file; empty where the kernel has no such thing, such as IPv6. */
+async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return "";
+    throw error;
+  }
+}
+
+/** Sockets of the network that this process is in, as the kernel lists them below /proc. */
+export function createListeningSockets(procDir = "/proc"): ListeningSockets {
+  const net = (name: string): Promise<string> => readText(join(procDir, "net", name));
+  return {
+    async open() {
+      const [tcp, tcp6, udp, udp6] = await Promise.all(["tcp", "tcp6", "udp", "udp6"].map(net));
+      const [range, addresses] = await Promise.all([
+        readText(join(procDir, "sys/net/ipv4/ip_local_port_range")),
+        net("if_inet6"),
+      ]);
+      return openPorts(
+        {
+          listening: parseSockets(`${tcp}${tcp6}`, states.listen),
+          unconnected: parseSockets(`${udp}${udp6}`, states.close),
+        },
+        { givenOut: parsePortRange(range), hasGlobalIpv6: hasGlobalIpv6(addresses) },
+      );
+    },
+    async owners(inodes) {
+      const wanted = new Map(inodes.filter((inode) => inode !== 0).map((inode) => [`socket:[${inode}]`, inode]));
+      const found = new Map<number, string>();
+      if (wanted.size === 0) return found;
+      let looked = 0;
+      for (const pid of readdirSync(procDir).filter((name) => /^\d+$/.test(name))) {
+        for (const fd of ifInReach(() => readdirSync(join(procDir, pid, "fd")), [])) {
+          if (found.size === wanted.size || looked >= maxDescriptors) return found;
+          looked += 1;
+          if (looked % batchSize === 0) await nextTurn();
+          const inode = wanted.get(ifInReach(() => readlinkSync(join(procDir, pid, "fd", fd)), ""));
+          if (inode === undefined || found.has(inode)) continue;
+          const name = ifInReach(() => readFileSync(join(procDir, pid, "comm"), "utf8").trim(), "");
+          if (name !== "") found.set(inode, name);
+        }
+      }
+      return found;
+    },
+  };
+}

@@ -1,0 +1,50 @@
+import type { OpenPort } from "#domain/health/ports.ts";
+import type { ParsedSocket } from "./parse.ts";
+
+/** DHCP clients wait at ports of their own for the answers of a server: they serve nobody. */
+const clientPorts = new Set([68, 546]);
+
+const isLoopback = (address: string): boolean => address.startsWith("127.") || address === "::1";
+
+/** What the host says about its network besides the sockets. */
+export interface NetworkFacts {
+  /** Ports that the kernel gives out to whoever asks for none. */
+  readonly givenOut: { readonly first: number; readonly last: number };
+  /** Whether others than those on the same link can reach it over IPv6. */
+  readonly hasGlobalIpv6: boolean;
+}
+
+/**
+ * Over which kinds of address a socket is reached. One that is bound to all of IPv6 takes IPv4 as well, unless it was told not
+ * to: that the kernel does not show.
+ */
+function familiesOf(address: string, { hasGlobalIpv6 }: NetworkFacts): OpenPort["families"] {
+  if (!address.includes(":")) return ["ipv4"];
+  if (address !== "::") return ["ipv6"];
+  return hasGlobalIpv6 ? ["ipv4", "ipv6"] : ["ipv4"];
+}
+
+/**
+ * The sockets that others reach. UDP knows no listening, so there those count that have no peer and a port that somebody
+ * chose: a port that the kernel gave out belongs to somebody who asks, not to somebody who answers.
+ */
+export function openPorts(
+  sockets: { readonly listening: readonly ParsedSocket[]; readonly unconnected: readonly ParsedSocket[] },
+  facts: NetworkFacts,
+): readonly OpenPort[] {
+  const { first, last } = facts.givenOut;
+  const isGivenOut = (port: number): boolean => port >= first && port <= last;
+  const tcp = sockets.listening.map((socket) => ({ protocol: "tcp" as const, ...socket }));
+  const udp = sockets.unconnected
+    .filter(({ port, remotePort }) => remotePort === 0 && !isGivenOut(port) && !clientPorts.has(port))
+    .map((socket) => ({ protocol: "udp" as const, ...socket }));
+  return [...tcp, ...udp]
+    .filter(({ address }) => !isLoopback(address))
+    .map(({ protocol, port, address, inode }) => ({
+      protocol,
+      port,
+      address,
+      families: familiesOf(address, facts),
+      inode,
+    }));
+}

@@ -1,0 +1,41 @@
+import { access } from "node:fs/promises";
+import { geteuid } from "node:process";
+import type { Exec } from "#adapters/exec/index.ts";
+import type { SshServer } from "#domain/health/ports.ts";
+import { parseSshdOptions, parseSshdRefusal } from "./parse.ts";
+
+const program = "/usr/sbin/sshd";
+const timeoutMs = 10_000;
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await access(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return false;
+    throw error;
+  }
+}
+
+/**
+ * OpenSSH's server. It is asked what it makes of its configuration (`sshd -T`), so files that are included count, and so do
+ * `Match` blocks that fit every connection; those for certain users or addresses do not. It needs root: the keys of the host
+ * are read on the way.
+ */
+export function createSshServer(ports: { exec: Exec; path?: string; isRoot?: boolean }): SshServer {
+  const { exec, path = program, isRoot = geteuid?.() === 0 } = ports;
+  return {
+    async config(signal) {
+      if (!(await exists(path))) return undefined;
+      if (!isRoot) return { is: "untold", reason: "only root may ask sshd for its configuration" };
+      const { exitCode, stdout, stderr } = await exec([path, "-T"], { signal, timeoutMs });
+      if (exitCode === 0) return { is: "valid", options: parseSshdOptions(stdout) };
+      const message = parseSshdRefusal(stderr);
+      // The folder is made when the service starts: without it nothing is wrong with the configuration.
+      const isOff = message.startsWith("Missing privilege separation directory");
+      if (isOff)
+        return { is: "untold", reason: "sshd is installed and has not been started, and tells nothing before" };
+      return { is: "refused", message };
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { parseSshdOptions, parseSshdRefusal } from "./parse.ts";
+
+describe("sshd -T", () => {
+  it("gives an option with its value, and all values of one that is given more than once", () => {
+    const text = "port 22\nsubsystem sftp /usr/lib/openssh/sftp-server\nacceptenv LANG\nacceptenv LC_*\nforcecommand\n";
+    expect(parseSshdOptions(text)).toEqual({
+      port: "22",
+      subsystem: "sftp /usr/lib/openssh/sftp-server",
+      acceptenv: "LANG\nLC_*",
+      forcecommand: "",
+    });
+  });
+
+  it("gives back what it is given, whatever the names", () => {
+    const options = fc.dictionary(fc.stringMatching(/^[a-z0-9]{1,12}$/), fc.stringMatching(/^[!-~]([ -~]*[!-~])?$/));
+    fc.assert(
+      fc.property(options, (given) => {
+        const text = Object.entries(given).map(([name, value]) => `${name} ${value}`);
+        expect(parseSshdOptions(text.join("\n"))).toEqual({ ...given });
+      }),
+    );
+  });
+
+  it.each(["", "Connection closed\n", "\u0000\n"])("gives nothing for %j", (text) => {
+    expect(parseSshdOptions(text)).toEqual({});
+  });
+});
+
+it("the first line of what sshd says names file and line", () => {
+  expect(parseSshdRefusal("\n/etc/ssh/sshd_config: line 1: Bad\nterminating\n")).toBe(
+    "/etc/ssh/sshd_config: line 1: Bad",
+  );
+  expect(parseSshdRefusal("")).toBe("it gives no reason");
+});

@@ -1,0 +1,85 @@
+import type { Check } from "../check.ts";
+import { listNames } from "../figures.ts";
+import { createIgnore } from "../ignore.ts";
+import type { InputChain, ListeningSockets, OpenPort, PacketFilter } from "../ports.ts";
+
+/** Ports in the details; a host with more has other worries than the rest of the list. */
+const mostListed = 50;
+
+const labelOf = ({ port, protocol }: OpenPort): string => `${port}/${protocol}`;
+const isFiltering = ({ policy, isRefusing }: InputChain): boolean => policy === "drop" || isRefusing;
+const familyNames = { ipv4: "IPv4", ipv6: "IPv6" } as const;
+
+/** Ports with their programs, each once. */
+function nameAll(ports: readonly OpenPort[], owners: ReadonlyMap<number, string>): readonly string[] {
+  const programs = new Map<string, string | undefined>();
+  for (const open of ports) programs.set(labelOf(open), owners.get(open.inode) ?? programs.get(labelOf(open)));
+  return [...programs].map(([label, program]) => (program === undefined ? label : `${label} (${program})`));
+}
+
+/** What filters, for people. */
+function sayChain({ table, name, policy }: InputChain): string {
+  return `chain ${name} of table ${table} ${policy === "drop" ? "drops what no rule lets in" : "refuses some of it"}`;
+}
+
+/**
+ * Whether anything on this host filters what comes in from the network. It passes where a chain at the input hook has the
+ * policy drop or a rule that drops or rejects, for IPv4 and IPv6 each, and where nothing listens beyond loopback. It warns
+ * where something listens and nothing filters. Rules that refuse certain senders only, as fail2ban's, filter nothing here. What
+ * filters outside of the host is not seen. Where rules cannot be read it skips. Sockets and rules are those of the network
+ * that the service is in: in a container that shares the machine's, they are the machine's, and the programs of ports outside
+ * of the container are not named. `ignore` takes ports, `22` or `22/tcp`.
+ */
+export const firewallCheck = (ports: { sockets: ListeningSockets; filter: PacketFilter }): Check => ({
+  id: "firewall",
+  name: "Firewall",
+  category: "security",
+  severity: "medium",
+  intervalMs: 10 * 60_000,
+  async run({ ignore }, signal) {
+    const isIgnored = createIgnore(ignore);
+    const [all, { chains, untold }] = await Promise.all([ports.sockets.open(), ports.filter.inputChains(signal)]);
+    const open = all.filter((each) => !isIgnored(String(each.port)) && !isIgnored(labelOf(each)));
+    const filtering = chains.filter(isFiltering);
+    const filtered = new Set(filtering.flatMap(({ families }) => families));
+    const isExposed = (each: OpenPort): boolean => each.families.some((family) => !filtered.has(family));
+    const exposed = open.filter(isExposed);
+    const owners = await ports.sockets.owners(exposed.map(({ inode }) => inode));
+    const details = {
+      open_ports: open.slice(0, mostListed).map((each) => ({
+        port: each.port,
+        protocol: each.protocol,
+        address: each.address,
+        filtered: !isExposed(each),
+        program: owners.get(each.inode) ?? null,
+      })),
+      open_count: open.length,
+      chains: chains.map(({ families, table, name, policy, isRefusing }) => ({
+        families,
+        table,
+        name,
+        policy,
+        refusing: isRefusing,
+      })),
+    };
+    if (open.length === 0) {
+      const but = all.length === 0 ? "" : " but what settings ignore";
+      return { status: "pass", message: `Nothing${but} listens beyond loopback`, details };
+    }
+    if (exposed.length === 0)
+      return {
+        status: "pass",
+        message: `What comes in is filtered: ${listNames(filtering.map(sayChain), 2)}`,
+        details,
+      };
+    const names = nameAll(exposed, owners);
+    const are = `${listNames(names, 5)} ${names.length === 1 ? "is" : "are"} open to the network`;
+    if (untold.length > 0) {
+      const message = `${are}, and whether anything filters cannot be told: ${untold.join("; ")}`;
+      return { status: "skip", message, details: { ...details, reasons: untold } };
+    }
+    const bare = [...new Set(exposed.flatMap(({ families }) => families))].filter((family) => !filtered.has(family));
+    const over = filtered.size === 0 ? "" : ` over ${bare.map((family) => familyNames[family]).join(" and ")}`;
+    return { status: "warn", message: `${are}, and no rule filters what comes in${over}`, details };
+  },
+});

@@ -1,0 +1,127 @@
+import { describe, expect, it } from "vitest";
+import { createFakeClock } from "../../../../test/fakes/clock.ts";
+import { createFakePackageStates } from "../../../../test/fakes/package-states.ts";
+import { packageStatusCheck } from "./package-status.ts";
+
+const signal = new AbortController().signal;
+const hour = 60 * 60_000;
+
+const setUp = (changes: Parameters<typeof createFakePackageStates>[0] = {}) => {
+  const packages = createFakePackageStates(changes);
+  const clock = createFakeClock();
+  const check = packageStatusCheck({ packages, clock });
+  return { packages, clock, check, run: (ignore: readonly string[] = []) => check.run({ ignore }, signal) };
+};
+const unfinished = (name: string, state = "half-configured", mustBeReinstalled = false) => ({
+  name,
+  version: "1.0",
+  state,
+  mustBeReinstalled,
+});
+
+describe("package status", () => {
+  it("is called after the package manager, and skipped where there is none", async () => {
+    expect(setUp().check).toMatchObject({ id: "apt_status", fixes: ["apt_fix_dpkg", "apt_fix_dependencies"] });
+    const packages = { manager: undefined, faults: () => Promise.resolve(undefined) };
+    const check = packageStatusCheck({ packages, clock: createFakeClock() });
+    expect(check.id).toBe("package_status");
+    expect(check.fixes).toBeUndefined();
+    expect(await check.run({ ignore: [] }, signal)).toMatchObject({ status: "skip", details: {} });
+  });
+
+  it("passes when all is in order", async () => {
+    expect(await setUp().run()).toMatchObject({ status: "pass", message: "2 packages installed, all in order" });
+  });
+
+  it("fails when the manager was interrupted, with or without packages to name", async () => {
+    expect(await setUp({ isInterrupted: true, unfinished: [unfinished("slow")] }).run()).toMatchObject({
+      status: "fail",
+      fixId: "apt_fix_dpkg",
+      message:
+        "The package manager was stopped in the middle of its work: slow (half-configured) is not fully installed; nothing can be installed, updated or removed until that is finished",
+      details: { interrupted: true, unfinished: [{ name: "slow", version: "1.0", state: "half-configured" }] },
+    });
+    expect(await setUp({ isInterrupted: true }).run()).toMatchObject({
+      status: "fail",
+      message:
+        "The package manager was stopped in the middle of its work; nothing can be installed, updated or removed until that is finished",
+    });
+  });
+
+  it("fails when packages are not fully installed", async () => {
+    const many = ["a", "b", "c", "d"].map((name) => unfinished(name, "unpacked"));
+    expect(await setUp({ unfinished: many }).run()).toMatchObject({
+      status: "fail",
+      fixId: "apt_fix_dpkg",
+      message:
+        "4 packages are not fully installed and may not work: a (unpacked), b (unpacked), c (unpacked) and 1 more",
+    });
+  });
+
+  it("fails when dependencies are not there, before it tells of packages that wait for them", async () => {
+    const unmet = [{ name: "needy", needs: "Depends: needed" }];
+    const outcome = await setUp({ unmet, unfinished: [unfinished("needy", "unpacked")] }).run();
+    expect(outcome).toMatchObject({
+      status: "fail",
+      fixId: "apt_fix_dependencies",
+      details: { unmet_dependencies: unmet },
+    });
+    expect(outcome.message).toMatch(/^1 dependency of installed packages is not there: needy \(Depends: needed\); /);
+    const two = await setUp({ unmet: [...unmet, { name: "other", needs: "Depends: needed" }] }).run();
+    expect(two.message).toMatch(/^2 dependencies of installed packages are not there: /);
+  });
+
+  it("fails when a package must be installed again", async () => {
+    const outcome = await setUp({
+      unfinished: [unfinished("torn", "half-installed", true), unfinished("other")],
+    }).run();
+    expect(outcome).toMatchObject({ status: "fail", fixId: "apt_fix_dependencies", details: { reinstall: ["torn"] } });
+    expect(outcome.message).toMatch(/^torn was only partly unpacked and must be installed again/);
+  });
+
+  it("warns of held packages that settings do not leave out", async () => {
+    const held = [
+      { name: "linux-image-amd64", version: "6.1" },
+      { name: "docker-ce", version: "24" },
+    ];
+    const { run } = setUp({ held });
+    expect(await run()).toMatchObject({
+      status: "warn",
+      fixId: null,
+      message:
+        "2 packages held at their version and not updated: linux-image-amd64, docker-ce (apt-mark unhold ends that)",
+      details: { held_packages: 2, held },
+    });
+    expect(await run(["linux-*"])).toMatchObject({
+      status: "warn",
+      message: expect.stringMatching(/^1 package held at its version/),
+    });
+    expect(await run(["linux-*", "docker-ce"])).toMatchObject({ status: "pass" });
+  });
+
+  it("finds nothing while packages are being changed, unless that takes more than an hour", async () => {
+    const { run, packages, clock } = setUp({ isInterrupted: true, writer: { pid: 7, program: "apt-get" } });
+    expect(await run()).toMatchObject({
+      status: "pass",
+      message: "apt-get (process 7) is changing packages right now",
+    });
+    await clock.advance(hour - 1);
+    expect(await run()).toMatchObject({ status: "pass" });
+    await clock.advance(1);
+    expect(await run()).toMatchObject({
+      status: "warn",
+      fixId: null,
+      message: expect.stringMatching(/^apt-get \(process 7\) has been changing packages for more than an hour/),
+    });
+    const { found } = packages;
+    packages.found = found && { ...found, writer: { pid: 8, program: "dpkg" } };
+    expect(await run()).toMatchObject({ status: "pass", message: "dpkg (process 8) is changing packages right now" });
+  });
+
+  it("keeps its details small on a host where everything is broken", async () => {
+    const many = Array.from({ length: 3000 }, (_, at) => unfinished(`package-${at}`));
+    const { details } = await setUp({ unfinished: many }).run();
+    expect(details["unfinished"]).toHaveLength(100);
+    expect(details).toMatchObject({ unfinished_packages: 3000 });
+  });
+});

@@ -1,0 +1,125 @@
+import type { Clock } from "#domain/kernel/clock.ts";
+import type { Check, Outcome } from "../check.ts";
+import { listNames } from "../figures.ts";
+import { createIgnore } from "../ignore.ts";
+import type { PackageFaults, PackageStates } from "../ports.ts";
+import { counted } from "../wording.ts";
+
+/** After this time it is no longer believed that who changes packages gets anywhere. */
+const longWorkMs = 60 * 60_000;
+/** What is listed in the details; the counts are of all. */
+const mostListed = 100;
+
+const isOne = (count: number): boolean => count === 1;
+
+function detailsOf(manager: string, faults: PackageFaults): Outcome["details"] {
+  const { unfinished, unmet, held, writer } = faults;
+  return {
+    manager,
+    installed_packages: faults.installed,
+    interrupted: faults.isInterrupted,
+    unfinished_packages: unfinished.length,
+    unfinished: unfinished.slice(0, mostListed).map(({ name, version, state }) => ({ name, version, state })),
+    reinstall: unfinished.filter((each) => each.mustBeReinstalled).map(({ name }) => name),
+    unmet_dependencies: unmet.slice(0, mostListed),
+    held_packages: held.length,
+    held: held.slice(0, mostListed),
+    changed_by: writer ?? null,
+  };
+}
+
+function interruption({ unfinished }: PackageFaults): string {
+  const stopped = "The package manager was stopped in the middle of its work";
+  const names = unfinished.map(({ name, state }) => `${name} (${state})`);
+  const left =
+    names.length === 0 ? "" : `: ${listNames(names)} ${isOne(names.length) ? "is" : "are"} not fully installed`;
+  return `${stopped}${left}; nothing can be installed, updated or removed until that is finished`;
+}
+
+function unmetMessage({ unmet }: PackageFaults): string {
+  const needs = unmet.map(({ name, needs: what }) => `${name} (${what})`);
+  return `${counted(unmet.length, "dependency").replace(/dependencys$/, "dependencies")} of installed packages ${isOne(unmet.length) ? "is" : "are"} not there: ${listNames(needs)}; they may not work, and nothing else can be installed until that is mended`;
+}
+
+/** What is to be mended, and by what; undefined where nothing is. */
+function faultOf(faults: PackageFaults): Pick<Outcome, "status" | "message" | "fixId"> | undefined {
+  const { unfinished, unmet, isInterrupted } = faults;
+  if (isInterrupted) return { status: "fail", message: interruption(faults), fixId: "apt_fix_dpkg" };
+  const broken = unfinished.filter(({ mustBeReinstalled }) => mustBeReinstalled).map(({ name }) => name);
+  if (broken.length > 0) {
+    const message = `${listNames(broken)} ${isOne(broken.length) ? "was" : "were"} only partly unpacked and must be installed again: until then nothing else can be installed`;
+    return { status: "fail", message, fixId: "apt_fix_dependencies" };
+  }
+  if (unmet.length > 0) return { status: "fail", message: unmetMessage(faults), fixId: "apt_fix_dependencies" };
+  if (unfinished.length === 0) return undefined;
+  const names = unfinished.map(({ name, state }) => `${name} (${state})`);
+  const message = `${counted(names.length, "package")} ${isOne(names.length) ? "is" : "are"} not fully installed and may not work: ${listNames(names)}`;
+  return { status: "fail", message, fixId: "apt_fix_dpkg" };
+}
+
+/**
+ * The state of the packages: fails when the package manager was interrupted, when packages are not fully installed and when
+ * dependencies are broken; warns when packages are held at their version, since they get no updates. `ignore` takes names
+ * and patterns of held packages. While somebody changes packages there is nothing to find: only who has been at it for an
+ * hour is named. It is called after the package manager (`apt_status`); without one that is supported it is skipped.
+ */
+export function packageStatusCheck(ports: {
+  readonly packages: PackageStates;
+  readonly clock: Pick<Clock, "monotonicMs">;
+}): Check {
+  const { packages, clock } = ports;
+  const { manager } = packages;
+  let writing: { readonly pid: number; readonly sinceMs: number } | undefined;
+
+  /** How long the same process has been seen to change packages. */
+  const workedMs = (pid: number): number => {
+    const nowMs = clock.monotonicMs();
+    if (writing?.pid !== pid) writing = { pid, sinceMs: nowMs };
+    return nowMs - writing.sinceMs;
+  };
+
+  const whileWritten = ({
+    pid,
+    program,
+  }: {
+    pid: number;
+    program: string;
+  }): Pick<Outcome, "status" | "message" | "fixId"> => {
+    const who = `${program} (process ${pid})`;
+    if (workedMs(pid) < longWorkMs) return { status: "pass", message: `${who} is changing packages right now` };
+    const message = `${who} has been changing packages for more than an hour: it may wait for an answer, and nothing else can be installed meanwhile`;
+    return { status: "warn", message, fixId: null };
+  };
+
+  const check = {
+    id: "package_status",
+    name: "Package manager",
+    category: "updates",
+    severity: "high",
+  } as const;
+  if (manager === undefined) {
+    const message = "This host has no package manager that is looked after here";
+    return { ...check, run: () => Promise.resolve({ status: "skip", message, details: {} }) };
+  }
+  return {
+    ...check,
+    id: `${manager}_status`,
+    name: `Packages (${manager})`,
+    fixes: ["apt_fix_dpkg", "apt_fix_dependencies"],
+    async run({ ignore }, signal) {
+      const faults = await packages.faults(signal);
+      if (faults === undefined) return { status: "skip", message: `${manager} is not there`, details: {} };
+      const details = detailsOf(manager, faults);
+      if (faults.writer !== undefined) return { ...whileWritten(faults.writer), details };
+      writing = undefined;
+      const fault = faultOf(faults);
+      if (fault !== undefined) return { ...fault, details };
+      const isIgnored = createIgnore(ignore);
+      const held = faults.held.map(({ name }) => name).filter((name) => !isIgnored(name));
+      if (held.length === 0)
+        return { status: "pass", message: `${counted(faults.installed, "package")} installed, all in order`, details };
+      const message = `${counted(held.length, "package")} held at ${isOne(held.length) ? "its" : "their"} version and not updated: ${listNames(held)} (apt-mark unhold ends that)`;
+      return { status: "warn", message, details, fixId: null };
+    },
+  };
+}

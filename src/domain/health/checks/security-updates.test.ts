@@ -1,0 +1,115 @@
+import { expect, it } from "vitest";
+import { createFakePackageUpdates, fakeSecurityUpdate } from "../../../../test/fakes/package-updates.ts";
+import type { SecurityUpdate } from "../ports.ts";
+import { securityUpdatesCheck } from "./security-updates.ts";
+
+const day = 24 * 60 * 60_000;
+const now = Date.parse("2026-01-15T12:00:00Z");
+
+const run = (
+  updates: readonly SecurityUpdate[] | undefined,
+  ageMs: number | undefined = day,
+  settings: { warn?: number; fail?: number; ignore?: readonly string[] } = {},
+) =>
+  securityUpdatesCheck({
+    updates: createFakePackageUpdates(updates, ageMs === undefined ? undefined : now - ageMs),
+    clock: { now: () => now },
+  }).run({ ignore: [], ...settings }, new AbortController().signal);
+
+const one = fakeSecurityUpdate();
+const held = fakeSecurityUpdate({ name: "nginx", isHeld: true });
+
+it("is skipped without a package manager", async () => {
+  expect(await run(undefined)).toMatchObject({ status: "skip" });
+});
+
+it("passes when none is pending", async () => {
+  expect(await run([])).toMatchObject({
+    status: "pass",
+    message: "No security update is pending",
+    details: { pending: 0, lists_age_days: 1, lists_refreshed_at: "2026-01-14T12:00:00.000Z" },
+  });
+});
+
+it("warns of one, and says which", async () => {
+  expect(await run([one])).toMatchObject({
+    status: "warn",
+    fixId: null,
+    message: "1 security update is not installed: openssl",
+    details: {
+      pending: 1,
+      pending_held: 0,
+      updates: [
+        {
+          name: "openssl",
+          architecture: "amd64",
+          installed: "3.0.1",
+          candidate: "3.0.2",
+          suites: ["stable-security"],
+          held: false,
+        },
+      ],
+    },
+  });
+});
+
+it("tells which belong to held packages", async () => {
+  expect(await run([one, held])).toMatchObject({
+    status: "warn",
+    message: "2 security updates are not installed: openssl, nginx (1 of a held package, which no update touches)",
+    details: { pending_held: 1 },
+  });
+});
+
+it("takes thresholds, and leaves out what settings name", async () => {
+  expect(await run([one, held], day, { fail: 2 })).toMatchObject({ status: "fail", fixId: null });
+  expect(await run([one], day, { warn: 2, fail: 3 })).toMatchObject({
+    status: "pass",
+    message: expect.stringContaining("openssl"),
+  });
+  expect(await run([one, held], day, { ignore: ["ngin*", "openssl"] })).toMatchObject({
+    status: "pass",
+    details: { pending: 0 },
+  });
+});
+
+it("lists no more than a hundred", async () => {
+  const many = Array.from({ length: 250 }, (_, at) => fakeSecurityUpdate({ name: `package-${at}` }));
+  const { details } = await run(many);
+  expect(details["updates"]).toHaveLength(100);
+  expect(details).toMatchObject({ pending: 250 });
+});
+
+it.each([
+  [7 * day, "pass"],
+  [7 * day + 1, "warn"],
+])("with lists that are %d ms old says %s", async (ageMs, status) => {
+  expect(await run([], ageMs)).toMatchObject({ status });
+});
+
+it("says that old lists do not tell, and what they told", async () => {
+  expect(await run([], 8 * day)).toMatchObject({
+    message: "The package lists are 8 days old: which security updates are out is not known",
+    fixId: "refresh_package_lists",
+  });
+  expect(await run([one], 8 * day, { fail: 1 })).toMatchObject({
+    status: "fail",
+    message:
+      "The package lists are 8 days old: which security updates are out is not known, but 1 security update is not installed: openssl",
+    fixId: "refresh_package_lists",
+  });
+});
+
+it("says that there are no lists", async () => {
+  const check = securityUpdatesCheck({ updates: createFakePackageUpdates([]), clock: { now: () => now } });
+  expect(await check.run({ ignore: [] }, new AbortController().signal)).toMatchObject({
+    status: "warn",
+    message: "There are no package lists: which security updates are out is not known",
+    fixId: "refresh_package_lists",
+    details: { lists_refreshed_at: null, lists_age_days: null },
+  });
+});
+
+it("does not tell an age below zero when the clock was set back", async () => {
+  expect(await run([], -day)).toMatchObject({ status: "pass", details: { lists_age_days: 0 } });
+});

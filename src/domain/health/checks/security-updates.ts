@@ -1,0 +1,71 @@
+import type { Clock } from "#domain/kernel/clock.ts";
+import { toTimestamp } from "#domain/kernel/clock.ts";
+import type { Check } from "../check.ts";
+import { listNames } from "../figures.ts";
+import { createIgnore } from "../ignore.ts";
+import type { PackageUpdates } from "../ports.ts";
+import { grade } from "../threshold.ts";
+import { counted } from "../wording.ts";
+
+const dayMs = 24 * 60 * 60_000;
+/** Archives with security updates are renewed at least this often: older lists do not know what is out. */
+const listsKeptMs = 7 * dayMs;
+/** What is listed in the details; the counts are of all. */
+const mostListed = 100;
+
+/**
+ * Security updates that the package lists on disk offer and that are not installed, those of held packages too. One warns;
+ * how many fail is for settings to say, since a number does not tell how bad they are. Lists older than a week, or none,
+ * warn as well: then it is not known. `ignore` takes names and patterns of packages.
+ */
+export function securityUpdatesCheck(ports: {
+  readonly updates: PackageUpdates;
+  readonly clock: Pick<Clock, "now">;
+}): Check {
+  const { updates, clock } = ports;
+  return {
+    id: "security_updates",
+    name: "Security updates",
+    category: "security",
+    severity: "high",
+    intervalMs: 30 * 60_000,
+    fixes: ["refresh_package_lists"],
+    async run({ warn = 1, fail = Number.POSITIVE_INFINITY, ignore }, signal) {
+      const offered = await updates.security(signal);
+      if (offered === undefined) {
+        const message = "This host has no package manager that tells of security updates here";
+        return { status: "skip", message, details: {} };
+      }
+      const isIgnored = createIgnore(ignore);
+      const pending = offered.filter(({ name }) => !isIgnored(name));
+      const held = pending.filter(({ isHeld }) => isHeld);
+      const refreshedAt = await updates.refreshedAt();
+      const ageMs = refreshedAt === undefined ? undefined : clock.now() - refreshedAt;
+      const details = {
+        pending: pending.length,
+        pending_held: held.length,
+        updates: pending.slice(0, mostListed).map(({ isHeld, ...update }) => ({ ...update, held: isHeld })),
+        lists_refreshed_at: refreshedAt === undefined ? null : toTimestamp(refreshedAt),
+        lists_age_days: ageMs === undefined ? null : Math.max(0, Math.round(ageMs / (dayMs / 10)) / 10),
+      };
+      const isOne = pending.length === 1;
+      const ofHeld = held.length === 0 ? "" : ` (${held.length} of a held package, which no update touches)`;
+      const found = `${counted(pending.length, "security update")} ${isOne ? "is" : "are"} not installed: ${listNames(pending.map(({ name }) => name))}${ofHeld}`;
+      const status = grade(pending.length, { warn, fail });
+      const isOld = ageMs === undefined || ageMs > listsKeptMs;
+      if (isOld) {
+        const age =
+          ageMs === undefined
+            ? "There are no package lists"
+            : `The package lists are ${Math.floor(ageMs / dayMs)} days old`;
+        const message = `${age}: which security updates are out is not known${pending.length === 0 ? "" : `, but ${found}`}`;
+        return { status: status === "fail" ? "fail" : "warn", message, details, fixId: "refresh_package_lists" };
+      }
+      if (status === "pass") {
+        const message = pending.length === 0 ? "No security update is pending" : found;
+        return { status, message, details };
+      }
+      return { status, message: found, details, fixId: null };
+    },
+  };
+}

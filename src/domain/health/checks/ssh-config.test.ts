@@ -1,0 +1,122 @@
+import { describe, expect, it } from "vitest";
+import { createFakeSshServer } from "../../../../test/fakes/ssh-server.ts";
+import { sshConfigCheck } from "./ssh-config.ts";
+
+const { signal } = new AbortController();
+
+/** What a Debian 12 says as it is installed, as far as it matters. */
+const debian = {
+  permitrootlogin: "without-password",
+  passwordauthentication: "yes",
+  kbdinteractiveauthentication: "no",
+  usepam: "yes",
+  permitemptypasswords: "no",
+  strictmodes: "yes",
+  permituserenvironment: "no",
+  x11forwarding: "yes",
+  authenticationmethods: "any",
+  ciphers: "chacha20-poly1305@openssh.com,aes128-ctr,aes256-gcm@openssh.com",
+  macs: "umac-128-etm@openssh.com,hmac-sha2-256,hmac-sha1",
+  kexalgorithms: "curve25519-sha256,diffie-hellman-group-exchange-sha256,diffie-hellman-group14-sha256",
+  hostkeyalgorithms: "ssh-ed25519,rsa-sha2-512",
+  pubkeyacceptedalgorithms: "ssh-ed25519,rsa-sha2-512",
+};
+const keysOnly = { passwordauthentication: "no" };
+
+const run = (options: Readonly<Record<string, string>>, ignore: readonly string[] = []) =>
+  sshConfigCheck({ ssh: createFakeSshServer({ is: "valid", options: { ...debian, ...options } }) }).run(
+    { ignore },
+    signal,
+  );
+const found = async (options: Readonly<Record<string, string>>) => {
+  const { details } = await run(options);
+  return (details["findings"] as { option: string; status: string }[]).map(({ option, status }) => [option, status]);
+};
+
+describe("ssh_config", () => {
+  it("warns of a Debian as it is installed, and passes when passwords are off or accepted", async () => {
+    expect(await run({})).toEqual({
+      status: "warn",
+      message:
+        "sshd: a password is enough to log in, and passwords can be guessed. When all users have keys, set PasswordAuthentication no",
+      details: {
+        findings: [
+          {
+            option: "passwordauthentication",
+            value: "yes",
+            status: "warn",
+            problem: "a password is enough to log in, and passwords can be guessed",
+            advice: "When all users have keys, set PasswordAuthentication no",
+          },
+        ],
+      },
+    });
+    const passed = {
+      status: "pass",
+      message: "sshd lets in only those who prove who they are",
+      details: { findings: [] },
+    };
+    expect(await run(keysOnly)).toEqual(passed);
+    expect(await run({}, ["PasswordAuthentication"])).toEqual(passed);
+    expect(await run({}, ["password*"])).toEqual(passed);
+  });
+
+  it("fails for root with a password, and says that first", async () => {
+    expect(await run({ permitrootlogin: "yes" })).toMatchObject({
+      status: "fail",
+      message: "sshd: root may log in with a password. Set PermitRootLogin prohibit-password (and 1 more finding)",
+      details: { findings: [{ option: "permitrootlogin", status: "fail" }, { option: "passwordauthentication" }] },
+    });
+  });
+
+  it.each([
+    ["root with keys only", { permitrootlogin: "yes", ...keysOnly }, []],
+    [
+      "empty passwords",
+      { permitemptypasswords: "yes" },
+      [
+        ["permitemptypasswords", "fail"],
+        ["passwordauthentication", "warn"],
+      ],
+    ],
+    ["empty passwords that nobody asks for", { permitemptypasswords: "yes", ...keysOnly }, []],
+    ["PAM that asks", { ...keysOnly, kbdinteractiveauthentication: "yes" }, [["kbdinteractiveauthentication", "warn"]]],
+    ["nobody who answers", { ...keysOnly, kbdinteractiveauthentication: "yes", usepam: "no" }, []],
+    ["a key and a password", { permitrootlogin: "yes", authenticationmethods: "publickey,password" }, []],
+    ["a key, or a password", { authenticationmethods: "publickey password" }, [["passwordauthentication", "warn"]]],
+    [
+      "a key and PAM",
+      { ...keysOnly, kbdinteractiveauthentication: "yes", authenticationmethods: "publickey,keyboard-interactive:pam" },
+      [],
+    ],
+    ["keys that others write", { ...keysOnly, strictmodes: "no" }, [["strictmodes", "warn"]]],
+    ["variables of users", { ...keysOnly, permituserenvironment: "yes" }, [["permituserenvironment", "warn"]]],
+    ["variables that are named", { ...keysOnly, permituserenvironment: "LANG" }, []],
+    ["broken ciphers", { ...keysOnly, ciphers: "aes128-ctr,3des-cbc,aes256-cbc" }, [["ciphers", "warn"]]],
+    ["broken codes", { ...keysOnly, macs: "hmac-md5-etm@openssh.com,hmac-sha2-256" }, [["macs", "warn"]]],
+    ["a broken exchange", { ...keysOnly, kexalgorithms: "diffie-hellman-group1-sha1" }, [["kexalgorithms", "warn"]]],
+    ["broken signatures of hosts", { ...keysOnly, hostkeyalgorithms: "ssh-rsa" }, [["hostkeyalgorithms", "warn"]]],
+    ["of users", { ...keysOnly, pubkeyacceptedalgorithms: "ssh-dss,ssh-rsa" }, [["pubkeyacceptedalgorithms", "warn"]]],
+  ])("finds of %s what is so", async (_, options, expected) => {
+    expect(await found(options)).toEqual(expected);
+  });
+
+  it("fails with the words of sshd when that would not start", async () => {
+    const ssh = createFakeSshServer({ is: "refused", message: "line 3: Bad configuration option: Foo" });
+    expect(await sshConfigCheck({ ssh }).run({ ignore: [] }, signal)).toEqual({
+      status: "fail",
+      message: "sshd would not start with its configuration: line 3: Bad configuration option: Foo",
+      details: { error: "line 3: Bad configuration option: Foo" },
+    });
+  });
+
+  it("skips where there is none, and where it cannot be asked", async () => {
+    const none = sshConfigCheck({ ssh: createFakeSshServer() });
+    expect(await none.run({ ignore: [] }, signal)).toMatchObject({ status: "skip" });
+    const untold = sshConfigCheck({ ssh: createFakeSshServer({ is: "untold", reason: "only root may" }) });
+    expect(await untold.run({ ignore: [] }, signal)).toMatchObject({
+      status: "skip",
+      message: "The SSH server cannot be asked: only root may",
+    });
+  });
+});

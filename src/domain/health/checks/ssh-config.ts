@@ -1,0 +1,178 @@
+import type { Check, CheckSettings, Outcome } from "../check.ts";
+import { listNames } from "../figures.ts";
+import { createIgnore } from "../ignore.ts";
+import type { SshServer } from "../ports.ts";
+import { counted } from "../wording.ts";
+
+type Options = Readonly<Record<string, string>>;
+
+/** Something about the configuration that lets in whom it should not. */
+interface Finding {
+  /** In lower case, as sshd prints it. */
+  readonly option: string;
+  readonly value: string;
+  readonly status: "warn" | "fail";
+  /** What it means. */
+  readonly problem: string;
+  /** Which line to set. */
+  readonly advice: string;
+}
+
+const isOn = (options: Options, name: string): boolean => options[name] === "yes";
+
+/** Ways to log in that AuthenticationMethods leaves open without anything else beside them. */
+function mayAlone(options: Options, method: string): boolean {
+  const lists = (options["authenticationmethods"] ?? "any").split(" ");
+  return lists.some((list) => list === "any" || list.split(",").every((each) => each.split(":")[0] === method));
+}
+
+/** How the options by which a password may be enough are spelled, and what they mean. */
+const passwordWays = {
+  passwordauthentication: {
+    spelled: "PasswordAuthentication",
+    problem: "a password is enough to log in, and passwords can be guessed",
+  },
+  kbdinteractiveauthentication: {
+    spelled: "KbdInteractiveAuthentication",
+    problem: "what PAM asks for is enough to log in, and that is a password unless it was told otherwise",
+  },
+} as const;
+
+/** The option by which a password is all that it takes; undefined when it takes more. */
+function passwordOption(options: Options): keyof typeof passwordWays | undefined {
+  if (isOn(options, "passwordauthentication") && mayAlone(options, "password")) return "passwordauthentication";
+  const asksPam = isOn(options, "usepam") && isOn(options, "kbdinteractiveauthentication");
+  return asksPam && mayAlone(options, "keyboard-interactive") ? "kbdinteractiveauthentication" : undefined;
+}
+
+function passwordFindings(options: Options): readonly Finding[] {
+  const option = passwordOption(options);
+  if (option === undefined) return [];
+  const findings: Finding[] = [
+    {
+      option,
+      value: "yes",
+      status: "warn",
+      problem: passwordWays[option].problem,
+      advice: `When all users have keys, set ${passwordWays[option].spelled} no`,
+    },
+  ];
+  if (isOn(options, "permitrootlogin"))
+    findings.push({
+      option: "permitrootlogin",
+      value: "yes",
+      status: "fail",
+      problem: "root may log in with a password",
+      advice: "Set PermitRootLogin prohibit-password",
+    });
+  if (isOn(options, "permitemptypasswords"))
+    findings.push({
+      option: "permitemptypasswords",
+      value: "yes",
+      status: "fail",
+      problem: "accounts without a password are open to everybody",
+      advice: "Set PermitEmptyPasswords no",
+    });
+  return findings;
+}
+
+/** Algorithms that no supported release offers unless it is told to, and how they are known. */
+const broken: readonly { readonly option: string; readonly spelled: string; readonly pattern: RegExp }[] = [
+  { option: "ciphers", spelled: "Ciphers", pattern: /^(3des|blowfish|cast128|arcfour)|-cbc/ },
+  { option: "macs", spelled: "MACs", pattern: /^hmac-(md5|ripemd160)|^hmac-sha1-96/ },
+  { option: "kexalgorithms", spelled: "KexAlgorithms", pattern: /^diffie-hellman-.*-sha1$/ },
+  { option: "hostkeyalgorithms", spelled: "HostKeyAlgorithms", pattern: /^ssh-(dss|rsa)(-cert-v01@openssh\.com)?$/ },
+  {
+    option: "pubkeyacceptedalgorithms",
+    spelled: "PubkeyAcceptedAlgorithms",
+    pattern: /^ssh-(dss|rsa)(-cert-v01@openssh\.com)?$/,
+  },
+];
+
+function algorithmFindings(options: Options): readonly Finding[] {
+  return broken.flatMap(({ option, spelled, pattern }) => {
+    const found = (options[option] ?? "").split(",").filter((name) => pattern.test(name));
+    if (found.length === 0) return [];
+    return [
+      {
+        option,
+        value: found.join(","),
+        status: "warn",
+        problem: `${listNames(found)} ${found.length === 1 ? "is" : "are"} broken or close to it`,
+        advice: `Take ${listNames(found)} out of ${spelled}, or the whole line`,
+      },
+    ];
+  });
+}
+
+function trustFindings(options: Options): readonly Finding[] {
+  const findings: Finding[] = [];
+  if (options["strictmodes"] === "no")
+    findings.push({
+      option: "strictmodes",
+      value: "no",
+      status: "warn",
+      problem: "keys count even where others may write them",
+      advice: "Set StrictModes yes",
+    });
+  if (isOn(options, "permituserenvironment"))
+    findings.push({
+      option: "permituserenvironment",
+      value: "yes",
+      status: "warn",
+      problem: "users can get round forced commands with variables of their own",
+      advice: "Set PermitUserEnvironment no",
+    });
+  return findings;
+}
+
+function judge(options: Options, { ignore }: CheckSettings): Outcome {
+  const isIgnored = createIgnore(ignore.map((name) => name.toLowerCase()));
+  const findings = [...passwordFindings(options), ...trustFindings(options), ...algorithmFindings(options)]
+    .filter(({ option }) => !isIgnored(option))
+    .sort((a, b) => Number(b.status === "fail") - Number(a.status === "fail"));
+  const details = {
+    findings: findings.map(({ option, value, status, problem, advice }) => ({
+      option,
+      value,
+      status,
+      problem,
+      advice,
+    })),
+  };
+  const [worst, ...others] = findings;
+  if (worst === undefined)
+    return { status: "pass", message: "sshd lets in only those who prove who they are", details };
+  const more = others.length === 0 ? "" : ` (and ${counted(others.length, "more finding")})`;
+  return { status: worst.status, message: `sshd: ${worst.problem}. ${worst.advice}${more}`, details };
+}
+
+/**
+ * What sshd would do with a connection, from its own account of its configuration. It fails for what opens the door: root
+ * with a password, accounts with an empty one, a configuration with which sshd would not start. It warns for what is
+ * weak: a password alone is enough, keys that others may write, variables that users bring, algorithms that are broken.
+ * `Match` blocks count where they fit every connection; those for certain users or addresses do not. A Debian as
+ * it is installed warns, since passwords are enough to log in; who wants it so ignores `passwordauthentication`. X11
+ * forwarding, which Debian switches on, is no finding: it puts at risk who connects, not this host. Nor is `PermitRootLogin yes`
+ * where a password is not enough. `ignore` takes names of options.
+ */
+export const sshConfigCheck = ({ ssh }: { ssh: SshServer }): Check => ({
+  id: "ssh_config",
+  name: "SSH server configuration",
+  category: "security",
+  severity: "high",
+  intervalMs: 10 * 60_000,
+  async run(settings, signal) {
+    const config = await ssh.config(signal);
+    if (config === undefined) return { status: "skip", message: "There is no SSH server on this host", details: {} };
+    if (config.is === "untold") {
+      const message = `The SSH server cannot be asked: ${config.reason}`;
+      return { status: "skip", message, details: { reason: config.reason } };
+    }
+    if (config.is === "refused") {
+      const message = `sshd would not start with its configuration: ${config.message}`;
+      return { status: "fail", message, details: { error: config.message } };
+    }
+    return judge(config.options, settings);
+  },
+});

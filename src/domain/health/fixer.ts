@@ -1,0 +1,197 @@
+import type { FixResult, FixStepReport, HealthCheckResult } from "#contract/checks.ts";
+import { fixTimeoutMs } from "#contract/limits.ts";
+import type { Plan } from "#contract/operation.ts";
+import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import { DomainError, invalid } from "#domain/kernel/error.ts";
+import type { Check, Outcome } from "./check.ts";
+import type { Fix, FixPlan } from "./fix.ts";
+import type { CheckRunner } from "./runner.ts";
+
+/** A fix that has ended. */
+export interface FixRun {
+  readonly operationId: string;
+  readonly checkId: string;
+  readonly result: FixResult;
+  readonly durationMs: number;
+}
+
+export interface Fixer {
+  /**
+   * Runs a check and carries out the fix for what it found, or says what it would do.
+   * @throws DomainError: `NOT_FOUND` for an unknown check, `VALIDATION_ERROR` where there is no fix or a risky one is not
+   * confirmed, `CONFLICT` while another fix of that kind runs.
+   */
+  readonly fix: (
+    checkId: string,
+    options: { readonly isDryRun: boolean; readonly isConfirmed: boolean },
+  ) => Promise<FixResult | Plan>;
+  /** Tells steps that still run to end. */
+  readonly dispose: Dispose;
+}
+
+/** From well to ill; what is skipped is not there to be ill. */
+const illness = { pass: 0, skip: 0, warn: 1, fail: 2 } as const;
+
+const outcomeOf = ({ status, message, details }: HealthCheckResult): Outcome => ({
+  status,
+  message,
+  details: { ...details },
+});
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** What is said of a fix that has run. */
+function verdict(
+  fixId: string,
+  steps: readonly FixStepReport[],
+  before: HealthCheckResult,
+  after: HealthCheckResult,
+): { success: boolean; message: string } {
+  const failed = steps.filter(({ status }) => status === "failed");
+  const [first] = failed;
+  if (first !== undefined) {
+    const others = failed.length === 1 ? "" : ` (and ${failed.length - 1} more of its steps)`;
+    return { success: false, message: `${fixId} could not ${first.action}: ${first.message}${others}` };
+  }
+  const isBetter = illness[after.status] < illness[before.status];
+  if (illness[after.status] === 0) return { success: true, message: `${fixId} is done: ${after.message}` };
+  if (after.fix_id !== fixId)
+    return { success: true, message: `${fixId} is done; what is left is another matter: ${after.message}` };
+  if (isBetter) return { success: true, message: `${fixId} is done and it is better, but not well: ${after.message}` };
+  return { success: false, message: `${fixId} did all its steps and it is no better: ${after.message}` };
+}
+
+/** Carries out the fixes of checks: one of a kind at a time, step by step, and the check again afterwards. */
+export function createFixer(ports: {
+  readonly checks: readonly Pick<Check, "id" | "fixes">[];
+  readonly fixes: readonly Fix[];
+  readonly runner: Pick<CheckRunner, "run" | "rerun">;
+  readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
+  readonly createId: () => string;
+  /** Told of every fix that has ended. */
+  readonly onFixed: (run: FixRun) => void;
+}): Fixer {
+  const { runner, clock, createId, onFixed } = ports;
+  const fixes = new Map(ports.fixes.map((fix) => [fix.id, fix]));
+  const shutdown = new AbortController();
+  /** Id of the operation that holds each kind. */
+  const running = new Map<Fix["kind"], string>();
+
+  const noFix = (checkId: string, why: string): DomainError =>
+    invalid("check_id", why, `cannot fix ${checkId}: ${why}`);
+
+  const stepOf = async (step: FixPlan["steps"][number], signal: AbortSignal): Promise<FixStepReport> => {
+    const startedAtMs = clock.monotonicMs();
+    const report = (status: FixStepReport["status"], message: string): FixStepReport => ({
+      action: step.action,
+      status,
+      message,
+      duration_ms: Math.round(clock.monotonicMs() - startedAtMs),
+    });
+    try {
+      signal.throwIfAborted();
+      return report("done", await step.run(signal));
+    } catch (error) {
+      return report("failed", reasonOf(error));
+    }
+  };
+
+  const stepsOf = async (fix: Fix, plan: FixPlan, signal: AbortSignal): Promise<FixStepReport[]> => {
+    const reports: FixStepReport[] = [];
+    for (const step of plan.steps) {
+      const isOver = fix.endsOnFailure && reports.some(({ status }) => status === "failed");
+      reports.push(
+        isOver
+          ? { action: step.action, status: "skipped", message: "a step before it failed", duration_ms: 0 }
+          : await stepOf(step, signal),
+      );
+    }
+    return reports;
+  };
+
+  const carryOut = async (fix: Fix, before: HealthCheckResult): Promise<FixResult> => {
+    const ended = new AbortController();
+    const late = new AbortController();
+    const timeoutMs = fix.timeoutMs ?? fixTimeoutMs;
+    void clock.sleep(timeoutMs, AbortSignal.any([ended.signal, shutdown.signal])).then(() => {
+      if (!ended.signal.aborted) late.abort(new Error(`not done within ${Math.round(timeoutMs / 1000)} s`));
+    });
+    const signal = AbortSignal.any([late.signal, shutdown.signal]);
+    const { id: fixId, risk } = fix;
+    const nothingDone = (why: string): FixResult => {
+      const message = `${fixId} did nothing: ${why}`;
+      return { success: false, fix_id: fixId, message, steps: [], check: before, risk };
+    };
+    try {
+      const plan = await fix.plan(outcomeOf(before), signal);
+      if (plan.steps.length === 0) return nothingDone(plan.reason ?? "there is nothing that it could do");
+      const reports = await stepsOf(fix, plan, signal);
+      const after = (await runner.rerun(before.check_id)) ?? before;
+      return { ...verdict(fixId, reports, before, after), fix_id: fixId, steps: reports, check: after, risk };
+    } catch (error) {
+      // The steps report their own failures: what comes here is a plan that could not be made.
+      return nothingDone(reasonOf(error));
+    } finally {
+      ended.abort();
+    }
+  };
+
+  const planOf = async (fix: Fix, found: HealthCheckResult): Promise<Plan> => {
+    const plan = await fix.plan(outcomeOf(found), shutdown.signal);
+    return {
+      dry_run: true,
+      steps: plan.steps.map(({ action }) => action),
+      units: [...(plan.units ?? [])],
+      packages: [...(plan.packages ?? [])],
+      bytes: plan.downloadBytes ?? 0,
+      requires_reboot: plan.requiresReboot ?? false,
+      ...(plan.freesBytes !== undefined && { frees_bytes: plan.freesBytes }),
+      fix_id: fix.id,
+      risk: fix.risk,
+    };
+  };
+
+  const nothingToDo = (fix: Fix, check: HealthCheckResult, isDryRun: boolean): FixResult | Plan => {
+    if (isDryRun) {
+      const none = { steps: [], units: [], packages: [], bytes: 0, requires_reboot: false };
+      return { dry_run: true, ...none, fix_id: fix.id, risk: fix.risk };
+    }
+    const message = `nothing to fix: ${check.message}`;
+    return { success: true, fix_id: fix.id, message, steps: [], check, risk: fix.risk };
+  };
+
+  return {
+    async fix(checkId, { isDryRun, isConfirmed }) {
+      const check = ports.checks.find(({ id }) => id === checkId);
+      const run = check && runner.run(checkId);
+      if (check === undefined || run === undefined) {
+        const message = `cannot fix ${checkId}: there is no such check, or it is switched off`;
+        throw new DomainError("NOT_FOUND", message, { check_id: checkId });
+      }
+      if ((check.fixes ?? []).length === 0) throw noFix(checkId, "there is no fix for this check");
+      const found = await run;
+      const fix = found.fix_id === undefined ? undefined : fixes.get(found.fix_id);
+      if (fix === undefined) throw noFix(checkId, `there is no fix for what was found: ${found.message}`);
+      if (!found.fixable) return nothingToDo(fix, found, isDryRun);
+      if (isDryRun) return planOf(fix, found);
+      if (fix.risk === "risky" && !isConfirmed)
+        throw invalid("confirm", "Must be true", `cannot fix ${checkId}: ${fix.id} is risky and needs to be confirmed`);
+      const holder = running.get(fix.kind);
+      if (holder !== undefined) {
+        const message = `cannot fix ${checkId}: another fix that touches ${fix.kind} is running (try again when it is done)`;
+        throw new DomainError("CONFLICT", message, { operation_id: holder, retryable: true });
+      }
+      const operationId = createId();
+      running.set(fix.kind, operationId);
+      const startedAtMs = clock.monotonicMs();
+      try {
+        const result = await carryOut(fix, found);
+        onFixed({ operationId, checkId, result, durationMs: clock.monotonicMs() - startedAtMs });
+        return result;
+      } finally {
+        running.delete(fix.kind);
+      }
+    },
+    dispose: () => shutdown.abort(new Error("the service is stopping")),
+  };
+}

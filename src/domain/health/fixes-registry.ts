@@ -1,0 +1,45 @@
+import type { Clock } from "#domain/kernel/clock.ts";
+import type { Fix } from "./fix.ts";
+import { aptFixDependenciesFix } from "./fixes/apt-fix-dependencies.ts";
+import { aptFixDpkgFix } from "./fixes/apt-fix-dpkg.ts";
+import { diskCleanupFix } from "./fixes/disk-cleanup.ts";
+import { enableTimeSyncFix } from "./fixes/enable-time-sync.ts";
+import { refreshPackageListsFix } from "./fixes/refresh-package-lists.ts";
+import { systemdRestartFailedFix } from "./fixes/systemd-restart-failed.ts";
+import { vacuumJournalFix } from "./fixes/vacuum-journal.ts";
+import type {
+  DiskCleanup,
+  FileSystems,
+  JournalStorage,
+  PackageRepairs,
+  PackageUpdates,
+  TimeSync,
+  UnitRepair,
+} from "./ports.ts";
+
+/** What the fixes that come with the service work with. */
+export interface FixPorts {
+  readonly repairs: PackageRepairs;
+  readonly updates: PackageUpdates;
+  readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
+  readonly units: UnitRepair;
+  /** The unit that this process runs in; undefined when it runs in none. */
+  readonly ownUnit: string | undefined;
+  readonly time: TimeSync;
+  readonly journal: JournalStorage;
+  readonly cleanup: DiskCleanup;
+  readonly fileSystems: Pick<FileSystems, "holding">;
+}
+
+/** The fixes that come with the service. */
+export function builtInFixes(ports: FixPorts): readonly Fix[] {
+  return [
+    diskCleanupFix(ports),
+    vacuumJournalFix(ports),
+    systemdRestartFailedFix(ports),
+    enableTimeSyncFix(ports),
+    aptFixDpkgFix(ports),
+    aptFixDependenciesFix(ports),
+    refreshPackageListsFix(ports),
+  ];
+}

@@ -1,0 +1,62 @@
+import { expect, it } from "vitest";
+import { createFakePackageRepairs, fakeMissingPlan } from "../../../../test/fakes/package-repairs.ts";
+import { aptFixDependenciesFix } from "./apt-fix-dependencies.ts";
+
+const signal = new AbortController().signal;
+const found = (details: Readonly<Record<string, unknown>>) => ({ status: "fail", message: "", details }) as const;
+const unmet = found({ unmet_dependencies: [{ name: "needy", needs: "Depends: needed" }] });
+
+it("has to be confirmed", () => {
+  expect(aptFixDependenciesFix({ repairs: createFakePackageRepairs() }).risk).toBe("risky");
+});
+
+it("installs what the rehearsal named, and says it beforehand", async () => {
+  const repairs = createFakePackageRepairs();
+  repairs.plan = fakeMissingPlan({
+    changes: [
+      { name: "needed", architecture: "all", from: null, to: "1.0" },
+      { name: "libfoo", architecture: "amd64", from: "1", to: "2" },
+      { name: "torn", architecture: "all", from: "3", to: "3" },
+    ],
+    configured: ["needed", "libfoo", "torn", "needy"],
+    downloadBytes: 1_500_000,
+  });
+  const plan = await aptFixDependenciesFix({ repairs }).plan(unmet, signal);
+  expect(plan).toMatchObject({ packages: ["needed", "libfoo", "torn", "needy"], downloadBytes: 1_500_000 });
+  expect(plan.steps.map(({ action }) => action)).toEqual([
+    "install needed 1.0, update libfoo from 1 to 2, install torn 3 again, set up needy (apt-get --fix-broken install, removing nothing)",
+  ]);
+  expect(repairs.calls).toEqual([]);
+  expect(await plan.steps[0]?.run(signal)).toBe("Done: 3 installed or updated, 1 set up, 1.5 MB downloaded");
+  expect(repairs.calls).toEqual(["install"]);
+});
+
+it("does nothing but what was planned", async () => {
+  const repairs = createFakePackageRepairs();
+  const plan = await aptFixDependenciesFix({ repairs }).plan(unmet, signal);
+  repairs.plan = fakeMissingPlan({ changes: [{ name: "else", architecture: "all", from: null, to: "1" }] });
+  await expect(plan.steps[0]?.run(signal)).rejects.toThrow("changed meanwhile");
+  expect(repairs.calls).toEqual([]);
+});
+
+it("says why it cannot be done", async () => {
+  const repairs = createFakePackageRepairs();
+  repairs.plan = fakeMissingPlan({ obstacle: "apt would have to remove needy" });
+  expect(await aptFixDependenciesFix({ repairs }).plan(unmet, signal)).toEqual({
+    steps: [],
+    reason: "apt would have to remove needy",
+  });
+  repairs.plan = fakeMissingPlan({ changes: [], configured: [] });
+  expect(await aptFixDependenciesFix({ repairs }).plan(unmet, signal)).toEqual({
+    steps: [],
+    reason: "the package manager knows of nothing that would mend it",
+  });
+});
+
+it.each([{}, { unmet_dependencies: [] }, { unmet_dependencies: "x" }, { reinstall: [7] }])(
+  "does nothing about %j",
+  async (details) => {
+    const plan = await aptFixDependenciesFix({ repairs: createFakePackageRepairs() }).plan(found(details), signal);
+    expect(plan).toEqual({ steps: [], reason: expect.stringContaining("names no dependency") });
+  },
+);

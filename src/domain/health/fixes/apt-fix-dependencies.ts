@@ -1,0 +1,62 @@
+import type { Outcome } from "../check.ts";
+import { formatBytes, listNames } from "../figures.ts";
+import type { Fix, FixStep } from "../fix.ts";
+import type { MissingPlan, PackageRepairs } from "../ports.ts";
+
+/** What the check found: packages to be installed again, and whether dependencies are not there. */
+function faultsIn({ details }: Outcome): { readonly reinstalled: readonly string[]; readonly isUnmet: boolean } {
+  const { reinstall, unmet_dependencies: unmet } = details;
+  return {
+    reinstalled: Array.isArray(reinstall) ? reinstall.filter((name) => typeof name === "string") : [],
+    isUnmet: Array.isArray(unmet) && unmet.length > 0,
+  };
+}
+
+const described = ({ name, from, to }: MissingPlan["changes"][number]): string => {
+  if (from === null) return `install ${name} ${to}`;
+  return from === to ? `install ${name} ${to} again` : `update ${name} from ${from} to ${to}`;
+};
+
+/**
+ * Installs the packages that others need: those that a rehearsal named, and no others. It never removes one: where that
+ * would be the only way out, it does nothing and says so.
+ */
+export function aptFixDependenciesFix(ports: {
+  readonly repairs: Pick<PackageRepairs, "planMissing" | "installMissing">;
+}): Fix {
+  const { repairs } = ports;
+
+  const stepFor = (plan: MissingPlan): FixStep => {
+    const changes = plan.changes.map(described);
+    const ready = plan.configured.filter((name) => !plan.changes.some((change) => change.name === name));
+    const setUp = ready.length === 0 ? [] : [`set up ${listNames(ready, 10)}`];
+    return {
+      action: `${[...changes, ...setUp].join(", ")} (apt-get --fix-broken install, removing nothing)`,
+      async run(signal) {
+        await repairs.installMissing(plan, signal);
+        const bytes = plan.downloadBytes === 0 ? "nothing" : formatBytes(plan.downloadBytes);
+        return `Done: ${changes.length} installed or updated, ${ready.length} set up, ${bytes} downloaded`;
+      },
+    };
+  };
+
+  return {
+    id: "apt_fix_dependencies",
+    summary: "Installs the packages that installed ones need (apt-get --fix-broken install)",
+    risk: "risky",
+    kind: "packages",
+    endsOnFailure: true,
+    timeoutMs: 35 * 60_000,
+    async plan(found, signal) {
+      const { reinstalled, isUnmet } = faultsIn(found);
+      if (reinstalled.length === 0 && !isUnmet)
+        return { steps: [], reason: "the check names no dependency that is not there" };
+      const plan = await repairs.planMissing(reinstalled, signal);
+      if (plan.obstacle !== null) return { steps: [], reason: plan.obstacle };
+      if (plan.changes.length === 0 && plan.configured.length === 0)
+        return { steps: [], reason: "the package manager knows of nothing that would mend it" };
+      const packages = new Set([...plan.changes.map(({ name }) => name), ...plan.configured]);
+      return { steps: [stepFor(plan)], packages: [...packages], downloadBytes: plan.downloadBytes };
+    },
+  };
+}

@@ -1,0 +1,41 @@
+import { expect, it } from "vitest";
+import { createFakePackageRepairs } from "../../../../test/fakes/package-repairs.ts";
+import { aptFixDpkgFix } from "./apt-fix-dpkg.ts";
+
+const signal = new AbortController().signal;
+const found = (details: Readonly<Record<string, unknown>>) => ({ status: "fail", message: "", details }) as const;
+
+it("lets dpkg finish what the check named", async () => {
+  const repairs = createFakePackageRepairs();
+  const plan = await aptFixDpkgFix({ repairs }).plan(
+    found({ unfinished: [{ name: "slow" }, { name: "other" }] }),
+    signal,
+  );
+  expect(plan).toMatchObject({ packages: ["slow", "other"] });
+  expect(plan.steps.map(({ action }) => action)).toEqual([
+    "finish the installation of slow, other (dpkg --configure -a)",
+  ]);
+  expect(repairs.calls).toEqual([]);
+  expect(await plan.steps[0]?.run(signal)).toBe("dpkg has set up what can be set up");
+  expect(repairs.calls).toEqual(["finish"]);
+});
+
+it("also where dpkg was interrupted and no package is left in between", async () => {
+  const plan = await aptFixDpkgFix({ repairs: createFakePackageRepairs() }).plan(found({ interrupted: true }), signal);
+  expect(plan.steps.map(({ action }) => action)).toEqual(["finish what dpkg had begun (dpkg --configure -a)"]);
+});
+
+it.each([{}, { unfinished: "slow" }, { unfinished: [{ name: 7 }, null] }, { omitted_chars: 9 }])(
+  "does nothing about %j",
+  async (details) => {
+    const plan = await aptFixDpkgFix({ repairs: createFakePackageRepairs() }).plan(found(details), signal);
+    expect(plan).toEqual({ steps: [], reason: expect.stringContaining("names no package") });
+  },
+);
+
+it("hands on why it failed", async () => {
+  const repairs = createFakePackageRepairs();
+  repairs.trouble = "slow: no";
+  const plan = await aptFixDpkgFix({ repairs }).plan(found({ interrupted: true }), signal);
+  await expect(plan.steps[0]?.run(signal)).rejects.toThrow("slow: no");
+});

@@ -1,0 +1,40 @@
+import type { Outcome } from "../check.ts";
+import { listNames } from "../figures.ts";
+import type { Fix } from "../fix.ts";
+import type { PackageRepairs } from "../ports.ts";
+
+/** Packages that the check found not fully installed. */
+function unfinishedIn({ details }: Outcome): readonly string[] {
+  const packages = details["unfinished"];
+  if (!Array.isArray(packages)) return [];
+  return packages.flatMap((each: unknown) =>
+    typeof each === "object" && each !== null && "name" in each && typeof each.name === "string" ? [each.name] : [],
+  );
+}
+
+/** Lets dpkg finish what it began. Settings files that somebody changed stay as they are. */
+export function aptFixDpkgFix({ repairs }: { readonly repairs: Pick<PackageRepairs, "finish"> }): Fix {
+  return {
+    id: "apt_fix_dpkg",
+    summary: "Finishes installations that were interrupted (dpkg --configure -a)",
+    risk: "moderate",
+    kind: "packages",
+    endsOnFailure: true,
+    // Longer than a single transaction and its wait for locks may take.
+    timeoutMs: 35 * 60_000,
+    plan(found) {
+      const names = unfinishedIn(found);
+      if (names.length === 0 && found.details["interrupted"] !== true)
+        return Promise.resolve({ steps: [], reason: "the check names no package that is not fully installed" });
+      const what = names.length === 0 ? "what dpkg had begun" : `the installation of ${listNames(names, 10)}`;
+      const step = {
+        action: `finish ${what} (dpkg --configure -a)`,
+        async run(signal: AbortSignal) {
+          await repairs.finish(signal);
+          return "dpkg has set up what can be set up";
+        },
+      };
+      return Promise.resolve({ steps: [step], packages: names });
+    },
+  };
+}

@@ -1,0 +1,76 @@
+import { expect, it } from "vitest";
+import { createFakeDiskCleanup } from "../../../../test/fakes/disk-cleanup.ts";
+import { createFakeFileSystems, fakeFileSystem } from "../../../../test/fakes/file-systems.ts";
+import { createFakeJournalStorage, fakeJournalSize } from "../../../../test/fakes/journal-storage.ts";
+import type { CleanupCandidate } from "../ports.ts";
+import { diskCleanupFix } from "./disk-cleanup.ts";
+
+const { signal } = new AbortController();
+const found = (full: Readonly<Record<string, string>>) => ({
+  status: "fail" as const,
+  message: "",
+  details: { file_systems: Object.entries(full).map(([path, status]) => ({ path, status })) },
+});
+const packages: CleanupCandidate = {
+  kind: "packages",
+  folder: "/var/cache/apt/archives",
+  files: ["a.deb"],
+  bytes: 2e6,
+};
+const files = ["tmp.a", "tmp.b", "tmp.c", "tmp.d", "tmp.e"];
+const temporary: CleanupCandidate = { kind: "temporary", folder: "/tmp", files, bytes: 3e6 };
+const mounted = ["/", "/tmp", "/var/log"].map((path) => fakeFileSystem({ path }));
+const make = (archivedBytes = 150e6) => {
+  const cleanup = createFakeDiskCleanup([packages, temporary]);
+  const journal = createFakeJournalStorage(fakeJournalSize({ diskBytes: 160e6, archivedBytes }));
+  const fix = diskCleanupFix({ cleanup, journal, fileSystems: createFakeFileSystems(mounted) });
+  return { cleanup, journal, fix };
+};
+
+it("does what helps on the file systems that are too full", async () => {
+  const { fix, journal } = make();
+  const { steps, freesBytes } = await fix.plan(found({ "/": "warn", "/tmp": "fail", "/var/log": "fail" }), signal);
+  expect(steps.map(({ action }) => action)).toEqual([
+    "remove 1 downloaded package (2.0 MB: a.deb) from /var/cache/apt/archives",
+    "remove 5 old temporary files (3.0 MB: tmp.a, tmp.b, tmp.c and 2 more) from /tmp",
+    "remove the oldest archived journal files from /var/log/journal until they take at most 100.0 MB",
+  ]);
+  expect(freesBytes).toBe(55e6);
+  expect(journal.actions).toEqual([]);
+
+  const messages: string[] = [];
+  for (const { run } of steps) messages.push(await run(signal));
+  expect(messages).toEqual(["1 file removed, 2.0 MB freed", "5 files removed, 3.0 MB freed", "50.0 MB freed"]);
+  expect(journal.actions).toEqual(["vacuum 100000000"]);
+});
+
+it.each([
+  ["/", { "/": "warn", "/tmp": "pass" }, "/var/cache/apt/archives"],
+  ["/tmp", { "/": "pass", "/tmp": "fail" }, "/tmp"],
+])("touches nothing beside %s", async (_, full, folder) => {
+  const { steps } = await make().fix.plan(found(full), signal);
+  expect(steps.map(({ action }) => action)).toEqual([expect.stringContaining(`from ${folder}`)]);
+});
+
+it("leaves a journal alone that is not large", async () => {
+  const plan = await make(100e6).fix.plan(found({ "/var/log": "fail" }), signal);
+  expect(plan).toEqual({ steps: [], reason: "there is nothing on /var/log that can be removed without loss" });
+});
+
+it("says that there is nothing on several, and does nothing where the check does not say what is full", async () => {
+  const { fix, cleanup } = make(0);
+  cleanup.candidates = [];
+  expect(await fix.plan(found({ "/": "warn", "/tmp": "fail" }), signal)).toEqual({
+    steps: [],
+    reason: "there is nothing on the file systems that are too full that can be removed without loss",
+  });
+  for (const details of [{}, { file_systems: [null, { path: 1, status: "fail" }, { path: "/" }] }])
+    expect(await make().fix.plan({ status: "fail", message: "", details }, signal)).toMatchObject({ steps: [] });
+});
+
+it("passes on why something could not be removed", async () => {
+  const { fix, cleanup } = make();
+  cleanup.refusals.set("/tmp", "5 of 5 files could not be removed (/tmp/tmp.a: EROFS)");
+  const { steps } = await fix.plan(found({ "/tmp": "fail" }), signal);
+  await expect(steps[0]?.run(signal)).rejects.toThrow("5 of 5 files could not be removed");
+});

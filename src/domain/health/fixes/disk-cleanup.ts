@@ -1,0 +1,86 @@
+import type { Outcome } from "../check.ts";
+import { formatBytes, listNames } from "../figures.ts";
+import type { Fix, FixStep } from "../fix.ts";
+import type { CleanupCandidate, DiskCleanup, FileSystems, JournalStorage } from "../ports.ts";
+import { counted } from "../wording.ts";
+
+/** What archived files of the journal may take after a cleanup: some weeks of a quiet host. */
+const keptJournalBytes = 100e6;
+
+const nouns: Readonly<Record<CleanupCandidate["kind"], string>> = {
+  packages: "downloaded package",
+  temporary: "old temporary file",
+  "core-dumps": "old core dump",
+  "crash-reports": "old crash report",
+};
+
+/** Paths of the file systems that the check found too full. */
+function fullPaths({ details }: Outcome): readonly string[] {
+  const listed = details["file_systems"];
+  if (!Array.isArray(listed)) return [];
+  return listed.flatMap((each: unknown) => {
+    if (typeof each !== "object" || each === null || !("path" in each) || !("status" in each)) return [];
+    const { path, status } = each;
+    return typeof path === "string" && (status === "warn" || status === "fail") ? [path] : [];
+  });
+}
+
+/**
+ * Makes room on the file systems that are too full, by removing what can be had again or that nobody misses: downloaded
+ * packages, archived journal files beyond 100 MB, temporary files, core dumps and crash reports that are old. Which files
+ * those are is for the port to say; nothing else is touched, and nothing on other file systems.
+ */
+export function diskCleanupFix(ports: {
+  cleanup: DiskCleanup;
+  journal: JournalStorage;
+  fileSystems: Pick<FileSystems, "holding">;
+}): Fix {
+  const { cleanup, journal, fileSystems } = ports;
+
+  const removal = (candidate: CleanupCandidate): FixStep => {
+    const { kind, folder, files, bytes } = candidate;
+    const what = `${counted(files.length, nouns[kind])} (${formatBytes(bytes)}: ${listNames(files)})`;
+    return {
+      action: `remove ${what} from ${folder}`,
+      async run(signal) {
+        const removed = await cleanup.remove(candidate, signal);
+        return `${counted(removed.files, "file")} removed, ${formatBytes(removed.bytes)} freed`;
+      },
+    };
+  };
+
+  const vacuum = (folder: string): FixStep => ({
+    action: `remove the oldest archived journal files from ${folder} until they take at most ${formatBytes(keptJournalBytes)}`,
+    async run(signal) {
+      const before = await journal.size(signal);
+      await journal.vacuum(keptJournalBytes, signal);
+      const after = await journal.size(signal);
+      return `${formatBytes(Math.max(0, (before?.diskBytes ?? 0) - (after?.diskBytes ?? 0)))} freed`;
+    },
+  });
+
+  return {
+    id: "disk_cleanup",
+    summary: "Removes downloaded packages, old journal files, old temporary files and old core dumps",
+    risk: "moderate",
+    kind: "storage",
+    endsOnFailure: false,
+    async plan(found, signal) {
+      const full = fullPaths(found);
+      const isOnFull = async (folder: string): Promise<boolean> =>
+        full.includes((await fileSystems.holding(folder)) ?? "");
+      const candidates = await cleanup.find(signal);
+      const chosen: CleanupCandidate[] = [];
+      for (const candidate of candidates) if (await isOnFull(candidate.folder)) chosen.push(candidate);
+      const size = await journal.size(signal);
+      const excess = Math.max(0, (size?.archivedBytes ?? 0) - keptJournalBytes);
+      const isVacuumed = size !== undefined && excess > 0 && (await isOnFull(size.folder));
+      const steps = [...chosen.map(removal), ...(isVacuumed ? [vacuum(size.folder)] : [])];
+      const [first = "the disk"] = full;
+      const where = full.length > 1 ? "the file systems that are too full" : first;
+      if (steps.length === 0) return { steps, reason: `there is nothing on ${where} that can be removed without loss` };
+      const freesBytes = chosen.reduce((sum, { bytes }) => sum + bytes, isVacuumed ? excess : 0);
+      return { steps, freesBytes };
+    },
+  };
+}

@@ -1,0 +1,73 @@
+import { expect, it } from "vitest";
+import { createFakeClock } from "../../../../test/fakes/clock.ts";
+import { createFakeTimeSync } from "../../../../test/fakes/time-sync.ts";
+import type { TimeSyncState } from "../ports.ts";
+import { enableTimeSyncFix } from "./enable-time-sync.ts";
+
+const { signal } = new AbortController();
+const off: TimeSyncState = { canSync: true, isEnabled: false, isSynchronised: false, isContainer: false };
+const on = { ...off, isEnabled: true };
+const right = { ...on, isSynchronised: true };
+const found = { status: "fail" as const, message: "", details: {} };
+
+const start = async (afterwards: TimeSyncState | undefined) => {
+  const clock = createFakeClock();
+  const time = createFakeTimeSync(off, afterwards);
+  const { steps } = await enableTimeSyncFix({ time, clock }).plan(found, signal);
+  expect(time.now).toEqual(off);
+  const controller = new AbortController();
+  const done = Promise.all(steps.map(({ run }) => run(controller.signal))).then(
+    ([message]) => message,
+    (error: Error) => `failed: ${error.message}`,
+  );
+  // Until it waits.
+  await clock.advance(0);
+  return { clock, time, done, controller };
+};
+
+it("is done as soon as the clock is right", async () => {
+  const { done } = await start(right);
+  expect(await done).toBe("Time synchronisation is on, and the clock is synchronised");
+});
+
+it("waits a while for the clock to become right", async () => {
+  const { clock, time, done } = await start(on);
+  await clock.advance(3_000);
+  time.now = right;
+  await clock.advance(500);
+  expect(await done).toBe("Time synchronisation is on, and the clock is synchronised");
+  expect(clock.monotonicMs()).toBe(3_500);
+});
+
+it("says that the clock is not right yet after 20 s", async () => {
+  const { clock, done } = await start(on);
+  await clock.advance(20_000);
+  expect(await done).toBe("Time synchronisation is on; the clock is not synchronised yet");
+});
+
+it("fails when the service does not run", async () => {
+  const { clock, done } = await start(off);
+  await clock.advance(20_000);
+  expect(await done).toMatch(/^failed: it was switched on, but its service does not run after 20 s/);
+});
+
+it("fails when it is refused", async () => {
+  const { done } = await start(undefined);
+  expect(await done).toBe("failed: timedatectl says: NTP not supported");
+});
+
+it("ends when it is told to", async () => {
+  const { clock, done, controller } = await start(on);
+  await clock.advance(1_000);
+  controller.abort(new Error("the service is stopping"));
+  expect(await done).toBe("failed: the service is stopping");
+});
+
+it.each([
+  ["no service that sets the clock is installed", { ...off, canSync: false }],
+  ["no service that sets the clock is installed", undefined],
+  ["time synchronisation is on already", on],
+] as const)("has nothing to do: %s", async (reason, state) => {
+  const fix = enableTimeSyncFix({ time: createFakeTimeSync(state, right), clock: createFakeClock() });
+  expect(await fix.plan(found, signal)).toEqual({ steps: [], reason });
+});

@@ -1,0 +1,71 @@
+import type { Outcome } from "../check.ts";
+import type { Fix, FixStep } from "../fix.ts";
+import type { UnitRepair } from "../ports.ts";
+
+/** How long a unit is watched after its job: long enough for a program that dies at once to be seen dead. */
+const settleMs = 250;
+
+/** Names of the units that the check found. */
+function namesIn({ details }: Outcome): readonly string[] {
+  const units = details["units"];
+  if (!Array.isArray(units)) return [];
+  return units.flatMap((unit: unknown) =>
+    typeof unit === "object" && unit !== null && "name" in unit && typeof unit.name === "string" ? [unit.name] : [],
+  );
+}
+
+const verbs: Readonly<Record<string, string>> = {
+  canceled: "its job was cancelled",
+  timeout: "its job took too long",
+  dependency: "a unit that it needs failed",
+  running: "its job is still running (look again later)",
+};
+
+/** Starts again the units that systemd gave up on. The unit of the service itself is left alone. */
+export function systemdRestartFailedFix(ports: { units: UnitRepair; ownUnit: string | undefined }): Fix {
+  const { units, ownUnit } = ports;
+
+  async function restart(name: string, signal: AbortSignal): Promise<string> {
+    const before = await units.read(name);
+    if (before.activeState !== "failed") return `${name} is ${before.activeState} by now and was left alone`;
+    if (before.loadState === "not-found")
+      throw new Error(`there is no such unit any more (systemctl reset-failed ${name} makes systemd forget it)`);
+    if (before.loadState === "masked") throw new Error("the unit is masked (unmask it first)");
+    // A transient unit has no file: once it is no longer failed, systemd forgets it and cannot start it.
+    if (before.unitFileState !== "transient") await units.resetFailed(name);
+    const job = await units.restart(name, signal);
+    if (job === "done") await units.settled(name, settleMs);
+    const after = await units.read(name);
+    const hasFailed = after.activeState === "failed" || after.subState === "auto-restart";
+    if (hasFailed) throw new Error(`it failed again at once (${after.result}); see its log`);
+    const isDone = job === "done" || (job === "unknown" && after.activeState === "active");
+    if (!isDone) throw new Error(`${verbs[job] ?? `its job ended with: ${job}`}; it is ${after.activeState}`);
+    return after.activeState === "inactive"
+      ? `${name} has run and ended well`
+      : `${name} is ${after.activeState} (${after.subState})`;
+  }
+
+  const stepFor = (name: string): FixStep => ({
+    action: `restart ${name}`,
+    run: (signal) => restart(name, signal),
+  });
+
+  return {
+    id: "systemd_restart_failed",
+    summary: "Starts again the units that have failed",
+    risk: "moderate",
+    kind: "services",
+    endsOnFailure: false,
+    async plan(found) {
+      const named = namesIn(found);
+      const others = named.filter((name) => name !== ownUnit);
+      const states = await Promise.all(others.map((name) => units.read(name)));
+      const failed = states.filter(({ activeState }) => activeState === "failed").map(({ name }) => name);
+      const [first] = named;
+      if (first === undefined) return { steps: [], reason: "the check names no unit that failed" };
+      if (others.length === 0) return { steps: [], reason: `${first} is this service itself` };
+      if (failed.length === 0) return { steps: [], reason: "no unit is failed any more" };
+      return { steps: failed.map(stepFor), units: failed };
+    },
+  };
+}

@@ -1,0 +1,67 @@
+import { expect, it } from "vitest";
+import { createFakeJournalStorage, fakeJournalSize } from "../../../../test/fakes/journal-storage.ts";
+import { vacuumJournalFix } from "./vacuum-journal.ts";
+
+const { signal } = new AbortController();
+const gb = 1e9;
+const found = (details: Readonly<Record<string, unknown>> = { warn_gb: 5 }) => ({
+  status: "warn" as const,
+  message: "",
+  details,
+});
+const grown = fakeJournalSize({ diskBytes: 6 * gb, archivedBytes: 5.9 * gb });
+
+it("rotates, and vacuums to four fifths of the threshold", async () => {
+  const journal = createFakeJournalStorage(grown);
+  const { steps, freesBytes } = await vacuumJournalFix({ journal }).plan(found(), signal);
+  expect(steps.map(({ action }) => action)).toEqual([
+    "begin new journal files (journalctl --rotate)",
+    "remove the oldest archived journal files until the journal takes at most 4.0 GB",
+  ]);
+  expect([freesBytes, journal.actions]).toEqual([2 * gb, []]);
+
+  const messages: string[] = [];
+  for (const { run } of steps) messages.push(await run(signal));
+  // What the new files take is not for the archived ones.
+  expect(journal.actions).toEqual(["rotate", `vacuum ${4 * gb - 8 * 2 ** 20}`]);
+  expect(messages[1]).toBe("2.0 GB freed; the journal takes 4.0 GB");
+});
+
+it("says what stays when that does not do it", async () => {
+  const journal = createFakeJournalStorage(grown, { strangeBytes: 5 * gb });
+  const { steps } = await vacuumJournalFix({ journal }).plan(found(), signal);
+  await steps[0]?.run(signal);
+  expect(await steps[1]?.run(signal)).toBe(
+    "1.0 GB freed; the journal takes 5.0 GB, 5.0 GB of it in files that are in use, of other machines, or not named by journald: those stay",
+  );
+  expect(journal.actions[1]).toBe("vacuum 0");
+});
+
+it("does not rotate where journald does not write", async () => {
+  const journal = createFakeJournalStorage(grown, { canRotate: false });
+  const { steps, freesBytes } = await vacuumJournalFix({ journal }).plan(found(), signal);
+  expect([steps.length, freesBytes]).toEqual([1, 2 * gb]);
+  const none = createFakeJournalStorage({ ...grown, archivedBytes: 0 }, { canRotate: false });
+  expect(await vacuumJournalFix({ journal: none }).plan(found(), signal)).toEqual({
+    steps: [],
+    reason: "/var/log/journal holds no archived files, and journald does not write there",
+  });
+});
+
+it("passes on what journalctl says, and that the journal is gone", async () => {
+  const journal = createFakeJournalStorage(grown);
+  const { steps } = await vacuumJournalFix({ journal }).plan(found(), signal);
+  journal.refusal = "journalctl says: Read-only file system";
+  for (const { run } of steps) await expect(run(signal)).rejects.toThrow("journalctl says: Read-only file system");
+  journal.now = undefined;
+  await expect(steps[1]?.run(signal)).rejects.toThrow("this host keeps no journal any more");
+});
+
+it("has nothing to do without a journal or a threshold", async () => {
+  const fix = vacuumJournalFix({ journal: createFakeJournalStorage(undefined) });
+  expect(await fix.plan(found(), signal)).toMatchObject({ steps: [] });
+  for (const details of [{}, { warn_gb: "5" }, { warn_gb: 0 }])
+    expect(
+      await vacuumJournalFix({ journal: createFakeJournalStorage(grown) }).plan(found(details), signal),
+    ).toMatchObject({ steps: [] });
+});

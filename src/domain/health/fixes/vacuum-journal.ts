@@ -1,0 +1,70 @@
+import type { Outcome } from "../check.ts";
+import { formatBytes } from "../figures.ts";
+import type { Fix, FixStep } from "../fix.ts";
+import type { JournalSize, JournalStorage } from "../ports.ts";
+
+/** How much of the threshold the journal may take afterwards: at the threshold itself it would warn again at once. */
+const shareOfThreshold = 0.8;
+
+const totalOf = ({ diskBytes, memoryBytes }: JournalSize): number => diskBytes + memoryBytes;
+
+/** The size from which on the check warns, as it says itself. */
+function thresholdBytes({ details }: Outcome): number | undefined {
+  const warnGb = details["warn_gb"];
+  return typeof warnGb === "number" && warnGb > 0 ? warnGb * 1e9 : undefined;
+}
+
+/**
+ * Shrinks the journal below the threshold of its check: begins new files and removes the oldest archived ones. What journald
+ * does not vacuum stays: files of other machines, and those with a name that it did not give.
+ */
+export function vacuumJournalFix({ journal }: { journal: JournalStorage }): Fix {
+  const sizeNow = async (signal: AbortSignal): Promise<JournalSize> => {
+    const size = await journal.size(signal);
+    if (size === undefined) throw new Error("this host keeps no journal any more");
+    return size;
+  };
+
+  const rotate: FixStep = {
+    action: "begin new journal files (journalctl --rotate)",
+    async run(signal) {
+      await journal.rotate(signal);
+      return "The files that were in use can be removed now";
+    },
+  };
+
+  const vacuum = (targetBytes: number): FixStep => ({
+    action: `remove the oldest archived journal files until the journal takes at most ${formatBytes(targetBytes)}`,
+    async run(signal) {
+      const before = await sizeNow(signal);
+      const others = totalOf(before) - before.archivedBytes;
+      await journal.vacuum(Math.max(0, targetBytes - others), signal);
+      const after = await sizeNow(signal);
+      const freed = Math.max(0, totalOf(before) - totalOf(after));
+      const left = `${formatBytes(freed)} freed; the journal takes ${formatBytes(totalOf(after))}`;
+      if (totalOf(after) <= targetBytes) return left;
+      const stays = "in files that are in use, of other machines, or not named by journald: those stay";
+      return `${left}, ${formatBytes(totalOf(after) - after.archivedBytes)} of it ${stays}`;
+    },
+  });
+
+  return {
+    id: "vacuum_journal",
+    summary: "Removes the oldest entries of the journal until it is below the threshold of its check",
+    risk: "moderate",
+    kind: "storage",
+    endsOnFailure: true,
+    async plan(found, signal) {
+      const threshold = thresholdBytes(found);
+      const size = await journal.size(signal);
+      if (threshold === undefined || size === undefined)
+        return { steps: [], reason: "there is no journal, or no size that it should have" };
+      const targetBytes = Math.floor(threshold * shareOfThreshold);
+      const excess = Math.max(0, totalOf(size) - targetBytes);
+      const freesBytes = journal.canRotate ? Math.min(excess, size.diskBytes) : Math.min(excess, size.archivedBytes);
+      if (!journal.canRotate && size.archivedBytes === 0)
+        return { steps: [], reason: `${size.folder} holds no archived files, and journald does not write there` };
+      return { steps: [...(journal.canRotate ? [rotate] : []), vacuum(targetBytes)], freesBytes };
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import type { CheckStatus, Severity } from "#contract/checks.ts";
+import type { Check, Outcome } from "../check.ts";
+import type { PluginOutput } from "./output.ts";
+import { parseOutput, printable } from "./output.ts";
+import type { PerfValue } from "./perfdata.ts";
+import type { PluginRun, PluginRunner } from "./ports.ts";
+
+/** A monitoring plugin that is a check. */
+export interface Plugin {
+  /** snake_case, as in paths and settings. */
+  readonly id: string;
+  /** For people; the id unless given. */
+  readonly name?: string;
+  /** `medium` unless given. */
+  readonly severity?: Severity;
+  readonly command: readonly [program: string, ...args: string[]];
+}
+
+/** What the exit codes of the plugin interface mean. */
+const statuses: readonly CheckStatus[] = ["pass", "warn", "fail", "skip"];
+
+/** What is kept of texts, and of figures as JSON: together well below what the details of a check may hold. */
+const maxTextChars = 1000;
+const maxLongTextChars = 8 * 1024;
+const maxPerfdataChars = 36 * 1024;
+
+/** Cut so that no half of a character is left at the end. */
+const cut = (text: string, most: number): string =>
+  text.length > most ? `${text.slice(0, most - 1).replace(/[\ud800-\udbff]$/, "")}…` : text;
+
+function fitting(values: readonly PerfValue[]): readonly PerfValue[] {
+  let room = maxPerfdataChars;
+  const first = values.findIndex((value) => {
+    room -= JSON.stringify(value).length + 1;
+    return room < 0;
+  });
+  return first === -1 ? values : values.slice(0, first);
+}
+
+type Ended = Extract<PluginRun, { isEnded: true }>;
+
+function detailsOf({ exitCode, stderr, isCut }: Ended, output: PluginOutput): Record<string, unknown> {
+  const { text, longText, perfdata } = output;
+  const values = fitting(perfdata.values);
+  const errors = printable(stderr).trim();
+  return {
+    exit_code: exitCode,
+    output: cut(text, maxTextChars),
+    long_output: cut(longText, maxLongTextChars),
+    perfdata: values,
+    perfdata_malformed: perfdata.malformed,
+    perfdata_omitted: perfdata.values.length - values.length,
+    truncated: isCut || longText.length > maxLongTextChars || text.length > maxTextChars,
+    ...(errors !== "" && { stderr: cut(errors, maxTextChars) }),
+  };
+}
+
+/** What the plugin says, in its own words where it has any. */
+function textOf({ text }: PluginOutput, { stderr, exitCode }: Ended): string {
+  if (text !== "") return text;
+  const [complaint = ""] = printable(stderr).trim().split("\n");
+  const silence = `The plugin printed no text and ended with exit code ${exitCode}`;
+  return complaint === "" ? silence : `${silence}; its error output begins: ${complaint}`;
+}
+
+function judge(run: Ended): Outcome {
+  const output = parseOutput(run.stdout, run.isCut);
+  const details = detailsOf(run, output);
+  const text = textOf(output, run);
+  const status = statuses[run.exitCode];
+  if (status !== undefined) return { status, message: text, details };
+  const error = `exit code ${run.exitCode}`;
+  const said = output.text === "" ? "" : `: ${output.text}`;
+  const message = `The plugin ended with ${error}, which means nothing to a monitoring system (0 to 3 do)${said}`;
+  return { status: "fail", message, details: { ...details, error } };
+}
+
+/** A monitoring plugin (Nagios, Icinga) as a check: its exit code is the status, its first line the message. */
+export function pluginCheck({ runner, ...plugin }: Plugin & { readonly runner: PluginRunner }): Check {
+  const { id, name = id, severity = "medium", command } = plugin;
+  return {
+    id,
+    name,
+    category: "custom",
+    severity,
+    async run(_settings, signal) {
+      const run = await runner.run(command, signal);
+      if (run.isEnded) return judge(run);
+      const message = `The plugin gave no result: ${command[0]} ${run.reason}`;
+      return { status: "fail", message, details: { error: run.reason } };
+    },
+  };
+}

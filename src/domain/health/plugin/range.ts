@@ -1,0 +1,28 @@
+import { parseNumber } from "./number.ts";
+
+/** A threshold of the plugin interface: a range of figures, and on which side of it is the alert. */
+export interface Range {
+  /** As the plugin wrote it. */
+  readonly text: string;
+  /** Null: from minus infinity. */
+  readonly start: number | null;
+  /** Null: to infinity. */
+  readonly end: number | null;
+  /** Whether a figure inside the range, ends included, is an alert; otherwise one outside is. */
+  readonly inside: boolean;
+}
+
+/** Reads `10`, `10:`, `~:10`, `10:20` and `@10:20`; undefined for what is none of these. */
+export function parseRange(text: string): Range | undefined {
+  const inside = text.startsWith("@");
+  const [first = "", second, ...rest] = text.slice(inside ? 1 : 0).split(":");
+  if (rest.length > 0) return undefined;
+  // A single number is the end of a range that starts at 0.
+  const [startText, endText] = second === undefined ? ["", first] : [first, second];
+  if (second === undefined && endText === "") return undefined;
+  const start = startText === "~" ? null : startText === "" ? 0 : parseNumber(startText);
+  const end = endText === "" ? null : parseNumber(endText);
+  if (start === undefined || end === undefined) return undefined;
+  if (start !== null && end !== null && start > end) return undefined;
+  return { text, start, end, inside };
+}

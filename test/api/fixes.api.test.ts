@@ -1,0 +1,302 @@
+import type { Socket } from "node:net";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { FixPlan } from "#domain/health/fix.ts";
+import { send, startTestService, type TestReply, type TestService } from "./harness.ts";
+
+let service: TestService;
+beforeEach(async () => {
+  service = await startTestService();
+});
+afterEach(() => service.app.close());
+
+const fix = (id: string, rest: { query?: string; body?: unknown; key?: string } = {}): Promise<TestReply> => {
+  const { query = "", body, key = service.admin } = rest;
+  return send(service, { method: "POST", path: `/api/v1/health/checks/${id}/fix${query}`, key, body });
+};
+
+/** Steps that note that they were done; `mends` is done by the last one. */
+function planOf(done: string[], actions: readonly string[], mends?: () => void): FixPlan {
+  return {
+    steps: actions.map((action, at) => ({
+      action,
+      run() {
+        done.push(action);
+        if (action.startsWith("break")) return Promise.reject(new Error("the disk is on fire"));
+        if (at === actions.length - 1) mends?.();
+        return Promise.resolve(`${action}: done`);
+      },
+    })),
+  };
+}
+
+describe("POST /health/checks/{check_id}/fix", () => {
+  it("does the steps, runs the check again and tells of both", async () => {
+    const { vital } = service.checks;
+    const done: string[] = [];
+    vital.finds = "fail";
+    service.fixes.mend.does = planOf(done, ["stop it", "start it"], () => {
+      vital.finds = "pass";
+    });
+    const reply = await fix("vital");
+    expect(reply.status).toBe(200);
+    expect(reply.json).toEqual({
+      success: true,
+      fix_id: "mend",
+      message: "mend is done: vital is pass",
+      risk: "moderate",
+      steps: [
+        { action: "stop it", status: "done", message: "stop it: done", duration_ms: 0 },
+        { action: "start it", status: "done", message: "start it: done", duration_ms: 0 },
+      ],
+      check: expect.objectContaining({ check_id: "vital", status: "pass", fixable: false, fix_id: "mend" }),
+    });
+    expect(done).toEqual(["stop it", "start it"]);
+  });
+
+  it("says what it would do on a dry run, and does nothing", async () => {
+    const done: string[] = [];
+    service.checks.vital.finds = "fail";
+    service.fixes.mend.does = {
+      ...planOf(done, ["stop it", "start it"]),
+      units: ["it.service"],
+      packages: ["it"],
+      downloadBytes: 5,
+      freesBytes: 7,
+    };
+    const { status, json } = await fix("vital", { query: "?dry_run=true" });
+    expect([status, json]).toEqual([
+      200,
+      {
+        dry_run: true,
+        steps: ["stop it", "start it"],
+        units: ["it.service"],
+        packages: ["it"],
+        bytes: 5,
+        frees_bytes: 7,
+        requires_reboot: false,
+        fix_id: "mend",
+        risk: "moderate",
+      },
+    ]);
+    expect(done).toEqual([]);
+  });
+
+  it("leaves a check alone that passes, or that is skipped", async () => {
+    const done: string[] = [];
+    service.fixes.mend.does = planOf(done, ["stop it"]);
+    for (const status of ["pass", "skip"] as const) {
+      service.checks.vital.finds = status;
+      const message = `nothing to fix: vital is ${status}`;
+      expect((await fix("vital")).json).toMatchObject({ success: true, message, steps: [], check: { status } });
+      const { json } = await fix("vital", { query: "?dry_run=true" });
+      expect(json).toMatchObject({ dry_run: true, steps: [], fix_id: "mend" });
+    }
+    expect(done).toEqual([]);
+  });
+
+  it("ends at a step that fails, says so, and skips the rest", async () => {
+    const done: string[] = [];
+    service.checks.vital.finds = "fail";
+    service.fixes.mend.does = planOf(done, ["stop it", "break it", "start it"]);
+    expect((await fix("vital")).json).toMatchObject({
+      success: false,
+      message: "mend could not break it: the disk is on fire",
+      steps: [
+        { action: "stop it", status: "done" },
+        { action: "break it", status: "failed", message: "the disk is on fire" },
+        { action: "start it", status: "skipped", message: "a step before it failed" },
+      ],
+      check: { status: "fail" },
+    });
+    expect(done).toEqual(["stop it", "break it"]);
+  });
+
+  it("is a failure when the check is no better, and a success with a word of warning when it is better", async () => {
+    const { vital } = service.checks;
+    vital.finds = "fail";
+    service.fixes.mend.does = planOf([], ["stop it"]);
+    expect((await fix("vital")).json).toMatchObject({
+      success: false,
+      message: "mend did all its steps and it is no better: vital is fail",
+    });
+    service.fixes.mend.does = planOf([], ["stop it"], () => {
+      vital.finds = "warn";
+    });
+    expect((await fix("vital")).json).toMatchObject({
+      success: true,
+      message: "mend is done and it is better, but not well: vital is warn",
+    });
+  });
+
+  it("is a success when what it was for is gone and something else is wrong", async () => {
+    const { vital } = service.checks;
+    vital.finds = "fail";
+    service.fixes.mend.does = planOf([], ["mend it"], () => {
+      vital.finds = () => Promise.resolve({ status: "fail", message: "also worn out", details: {}, fixId: "rebuild" });
+    });
+    expect((await fix("vital")).json).toMatchObject({
+      success: true,
+      message: "mend is done; what is left is another matter: also worn out",
+      check: { status: "fail", fixable: true, fix_id: "rebuild" },
+    });
+  });
+
+  it("is a failure that says why when there is nothing that it could do, or to plan fails", async () => {
+    service.checks.vital.finds = "fail";
+    service.fixes.mend.does = { steps: [], reason: "all of it is in use" };
+    expect((await fix("vital")).json).toMatchObject({
+      success: false,
+      message: "mend did nothing: all of it is in use",
+      steps: [],
+    });
+    service.fixes.mend.does = () => Promise.reject(new Error("nobody answers"));
+    expect((await fix("vital")).json).toMatchObject({ success: false, message: "mend did nothing: nobody answers" });
+  });
+
+  it("does a risky one only when that is confirmed", async () => {
+    const { vital } = service.checks;
+    const done: string[] = [];
+    vital.finds = () => Promise.resolve({ status: "fail", message: "worse", details: {}, fixId: "rebuild" });
+    service.fixes.rebuild.does = planOf(done, ["rebuild it"]);
+    for (const body of [undefined, {}, { confirm: false }]) {
+      const reply = await fix("vital", { body });
+      expect(reply.status).toBe(400);
+      expect(reply.json).toMatchObject({ error: { details: { field: "confirm", issue: "Must be true" } } });
+    }
+    expect((await fix("vital", { query: "?dry_run=true" })).json).toMatchObject({ risk: "risky" });
+    expect(done).toEqual([]);
+    expect((await fix("vital", { body: { confirm: true } })).json).toMatchObject({ fix_id: "rebuild", risk: "risky" });
+    expect(done).toEqual(["rebuild it"]);
+  });
+
+  it("refuses what no fix mends, with what was found", async () => {
+    service.checks.vital.finds = () =>
+      Promise.resolve({ status: "warn", message: "held on purpose", details: {}, fixId: null });
+    const reply = await fix("vital");
+    expect(reply.status).toBe(400);
+    expect(reply.json).toMatchObject({
+      error: { details: { field: "check_id", issue: "there is no fix for what was found: held on purpose" } },
+    });
+  });
+
+  it.each([{ confirm: "true" }, { confirmed: true }, [], "yes"])("refuses the body %j", async (body) => {
+    service.checks.vital.finds = "fail";
+    expect((await fix("vital", { body })).status).toBe(400);
+  });
+
+  it("runs one of a kind at a time, and another kind beside it", async () => {
+    const { vital } = service.checks;
+    const gate = Promise.withResolvers<string>();
+    vital.finds = "fail";
+    service.fixes.mend.does = { steps: [{ action: "wait", run: () => gate.promise }] };
+    const first = fix("vital");
+    await expect.poll(async () => (await fix("vital")).status).toBe(409);
+    expect((await fix("vital")).json).toMatchObject({
+      error: { code: "CONFLICT", details: { operation_id: "operation-1" } },
+    });
+    vital.finds = () => Promise.resolve({ status: "fail", message: "worse", details: {}, fixId: "rebuild" });
+    service.fixes.rebuild.does = planOf([], ["rebuild it"]);
+    expect((await fix("vital", { body: { confirm: true } })).status).toBe(200);
+    vital.finds = "pass";
+    gate.resolve("over");
+    expect((await first).json).toMatchObject({ success: true });
+    vital.finds = "fail";
+    service.fixes.mend.does = planOf([], ["stop it"]);
+    expect((await fix("vital")).status).toBe(200);
+  });
+
+  it("tells the steps when the time is over, and does not begin the next", async () => {
+    const { vital } = service.checks;
+    vital.finds = "fail";
+    const begun = Promise.withResolvers<void>();
+    const untilAborted = (signal: AbortSignal): Promise<string> =>
+      new Promise((_, reject) => {
+        begun.resolve();
+        signal.addEventListener("abort", () => reject(signal.reason as Error));
+      });
+    const next = { action: "go on", run: () => Promise.resolve("went on") };
+    service.fixes.mend.does = { steps: [{ action: "wait", run: untilAborted }, next] };
+    const reply = fix("vital");
+    await begun.promise;
+    await service.clock.advance(10 * 60_000);
+    expect((await reply).json).toMatchObject({
+      success: false,
+      steps: [{ status: "failed", message: "not done within 600 s" }, { status: "skipped" }],
+    });
+  });
+
+  it("runs the check after the fix, not with a run that began before", async () => {
+    const { vital } = service.checks;
+    vital.finds = "fail";
+    const old = Promise.withResolvers<void>();
+    let other: Promise<TestReply> | undefined;
+    const step = async (): Promise<string> => {
+      vital.finds = async () => {
+        await old.promise;
+        return { status: "fail", message: "as it was", details: {} };
+      };
+      const runs = vital.runs();
+      other = send(service, { path: "/api/v1/health/checks/vital", key: service.admin });
+      await expect.poll(() => vital.runs()).toBe(runs + 1);
+      vital.finds = "pass";
+      return "mended";
+    };
+    service.fixes.mend.does = { steps: [{ action: "mend it", run: step }] };
+    const reply = fix("vital");
+    await expect.poll(() => other !== undefined).toBe(true);
+    old.resolve();
+    expect((await reply).json).toMatchObject({ success: true, check: { status: "pass" } });
+    expect((await other)?.json).toMatchObject({ status: "fail", message: "as it was" });
+  });
+
+  it("keeps a connection on which nothing moves meanwhile", async () => {
+    const { vital } = service.checks;
+    const sockets: Socket[] = [];
+    service.app.server.on("connection", (socket: Socket) => sockets.push(socket));
+    const url = await service.app.listen({ host: "127.0.0.1", port: 0 });
+    const gate = Promise.withResolvers<string>();
+    vital.finds = "fail";
+    service.fixes.mend.does = { steps: [{ action: "wait", run: () => gate.promise }] };
+    const reply = fetch(`${url}/api/v1/health/checks/vital/fix`, {
+      method: "POST",
+      headers: { "X-API-Key": service.admin },
+    });
+    await expect.poll(() => sockets[0]?.timeout).toBe(0);
+    gate.resolve("over");
+    expect((await reply).status).toBe(200);
+    await expect.poll(() => sockets[0]?.timeout).toBeGreaterThan(0);
+  });
+
+  it("is for keys that may, and may be narrowed to a check", async () => {
+    service.checks.vital.finds = "fail";
+    expect((await fix("vital", { key: service.key(["health:read"]) })).status).toBe(403);
+    const narrowed = service.key(["health:fix:vital"]);
+    expect((await fix("vital", { key: narrowed })).status).toBe(200);
+    expect((await fix("plain", { key: narrowed })).status).toBe(403);
+  });
+
+  it("is audited, logged and counted", async () => {
+    const { vital } = service.checks;
+    vital.finds = "fail";
+    service.fixes.mend.does = planOf([], ["break it"]);
+    await fix("vital");
+    service.fixes.mend.does = planOf([], ["mend it"], () => {
+      vital.finds = "pass";
+    });
+    await fix("vital");
+    expect(service.audit.entries).toMatchObject([
+      { operation: "fixCheck", target: { check_id: "vital", fix_id: "mend" }, status: 200 },
+      { operation: "fixCheck", target: { check_id: "vital", fix_id: "mend" }, status: 200 },
+    ]);
+    const logged = service
+      .logLines()
+      .filter(({ msg }) => String(msg).startsWith("check ") && String(msg).includes("fixed"));
+    expect(logged).toMatchObject([
+      { level: "warn", msg: "check not fixed", check: "vital", fix: "mend", operation_id: "operation-1" },
+      { level: "info", msg: "check fixed", check: "vital", fix: "mend", operation_id: "operation-2" },
+    ]);
+    const { text } = await send(service, { path: "/metrics", key: service.admin });
+    expect(text).toContain('svc_check_fixes_total{fix="mend",result="success"} 1');
+    expect(text).toContain('svc_check_fixes_total{fix="mend",result="failure"} 1');
+  });
+});

@@ -1,0 +1,27 @@
+import type { CleanupCandidate, DiskCleanup } from "#domain/health/ports.ts";
+
+export interface FakeDiskCleanup extends DiskCleanup {
+  /** What there is from now on. */
+  candidates: readonly CleanupCandidate[];
+  /** Why nothing can be removed from a folder. */
+  readonly refusals: Map<string, string>;
+}
+
+/** Folders with files that may go. */
+export function createFakeDiskCleanup(candidates: readonly CleanupCandidate[] = []): FakeDiskCleanup {
+  const fake: FakeDiskCleanup = {
+    candidates,
+    refusals: new Map(),
+    find: () => Promise.resolve(fake.candidates),
+    async remove({ folder, files }) {
+      await Promise.resolve();
+      const refusal = fake.refusals.get(folder);
+      if (refusal !== undefined) throw new Error(refusal);
+      const there = fake.candidates.find((each) => each.folder === folder);
+      if (there === undefined) return { files: 0, bytes: 0 };
+      fake.candidates = fake.candidates.filter((each) => each !== there);
+      return { files: there.files.filter((name) => files.includes(name)).length, bytes: there.bytes };
+    },
+  };
+  return fake;
+}

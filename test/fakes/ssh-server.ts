@@ -1,0 +1,4 @@
+import type { SshConfig, SshServer } from "#domain/health/ports.ts";
+
+/** A server that says this of itself; undefined stands for a host without one. */
+export const createFakeSshServer = (config?: SshConfig): SshServer => ({ config: () => Promise.resolve(config) });

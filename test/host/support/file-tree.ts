@@ -1,0 +1,44 @@
+import type { Session } from "./session.ts";
+
+/** Every path with what would change if it were touched: kind, mode, owner, size, and the times of content and of the entry. */
+export type FileTree = ReadonlyMap<string, string>;
+
+/** Made by the kernel or gone with the next boot, and the service's own state. */
+const notLooked = ["/proc", "/sys", "/dev", "/run", "/opt/steward", "/var/lib/steward", "/.snapshots"];
+
+/** What the file system of the host holds now. */
+export async function fileTree({ host }: Pick<Session, "host">): Promise<FileTree> {
+  const prune = notLooked.flatMap((path, at) => [...(at === 0 ? [] : ["-o"]), "-path", path]);
+  const print = ["-printf", "%p\\t%y %m %U:%G %s %T@ %C@\\0"];
+  const { stdout } = await host.exec(["find", "/", "(", ...prune, ")", "-prune", "-o", ...print]);
+  const entries = stdout.split("\0").filter((line) => line !== "");
+  return new Map(
+    entries.map((line) => {
+      const cut = line.lastIndexOf("\t");
+      return [line.slice(0, cut), line.slice(cut + 1)];
+    }),
+  );
+}
+
+/** What differs between two looks, sorted; folders whose entries changed are not told, since their entries are. */
+export function changesSince(
+  before: FileTree,
+  after: FileTree,
+  { ignore = [] }: { readonly ignore?: readonly RegExp[] } = {},
+): { readonly added: readonly string[]; readonly removed: readonly string[]; readonly changed: readonly string[] } {
+  const isLooked = (path: string): boolean => !ignore.some((pattern) => pattern.test(path));
+  const isFolder = (state: string): boolean => state.startsWith("d ");
+  const paths = (tree: FileTree): string[] => [...tree.keys()].filter(isLooked).sort();
+  return {
+    added: paths(after).filter((path) => !before.has(path)),
+    removed: paths(before).filter((path) => !after.has(path)),
+    changed: paths(after).filter((path) => {
+      const was = before.get(path);
+      const is = after.get(path) ?? "";
+      if (was === undefined || was === is) return false;
+      // Of a folder, size and times change with its entries; kind, mode and owner are its own.
+      const own = (state: string): string => state.split(" ").slice(0, 3).join(" ");
+      return !(isFolder(was) && isFolder(is)) || own(was) !== own(is);
+    }),
+  };
+}

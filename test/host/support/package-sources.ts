@@ -1,0 +1,69 @@
+import type { Session } from "./session.ts";
+
+/** A package to be built. */
+export interface PackageRecipe {
+  readonly name: string;
+  readonly version: string;
+  /** `main` and `security` are sources of the host; `loose` is a folder that no source names. */
+  readonly place: "main" | "security" | "loose";
+  /** Further lines of its control file. */
+  readonly control?: readonly string[];
+  /** Lines of its scripts that run before it is unpacked, and when it is set up. */
+  readonly preinst?: readonly string[];
+  readonly postinst?: readonly string[];
+}
+
+const sourcesFolder = "/srv/packages";
+
+export const packageFile = ({ name, version, place }: PackageRecipe): string =>
+  `${sourcesFolder}/${place}/${name}_${version}_all.deb`;
+
+async function build({ host }: Pick<Session, "host">, recipe: PackageRecipe): Promise<void> {
+  const { name, version, control = [] } = recipe;
+  const folder = `/tmp/build/${name}-${version}`;
+  const fields = [
+    `Package: ${name}`,
+    `Version: ${version}`,
+    "Architecture: all",
+    "Maintainer: Nobody <nobody@example.org>",
+    ...control,
+    "Description: made for a test",
+  ];
+  await host.writeFile(`${folder}/DEBIAN/control`, `${fields.join("\n")}\n`);
+  await host.writeFile(`${folder}/usr/share/${name}/version`, `${version}\n`);
+  for (const script of ["preinst", "postinst"] as const) {
+    const lines = recipe[script];
+    if (lines === undefined) continue;
+    await host.writeFile(`${folder}/DEBIAN/${script}`, `#!/bin/sh\nset -e\n${lines.join("\n")}\n`, 0o755);
+  }
+  await host.exec(["mkdir", "-p", `${sourcesFolder}/${recipe.place}`]);
+  await host.exec(["dpkg-deb", "--root-owner-group", "--build", folder, packageFile(recipe)]);
+}
+
+const suites = {
+  main: { suite: "stable", label: "Test" },
+  security: { suite: "stable-security", label: "Debian-Security" },
+} as const;
+
+/** Builds packages and the two sources, makes them the only ones of the host, and reads their lists. */
+export async function makePackageSources(session: Session, recipes: readonly PackageRecipe[]): Promise<void> {
+  for (const recipe of recipes) await build(session, recipe);
+  for (const [place, { suite, label }] of Object.entries(suites)) {
+    const folder = `${sourcesFolder}/${place}`;
+    const option = (name: string, value: string): string => `-o APT::FTPArchive::Release::${name}=${value}`;
+    const options = [
+      option("Origin", "Debian"),
+      option("Label", label),
+      option("Suite", suite),
+      option("Codename", suite),
+    ];
+    await session.shell(`mkdir -p ${folder} && cd ${folder} && apt-ftparchive packages . > Packages`);
+    await session.shell(
+      `cd ${folder} && apt-ftparchive ${options.join(" ")} release . > /tmp/Release && mv /tmp/Release .`,
+    );
+  }
+  await session.shell("rm -rf /etc/apt/sources.list.d/*");
+  const lines = Object.keys(suites).map((place) => `deb [trusted=yes] file:${sourcesFolder}/${place} ./\n`);
+  await session.host.writeFile("/etc/apt/sources.list", lines.join(""));
+  await session.host.exec(["apt-get", "--quiet", "update"]);
+}

@@ -1,0 +1,208 @@
+import type { CheckStatus } from "#contract/checks.ts";
+
+/** One way in which a check was brought to what it says. */
+export interface Provocation {
+  /** What was done to the host; the title of the test. */
+  readonly how: string;
+  /** Whether the host was really so. Otherwise the check read what was recorded elsewhere. */
+  readonly isReal: boolean;
+  /** What the check said on the way, each at least once. */
+  readonly statuses: readonly CheckStatus[];
+  /** Where the test is, below test/host. */
+  readonly file: string;
+}
+
+const storage = "checks-storage.host.test.ts";
+const kernel = "checks-kernel.host.test.ts";
+const services = "checks-services.host.test.ts";
+const security = "checks-security.host.test.ts";
+const packages = "packages.host.test.ts";
+
+/** How each check that comes with the service is provoked on a booted host. A test takes its title from here (`provoke`). */
+export const provocations = {
+  disk_space: [
+    {
+      how: "a file system of 32 MB filled to nine tenths and to the last byte, then emptied",
+      isReal: true,
+      statuses: ["warn", "fail", "pass"],
+      file: storage,
+    },
+  ],
+  inode_usage: [
+    {
+      how: "an ext4 without a free inode, then with all of them",
+      isReal: true,
+      statuses: ["fail", "pass"],
+      file: storage,
+    },
+    { how: "a tmpfs without a free inode, then unmounted", isReal: true, statuses: ["fail", "pass"], file: storage },
+  ],
+  memory: [
+    {
+      how: "a container of 1 GB filled to 90 % and to 97 %, then emptied",
+      isReal: true,
+      statuses: ["pass", "warn", "fail"],
+      file: kernel,
+    },
+    {
+      how: "a tmpfs that takes more of the machine than settings allow",
+      isReal: true,
+      statuses: ["pass", "fail"],
+      file: kernel,
+    },
+  ],
+  swap_usage: [
+    {
+      how: "a swap file of 96 MB into which a group with little memory overflows, then none",
+      isReal: true,
+      statuses: ["pass", "warn", "fail", "skip"],
+      file: kernel,
+    },
+  ],
+  cpu_load: [
+    { how: "a busy loop on every processor, then none", isReal: true, statuses: ["fail", "pass"], file: kernel },
+  ],
+  file_descriptors: [
+    { how: "8000 files held open by one process, then closed", isReal: true, statuses: ["pass"], file: kernel },
+    {
+      how: "a kernel with few file handles, since the machine's limit is not a test's to lower",
+      isReal: false,
+      statuses: ["pass", "warn", "fail"],
+      file: kernel,
+    },
+  ],
+  zombie_processes: [
+    {
+      how: "6 and 26 children that nobody asks for, until their parents end",
+      isReal: true,
+      statuses: ["pass", "warn", "fail"],
+      file: kernel,
+    },
+  ],
+  systemd_failed: [
+    { how: "a service that exits with 1, then is reset", isReal: true, statuses: ["pass", "fail"], file: services },
+  ],
+  unit_restart_loops: [
+    {
+      how: "a service that crashes on and on, then is stopped",
+      isReal: true,
+      statuses: ["pass", "fail"],
+      file: services,
+    },
+  ],
+  time_sync: [
+    {
+      how: "synchronisation off and on, with a kernel that believes its clock to be wrong and to be right",
+      isReal: true,
+      statuses: ["skip", "fail", "warn", "pass"],
+      file: services,
+    },
+  ],
+  dns_resolution: [
+    {
+      how: "no name server, one that does not answer, one that does, one of two",
+      isReal: true,
+      statuses: ["skip", "fail", "pass", "warn"],
+      file: services,
+    },
+  ],
+  network_connectivity: [
+    { how: "a network with loopback only", isReal: true, statuses: ["fail"], file: services },
+    { how: "a default route over a link that is up", isReal: true, statuses: ["pass"], file: services },
+    { how: "a default route over a link that is down", isReal: true, statuses: ["fail"], file: services },
+  ],
+  reboot_required: [
+    { how: "what a package leaves that asks for a reboot", isReal: true, statuses: ["pass", "warn"], file: services },
+  ],
+  read_only_filesystems: [
+    {
+      how: "a file system mounted read-only again, then writable",
+      isReal: true,
+      statuses: ["fail", "pass"],
+      file: storage,
+    },
+    { how: "an ext4 that the kernel made read-only after an error", isReal: true, statuses: ["fail"], file: storage },
+  ],
+  oom_kills: [
+    {
+      how: "processes killed in a group with too little memory, the kernel's own lines put into the journal; 25 hours later",
+      isReal: true,
+      statuses: ["pass", "warn", "fail"],
+      file: kernel,
+    },
+  ],
+  journal_size: [
+    {
+      how: "a journal that grows beyond what settings allow, then is vacuumed",
+      isReal: true,
+      statuses: ["pass", "warn", "fail"],
+      file: services,
+    },
+  ],
+  tls_certificates: [
+    {
+      how: "the certificate of the service with 1, 20 and 90 days left",
+      isReal: true,
+      statuses: ["fail", "warn", "pass"],
+      file: services,
+    },
+  ],
+  raid_status: [
+    {
+      how: "a mirror that is whole, has lost a device, is rebuilt, and none, as kernels told of them",
+      isReal: false,
+      statuses: ["pass", "fail", "warn", "skip"],
+      file: kernel,
+    },
+  ],
+  package_status: [
+    {
+      how: "dpkg killed while a package is set up, then fixed",
+      isReal: true,
+      statuses: ["fail", "pass"],
+      file: packages,
+    },
+    {
+      how: "a package whose dependency is missing, then fixed",
+      isReal: true,
+      statuses: ["fail", "pass"],
+      file: packages,
+    },
+    { how: "a held package, until it is no longer held", isReal: true, statuses: ["warn", "pass"], file: packages },
+  ],
+  security_updates: [
+    {
+      how: "a security update in the lists, until it is installed",
+      isReal: true,
+      statuses: ["pass", "warn"],
+      file: packages,
+    },
+    {
+      how: "package lists that are nine days old, then downloaded",
+      isReal: true,
+      statuses: ["warn", "pass"],
+      file: packages,
+    },
+  ],
+  ssh_config: [
+    {
+      how: "sshd as Debian installs it, with keys only, with root's password, and broken",
+      isReal: true,
+      statuses: ["skip", "warn", "pass", "fail"],
+      file: security,
+    },
+  ],
+  firewall: [
+    {
+      how: "a server on all addresses without rules, with rules of every kind, and none",
+      isReal: true,
+      statuses: ["warn", "pass"],
+      file: security,
+    },
+    { how: "rules that the service may not read", isReal: true, statuses: ["skip"], file: security },
+  ],
+} as const satisfies Readonly<Record<string, readonly Provocation[]>>;
+
+export type ProvokedCheck = keyof typeof provocations;
+/** The titles of a check's provocations. */
+export type How<Id extends ProvokedCheck> = (typeof provocations)[Id][number]["how"];

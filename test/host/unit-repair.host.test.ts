@@ -1,0 +1,53 @@
+import { describe, expect, it } from "vitest";
+import { systemClock } from "#adapters/clock/index.ts";
+import { createLiveUnits } from "#adapters/systemd/live.ts";
+import { unitRepairSuite } from "../ports/unit-repair.suite.ts";
+import { describeOnHost } from "./support/session.ts";
+
+describeOnHost("units over D-Bus", (session) => {
+  const oneshot = ["[Service]", "Type=oneshot", "RemainAfterExit=yes"];
+  const mount = ["[Mount]", "What=box", "Where=/mnt/box", "Type=tmpfs"];
+  const connect = async () =>
+    createLiveUnits({ clock: systemClock, socket: await session.host.busSocket(), onStateChange: () => undefined });
+  const makeFail = async (): Promise<void> => {
+    await session.writeUnits({
+      "good.service": [...oneshot, "ExecStart=/usr/bin/test -e /run/good"],
+      "bad.service": [...oneshot, "ExecStart=/bin/false"],
+      "mnt-box.mount": [...mount, "Options=nonsense=1"],
+      "far.socket": ["[Socket]", "ListenStream=192.0.2.200:9"],
+      "far.service": ["[Service]", "ExecStart=/bin/true"],
+    });
+    await session.shell("systemctl start good.service bad.service mnt-box.mount far.socket || true");
+  };
+
+  it("are listed, whatever their kind, once they have failed", async () => {
+    const units = await connect();
+    try {
+      expect(await units.failed()).toEqual([]);
+      await makeFail();
+      expect(await units.failed()).toEqual([
+        { name: "bad.service", result: "exit-code" },
+        { name: "far.socket", result: "resources" },
+        { name: "good.service", result: "exit-code" },
+        { name: "mnt-box.mount", result: "exit-code" },
+      ]);
+    } finally {
+      units.dispose();
+    }
+  });
+
+  describe("are repaired", () => {
+    unitRepairSuite(async () => {
+      await makeFail();
+      await session.writeUnits({ "mnt-box.mount": mount });
+      await session.shell("touch /run/good");
+      const units = await connect();
+      return {
+        units,
+        recovering: ["good.service", "mnt-box.mount"],
+        failing: "bad.service",
+        dispose: () => Promise.resolve(units.dispose()),
+      };
+    });
+  });
+});

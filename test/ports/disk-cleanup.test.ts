@@ -1,0 +1,249 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createDiskCleanup } from "#adapters/cleanup/index.ts";
+import type { Exec } from "#adapters/exec/index.ts";
+import type { CleanupCandidate, DiskCleanup } from "#domain/health/ports.ts";
+import { createFakeDiskCleanup } from "../fakes/disk-cleanup.ts";
+
+const { signal } = new AbortController();
+const dayMs = 24 * 60 * 60_000;
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "steward-cleanup-"));
+  mkdirSync(join(folder, "tmp"));
+  mkdirSync(join(folder, "cache/partial"), { recursive: true });
+  showProcess(process.pid);
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** The processes that the test looks at: those of a machine may be hidden from it. */
+const showProcess = (pid: number): void => {
+  mkdirSync(join(folder, "proc"), { recursive: true });
+  symlinkSync(`/proc/${pid}`, join(folder, `proc/${pid}`));
+};
+
+const put = (name: string, bytes = 4096): void => writeFileSync(join(folder, name), "x".repeat(bytes));
+const inTmp = (): readonly string[] => readdirSync(join(folder, "tmp")).sort();
+
+/** A package manager that removes what it has downloaded, or says why not. */
+const manager =
+  (stderr = ""): Exec =>
+  () => {
+    if (stderr === "")
+      for (const name of ["a.deb", "partial/b.deb"]) rmSync(join(folder, "cache", name), { force: true });
+    return Promise.resolve({ exitCode: stderr === "" ? 0 : 100, stdout: "", stderr, truncated: false });
+  };
+
+/** The real one on folders of the test, some days from now: nobody can give a file an old time of change. */
+const real = ({ days = 20, exec = manager(), procDir = join(folder, "proc"), sysDir = "/sys" } = {}): DiskCleanup =>
+  createDiskCleanup({
+    exec,
+    clock: { now: () => Date.now() + days * dayMs },
+    kernel: { procDir, sysDir },
+    owner: process.getuid?.() ?? 0,
+    rules: [{ kind: "temporary", folder: join(folder, "tmp"), minAgeMs: 10 * dayMs, names: [/^tmp\.\w{4}$/] }],
+    caches: [
+      {
+        folder: join(folder, "cache"),
+        program: "/bin/true",
+        args: [],
+        removes: /^(?:[^/]+\.deb|partial\/[^/]+)$/,
+        keeps: /^(?:lock|partial)$/,
+      },
+    ],
+  });
+
+const candidates = (): readonly CleanupCandidate[] => [
+  { kind: "packages", folder: join(folder, "cache"), files: ["a.deb", "partial/b.deb"], bytes: 8192 },
+  { kind: "temporary", folder: join(folder, "tmp"), files: ["tmp.0001", "tmp.0002"], bytes: 12_288 },
+];
+
+describe.each([
+  ["fake", () => createFakeDiskCleanup(candidates())],
+  ["folders", () => real()],
+])("disk cleanup: %s", (_, make) => {
+  beforeEach(() => {
+    put("cache/a.deb");
+    put("cache/partial/b.deb");
+    put("cache/lock", 0);
+    put("tmp/tmp.0001");
+    put("tmp/tmp.0002", 8192);
+    put("tmp/other");
+  });
+
+  it("finds what may go, and removes just that", async () => {
+    const cleanup = make();
+    const found = await cleanup.find(signal);
+    expect(found).toEqual(candidates());
+    for (const each of found)
+      expect(await cleanup.remove(each, signal)).toEqual({ files: each.files.length, bytes: each.bytes });
+    expect(await cleanup.find(signal)).toEqual([]);
+  });
+
+  it("removes nothing from a folder in which there is nothing any more", async () => {
+    const cleanup = make();
+    const [, temporary] = await cleanup.find(signal);
+    if (temporary === undefined) throw new Error("nothing was found");
+    await cleanup.remove(temporary, signal);
+    expect(await cleanup.remove(temporary, signal)).toEqual({ files: 0, bytes: 0 });
+  });
+});
+
+describe("disk cleanup: folders", () => {
+  it("leaves what is young, and what has become young since the plan", async () => {
+    put("tmp/tmp.0001");
+    expect(await real({ days: 9 }).find(signal)).toEqual([]);
+    const [found] = await real().find(signal);
+    if (found === undefined) throw new Error("nothing was found");
+    expect(await real({ days: 9 }).remove(found, signal)).toEqual({ files: 0, bytes: 0 });
+    expect(inTmp()).toEqual(["tmp.0001"]);
+  });
+
+  it("leaves links, second names, folders and files with other names, also where they took the place of what was found", async () => {
+    put("tmp/tmp.0001");
+    const [found] = await real().find(signal);
+    if (found === undefined) throw new Error("nothing was found");
+    put("precious");
+    rmSync(join(folder, "tmp/tmp.0001"));
+    symlinkSync(join(folder, "precious"), join(folder, "tmp/tmp.0001"));
+    linkSync(join(folder, "precious"), join(folder, "tmp/tmp.0002"));
+    mkdirSync(join(folder, "tmp/tmp.0003"));
+    put("tmp/tmp.0003/tmp.0004");
+    put("tmp/tmp.0005\n");
+    const before = inTmp();
+    expect(await real().find(signal)).toEqual([]);
+    const all = { ...found, files: [...before, "../precious", "tmp.0003/tmp.0004"] };
+    expect(await real().remove(all, signal)).toEqual({ files: 0, bytes: 0 });
+    expect([inTmp(), existsSync(join(folder, "precious"))]).toEqual([before, true]);
+  });
+
+  it("leaves what a process has open, or runs", async () => {
+    put("tmp/tmp.0001");
+    copyFileSync("/bin/sleep", join(folder, "tmp/tmp.0002"));
+    chmodSync(join(folder, "tmp/tmp.0002"), 0o755);
+    const [found] = await real().find(signal);
+    if (found === undefined) throw new Error("nothing was found");
+    const opener = spawn("sh", [
+      "-c",
+      'exec 3<"$1"; shift; echo; exec "$@"',
+      "sh",
+      join(folder, "tmp/tmp.0001"),
+      join(folder, "tmp/tmp.0002"),
+      "100",
+    ]);
+    try {
+      await once(opener.stdout, "data");
+      showProcess(opener.pid ?? 0);
+      // Its program is mapped a moment after the line.
+      await expect.poll(() => real().find(signal), { timeout: 10_000 }).toEqual([]);
+      expect(await real().remove(found, signal)).toEqual({ files: 0, bytes: 0 });
+    } finally {
+      opener.kill();
+    }
+  });
+
+  it("is not held up by processes that have ended", async () => {
+    put("tmp/tmp.0001");
+    // The child ends once its parent is a program that does not ask about it.
+    const parent = spawn("sh", ["-c", "exec 3<&0; (read -r line <&3) & echo $!; exec sleep 100"]);
+    try {
+      const [pid] = await once(parent.stdout, "data");
+      const zombie = Number(String(pid));
+      const patience = { timeout: 10_000 };
+      await expect.poll(() => readFileSync(`/proc/${parent.pid}/comm`, "utf8"), patience).toBe("sleep\n");
+      parent.stdin.write("\n");
+      await expect.poll(() => readFileSync(`/proc/${zombie}/status`, "utf8"), patience).toContain("Z (zombie)");
+      showProcess(zombie);
+      // One that is not there any more.
+      showProcess(4_194_305);
+      expect(await real().find(signal)).toMatchObject([{ files: ["tmp.0001"] }]);
+    } finally {
+      parent.kill();
+    }
+  });
+
+  it("leaves what a loop device stands on, and what is swapped to", async () => {
+    put("tmp/tmp.0001");
+    put("tmp/tmp.0002");
+    mkdirSync(join(folder, "sys/block/loop7/loop"), { recursive: true });
+    put("sys/block/loop7/size");
+    writeFileSync(join(folder, "sys/block/loop7/loop/backing_file"), `${folder}/tmp/tmp.0001\n`);
+    writeFileSync(join(folder, "proc/swaps"), `Filename Type Size\n${folder}/tmp/tmp.0002 file 4\n`);
+    expect(await real({ sysDir: join(folder, "sys") }).find(signal)).toEqual([]);
+  });
+
+  it("leaves all old files where processes are hidden from it", async () => {
+    put("cache/a.deb");
+    put("tmp/tmp.0001");
+    for (const path of [".", "tmp", "cache"]) chmodSync(join(folder, path), 0o755);
+    const found = await real().find(signal);
+    expect(found.map(({ kind }) => kind)).toEqual(["packages", "temporary"]);
+    const isRoot = process.getuid?.() === 0;
+    if (isRoot) process.seteuid?.(65_534);
+    try {
+      const hidden = real({ procDir: "/proc" });
+      expect((await hidden.find(signal)).map(({ kind }) => kind)).toEqual(["packages"]);
+      for (const each of found.filter(({ kind }) => kind === "temporary"))
+        await expect(hidden.remove(each, signal)).rejects.toThrow("some processes are hidden");
+    } finally {
+      if (isRoot) process.seteuid?.(0);
+    }
+    expect(inTmp()).toEqual(["tmp.0001"]);
+  });
+
+  it("leaves folders alone that are not root's, or that others may change", async () => {
+    put("tmp/tmp.0001");
+    const [found] = await real().find(signal);
+    if (found === undefined) throw new Error("nothing was found");
+    for (const [path, mode] of [
+      [join(folder, "tmp"), 0o777],
+      [folder, 0o770],
+    ] as const) {
+      chmodSync(path, mode);
+      expect(await real().find(signal)).toEqual([]);
+      await expect(real().remove(found, signal)).rejects.toThrow("is not a folder that belongs to root alone");
+      chmodSync(path, 0o1777);
+      expect(await real().find(signal)).toEqual([found]);
+    }
+    await expect(real().remove({ ...found, folder }, signal)).rejects.toThrow(`nothing may be removed from ${folder}`);
+  });
+
+  it("leaves a cache alone in which something else lies", async () => {
+    put("cache/a.deb");
+    const [found] = await real().find(signal);
+    if (found === undefined) throw new Error("nothing was found");
+    put("cache/notes.txt");
+    expect(await real().find(signal)).toEqual([]);
+    await expect(real().remove(found, signal)).rejects.toThrow("not of the package manager: notes.txt");
+    expect(existsSync(join(folder, "cache/a.deb"))).toBe(true);
+  });
+
+  it("says what the package manager says", async () => {
+    put("cache/a.deb");
+    const cleanup = real({ exec: manager("E: Could not get lock\nE: Unable to lock directory\n") });
+    const [found] = await cleanup.find(signal);
+    if (found === undefined) throw new Error("nothing was found");
+    await expect(cleanup.remove(found, signal)).rejects.toThrow("/bin/true says: E: Could not get lock");
+  });
+
+  it("ends when it is told to", async () => {
+    put("tmp/tmp.0001");
+    await expect(real().find(AbortSignal.abort(new Error("given up")))).rejects.toThrow("given up");
+  });
+});

@@ -1,0 +1,132 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Exec } from "#adapters/exec/index.ts";
+import { createApt } from "#adapters/packages/apt/index.ts";
+import { aptPaths } from "#adapters/packages/apt/paths.ts";
+import { createNoPackages } from "#adapters/packages/index.ts";
+import type { PackageFaults, PackageStates } from "#domain/health/ports.ts";
+import { createFakeClock } from "../fakes/clock.ts";
+import { createFakePackageStates } from "../fakes/package-states.ts";
+
+const signal = new AbortController().signal;
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "steward-packages-"));
+  mkdirSync(join(root, "updates"));
+});
+afterEach(() => rmSync(root, { recursive: true }));
+
+const stanza = (name: string, status: string, version = "1.0"): string =>
+  `Package: ${name}\nStatus: ${status}\nArchitecture: all\nVersion: ${version}\n\n`;
+const unmetText = ` needy : Depends: needed (>= 1.0) but it is not installable\n`;
+
+/** Dpkg's files, and apt-get that says this; a real dpkg and apt are in test/host. */
+function onFiles(status: string, updates: readonly string[] = [], unmet = "") {
+  writeFileSync(join(root, "status"), status);
+  for (const [at, update] of updates.entries()) writeFileSync(join(root, "updates", `000${at}`), update);
+  writeFileSync(join(root, "updates", "tmp.i"), "#padding\n");
+  const asked: string[] = [];
+  const exec: Exec = (argv) => {
+    asked.push(argv.join(" "));
+    const text =
+      unmet === "" ? "" : `The following packages have unmet dependencies:\n${unmet}E: Unmet dependencies.\n`;
+    return Promise.resolve({ exitCode: unmet === "" ? 0 : 100, stdout: text, stderr: "", truncated: false });
+  };
+  const paths = {
+    ...aptPaths,
+    status: join(root, "status"),
+    updates: join(root, "updates"),
+    frontendLock: join(root, "lock-frontend"),
+    databaseLock: join(root, "lock"),
+  };
+  const { states } = createApt({ exec, clock: createFakeClock(), paths });
+  return { states, asked, files: paths };
+}
+
+const well = stanza("dpkg", "install ok installed") + stanza("steady", "install ok installed");
+const cases: readonly [string, Partial<PackageFaults>, () => PackageStates][] = [
+  ["nothing is wrong", {}, () => onFiles(well).states],
+  [
+    "a package is not set up",
+    { unfinished: [{ name: "slow", version: "2", state: "unpacked", mustBeReinstalled: false }] },
+    () => onFiles(well + stanza("slow", "install ok unpacked", "2")).states,
+  ],
+  [
+    "dpkg was interrupted",
+    {
+      isInterrupted: true,
+      unfinished: [{ name: "slow", version: "2", state: "half-configured", mustBeReinstalled: false }],
+    },
+    () =>
+      onFiles(well + stanza("slow", "install ok unpacked", "1"), [
+        stanza("slow", "install reinstreq half-installed", "2"),
+        stanza("slow", "install ok half-configured", "2"),
+      ]).states,
+  ],
+  [
+    "a package must be installed again",
+    { unfinished: [{ name: "torn", version: "1.0", state: "half-installed", mustBeReinstalled: true }] },
+    () => onFiles(well + stanza("torn", "install reinstreq half-installed")).states,
+  ],
+  [
+    "a dependency is not there",
+    { unmet: [{ name: "needy", needs: "Depends: needed (>= 1.0)" }] },
+    () => onFiles(well, [], unmetText).states,
+  ],
+  [
+    "a package is held",
+    { installed: 3, held: [{ name: "kept", version: "7" }] },
+    () => onFiles(well + stanza("kept", "hold ok installed", "7") + stanza("gone", "hold ok not-installed")).states,
+  ],
+];
+
+describe.each(cases)("packages of which %s", (_, changes, onHost) => {
+  it.each([
+    ["fake", () => createFakePackageStates(changes)],
+    ["apt", onHost],
+  ])("%s", async (__, make) => {
+    const expected = { installed: 2, unfinished: [], isInterrupted: false, unmet: [], held: [], writer: undefined };
+    const states = make();
+    expect(states.manager).toBe("apt");
+    expect(await states.faults(signal)).toEqual({ ...expected, ...changes });
+  });
+});
+
+describe("a host without a package manager", () => {
+  it.each([
+    ["fake", () => ({ ...createFakePackageStates(), manager: undefined, faults: () => Promise.resolve(undefined) })],
+    ["no packages", () => createNoPackages().states],
+  ])("has no faults: %s", async (_, make) => {
+    expect(make().manager).toBeUndefined();
+    expect(await make().faults(signal)).toBeUndefined();
+  });
+});
+
+describe("apt", () => {
+  it("is asked once for what does not change, and never to lock or to write", async () => {
+    const { states, asked, files } = onFiles(well, [], unmetText);
+    await states.faults(signal);
+    await states.faults(signal);
+    expect(asked).toHaveLength(1);
+    expect(asked[0]).toMatch(/Debug::NoLocking=1 .*Dir::Cache::pkgcache= .*check$/);
+    writeFileSync(files.status, well + stanza("more", "install ok installed"));
+    expect(await states.faults(signal)).toMatchObject({ installed: 3 });
+    expect(asked).toHaveLength(2);
+  });
+
+  it("is not asked while dpkg's own files are in between", async () => {
+    const { states, asked } = onFiles(well, [stanza("slow", "install ok unpacked")], unmetText);
+    expect(await states.faults(signal)).toMatchObject({ isInterrupted: true, unmet: [] });
+    expect(asked).toEqual([]);
+  });
+
+  it("fails with apt's own words when it cannot tell", async () => {
+    const { files } = onFiles(well);
+    const exec: Exec = () =>
+      Promise.resolve({ exitCode: 100, stdout: "", stderr: "E: The package cache is corrupted\n", truncated: false });
+    const { states } = createApt({ exec, clock: createFakeClock(), paths: files });
+    await expect(states.faults(signal)).rejects.toThrow("cannot ask apt: The package cache is corrupted");
+  });
+});
