@@ -60,6 +60,9 @@ function sayFixes(source: string): string {
     .join(", ");
 }
 
+/** The id by which a host with apt knows a check: it is what paths and settings take. */
+const shownId = (id: string, source: string): string => (source.includes("manager}_status`") ? "apt_status" : id);
+
 /** Ids in the order of the registry, each with its source. */
 function checks(): readonly { readonly id: string; readonly source: string }[] {
   const registry = read("registry.ts");
@@ -83,9 +86,15 @@ function checks(): readonly { readonly id: string; readonly source: string }[] {
 const rows: Readonly<Record<string, readonly Provocation[]>> = provocations;
 
 /** How a check was provoked, one line each. */
-function sayProvocations(id: string): readonly string[] {
+function sayProvocations(id: string, shown: string): readonly string[] {
   return (rows[id] ?? []).map(({ how, isReal, statuses, file }) =>
-    row(`\`${id}\``, how, isReal ? "yes" : "no: recorded", statuses.join(", "), `[${file}](../../test/host/${file})`),
+    row(
+      `\`${shown}\``,
+      how,
+      isReal ? "yes" : "no: recorded",
+      statuses.join(", "),
+      `[${file}](../../test/host/${file})`,
+    ),
   );
 }
 
@@ -101,7 +110,7 @@ export function checksPage(): string {
     row("---", "---", "---", "---", "---", "---"),
     ...all.map(({ id, source }) =>
       row(
-        `\`${id}\``,
+        `\`${shownId(id, source)}\``,
         found(source, /\bcategory: "(\w+)"/, `category of ${id}`),
         found(source, /\bseverity: "(\w+)"/, `severity of ${id}`),
         sayThresholds(source),
@@ -110,12 +119,12 @@ export function checksPage(): string {
       ),
     ),
     "\n## What each looks at\n",
-    ...all.map(({ id, source }) => `**\`${id}\`** ${describe(source, id)}\n`),
+    ...all.map(({ id, source }) => `**\`${shownId(id, source)}\`** ${describe(source, id)}\n`),
     "## How each was provoked\n",
     "On a booted Debian with systemd ([test/host](../../test/host/README.md)). A test fails unless it has seen all statuses of its line.\n",
     row("check", "what was done to the host", "for real", "seen", "test"),
     row("---", "---", "---", "---", "---"),
-    ...all.flatMap(({ id }) => sayProvocations(id)),
+    ...all.flatMap(({ id, source }) => sayProvocations(id, shownId(id, source))),
     "",
   ].join("\n");
 }

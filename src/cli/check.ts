@@ -88,7 +88,7 @@ With --nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN (skipped, or anything that
       ) => {
         if (options.nagios && options.json) command.error("error: --nagios and --json do not go together");
         if (options.nagios && id === undefined) command.error("error: --nagios needs the id of a check");
-        const service = await client(command, AbortSignal.timeout(options.timeout * 1000));
+        const service = await client(command, AbortSignal.timeout(Math.ceil(options.timeout * 1000)));
         return id === undefined ? checkAll(service, options) : checkOne(service, id, options);
       },
     );

@@ -14,15 +14,24 @@ export interface LocalService {
   readonly adminKeyFile: string;
 }
 
-const readKey = (path: string): string => {
+/** What is no key is not sent: the error that came of it would show it, and others may read that. */
+function oneWord(text: string, from: string): string {
+  const key = text.trim();
+  if (/^[\x21-\x7e]+$/.test(key)) return key;
+  throw new Error(`cannot use the key in ${from}: there must be one word and nothing else`);
+}
+
+const readText = (path: string): string => {
   try {
-    return readFileSync(path, "utf8").trim();
+    return readFileSync(path, "utf8");
   } catch (error) {
     throw new Error(`cannot read the key file ${path}: ${error instanceof Error ? error.message : String(error)}`, {
       cause: error,
     });
   }
 };
+
+const readKey = (path: string): string => oneWord(readText(path), path);
 
 const isReadable = (path: string): boolean => {
   try {
@@ -49,8 +58,11 @@ export async function connect(ports: {
   const url = options.url ?? environment["STEWARD_URL"];
   if (options.keyFile !== undefined)
     return createClient({ url: url ?? (await local()).url, key: readKey(options.keyFile), ...given });
-  const key = environment["STEWARD_API_KEY"];
-  if (key !== undefined) return createClient({ url: url ?? (await local()).url, key, ...given });
+  const text = environment["STEWARD_API_KEY"];
+  if (text !== undefined) {
+    const key = oneWord(text, "STEWARD_API_KEY");
+    return createClient({ url: url ?? (await local()).url, key, ...given });
+  }
   const { url: localUrl, adminKeyFile } = await local();
   if (url !== undefined && new URL(url).origin !== new URL(localUrl).origin) {
     // The admin key of this host is for the service of this host, and for nobody else to see.

@@ -73,6 +73,7 @@ export const Plan = Type.Object({
   risk: Type.Optional(
     Type.Unsafe<Risk>({ type: "string", enum: [...risks], description: "`risky` needs to be confirmed." }),
   ),
+  reason: Type.Optional(Type.String({ description: "Why nothing would be done, where there are no steps." })),
 });
 export type Plan = Static<typeof Plan>;
 

@@ -105,6 +105,11 @@ describe("steward check with an id", () => {
       out: "",
       err: "steward: cannot reach the service: no answer in time (--timeout says how long to wait)\n",
     });
+    const twoWords = await steward(["check", "plain", "--nagios"], { STEWARD_API_KEY: `${service.admin}\nmine` });
+    expect(twoWords).toMatchObject({ code: 3, out: expect.stringContaining("cannot use the key in STEWARD_API_KEY") });
+    expect(twoWords.out).not.toContain(service.admin);
+    // In milliseconds this is no integer.
+    expect(await steward(["check", "plain", "--timeout", "16.1"])).toMatchObject({ code: 0 });
     for (const timeout of ["0", "-1", "soon", "1e3", "86401"]) {
       expect(await steward(["check", "plain", `--timeout=${timeout}`])).toMatchObject({ code: 2, out: "" });
     }

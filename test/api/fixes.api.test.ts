@@ -89,8 +89,12 @@ describe("POST /health/checks/{check_id}/fix", () => {
       const message = `nothing to fix: vital is ${status}`;
       expect((await fix("vital")).json).toMatchObject({ success: true, message, steps: [], check: { status } });
       const { json } = await fix("vital", { query: "?dry_run=true" });
-      expect(json).toMatchObject({ dry_run: true, steps: [], fix_id: "mend" });
+      expect(json).toMatchObject({ dry_run: true, steps: [], fix_id: "mend", reason: message });
     }
+    // Also where the check says that no fix mends what it skips.
+    service.checks.vital.finds = () =>
+      Promise.resolve({ status: "skip", message: "nobody can tell", details: {}, fixId: null });
+    expect(await fix("vital")).toMatchObject({ status: 200, json: { success: true, steps: [] } });
     expect(done).toEqual([]);
   });
 
@@ -141,6 +145,47 @@ describe("POST /health/checks/{check_id}/fix", () => {
     });
   });
 
+  it("does not take a check that fails by itself for another matter, nor mends what it did not find", async () => {
+    const { vital } = service.checks;
+    vital.finds = () => Promise.resolve({ status: "fail", message: "worse", details: {}, fixId: "rebuild" });
+    service.fixes.rebuild.does = planOf([], ["rebuild it"], () => {
+      vital.finds = () => Promise.reject(new Error("nobody answers"));
+    });
+    expect((await fix("vital", { body: { confirm: true } })).json).toMatchObject({
+      success: false,
+      message: "rebuild did all its steps; whether it helped is not known: The check itself failed: nobody answers",
+      check: { status: "fail", fixable: false },
+    });
+    const reply = await fix("vital");
+    expect(reply.status).toBe(400);
+    expect(reply.json).toMatchObject({
+      error: { details: { issue: "there is no fix for what was found: The check itself failed: nobody answers" } },
+    });
+  });
+
+  it("does not pass off a check that the end of the service cut short as a result", async () => {
+    const { vital } = service.checks;
+    const gate = Promise.withResolvers<string>();
+    const begun = Promise.withResolvers<void>();
+    vital.finds = "fail";
+    const run = (): Promise<string> => {
+      begun.resolve();
+      return gate.promise;
+    };
+    service.fixes.mend.does = { steps: [{ action: "wait", run }] };
+    const reply = fix("vital");
+    await begun.promise;
+    const closed = service.app.close();
+    vital.finds = () => new Promise(() => undefined);
+    gate.resolve("over");
+    expect((await reply).json).toMatchObject({
+      success: false,
+      message: "mend did all its steps; whether it helped is not known: the service is stopping",
+      check: { message: "vital is fail" },
+    });
+    await closed;
+  });
+
   it("is a failure that says why when there is nothing that it could do, or to plan fails", async () => {
     service.checks.vital.finds = "fail";
     service.fixes.mend.does = { steps: [], reason: "all of it is in use" };
@@ -151,6 +196,12 @@ describe("POST /health/checks/{check_id}/fix", () => {
     });
     service.fixes.mend.does = () => Promise.reject(new Error("nobody answers"));
     expect((await fix("vital")).json).toMatchObject({ success: false, message: "mend did nothing: nobody answers" });
+    expect(await fix("vital", { query: "?dry_run=true" })).toMatchObject({
+      status: 200,
+      json: { dry_run: true, steps: [], reason: "nobody answers" },
+    });
+    service.fixes.mend.does = { steps: [], reason: "all of it is in use" };
+    expect((await fix("vital", { query: "?dry_run=true" })).json).toMatchObject({ reason: "all of it is in use" });
   });
 
   it("does a risky one only when that is confirmed", async () => {

@@ -8,6 +8,8 @@ export interface FakeUnit extends Partial<Unit> {
   readonly jobResult?: string;
   /** What the unit is like after the restart. */
   readonly after?: Partial<Unit>;
+  /** Whether it has hit its start limit: until it is reset, systemd does not even try. */
+  readonly isLimited?: boolean;
   /** systemd refuses with this message. */
   readonly refusal?: string;
 }
@@ -38,6 +40,7 @@ const running: Partial<Unit> = { activeState: "active", subState: "running", res
 export function createFakeUnits(given: readonly FakeUnit[] = []): FakeUnits {
   const behaviour = new Map(given.map((unit) => [unit.name, unit]));
   const units = new Map<string, Unit>(given.map((unit) => [unit.name, { ...blank, ...unit }]));
+  const limited = new Set(given.filter(({ isLimited }) => isLimited).map(({ name }) => name));
   const actions: string[] = [];
   let lastPid = 1000;
 
@@ -59,6 +62,7 @@ export function createFakeUnits(given: readonly FakeUnit[] = []): FakeUnits {
     resetFailed: (name) =>
       answer(() => {
         actions.push(`reset ${name}`);
+        limited.delete(name);
         become(name, { activeState: "inactive", subState: "dead", result: "success" });
       }),
     restart: (name) =>
@@ -67,8 +71,9 @@ export function createFakeUnits(given: readonly FakeUnit[] = []): FakeUnits {
         if (refusal !== undefined) throw new UnitRefused(refusal);
         if (!units.has(name)) throw new UnitRefused(`Unit ${name} not found.`);
         actions.push(`restart ${name}`);
+        if (limited.has(name)) return "failed";
         lastPid += 1;
-        become(name, after ?? { ...running, mainPid: lastPid });
+        become(name, { since: lastPid, ...(after ?? { ...running, mainPid: lastPid }) });
         return jobResult;
       }),
     restartDetached: (name) => answer(() => void actions.push(`restart ${name} detached`)),

@@ -138,6 +138,33 @@ describeOnHost("fixes of services and of the clock", (session) => {
       expect(await fix("systemd_failed")).toMatchObject({ success: true, check: { status: "pass" } });
     });
 
+    it("leaves those failed that systemd does not start, so that the check still tells of them", async () => {
+      const broken = ["[Service]", "ExecStart=/bin/false"];
+      const names = ["asserting", "conditional", "needy", "refusing", "unreadable"].map((name) => `${name}.service`);
+      await session.writeUnits(Object.fromEntries(names.map((name) => [name, broken])));
+      await start(names.join(" "));
+      await eventually(async () => expect(await failedNames()).toEqual(names));
+      await session.writeUnits({
+        "asserting.service": ["[Unit]", "AssertPathExists=/nowhere", ...broken],
+        "conditional.service": ["[Unit]", "ConditionPathExists=/nowhere", ...broken],
+        "needy.service": ["[Unit]", "Requires=not-there.service", ...broken],
+        "refusing.service": ["[Unit]", "RefuseManualStart=yes", ...broken],
+        "unreadable.service": ["[Service]", "ExecStart=not/absolute"],
+      });
+      expect(await fix("systemd_failed")).toMatchObject({
+        success: false,
+        steps: [
+          { message: "what the unit asserts is not so; it is failed" },
+          { message: "systemd did not start it: a condition of the unit is not met" },
+          { message: "Unit not-there.service not found." },
+          { message: expect.stringMatching(/^Operation refused/) },
+          { message: expect.stringMatching(/^systemd could not load the unit \(bad-setting/) },
+        ],
+      });
+      expect(await failedNames()).toEqual(names);
+      await session.shell("systemctl reset-failed");
+    });
+
     it("says what is wrong with a masked unit and with one whose file is gone", async () => {
       for (const name of ["masked", "gone"])
         await session.host.writeFile(`/usr/lib/systemd/system/${name}.service`, "[Service]\nExecStart=/bin/false\n");
@@ -253,17 +280,19 @@ describeOnHost("fixes of storage", (session) => {
       "tmp.folder1234/tmp.AbCdEfGhIj",
       "tmp.folder1234",
       "systemd-private-abc",
+      "tmp.forothers1",
     ];
     beforeAll(async () => {
       const small = await newDisk(64, "/var/tmp");
       await session.shell(
         [
-          "set -e; chmod 1777 /var/tmp; cd /var/tmp; rmdir lost+found",
+          "set -e; umask 077; chmod 1777 /var/tmp; cd /var/tmp; rmdir lost+found",
           "head -c 20M /dev/urandom > tmp.AbCdEfGhIj; head -c 5M /dev/urandom > ccAbCdEf.o; chown nobody tmp.AbCdEfGhIj",
           "echo kept > notes.txt; ln -s /etc/passwd tmp.symlink123; echo kept > tmp.hardlink12; ln tmp.hardlink12 second-name",
           "echo kept > 'tmp.newline12\n3'; echo kept > 'tmp.abcdefghij\n'; echo kept > ./-rf; echo kept > ./--",
           "echo kept > tmp.openedfile; cp /usr/bin/sleep tmp.mappedfile; mkfifo tmp.fifofifo12",
           "mkdir tmp.folder1234 systemd-private-abc; echo kept > tmp.folder1234/tmp.AbCdEfGhIj",
+          "echo kept > tmp.forothers1; chmod 644 tmp.forothers1",
           "echo kept > tmp.young12345; echo kept > tmp.futuretime; touch -d 2020-01-01 tmp.young12345",
           "cat /dev/zero > filling 2>/dev/null || true",
         ].join("\n"),
@@ -498,6 +527,9 @@ describeOnHost("fixes of storage", (session) => {
     it("vacuum_journal brings it below the threshold", async () => {
       await configure(limits);
       await grow(ownFolder, 18);
+      // Damaged ones go with the others, as long as they are named like them.
+      const damaged = "system@0000000000000000-0000000000000000.journal~";
+      await session.shell(`head -c 5000000 /dev/urandom > ${ownFolder}/${damaged}`);
       expect(await check("journal_size")).toMatchObject({ status: "fail", fix_id: "vacuum_journal" });
       const before = await fileTree(session);
       const own = { ignore: [/^\/var\/log\/journal\/[0-9a-f]+\/system\.journal$/, /^\/var\/lib\/systemd\//] };
@@ -514,25 +546,25 @@ describeOnHost("fixes of storage", (session) => {
       expect(fixed).toMatchObject({ success: true, check: { status: "pass" } });
       expect(fixed.steps[1]?.message).toMatch(/^\d+\.\d MB freed; the journal takes \d\d\.\d MB$/);
       const { removed, changed } = changesSince(before, await fileTree(session), own);
-      expect(removed.filter((path) => !/\/system@.*\.journal$/.test(path))).toEqual([]);
+      expect(removed.filter((path) => !/\/system@.*\.journal$/.test(path))).toEqual([
+        expect.stringContaining(`/${damaged}`),
+      ]);
       expect(changed).toEqual([]);
     });
 
-    it("vacuum_journal leaves files of other machines and strange ones, and says so", async () => {
+    it("vacuum_journal removes nothing where files of other machines and strange ones are what is too much", async () => {
       await grow("/var/log/journal/0123456789abcdef0123456789abcdef", 18);
       await session.shell(`cd ${ownFolder}; cp $(ls -S system@*.journal | head -1) strange.journal`);
-      // Damaged ones go with the others, as long as they are named like them.
-      const damaged = "system@00000000000000ff-00000000000000ff.journal~";
-      await session.shell(`head -c 5000000 /dev/urandom > ${ownFolder}/${damaged}`);
       expect(await check("journal_size")).toMatchObject({ status: "fail" });
+      const own = (await session.shell(`cd ${ownFolder}; ls system@*`)).trim().split("\n");
       const result = await fix("journal_size");
       expect(result).toMatchObject({ success: false, check: { status: "fail" } });
       expect(result.steps[1]?.message).toMatch(
-        /MB of it in files that are in use, of other machines, or not named by journald/,
+        /^nothing was removed: .* MB are in files that are in use, of other machines, or not named by journald/,
       );
+      expect((await session.shell(`cd ${ownFolder}; ls system@*`)).split("\n")).toEqual(expect.arrayContaining(own));
       expect(await filesIn("/var/log/journal/0123456789abcdef0123456789abcdef")).toBe(18);
       expect(await filesIn(`${ownFolder}/strange.journal`)).toBe(1);
-      expect(await session.shell(`ls ${ownFolder}`)).not.toContain(damaged);
     });
 
     it("looks at and vacuums the folder that settings name, and no other", async () => {

@@ -24,6 +24,19 @@ describe.each([
     expect(clock.now()).toBeGreaterThan(now);
   });
 
+  it("does not take a wait that is longer than a timer for none", async () => {
+    const { clock, pass } = make();
+    const over = new AbortController();
+    let isOver = false;
+    const wait = clock.sleep(2 ** 40, over.signal).then(() => {
+      isOver = true;
+    });
+    await pass(25);
+    expect(isOver).toBe(false);
+    over.abort();
+    await wait;
+  });
+
   it("repeats a task until told to stop", async () => {
     const { clock, pass } = make();
     let runs = 0;

@@ -38,7 +38,7 @@ const showProcess = (pid: number): void => {
   symlinkSync(`/proc/${pid}`, join(folder, `proc/${pid}`));
 };
 
-const put = (name: string, bytes = 4096): void => writeFileSync(join(folder, name), "x".repeat(bytes));
+const put = (name: string, bytes = 4096): void => writeFileSync(join(folder, name), "x".repeat(bytes), { mode: 0o600 });
 const inTmp = (): readonly string[] => readdirSync(join(folder, "tmp")).sort();
 
 /** A package manager that removes what it has downloaded, or says why not. */
@@ -136,7 +136,7 @@ describe("disk cleanup: folders", () => {
   it("leaves what a process has open, or runs", async () => {
     put("tmp/tmp.0001");
     copyFileSync("/bin/sleep", join(folder, "tmp/tmp.0002"));
-    chmodSync(join(folder, "tmp/tmp.0002"), 0o755);
+    chmodSync(join(folder, "tmp/tmp.0002"), 0o700);
     const [found] = await real().find(signal);
     if (found === undefined) throw new Error("nothing was found");
     const opener = spawn("sh", [

@@ -3,8 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Exec } from "#adapters/exec/index.ts";
+import { createDatabase } from "#adapters/packages/apt/database.ts";
 import { createApt } from "#adapters/packages/apt/index.ts";
 import { aptPaths } from "#adapters/packages/apt/paths.ts";
+import { createFaults } from "#adapters/packages/apt/states.ts";
 import { createNoPackages } from "#adapters/packages/index.ts";
 import type { PackageFaults, PackageStates } from "#domain/health/ports.ts";
 import { createFakeClock } from "../fakes/clock.ts";
@@ -18,8 +20,8 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
-const stanza = (name: string, status: string, version = "1.0"): string =>
-  `Package: ${name}\nStatus: ${status}\nArchitecture: all\nVersion: ${version}\n\n`;
+const stanza = (name: string, status: string, version = "1.0", architecture = "all"): string =>
+  `Package: ${name}\nStatus: ${status}\nArchitecture: ${architecture}\nVersion: ${version}\n\n`;
 const unmetText = ` needy : Depends: needed (>= 1.0) but it is not installable\n`;
 
 /** Dpkg's files, and apt-get that says this; a real dpkg and apt are in test/host. */
@@ -71,6 +73,15 @@ const cases: readonly [string, Partial<PackageFaults>, () => PackageStates][] = 
     () => onFiles(well + stanza("torn", "install reinstreq half-installed")).states,
   ],
   [
+    "one of another architecture must be installed again",
+    { unfinished: [{ name: "torn:i386", version: "1.0", state: "half-installed", mustBeReinstalled: true }] },
+    () => {
+      const dpkg = stanza("dpkg", "install ok installed", "1.0", "amd64");
+      const torn = stanza("torn", "install reinstreq half-installed", "1.0", "i386");
+      return onFiles(dpkg + stanza("torn", "install ok installed", "1.0", "amd64") + torn).states;
+    },
+  ],
+  [
     "a dependency is not there",
     { unmet: [{ name: "needy", needs: "Depends: needed (>= 1.0)" }] },
     () => onFiles(well, [], unmetText).states,
@@ -120,6 +131,43 @@ describe("apt", () => {
     const { states, asked } = onFiles(well, [stanza("slow", "install ok unpacked")], unmetText);
     expect(await states.faults(signal)).toMatchObject({ isInterrupted: true, unmet: [] });
     expect(asked).toEqual([]);
+  });
+
+  const withLocks = (isHeld: (lock: "frontend" | "database", naps: number, looks: number) => boolean) => {
+    const { files } = onFiles(well + stanza("slow", "install ok unpacked"));
+    let naps = 0;
+    let looks = 0;
+    const holder = (path: string) => {
+      looks += 1;
+      const lock = path === files.frontendLock ? "frontend" : "database";
+      return Promise.resolve(isHeld(lock, naps, looks) ? { pid: 7, program: lock } : undefined);
+    };
+    const faults = createFaults({
+      exec: () => Promise.resolve({ exitCode: 0, stdout: "", stderr: "", truncated: false }),
+      database: createDatabase(files),
+      locks: { holder, program: () => Promise.resolve("apt") },
+      paths: files,
+      clock: {
+        sleep() {
+          naps += 1;
+          return Promise.resolve();
+        },
+      },
+    });
+    return faults(signal);
+  };
+
+  it("is not taken for interrupted when it begins while its files are read", async () => {
+    expect(await withLocks((lock, _, looks) => lock === "database" && looks > 2)).toMatchObject({
+      writer: { program: "database" },
+    });
+  });
+
+  it("is looked at again between two runs of dpkg, but not for as long as somebody keeps the lock of the frontends", async () => {
+    const next = await withLocks((lock, naps) => lock === "frontend" || naps > 1);
+    expect(next).toMatchObject({ writer: { program: "database" } });
+    const kept = await withLocks((lock) => lock === "frontend");
+    expect(kept).toMatchObject({ writer: undefined, unfinished: [{ name: "slow" }] });
   });
 
   it("fails with apt's own words when it cannot tell", async () => {

@@ -82,7 +82,6 @@ function onFiles() {
     updates: join(root, "updates"),
     lists: folder,
     refreshStamp: join(root, "stamp"),
-    dailyStamp: join(root, "daily"),
     settings: [join(root, "sources.list")],
   };
   const { updates } = createApt({ exec, clock: createFakeClock(), paths });

@@ -37,8 +37,11 @@ export function unitRepairSuite(make: () => Promise<UnitsToRepair>): void {
   });
 
   it("says that the job of one failed", async () => {
+    const before = await under.units.read(under.failing);
     expect(await under.units.restart(under.failing, signal)).toBe("failed");
-    expect(await under.units.read(under.failing)).toMatchObject({ activeState: "failed" });
+    const after = await under.units.read(under.failing);
+    expect(after.activeState).toBe("failed");
+    expect(after.since).not.toBe(before.since);
   });
 
   it("tells an unknown one by its load state, whatever its kind", async () => {

@@ -3,7 +3,7 @@ import { lstat, readdir, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { CleanedUp, CleanupCandidate } from "#domain/health/ports.ts";
 import type { Rule } from "./rules.ts";
-import { isKnownName, isOld } from "./rules.ts";
+import { isKnownName, mayGo } from "./rules.ts";
 
 /** As many as are removed at once; the next run takes the others. */
 const maxFiles = 10_000;
@@ -37,9 +37,9 @@ async function isSafe(folder: string, owner: number): Promise<boolean> {
 }
 
 /** A file that may go, and what it takes on the disk. */
-async function sizeOfOld(path: string, minAgeMs: number, nowMs: number): Promise<number | undefined> {
+async function sizeOfOld(path: string, rule: Rule, nowMs: number): Promise<number | undefined> {
   const found = await lstatOrNone(path);
-  return found !== undefined && isOld(found, minAgeMs, nowMs) ? found.blocks * 512 : undefined;
+  return found !== undefined && mayGo(found, rule, nowMs) ? found.blocks * 512 : undefined;
 }
 
 /** Files that a rule lets go; undefined where there are none. */
@@ -48,12 +48,12 @@ export async function findOld(
   ports: { nowMs: number; owner: number; inUse: () => Promise<ReadonlySet<string> | undefined>; signal: AbortSignal },
 ): Promise<CleanupCandidate | undefined> {
   const { nowMs, owner, inUse, signal } = ports;
-  const { kind, folder, minAgeMs } = rule;
+  const { kind, folder } = rule;
   if (!(await isSafe(folder, owner))) return undefined;
   const sizes = new Map<string, number>();
   for (const name of (await readdir(folder)).filter((each) => isKnownName(each, rule)).sort()) {
     signal.throwIfAborted();
-    const bytes = sizes.size < maxFiles ? await sizeOfOld(join(folder, name), minAgeMs, nowMs) : undefined;
+    const bytes = sizes.size < maxFiles ? await sizeOfOld(join(folder, name), rule, nowMs) : undefined;
     if (bytes !== undefined) sizes.set(name, bytes);
   }
   if (sizes.size === 0) return undefined;
@@ -89,7 +89,7 @@ export async function removeOld(
   for (const name of files.filter((each) => isKnownName(each, rule) && !inUse.has(each))) {
     signal.throwIfAborted();
     const path = join(folder, name);
-    const bytes = await sizeOfOld(path, rule.minAgeMs, nowMs);
+    const bytes = await sizeOfOld(path, rule, nowMs);
     if (bytes === undefined) continue;
     try {
       await unlink(path);

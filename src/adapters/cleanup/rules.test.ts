@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isKnownName, isOld, rules } from "./rules.ts";
+import { isKnownName, isOld, mayGo, rules } from "./rules.ts";
 
 const known = (folder: string, name: string): boolean =>
   rules.filter((rule) => rule.folder === folder).some((rule) => isKnownName(name, rule));
@@ -35,6 +35,9 @@ describe("names of temporary files", () => {
     "sorted.csv",
     "sortlists",
     "phpinfo.php",
+    "phpbackup",
+    "sortedlist",
+    "tmpdatabase",
     "notes.txt",
     "tmpfiles",
     "core",
@@ -53,7 +56,7 @@ it("knows core dumps and crash reports in their folders alone", () => {
 
 describe("age", () => {
   const now = 1_000_000;
-  const file = { isFile: () => true, nlink: 1, atimeMs: 0, mtimeMs: 0, ctimeMs: 0 };
+  const file = { isFile: () => true, mode: 0o100600, nlink: 1, atimeMs: 0, mtimeMs: 0, ctimeMs: 0 };
   it("counts from the youngest of the three times", () => {
     expect(isOld(file, now, now)).toBe(true);
     for (const time of ["atimeMs", "mtimeMs", "ctimeMs"]) {
@@ -65,5 +68,14 @@ describe("age", () => {
   it("does not matter for what is no file, or has a second name", () => {
     expect(isOld({ ...file, isFile: () => false }, now, now)).toBe(false);
     expect(isOld({ ...file, nlink: 2 }, now, now)).toBe(false);
+  });
+
+  it("does not matter for a temporary file that its program would not have made so", () => {
+    const [temporary, , cores] = rules;
+    if (temporary === undefined || cores === undefined) throw new Error("there are no rules");
+    const later = 11 * 24 * 60 * 60_000;
+    for (const mode of [0o100600, 0o100400, 0o100700]) expect(mayGo({ ...file, mode }, temporary, later)).toBe(true);
+    for (const mode of [0o100644, 0o100640, 0o100660]) expect(mayGo({ ...file, mode }, temporary, later)).toBe(false);
+    expect(mayGo({ ...file, mode: 0o100640 }, cores, later)).toBe(true);
   });
 });

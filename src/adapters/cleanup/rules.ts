@@ -13,19 +13,20 @@ export interface Rule {
 
 /**
  * Temporary files that are known by the names that their programs give them. Names that a person might choose are not among
- * them, and neither are folders: what is in one may be anything.
+ * them, so where the end of a name is drawn by lot, a word there does not count. Neither are folders: what is in one may be
+ * anything.
  */
 const temporaryNames = [
   // mktemp(1) without a template.
   /^tmp\.[A-Za-z0-9]{10}$/,
   // tempfile of Python.
-  /^tmp[a-z0-9_]{8}$/,
+  /^tmp(?=[a-z_]*\d)[a-z0-9_]{8}$/,
   // GCC: assembler, object and linker files.
   /^cc[A-Za-z0-9]{6}\.(?:s|o|res|ld|le|ltrans\.out)$/,
   // sort(1), when it sorts more than fits into memory.
-  /^sort[A-Za-z0-9]{6}$/,
+  /^sort(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{6}$/,
   // Uploads that PHP received.
-  /^php[A-Za-z0-9]{6}$/,
+  /^php(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{6}$/,
   // ImageMagick.
   /^magick-[A-Za-z0-9_-]{16,64}$/,
   // apt: what it verifies and hands to its methods.
@@ -48,6 +49,7 @@ export const rules: readonly Rule[] = [
 /** What of a file decides whether it may go; lstat(2) gives it. */
 export interface FileFacts {
   readonly isFile: () => boolean;
+  readonly mode: number;
   readonly nlink: number;
   readonly atimeMs: number;
   readonly mtimeMs: number;
@@ -62,5 +64,11 @@ export function isOld(file: FileFacts, minAgeMs: number, nowMs: number): boolean
   const youngest = Math.max(file.atimeMs, file.mtimeMs, file.ctimeMs);
   return file.isFile() && file.nlink === 1 && youngest <= nowMs - minAgeMs;
 }
+
+const forOthers = 0o077;
+
+/** Programs make temporary files that nobody but their owner may read (mkstemp(3)); one with another mode is somebody's own. */
+export const mayGo = (file: FileFacts, { kind, minAgeMs }: Rule, nowMs: number): boolean =>
+  isOld(file, minAgeMs, nowMs) && (kind !== "temporary" || (file.mode & forOthers) === 0);
 
 export const isKnownName = (name: string, { names }: Rule): boolean => names.some((pattern) => pattern.test(name));

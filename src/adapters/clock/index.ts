@@ -1,6 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Clock } from "#domain/kernel/clock.ts";
 
+/** As long as a timer can be; one for longer would fire at once. */
+const longestMs = 2 ** 31 - 1;
+
 /** The machine's clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
@@ -12,6 +15,6 @@ export const systemClock: Clock = {
   },
   async sleep(durationMs, signal) {
     // An abort only ends the wait early: whoever sleeps looks at the signal itself.
-    await delay(durationMs, undefined, signal && { signal }).catch(() => undefined);
+    await delay(Math.min(durationMs, longestMs), undefined, signal && { signal }).catch(() => undefined);
   },
 };

@@ -10,10 +10,12 @@ const maxLeftBehind = 3;
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 const cut = (text: string): string => (text.length > maxMessageChars ? `${text.slice(0, maxMessageChars - 1)}…` : text);
 
+/** Nothing was found, so there is nothing that a fix could mend. */
 const failed = (message: string, error: string): Outcome => ({
   status: "fail",
   message: cut(message),
   details: { error: cut(error) },
+  fixId: null,
 });
 
 /** @throws Error for details that cannot be written as JSON. */

@@ -38,6 +38,8 @@ const outcomeOf = ({ status, message, details }: HealthCheckResult): Outcome => 
   details: { ...details },
 });
 
+const nothingPossible = "there is nothing that it could do";
+
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** What is said of a fix that has run. */
@@ -53,6 +55,9 @@ function verdict(
     const others = failed.length === 1 ? "" : ` (and ${failed.length - 1} more of its steps)`;
     return { success: false, message: `${fixId} could not ${first.action}: ${first.message}${others}` };
   }
+  // A run that failed by itself has found nothing, neither that it is well nor that it is another matter.
+  if ("error" in after.details)
+    return { success: false, message: `${fixId} did all its steps; whether it helped is not known: ${after.message}` };
   const isBetter = illness[after.status] < illness[before.status];
   if (illness[after.status] === 0) return { success: true, message: `${fixId} is done: ${after.message}` };
   if (after.fix_id !== fixId)
@@ -124,10 +129,16 @@ export function createFixer(ports: {
     };
     try {
       const plan = await fix.plan(outcomeOf(before), signal);
-      if (plan.steps.length === 0) return nothingDone(plan.reason ?? "there is nothing that it could do");
+      if (plan.steps.length === 0) return nothingDone(plan.reason ?? nothingPossible);
       const reports = await stepsOf(fix, plan, signal);
       const after = (await runner.rerun(before.check_id)) ?? before;
-      return { ...verdict(fixId, reports, before, after), fix_id: fixId, steps: reports, check: after, risk };
+      // What a run says that the end of the service cut short is not so.
+      const rest = { fix_id: fixId, steps: reports, check: shutdown.signal.aborted ? before : after, risk };
+      if (shutdown.signal.aborted && !reports.some(({ status }) => status === "failed")) {
+        const message = `${fixId} did all its steps; whether it helped is not known: ${reasonOf(shutdown.signal.reason)}`;
+        return { ...rest, success: false, message };
+      }
+      return { ...verdict(fixId, reports, before, after), ...rest };
     } catch (error) {
       // The steps report their own failures: what comes here is a plan that could not be made.
       return nothingDone(reasonOf(error));
@@ -136,8 +147,13 @@ export function createFixer(ports: {
     }
   };
 
+  /** A plan that cannot be made is one without steps here too, as when it is carried out. */
+  const planOrNone = (fix: Fix, found: HealthCheckResult): Promise<FixPlan> =>
+    fix.plan(outcomeOf(found), shutdown.signal).catch((error: unknown) => ({ steps: [], reason: reasonOf(error) }));
+
   const planOf = async (fix: Fix, found: HealthCheckResult): Promise<Plan> => {
-    const plan = await fix.plan(outcomeOf(found), shutdown.signal);
+    const plan = await planOrNone(fix, found);
+    const reason = plan.steps.length > 0 ? undefined : (plan.reason ?? nothingPossible);
     return {
       dry_run: true,
       steps: plan.steps.map(({ action }) => action),
@@ -148,15 +164,16 @@ export function createFixer(ports: {
       ...(plan.freesBytes !== undefined && { frees_bytes: plan.freesBytes }),
       fix_id: fix.id,
       risk: fix.risk,
+      ...(reason !== undefined && { reason }),
     };
   };
 
   const nothingToDo = (fix: Fix, check: HealthCheckResult, isDryRun: boolean): FixResult | Plan => {
+    const message = `nothing to fix: ${check.message}`;
     if (isDryRun) {
       const none = { steps: [], units: [], packages: [], bytes: 0, requires_reboot: false };
-      return { dry_run: true, ...none, fix_id: fix.id, risk: fix.risk };
+      return { dry_run: true, ...none, fix_id: fix.id, risk: fix.risk, reason: message };
     }
-    const message = `nothing to fix: ${check.message}`;
     return { success: true, fix_id: fix.id, message, steps: [], check, risk: fix.risk };
   };
 
@@ -168,9 +185,11 @@ export function createFixer(ports: {
         const message = `cannot fix ${checkId}: there is no such check, or it is switched off`;
         throw new DomainError("NOT_FOUND", message, { check_id: checkId });
       }
-      if ((check.fixes ?? []).length === 0) throw noFix(checkId, "there is no fix for this check");
+      const [usual] = check.fixes ?? [];
+      if (usual === undefined) throw noFix(checkId, "there is no fix for this check");
       const found = await run;
-      const fix = found.fix_id === undefined ? undefined : fixes.get(found.fix_id);
+      const isIll = illness[found.status] > 0;
+      const fix = fixes.get(found.fix_id ?? (isIll ? "" : usual));
       if (fix === undefined) throw noFix(checkId, `there is no fix for what was found: ${found.message}`);
       if (!found.fixable) return nothingToDo(fix, found, isDryRun);
       if (isDryRun) return planOf(fix, found);

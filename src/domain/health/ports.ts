@@ -135,8 +135,13 @@ export type FailedUnit = Pick<UnitState, "name" | "result">;
 
 /** Starts units of any kind again. Every method throws where systemd does not answer, or refuses. */
 export interface UnitRepair {
-  /** The unit as it is now; loadState `not-found` for an unknown one. */
-  readonly read: (name: string) => Promise<UnitState & { readonly unitFileState: string }>;
+  /**
+   * The unit as it is now, and since when, which stays as it was where systemd does not even try to start it; loadState
+   * `not-found` for an unknown one.
+   */
+  readonly read: (
+    name: string,
+  ) => Promise<UnitState & { readonly unitFileState: string; readonly since: number | null }>;
   readonly resetFailed: (name: string) => Promise<void>;
   /** @returns systemd's job result; `running` when the job outlasts the wait, `unknown` when the bus went away meanwhile. */
   readonly restart: (name: string, signal: AbortSignal) => Promise<string>;

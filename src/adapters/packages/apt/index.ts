@@ -21,7 +21,7 @@ export function createApt(ports: {
   const database = createDatabase(paths);
   const locks = createLockTable();
   return {
-    states: { manager: "apt", faults: createFaults({ exec, database, locks, paths }) },
+    states: { manager: "apt", faults: createFaults({ ...ports, database, locks, paths }) },
     updates: createUpdates({ exec, database, paths }),
     repairs: createRepairs({ exec, paths, transact: createTransactions({ ...ports, locks }) }),
   };

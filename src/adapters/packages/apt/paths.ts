@@ -6,9 +6,11 @@ export const aptPaths = {
   databaseLock: "/var/lib/dpkg/lock",
   lists: "/var/lib/apt/lists",
   listsLock: "/var/lib/apt/lists/lock",
-  /** Touched after each successful refresh, as Ubuntu's own hook does; and by the daily job. */
+  /**
+   * Touched after each successful refresh, as Ubuntu's own hook does. The daily job touches `update-stamp` beside it even when it
+   * reached no server, which tells nothing.
+   */
   refreshStamp: "/var/lib/apt/periodic/update-success-stamp",
-  dailyStamp: "/var/lib/apt/periodic/update-stamp",
   /** Sources, preferences and settings. */
   settings: [
     "/etc/apt/sources.list",

@@ -1,6 +1,7 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { PackageFaults } from "#domain/health/ports.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
 import type { DpkgDatabase } from "./database.ts";
 import type { LockTable } from "./locks.ts";
 import { failureReason } from "./output.ts";
@@ -16,14 +17,22 @@ const unfinishedStates: ReadonlySet<string> = new Set([
   "triggers-pending",
 ]);
 
+/**
+ * Between two runs of dpkg, of which one unpacks and the next sets up, apt holds only the lock of the frontends: for moments, while a
+ * frontend that waits for somebody to answer holds it for hours.
+ */
+const mostLooks = 5;
+const betweenLooksMs = 200;
+
 /** What is wrong with the packages, from dpkg's files and, for dependencies, from apt. */
 export function createFaults(ports: {
   readonly exec: Exec;
   readonly database: () => Promise<DpkgDatabase>;
   readonly locks: LockTable;
   readonly paths: AptPaths;
+  readonly clock: Pick<Clock, "sleep">;
 }): (signal: AbortSignal) => Promise<PackageFaults> {
-  const { exec, database, locks, paths } = ports;
+  const { exec, database, locks, paths, clock } = ports;
   let last: { readonly mark: string; readonly unmet: PackageFaults["unmet"] } | undefined;
 
   const askUnmet = async (signal: AbortSignal): Promise<PackageFaults["unmet"]> => {
@@ -40,14 +49,18 @@ export function createFaults(ports: {
     return last.unmet;
   };
 
-  return async (signal) => {
-    // First who writes, then what is written: dpkg gives up its lock when all is in its files.
-    const writer = await locks.holder(paths.databaseLock);
+  const look = async (signal: AbortSignal): Promise<PackageFaults> => {
+    // First who writes, then what is written: dpkg gives up its lock when all is in its files. It may also begin meanwhile.
+    const before = await locks.holder(paths.databaseLock);
     const state = await database();
+    const writer = before ?? (await locks.holder(paths.databaseLock));
+    const native = state.entries.find(({ name }) => name === "dpkg")?.architecture;
     const unfinished = state.entries
       .filter((entry) => unfinishedStates.has(entry.state) || entry.flag === "reinstreq")
-      .map(({ name, version, state: word, flag }) => ({
-        name,
+      .map(({ name, architecture, version, state: word, flag }) => ({
+        // Of another architecture, the name alone would be another package.
+        name:
+          architecture === native || architecture === "all" || architecture === "" ? name : `${name}:${architecture}`,
         version,
         state: word,
         mustBeReinstalled: flag === "reinstreq" || word === "half-installed",
@@ -65,5 +78,15 @@ export function createFaults(ports: {
         .map(({ name, version }) => ({ name, version })),
       writer,
     };
+  };
+
+  return async (signal) => {
+    for (let looks = 1; ; looks += 1) {
+      const frontend = await locks.holder(paths.frontendLock);
+      const faults = await look(signal);
+      const isSure = faults.writer !== undefined || (faults.unfinished.length === 0 && !faults.isInterrupted);
+      if (isSure || frontend === undefined || looks === mostLooks) return faults;
+      await clock.sleep(betweenLooksMs, signal);
+    }
   };
 }

@@ -68,8 +68,8 @@ export function createUpdates(ports: {
     async refreshedAt() {
       const names = (await orUndefined(readdir(paths.lists), isMissing)) ?? [];
       if (!names.some(isList)) return undefined;
-      // A refresh that finds nothing new changes no list; then only the stamps tell of it. The times of the lists are the servers'.
-      const stamps = [paths.lists, paths.refreshStamp, paths.dailyStamp];
+      // A refresh that finds nothing new changes no list; then only the stamp tells of it. The times of the lists are the servers'.
+      const stamps = [paths.lists, paths.refreshStamp];
       const times = await Promise.all(stamps.map((path) => orUndefined(stat(path), isMissing)));
       return Math.max(...times.map((file) => file?.mtimeMs ?? 0));
     },

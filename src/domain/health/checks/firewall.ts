@@ -26,7 +26,8 @@ function sayChain({ table, name, policy }: InputChain): string {
  * Whether anything on this host filters what comes in from the network. It passes where a chain at the input hook has the
  * policy drop or a rule that drops or rejects, for IPv4 and IPv6 each, and where nothing listens beyond loopback. It warns
  * where something listens and nothing filters. Rules that refuse certain senders only, as fail2ban's, filter nothing here. What
- * filters outside of the host is not seen. Where rules cannot be read it skips. Sockets and rules are those of the network
+ * filters outside of the host is not seen, and neither is what never comes to the input hook: ports that containers publish are
+ * forwarded to them, past the rules that count here. Where rules cannot be read it skips. Sockets and rules are those of the network
  * that the service is in: in a container that shares the machine's, they are the machine's, and the programs of ports outside
  * of the container are not named. `ignore` takes ports, `22` or `22/tcp`.
  */

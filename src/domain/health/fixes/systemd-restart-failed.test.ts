@@ -5,6 +5,8 @@ import { systemdRestartFailedFix } from "./systemd-restart-failed.ts";
 
 const { signal } = new AbortController();
 const failed = { activeState: "failed", subState: "failed", result: "exit-code" };
+/** As it was: systemd did not even try. */
+const untouched = { ...failed, since: null };
 const found = (...names: readonly string[]) => ({
   status: "fail" as const,
   message: "",
@@ -23,14 +25,14 @@ async function repair(given: readonly FakeUnit[], ownUnit?: string) {
   return { plan, planned, messages, actions: units.actions };
 }
 
-it("resets and restarts what is still failed, and nothing else", async () => {
+it("restarts what is still failed, and nothing else", async () => {
   const { plan, planned, messages, actions } = await repair([
     { name: "a.service", ...failed },
     { name: "b.service", activeState: "active" },
   ]);
   expect(plan).toMatchObject({ steps: [{ action: "restart a.service" }], units: ["a.service"] });
   expect(planned).toEqual([]);
-  expect(actions).toEqual(["reset a.service", "restart a.service"]);
+  expect(actions).toEqual(["restart a.service"]);
   expect(messages).toEqual(["a.service is active (running)"]);
 });
 
@@ -40,22 +42,48 @@ it("takes a job that ends as one that ran", async () => {
   expect(messages).toEqual(["a.service has run and ended well"]);
 });
 
-it("does not reset a transient unit, which would be gone then", async () => {
-  const { actions } = await repair([{ name: "run-1.service", ...failed, unitFileState: "transient" }]);
-  expect(actions).toEqual(["restart run-1.service"]);
+it("resets one that hit its start limit, but no transient one, which would be gone then", async () => {
+  const limited = { name: "a.service", ...failed, isLimited: true };
+  const { messages, actions } = await repair([limited]);
+  expect([messages, actions]).toEqual([
+    ["a.service is active (running)"],
+    ["restart a.service", "reset a.service", "restart a.service"],
+  ]);
+  expect((await repair([{ ...limited, unitFileState: "transient" }])).actions).toEqual(["restart a.service"]);
+});
+
+it.each<Partial<FakeUnit>>([
+  { refusal: "Operation refused" },
+  { jobResult: "assert", after: untouched },
+  { jobResult: "dependency", after: untouched },
+  { jobResult: "done", after: untouched },
+  { loadState: "bad-setting" },
+])("leaves one failed that systemd does not start, so that it is still told of: %j", async (given) => {
+  const { messages, actions } = await repair([{ name: "a.service", ...failed, ...given }]);
+  expect(messages).toEqual([expect.stringMatching(/^failed: /)]);
+  expect(actions).not.toContain("reset a.service");
 });
 
 it.each<[string, Partial<FakeUnit>]>([
   ["it failed again at once (exit-code); see its log", { after: failed }],
-  ["it failed again at once (signal); see its log", { after: { subState: "auto-restart", result: "signal" } }],
+  ["systemd did not start it: a condition of the unit is not met", { after: untouched }],
+  ["what the unit asserts is not so; it is failed", { jobResult: "assert", after: untouched }],
+  [
+    "it failed again at once (signal); see its log",
+    { after: { activeState: "activating", subState: "auto-restart", result: "signal" } },
+  ],
   ["a unit that it needs failed; it is inactive", { jobResult: "dependency", after: { activeState: "inactive" } }],
   [
     "its job is still running (look again later); it is activating",
     { jobResult: "running", after: { activeState: "activating" } },
   ],
-  ["its job ended with: skipped; it is inactive", { jobResult: "skipped", after: { activeState: "inactive" } }],
+  ["a condition of the unit is not met; it is inactive", { jobResult: "skipped", after: { activeState: "inactive" } }],
   ["its job ended with: unknown; it is inactive", { jobResult: "unknown", after: { activeState: "inactive" } }],
   ["the unit is masked (unmask it first)", { loadState: "masked" }],
+  [
+    "systemd could not load the unit (bad-setting; systemctl status a.service says why)",
+    { loadState: "bad-setting", after: failed },
+  ],
   [
     "there is no such unit any more (systemctl reset-failed a.service makes systemd forget it)",
     { loadState: "not-found" },

@@ -14,10 +14,12 @@ function namesIn({ details }: Outcome): readonly string[] {
   );
 }
 
-const verbs: Readonly<Record<string, string>> = {
+const verbs: Readonly<Partial<Record<string, string>>> = {
   canceled: "its job was cancelled",
   timeout: "its job took too long",
   dependency: "a unit that it needs failed",
+  assert: "what the unit asserts is not so",
+  skipped: "a condition of the unit is not met",
   running: "its job is still running (look again later)",
 };
 
@@ -31,15 +33,28 @@ export function systemdRestartFailedFix(ports: { units: UnitRepair; ownUnit: str
     if (before.loadState === "not-found")
       throw new Error(`there is no such unit any more (systemctl reset-failed ${name} makes systemd forget it)`);
     if (before.loadState === "masked") throw new Error("the unit is masked (unmask it first)");
-    // A transient unit has no file: once it is no longer failed, systemd forgets it and cannot start it.
-    if (before.unitFileState !== "transient") await units.resetFailed(name);
-    const job = await units.restart(name, signal);
-    if (job === "done") await units.settled(name, settleMs);
-    const after = await units.read(name);
+    if (before.loadState !== "loaded")
+      throw new Error(`systemd could not load the unit (${before.loadState}; systemctl status ${name} says why)`);
+    const attempt = async () => {
+      const job = await units.restart(name, signal);
+      if (job === "done") await units.settled(name, settleMs);
+      const after = await units.read(name);
+      return { job, after, isUntouched: after.activeState === "failed" && after.since === before.since };
+    };
+    let { job, after, isUntouched } = await attempt();
+    // Not even tried: it has hit its start limit. Reset only then, for a unit that is reset and cannot be started is failed no
+    // more, and nothing would tell of it. A transient one has no file: systemd would forget it.
+    if (job === "failed" && isUntouched && before.unitFileState !== "transient") {
+      await units.resetFailed(name);
+      ({ job, after, isUntouched } = await attempt());
+    }
+    const verb = verbs[job];
+    if (verb !== undefined) throw new Error(`${verb}; it is ${after.activeState}`);
+    if (job === "done" && isUntouched) throw new Error("systemd did not start it: a condition of the unit is not met");
     const hasFailed = after.activeState === "failed" || after.subState === "auto-restart";
     if (hasFailed) throw new Error(`it failed again at once (${after.result}); see its log`);
     const isDone = job === "done" || (job === "unknown" && after.activeState === "active");
-    if (!isDone) throw new Error(`${verbs[job] ?? `its job ended with: ${job}`}; it is ${after.activeState}`);
+    if (!isDone) throw new Error(`its job ended with: ${job}; it is ${after.activeState}`);
     return after.activeState === "inactive"
       ? `${name} has run and ended well`
       : `${name} is ${after.activeState} (${after.subState})`;

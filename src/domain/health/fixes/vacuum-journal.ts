@@ -37,14 +37,19 @@ export function vacuumJournalFix({ journal }: { journal: JournalStorage }): Fix 
     action: `remove the oldest archived journal files until the journal takes at most ${formatBytes(targetBytes)}`,
     async run(signal) {
       const before = await sizeNow(signal);
+      const stays = before.diskBytes - before.archivedBytes;
+      if (before.archivedBytes > 0 && stays >= targetBytes)
+        throw new Error(
+          `nothing was removed: ${formatBytes(stays)} are in files that are in use, of other machines, or not named by journald, which stay; to remove all others would not be enough`,
+        );
       const others = totalOf(before) - before.archivedBytes;
       await journal.vacuum(Math.max(0, targetBytes - others), signal);
       const after = await sizeNow(signal);
       const freed = Math.max(0, totalOf(before) - totalOf(after));
       const left = `${formatBytes(freed)} freed; the journal takes ${formatBytes(totalOf(after))}`;
       if (totalOf(after) <= targetBytes) return left;
-      const stays = "in files that are in use, of other machines, or not named by journald: those stay";
-      return `${left}, ${formatBytes(totalOf(after) - after.archivedBytes)} of it ${stays}`;
+      const why = "in files that are in use, of other machines, or not named by journald: those stay";
+      return `${left}, ${formatBytes(totalOf(after) - after.archivedBytes)} of it ${why}`;
     },
   });
 
