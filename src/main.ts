@@ -35,6 +35,13 @@ const code = await runCli({
       const config = await load(file);
       await serve(config, { version, logs: createLogs({ level: config.logLevel, writer }), newAdminKey });
     },
+    async runTask(id) {
+      const config = await load(undefined);
+      const { log } = createLogs({ level: config.logLevel, writer });
+      // Loaded on demand: the service and the other commands have no use for it.
+      const { runOperation } = await import("./task.ts");
+      return runOperation(id, config, log);
+    },
     async checkConfig(named) {
       const file = configFile(named, environment);
       try {

@@ -1,48 +1,37 @@
-import { randomUUID, X509Certificate } from "node:crypto";
-import { hostname } from "node:os";
-import { join } from "node:path";
+import { X509Certificate } from "node:crypto";
+import { hostname, uptime } from "node:os";
+import { fileURLToPath } from "node:url";
 import { openAuditLog } from "#adapters/audit/index.ts";
 import { openCheckHistory } from "#adapters/check-history/index.ts";
-import { createDiskCleanup } from "#adapters/cleanup/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
 import { createEndpointProbe } from "#adapters/endpoint/index.ts";
+import { startDetached } from "#adapters/exec/detached.ts";
 import { exec } from "#adapters/exec/index.ts";
 import { createHostJournal } from "#adapters/journald/index.ts";
-import { createKernelLog } from "#adapters/journald/kernel-log.ts";
-import { createJournalStorage } from "#adapters/journald/storage.ts";
 import { credentialCodec } from "#adapters/keystore/codec.ts";
 import { openKeyStore } from "#adapters/keystore/index.ts";
 import { prepareStateDir, writeStateFile } from "#adapters/keystore/state-dir.ts";
-import { createPluginRunner } from "#adapters/monitoring-plugin/index.ts";
-import { createPacketFilter } from "#adapters/netfilter/index.ts";
+import { openAnswerFiles } from "#adapters/operations/answers.ts";
+import { createOperationId } from "#adapters/operations/id.ts";
+import { openOperationStore } from "#adapters/operations/index.ts";
+import { createTaskLauncher, type TaskProgram } from "#adapters/operations/launcher.ts";
+import { ownProcess } from "#adapters/operations/process.ts";
 import { createHostPackages, createPackageManagerProbe } from "#adapters/packages/index.ts";
-import { createFileSystems } from "#adapters/procfs/file-systems.ts";
 import { createHostFacts } from "#adapters/procfs/index.ts";
-import { createKernelLoad } from "#adapters/procfs/kernel-load.ts";
-import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
-import { createRebootNeed } from "#adapters/reboot/index.ts";
-import { createNameServers } from "#adapters/resolver/index.ts";
-import { createDefaultRoutes } from "#adapters/routes/index.ts";
-import { createListeningSockets } from "#adapters/sockets/index.ts";
-import { createSshServer } from "#adapters/sshd/index.ts";
 import { createHostUnits, ownServiceUnit } from "#adapters/systemd/index.ts";
-import { createTimeSync } from "#adapters/timedate/index.ts";
-import { certificateFiles } from "#adapters/tls/certificates.ts";
 import { certName } from "#adapters/tls/files.ts";
 import type { TlsPair } from "#adapters/tls/index.ts";
 import { isLoopbackAddress } from "#config/address.ts";
-import { checkPlan, pluginSettings } from "#config/checks.ts";
 import type { Config } from "#config/load.ts";
 import { unusedParts } from "#config/settings.ts";
 import { roles } from "#contract/scopes.ts";
 import type { Keyring } from "#domain/access/keyring.ts";
-import { builtInFixes } from "#domain/health/fixes-registry.ts";
-import { pluginCheck } from "#domain/health/plugin/plugin-check.ts";
 import type { Probe } from "#domain/health/ports.ts";
 import type { Prober } from "#domain/health/prober.ts";
-import { builtInChecks } from "#domain/health/registry.ts";
+import type { OperationStore } from "#domain/operations/ports.ts";
 import type { Logs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
+import { createHostChecks } from "./host-checks.ts";
 import { createService } from "./service.ts";
 
 export const adminKeyFile = "admin.key";
@@ -72,10 +61,35 @@ async function tlsPair({ tls, stateDir }: Config): Promise<TlsPair | undefined> 
   });
 }
 
-/** The certificate that the service itself shows. */
-function certificatePaths({ tls, stateDir }: Config): readonly string[] {
-  if (tls === "off") return [];
-  return [tls === "auto" ? join(stateDir, certName) : tls.cert];
+/** Whether a rollback since the boot takes effect with the next one: the state that is written until then has to go with it. */
+function rollbackWaits(store: Pick<OperationStore, "ids" | "read">, bootedAt: number): boolean {
+  return store.ids().some((id) => {
+    const { spec, state } = store.read(id) ?? {};
+    if (spec === undefined || spec.kind !== "updates.rollback" || spec.createdAt < bootedAt) return false;
+    const result = state?.result;
+    return (
+      typeof result === "object" && result !== null && "requires_reboot" in result && result.requires_reboot === true
+    );
+  });
+}
+
+/** Does something when it is first asked for, and again only when it failed. */
+function createOnce<T>(work: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => {
+    made ??= work().catch((error: unknown) => {
+      made = undefined;
+      throw error;
+    });
+    return made;
+  };
+}
+
+/** The program that does an operation: this one, with the same settings. */
+function taskProgram({ stateDir, file }: Config): TaskProgram {
+  const main = fileURLToPath(new URL("./main.ts", import.meta.url));
+  const environment = { STEWARD_STATE_DIR: stateDir, ...(file !== undefined && { STEWARD_CONFIG: file }) };
+  return { argv: [process.execPath, main, "task", "run"], environment };
 }
 
 /** Makes the admin key when there is no key at all, or when a further one was asked for. */
@@ -190,35 +204,9 @@ export async function serve(
       log.warn({ err: error, set_aside: aside ?? null }, "history of checks not usable, begun anew"),
   });
   closers.push(checkHistory.dispose);
-  const fileSystems = createFileSystems({ clock: systemClock });
-  const journalStorage = createJournalStorage({ exec, dir: config.settings.journal?.dir });
-  const time = createTimeSync({ exec });
-  const ownUnit = ownServiceUnit();
   const packages = createHostPackages({ exec, clock: systemClock });
-  const builtIn = builtInChecks({
-    clock: systemClock,
-    fileSystems,
-    kernel: createKernelLoad({ cpuLoad: host.cpuLoad }),
-    units: systemd.units,
-    time,
-    servers: createNameServers(),
-    routes: createDefaultRoutes(),
-    packages: packages.states,
-    updates: packages.updates,
-    reboot: createRebootNeed(),
-    log: createKernelLog({ journal: journal.journal, dir: config.settings.journal?.dir }),
-    journal: journalStorage,
-    files: certificateFiles,
-    paths: certificatePaths(config),
-    raidArrays: createRaidArrays(),
-    ssh: createSshServer({ exec }),
-    sockets: createListeningSockets(),
-    filter: createPacketFilter({ exec }),
-  });
-  const runner = createPluginRunner({ exec });
-  const checks = [...builtIn, ...pluginSettings(config.settings).map((plugin) => pluginCheck({ ...plugin, runner }))];
-  const plan = checkPlan(config.settings);
-  const unknown = Object.keys(plan.checks).filter((id) => !checks.some((check) => check.id === id));
+  const operationStore = openOperationStore({ stateDir: config.stateDir });
+  const { checks, fixes, plan, unknown } = createHostChecks({ config, host, systemd, journal, packages });
   if (unknown.length > 0) log.warn({ checks: unknown }, "settings for checks that do not exist");
 
   let ownUrl = localUrl(config);
@@ -232,23 +220,23 @@ export async function serve(
     codec: credentialCodec,
     audit,
     units: systemd.units,
-    ownUnit,
+    ownUnit: ownServiceUnit(),
     host,
     journal: journal.journal,
     grep: journal.grep,
     checks,
-    fixes: builtInFixes({
-      repairs: packages.repairs,
-      updates: packages.updates,
-      clock: systemClock,
-      units: systemd.units,
-      ownUnit,
-      time,
-      journal: journalStorage,
-      cleanup: createDiskCleanup({ exec, clock: systemClock }),
-      fileSystems,
+    fixes,
+    createId: () => createOperationId(systemClock.now()),
+    operationStore,
+    taskLauncher: createTaskLauncher({ exec, startDetached, stateDir: config.stateDir, program: taskProgram(config) }),
+    self: ownProcess(),
+    answerFiles: openAnswerFiles({ stateDir: config.stateDir }),
+    hostUpdates: createOnce(async () => {
+      // Loaded on demand: a service that has just started has other things to do.
+      const { createHostUpdates } = await import("./host-updates.ts");
+      return createHostUpdates(config, packages);
     }),
-    createId: randomUUID,
+    takesSnapshot: config.settings.updates?.snapshot ?? true,
     checkPlan: plan,
     checkHistory,
     probes: {
@@ -314,6 +302,14 @@ export async function serve(
       close();
     } catch (error) {
       log.error({ err: error }, "not closed in order");
+    }
+  }
+  if (rollbackWaits(operationStore, systemClock.now() - uptime() * 1000)) {
+    try {
+      const { carryState } = await import("./host-updates.ts");
+      await carryState(config, packages);
+    } catch (error) {
+      log.error({ err: error }, "state not carried over to the next boot");
     }
   }
   log.info("stopped");

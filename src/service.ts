@@ -1,8 +1,10 @@
 import type { FastifyInstance } from "fastify";
 import type { ComponentName } from "#contract/health.ts";
 import type { Caller } from "#contract/operation.ts";
+import { Accepted } from "#contract/operation-entry.ts";
 import type { Stream } from "#contract/streams.ts";
 import { streams } from "#contract/streams.ts";
+import type { UpdateApply } from "#contract/updates.ts";
 import { accessHandlers } from "#domain/access/handlers.ts";
 import type { Keyring } from "#domain/access/keyring.ts";
 import { createKeyring } from "#domain/access/keyring.ts";
@@ -13,6 +15,7 @@ import { resourcesOf } from "#domain/access/scopes.ts";
 import type { Check } from "#domain/health/check.ts";
 import type { Fix } from "#domain/health/fix.ts";
 import { createFixer } from "#domain/health/fixer.ts";
+import type { FixPorts } from "#domain/health/fixes-registry.ts";
 import { checkHandlers, healthHandlers } from "#domain/health/handlers.ts";
 import type { CheckHistory, Probe } from "#domain/health/ports.ts";
 import type { Prober } from "#domain/health/prober.ts";
@@ -24,12 +27,21 @@ import type { Clock } from "#domain/kernel/clock.ts";
 import { logsHandlers } from "#domain/logs/handlers.ts";
 import type { Grep, Journal } from "#domain/logs/ports.ts";
 import { createLogStream } from "#domain/logs/stream.ts";
+import { beginOperation } from "#domain/operations/begin.ts";
+import { operationHandlers } from "#domain/operations/handlers.ts";
+import { createOperations } from "#domain/operations/operations.ts";
+import type { OperationStore, ProcessIdentity, TaskLauncher } from "#domain/operations/ports.ts";
 import { systemHandlers } from "#domain/system/handlers.ts";
 import type { HostFacts, Units } from "#domain/system/ports.ts";
+import { type LongWork, updatesHandlers } from "#domain/updates/handlers.ts";
+import type { HostUpdates } from "#domain/updates/ports.ts";
+import { createSecurityUpdater } from "#domain/updates/security.ts";
+import { type UpdateWork, updateKinds } from "#domain/updates/verbs.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { createAdmission } from "#transports/http/admission.ts";
 import { createHostGuard } from "#transports/http/guard.ts";
+import { type AnswerFiles, createIdempotency } from "#transports/http/idempotency.ts";
 import { openapiDocument } from "#transports/http/openapi.ts";
 import { addReference } from "#transports/http/reference.ts";
 import { createHttpServer } from "#transports/http/server.ts";
@@ -47,14 +59,24 @@ export interface ServicePorts {
   readonly audit: AuditLog;
   readonly units: Units;
   readonly ownUnit: string | undefined;
-  /** Makes an id that no other operation has. */
+  /** Makes an id that sorts by time and that no other operation has. */
   readonly createId: () => string;
+  readonly operationStore: OperationStore;
+  readonly taskLauncher: TaskLauncher;
+  /** This process. */
+  readonly self: ProcessIdentity;
+  /** Where answers to requests with an idempotency key outlive the service; in memory alone without it. */
+  readonly answerFiles?: AnswerFiles;
+  /** What changes packages, and what leads back. */
+  readonly hostUpdates: () => Promise<HostUpdates>;
+  /** Whether an update takes a snapshot unless it is told otherwise. */
+  readonly takesSnapshot: boolean;
   readonly host: HostFacts;
   readonly journal: Journal;
   readonly grep: Grep;
   readonly probes: Readonly<Record<ComponentName, Probe>>;
   readonly checks: readonly Check[];
-  readonly fixes: readonly Fix[];
+  readonly fixes: (parts: Pick<FixPorts, "security">) => readonly Fix[];
   readonly checkPlan: CheckPlan;
   readonly checkHistory: CheckHistory;
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
@@ -75,6 +97,12 @@ export interface Service {
   readonly abort: () => void;
   /** Ends every connection at once. */
   readonly cut: () => void;
+}
+
+/** The result of an operation that was waited for. */
+function waitedFor<T>(answer: T | Accepted): T {
+  if (answer instanceof Accepted) throw new Error("cannot wait for an operation that was only accepted");
+  return answer;
 }
 
 /** Failed logins of one address in a minute before it is told to wait. */
@@ -121,9 +149,27 @@ export function createService(ports: ServicePorts): Service {
     onTrouble: (error) => log.warn({ err: error }, "checks not run for a client"),
   });
 
+  const operations = createOperations({
+    store: ports.operationStore,
+    launcher: ports.taskLauncher,
+    clock,
+    createId: ports.createId,
+    kinds: updateKinds,
+    self: ports.self,
+    onTrouble: (error) => log.error({ err: error }, "operation disturbed"),
+  });
+  const security = createSecurityUpdater({
+    host: ports.hostUpdates,
+    takesSnapshot: ports.takesSnapshot,
+    async apply(input, signal) {
+      const wishes = { caller: undefined, touched: () => undefined, prefersAsync: false, idempotencyKey: undefined };
+      const work = { kind: "updates.apply", input };
+      return waitedFor(await beginOperation<UpdateApply>(operations, work, { ...wishes, signal: () => signal }));
+    },
+  });
   const fixer = createFixer({
     checks: ports.checks,
-    fixes: ports.fixes,
+    fixes: ports.fixes({ security }),
     runner,
     clock,
     createId: ports.createId,
@@ -134,6 +180,17 @@ export function createService(ports: ServicePorts): Service {
       else log.warn(fields, "check not fixed");
     },
   });
+
+  const longWork: LongWork = {
+    async begin(kind, input, context) {
+      const wishes = { prefersAsync: context.prefersAsync(), idempotencyKey: context.idempotencyKey() };
+      return beginOperation<UpdateWork[typeof kind]["result"]>(
+        operations,
+        { kind, input },
+        { caller: context.caller, signal: context.signal, touched: context.touched, ...wishes },
+      );
+    },
+  };
 
   // The server must listen before the probes run, since one of them asks it; requests that come sooner wait.
   const started = Promise.withResolvers<Prober>();
@@ -150,6 +207,13 @@ export function createService(ports: ServicePorts): Service {
       }),
       ...checkHandlers({ runner, fixer, history: ports.checkHistory, clock }),
       ...systemHandlers(ports),
+      ...updatesHandlers({
+        host: ports.hostUpdates,
+        work: longWork,
+        clock,
+        takesSnapshot: ports.takesSnapshot,
+      }),
+      ...operationHandlers({ operations }),
       ...logsHandlers({ journal: ports.journal, clock, unitsOf }),
       ...accessHandlers({ keyring, clock }),
       getMetrics: () => metrics.text(),
@@ -160,6 +224,11 @@ export function createService(ports: ServicePorts): Service {
       takeFailure: createRateLimiter({ clock, windows: [failedLogins] }).take,
       metricsPublic: ports.metricsPublic,
       clock,
+    }),
+    idempotency: createIdempotency({
+      clock,
+      ...(ports.answerFiles && { files: ports.answerFiles }),
+      onTrouble: (error) => log.error({ err: error }, "answer not kept"),
     }),
     guard: createHostGuard(ports.allowedHosts),
     audit: ports.audit,
@@ -199,6 +268,7 @@ export function createService(ports: ServicePorts): Service {
     logStream.dispose();
     runner.dispose();
     fixer.dispose();
+    operations.dispose();
     done();
   });
 

@@ -10,6 +10,7 @@ import { logsTail, logsTailProcess } from "./logs-tail.ts";
 import { metrics } from "./metrics.ts";
 import { services } from "./services.ts";
 import { start } from "./start.ts";
+import { updates } from "./updates.ts";
 
 /** All rows, in the order of the table. */
 export const rows: readonly Row[] = [
@@ -22,6 +23,7 @@ export const rows: readonly Row[] = [
   logsGrowth,
   healthUnderGrep,
   services,
+  updates,
   health,
   info,
   metrics,

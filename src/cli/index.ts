@@ -8,6 +8,8 @@ import { nagiosUnknown, speaksNagios, unknownCode } from "./nagios.ts";
 import type { Io } from "./output.ts";
 import { exitCode, printJson } from "./output.ts";
 
+import { addTaskCommand, type TaskOutcome } from "./task.ts";
+
 export type { Io } from "./output.ts";
 
 /** One fault of the settings, ready to print. */
@@ -21,6 +23,8 @@ export interface SettingsReport {
 export interface LocalCommands {
   /** Runs the service until it is told to stop. */
   readonly serve: (options: { config?: string; newAdminKey?: boolean }) => Promise<void>;
+  /** Does an operation that has been written down. */
+  readonly runTask: (id: string) => Promise<TaskOutcome>;
   readonly checkConfig: (file: string | undefined) => Promise<SettingsReport>;
   readonly localService: () => Promise<LocalService>;
 }
@@ -95,6 +99,12 @@ export async function runCli(ports: {
   const finish = (result: number): void => {
     code = result;
   };
+  addTaskCommand(program, {
+    runTask: local.runTask,
+    finish(result) {
+      code = result;
+    },
+  });
   addConfigCommands(program, io, local, finish);
   addCheckCommand(program, {
     io,

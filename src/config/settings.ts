@@ -123,9 +123,19 @@ export const Settings = Type.Object(
     updates: Type.Optional(
       Type.Object(
         {
-          snapshot: Type.Optional(Type.Boolean()),
-          keep_snapshots: Type.Optional(Type.Integer({ minimum: 1 })),
-          guard_minutes: Type.Optional(Type.Number({ minimum: 0 })),
+          snapshot: Type.Optional(flag("Whether an update takes a snapshot unless it is told otherwise.")),
+          backend: Type.Optional(
+            choice(
+              ["auto", "snapper", "packages"],
+              "What keeps snapshots: `auto` takes snapper where the root file system can be rolled back with it, else `packages`, which works on any and needs no reboot.",
+            ),
+          ),
+          keep_snapshots: Type.Optional(
+            Type.Integer({ minimum: 1, description: "How many snapshots are kept; 10 unless given." }),
+          ),
+          guard_minutes: Type.Optional(
+            Type.Number({ minimum: 0, description: "How long a guarded update is watched; 5 unless given." }),
+          ),
         },
         strict,
       ),
@@ -160,4 +170,4 @@ export const Settings = Type.Object(
 export type Settings = Static<typeof Settings>;
 
 /** Parts of the settings that are checked but that this version does not act on yet. */
-export const unusedParts = ["connectors", "plugins", "updates", "tracing", "notifications"] as const;
+export const unusedParts = ["connectors", "plugins", "tracing", "notifications"] as const;

@@ -1,6 +1,8 @@
 import { auth, CreatedKey, Identity, KeyEntry, RevokedKey, Token } from "./auth.ts";
 import {
   checks,
+  FixResult,
+  FixStepReport,
   HealthCheckHistory,
   HealthCheckList,
   HealthCheckResult,
@@ -14,10 +16,23 @@ import { LogEntry, LogList, logs } from "./logs.ts";
 import { observability } from "./observability.ts";
 import type { Operations } from "./operation.ts";
 import { Plan } from "./operation.ts";
+import { OperationDetail, OperationEntry, OperationList } from "./operation-entry.ts";
+import { longOperations } from "./operations.ts";
 import { Plugin } from "./plugins.ts";
 import { HealthServerFrame, LogFilterFrame, LogServerFrame } from "./streams.ts";
 import { RestartResult, ServiceEntry, ServiceList, SystemInfo, system } from "./system.ts";
-import { Snapshot, UpdateApply, UpdateCheck } from "./updates.ts";
+import {
+  ChangedPackage,
+  GuardVerdict,
+  RemovedSnapshot,
+  RollbackResult,
+  Snapshot,
+  SnapshotChanges,
+  SnapshotList,
+  UpdateApply,
+  UpdateCheck,
+  updates,
+} from "./updates.ts";
 
 /** The operations table: every operation of the service. A row comes with its handler. */
 export const operations = {
@@ -25,6 +40,8 @@ export const operations = {
   ...checks,
   ...system,
   ...logs,
+  ...updates,
+  ...longOperations,
   ...auth,
   ...observability,
 } as const satisfies Operations;
@@ -40,6 +57,8 @@ export const resources = {
   HealthCheckList,
   HealthCheckRun,
   HealthCheckHistory,
+  FixResult,
+  FixStepReport,
   SystemInfo,
   ServiceEntry,
   ServiceList,
@@ -49,6 +68,15 @@ export const resources = {
   UpdateCheck,
   UpdateApply,
   Snapshot,
+  SnapshotList,
+  SnapshotChanges,
+  RemovedSnapshot,
+  RollbackResult,
+  ChangedPackage,
+  GuardVerdict,
+  OperationEntry,
+  OperationDetail,
+  OperationList,
   Connector,
   ChatRequest,
   ChatResponse,

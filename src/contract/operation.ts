@@ -1,6 +1,7 @@
 import type { Static, TSchema } from "typebox";
 import { Type } from "typebox";
 import type { ErrorCode } from "./errors.ts";
+import type { Accepted } from "./operation-entry.ts";
 import type { Scope } from "./scopes.ts";
 
 /**
@@ -14,7 +15,7 @@ export interface Operation {
   readonly path: `/${string}`;
   /** `root` puts the path at the root of the address instead of under `/api/v1`. */
   readonly base?: "root";
-  readonly tag: "Health" | "System" | "Access" | "Observability";
+  readonly tag: "Health" | "System" | "Updates" | "Access" | "Observability";
   readonly summary: string;
   readonly description?: string;
   /** The scope that a key needs; `self`: any valid key; `public`: none at all. */
@@ -29,6 +30,8 @@ export interface Operation {
    */
   readonly narrows?: "answer";
   readonly effect: "read" | "write" | "danger";
+  /** It outlives its request: a caller who would rather not wait gets the address of its operation. */
+  readonly outlives?: true;
   /** Its answer may take minutes, in which nothing moves on the connection. */
   readonly takesLong?: true;
   readonly params?: TSchema;
@@ -101,10 +104,13 @@ export class SerializedJson<T> {
   }
 }
 
-/** What a handler answers. A mutation answers a {@link Plan} when it was asked for a dry run. */
+/**
+ * What a handler answers. A mutation answers a {@link Plan} when it was asked for a dry run, and that it was accepted when it
+ * goes on by itself and its caller would rather not wait.
+ */
 export type Output<T extends Operation> = T["effect"] extends "read"
   ? Static<T["response"]> | SerializedJson<Static<T["response"]>>
-  : Static<T["response"]> | Plan;
+  : Static<T["response"]> | Plan | Accepted;
 
 /** Who calls: a key, or a token made from one. */
 export interface Caller {
@@ -123,6 +129,10 @@ export interface Context {
   readonly caller: Caller | undefined;
   /** Fires when the client has gone or the service is shutting down. */
   readonly signal: () => AbortSignal;
+  /** Whether the caller would rather not wait (RFC 7240, `respond-async`). */
+  readonly prefersAsync: () => boolean;
+  /** What tells this request from others that look the same; a repetition bears the same one. */
+  readonly idempotencyKey: () => string | undefined;
   /** Names what the call made or changed, for the audit log; never a secret. */
   readonly touched: (target: Readonly<Record<string, string>>) => void;
   /** Runs a task once the answer has left or its client has gone, for what would cut the answer off. */

@@ -1,17 +1,20 @@
 import type { Static } from "typebox";
 import { Type } from "typebox";
-import { Timestamp } from "./schema.ts";
+import type { Operations } from "./operation.ts";
+import { DryRunQuery } from "./operation.ts";
+import { NullableInteger, NullableString, NullableTimestamp, Timestamp } from "./schema.ts";
 
 const PackageUpdate = Type.Object({
   name: Type.String(),
   current_version: Type.String(),
   new_version: Type.String(),
   is_security: Type.Boolean(),
+  architecture: Type.String(),
 });
 
 export const UpdateCheck = Type.Object({
   system: Type.Object({
-    available: Type.Boolean(),
+    available: Type.Boolean({ description: "Whether the distribution has a newer release inside the installed one." }),
     version: Type.String(),
     release_date: Type.String({ description: "Date, YYYY-MM-DD; empty when there is none." }),
     is_security: Type.Boolean(),
@@ -22,21 +25,239 @@ export const UpdateCheck = Type.Object({
     security: Type.Integer(),
     updates: Type.Array(PackageUpdate),
   }),
+  held: Type.Array(Type.String(), { description: "Packages that are kept from being updated." }),
+  package_manager: Type.String(),
+  security_known: Type.Boolean({ description: "Whether the package manager tells security updates from others." }),
+  checked_at: NullableTimestamp("When the lists of packages were last brought up to date; null when there are none."),
+  cache_age_seconds: NullableInteger("How long ago that was."),
+  requires_reboot: Type.Boolean({ description: "Whether an earlier update waits for a reboot." }),
+  requires_restart: Type.Array(Type.String(), { description: "Services that still run what was replaced." }),
 });
 export type UpdateCheck = Static<typeof UpdateCheck>;
 
+/** What became of one package: null `from` was installed, null `to` was removed. */
+export const ChangedPackage = Type.Object({
+  name: Type.String(),
+  from: NullableString("Version before; null when it was installed."),
+  to: NullableString("Version now; null when it was removed."),
+});
+export type ChangedPackage = Static<typeof ChangedPackage>;
+
+/** What a guarded update found afterwards. */
+export const GuardVerdict = Type.Object({
+  outcome: Type.Unsafe<"kept" | "rolled_back" | "rollback_failed">({
+    type: "string",
+    enum: ["kept", "rolled_back", "rollback_failed"],
+  }),
+  message: Type.String(),
+  worse: Type.Array(Type.String(), { description: "Checks and units that were well before and are not any more." }),
+});
+export type GuardVerdict = Static<typeof GuardVerdict>;
+
 export const UpdateApply = Type.Object({
   success: Type.Boolean(),
-  snapshot_id: Type.String(),
-  packages_updated: Type.Integer(),
+  snapshot_id: Type.String({ description: "Snapshot from before; empty when none was taken." }),
+  packages_updated: Type.Integer({ description: "Packages that are at their new version, whatever became of others." }),
   requires_reboot: Type.Boolean(),
+  operation_id: Type.String(),
+  packages: Type.Array(ChangedPackage),
+  requires_restart: Type.Array(Type.String(), { description: "Services that still run what was replaced." }),
+  error: NullableString("Why it did not succeed."),
+  guard: Type.Optional(GuardVerdict),
 });
 export type UpdateApply = Static<typeof UpdateApply>;
 
+export const snapshotKinds = ["manual", "before_update", "before_rollback"] as const;
+export type SnapshotKind = (typeof snapshotKinds)[number];
+
 export const Snapshot = Type.Object({
-  id: Type.String(),
+  id: Type.String({ description: "`YYYYMMDD-HHMMSS`." }),
   description: Type.String(),
   created_at: Timestamp("When the snapshot was taken."),
-  size_bytes: Type.Integer(),
+  size_bytes: Type.Integer({ description: "What it takes on disk." }),
+  kind: Type.Unsafe<SnapshotKind>({ type: "string", enum: [...snapshotKinds] }),
+  backend: Type.String({ description: "`snapper` or `packages`." }),
+  protected: Type.Boolean({ description: "Whether it is kept whatever the retention says." }),
+  packages_count: Type.Integer({ description: "Packages that were installed." }),
 });
 export type Snapshot = Static<typeof Snapshot>;
+
+export const SnapshotList = Type.Object({ snapshots: Type.Array(Snapshot, { description: "Newest first." }) });
+
+export const RemovedSnapshot = Type.Object({
+  success: Type.Boolean(),
+  message: Type.String(),
+  snapshot_id: Type.String(),
+});
+export type RemovedSnapshot = Static<typeof RemovedSnapshot>;
+
+const fileChanges = ["added", "removed", "modified"] as const;
+
+export const SnapshotChanges = Type.Object({
+  snapshot_id: Type.String(),
+  packages: Type.Array(ChangedPackage, { description: "`from` is the version then, `to` the version now." }),
+  files: Type.Array(
+    Type.Object({
+      path: Type.String(),
+      change: Type.Unsafe<(typeof fileChanges)[number]>({ type: "string", enum: [...fileChanges] }),
+    }),
+  ),
+});
+export type SnapshotChanges = Static<typeof SnapshotChanges>;
+
+export const RollbackResult = Type.Object({
+  success: Type.Boolean(),
+  message: Type.String(),
+  snapshot_id: Type.String(),
+  safety_snapshot_id: Type.String({ description: "Snapshot of how it was; empty when none could be taken." }),
+  requires_reboot: Type.Boolean(),
+  packages_changed: Type.Integer(),
+  packages: Type.Array(ChangedPackage),
+  files_restored: Type.Integer(),
+  operation_id: Type.String(),
+});
+export type RollbackResult = Static<typeof RollbackResult>;
+
+const SnapshotId = Type.Object({
+  snapshot_id: Type.String({ minLength: 1, maxLength: 64, examples: ["20260131-120000"] }),
+});
+const updateTypes = ["packages", "system", "all"] as const;
+
+/** A name of a package in the notation of every package manager; a leading dash would be an option. */
+const packageNamePattern = "^[A-Za-z0-9][A-Za-z0-9+._:~-]*$";
+
+export const updates = {
+  checkUpdates: {
+    method: "GET",
+    path: "/updates/check",
+    tag: "Updates",
+    summary: "What could be updated",
+    description: "From the lists on disk, at once; `refresh=true` brings them up to date first.",
+    scope: "updates:read",
+    effect: "read",
+    takesLong: true,
+    query: Type.Object({
+      refresh: Type.Optional(Type.Boolean({ default: false, description: "Bring the lists up to date first." })),
+    }),
+    response: UpdateCheck,
+    errors: ["UNAVAILABLE"],
+  },
+  applyUpdates: {
+    method: "POST",
+    path: "/updates/apply",
+    tag: "Updates",
+    summary: "Install updates",
+    description:
+      "Takes a snapshot, then carries out exactly what a dry run shows. Runs outside the service and outlives it. A transaction that fails is a 200 with `success: false` and true counts.",
+    scope: "updates:apply",
+    effect: "danger",
+    takesLong: true,
+    outlives: true,
+    query: DryRunQuery,
+    body: Type.Object(
+      {
+        type: Type.Optional(
+          Type.Unsafe<(typeof updateTypes)[number]>({
+            type: "string",
+            enum: [...updateTypes],
+            default: "packages",
+            description:
+              "`packages` removes none; `system` and `all` upgrade as the distribution does inside its release.",
+          }),
+        ),
+        security_only: Type.Optional(
+          Type.Boolean({ default: false, description: "Exactly the security updates, never anything else." }),
+        ),
+        packages: Type.Optional(
+          Type.Array(Type.String({ pattern: packageNamePattern, maxLength: 255 }), {
+            minItems: 1,
+            maxItems: 1000,
+            description: "Only these packages, and what they need.",
+          }),
+        ),
+        create_snapshot: Type.Optional(
+          Type.Boolean({ description: "Take a snapshot first; true unless settings say otherwise." }),
+        ),
+        guard: Type.Optional(
+          Type.Boolean({
+            default: false,
+            description: "Look at checks and units afterwards, and roll back when something is worse.",
+          }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    response: UpdateApply,
+    errors: ["CONFLICT", "UNAVAILABLE"],
+  },
+  listSnapshots: {
+    method: "GET",
+    path: "/updates/snapshots",
+    tag: "Updates",
+    summary: "Snapshots",
+    scope: "updates:read",
+    effect: "read",
+    response: SnapshotList,
+    errors: [],
+  },
+  createSnapshot: {
+    method: "POST",
+    path: "/updates/snapshots",
+    tag: "Updates",
+    summary: "Take a snapshot",
+    scope: "updates:apply",
+    effect: "write",
+    takesLong: true,
+    outlives: true,
+    status: 201,
+    query: DryRunQuery,
+    body: Type.Object(
+      { description: Type.Optional(Type.String({ maxLength: 200, default: "" })) },
+      { additionalProperties: false },
+    ),
+    response: Snapshot,
+    errors: ["CONFLICT", "UNAVAILABLE"],
+  },
+  deleteSnapshot: {
+    method: "DELETE",
+    path: "/updates/snapshots/{snapshot_id}",
+    tag: "Updates",
+    summary: "Delete a snapshot",
+    scope: "updates:apply",
+    effect: "danger",
+    takesLong: true,
+    outlives: true,
+    params: SnapshotId,
+    query: DryRunQuery,
+    response: RemovedSnapshot,
+    errors: ["NOT_FOUND", "CONFLICT", "UNAVAILABLE"],
+  },
+  diffSnapshot: {
+    method: "GET",
+    path: "/updates/snapshots/{snapshot_id}/diff",
+    tag: "Updates",
+    summary: "What has changed since a snapshot",
+    scope: "updates:read",
+    effect: "read",
+    takesLong: true,
+    params: SnapshotId,
+    response: SnapshotChanges,
+    errors: ["NOT_FOUND", "UNAVAILABLE"],
+  },
+  rollback: {
+    method: "POST",
+    path: "/updates/rollback/{snapshot_id}",
+    tag: "Updates",
+    summary: "Return to a snapshot",
+    description:
+      "Verifies the snapshot before anything is touched, takes a safety snapshot, returns. Runs outside the service and outlives it.",
+    scope: "updates:rollback",
+    effect: "danger",
+    takesLong: true,
+    outlives: true,
+    params: SnapshotId,
+    query: DryRunQuery,
+    response: RollbackResult,
+    errors: ["NOT_FOUND", "CONFLICT", "UNAVAILABLE"],
+  },
+} as const satisfies Operations;

@@ -15,7 +15,7 @@ interface Case {
   readonly request?: Partial<TestRequest>;
   /** Which service it takes; the usual one unless said. */
   readonly service?: () => Promise<TestService>;
-  readonly prepare?: (service: TestService) => void;
+  readonly prepare?: (service: TestService) => void | Promise<void>;
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
@@ -36,6 +36,29 @@ const unavailable = async (): Promise<TestService> => {
   units.available = false;
   return startTestService({ units });
 };
+const withoutPackages = (): Promise<TestService> =>
+  startTestService({ hostUpdates: () => Promise.resolve({ manager: undefined, backends: [] }) });
+
+const snapshotId = "20260101-000000";
+const offer = ({ repository }: TestService["packageManager"]): void => {
+  repository.set("editor", { version: "1.1", isSecurity: false });
+};
+/** An update that never ends. */
+async function hang(service: TestService): Promise<void> {
+  offer(service.packageManager);
+  service.packageManager.hangs = true;
+  const headers = { prefer: "respond-async" };
+  await send(service, { method: "POST", path: "/api/v1/updates/apply", key: service.admin, headers });
+}
+function take({ snapshots }: TestService): void {
+  const progress = { step: () => undefined, line: () => undefined };
+  const options = { id: snapshotId, description: "", kind: "manual", changes: [], progress } as const;
+  void snapshots.create(options, new AbortController().signal);
+}
+function damage(service: TestService): void {
+  take(service);
+  service.snapshots.damaged.add(snapshotId);
+}
 const missing = (field: string) => ({ field, issue: "Required field missing" });
 
 const cases: Cases = {
@@ -98,6 +121,98 @@ const cases: Cases = {
       },
       details: { missing: "journal", retryable: true },
     },
+  },
+  checkUpdates: {
+    VALIDATION_ERROR: {
+      request: { path: "/api/v1/updates/check?refresh=perhaps" },
+      details: { field: "refresh", issue: "Must be boolean" },
+    },
+    UNAVAILABLE: { service: withoutPackages, details: { missing: "package manager", retryable: false } },
+  },
+  applyUpdates: {
+    VALIDATION_ERROR: {
+      request: { body: { packages: ["nothing"] } },
+      details: { field: "packages", issue: "nothing is not installed" },
+    },
+    CONFLICT: { prepare: hang, details: { operation_id: "operation-1", retryable: true } },
+    UNAVAILABLE: {
+      prepare({ packageManager }) {
+        offer(packageManager);
+        packageManager.lockedBy = { pid: 7, program: "apt-get" };
+      },
+      details: { holder: { pid: 7, program: "apt-get" }, retryable: true, operation_id: "operation-1" },
+    },
+  },
+  listSnapshots: {},
+  createSnapshot: {
+    VALIDATION_ERROR: {
+      request: { body: { description: 7 } },
+      details: { field: "description", issue: "Must be string" },
+    },
+    CONFLICT: { prepare: hang, details: { operation_id: "operation-1" } },
+    UNAVAILABLE: { service: withoutPackages, details: { missing: "snapshots", retryable: false } },
+  },
+  deleteSnapshot: {
+    VALIDATION_ERROR: {
+      request: { path: `/api/v1/updates/snapshots/${"2".repeat(65)}` },
+      details: { field: "snapshot_id" },
+    },
+    NOT_FOUND: { request: { path: "/api/v1/updates/snapshots/20200101-000000" } },
+    CONFLICT: {
+      request: { path: `/api/v1/updates/snapshots/${snapshotId}` },
+      prepare(service) {
+        take(service);
+        return hang(service);
+      },
+      details: { operation_id: "operation-1" },
+    },
+    UNAVAILABLE: {
+      request: { path: `/api/v1/updates/snapshots/${snapshotId}` },
+      prepare(service) {
+        take(service);
+        service.launcher.fault = new Error("no more processes");
+      },
+      details: { reason: "not_begun", retryable: true },
+    },
+  },
+  diffSnapshot: {
+    VALIDATION_ERROR: {
+      request: { path: `/api/v1/updates/snapshots/${"2".repeat(65)}/diff` },
+      details: { field: "snapshot_id" },
+    },
+    NOT_FOUND: { request: { path: "/api/v1/updates/snapshots/..%2f..%2fetc/diff" } },
+    UNAVAILABLE: {
+      request: { path: `/api/v1/updates/snapshots/${snapshotId}/diff` },
+      prepare: damage,
+      details: { missing: "snapshot", retryable: false },
+    },
+  },
+  rollback: {
+    VALIDATION_ERROR: {
+      request: { path: `/api/v1/updates/rollback/${"2".repeat(65)}` },
+      details: { field: "snapshot_id" },
+    },
+    NOT_FOUND: { request: { path: "/api/v1/updates/rollback/20200101-000000" } },
+    CONFLICT: {
+      request: { path: `/api/v1/updates/rollback/${snapshotId}` },
+      prepare(service) {
+        take(service);
+        return hang(service);
+      },
+      details: { operation_id: "operation-1" },
+    },
+    UNAVAILABLE: {
+      request: { path: `/api/v1/updates/rollback/${snapshotId}` },
+      prepare: damage,
+      details: { missing: "snapshot", retryable: false, operation_id: "operation-1" },
+    },
+  },
+  listOperations: {
+    VALIDATION_ERROR: { request: { path: "/api/v1/operations?limit=0" }, details: { field: "limit" } },
+  },
+  getOperation: {
+    VALIDATION_ERROR: { request: { path: `/api/v1/operations/${"x".repeat(65)}` }, details: { field: "id" } },
+    NOT_FOUND: {},
   },
   whoami: {},
   listKeys: {},
@@ -164,7 +279,7 @@ describe("errors of each operation", () => {
     for (const [code, given] of Object.entries<Case>(codes)) {
       it(`${name} answers ${code}`, async () => {
         service = await (given.service ?? startTestService)();
-        given.prepare?.(service);
+        await given.prepare?.(service);
         const key = code === "FORBIDDEN" ? service.key(["system:read"]) : service.admin;
         const reply = await send(service, { method: operation.method, path: pathOf(operation), key, ...given.request });
         expect(reply.json).toMatchObject({

@@ -6,10 +6,16 @@ import type { Operation } from "#contract/operation.ts";
 import { roles } from "#contract/scopes.ts";
 import type { Check, Outcome } from "#domain/health/check.ts";
 import type { Fix, FixPlan } from "#domain/health/fix.ts";
+import type { TaskLauncher } from "#domain/operations/ports.ts";
+import { runTask } from "#domain/operations/task.ts";
+import type { Condition } from "#domain/updates/guard.ts";
+import type { InstalledPackage } from "#domain/updates/ports.ts";
+import { updateKinds, updateVerbs } from "#domain/updates/verbs.ts";
 import { createLogs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import type { Service, ServicePorts } from "../../src/service.ts";
 import { createService } from "../../src/service.ts";
+import { asVerbs } from "../../src/task-verbs.ts";
 import { createFakeAuditLog, type FakeAuditLog } from "../fakes/audit-log.ts";
 import { createFakeCheckHistory, type FakeCheckHistory } from "../fakes/check-history.ts";
 import { createFakeClock, type FakeClock } from "../fakes/clock.ts";
@@ -17,7 +23,11 @@ import { createFakeGrep, type FakeGrep } from "../fakes/grep.ts";
 import { createFakeHostFacts } from "../fakes/host-facts.ts";
 import { createFakeJournal, type FakeJournal } from "../fakes/journal.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
+import { createFakeOperationStore } from "../fakes/operation-store.ts";
+import { createFakePackageManager, type FakePackageManager, fakePackage } from "../fakes/package-manager.ts";
 import { createFakeProbe, type FakeProbe } from "../fakes/probe.ts";
+import { createFakeSnapshotBackend, type FakeSnapshotBackend } from "../fakes/snapshot-backend.ts";
+import { createFakeTaskLauncher, type FakeTaskLauncher } from "../fakes/task-launcher.ts";
 import { createFakeUnits, type FakeUnits } from "../fakes/units.ts";
 
 type Probes = Readonly<Record<"cli" | "ops" | "llm" | "security", FakeProbe>>;
@@ -83,6 +93,13 @@ export interface TestService {
   readonly checks: Readonly<Record<"plain" | "vital", TestCheck>>;
   /** Both for `vital`: `mend`, which it takes unless it says otherwise, and the risky `rebuild`. */
   readonly fixes: Readonly<Record<"mend" | "rebuild", TestFix>>;
+  /** Has `editor`, `library` and `server` installed; what the repository offers is for a test to say. */
+  readonly packageManager: FakePackageManager;
+  readonly snapshots: FakeSnapshotBackend;
+  /** Tasks are done in this process, unless it has a fault. */
+  readonly launcher: FakeTaskLauncher;
+  /** How a guarded update finds the host from now on. */
+  readonly becomes: (condition: () => Condition) => void;
   readonly checkHistory: FakeCheckHistory;
   /** Log lines so far. */
   readonly logLines: () => readonly Record<string, unknown>[];
@@ -91,6 +108,12 @@ export interface TestService {
   /** The admin's key. */
   readonly admin: string;
 }
+
+const installed = [
+  ["editor", "1.0"],
+  ["library", "2.0"],
+  ["server", "3.0"],
+] as const;
 
 const units = [
   {
@@ -127,6 +150,43 @@ export async function startTestService(
   const audit = createFakeAuditLog();
   const checks = { plain: createTestCheck("plain"), vital: createTestCheck("vital", "critical", ["mend", "rebuild"]) };
   const fixes = { mend: createTestFix("mend"), rebuild: createTestFix("rebuild", { risk: "risky", kind: "packages" }) };
+  const packageManager = createFakePackageManager(installed.map(([name, version]) => fakePackage(name, version)));
+  const snapshots = createFakeSnapshotBackend({}, clock);
+  // What it keeps, and brings back, is what the package manager has.
+  Object.defineProperty(snapshots.host, "packages", {
+    get: () => [...packageManager.packages.values()],
+    set(list: readonly InstalledPackage[]) {
+      packageManager.packages.clear();
+      packageManager.halfDone.clear();
+      for (const each of list) packageManager.packages.set(each.name, each);
+    },
+  });
+  const operationStore = createFakeOperationStore();
+  const launcher = createFakeTaskLauncher();
+  let condition = (): Condition => ({ checks: {}, failedUnits: [] });
+  const guardClock = { now: clock.now, monotonicMs: clock.monotonicMs, sleep: (ms: number) => clock.advance(ms) };
+  const verbs = updateVerbs({
+    manager: packageManager,
+    backends: [snapshots],
+    report: { look: () => Promise.resolve(condition()) },
+    clock: guardClock,
+    guardMs: 60_000,
+    keepSnapshots: 3,
+  });
+  /** Does what was launched, in this process. */
+  const taskLauncher: TaskLauncher = {
+    isAlive: launcher.isAlive,
+    async launch(id) {
+      // So that who starts it has begun to wait; one that cannot be started is noticed by and by.
+      setImmediate(() => void clock.advance(1_000));
+      await launcher.launch(id);
+      const self = launcher.begin();
+      const ports = { id, store: operationStore, launcher, kinds: updateKinds, verbs: asVerbs(verbs), clock, self };
+      const done = runTask({ ...ports, signal: new AbortController().signal, onTrouble: () => undefined });
+      // Who waits for it looks again after a while.
+      void done.then(() => clock.advance(1_000));
+    },
+  };
   let operationIds = 0;
   const checkHistory = overrides.checkHistory ?? createFakeCheckHistory();
   const lines: string[] = [];
@@ -145,11 +205,16 @@ export async function startTestService(
     probes: { cli: probes.cli.probe, ops: probes.ops.probe, llm: probes.llm.probe, security: probes.security.probe },
     checks: [checks.plain, checks.vital],
     checkPlan: { checks: {} },
-    fixes: [fixes.mend, fixes.rebuild],
+    fixes: () => [fixes.mend, fixes.rebuild],
     createId: () => {
       operationIds += 1;
       return `operation-${operationIds}`;
     },
+    operationStore,
+    taskLauncher,
+    self: launcher.begin(),
+    hostUpdates: () => Promise.resolve({ manager: packageManager, backends: [snapshots] }),
+    takesSnapshot: true,
     tls: undefined,
     rateLimits: "off",
     allowedHosts: [],
@@ -176,6 +241,12 @@ export async function startTestService(
     probes,
     checks,
     fixes,
+    packageManager,
+    snapshots,
+    launcher,
+    becomes(next) {
+      condition = next;
+    },
     checkHistory,
     logLines: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>),
     key,

@@ -79,7 +79,7 @@ describeOnHost("packages of a host with apt", (session) => {
   /** Begins to install a package, and kills dpkg when it has come to the script that waits. */
   const interrupt = async (recipe = slow, script = "slow.postinst"): Promise<void> => {
     await session.shell("touch /srv/wait");
-    await session.shell(`systemd-run --quiet --unit=installer dpkg --install ${packageFile(recipe)}`);
+    await session.shell(`systemd-run --quiet --collect --unit=installer dpkg --install ${packageFile(recipe)}`);
     await eventually(async () => expect(await session.shell(`pgrep --exact ${script}`)).not.toBe(""));
     await session.shell(
       "systemctl kill --kill-whom=all --signal=KILL installer.service; systemctl reset-failed installer.service || true",
@@ -237,7 +237,7 @@ describeOnHost("packages of a host with apt", (session) => {
 
     it("does not take work in progress for a fault", async () => {
       await session.shell("touch /srv/wait");
-      await session.shell(`systemd-run --quiet --unit=installer dpkg --install ${packageFile(slow)}`);
+      await session.shell(`systemd-run --quiet --collect --unit=installer dpkg --install ${packageFile(slow)}`);
       await eventually(async () => expect(await session.shell("pgrep -x slow.postinst")).not.toBe(""));
       expect(await check("apt_status")).toMatchObject({
         status: "pass",
@@ -320,7 +320,8 @@ describeOnHost("packages of a host with apt", (session) => {
       expect(see(await check("security_updates"))).toMatchObject({
         status: "warn",
         message: "1 security update is not installed: steady",
-        fixable: false,
+        fixable: true,
+        fix_id: "apply_security_updates",
         details: {
           pending: 1,
           updates: [

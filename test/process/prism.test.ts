@@ -54,6 +54,12 @@ afterAll(async () => {
   await workspace.dispose();
 });
 
+/** A snapshot of the machine that the tests run on, which is as good as any. */
+async function takenSnapshot(): Promise<string> {
+  const client = createClient({ url: service.url, key: service.adminKey });
+  return (await client.createSnapshot({ body: {} })).id;
+}
+
 /** A good request for every operation: a new row of the table does not compile without one. */
 const good: Readonly<Record<OperationName, () => Filling | Promise<Filling>>> = {
   getHealth: () => ({}),
@@ -69,6 +75,20 @@ const good: Readonly<Record<OperationName, () => Filling | Promise<Filling>>> = 
   // A plan alone: the tests restart nothing on the machine that they run on.
   restartService: () => ({ params: { name: unit }, query: "?dry_run=true" }),
   listLogs: () => ({ query: "?priority=6&limit=3" }),
+  // The lists of the machine are read; nothing on it is changed, and snapshots go to the workspace.
+  checkUpdates: () => ({}),
+  applyUpdates: () => ({ query: "?dry_run=true", body: { type: "packages" } }),
+  listSnapshots: () => ({}),
+  createSnapshot: () => ({ body: { description: "of a test" } }),
+  diffSnapshot: async () => ({ params: { snapshot_id: await takenSnapshot() } }),
+  rollback: async () => ({ params: { snapshot_id: await takenSnapshot() }, query: "?dry_run=true" }),
+  deleteSnapshot: async () => ({ params: { snapshot_id: await takenSnapshot() } }),
+  listOperations: () => ({ query: "?limit=3" }),
+  async getOperation() {
+    await takenSnapshot();
+    const { operations: list } = await createClient({ url: service.url, key: service.adminKey }).listOperations();
+    return { params: { id: list[0]?.id ?? "none" } };
+  },
   whoami: () => ({}),
   listKeys: () => ({}),
   createKey: () => ({ body: { name: "made", scopes: ["viewer"], expires_at: "2999-01-01T00:00:00Z" } }),

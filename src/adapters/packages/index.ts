@@ -1,9 +1,10 @@
-import { existsSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { PackageRepairs, PackageStates, PackageUpdates, Probe } from "#domain/health/ports.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { createApt } from "./apt/index.ts";
+import { createDnf } from "./dnf/index.ts";
 
 /** Package managers that are looked for, in this order: the program, and a question that it answers at once. */
 const known = [
@@ -40,9 +41,14 @@ export function createNoPackages(): HostPackages {
   };
 }
 
-/** The packages of this host, through the manager that it has; so far that is apt. */
+/** Its fifth version is another program of the same name: words, output and history are different. */
+const isDnf5 = (): boolean => realpathSync(programs.dnf).endsWith("dnf5");
+
+/** The packages of this host, through the manager that it has; so far that is apt, or dnf up to its fourth version. */
 export function createHostPackages(ports: { exec: Exec; clock: Pick<Clock, "monotonicMs" | "sleep"> }): HostPackages {
-  return findManager()?.name === "apt" ? createApt(ports) : createNoPackages();
+  const name = findManager()?.name;
+  if (name === "apt") return createApt(ports);
+  return name === "dnf" && !isDnf5() ? createDnf(ports) : createNoPackages();
 }
 
 /** Whether the host's package manager answers; not expected on a host that has none. */

@@ -1,5 +1,6 @@
 import type { Clock } from "#domain/kernel/clock.ts";
 import type { Fix } from "./fix.ts";
+import { applySecurityUpdatesFix, type SecurityUpdater } from "./fixes/apply-security-updates.ts";
 import { aptFixDependenciesFix } from "./fixes/apt-fix-dependencies.ts";
 import { aptFixDpkgFix } from "./fixes/apt-fix-dpkg.ts";
 import { diskCleanupFix } from "./fixes/disk-cleanup.ts";
@@ -29,6 +30,7 @@ export interface FixPorts {
   readonly journal: JournalStorage;
   readonly cleanup: DiskCleanup;
   readonly fileSystems: Pick<FileSystems, "holding">;
+  readonly security: SecurityUpdater;
 }
 
 /** The fixes that come with the service. */
@@ -41,5 +43,6 @@ export function builtInFixes(ports: FixPorts): readonly Fix[] {
     aptFixDpkgFix(ports),
     aptFixDependenciesFix(ports),
     refreshPackageListsFix(ports),
+    applySecurityUpdatesFix(ports),
   ];
 }

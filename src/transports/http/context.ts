@@ -1,6 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Context } from "#contract/operation.ts";
 import type { Logger } from "#telemetry/logger.ts";
+import { parseIdempotencyKey } from "./idempotency.ts";
+import { prefersAsync } from "./prefer.ts";
 
 export interface ContextPorts {
   readonly log: Logger;
@@ -23,6 +25,11 @@ export function createContext(request: FastifyRequest, reply: FastifyReply, { sh
       reply.raw.once("close", () => gone.abort());
       made = AbortSignal.any([gone.signal, shutdown]);
       return made;
+    },
+    prefersAsync: () => prefersAsync(request.headers["prefer"]),
+    idempotencyKey() {
+      const header = request.headers["idempotency-key"];
+      return header === undefined ? undefined : parseIdempotencyKey(header);
     },
     touched(target) {
       request.touched = target;

@@ -5,7 +5,9 @@ import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Context, Handlers, Operation } from "#contract/operation.ts";
 import { SerializedJson } from "#contract/operation.ts";
+import { Accepted } from "#contract/operation-entry.ts";
 import { type ContextPorts, createContext } from "./context.ts";
+import { respondAsync } from "./prefer.ts";
 import { isDryRun } from "./request.ts";
 import { createPartCheck } from "./validation.ts";
 
@@ -42,8 +44,15 @@ function createInputReader(operation: Operation): (request: FastifyRequest) => o
   });
 }
 
+const acceptedStatus = 202;
+
 /** The answer in a form that can be sent: bytes that are JSON already go out as they are. */
 function sendable(answer: unknown, reply: FastifyReply): unknown {
+  if (answer instanceof Accepted) {
+    reply.code(acceptedStatus).header("Location", `${apiBase}/operations/${answer.operation.id}`);
+    reply.header("Preference-Applied", respondAsync);
+    return answer.operation;
+  }
   if (!(answer instanceof SerializedJson)) return answer;
   reply.type("application/json; charset=utf-8");
   const { buffer, byteOffset, byteLength } = answer.bytes;
@@ -83,6 +92,13 @@ function addOperation(
   app.route({
     method: operation.method,
     url: toRouterPath(routePath(operation)),
+    // Before anything waits, be it for the answer to an earlier request with the same idempotency key.
+    ...(takesLong && {
+      preValidation(request: FastifyRequest, reply: FastifyReply, done: () => void) {
+        allowSilence(request, reply);
+        done();
+      },
+    }),
     config: { access: operation, endpoint: routePath(operation), ...(isRead ? {} : { audit: { name, operation } }) },
     // A mutation answers its result or a plan, so it is written without a prepared shape.
     ...(isRead && mediaType === undefined ? { schema: { response: { [status]: response } } } : {}),
@@ -92,7 +108,6 @@ function addOperation(
       if (mediaType !== undefined) reply.type(`${mediaType}; version=0.0.4; charset=utf-8`);
       // RFC 6749 §5.1 wants it beside Cache-Control, which is on every answer.
       if (!isRead) reply.header("Pragma", "no-cache");
-      if (takesLong) allowSilence(request, reply);
       // Sent at once where the handler has the answer at once: a promise more is a turn of the queue more.
       const answer = handler(readInput(request), createContext(request, reply, ports));
       if (answer instanceof Promise) {

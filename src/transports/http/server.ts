@@ -8,6 +8,7 @@ import { addBodyParser } from "./body.ts";
 import { watchConnections } from "./connections.ts";
 import type { ContextPorts } from "./context.ts";
 import { createErrorReply } from "./error-reply.ts";
+import { addIdempotency, type Idempotency } from "./idempotency.ts";
 import { addEntrance, createLetIn, type LetInPorts } from "./let-in.ts";
 import { createOutcomes, type OutcomePorts } from "./outcome.ts";
 import { rawErrorReply, refuseMalformed } from "./raw-reply.ts";
@@ -17,6 +18,7 @@ import { createUpgrades, type UpgradeRoute } from "./upgrade.ts";
 
 export interface HttpPorts extends LetInPorts, OutcomePorts, ContextPorts {
   readonly handlers: Handlers<typeof operations>;
+  readonly idempotency: Idempotency;
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
   readonly trustedProxies: readonly string[];
 }
@@ -114,6 +116,7 @@ export function createHttpServer(ports: HttpPorts): HttpServer {
     if (isClosing) request.raw.socket.end();
     done();
   });
+  addIdempotency(app, ports.idempotency);
   addOperations(app, handlers, ports);
 
   upgrades.listen(app);

@@ -3,6 +3,7 @@ import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/heal
 import type { Clock } from "#domain/kernel/clock.ts";
 import { createDatabase } from "./database.ts";
 import { createLockTable } from "./locks.ts";
+import { createOffers } from "./offers.ts";
 import { type AptPaths, aptPaths } from "./paths.ts";
 import { createRepairs } from "./repairs.ts";
 import { createFaults } from "./states.ts";
@@ -22,7 +23,7 @@ export function createApt(ports: {
   const locks = createLockTable();
   return {
     states: { manager: "apt", faults: createFaults({ ...ports, database, locks, paths }) },
-    updates: createUpdates({ exec, database, paths }),
+    updates: createUpdates({ offers: createOffers({ exec, database, paths }), paths }),
     repairs: createRepairs({ exec, paths, transact: createTransactions({ ...ports, locks }) }),
   };
 }

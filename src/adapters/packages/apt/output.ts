@@ -9,11 +9,40 @@ export interface DpkgError {
 
 /** dpkg begins with a package, and what was printed before belongs to another one. */
 const beginning = /^(Setting up|Unpacking|Preparing to unpack|Removing|Purging|Processing triggers|Selecting) /;
-const noise = /^\(Reading database|^Errors were encountered|^ \S+$/;
+const noise = /^\(Reading database|^Errors were encountered|^ \S+$|^(?:Get|Hit|Ign|Err):\d+ /;
 
-/** Where a terminal would show only what follows the last return. */
+/** What a terminal would show of a line: only what follows the last return. */
+const shownLine = (line: string): string => line.replace(/\r+$/, "").replace(/^.*\r/, "").trimEnd();
+
+/** How far apt is, as it writes with `APT::Status-Fd`. */
+export interface AptStatus {
+  readonly kind: "download" | "install";
+  /** 0 to 100. */
+  readonly percent: number;
+  /** `Unpacking libssl3 (amd64)`. */
+  readonly what: string;
+}
+
+/** Reads a line of `APT::Status-Fd`; undefined for every other line. */
+export function parseStatusLine(line: string): AptStatus | undefined {
+  const [, kind, percent, what = ""] = /^(dl|pm)status:[^:]*(?::[^:.]*)?:([0-9.]+):(.*)$/.exec(line) ?? [];
+  if (kind === undefined || !(Number(percent) <= 100)) return undefined;
+  return { kind: kind === "dl" ? "download" : "install", percent: Number(percent), what };
+}
+
+const isForMachines = (line: string): boolean => /^(?:dlstatus|pmstatus|pmerror|pmconffile|media-change):/.test(line);
+
 const shown = (text: string): readonly string[] =>
-  text.split("\n").map((line) => line.replace(/\r+$/, "").replace(/^.*\r/, "").trimEnd());
+  text
+    .split("\n")
+    .map(shownLine)
+    .filter((line) => !isForMachines(line));
+
+/** What people read of a line of output; undefined for lines that are not for them. */
+export const readableLine = (line: string): string | undefined => {
+  const text = shownLine(line);
+  return text === "" || isForMachines(text) || text.startsWith("(Reading database") ? undefined : text;
+};
 
 /** What dpkg says that it could not do. */
 export function parseDpkgErrors(text: string): readonly DpkgError[] {

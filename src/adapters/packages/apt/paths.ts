@@ -26,12 +26,14 @@ export type AptPaths = {
   readonly [name in keyof typeof aptPaths]: name extends "settings" ? readonly string[] : string;
 };
 
-/** Options with which apt takes no lock and writes no cache: a question changes nothing on disk. */
-export const onlyAsking = [
-  "--option=Debug::NoLocking=1",
-  "--option=Dir::Cache::pkgcache=",
-  "--option=Dir::Cache::srcpkgcache=",
-] as const;
+/**
+ * Options with which apt reads what is there. It takes its own caches for fresh when the status file has the same size and
+ * the same second as when they were made, and then answers, and acts, by what was installed before.
+ */
+export const withoutCaches = ["--option=Dir::Cache::pkgcache=", "--option=Dir::Cache::srcpkgcache="] as const;
+
+/** Options with which apt takes no lock and writes neither caches nor logs: a question changes nothing on disk. */
+export const onlyAsking = ["--option=Debug::NoLocking=1", ...withoutCaches, "--option=Dir::Log::Planner="] as const;
 
 /** Options with which apt looks at what is installed and at nothing else, which costs little. */
 export const withoutSources = [

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { PackageFile } from "./policy.ts";
-import { parsePackageFiles, parsePolicies, securitySuites } from "./policy.ts";
+import { newerVersions, parsePackageFiles, parsePolicies, securitySuites, securityVersion } from "./policy.ts";
 
 const filesText = `Package files:
  100 /var/lib/dpkg/status
@@ -185,5 +185,36 @@ describe("security updates", () => {
         [file],
       ),
     ).toEqual(expected);
+  });
+});
+
+describe("the version of a security archive", () => {
+  const versions = ["4", "3", "2", "1"].map((version) => ({
+    version,
+    locations: [version === "3" || version === "1" ? security.location : plain.location],
+  }));
+  const policy = (installed: string | null, candidate: string | null) => ({
+    name: "p",
+    installed,
+    candidate,
+    versions,
+  });
+
+  it.each([
+    ["1", "4", "3"],
+    ["2", "3", "3"],
+    ["3", "4", null],
+    ["1", "2", null],
+    ["4", "1", null],
+    [null, "4", null],
+    ["1", null, null],
+    ["1", "unknown", null],
+  ])("between %j and %j is %j", (installed, candidate, expected) => {
+    expect(securityVersion(policy(installed, candidate), [plain, security])).toBe(expected);
+  });
+
+  it("is never older than what is installed, nor newer than what may be", () => {
+    expect(newerVersions(policy("2", "3")).map(({ version }) => version)).toEqual(["3"]);
+    expect(newerVersions(policy("3", "3"))).toEqual([]);
   });
 });

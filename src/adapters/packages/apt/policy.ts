@@ -83,15 +83,29 @@ const isSecurity = ({ archive, codename, label, origin }: PackageFile): boolean 
   label === "Debian-Security" ||
   /^UbuntuESM(Apps)?$/.test(origin);
 
+type Version = PackagePolicy["versions"][number];
+
+/** The versions that are newer than what is installed, up to the candidate, from the newest on. */
+export function newerVersions({ installed, candidate, versions }: PackagePolicy): readonly Version[] {
+  const at = (wanted: string | null): number => versions.findIndex(({ version }) => version === wanted);
+  if (installed === null || candidate === null || at(candidate) < 0) return [];
+  return versions.slice(at(candidate), Math.max(at(installed), 0));
+}
+
+const securityFilesOf = ({ locations }: Version, files: readonly PackageFile[]): readonly PackageFile[] =>
+  files.filter((file) => locations.includes(file.location) && isSecurity(file));
+
 /**
  * Whether an upgrade to the candidate brings a security update: the candidate itself, or a version between it and what is
  * installed, comes from a security archive. The suites are those of the versions that do.
  */
 export function securitySuites(policy: PackagePolicy, files: readonly PackageFile[]): readonly string[] {
-  const { installed, candidate, versions } = policy;
-  const at = (wanted: string | null): number => versions.findIndex(({ version }) => version === wanted);
-  if (installed === null || candidate === null || at(candidate) < 0) return [];
-  const locations = versions.slice(at(candidate), Math.max(at(installed), 0)).flatMap((version) => version.locations);
-  const found = files.filter((file) => locations.includes(file.location) && isSecurity(file));
+  const versions = newerVersions(policy);
+  // In the order of the archives.
+  const found = files.filter((file) => versions.some((version) => securityFilesOf(version, files).includes(file)));
   return [...new Set(found.map(({ archive, codename, label }) => archive || codename || label))];
 }
+
+/** The newest version, up to the candidate, that a security archive itself has; null where none has one. */
+export const securityVersion = (policy: PackagePolicy, files: readonly PackageFile[]): string | null =>
+  newerVersions(policy).find((version) => securityFilesOf(version, files).length > 0)?.version ?? null;

@@ -1,18 +1,19 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { MissingPlan, PackageRepairs } from "#domain/health/ports.ts";
+import { isPackageName } from "./names.ts";
 import { failureReason } from "./output.ts";
 import type { AptPaths } from "./paths.ts";
-import { onlyAsking } from "./paths.ts";
+import { onlyAsking, withoutCaches } from "./paths.ts";
 import type { SimulatedStep } from "./simulation.ts";
 import { parseDownloadBytes, parseSimulation } from "./simulation.ts";
 import type { createTransactions } from "./transactions.ts";
-import { isPackageName } from "./updates.ts";
 
 /** Settings files that somebody changed stay as they are; for the others the package decides. */
-const keepSettings = ["--force-confdef", "--force-confold"] as const;
+export const keepSettings = ["--force-confdef", "--force-confold"] as const;
 const repairWords = [
   "--quiet",
+  ...withoutCaches,
   "--assume-yes",
   "--fix-broken",
   "--no-remove",

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseDownloadBytes, parseSimulation, parseUnmet } from "./simulation.ts";
+import { parseDownloadBytes, parseGrowthBytes, parseSimulation, parseUnmet } from "./simulation.ts";
 
 describe("a rehearsal of apt-get", () => {
   it("names its steps", () => {
@@ -94,4 +94,15 @@ E: Unmet dependencies. Try 'apt --fix-broken install' with no packages (or speci
   it("are none where nothing is told", () => {
     expect(parseUnmet("Reading package lists...\nBuilding dependency tree...\n")).toEqual([]);
   });
+});
+
+it.each([
+  ["After this operation, 1234 kB of additional disk space will be used.", 1_234_000],
+  ["x\nAfter this operation, 1,234 kB of additional disk space will be used.\n", 1_234_000],
+  ["After this operation, 12.5 MB disk space will be freed.", -12_500_000],
+  ["After this operation, 0 B of additional disk space will be used.", 0],
+  ["After this operation, 0 B disk space will be freed.", 0],
+  ["nothing of it", 0],
+])("what the installed packages grow by is read from %j", (text, bytes) => {
+  expect(parseGrowthBytes(text)).toBe(bytes);
 });

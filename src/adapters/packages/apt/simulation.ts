@@ -43,6 +43,17 @@ export function parseDownloadBytes(text: string): number {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
+const units: Readonly<Record<string, number>> = { "": 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12 };
+
+/** What the installed packages grow by, in the output of `apt-get --print-uris`; apt rounds it. Negative when they shrink. */
+export function parseGrowthBytes(text: string): number {
+  const pattern =
+    /^After this operation, ([0-9.,]+) ([kMGT]?)B (of additional disk space will be used|disk space will be freed)/m;
+  const [, amount = "0", unit = "", what = ""] = pattern.exec(text) ?? [];
+  const bytes = Math.round(Number(amount.replaceAll(",", "")) * (units[unit] ?? 1));
+  return what.endsWith("freed") && bytes !== 0 ? -bytes : bytes;
+}
+
 /** A dependency of an installed package that is not there. */
 export interface UnmetDependency {
   readonly name: string;

@@ -5,6 +5,7 @@ import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { isMissing, orUndefined } from "../files.ts";
+import { following } from "./follow.ts";
 import type { LockHolder, LockTable } from "./locks.ts";
 import { failureReason, parseLockConflict } from "./output.ts";
 
@@ -16,6 +17,27 @@ export interface Transaction {
   readonly argv: readonly [program: string, ...args: string[]];
   /** Files whose locks it needs. */
   readonly locks: readonly string[];
+  /** Looks, when nobody is in the way any more, whether it is still to be done. */
+  readonly before?: () => Promise<void>;
+  /** Run when it is over, however it ended, in the same unit. They may fail. */
+  readonly afterwards?: readonly (readonly [program: string, ...args: string[]])[];
+  /** Given each line of its output while it runs. */
+  readonly onLine?: (line: string) => void;
+  /** How long its end is waited for; half an hour unless given. It goes on by itself. */
+  readonly timeoutMs?: number;
+}
+
+/** The command ran and says that it failed. */
+export class TransactionFailed extends CommandFailed {}
+
+/** Somebody else held a lock for all the time that was waited. */
+export class LockHeld extends CommandFailed {
+  readonly holder: LockHolder | undefined;
+
+  constructor(message: string, holder: LockHolder | undefined) {
+    super(message);
+    this.holder = holder;
+  }
 }
 
 /** The whole environment: nobody is there to answer, settings of the administrator stay, and nothing else is restarted. */
@@ -31,17 +53,39 @@ const environment = [
   "NEEDRESTART_SUSPEND=1",
 ] as const;
 
-const hostPlaces = { booted: "/run/systemd/system", output: "/run/steward-packages" };
+export const hostPlaces = { booted: "/run/systemd/system", output: "/run/steward-packages" };
 const defaultLockWaitMs = 60_000;
 const betweenLooksMs = 1_000;
+const betweenQuestionsMs = 200;
 const longestMs = 30 * 60_000;
 const keptOutputBytes = 64 * 1024;
+
+/** How the output of a package manager is read. */
+export interface OutputReader {
+  /** Why it failed, in a sentence. */
+  readonly failureReason: (text: string, exitCode: number) => string;
+  /** Who holds the lock that it did not get; undefined where that is not why it failed. */
+  readonly parseLockConflict: (text: string) => { readonly pid: number | undefined } | undefined;
+}
+
+interface InTheWay {
+  readonly what: string;
+  readonly holder?: LockHolder;
+}
+
+const blamed = (holder: LockHolder): InTheWay => ({ what: `${holder.program} (process ${holder.pid})`, holder });
 
 interface Ended {
   readonly exitCode: number;
   /** The last of what it wrote. */
   readonly output: string;
+  /** The signal that ended it. */
+  readonly killedBy?: string;
 }
+
+/** The signal that ended a unit, as `systemd-run --wait` tells. */
+export const parseKill = (text: string): string | undefined =>
+  /^Main processes terminated with: code=(?:killed|dumped)\W+status=(?:\d+\/)?([A-Z][A-Z0-9]*)/m.exec(text)?.[1];
 
 async function tailOf(path: string): Promise<string> {
   const file = await orUndefined(open(path), isMissing);
@@ -56,6 +100,25 @@ async function tailOf(path: string): Promise<string> {
   }
 }
 
+/** Waits until a unit is over that an earlier process may have started. */
+export function createSettle(ports: {
+  readonly exec: Exec;
+  readonly clock: Pick<Clock, "sleep">;
+  readonly places?: Pick<typeof hostPlaces, "booted">;
+}): (unit: string, signal: AbortSignal) => Promise<void> {
+  const { exec, clock, places = hostPlaces } = ports;
+  return async (unit, signal) => {
+    while (existsSync(places.booted)) {
+      signal.throwIfAborted();
+      const question = ["show", "--property=ActiveState", "--value", "--", `${unit}.service`] as const;
+      const { exitCode, stdout, stderr } = await exec(["/usr/bin/systemctl", ...question], { signal });
+      if (exitCode !== 0) throw new CommandFailed(`cannot ask for ${unit}.service: ${stderr.trim()}`);
+      if (!/^(active|activating|deactivating|reloading)$/.test(stdout.trim())) return;
+      await clock.sleep(betweenQuestionsMs, signal);
+    }
+  };
+}
+
 /**
  * Runs commands that change packages. Where systemd runs, each is a unit of its own that writes into a file: the end of the
  * service neither kills it nor takes its output away, on which it would fail. A held lock is waited for; it is never removed.
@@ -66,30 +129,32 @@ export function createTransactions(ports: {
   readonly locks: LockTable;
   readonly lockWaitMs?: number;
   readonly places?: typeof hostPlaces;
+  /** Reads the output of apt and dpkg unless given. */
+  readonly reader?: OutputReader;
 }): (transaction: Transaction, signal: AbortSignal) => Promise<string> {
   const { exec, clock, locks, lockWaitMs = defaultLockWaitMs, places = hostPlaces } = ports;
+  const { reader = { failureReason, parseLockConflict } } = ports;
 
-  const asUnit = async ({ unit, description, argv }: Transaction, signal: AbortSignal): Promise<Ended> => {
+  const asUnit = async (transaction: Transaction, signal: AbortSignal): Promise<Ended> => {
+    const { unit, description, argv, afterwards = [], onLine, timeoutMs = longestMs } = transaction;
     await mkdir(places.output, { recursive: true, mode: 0o700 });
     const path = join(places.output, `${unit}.log`);
     await rm(path, { force: true });
-    const options = [
-      "--wait",
-      "--collect",
-      "--quiet",
-      "--no-ask-password",
-      `--unit=${unit}`,
-      `--description=${description}`,
-    ];
-    const outputs = [`--property=StandardOutput=file:${path}`, "--property=StandardError=inherit"];
+    const options = ["--wait", "--collect", "--no-ask-password", `--unit=${unit}`, `--description=${description}`];
+    const outputs = [`--property=StandardOutput=append:${path}`, "--property=StandardError=inherit"];
+    // Systemd splits them into words again; theirs are names and options without anything that it would take for more.
+    const later = afterwards.map((words) => `--property=ExecStopPost=-${words.join(" ")}`);
     const command = ["/usr/bin/env", ...environment, ...argv];
     try {
-      const { exitCode, stderr } = await exec(["/usr/bin/systemd-run", ...options, ...outputs, "--", ...command], {
-        signal,
-        timeoutMs: longestMs,
-      });
+      const { exitCode, stderr } = await following(path, onLine, clock, () =>
+        exec(["/usr/bin/systemd-run", ...options, ...outputs, ...later, "--", ...command], { signal, timeoutMs }),
+      );
       const output = await tailOf(path);
-      return { exitCode, output: output === "" && exitCode !== 0 ? stderr : output };
+      const killedBy = parseKill(stderr);
+      if (killedBy !== undefined) return { exitCode, output, killedBy };
+      // What systemd-run says of its own accord counts only where it could start nothing.
+      const isStarted = output !== "" || /^Running as unit: /m.test(stderr);
+      return { exitCode, output: isStarted || exitCode === 0 ? output : stderr };
     } catch (error) {
       // What could not be started has a cause; otherwise only the wait for it was broken off.
       if (!(error instanceof CommandFailed) || error.cause !== undefined) throw error;
@@ -100,10 +165,11 @@ export function createTransactions(ports: {
   };
 
   /** Without systemd. The signal is not passed on: to kill dpkg half-way would do more harm than to let it end. */
-  const directly = async ({ argv }: Transaction): Promise<Ended> => {
-    const { exitCode, stdout, stderr } = await exec(["/usr/bin/env", ...environment, ...argv], {
-      timeoutMs: longestMs,
-    });
+  const directly = async (transaction: Transaction): Promise<Ended> => {
+    const { argv, afterwards = [], onLine, timeoutMs = longestMs } = transaction;
+    const { exitCode, stdout, stderr } = await exec(["/usr/bin/env", ...environment, ...argv], { timeoutMs });
+    for (const words of afterwards) await exec(words);
+    if (onLine !== undefined) for (const line of `${stdout}${stderr}`.trimEnd().split("\n")) onLine(line);
     return { exitCode, output: `${stdout}\n${stderr}`.slice(-keptOutputBytes) };
   };
 
@@ -116,13 +182,13 @@ export function createTransactions(ports: {
   };
 
   /** Who was in the way although no lock was seen to be held: somebody came between. */
-  const conflictOf = async ({ exitCode, output }: Ended): Promise<string | undefined> => {
+  const conflictOf = async ({ exitCode, output }: Ended): Promise<InTheWay | undefined> => {
     if (exitCode === 0) return undefined;
-    if (/was already loaded or has a fragment file/.test(output)) return "an earlier run that has not ended";
-    const conflict = parseLockConflict(output);
+    if (/was already loaded or has a fragment file/.test(output)) return { what: "an earlier run that has not ended" };
+    const conflict = reader.parseLockConflict(output);
     if (conflict === undefined) return undefined;
     const { pid } = conflict;
-    return pid === undefined ? "another process" : `${await locks.program(pid)} (process ${pid})`;
+    return pid === undefined ? { what: "another process" } : blamed({ pid, program: await locks.program(pid) });
   };
 
   return async (transaction, signal) => {
@@ -130,18 +196,21 @@ export function createTransactions(ports: {
     for (;;) {
       signal.throwIfAborted();
       const holder = await firstHolder(transaction.locks);
-      let inTheWay = holder && `${holder.program} (process ${holder.pid})`;
+      let inTheWay = holder && blamed(holder);
       if (inTheWay === undefined) {
+        await transaction.before?.();
         const ended = existsSync(places.booted) ? await asUnit(transaction, signal) : await directly(transaction);
         if (ended.exitCode === 0) return ended.output;
+        if (ended.killedBy !== undefined) throw new TransactionFailed(`it was ended by SIG${ended.killedBy}`);
         inTheWay = await conflictOf(ended);
-        if (inTheWay === undefined) throw new CommandFailed(failureReason(ended.output, ended.exitCode));
+        if (inTheWay === undefined) throw new TransactionFailed(reader.failureReason(ended.output, ended.exitCode));
       }
       const waitedMs = clock.monotonicMs() - startedAtMs;
       if (waitedMs >= lockWaitMs) {
         const seconds = Math.round(lockWaitMs / 1000);
-        throw new CommandFailed(
-          `${inTheWay} holds the lock of the package manager, and did so for the ${seconds} s that were waited`,
+        throw new LockHeld(
+          `${inTheWay.what} holds the lock of the package manager, and did so for the ${seconds} s that were waited`,
+          inTheWay.holder,
         );
       }
       await clock.sleep(Math.min(betweenLooksMs, lockWaitMs), signal);

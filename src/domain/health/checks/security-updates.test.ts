@@ -34,7 +34,7 @@ it("passes when none is pending", async () => {
 it("warns of one, and says which", async () => {
   expect(await run([one])).toMatchObject({
     status: "warn",
-    fixId: null,
+    fixId: "apply_security_updates",
     message: "1 security update is not installed: openssl",
     details: {
       pending: 1,
@@ -62,7 +62,8 @@ it("tells which belong to held packages", async () => {
 });
 
 it("takes thresholds, and leaves out what settings name", async () => {
-  expect(await run([one, held], day, { fail: 2 })).toMatchObject({ status: "fail", fixId: null });
+  expect(await run([one, held], day, { fail: 2 })).toMatchObject({ status: "fail", fixId: "apply_security_updates" });
+  expect(await run([held])).toMatchObject({ status: "warn", fixId: null });
   expect(await run([one], day, { warn: 2, fail: 3 })).toMatchObject({
     status: "pass",
     message: expect.stringContaining("openssl"),

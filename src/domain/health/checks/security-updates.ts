@@ -29,7 +29,7 @@ export function securityUpdatesCheck(ports: {
     category: "security",
     severity: "high",
     intervalMs: 30 * 60_000,
-    fixes: ["refresh_package_lists"],
+    fixes: ["apply_security_updates", "refresh_package_lists"],
     async run({ warn = 1, fail = Number.POSITIVE_INFINITY, ignore }, signal) {
       const offered = await updates.security(signal);
       if (offered === undefined) {
@@ -65,7 +65,9 @@ export function securityUpdatesCheck(ports: {
         const message = pending.length === 0 ? "No security update is pending" : found;
         return { status, message, details };
       }
-      return { status, message: found, details, fixId: null };
+      // Of held packages none is installed by an update.
+      const fixId = held.length === pending.length ? null : "apply_security_updates";
+      return { status, message: found, details, fixId };
     },
   };
 }

@@ -1,0 +1,36 @@
+import { spawn } from "node:child_process";
+import { CommandFailed } from "./command.ts";
+
+export interface DetachedOptions {
+  /** The whole environment of the program. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Descriptor that both of its outputs go to. */
+  readonly output: number;
+}
+
+/** Starts a program that goes on when this process ends, and resolves once it runs. */
+export type StartDetached = (
+  argv: readonly [program: string, ...args: string[]],
+  options: DetachedOptions,
+) => Promise<void>;
+
+/**
+ * In a session of its own, so that neither a terminal nor the end of this process's group reaches it.
+ * @throws CommandFailed when the program cannot be started.
+ */
+export const startDetached: StartDetached = ([program, ...args], { environment, output }) =>
+  new Promise((resolve, reject) => {
+    const child = spawn(program, args, {
+      env: environment,
+      cwd: "/",
+      stdio: ["ignore", output, output],
+      detached: true,
+    });
+    child.on("error", (error) => {
+      reject(new CommandFailed(`cannot run ${program}: ${error.message}`, { cause: error }));
+    });
+    child.on("spawn", () => {
+      child.unref();
+      resolve();
+    });
+  });

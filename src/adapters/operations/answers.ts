@@ -1,0 +1,37 @@
+import { readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { prepareFolder, textOf, writeWhole } from "./files.ts";
+import { type KeptAnswer, parseAnswer } from "./parse.ts";
+
+export interface AnswerFiles {
+  /** All that can be read; what cannot is removed. */
+  readonly load: () => readonly KeptAnswer[];
+  /** On the disk when it returns. @throws Error when it cannot be written. */
+  readonly save: (kept: KeptAnswer) => void;
+  readonly remove: (id: string) => void;
+}
+
+/** A SHA-256 in base64url: nothing that leads elsewhere. */
+const idShape = /^[0-9A-Za-z_-]{43}$/;
+const suffix = ".json";
+
+/** First answers to requests with an idempotency key, one file each in `<state folder>/answers/`. */
+export function openAnswerFiles({ stateDir }: { readonly stateDir: string }): AnswerFiles {
+  const root = join(stateDir, "answers");
+  prepareFolder(root);
+  const pathOf = (id: string): string => {
+    if (!idShape.test(id)) throw new Error(`cannot name an answer ${JSON.stringify(id)}`);
+    return join(root, `${id}${suffix}`);
+  };
+  return {
+    load: () =>
+      readdirSync(root).flatMap((name) => {
+        const kept = parseAnswer(textOf(join(root, name)) ?? "");
+        if (kept !== undefined && name === `${kept.id}${suffix}`) return [kept];
+        rmSync(join(root, name), { recursive: true, force: true });
+        return [];
+      }),
+    save: (kept) => writeWhole(pathOf(kept.id), JSON.stringify(kept)),
+    remove: (id) => rmSync(pathOf(id), { force: true }),
+  };
+}

@@ -1,0 +1,129 @@
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+
+const { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW, O_RDONLY, O_DIRECTORY } = constants;
+
+export const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
+
+const foreign: readonly unknown[] = ["ENOENT", "ENOTDIR", "EISDIR"];
+
+/** Not there, or not of the kind that is written here: what somebody else has put there is none of ours. */
+export const isMissing = (error: unknown): boolean => foreign.includes(codeOf(error));
+
+/** The content of a file; undefined when there is none. */
+export function textOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Makes a folder of the state folder, as private as that. @throws Error when it is not this user's own. */
+export function prepareFolder(path: string): void {
+  mkdirSync(path, { mode: 0o700, recursive: true });
+  const stat = lstatSync(path);
+  if (!stat.isDirectory() || stat.uid !== process.getuid?.())
+    throw new Error(`cannot use ${path}: it is not a folder of this user's own`);
+  if ((stat.mode & 0o077) !== 0) chmodSync(path, 0o700);
+}
+
+/** Opens, and closes whatever happens. */
+function withFile<T>(path: string, flags: number, work: (handle: number) => T): T {
+  const handle = openSync(path, flags | O_NOFOLLOW, 0o600);
+  try {
+    return work(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** Makes new names in a folder last. */
+export const syncFolder = (path: string): void => withFile(path, O_RDONLY | O_DIRECTORY, fsyncSync);
+
+/** Writes a file to the disk under a name that nobody reads yet. */
+export function writeNew(path: string, content: string): void {
+  withFile(path, O_WRONLY | O_CREAT, (handle) => {
+    ftruncateSync(handle);
+    writeFileSync(handle, content);
+    fsyncSync(handle);
+  });
+}
+
+/** Writes a file whole or not at all. `path` has one writer at a time, so the name beside it is no other's. */
+export function writeWhole(path: string, content: string): void {
+  const beside = `${path}.new`;
+  writeNew(beside, content);
+  renameSync(beside, path);
+  syncFolder(dirname(path));
+}
+
+const maxLineBytes = 4096;
+/** Two of these at most: the older one goes when the newer one is full. */
+const maxLogBytes = 2 * 1024 * 1024;
+const logName = "log";
+const olderLogName = "log.1";
+
+/** One line without what would make two of it or move a terminal's cursor. */
+const toLine = (text: string): string => {
+  const plain = text.replaceAll(/(?!\t)[\p{Cc}\u2028\u2029]/gu, " ").trimEnd();
+  return Buffer.from(plain).subarray(0, maxLineBytes).toString("utf8");
+};
+
+const newline = 0x0a;
+
+function endsWithLine(handle: number, size: number): boolean {
+  const last = Buffer.alloc(1);
+  return size === 0 || (readSync(handle, last, 0, 1, size - 1) === 1 && last[0] === newline);
+}
+
+/** Adds a line; one that was cut off by the end of its process stays a line of its own. */
+export function appendLine(folder: string, text: string): void {
+  const path = join(folder, logName);
+  const size = withFile(path, constants.O_RDWR | O_CREAT | O_APPEND, (handle) => {
+    const before = fstatSync(handle).size;
+    const line = `${endsWithLine(handle, before) ? "" : "\n"}${toLine(text)}\n`;
+    writeFileSync(handle, line);
+    return before + line.length;
+  });
+  if (size >= maxLogBytes) renameSync(path, join(folder, olderLogName));
+}
+
+function lastLines(path: string, count: number): readonly string[] {
+  try {
+    return withFile(path, O_RDONLY, (handle) => {
+      const { size } = fstatSync(handle);
+      const wanted = Math.min(size, count * (maxLineBytes + 1));
+      const bytes = Buffer.alloc(wanted);
+      const read = readSync(handle, bytes, 0, wanted, size - wanted);
+      const lines = bytes.subarray(0, read).toString("utf8").split("\n");
+      if (lines.at(-1) === "") lines.pop();
+      return lines.slice(-count);
+    });
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return [];
+    throw error;
+  }
+}
+
+/** The last lines of the log, oldest first. */
+export function tailOf(folder: string, count: number): readonly string[] {
+  const newest = lastLines(join(folder, logName), count);
+  if (newest.length >= count) return newest;
+  return [...lastLines(join(folder, olderLogName), count - newest.length), ...newest];
+}

@@ -1,0 +1,120 @@
+import { randomBytes } from "node:crypto";
+import { linkSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { OperationSpec, OperationStore } from "#domain/operations/ports.ts";
+import { queuedState } from "#domain/operations/state.ts";
+import {
+  appendLine,
+  codeOf,
+  isMissing,
+  prepareFolder,
+  syncFolder,
+  tailOf,
+  textOf,
+  writeNew,
+  writeWhole,
+} from "./files.ts";
+import { isOperationId } from "./id.ts";
+import { parseProcess, parseSpec, parseState } from "./parse.ts";
+
+const specName = "spec.json";
+const stateName = "state.json";
+const claimName = /^claim\.([1-9]\d{0,8})$/;
+/** Names that no operation has: of folders that are being made or removed. */
+const making = ".new-";
+const removing = ".old-";
+
+function namesIn(folder: string): readonly string[] | undefined {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Operations in `<state folder>/operations/<id>/`: `spec.json`; `state.json`, replaced whole; `claim.<number>`, linked into
+ * place, which succeeds for one process only; `log`.
+ */
+export function openOperationStore({ stateDir }: { readonly stateDir: string }): OperationStore {
+  const root = join(stateDir, "operations");
+  prepareFolder(root);
+  const folderOf = (id: string): string => {
+    if (!isOperationId(id)) throw new Error(`cannot name an operation ${JSON.stringify(id)}`);
+    return join(root, id);
+  };
+  /** What a process that was killed had not made, or not removed, to its end. One process makes and removes: the service. */
+  const clear = (prefix: string): void => {
+    for (const name of readdirSync(root)) {
+      if (name.startsWith(prefix)) rmSync(join(root, name), { recursive: true, force: true });
+    }
+  };
+
+  const create = (spec: OperationSpec): void => {
+    const target = folderOf(spec.id);
+    const folder = join(root, `${making}${spec.id}`);
+    clear(making);
+    mkdirSync(folder, { mode: 0o700 });
+    try {
+      writeNew(join(folder, specName), JSON.stringify(spec));
+      writeNew(join(folder, stateName), JSON.stringify(queuedState));
+      syncFolder(folder);
+      renameSync(folder, target);
+    } catch (error) {
+      rmSync(folder, { recursive: true, force: true });
+      throw error;
+    }
+    syncFolder(root);
+  };
+
+  return {
+    create,
+    ids: () =>
+      readdirSync(root)
+        .filter(isOperationId)
+        .sort((a, b) => (a < b ? 1 : -1)),
+    read(id) {
+      if (!isOperationId(id)) return undefined;
+      const folder = join(root, id);
+      // The claims first: a state that is read after them is of them or of a later one, never of an earlier one.
+      const names = namesIn(folder);
+      const spec = parseSpec(textOf(join(folder, specName)) ?? "");
+      if (names === undefined || spec?.id !== id) return undefined;
+      const numbers = names.map((name) => Number(claimName.exec(name)?.[1] ?? 0));
+      const number = Math.max(0, ...numbers);
+      const state = parseState(textOf(join(folder, stateName)) ?? "");
+      if (number === 0) return { spec, state, claim: undefined };
+      // Whose claim cannot be read is nobody that can be found at work.
+      const process = parseProcess(textOf(join(folder, `claim.${number}`)) ?? "") ?? nobody;
+      return { spec, state, claim: { number, process } };
+    },
+    claim(id, number, process) {
+      const folder = folderOf(id);
+      const beside = join(folder, `.claim-${randomBytes(6).toString("hex")}`);
+      writeNew(beside, JSON.stringify(process));
+      try {
+        // Whole from the first moment, and refused where there is one already.
+        linkSync(beside, join(folder, `claim.${number}`));
+      } catch (error) {
+        if (codeOf(error) === "EEXIST") return false;
+        throw error;
+      } finally {
+        rmSync(beside, { force: true });
+      }
+      syncFolder(folder);
+      return true;
+    },
+    write: (id, state) => writeWhole(join(folderOf(id), stateName), JSON.stringify(state)),
+    appendLog: (id, line) => appendLine(folderOf(id), line),
+    tail: (id, lines) => (isOperationId(id) ? tailOf(join(root, id), lines) : []),
+    remove(id) {
+      // Renamed first: half an operation is never to be seen.
+      renameSync(folderOf(id), join(root, `${removing}${id}`));
+      clear(removing);
+    },
+  };
+}
+
+/** No process has number 0. */
+const nobody = { pid: 0, startTicks: 0, bootId: "" };

@@ -1,0 +1,92 @@
+import { randomBytes } from "node:crypto";
+import { closeSync, constants, existsSync, openSync } from "node:fs";
+import { join } from "node:path";
+import type { StartDetached } from "#adapters/exec/detached.ts";
+import type { Exec } from "#adapters/exec/index.ts";
+import type { TaskLauncher } from "#domain/operations/ports.ts";
+import { isOperationId } from "./id.ts";
+import { isAlive } from "./process.ts";
+
+export interface TaskProgram {
+  /** The program and its words up to the id: `node main.ts task run`. */
+  readonly argv: readonly [program: string, ...args: string[]];
+  /** The whole of what it gets beside what every process has. */
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+const baseEnvironment = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C.UTF-8" };
+
+/** How long a task may take to end by itself when it is told to: a package manager in it is not to be cut off. */
+const stopTimeout = "30min";
+
+const properties = [
+  // Only the task itself is told to stop: a package manager that it has started comes to its end.
+  "KillMode=process",
+  `TimeoutStopSec=${stopTimeout}`,
+  // A process of the package manager that the kernel kills for its memory is a failure to report, not the end of the task.
+  "OOMPolicy=continue",
+  "Restart=no",
+  "WorkingDirectory=/",
+  "UMask=0077",
+];
+
+/** In the arguments of a unit a dollar begins a variable. */
+const escaped = (word: string): string => word.replaceAll("$", () => "$$");
+
+/** systemd starts units for root; others would be asked for a password. */
+const canStartUnits = (): boolean => existsSync("/run/systemd/system") && process.getuid?.() === 0;
+
+/**
+ * Starts tasks in a systemd unit of their own, outside the control group of the service; where systemd does not run, as a
+ * process in a session of its own whose output goes to `output` in the folder of the operation.
+ */
+export function createTaskLauncher(ports: {
+  readonly exec: Exec;
+  readonly startDetached: StartDetached;
+  readonly stateDir: string;
+  readonly program: TaskProgram;
+  readonly hasSystemd?: () => boolean;
+}): TaskLauncher {
+  const { exec, startDetached, stateDir, hasSystemd = canStartUnits } = ports;
+  const { argv, environment } = ports.program;
+  const [program, ...words] = argv;
+
+  const startUnit = async (id: string): Promise<void> => {
+    // A name of its own for each launch: that of an earlier one may still be taken, and who is second has nothing to do.
+    const unit = `steward-task-${id}-${randomBytes(3).toString("hex")}`;
+    const { exitCode, stderr } = await exec([
+      "systemd-run",
+      `--unit=${unit}`,
+      `--description=Steward operation ${id}`,
+      "--collect",
+      "--quiet",
+      "--no-ask-password",
+      "--service-type=exec",
+      ...properties.map((property) => `--property=${property}`),
+      ...Object.entries({ ...baseEnvironment, ...environment }).map(([name, value]) => `--setenv=${name}=${value}`),
+      "--",
+      program,
+      ...[...words, id].map(escaped),
+    ]);
+    if (exitCode !== 0) throw new Error(`cannot start ${unit}.service: ${stderr.trim() || `exit code ${exitCode}`}`);
+  };
+
+  const startProcess = async (id: string): Promise<void> => {
+    const { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW } = constants;
+    const path = join(stateDir, "operations", id, "output");
+    const output = openSync(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600);
+    try {
+      await startDetached([program, ...words, id], { environment: { ...baseEnvironment, ...environment }, output });
+    } finally {
+      closeSync(output);
+    }
+  };
+
+  return {
+    async launch(id) {
+      if (!isOperationId(id)) throw new Error(`cannot start a task for ${JSON.stringify(id)}`);
+      await (hasSystemd() ? startUnit(id) : startProcess(id));
+    },
+    isAlive,
+  };
+}

@@ -1,0 +1,104 @@
+import type { ErrorCode } from "#contract/errors.ts";
+import { isErrorCode } from "#contract/errors.ts";
+import type { OperationError, OperationStatus } from "#contract/operation-entry.ts";
+import { operationStatuses } from "#contract/operation-entry.ts";
+import type { OperationSpec, OperationState, ProcessIdentity } from "#domain/operations/ports.ts";
+
+type Members = Readonly<Record<string, unknown>>;
+
+function parseMembers(text: string): Members | undefined {
+  try {
+    return membersOf(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+const membersOf = (value: unknown): Members | undefined =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
+const isText = (value: unknown): value is string => typeof value === "string";
+const isMoment = (value: unknown): value is number | null => value === null || isCount(value);
+const isNullableText = (value: unknown): value is string | null => value === null || isText(value);
+const isStatus = (value: unknown): value is OperationStatus => operationStatuses.some((status) => status === value);
+const isCode = (value: unknown): value is ErrorCode => isText(value) && isErrorCode(value);
+
+/** @returns undefined when the text is not what was written. */
+export function parseSpec(text: string): OperationSpec | undefined {
+  const members = parseMembers(text);
+  if (members === undefined) return undefined;
+  const { id, kind, input, createdAt, keyId, idempotencyKey } = members;
+  if (!isText(id) || !isText(kind) || !isCount(createdAt)) return undefined;
+  if (!isNullableText(keyId) || !isNullableText(idempotencyKey)) return undefined;
+  return { id, kind, input: input ?? null, createdAt, keyId, idempotencyKey };
+}
+
+function errorOf(value: unknown): OperationError | null | undefined {
+  if (value === null) return null;
+  const members = membersOf(value);
+  if (members === undefined) return undefined;
+  const { code, message } = members;
+  if (!isCode(code) || !isText(message)) return undefined;
+  const details = membersOf(members["details"]);
+  return { code, message, ...(details !== undefined && { details }) };
+}
+
+/** @returns undefined when the text is not what was written. */
+export function parseState(text: string): OperationState | undefined {
+  const members = parseMembers(text);
+  if (members === undefined) return undefined;
+  const { status, percent, step, startedAt, finishedAt, phase, result } = members;
+  const error = errorOf(members["error"]);
+  if (!isStatus(status) || !isCount(percent) || !isText(step) || error === undefined) return undefined;
+  if (!isMoment(startedAt) || !isMoment(finishedAt)) return undefined;
+  return { status, percent, step, startedAt, finishedAt, phase: phase ?? null, result: result ?? null, error };
+}
+
+/** @returns undefined when the text is not what was written. */
+export function parseProcess(text: string): ProcessIdentity | undefined {
+  const members = parseMembers(text);
+  if (members === undefined) return undefined;
+  const { pid, startTicks, bootId } = members;
+  return isCount(pid) && isCount(startTicks) && isText(bootId) ? { pid, startTicks, bootId } : undefined;
+}
+
+/** The first answer to a request with an idempotency key, as it left. */
+export interface KeptAnswer {
+  readonly id: string;
+  readonly fingerprint: string;
+  readonly at: number;
+  readonly answer: {
+    readonly status: number;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: string;
+  };
+}
+
+/** @returns undefined when the text is not what was written. */
+export function parseAnswer(text: string): KeptAnswer | undefined {
+  const members = parseMembers(text);
+  const answer = membersOf(members?.["answer"]);
+  const headers = membersOf(answer?.["headers"]);
+  if (members === undefined || answer === undefined || headers === undefined) return undefined;
+  const { id, fingerprint, at } = members;
+  const { status, body } = answer;
+  if (!isText(id) || !isText(fingerprint) || !isCount(at) || !isCount(status) || !isText(body)) return undefined;
+  const known = Object.entries(headers).flatMap(([name, value]) => (isText(value) ? [[name, value] as const] : []));
+  return { id, fingerprint, at, answer: { status, headers: Object.fromEntries(known), body } };
+}
+
+/** What `/proc/<pid>/stat` says (proc_pid_stat(5)). */
+export interface ProcessStat {
+  readonly state: string;
+  readonly startTicks: number;
+}
+
+/** The name of the program, in brackets, may hold anything, brackets included, so the rest is counted from the last one. */
+export function parseStat(text: string): ProcessStat | undefined {
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  const [state] = fields;
+  // Field 22 of the file; the state is field 3.
+  const startTicks = Number(fields[19]);
+  return state === undefined || !isCount(startTicks) ? undefined : { state, startTicks };
+}

@@ -1,0 +1,30 @@
+import { readFileSync } from "node:fs";
+import type { ProcessIdentity } from "#domain/operations/ports.ts";
+import { parseStat } from "./parse.ts";
+
+const bootId = (): string => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+
+function statOf(pid: number) {
+  try {
+    return parseStat(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    // ESRCH: it went while it was being read.
+    if (code === "ENOENT" || code === "ESRCH") return undefined;
+    throw error;
+  }
+}
+
+/** Who this process is. */
+export function ownProcess(): ProcessIdentity {
+  const stat = statOf(process.pid);
+  if (stat === undefined) throw new Error("cannot tell this process from others: /proc does not show it");
+  return { pid: process.pid, startTicks: stat.startTicks, bootId: bootId() };
+}
+
+/** Whether it is still at work. One that has ended and only waits for its parent to notice is not. */
+export function isAlive({ pid, startTicks, bootId: boot }: ProcessIdentity): boolean {
+  const stat = statOf(pid);
+  if (stat === undefined || stat.startTicks !== startTicks || stat.state === "Z" || stat.state === "X") return false;
+  return bootId() === boot;
+}

@@ -1,0 +1,189 @@
+import { statfs } from "node:fs/promises";
+import type { PackageChange, TransactionPlan, TransactionResult } from "#domain/updates/ports.ts";
+import { PackagesLocked, UpdateRefused } from "#domain/updates/ports.ts";
+import type { Progress } from "#domain/updates/progress.ts";
+import type { Marks } from "./manager-marks.ts";
+import { areSame, describeChanges } from "./manager-plan.ts";
+import type { Simulate } from "./manager-simulate.ts";
+import { type AptWords, toArguments } from "./manager-words.ts";
+import { isPackageName, isVersion } from "./names.ts";
+import { parseStatusLine, readableLine } from "./output.ts";
+import type { AptPaths } from "./paths.ts";
+import type { Transaction } from "./transactions.ts";
+import { LockHeld, TransactionFailed } from "./transactions.ts";
+
+/** A long upgrade on a slow disk; it goes on by itself after that. */
+const longestMs = 6 * 60 * 60_000;
+/** So many names fit into one argument, whatever they are. */
+const namesAtOnce = 500;
+
+const archives = "/var/cache/apt/archives";
+
+export type Transact = (transaction: Transaction, signal: AbortSignal) => Promise<string>;
+
+/** @throws Error for what cannot be part of the name of a unit. */
+export function unitFor(id: string): string {
+  if (!/^[0-9A-Za-z-]{1,100}$/.test(id))
+    throw new Error(`cannot use ${JSON.stringify(id)} as the name of a transaction`);
+  return `steward-packages-${id}`;
+}
+
+/** Gives what is printed to whoever wants to know: how far it is, and the lines for people. */
+export const teller =
+  (progress: Progress) =>
+  (line: string): void => {
+    const status = parseStatusLine(line);
+    if (status !== undefined) progress.step(status.percent, status.what);
+    const text = readableLine(line);
+    if (text !== undefined) progress.line(text);
+  };
+
+/** A held lock in the words of the domain. */
+export async function orLocked<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof LockHeld)) throw error;
+    throw new PackagesLocked(error.message, error.holder);
+  }
+}
+
+/** Does the work; that packages or apt fail is an answer, that they could not be asked is an error. */
+export async function asResult(work: () => Promise<unknown>): Promise<TransactionResult> {
+  try {
+    await orLocked(work);
+    return { isDone: true, reason: "" };
+  } catch (error) {
+    if (!(error instanceof TransactionFailed)) throw error;
+    return { isDone: false, reason: error.message };
+  }
+}
+
+const wordOf = ({ name, architecture }: PackageChange): string =>
+  architecture === "all" ? name : `${name}:${architecture}`;
+
+function operandOf(change: PackageChange): string {
+  const word = wordOf(change);
+  if (!isPackageName(word)) throw new UpdateRefused(`${word} is no name of a package`);
+  if (change.to === null) return `${word}-`;
+  if (!isVersion(change.to)) throw new UpdateRefused(`${change.to} is no version of ${word}`);
+  return `${word}=${change.to}`;
+}
+
+/** The words that do exactly this. */
+export const wordsFor = (changes: readonly PackageChange[]): AptWords => ({
+  options: ["--no-install-recommends", ...(changes.some(({ to }) => to === null) ? [] : ["--no-remove"])],
+  verb: "install",
+  operands: changes.map(operandOf),
+});
+
+/** Apt takes what it is told to install for wanted by somebody: who came along before is to be marked again as such. */
+export const wordsToMark = (
+  changes: readonly PackageChange[],
+  isAutomatic: (change: PackageChange) => boolean,
+): readonly string[] =>
+  changes.filter((change) => change.to !== null && (change.from === null || isAutomatic(change))).map(wordOf);
+
+/** Commands that mark them, each of a length that fits. */
+export const markCommands = (words: readonly string[]): NonNullable<Transaction["afterwards"]> =>
+  Array.from({ length: Math.ceil(words.length / namesAtOnce) }, (_, at) => [
+    "/usr/bin/apt-mark",
+    "auto",
+    ...words.slice(at * namesAtOnce, (at + 1) * namesAtOnce),
+  ]);
+
+const toMegabytes = (bytes: number): string => `${Math.ceil(bytes / 1e6)} MB`;
+
+/** @throws UpdateRefused when there is no room for what comes. */
+async function demandRoom({ downloadBytes, diskBytes }: TransactionPlan, folders: Folders): Promise<void> {
+  const [packages, downloads] = await Promise.all([statfs(folders.packages), statfs(folders.archives)]);
+  const isOne = packages.type === downloads.type && packages.blocks === downloads.blocks;
+  const demands = [
+    { folder: folders.archives, bytes: downloadBytes, free: downloads.bavail * downloads.bsize },
+    {
+      folder: folders.packages,
+      bytes: Math.max(diskBytes, 0) + (isOne ? downloadBytes : 0),
+      free: packages.bavail * packages.bsize,
+    },
+  ];
+  const lacking = demands.find(({ bytes, free }) => bytes > free);
+  if (lacking === undefined) return;
+  const { folder, bytes, free } = lacking;
+  throw new UpdateRefused(
+    `there is no room: ${folder} has ${toMegabytes(free)} free and ${toMegabytes(bytes)} are needed`,
+  );
+}
+
+interface Folders {
+  /** Where packages are unpacked. */
+  readonly packages: string;
+  /** Where downloads go. */
+  readonly archives: string;
+}
+
+/** Carries out exactly a plan; see the port. */
+export function createCommit(ports: {
+  readonly simulate: Pick<Simulate, "changes">;
+  readonly transact: Transact;
+  readonly paths: Pick<AptPaths, "frontendLock" | "databaseLock">;
+  readonly isAutomatic: (signal: AbortSignal) => Promise<(change: PackageChange) => boolean>;
+  readonly marks: Marks;
+  readonly folders?: Folders;
+}) {
+  const { simulate, transact, paths, isAutomatic, marks, folders = { packages: "/usr", archives } } = ports;
+  const locks = [paths.frontendLock, paths.databaseLock];
+
+  const demandSame = async (words: AptWords, plan: TransactionPlan, signal: AbortSignal): Promise<void> => {
+    const now = await simulate.changes(words, signal);
+    if (areSame(now, plan.changes)) return;
+    const found = describeChanges(
+      now.filter(
+        (change) =>
+          !areSame(
+            [change],
+            plan.changes.filter((was) => was.name === change.name),
+          ),
+      ),
+    );
+    throw new UpdateRefused(`what would be done has changed since it was planned (now ${found})`);
+  };
+
+  return async (
+    plan: TransactionPlan,
+    { id, progress }: { readonly id: string; readonly progress: Progress },
+    signal: AbortSignal,
+  ): Promise<TransactionResult> => {
+    const unit = unitFor(id);
+    if (plan.changes.length === 0) return { isDone: true, reason: "" };
+    const words = wordsFor(plan.changes);
+    const common = { unit, locks, onLine: teller(progress), timeoutMs: longestMs };
+    const argv = (...how: readonly string[]): Transaction["argv"] => [
+      "/usr/bin/apt-get",
+      "--option=APT::Status-Fd=1",
+      ...how,
+      ...toArguments(words),
+    ];
+    await demandSame(words, plan, signal);
+    await demandRoom(plan, folders);
+    const description = "Steward downloads packages (apt-get install --download-only)";
+    const downloaded = await asResult(() =>
+      transact({ ...common, description, argv: argv("--download-only") }, signal),
+    );
+    if (!downloaded.isDone) return downloaded;
+    await marks.remember(unit, wordsToMark(plan.changes, await isAutomatic(signal)));
+    const changed = await asResult(async () =>
+      transact(
+        {
+          ...common,
+          description: "Steward changes packages (apt-get install)",
+          argv: argv(),
+          before: () => demandSame(words, plan, signal),
+          afterwards: markCommands(await marks.read(unit)),
+        },
+        signal,
+      ),
+    );
+    if (changed.isDone) await marks.forget(unit);
+    return changed;
+  };
+}

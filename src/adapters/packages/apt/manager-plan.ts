@@ -1,0 +1,64 @@
+import type { PackageChange } from "#domain/updates/ports.ts";
+import { nativeArchitecture } from "./names.ts";
+import type { Offer } from "./offers.ts";
+import type { SimulatedStep } from "./simulation.ts";
+import type { DpkgEntry } from "./status-file.ts";
+
+const isSecurityRelease = ({ label, suite }: SimulatedStep["releases"][number]): boolean =>
+  label === "Debian-Security" || suite.endsWith("-security");
+
+const keyOf = ({ name, architecture }: Pick<PackageChange, "name" | "architecture">): string =>
+  `${name}:${architecture}`;
+
+/** `apt` before `apt-utils`, and packages of one name by architecture. */
+function byName(one: PackageChange, other: PackageChange): number {
+  if (one.name !== other.name) return one.name < other.name ? -1 : 1;
+  return one.architecture < other.architecture ? -1 : 1;
+}
+
+/** Reads the steps of a simulation as changes of packages, in the order of their names. */
+export function changesOf(
+  steps: readonly SimulatedStep[],
+  known: { readonly entries: readonly DpkgEntry[]; readonly offers: readonly Offer[] },
+): readonly PackageChange[] {
+  const native = nativeArchitecture(known.entries);
+  const offers = new Map(known.offers.map((offer) => [keyOf(offer.entry), offer]));
+
+  /** Of what is removed apt tells an architecture only where it is not the machine's own. */
+  const removedArchitecture = (name: string, told: string | undefined): string =>
+    known.entries.find(
+      (entry) =>
+        entry.name === name &&
+        (told === undefined ? [native, "all"].includes(entry.architecture) : entry.architecture === told),
+    )?.architecture ?? native;
+
+  const changes = new Map<string, PackageChange>();
+  for (const { kind, name: word, from, to, architecture: newArchitecture, releases } of steps) {
+    if (kind === "configure") continue;
+    const [name = "", told] = word.split(":");
+    const architecture = kind === "remove" ? removedArchitecture(name, told) : newArchitecture;
+    const key = keyOf({ name, architecture });
+    const suites = offers.get(key)?.suites ?? [];
+    const isSecurity = kind === "install" && (suites.length > 0 || releases.some(isSecurityRelease));
+    // Apt may name a package twice: removed on the way to its new version.
+    changes.set(key, { name, architecture, from: from ?? changes.get(key)?.from ?? null, to, isSecurity });
+  }
+  return [...changes.values()].sort(byName);
+}
+
+/** Whether two plans come to the same. */
+export function areSame(one: readonly PackageChange[], other: readonly PackageChange[]): boolean {
+  const told = (changes: readonly PackageChange[]): string =>
+    changes
+      .map((change) => `${keyOf(change)} ${change.from} ${change.to}`)
+      .sort()
+      .join("\n");
+  return told(one) === told(other);
+}
+
+/** `libssl3 3.0.13`, `old removed`, for people. */
+export function describeChanges(changes: readonly PackageChange[], most = 5): string {
+  const told = changes.slice(0, most).map(({ name, to }) => (to === null ? `${name} removed` : `${name} ${to}`));
+  const more = changes.length - told.length;
+  return [...told, ...(more > 0 ? [`${more} more`] : [])].join(", ") || "nothing";
+}

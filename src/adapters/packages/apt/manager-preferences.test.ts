@@ -1,0 +1,69 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { securityPreferences, withPreferences } from "./manager-preferences.ts";
+import type { Offer } from "./offers.ts";
+import type { DpkgEntry } from "./status-file.ts";
+
+const entry = (name: string, rest: Partial<DpkgEntry> = {}): DpkgEntry => ({
+  name,
+  version: "1.0",
+  architecture: "amd64",
+  isMultiArchSame: false,
+  want: "install",
+  flag: "ok",
+  state: "installed",
+  ...rest,
+});
+
+const offer = (name: string, rest: Partial<Offer> = {}): Offer => ({
+  entry: entry(name),
+  candidate: "1.1",
+  suites: [],
+  securityVersion: null,
+  ...rest,
+});
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "steward-apt-test-"));
+});
+
+afterEach(() => rmSync(folder, { recursive: true }));
+
+describe("preferences for security updates", () => {
+  const offers = [
+    offer("both", { candidate: "1.2", securityVersion: "1.1" }),
+    offer("plain"),
+    offer("libc6", { entry: entry("libc6", { isMultiArchSame: true }) }),
+  ];
+
+  it("choose security versions, and leave all others where they are", () => {
+    expect(securityPreferences(offers, "amd64")).toBe(
+      `Package: both\nPin: version 1.1\nPin-Priority: 1000\n
+Package: plain\nPin: version 1.0\nPin-Priority: 1000\n
+Package: libc6:amd64\nPin: version 1.0\nPin-Priority: 1000\n`,
+    );
+  });
+
+  it("come before those of the host, and are gone afterwards", async () => {
+    const own = join(folder, "preferences");
+    writeFileSync(own, "Package: mine\n");
+    let path = "";
+    await withPreferences("Package: ours\n", own, (option) => {
+      path = option.replace("--option=Dir::Etc::preferences=", "");
+      expect(readFileSync(path, "utf8")).toBe("Package: ours\n\nPackage: mine\n");
+      return Promise.resolve();
+    });
+    expect(existsSync(path)).toBe(false);
+    await expect(
+      withPreferences("x", join(folder, "none"), (option) => {
+        path = option.replace("--option=Dir::Etc::preferences=", "");
+        return Promise.reject(new Error("broken"));
+      }),
+    ).rejects.toThrow("broken");
+    expect(existsSync(path)).toBe(false);
+  });
+});

@@ -1,0 +1,99 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { gunzip } from "node:zlib";
+import type { SystemRelease } from "#domain/updates/ports.ts";
+import { isMissing, orUndefined } from "../files.ts";
+
+/** What the head of a Release file says of its suite; what it does not say is empty. */
+export interface ReleaseHead {
+  readonly origin: string;
+  readonly codename: string;
+  readonly version: string;
+  /** YYYY-MM-DD. */
+  readonly date: string;
+}
+
+/** Reads the head of a Release or InRelease file. */
+export function parseReleaseHead(text: string): ReleaseHead {
+  // The lists of hashes follow: what comes then is none of it.
+  const [head = ""] = text.split(/^(?:MD5Sum|SHA\d+):/m, 1);
+  const field = (name: string): string => new RegExp(`^${name}:[ \t]*(.*)$`, "m").exec(head)?.[1]?.trim() ?? "";
+  const time = Date.parse(field("Date"));
+  const date = Number.isNaN(time) ? "" : new Date(time).toISOString().slice(0, 10);
+  return { origin: field("Origin"), codename: field("Codename"), version: field("Version"), date };
+}
+
+/** Reads `/etc/os-release`. */
+export function parseOsRelease(text: string): ReadonlyMap<string, string> {
+  return new Map(
+    text.split("\n").flatMap((line) => {
+      const [, key, value = ""] = /^([A-Z0-9_]+)=(.*)$/.exec(line.trim()) ?? [];
+      return key === undefined ? [] : [[key, value.replace(/^(["'])(.*)\1$/, "$2")] as const];
+    }),
+  );
+}
+
+const numbers = (version: string): readonly number[] | undefined =>
+  /^\d+(\.\d+)*$/.test(version) ? version.split(".").map(Number) : undefined;
+
+/** Whether a version of the distribution, `12.10`, is newer than another, `12.9`. What is no number is not newer. */
+export function isNewerRelease(version: string, than: string): boolean {
+  const [one, other] = [numbers(version), numbers(than)];
+  if (one === undefined || other === undefined) return false;
+  const at = one.findIndex((part, index) => part !== (other[index] ?? 0));
+  return at >= 0 && (one[at] ?? 0) > (other[at] ?? 0);
+}
+
+/** The part of a changelog of Debian's that tells of a version of the distribution. */
+export function changelogOf(text: string, version: string): string {
+  const entries = text.split(/^(?=\S+ \(\S+\) )/m);
+  const word = new RegExp(`(?<![\\d.])${version.replaceAll(".", "\\.")}(?![\\d]|\\.\\d)`);
+  return entries.find((entry) => word.test(entry))?.trim() ?? "";
+}
+
+const unzip = promisify(gunzip);
+
+const hostFiles = {
+  lists: "/var/lib/apt/lists",
+  osRelease: "/etc/os-release",
+  debianVersion: "/etc/debian_version",
+  changelog: "/usr/share/doc/base-files/changelog.gz",
+} as const;
+
+export type ReleaseFiles = { readonly [name in keyof typeof hostFiles]: string };
+
+const textOf = async (path: string): Promise<string> => (await orUndefined(readFile(path, "utf8"), isMissing)) ?? "";
+
+/** The newer point release of the distribution that the lists know of. */
+export function createRelease(files: ReleaseFiles = hostFiles): () => Promise<SystemRelease | undefined> {
+  const heads = async (): Promise<readonly ReleaseHead[]> => {
+    const names = (await orUndefined(readdir(files.lists), isMissing)) ?? [];
+    const releases = names.filter((name) => /_(In)?Release$/.test(name));
+    return (await Promise.all(releases.map((name) => textOf(join(files.lists, name))))).map(parseReleaseHead);
+  };
+
+  const changelog = async (version: string): Promise<string> => {
+    const packed = await orUndefined(readFile(files.changelog), isMissing);
+    return packed === undefined ? "" : changelogOf((await unzip(packed)).toString("utf8"), version);
+  };
+
+  return async () => {
+    const os = parseOsRelease(await textOf(files.osRelease));
+    const id = os.get("ID") ?? "";
+    const codename = os.get("VERSION_CODENAME") ?? "";
+    // Debian's own file knows the point release; what is made of Debian has its own versions.
+    const point = id === "debian" ? (await textOf(files.debianVersion)).trim() : "";
+    const installed = numbers(point) === undefined ? (os.get("VERSION_ID") ?? "") : point;
+    const newer = (await heads())
+      .filter((head) => head.codename === codename && head.origin.toLowerCase() === id)
+      .filter(({ version }) => isNewerRelease(version, installed))
+      .reduce<ReleaseHead | undefined>(
+        (best, head) => (best && !isNewerRelease(head.version, best.version) ? best : head),
+        undefined,
+      );
+    if (newer === undefined) return undefined;
+    const { version, date } = newer;
+    return { version, releaseDate: date, isSecurity: false, changelog: await changelog(version) };
+  };
+}

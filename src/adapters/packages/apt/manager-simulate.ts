@@ -1,0 +1,123 @@
+import type { Exec } from "#adapters/exec/index.ts";
+import type { PackageChange, TransactionPlan, UpdateRequest } from "#domain/updates/ports.ts";
+import { UpdateRefused } from "#domain/updates/ports.ts";
+import type { DpkgDatabase } from "./database.ts";
+import { changesOf } from "./manager-plan.ts";
+import { securityPreferences, withPreferences } from "./manager-preferences.ts";
+import { type AptWords, toArguments } from "./manager-words.ts";
+import { isPackageName, nativeArchitecture, wordFor } from "./names.ts";
+import type { Offer } from "./offers.ts";
+import { failureReason } from "./output.ts";
+import { onlyAsking } from "./paths.ts";
+import { parseDownloadBytes, parseGrowthBytes, parseSimulation, parseUnmet } from "./simulation.ts";
+import type { DpkgEntry } from "./status-file.ts";
+
+const askMs = 120_000;
+const maxOutputBytes = 64 * 1024 * 1024;
+
+/** Why apt finds no way. */
+function obstacleIn(output: string, exitCode: number): string {
+  const unmet = parseUnmet(output).map(({ name, needs }) => `${name} (${needs})`);
+  return unmet.length > 0 ? `dependencies cannot be met: ${unmet.join(", ")}` : failureReason(output, exitCode);
+}
+
+interface Known {
+  readonly entries: readonly DpkgEntry[];
+  readonly offers: readonly Offer[];
+}
+
+/** The installed packages of these names. @throws UpdateRefused */
+function chosen(names: readonly string[], entries: readonly DpkgEntry[]): readonly DpkgEntry[] {
+  return [...new Set(names)].flatMap((name) => {
+    const found = entries.filter(
+      (entry) => entry.state === "installed" && (entry.name === name || `${entry.name}:${entry.architecture}` === name),
+    );
+    if (found.length === 0 || !isPackageName(name)) throw new UpdateRefused(`${name} is not installed`);
+    if (found.some(({ want }) => want === "hold")) throw new UpdateRefused(`${name} is held at its version`);
+    return found;
+  });
+}
+
+/** A security update that needs what is none is not made in part, nor with the rest. */
+function demandOnlySecurity(changes: readonly PackageChange[]): void {
+  const other = changes.find(({ isSecurity, from, to }) => !isSecurity && (from !== null || to === null));
+  if (other !== undefined)
+    throw new UpdateRefused(`${other.name} ${other.to ?? "removed"} would be needed, which is no security update`);
+}
+
+/** Asks apt what would be done; nothing on the host changes. */
+export function createSimulate(ports: {
+  readonly exec: Exec;
+  readonly database: () => Promise<DpkgDatabase>;
+  readonly offers: (signal: AbortSignal) => Promise<readonly Offer[]>;
+  readonly preferences: string;
+}) {
+  const { exec, database, offers, preferences } = ports;
+
+  const known = async (signal: AbortSignal): Promise<Known> => {
+    const now = await offers(signal);
+    return { entries: (await database()).entries, offers: now };
+  };
+
+  const ask = async (how: string, words: AptWords, signal: AbortSignal): Promise<string> => {
+    const argv = ["/usr/bin/apt-get", ...onlyAsking, how, ...toArguments(words)] as const;
+    const { exitCode, stdout, stderr } = await exec(argv, { signal, timeoutMs: askMs, maxOutputBytes });
+    if (exitCode !== 0) throw new UpdateRefused(obstacleIn(`${stdout}\n${stderr}`, exitCode));
+    return stdout;
+  };
+
+  const changesFor = async (words: AptWords, now: Known, signal: AbortSignal): Promise<readonly PackageChange[]> =>
+    changesOf(parseSimulation(await ask("--simulate", words, signal)), now);
+
+  const planFor = async (words: AptWords, now: Known, signal: AbortSignal): Promise<TransactionPlan> => {
+    const changes = await changesFor(words, now, signal);
+    if (changes.length === 0) return { changes, downloadBytes: 0, diskBytes: 0 };
+    const uris = await ask("--print-uris", words, signal);
+    return { changes, downloadBytes: parseDownloadBytes(uris), diskBytes: parseGrowthBytes(uris) };
+  };
+
+  const planSecurity = async (names: readonly string[] | undefined, now: Known, signal: AbortSignal) => {
+    const native = nativeArchitecture(now.entries);
+    const options = ["--no-remove"];
+    if (names === undefined)
+      return withPreferences(securityPreferences(now.offers, native), preferences, (option) => {
+        const words = { options: [...options, "--with-new-pkgs", option], verb: "upgrade", operands: [] } as const;
+        return planFor(words, now, signal);
+      });
+    const entries = chosen(names, now.entries);
+    const operands = now.offers.flatMap(({ entry, securityVersion }) =>
+      securityVersion !== null && entries.includes(entry) ? [`${wordFor(entry, native)}=${securityVersion}`] : [],
+    );
+    if (operands.length === 0) return { changes: [], downloadBytes: 0, diskBytes: 0 };
+    return planFor({ options, verb: "install", operands }, now, signal);
+  };
+
+  return {
+    /** What words would do. @throws UpdateRefused */
+    async changes(words: AptWords, signal: AbortSignal): Promise<readonly PackageChange[]> {
+      return changesFor(words, await known(signal), signal);
+    },
+
+    /** What a request comes to. @throws UpdateRefused */
+    async plan({ type, isSecurityOnly, names }: UpdateRequest, signal: AbortSignal): Promise<TransactionPlan> {
+      const now = await known(signal);
+      if (isSecurityOnly) {
+        const plan = await planSecurity(names, now, signal);
+        demandOnlySecurity(plan.changes);
+        return plan;
+      }
+      const options = type === "packages" ? ["--no-remove"] : [];
+      if (names !== undefined) {
+        const native = nativeArchitecture(now.entries);
+        const operands = chosen(names, now.entries).map((entry) => wordFor(entry, native));
+        if (operands.length === 0) return { changes: [], downloadBytes: 0, diskBytes: 0 };
+        return planFor({ options: [...options, "--only-upgrade"], verb: "install", operands }, now, signal);
+      }
+      if (type === "packages")
+        return planFor({ options: [...options, "--with-new-pkgs"], verb: "upgrade", operands: [] }, now, signal);
+      return planFor({ options, verb: "dist-upgrade", operands: [] }, now, signal);
+    },
+  };
+}
+
+export type Simulate = ReturnType<typeof createSimulate>;

@@ -1,0 +1,161 @@
+import type { Exec } from "#adapters/exec/index.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import type {
+  InstalledPackage,
+  PackageChange,
+  PackageManager,
+  PresentPackage,
+  TransactionResult,
+} from "#domain/updates/ports.ts";
+import type { Progress } from "#domain/updates/progress.ts";
+import { createDatabase } from "./database.ts";
+import { readPresent } from "./dpkg-state.ts";
+import { createLockTable } from "./locks.ts";
+import { asResult, createCommit, markCommands, orLocked, teller, unitFor } from "./manager-commit.ts";
+import { createMarks } from "./manager-marks.ts";
+import { createRelease, type ReleaseFiles } from "./manager-release.ts";
+import { createStaleUnits } from "./manager-restarts.ts";
+import { createSimulate } from "./manager-simulate.ts";
+import { createOffers } from "./offers.ts";
+import { type AptPaths, aptPaths } from "./paths.ts";
+import { createRepairs } from "./repairs.ts";
+import { createFaults } from "./states.ts";
+import { createSettle, createTransactions, hostPlaces, type Transaction } from "./transactions.ts";
+import { createUpdates } from "./updates.ts";
+
+const hostPreferences = "/etc/apt/preferences";
+
+const toInstalled = ({ name, architecture, version, isManual, isHeld }: PresentPackage): InstalledPackage => ({
+  name,
+  architecture,
+  version,
+  isManual,
+  isHeld,
+});
+
+/** Apt and dpkg as the package manager of updates. */
+export function createAptManager(ports: {
+  readonly exec: Exec;
+  readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
+  /** Whether the host has to be started anew for what is installed to run. */
+  readonly needsReboot: (signal: AbortSignal) => Promise<boolean>;
+  readonly lockWaitMs?: number;
+  readonly paths?: AptPaths;
+  readonly files?: {
+    readonly extendedStates: string;
+    readonly preferences: string;
+    readonly release: ReleaseFiles;
+    readonly proc: string;
+  };
+  readonly places?: { readonly booted: string; readonly output: string };
+}): PackageManager {
+  const { exec, clock, needsReboot, paths = aptPaths, files } = ports;
+  const database = createDatabase(paths);
+  const locks = createLockTable();
+  const transact = createTransactions({ ...ports, locks });
+  const settle = createSettle({ exec, clock, ...(ports.places && { places: ports.places }) });
+  const marks = createMarks((ports.places ?? hostPlaces).output);
+  const offers = createOffers({ exec, database, paths });
+  const faults = createFaults({ exec, database, locks, paths, clock });
+  const { refreshedAt } = createUpdates({ offers, paths });
+  const simulate = createSimulate({ exec, database, offers, preferences: files?.preferences ?? hostPreferences });
+  const release = createRelease(files?.release);
+  const staleUnits = createStaleUnits(files?.proc);
+
+  const present = (): Promise<readonly PresentPackage[]> =>
+    files === undefined ? readPresent(database) : readPresent(database, files.extendedStates);
+
+  const isAutomatic = async (): Promise<(change: PackageChange) => boolean> => {
+    const automatic = (await present()).filter(({ isManual }) => !isManual);
+    const keys = new Set(automatic.map(({ name, architecture }) => `${name}:${architecture}`));
+    return ({ name, architecture }) => keys.has(`${name}:${architecture}`);
+  };
+
+  /** Repairs whose lines are told, and that run in the unit of a transaction where there is one. */
+  const repairsFor = (progress: Progress, unit: string | undefined) => {
+    const told = (transaction: Transaction, signal: AbortSignal): Promise<string> =>
+      transact({ ...transaction, ...(unit !== undefined && { unit }), onLine: teller(progress) }, signal);
+    return createRepairs({ exec, transact: told, paths });
+  };
+
+  const audit = async (signal: AbortSignal): Promise<readonly string[]> => {
+    const { writer, isInterrupted, unfinished, unmet } = await faults(signal);
+    // What somebody else is in the middle of is not left over.
+    if (writer !== undefined) return [];
+    return [
+      ...unfinished.map(({ name, version, state }) => `${name} ${version} is ${state}`),
+      ...unmet.map(({ name, needs }) => `${name} lacks what it needs (${needs})`),
+      ...(isInterrupted && unfinished.length === 0 ? ["dpkg was stopped in the middle of its work"] : []),
+    ];
+  };
+
+  /** Packages that a transaction has brought along or found so are not asked for, however it ended. */
+  const markAgain = async (unit: string, signal: AbortSignal): Promise<void> => {
+    const installed = (await present()).flatMap(({ name, architecture }) => [name, `${name}:${architecture}`]);
+    const words = (await marks.read(unit)).filter((word) => installed.includes(word));
+    for (const argv of markCommands(words))
+      await transact({ unit, description: "Steward marks packages (apt-mark auto)", argv, locks: [] }, signal);
+    await marks.forget(unit);
+  };
+
+  const repair: PackageManager["repair"] = async ({ id, progress }, signal) => {
+    const unit = unitFor(id);
+    const repairs = repairsFor(progress, unit);
+    const { writer, isInterrupted, unfinished } = await faults(signal);
+    const results: TransactionResult[] = [];
+    // Who is at work now is waited for, by the same wait for its lock.
+    if (writer !== undefined || isInterrupted || unfinished.length > 0) {
+      progress.step(0, "finish what was begun");
+      results.push(await asResult(() => repairs.finish(signal)));
+    }
+    const left = await faults(signal);
+    const again = left.unfinished.filter(({ mustBeReinstalled }) => mustBeReinstalled).map(({ name }) => name);
+    if (left.unmet.length > 0 || again.length > 0) {
+      progress.step(50, "install what is missing");
+      const plan = await repairs.planMissing(again, signal);
+      results.push(
+        plan.obstacle === null
+          ? await asResult(() => repairs.installMissing(plan, signal))
+          : { isDone: false, reason: plan.obstacle },
+      );
+    }
+    await markAgain(unit, signal);
+    const wrong = await audit(signal);
+    if (wrong.length === 0) return { isDone: true, reason: "" };
+    const reasons = results.filter(({ isDone }) => !isDone).map(({ reason }) => reason);
+    return { isDone: false, reason: (reasons.length > 0 ? reasons : wrong).join("; ") };
+  };
+
+  return {
+    name: "apt",
+    knowsSecurity: true,
+    installed: async () => (await present()).filter(({ state }) => state === "installed").map(toInstalled),
+
+    async updates(signal) {
+      const all = await offers(signal);
+      const { entries } = await database();
+      const listsAt = await refreshedAt();
+      return {
+        updates: all
+          .filter(({ entry }) => entry.want !== "hold")
+          .map(({ entry: { name, architecture, version }, candidate, suites }) => {
+            return { name, architecture, from: version, to: candidate, isSecurity: suites.length > 0 };
+          }),
+        held: entries.filter(({ want, state }) => want === "hold" && state === "installed").map(({ name }) => name),
+        listsAt: listsAt === undefined ? null : Math.floor(listsAt),
+      };
+    },
+
+    release,
+    refresh: (progress, signal) => orLocked(() => repairsFor(progress, undefined).refreshLists(signal)),
+    simulate: (request, signal) => simulate.plan(request, signal),
+    commit: createCommit({ simulate, transact, paths, isAutomatic, marks }),
+    settle: (id, signal) => settle(unitFor(id), signal),
+    repair,
+    audit,
+    restartNeeds: async (signal) => ({
+      requiresReboot: await needsReboot(signal),
+      units: await staleUnits(signal),
+    }),
+  };
+}

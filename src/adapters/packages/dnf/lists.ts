@@ -1,0 +1,127 @@
+import type { PackageVersion } from "#domain/updates/ports.ts";
+import { parseNevra } from "./names.ts";
+
+/** A package of the database of rpm, with what dnf knows of it. */
+export interface InstalledRpm extends PackageVersion {
+  /** Why it is here: `user`, `dependency`. */
+  readonly reason: string;
+  readonly bytes: number;
+}
+
+/** The words of `repoquery` for it: none of these values has a bar in it. */
+export const installedFormat = "%{name}|%{evr}|%{arch}|%{reason}|%{installsize}";
+export const availableFormat = "%{name}|%{evr}|%{arch}|%{downloadsize}|%{installsize}";
+
+const bytesOf = (text: string | undefined): number => (/^\d+$/.test(text ?? "") ? Number(text) : 0);
+const withoutZero = (version: string): string => version.replace(/^0+:/, "");
+const fields = (text: string, count: number): readonly (readonly string[])[] =>
+  text
+    .split("\n")
+    .map((line) => line.split("|"))
+    .filter((line) => line.length === count && line[0] !== "" && line[1] !== "" && line[2] !== "");
+
+/** Reads `repoquery --installed`. Keys are in the database as packages, but are none. */
+export const parseInstalled = (text: string): readonly InstalledRpm[] =>
+  fields(text, 5)
+    .filter(([name]) => name !== "gpg-pubkey")
+    .map(([name = "", version = "", architecture = "", reason = "", bytes]) => {
+      return { name, version: withoutZero(version), architecture, reason, bytes: bytesOf(bytes) };
+    });
+
+/** A package of a repository. */
+export interface OfferedRpm extends PackageVersion {
+  readonly downloadBytes: number;
+  readonly bytes: number;
+}
+
+export const parseOffered = (text: string): readonly OfferedRpm[] =>
+  fields(text, 5).map(([name = "", version = "", architecture = "", download, bytes]) => {
+    return {
+      name,
+      version: withoutZero(version),
+      architecture,
+      downloadBytes: bytesOf(download),
+      bytes: bytesOf(bytes),
+    };
+  });
+
+/** Reads `check-update`: what an upgrade would bring, without what takes the place of other packages. */
+export function parseCheckUpdate(text: string): readonly PackageVersion[] {
+  const [list = ""] = text.split(/^Obsoleting Packages$/m);
+  // A long name has its version in the next line.
+  const lines = list.replace(/\n +/g, " ").split("\n");
+  return lines.flatMap((line) => {
+    const [, name, architecture, version] = /^(\S+)\.([^\s.]+) +(\S+) +(\S+) *$/.exec(line) ?? [];
+    if (name === undefined || architecture === undefined || version === undefined) return [];
+    return [{ name, architecture, version: withoutZero(version) }];
+  });
+}
+
+/** A package in which an advisory closes a security hole. */
+export interface AdvisedRpm extends PackageVersion {
+  /** `FEDORA-2026-0123456789`. */
+  readonly advisory: string;
+}
+
+/** Reads `updateinfo list`. */
+export const parseAdvisories = (text: string): readonly AdvisedRpm[] =>
+  text.split("\n").flatMap((line) => {
+    const [, advisory, nevra = ""] = /^(?:i )? *(\S+) +\S+ +(\S+) *$/.exec(line) ?? [];
+    const found = parseNevra(nevra);
+    return advisory === undefined || found === undefined ? [] : [{ ...found, advisory }];
+  });
+
+/** What `dnf check` finds. */
+export interface CheckFindings {
+  readonly unmet: readonly { readonly name: string; readonly needs: string }[];
+  /** Older versions of packages that are installed in a newer one as well: a transaction did not come to its end. */
+  readonly duplicates: readonly { readonly old: PackageVersion; readonly kept: PackageVersion }[];
+}
+
+export function parseCheck(text: string): CheckFindings {
+  const unmet: CheckFindings["unmet"][number][] = [];
+  const duplicates: CheckFindings["duplicates"][number][] = [];
+  for (const line of text.split("\n")) {
+    const [, nevra = "", what = "", subject = ""] =
+      /^(\S+) (has missing requires of|has installed conflict|is a duplicate with|is obsoleted by) (.+)$/.exec(line) ??
+      [];
+    const found = parseNevra(nevra);
+    if (found === undefined) continue;
+    const other = parseNevra(subject);
+    if (what === "is a duplicate with" && other !== undefined) duplicates.push({ old: found, kept: other });
+    else if (what === "has missing requires of") unmet.push({ name: found.name, needs: `Requires: ${subject}` });
+    else if (what === "has installed conflict") unmet.push({ name: found.name, needs: `Conflicts: ${subject}` });
+  }
+  return { unmet, duplicates };
+}
+
+/** Whether the last transaction in the history was begun and has no end. Reads `history info last`. */
+export const isUnfinished = (text: string): boolean => /^End rpmdb +: +\*\*/m.test(text);
+/** Packages that such a transaction was to bring and to take away. Which of it was done is not written down. */
+export function unfinishedIn(text: string): {
+  readonly brought: readonly PackageVersion[];
+  readonly removed: readonly PackageVersion[];
+} {
+  const packagesOf = (pattern: RegExp): readonly PackageVersion[] =>
+    [...text.matchAll(pattern)].flatMap(([, nevra = ""]) => parseNevra(nevra) ?? []);
+  return {
+    brought: packagesOf(/^ \*\* (?:Install|Upgrade|Downgrade|Reinstall) +(\S+)/gm),
+    removed: packagesOf(/^ \*\* (?:Removed|Erase|Obsoleted) +(\S+)/gm),
+  };
+}
+/** Reads `history list`. */
+export const hasTransactions = (text: string): boolean => /^ *\d+ \|/m.test(text);
+
+/** Patterns of packages that the plugin versionlock keeps at a version; those with `!` only bar one version. */
+export const parseVersionLocks = (text: string): readonly string[] =>
+  text
+    .split("\n")
+    .map((line) => line.replace(/#.*/, "").trim())
+    .filter((line) => line !== "" && !line.startsWith("!"));
+
+/** Names and patterns of packages that `dnf.conf` leaves out. */
+export function parseExcludes(text: string): readonly string[] {
+  const [, main = ""] = /(?:^|\n)\[main\][^\n]*\n([\s\S]*?)(?=\n\[|$)/.exec(text) ?? [];
+  const values = main.replace(/\n[ \t]+/g, " ").matchAll(/^(?:excludepkgs|exclude)[ \t]*=(.*)$/gm);
+  return [...values].flatMap(([, value = ""]) => value.split(/[\s,]+/).filter((word) => word !== ""));
+}

@@ -1,0 +1,147 @@
+import type { Exec } from "#adapters/exec/index.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import type { PackageManager, SystemRelease, TransactionPlan, TransactionResult } from "#domain/updates/ports.ts";
+import { UpdateRefused } from "#domain/updates/ports.ts";
+import { asResult, orLocked, unitFor } from "../apt/manager-commit.ts";
+import { createStaleUnits } from "../apt/manager-restarts.ts";
+import { createSettle, createTransactions } from "../apt/transactions.ts";
+import { createAsking, NoLists, withoutRepositories } from "./asking.ts";
+import { createDatabase, toInstalled } from "./database.ts";
+import { availableFormat, parseOffered } from "./lists.ts";
+import { createPidLocks } from "./locks.ts";
+import { createSimulate } from "./manager-simulate.ts";
+import { nevraOf } from "./names.ts";
+import { dnfOutput, scriptFailures } from "./output.ts";
+import type { DnfPlaces } from "./places.ts";
+import { dnfPlaces } from "./places.ts";
+import { createRefresh, leftovers } from "./repairs.ts";
+import { createReplay, telling } from "./replay.ts";
+import { createFindings } from "./states.ts";
+import { createOffers, isSecurityStep, listsAt, newestOf } from "./updates.ts";
+import { splitVersion } from "./version.ts";
+
+const hostPlaces = { booted: "/run/systemd/system", output: "/run/steward-packages" };
+
+const namesOf = (changes: TransactionPlan["changes"]): string => changes.map(({ name }) => name).join(", ");
+
+/** Dnf says of a stored transaction that it cannot be done as it is. */
+const isRefusal = (reason: string): boolean => /problems occurred while (?:replaying|running)/.test(reason);
+
+/**
+ * Dnf and rpm as the package manager of updates. A plan is carried out as a stored transaction (`dnf history replay`), of
+ * which dnf itself does all and nothing else.
+ */
+export function createDnfManager(ports: {
+  readonly exec: Exec;
+  readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
+  /** Whether the host has to be started anew for what is installed to run. */
+  readonly needsReboot: (signal: AbortSignal) => Promise<boolean>;
+  readonly lockWaitMs?: number;
+  readonly dnfPlaces?: DnfPlaces;
+  readonly places?: { readonly booted: string; readonly output: string };
+}): PackageManager {
+  const { exec, clock, needsReboot, dnfPlaces: where = dnfPlaces(), places = hostPlaces } = ports;
+  const asking = createAsking({ exec, places: where });
+  const { ask, tryAsking } = asking;
+  const database = createDatabase({ ask, places: where });
+  const locks = createPidLocks();
+  const transact = createTransactions({ ...ports, places, locks, reader: dnfOutput });
+  const settle = createSettle({ exec, clock, places });
+  const offers = createOffers({ ask, database, places: where });
+  const simulate = createSimulate({ asking, offers });
+  const findings = createFindings({ tryAsking, database });
+  const replay = createReplay({ transact, places: where, folder: places.output });
+  const refresh = createRefresh({ transact, places: where });
+  const staleUnits = createStaleUnits();
+
+  const audit: PackageManager["audit"] = async (signal) => {
+    // What somebody else is in the middle of is not left over.
+    if ((await locks.holder(where.transactionLock)) !== undefined) return [];
+    const found = await findings(signal);
+    return [
+      ...leftovers(found).map(({ name, from }) => `${name} ${from} is left beside another version of it`),
+      ...found.missing.map((each) => `${nevraOf(each)} was to be installed and is not`),
+      ...found.remaining.map((each) => `${nevraOf(each)} was to be removed and is there`),
+      ...found.unmet.map(({ name, needs }) => `${name} lacks what it needs (${needs})`),
+    ];
+  };
+
+  const commit: PackageManager["commit"] = async ({ changes }, { id, progress }, signal) => {
+    const unit = unitFor(id);
+    if (changes.length === 0) return { isDone: true, reason: "" };
+    const { packages } = await database(signal);
+    let failures = "";
+    const result = await asResult(async () => {
+      const output = await replay({ unit, changes, installed: packages, onLine: telling(progress) }, signal);
+      failures = scriptFailures(output);
+    });
+    if (isRefusal(result.reason))
+      throw new UpdateRefused(`what would be done has changed since it was planned: ${result.reason}`);
+    return result.isDone && failures !== "" ? { isDone: false, reason: failures } : result;
+  };
+
+  const repair: PackageManager["repair"] = async ({ id, progress }, signal): Promise<TransactionResult> => {
+    const unit = unitFor(id);
+    const changes = leftovers(await findings(signal));
+    // What was not begun is left to who wants it; what was is mended by the next transaction that brings it.
+    if (changes.length === 0) return { isDone: true, reason: "" };
+    progress.step(0, `remove what is left of ${namesOf(changes)}`);
+    const { packages } = await database(signal);
+    return asResult(() => replay({ unit, changes, installed: packages, onLine: telling(progress) }, signal));
+  };
+
+  const release = async (signal: AbortSignal): Promise<SystemRelease | undefined> => {
+    const query = ["repoquery", "--upgrades", "--latest-limit=1", "--whatprovides=system-release"];
+    const [next] = parseOffered(await ask([...query, `--queryformat=${availableFormat}`], signal));
+    if (next === undefined) return undefined;
+    const { advised, database: state } = await offers(signal);
+    const from = newestOf(state).get(`${next.name}.${next.architecture}`)?.version ?? null;
+    const isSecurity = isSecurityStep(next, advised, from);
+    return { version: splitVersion(next.version).version, releaseDate: "", isSecurity, changelog: "" };
+  };
+
+  /** Where its plugin is there, dnf knows by what was installed since the start. */
+  const asksReboot = async (signal: AbortSignal): Promise<boolean> => {
+    const { exitCode, stdout } = await tryAsking([withoutRepositories, "needs-restarting", "--reboothint"], signal);
+    return exitCode === 1 && /^Reboot is required/m.test(stdout);
+  };
+
+  return {
+    name: "dnf",
+    knowsSecurity: true,
+    installed: async (signal) => toInstalled(await database(signal)),
+
+    async updates(signal) {
+      const state = await database(signal);
+      const held = [...new Set(state.packages.filter(state.isHeld).map(({ name }) => name))];
+      try {
+        const { updates } = await offers(signal);
+        return { updates, held, listsAt: (await listsAt(where)) ?? null };
+      } catch (error) {
+        if (error instanceof NoLists) return { updates: [], held, listsAt: null };
+        throw error;
+      }
+    },
+
+    async release(signal) {
+      try {
+        return await release(signal);
+      } catch (error) {
+        // Nothing is known of it before the lists are there.
+        if (error instanceof NoLists) return undefined;
+        throw error;
+      }
+    },
+
+    refresh: (progress, signal) => orLocked(() => refresh(telling(progress), signal)),
+    simulate,
+    commit,
+    settle: (id, signal) => settle(unitFor(id), signal),
+    repair,
+    audit,
+    restartNeeds: async (signal) => ({
+      requiresReboot: (await needsReboot(signal)) || (await asksReboot(signal)),
+      units: await staleUnits(signal),
+    }),
+  };
+}

@@ -1,0 +1,67 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { failureReason, parseLockConflict, parseScriptErrors, scriptFailures } from "./output.ts";
+
+const early = `Running transaction
+  Preparing        :                                                        1/1 
+  Running scriptlet: early-2.0-1.noarch                                     1/2 
+error: lua script failed: [string "%prein(early-2.0-1.noarch)"]:1: I will not
+
+Error in PREIN scriptlet in rpm package early
+  Verifying        : early-2.0-1.noarch                                     1/2 
+Error: Transaction failed
+`;
+
+const late = `  Upgrading        : late-2.0-1.noarch                                      1/2 
+  Running scriptlet: late-2.0-1.noarch                                      1/2 
+cannot reach the daemon
+warning: %post(late-2.0-1.noarch) scriptlet failed, exit status 1
+
+Error in POSTIN scriptlet in rpm package late
+  Cleanup          : late-1.0-1.noarch                                      2/2 
+Complete!
+`;
+
+describe("why dnf failed", () => {
+  it("is what a script of a package said", () => {
+    expect(failureReason(early, 1)).toBe(
+      'early: its PREIN script failed (error: lua script failed: [string "%prein(early-2.0-1.noarch)"]:1: I will not)',
+    );
+    expect(scriptFailures(late)).toBe("late: its POSTIN script failed (cannot reach the daemon)");
+    expect(parseScriptErrors(late)).toEqual([{ name: "late", script: "POSTIN", said: "cannot reach the daemon" }]);
+  });
+
+  it("names three scripts and counts the others", () => {
+    const text = ["a", "b", "c", "d", "e"].map((name) => `Error in POSTIN scriptlet in rpm package ${name}\n`).join("");
+    expect(scriptFailures(text)).toMatch(/^a: .*; b: .*; c: .*; and 2 more scripts$/);
+  });
+
+  it.each([
+    [
+      'Error: The following problems occurred while replaying the transaction from file "/run/x.json":\n  Cannot find rpm nevra "pre-3.0-1.noarch".\n',
+      'The following problems occurred while replaying the transaction from file "/run/x.json": Cannot find rpm nevra "pre-3.0-1.noarch".',
+    ],
+    [
+      "No match for argument: a\nError: No packages marked for upgrade.\n",
+      "No match for argument: a; No packages marked for upgrade.",
+    ],
+    ["something went\nwrong\n", "wrong"],
+    ["", "exit code 7"],
+  ])("%j", (text, reason) => expect(failureReason(text, 7)).toBe(reason));
+
+  it("is always a reason", () => {
+    fc.assert(fc.property(fc.string(), (text) => failureReason(text, 1) !== ""));
+  });
+});
+
+describe("a held lock", () => {
+  it.each([
+    ["RPMDB already locked by 1771\n  The application with PID 1771 is: dnf\n", { pid: 1771 }],
+    ["Waiting for process with pid 12 to finish.\n", { pid: 12 }],
+    [
+      "error: can't create transaction lock on /var/lib/rpm/.rpm.lock (Resource temporarily unavailable)\n",
+      { pid: undefined },
+    ],
+    ["Error: Transaction failed\n", undefined],
+  ])("%j", (text, conflict) => expect(parseLockConflict(text)).toEqual(conflict));
+});

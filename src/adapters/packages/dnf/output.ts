@@ -1,0 +1,82 @@
+import type { OutputReader } from "../apt/transactions.ts";
+
+const most = 3;
+
+/** Where a terminal would show only what follows the last return. */
+const shown = (text: string): readonly string[] =>
+  text.split("\n").map((line) => line.replace(/\r+$/, "").replace(/^.*\r/, "").trimEnd());
+
+/** A script of a package that failed. */
+export interface ScriptError {
+  readonly name: string;
+  /** `PREIN`, `POSTIN`. */
+  readonly script: string;
+  /** The last line that was printed before, mostly by the script itself. */
+  readonly said: string | undefined;
+}
+
+/** Rpm tells of a step, and what was printed before belongs to another one. */
+const step = /^ +\S[^:]* : .* \d+\/\d+$/;
+
+/** Scripts that failed. Dnf goes on after those that run when the files of a package are there already. */
+export function parseScriptErrors(text: string): readonly ScriptError[] {
+  const errors: ScriptError[] = [];
+  let said: string | undefined;
+  for (const line of shown(text)) {
+    const [, script, name] = /^Error in (\S+) scriptlet in rpm package (\S+)$/.exec(line) ?? [];
+    if (script !== undefined && name !== undefined) {
+      errors.push({ name, script, said });
+      said = undefined;
+    } else if (step.test(line)) said = undefined;
+    else if (/^warning: %\S+ scriptlet failed/.test(line) && said !== undefined) continue;
+    else if (line !== "") said = line.trim();
+  }
+  return errors;
+}
+
+const describe = ({ name, script, said }: ScriptError): string =>
+  `${name}: its ${script} script failed${said === undefined ? "" : ` (${said})`}`;
+
+/** What failed although dnf went on and says that it was done; empty where nothing did. */
+export function scriptFailures(text: string): string {
+  const errors = parseScriptErrors(text);
+  const more = errors.length > most ? [`and ${errors.length - most} more scripts`] : [];
+  return [...errors.slice(0, most).map(describe), ...more].join("; ");
+}
+
+/** Lines that dnf indents below its own message. */
+function ownWords(lines: readonly string[]): readonly string[] {
+  const words: string[] = [];
+  for (const [at, line] of lines.entries()) {
+    const [, own] = /(?:^| )Error: (.*)$/.exec(line) ?? [];
+    if (own !== undefined) {
+      const below = lines.slice(at + 1).findIndex((next) => !/^ +\S/.test(next));
+      const details = lines.slice(at + 1, below < 0 ? undefined : at + 1 + below).map((next) => next.trim());
+      words.push([own, ...details.slice(0, most)].join(" "));
+    } else if (/^(?:No match for argument: |\[FAILED\] |Package ".*" from local repository )/.test(line))
+      words.push(line);
+  }
+  return words;
+}
+
+/** Why dnf failed, in a sentence made of its own words and those of the packages. */
+export function failureReason(text: string, exitCode: number): string {
+  const scripts = scriptFailures(text);
+  if (scripts !== "") return scripts;
+  const lines = shown(text).filter((line) => line.trim() !== "");
+  const own = ownWords(lines).slice(-most);
+  const told = own.length > 0 ? own : lines.slice(-1).map((line) => line.trim());
+  return told.length > 0 ? told.join("; ") : `exit code ${exitCode}`;
+}
+
+/** The process that holds a lock, as dnf tells when it is not to wait for it. */
+export function parseLockConflict(text: string): { readonly pid: number | undefined } | undefined {
+  const [, by] =
+    /^(?:.*already locked by|Waiting for process with pid|\s*The application with PID) (\d+)/m.exec(text) ?? [];
+  if (by !== undefined) return { pid: Number(by) };
+  return /^.*(?:can't create transaction lock|Failed to obtain the transaction lock)/m.test(text)
+    ? { pid: undefined }
+    : undefined;
+}
+
+export const dnfOutput: OutputReader = { failureReason, parseLockConflict };

@@ -1,0 +1,158 @@
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { InstalledPackage, PackageFiles, PackageVersion } from "#domain/updates/ports.ts";
+import type { Progress } from "#domain/updates/progress.ts";
+import { asResult, unitFor } from "../apt/manager-commit.ts";
+import type { createSettle, createTransactions } from "../apt/transactions.ts";
+import type { Asking } from "./asking.ts";
+import { withoutRepositories } from "./asking.ts";
+import type { createDatabase } from "./database.ts";
+import { toInstalled } from "./database.ts";
+import { keyOf, nevraOf } from "./names.ts";
+import { failureReason, scriptFailures } from "./output.ts";
+import type { DnfPlaces } from "./places.ts";
+import { changing, telling } from "./replay.ts";
+import { parseSummary, parseTable } from "./table.ts";
+
+type Target = Parameters<PackageFiles["restore"]>[0];
+
+interface Found extends PackageVersion {
+  readonly path: string;
+}
+
+/** What of a target is not so yet. */
+interface Missing {
+  readonly install: readonly Found[];
+  readonly remove: readonly PackageVersion[];
+}
+
+/**
+ * Only the files that are given count: no repository is asked, nothing is held back, nothing comes along and nothing that is no
+ * longer needed goes. An older version may be what is wanted, whatever says that it takes the place of what.
+ */
+const onlyFiles = [
+  withoutRepositories,
+  "--disableplugin=versionlock",
+  "--disableexcludes=all",
+  "--setopt=obsoletes=0",
+  "--setopt=clean_requirements_on_remove=0",
+  "--setopt=install_weak_deps=0",
+  "--setopt=protected_packages=",
+  "--setopt=installonly_limit=0",
+] as const;
+
+/** What of the target is missing on a host with these packages. */
+export function missingOf(
+  target: { readonly files: readonly Found[]; readonly remove: Target["remove"] },
+  installed: readonly PackageVersion[],
+): Missing {
+  const present = new Set(installed.map(nevraOf));
+  const gone = new Set(target.remove.map(keyOf));
+  return {
+    install: target.files.filter((file) => !present.has(nevraOf(file))),
+    remove: installed.filter((each) => gone.has(keyOf(each))),
+  };
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", `'"'"'`)}'`;
+
+/** Lines for `dnf shell`, which makes one transaction of them. */
+export const shellLines = ({ install, remove }: Missing): string =>
+  [
+    ...(install.length > 0 ? [`install ${install.map(({ path }) => quoted(path)).join(" ")}`] : []),
+    ...(remove.length > 0 ? [`remove ${remove.map((each) => quoted(nevraOf(each))).join(" ")}`] : []),
+    "run",
+    "",
+  ].join("\n");
+
+/** Whether dnf would do all of it and nothing else. */
+function isExact(text: string, { install, remove }: Missing): boolean {
+  const rows = parseTable(text);
+  if (rows === undefined || rows.length !== parseSummary(text)) return false;
+  const kinds = rows.map((row) => `${row.kind === "remove" ? "-" : "+"}${nevraOf(row)}`).sort();
+  const wanted = [...install.map((each) => `+${nevraOf(each)}`), ...remove.map((each) => `-${nevraOf(each)}`)].sort();
+  return kinds.join() === wanted.join() && rows.every(({ replaces }) => replaces.length === 0);
+}
+
+/** Which packages have to be marked otherwise: arguments of `dnf mark`. */
+export function marksFor(
+  wanted: readonly InstalledPackage[],
+  present: readonly InstalledPackage[],
+): readonly { readonly verb: "install" | "remove"; readonly names: readonly string[] }[] {
+  const now = new Map(present.map((each) => [nevraOf(each), each.isManual]));
+  const changed = wanted.filter((each) => now.has(nevraOf(each)) && now.get(nevraOf(each)) !== each.isManual);
+  const names = (isManual: boolean): readonly string[] =>
+    changed.filter((each) => each.isManual === isManual).map(nevraOf);
+  return [
+    { verb: "install" as const, names: names(true) },
+    { verb: "remove" as const, names: names(false) },
+  ].filter((mark) => mark.names.length > 0);
+}
+
+/**
+ * Brings the packages of a host to exact versions; see the port. What is held is said in a file below /etc, which comes back
+ * with that.
+ */
+export function createRestore(ports: {
+  readonly asking: Pick<Asking, "tryAsking">;
+  readonly database: ReturnType<typeof createDatabase>;
+  readonly transact: ReturnType<typeof createTransactions>;
+  readonly settle: ReturnType<typeof createSettle>;
+  readonly identify: PackageFiles["identify"];
+  readonly places: DnfPlaces;
+  /** Where the lines for dnf lie while it runs. */
+  readonly folder: string;
+}): PackageFiles["restore"] {
+  const { asking, database, transact, settle, identify, places, folder } = ports;
+  const locks = [places.transactionLock];
+
+  const change = async (unit: string, left: Missing, progress: Progress, signal: AbortSignal): Promise<string> => {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const path = join(folder, `${unit}.dnf`);
+    await writeFile(path, shellLines(left), { mode: 0o600 });
+    const rehearsal = await asking.tryAsking(["--assumeno", "--verbose", ...onlyFiles, "shell", path], signal);
+    if (!isExact(rehearsal.stdout, left))
+      return `dnf would not do just that: ${failureReason(`${rehearsal.stdout}\n${rehearsal.stderr}`, rehearsal.exitCode)}`;
+    const words = [...changing, ...onlyFiles, "shell", path];
+    const description = "Steward returns to a snapshot of packages (dnf shell)";
+    let failures = "";
+    const result = await asResult(async () => {
+      const argv = [places.dnf[0], ...places.dnf.slice(1), ...words] as const;
+      const output = await transact({ unit, description, argv, locks, onLine: telling(progress) }, signal);
+      failures = scriptFailures(output) || (/^Error: /m.test(output) ? failureReason(output, 0) : "");
+    });
+    await rm(path, { force: true });
+    return result.isDone ? failures : result.reason;
+  };
+
+  const mark = async (unit: string, wanted: Target["marks"], signal: AbortSignal): Promise<void> => {
+    for (const { verb, names } of marksFor(wanted, toInstalled(await database(signal)))) {
+      const argv = [places.dnf[0], ...places.dnf.slice(1), ...changing, withoutRepositories, "mark", verb] as const;
+      const description = "Steward marks packages as in a snapshot (dnf mark)";
+      await transact({ unit, description, argv: [...argv, "--", ...names], locks }, signal);
+    }
+  };
+
+  return async (target, { id, progress }, signal) => {
+    const unit = unitFor(id);
+    await settle(unit, signal);
+    const files = await Promise.all(target.files.map(async (path) => ({ ...(await identify(path, signal)), path })));
+    const missing = async (): Promise<Missing> =>
+      missingOf({ files, remove: target.remove }, (await database(signal)).packages);
+    const isThere = ({ install, remove }: Missing): boolean => install.length + remove.length === 0;
+
+    const left = await missing();
+    progress.step(5, "returning to the packages of the snapshot");
+    const reason = isThere(left) ? "" : await change(unit, left, progress, signal);
+    await mark(unit, target.marks, signal);
+    const after = await missing();
+    if (isThere(after) && reason === "") return { isDone: true, reason };
+    const names = [...after.install, ...after.remove].map(nevraOf).slice(0, 10).join(", ");
+    return {
+      isDone: false,
+      reason: [isThere(after) ? "" : `not as in the snapshot: ${names}`, reason]
+        .filter((each) => each !== "")
+        .join("; "),
+    };
+  };
+}

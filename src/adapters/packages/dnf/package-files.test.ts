@@ -1,0 +1,41 @@
+import { describe, expect, it } from "vitest";
+import { fileNameOf, parseIdentity } from "./package-files.ts";
+import { marksFor, missingOf, shellLines } from "./package-files-restore.ts";
+
+const app = { name: "app", version: "1:1.0-1", architecture: "noarch" };
+const lib = { name: "lib", version: "2.0-1", architecture: "x86_64" };
+const marked = { ...app, isManual: true, isHeld: false };
+
+describe("package files of dnf", () => {
+  it("say what they are", () => {
+    expect(parseIdentity("app|1|1.0|1|noarch\n")).toEqual(app);
+    expect(parseIdentity("lib|0|2.0|1|x86_64\n")).toEqual(lib);
+    expect(parseIdentity("")).toBeUndefined();
+    expect(fileNameOf(app)).toBe("app-1.0-1.noarch.rpm");
+  });
+});
+
+describe("returning to packages", () => {
+  it("does what is missing and nothing else", () => {
+    const target = { files: [{ ...app, path: "/srv/a.rpm" }], remove: [{ name: "lib", architecture: "x86_64" }] };
+    expect(missingOf(target, [app])).toEqual({ install: [], remove: [] });
+    expect(missingOf(target, [{ ...app, version: "2.0-1" }, lib])).toEqual({ install: target.files, remove: [lib] });
+  });
+
+  it("names files and packages so that each is one word", () => {
+    expect(shellLines({ install: [{ ...app, path: "/srv/it's here.rpm" }], remove: [lib] })).toBe(
+      `install '/srv/it'"'"'s here.rpm'\nremove 'lib-2.0-1.x86_64'\nrun\n`,
+    );
+    expect(shellLines({ install: [], remove: [] })).toBe("run\n");
+  });
+
+  it("marks what is marked otherwise", () => {
+    const wanted = [marked, { ...lib, isManual: false, isHeld: false }];
+    expect(marksFor(wanted, wanted)).toEqual([]);
+    const present = wanted.map((each) => ({ ...each, isManual: !each.isManual }));
+    expect(marksFor(wanted, present)).toEqual([
+      { verb: "install", names: ["app-1:1.0-1.noarch"] },
+      { verb: "remove", names: ["lib-2.0-1.x86_64"] },
+    ]);
+  });
+});

@@ -1,0 +1,115 @@
+import { describe, expect, it } from "vitest";
+import type { PackageChange } from "#domain/updates/ports.ts";
+import type { InstalledRpm } from "./lists.ts";
+import { leftovers } from "./repairs.ts";
+import { parseStep, storedTransaction, telling } from "./replay.ts";
+import { changesOf } from "./simulation.ts";
+import type { TableRow } from "./table.ts";
+
+const installed = (name: string, version: string, reason = "user"): InstalledRpm => ({
+  name,
+  version,
+  architecture: "noarch",
+  reason,
+  bytes: 1,
+});
+const change = (name: string, from: string | null, to: string | null): PackageChange => ({
+  name,
+  architecture: "noarch",
+  from,
+  to,
+  isSecurity: false,
+});
+const row = (kind: TableRow["kind"], name: string, version: string, replaces: readonly string[] = []): TableRow => ({
+  kind,
+  name,
+  architecture: "noarch",
+  version,
+  repository: "base",
+  replaces,
+});
+const actions = (...given: Parameters<typeof storedTransaction>): unknown => {
+  const { rpms } = JSON.parse(storedTransaction(...given)) as { rpms: readonly Record<string, string>[] };
+  return rpms.map(({ action, nevra, reason }) => `${action} ${nevra} ${reason}`);
+};
+
+describe("a stored transaction", () => {
+  it("keeps reasons, and what is new is there for others", () => {
+    const changes = [
+      change("app", "1.0-1", "2.0-1"),
+      change("lib", "1.0-1", "1:0.9-1"),
+      change("extra", null, "1.0-1"),
+    ];
+    expect(actions(changes, [installed("app", "1.0-1"), installed("lib", "1.0-1", "dependency")])).toEqual([
+      "Upgrade app-2.0-1.noarch user",
+      "Upgraded app-1.0-1.noarch user",
+      "Upgrade lib-1:0.9-1.noarch dependency",
+      "Upgraded lib-1.0-1.noarch dependency",
+      "Install extra-1.0-1.noarch dependency",
+    ]);
+  });
+
+  it("lets what takes the place of something wanted be wanted", () => {
+    const changes = [change("new", null, "2.0-1"), change("old", "1.0-1", null)];
+    expect(actions(changes, [installed("old", "1.0-1")])).toEqual([
+      "Install new-2.0-1.noarch user",
+      "Removed old-1.0-1.noarch user",
+    ]);
+  });
+
+  it.each([change("a b", null, "1-1"), change("a", null, "1"), change("a", "1-1\n", null)])("refuses %j", (wrong) => {
+    expect(() => storedTransaction([wrong], [])).toThrow(/as the name of a package/);
+  });
+});
+
+describe("changes", () => {
+  it("are one for a kernel that comes and the one that goes for it", () => {
+    const present = [installed("kernel", "1-1"), installed("kernel", "2-1")];
+    expect(changesOf([row("install", "kernel", "3-1"), row("remove", "kernel", "1-1")], present)).toEqual([
+      { name: "kernel", architecture: "noarch", from: "1-1", to: "3-1" },
+    ]);
+    expect(changesOf([row("install", "kernel", "3-1")], present)).toEqual([
+      { name: "kernel", architecture: "noarch", from: null, to: "3-1" },
+    ]);
+  });
+
+  it("have what is replaced as removed, once", () => {
+    const rows = [row("install", "new", "2-1", ["old-1-1.noarch"]), row("upgrade", "app", "2-1", ["old-1-1.noarch"])];
+    expect(changesOf(rows, [installed("app", "1-1"), installed("old", "1-1")])).toEqual([
+      { name: "new", architecture: "noarch", from: null, to: "2-1" },
+      { name: "app", architecture: "noarch", from: "1-1", to: "2-1" },
+      { name: "old", architecture: "noarch", from: "1-1", to: null },
+    ]);
+  });
+});
+
+describe("what an interrupted transaction left", () => {
+  const version = (text: string) => ({ name: "slow", version: text, architecture: "noarch" });
+  const duplicates = [{ old: version("1.0-1"), kept: version("2.0-1") }];
+
+  it("is the older version, unless that is what it brought", () => {
+    expect(leftovers({ duplicates, brought: [version("2.0-1")] })).toEqual([change("slow", "1.0-1", null)]);
+    expect(leftovers({ duplicates, brought: [] })).toEqual([change("slow", "1.0-1", null)]);
+    expect(leftovers({ duplicates, brought: [version("1.0-1")] })).toEqual([change("slow", "2.0-1", null)]);
+  });
+});
+
+describe("progress", () => {
+  it("is read from the steps", () => {
+    expect(parseStep("  Upgrading        : app-2.0-1.noarch                  3/4 ")).toEqual({
+      percent: 75,
+      what: "upgrading app-2.0-1.noarch",
+    });
+    expect(parseStep("base             3.4 MB/s | 3.5 kB     00:00")).toBeUndefined();
+  });
+
+  it("does not go back when dnf begins to verify", () => {
+    const seen: number[] = [];
+    const lines: string[] = [];
+    const tell = telling({ step: (percent) => void seen.push(percent), line: (text) => void lines.push(text) });
+    for (const verb of ["Upgrading", "Verifying"]) for (const at of [1, 2]) tell(`  ${verb} : a-1-1.noarch  ${at}/2 `);
+    tell(" ");
+    expect(seen).toEqual([45, 90, 95, 100]);
+    expect(lines).toHaveLength(4);
+  });
+});

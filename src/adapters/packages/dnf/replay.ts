@@ -1,0 +1,110 @@
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { PackageChange, PackageVersion } from "#domain/updates/ports.ts";
+import type { Progress } from "#domain/updates/progress.ts";
+import type { createTransactions } from "../apt/transactions.ts";
+import type { InstalledRpm } from "./lists.ts";
+import { keyOf, nevraOf, parseNevra } from "./names.ts";
+import type { DnfPlaces } from "./places.ts";
+
+/** What dnf does to one package, in the words of its stored transactions. */
+interface StoredAction {
+  readonly action: "Install" | "Upgrade" | "Upgraded" | "Removed";
+  readonly nevra: string;
+  readonly reason: string;
+  readonly repo_id: "";
+}
+
+/** An exact name, or none at all: it is read by another program. */
+function checked(found: PackageVersion): string {
+  const nevra = nevraOf(found);
+  if (parseNevra(nevra) === undefined) throw new Error(`cannot use ${JSON.stringify(nevra)} as the name of a package`);
+  return nevra;
+}
+
+/**
+ * A stored transaction that makes just these changes. Reasons stay as they are; what is new is there for others, unless it
+ * takes the place of something that somebody asked for.
+ */
+export function storedTransaction(changes: readonly PackageChange[], installed: readonly InstalledRpm[]): string {
+  const reasons = new Map(installed.map((each) => [keyOf(each), each.reason]));
+  const removed = changes.filter(({ to }) => to === null).map((each) => reasons.get(keyOf(each)));
+  const ofNew = removed.includes("user") ? "user" : "dependency";
+  const rpms = changes.flatMap((change): readonly StoredAction[] => {
+    const { name, architecture, from, to } = change;
+    const reason = reasons.get(keyOf(change)) ?? ofNew;
+    const nevra = (version: string): string => checked({ name, architecture, version });
+    const step = (action: StoredAction["action"], version: string): StoredAction => {
+      return { action, nevra: nevra(version), reason, repo_id: "" };
+    };
+    if (to === null) return from === null ? [] : [step("Removed", from)];
+    return from === null ? [step("Install", to)] : [step("Upgrade", to), step("Upgraded", from)];
+  });
+  return JSON.stringify({ version: "0.0", rpms });
+}
+
+/** How far dnf is, from a line such as `  Upgrading : name-2.0-1.noarch   3/7`. */
+export function parseStep(line: string): { readonly percent: number; readonly what: string } | undefined {
+  const [, verb, name, at, of] = /^ +(\S[^:]*?) *: (\S+) +(\d+)\/(\d+)\s*$/.exec(line.replace(/\r/g, "")) ?? [];
+  if (verb === undefined || name === undefined || Number(of) === 0) return undefined;
+  return { percent: Math.min(100, Math.round((Number(at) / Number(of)) * 100)), what: `${verb.toLowerCase()} ${name}` };
+}
+
+/** Passes on what dnf prints. */
+export const telling =
+  ({ line: tell, step }: Progress) =>
+  (line: string): void => {
+    if (line.trim() === "") return;
+    tell(line.trimEnd());
+    const found = parseStep(line);
+    // To verify is the last tenth; the numbers begin again there.
+    if (found?.what.startsWith("verifying")) step(90 + Math.floor(found.percent / 10), found.what);
+    else if (found !== undefined) step(Math.floor(found.percent * 0.9), found.what);
+  };
+
+/** A long upgrade on a slow disk; it goes on by itself after that. */
+const longestMs = 6 * 60 * 60_000;
+
+/** Words of each change: no question, no wait for locks, and what is not to be had is an error. */
+export const changing = ["--assumeyes", "--setopt=exit_on_lock=1", "--setopt=strict=1"] as const;
+
+/** Carries out stored transactions: dnf refuses those that it would have to add to, or cannot do wholly. */
+export function createReplay(ports: {
+  readonly transact: ReturnType<typeof createTransactions>;
+  readonly places: DnfPlaces;
+  /** Where the stored transaction lies while it runs. */
+  readonly folder: string;
+}) {
+  const { transact, places, folder } = ports;
+  const locks = [places.transactionLock];
+
+  return async (
+    given: {
+      readonly unit: string;
+      readonly changes: readonly PackageChange[];
+      readonly installed: readonly InstalledRpm[];
+      readonly onLine?: (line: string) => void;
+    },
+    signal: AbortSignal,
+  ): Promise<string> => {
+    const { unit, changes, installed, onLine } = given;
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const path = join(folder, `${unit}.json`);
+    await writeFile(path, storedTransaction(changes, installed), { mode: 0o600 });
+    // Without it no package is removed because another one says that it takes its place.
+    const takesPlaces = changes.some(({ to }) => to === null);
+    const run = (description: string, words: readonly string[]): Promise<string> => {
+      const obsoletes = `--setopt=obsoletes=${takesPlaces ? 1 : 0}`;
+      const argv = [...places.dnf, ...words, ...changing, obsoletes, "history", "replay", path] as const;
+      const command = { unit, description, argv: [argv[0], ...argv.slice(1)], locks, timeoutMs: longestMs } as const;
+      return transact({ ...command, ...(onLine !== undefined && { onLine }) }, signal);
+    };
+    const isFetched = changes.some(({ to }) => to !== null);
+    // First all of it is fetched, so that a repository that is gone changes nothing.
+    if (isFetched) await run("Steward downloads packages (dnf history replay --downloadonly)", ["--downloadonly"]);
+    const offline = ["--cacheonly", ...(isFetched ? [] : ["--disablerepo=*"])];
+    const output = await run("Steward changes packages (dnf history replay)", offline);
+    await rm(path, { force: true });
+    return output;
+  };
+}

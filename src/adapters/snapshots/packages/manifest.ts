@@ -1,0 +1,150 @@
+import type { PresentPackage, StoredSnapshot } from "#domain/updates/ports.ts";
+import { SnapshotUnusable } from "#domain/updates/ports.ts";
+import { isKeptOut } from "./kept-out.ts";
+import type { TreeEntry } from "./tree.ts";
+
+/** The form of `manifest.json`; another number is another form, and is refused. */
+const format = 1;
+
+/** What a snapshot says of itself: everything that is needed to tell what has changed since. */
+export interface Manifest extends Pick<StoredSnapshot, "id" | "description" | "kind" | "isProtected" | "createdAt"> {
+  readonly packages: readonly PresentPackage[];
+  /** What was below /etc, each folder before what is in it. */
+  readonly etc: readonly TreeEntry[];
+}
+
+/** The only form that an id has, so that it is never a path. */
+export const isSnapshotId = (id: string): boolean => /^\d{8}-\d{6}$/.test(id);
+
+const names = /^[A-Za-z0-9][A-Za-z0-9+._-]*$/;
+const versions = /^[A-Za-z0-9][A-Za-z0-9+.:~^_-]*$/;
+const hashes = /^[0-9a-f]{64}$/;
+
+export function serialiseManifest({ createdAt, isProtected, ...rest }: Manifest): string {
+  const { id, description, kind, packages, etc } = rest;
+  const created_at = new Date(createdAt).toISOString();
+  const head = { format, id, description, kind, protected: isProtected, created_at };
+  return `${JSON.stringify({ ...head, packages, etc }, undefined, 1)}\n`;
+}
+
+const refuse = (what: string): never => {
+  throw new SnapshotUnusable(`the manifest of the snapshot is not one: ${what}`);
+};
+
+type Fields = Readonly<Record<string, unknown>>;
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Reads fields of one object; what is missing or of another type is refused. */
+function reader(value: unknown, what: string) {
+  const fields: Fields = isFields(value) ? value : refuse(`${what} is no object`);
+  const get = (key: string): unknown => (Object.hasOwn(fields, key) ? fields[key] : undefined);
+  return {
+    text(key: string, form?: RegExp): string {
+      const found = get(key);
+      if (typeof found !== "string" || found.includes("\0")) return refuse(`${key} of ${what} is no text`);
+      return form === undefined || form.test(found) ? found : refuse(`${key} of ${what} has another form`);
+    },
+    number(key: string, highest: number): number {
+      const found = get(key);
+      const isFine = typeof found === "number" && Number.isSafeInteger(found) && found >= 0 && found <= highest;
+      return isFine ? found : refuse(`${key} of ${what} is no number that can be`);
+    },
+    time(key: string): number {
+      const found = get(key);
+      return typeof found === "number" && Number.isFinite(found) ? found : refuse(`${key} of ${what} is no time`);
+    },
+    flag(key: string): boolean {
+      const found = get(key);
+      return typeof found === "boolean" ? found : refuse(`${key} of ${what} is neither true nor false`);
+    },
+    list(key: string): readonly unknown[] {
+      const found: unknown = get(key);
+      return Array.isArray(found) ? (found as readonly unknown[]) : refuse(`${key} of ${what} is no list`);
+    },
+    one<const T extends string>(key: string, of: readonly T[]): T {
+      const found = get(key);
+      return of.find((each) => each === found) ?? refuse(`${key} of ${what} is unknown`);
+    },
+  };
+}
+
+function packageOf(value: unknown): PresentPackage {
+  const read = reader(value, "a package");
+  return {
+    name: read.text("name", names),
+    architecture: read.text("architecture", names),
+    version: read.text("version", versions),
+    state: read.one("state", ["installed", "configuration", "unfinished"]),
+    isManual: read.flag("isManual"),
+    isHeld: read.flag("isHeld"),
+  };
+}
+
+const highestId = 2 ** 32 - 2;
+
+function isPathBelow(path: string): boolean {
+  if (path === "") return true;
+  const parts = path.split("/");
+  return (
+    path.length <= 4096 && parts.every((part) => part !== "" && part !== "." && part !== ".." && part.length < 256)
+  );
+}
+
+function entryOf(value: unknown): TreeEntry {
+  const read = reader(value, "a file");
+  const path = read.text("path");
+  if (!isPathBelow(path)) return refuse("the path of a file leads elsewhere");
+  if (isKeptOut(path)) return refuse(`${path} is no file that a snapshot keeps`);
+  const owned = { path, uid: read.number("uid", highestId), gid: read.number("gid", highestId) };
+  const type = read.one("type", ["file", "folder", "link"]);
+  if (type === "link") return { ...owned, type, target: read.text("target", /./s) };
+  const mode = read.number("mode", 0o7777);
+  if (type === "folder") return { ...owned, type, mode };
+  const size = read.number("size", Number.MAX_SAFE_INTEGER);
+  return { ...owned, type, mode, mtimeMs: read.time("mtimeMs"), size, sha256: read.text("sha256", hashes) };
+}
+
+/** Each path once, and each in a folder that comes before it; then nothing can be put anywhere by way of a link. */
+function inOrder(entries: readonly TreeEntry[]): readonly TreeEntry[] {
+  const folders = new Set<string>();
+  const seen = new Set<string>();
+  for (const { path, type } of entries) {
+    if (seen.has(path)) return refuse(`${path} is listed twice`);
+    if (path === "" ? type !== "folder" : !folders.has(path.slice(0, Math.max(path.lastIndexOf("/"), 0)))) {
+      return refuse(`${path} is in no folder that is listed`);
+    }
+    seen.add(path);
+    if (type === "folder") folders.add(path);
+  }
+  return folders.has("") ? entries : refuse("the folder itself is not listed");
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return refuse("it is not JSON");
+  }
+}
+
+/** Reads a manifest. @throws SnapshotUnusable when any of it is not as it is written here. */
+export function parseManifest(text: string, id: string): Manifest {
+  const read = reader(parseJson(text), "it");
+  if (read.number("format", 1_000) !== format) return refuse("it was written by another version of Steward");
+  if (read.text("id") !== id) return refuse("it is of another snapshot");
+  const createdAt = Date.parse(read.text("created_at", /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/));
+  const packages = read.list("packages").map(packageOf);
+  if (new Set(packages.map(({ name, architecture }) => `${name}:${architecture}`)).size < packages.length) {
+    return refuse("a package is listed twice");
+  }
+  return {
+    id,
+    description: read.text("description"),
+    kind: read.one("kind", ["manual", "before_update", "before_rollback"]),
+    isProtected: read.flag("protected"),
+    createdAt: Number.isNaN(createdAt) ? refuse("its time is none") : createdAt,
+    packages,
+    etc: inOrder(read.list("etc").map(entryOf)),
+  };
+}

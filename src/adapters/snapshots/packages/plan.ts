@@ -1,0 +1,76 @@
+import type { PresentPackage, SnapshotDiff } from "#domain/updates/ports.ts";
+
+type Key = Pick<PresentPackage, "name" | "architecture">;
+const keyOf = ({ name, architecture }: Key): string => `${name}:${architecture}`;
+const byKey = <T extends Key>(packages: readonly T[]): ReadonlyMap<string, T> =>
+  new Map(packages.map((each) => [keyOf(each), each]));
+
+/** What has to be done to the packages of a host. */
+export interface PackagePlan {
+  /** To be installed, or only its configuration to be left, as their state says. */
+  readonly put: readonly PresentPackage[];
+  readonly remove: readonly Key[];
+}
+
+/** What leads from the packages that are there now to those that were there then. */
+export function planPackages(earlier: readonly PresentPackage[], now: readonly PresentPackage[]): PackagePlan {
+  const was = byKey(earlier);
+  const is = byKey(now);
+  const put = earlier.filter((each) => {
+    const found = is.get(keyOf(each));
+    // What was unfinished then is put whole: nobody wants it back as it was.
+    const wanted = each.state === "configuration" ? "configuration" : "installed";
+    return found?.version !== each.version || found.state !== wanted;
+  });
+  const count = (packages: readonly Key[], name: string): number =>
+    packages.filter((each) => each.name === name).length;
+  // A package that was for another architecture then is replaced by that one, not removed beside it.
+  const isReplaced = ({ name }: Key): boolean =>
+    put.some((each) => each.name === name) && count(earlier, name) === 1 && count(now, name) === 1;
+  return { put, remove: now.filter((each) => !was.has(keyOf(each)) && !isReplaced(each)) };
+}
+
+const versionOf = (found: PresentPackage | undefined): string | null =>
+  found === undefined || found.state === "configuration" ? null : found.version;
+
+type Difference = SnapshotDiff["packages"][number];
+
+/** One that went and one of the same name that came, for another architecture, are one that was changed. */
+function joined(differences: readonly Difference[]): readonly Difference[] {
+  const gone = differences.filter(({ to }) => to === null);
+  const come = differences.filter(({ from }) => from === null);
+  const pairs = come.flatMap((each) => {
+    const others = gone.filter(({ name }) => name === each.name);
+    const [was] = others;
+    return was !== undefined && others.length === 1 && come.filter(({ name }) => name === each.name).length === 1
+      ? [{ was, is: each }]
+      : [];
+  });
+  const paired = new Set<Difference>(pairs.flatMap(({ was, is }) => [was, is]));
+  return [
+    ...differences.filter((each) => !paired.has(each)),
+    ...pairs.map(({ was, is }) => ({ ...is, from: was.from })),
+  ];
+}
+
+/** The packages whose version differs, null for one that was not or is not there. */
+export function diffPackages(
+  earlier: readonly PresentPackage[],
+  later: readonly PresentPackage[],
+): SnapshotDiff["packages"] {
+  const was = byKey(earlier);
+  const is = byKey(later);
+  const differences = [...new Map([...was, ...is])]
+    .map(([key, { name, architecture }]) => {
+      return { name, architecture, from: versionOf(was.get(key)), to: versionOf(is.get(key)) };
+    })
+    .filter(({ from, to }) => from !== to);
+  return joined(differences).toSorted((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
+}
+
+/** Packages whose old version goes on running until the host boots again. */
+const needsReboot =
+  /^(linux-(image|modules|headers)|kernel|intel-microcode|amd64-microcode|libc6$|glibc|libc-bin$|systemd(-sysv)?$|dbus(-daemon|-broker)?$|firmware-|grub-)/;
+
+export const requireReboot = (changed: readonly Pick<PresentPackage, "name">[]): boolean =>
+  changed.some(({ name }) => needsReboot.test(name));

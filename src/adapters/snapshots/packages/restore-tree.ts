@@ -1,0 +1,132 @@
+import { randomBytes } from "node:crypto";
+import type { FileHandle } from "node:fs/promises";
+import { lchown, lstat, mkdir, rename, rmdir, symlink, unlink } from "node:fs/promises";
+import { digest, entryOf, messageOf, openFolder, openNew, using } from "./files.ts";
+import type { FileEntry, FolderEntry, LinkEntry, TreeEntry } from "./tree.ts";
+import { isSameEntry } from "./tree.ts";
+
+const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+const folderOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf("/"), 0));
+
+/** Opens a folder below another, name by name: a link on the way is an error. */
+async function openBelow(root: string, path: string): Promise<FileHandle> {
+  let folder = await openFolder(root);
+  for (const name of path === "" ? [] : path.split("/")) {
+    try {
+      const inner = await openFolder(String(entryOf(folder, name)));
+      await folder.close();
+      folder = inner;
+    } catch (error) {
+      await folder.close();
+      throw error;
+    }
+  }
+  return folder;
+}
+
+async function removeEntry(folder: FileHandle, { path, type }: TreeEntry): Promise<void> {
+  const place = entryOf(folder, nameOf(path));
+  await (type === "folder" ? rmdir(place) : unlink(place));
+}
+
+/** The mode comes last: a change of owner takes the setuid bit away. */
+async function own(handle: FileHandle, { uid, gid, mode }: FileEntry | FolderEntry): Promise<void> {
+  await handle.chown(uid, gid);
+  await handle.chmod(mode);
+}
+
+async function writeFolder(root: string, entry: FolderEntry, isThere: boolean): Promise<void> {
+  if (!isThere) {
+    await using(openBelow(root, folderOf(entry.path)), async (parent) => {
+      await mkdir(entryOf(parent, nameOf(entry.path)), { mode: 0o700 });
+    });
+  }
+  await using(openBelow(root, entry.path), (folder) => own(folder, entry));
+}
+
+/** Beside the old one and then over it: at no moment is there half a file. */
+async function replace(
+  folder: FileHandle,
+  { path }: TreeEntry,
+  write: (place: string) => Promise<void>,
+): Promise<void> {
+  const beside = String(entryOf(folder, `.steward-${randomBytes(6).toString("hex")}`));
+  try {
+    await write(beside);
+    await rename(beside, entryOf(folder, nameOf(path)));
+  } catch (error) {
+    const isLeft = await lstat(beside).then(
+      () => true,
+      () => false,
+    );
+    if (isLeft) await unlink(beside);
+    throw error;
+  }
+}
+
+async function writeFile(place: string, entry: FileEntry, source: FileHandle): Promise<void> {
+  await using(openNew(place), async (file) => {
+    const { sha256 } = await digest(source, file);
+    if (sha256 !== entry.sha256) throw new Error("what the snapshot holds of it has changed meanwhile");
+    await own(file, entry);
+    await file.utimes(entry.mtimeMs / 1000, entry.mtimeMs / 1000);
+    await file.sync();
+  });
+}
+
+async function writeLink(place: string, { target, uid, gid }: LinkEntry): Promise<void> {
+  await symlink(target, place);
+  await lchown(place, uid, gid);
+}
+
+/**
+ * Makes a folder what it was, from what it is now. What cannot be written does not keep the rest from it.
+ * @returns what could not be done, a line for each.
+ */
+export async function restoreTree(
+  root: string,
+  { earlier, now }: { readonly earlier: readonly TreeEntry[]; readonly now: readonly TreeEntry[] },
+  openContent: (entry: FileEntry) => Promise<FileHandle>,
+): Promise<readonly string[]> {
+  const was = new Map(earlier.map((entry) => [entry.path, entry]));
+  const is = new Map(now.map((entry) => [entry.path, entry]));
+  const faults: string[] = [];
+  const touched = new Set<string>();
+
+  const attempt = async (path: string, work: () => Promise<void>): Promise<void> => {
+    try {
+      await work();
+      touched.add(folderOf(path));
+    } catch (error) {
+      faults.push(`${root}/${path}: ${messageOf(error)}`);
+    }
+  };
+
+  // What is in a folder comes after it, so backwards it goes before it.
+  for (const entry of now.toReversed()) {
+    if (was.get(entry.path)?.type === entry.type || entry.path === "") continue;
+    // A file in the place of a link, or the other way round, is renamed over it.
+    if (was.has(entry.path) && entry.type !== "folder" && was.get(entry.path)?.type !== "folder") continue;
+    await attempt(entry.path, () =>
+      using(openBelow(root, folderOf(entry.path)), (folder) => removeEntry(folder, entry)),
+    );
+  }
+  for (const entry of earlier) {
+    const before = is.get(entry.path);
+    if (before !== undefined && isSameEntry(entry, before)) continue;
+    await attempt(entry.path, () => {
+      if (entry.type === "folder") return writeFolder(root, entry, before?.type === "folder");
+      return using(openBelow(root, folderOf(entry.path)), (folder) => {
+        if (entry.type === "link") return replace(folder, entry, (place) => writeLink(place, entry));
+        return using(openContent(entry), (source) =>
+          replace(folder, entry, (place) => writeFile(place, entry, source)),
+        );
+      });
+    });
+  }
+  for (const path of [...touched].sort()) {
+    if (path !== "" && was.get(path)?.type !== "folder") continue;
+    await attempt(path, () => using(openBelow(root, path), (folder) => folder.sync()));
+  }
+  return faults;
+}

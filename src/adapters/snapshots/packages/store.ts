@@ -1,0 +1,215 @@
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import type { FileHandle } from "node:fs/promises";
+import { lstat, mkdir, readdir, rename, rm, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import type { PresentPackage } from "#domain/updates/ports.ts";
+import { SnapshotUnusable } from "#domain/updates/ports.ts";
+import type { Content } from "./files.ts";
+import { codeOf, digest, messageOf, openFile, openNew, syncFolder, using } from "./files.ts";
+
+/** The file of a package version, for all snapshots that have it. */
+export interface KeptPackage extends Content {
+  readonly origin: "cache" | "repository" | "installed";
+}
+
+/** Folders in `work/` that a rollback goes on with; a unit of it may still read there. */
+export const rollbackPrefix = "rollback-";
+
+type Version = Pick<PresentPackage, "name" | "architecture" | "version" | "state">;
+
+/** By what a package version is found; one of which only configuration was left has a file of its own. */
+export const packageKey = ({ name, architecture, version, state }: Version): string =>
+  `${name}_${version.replaceAll(":", "%3a")}_${architecture}${state === "configuration" ? ".configuration" : ""}`;
+
+/** Refuses what is not as it was made here: somebody else may have put it there. */
+async function checkOwn(path: string, type: "file" | "folder"): Promise<void> {
+  const found = await lstat(path);
+  const isType = type === "file" ? found.isFile() : found.isDirectory();
+  if (!isType) throw new SnapshotUnusable(`cannot use ${path}: it is no ${type}`);
+  if (found.uid !== process.getuid?.()) throw new SnapshotUnusable(`cannot use ${path}: it belongs to somebody else`);
+  if ((found.mode & 0o077) !== 0) throw new SnapshotUnusable(`cannot use ${path}: it is open to others`);
+}
+
+const isHash = (name: string): boolean => /^[0-9a-f]{64}$/.test(name);
+
+function parseKept(text: string, path: string): KeptPackage {
+  const refuse = (): never => {
+    throw new SnapshotUnusable(`cannot use ${path}: it is damaged`);
+  };
+  let found: unknown;
+  try {
+    found = JSON.parse(text);
+  } catch {
+    return refuse();
+  }
+  if (typeof found !== "object" || found === null) return refuse();
+  const { sha256, size, origin } = found as Readonly<Record<string, unknown>>;
+  const from = (["cache", "repository", "installed"] as const).find((each) => each === origin);
+  if (typeof sha256 !== "string" || !isHash(sha256) || typeof size !== "number" || from === undefined) return refuse();
+  return { sha256, size, origin: from };
+}
+
+/**
+ * The folder of all snapshots: `objects/` has contents by their hash, `packages/` says which of them is the file of which
+ * package version, `work/` has what is in the making. Everything is written whole, synced, and then renamed.
+ */
+export function createStore(root: string) {
+  const objects = join(root, "objects");
+  const packages = join(root, "packages");
+  const work = join(root, "work");
+  const objectPath = (sha256: string): string => join(objects, sha256);
+  const keptPath = (version: Version): string => join(packages, `${packageKey(version)}.json`);
+  const newPath = (): string => join(work, `new-${randomBytes(6).toString("hex")}`);
+
+  const readOwn = async (path: string): Promise<string> => {
+    await checkOwn(path, "file");
+    return using(openFile(path), (file) => file.readFile("utf8"));
+  };
+
+  const writeNew = async (path: string, text: string): Promise<void> => {
+    await using(openNew(path), async (file) => {
+      await file.writeFile(text);
+      await file.sync();
+    });
+  };
+
+  /** Whether the store has a content, undamaged. */
+  const isWhole = async ({ sha256, size }: Content): Promise<boolean> => {
+    const path = objectPath(sha256);
+    if (!existsSync(path)) return false;
+    await checkOwn(path, "file");
+    const found = await using(openFile(path), (file) => digest(file));
+    return found.sha256 === sha256 && found.size === size;
+  };
+
+  /** Copies a file into the store unless it is there. What was copied counts, should it change meanwhile. */
+  const put = async (source: FileHandle): Promise<Content> => {
+    const content = await digest(source);
+    if (await isWhole(content)) return content;
+    const path = newPath();
+    try {
+      const copied = await using(openNew(path), async (file) => {
+        const written = await digest(source, file);
+        await file.sync();
+        return written;
+      });
+      await rename(path, objectPath(copied.sha256));
+      return copied;
+    } catch (error) {
+      await rm(path, { force: true });
+      throw error;
+    }
+  };
+
+  const kept = async (version: Version): Promise<KeptPackage | undefined> => {
+    const path = keptPath(version);
+    try {
+      return parseKept(await readOwn(path), path);
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return undefined;
+      throw error;
+    }
+  };
+
+  const clear = async (isOver: (name: string) => boolean): Promise<void> => {
+    for (const name of await readdir(work)) {
+      if (isOver(name)) await rm(join(work, name), { recursive: true, force: true });
+    }
+  };
+
+  const notes = async (): Promise<ReadonlyMap<string, KeptPackage | undefined>> => {
+    const found = new Map<string, KeptPackage | undefined>();
+    for (const name of await readdir(packages)) {
+      const path = join(packages, name);
+      const note = await readOwn(path)
+        .then((text) => parseKept(text, path))
+        .catch((error: unknown) => {
+          if (error instanceof SnapshotUnusable) return undefined;
+          throw error;
+        });
+      found.set(name.replace(/\.json$/, ""), note);
+    }
+    return found;
+  };
+
+  return {
+    work,
+    objectPath,
+    readOwn,
+    writeNew,
+    put,
+    kept,
+
+    /** The sizes of all package files that are kept; a note that is damaged is of none. */
+    async keptSizes(): Promise<ReadonlyMap<string, number>> {
+      const sizes = new Map<string, number>();
+      for (const [key, found] of await notes()) if (found !== undefined) sizes.set(key, found.size);
+      return sizes;
+    },
+
+    /** Makes the folders, and takes away what an interrupted change has left. */
+    async prepare(): Promise<void> {
+      for (const path of [root, objects, packages]) {
+        await mkdir(path, { recursive: path === root, mode: 0o700 }).catch((error: unknown) => {
+          if (codeOf(error) !== "EEXIST") throw error;
+        });
+        await checkOwn(path, "folder");
+      }
+      await mkdir(work, { recursive: true, mode: 0o700 });
+      await clear((name) => !name.startsWith(rollbackPrefix));
+    },
+    /** Takes away what rollbacks have put down, interrupted ones included. */
+    endRollbacks: (): Promise<void> => clear((name) => name.startsWith(rollbackPrefix)),
+
+    /** Refuses the folders if they are not as they were made. */
+    async check(): Promise<void> {
+      for (const path of [root, objects, packages]) {
+        await checkOwn(path, "folder").catch((error: unknown) => {
+          throw codeOf(error) === undefined ? error : new SnapshotUnusable(messageOf(error), { cause: error });
+        });
+      }
+    },
+    checkFolder: (path: string): Promise<void> => checkOwn(path, "folder"),
+
+    /** Takes the file of a package version over into the store. */
+    async keep(version: Version, path: string, origin: KeptPackage["origin"]): Promise<void> {
+      const content = await using(openFile(path), put);
+      const entry = newPath();
+      await writeNew(entry, `${JSON.stringify({ ...content, origin })}\n`);
+      await syncFolder(objects);
+      await rename(entry, keptPath(version));
+      await syncFolder(packages);
+    },
+
+    /** Compares a content with its hash. @throws SnapshotUnusable when it is damaged or lost. */
+    async checkObject(content: Content, signal: AbortSignal): Promise<void> {
+      signal.throwIfAborted();
+      const path = objectPath(content.sha256);
+      let isFine: boolean;
+      try {
+        isFine = await isWhole(content);
+      } catch (error) {
+        if (codeOf(error) === undefined) throw error;
+        throw new SnapshotUnusable(`cannot read ${path}: ${messageOf(error)}`, { cause: error });
+      }
+      if (!isFine) throw new SnapshotUnusable(`${path} is damaged or lost: its content is not what was kept`);
+    },
+
+    /** Removes what no snapshot needs any more. */
+    async sweep(needed: {
+      readonly objects: ReadonlySet<string>;
+      readonly packages: ReadonlySet<string>;
+    }): Promise<void> {
+      const hashes = new Set(needed.objects);
+      for (const [key, note] of await notes()) {
+        if (note !== undefined && needed.packages.has(key)) hashes.add(note.sha256);
+        else await unlink(join(packages, `${key}.json`));
+      }
+      await syncFolder(packages);
+      for (const name of await readdir(objects)) if (!hashes.has(name)) await unlink(join(objects, name));
+    },
+  };
+}
+
+export type Store = ReturnType<typeof createStore>;

@@ -1,0 +1,115 @@
+import type { FileHandle } from "node:fs/promises";
+import { lstat, readdir, readFile, readlink } from "node:fs/promises";
+import type { SnapshotDiff } from "#domain/updates/ports.ts";
+import type { Content } from "./files.ts";
+import { codeOf, digest, entryOf, openFile, openFolder, using } from "./files.ts";
+import { isKeptOut } from "./kept-out.ts";
+
+interface Owned {
+  /** Below the folder, without a slash at its beginning; empty for the folder itself. */
+  readonly path: string;
+  readonly uid: number;
+  readonly gid: number;
+}
+export interface FileEntry extends Owned, Content {
+  readonly type: "file";
+  readonly mode: number;
+  readonly mtimeMs: number;
+}
+export interface FolderEntry extends Owned {
+  readonly type: "folder";
+  readonly mode: number;
+}
+export interface LinkEntry extends Owned {
+  readonly type: "link";
+  readonly target: string;
+}
+export type TreeEntry = FileEntry | FolderEntry | LinkEntry;
+
+const escapes = /\\([0-7]{3})/g;
+
+/** What is mounted below a folder, as paths below it. */
+export function mountsBelow(mountinfo: string, root: string): ReadonlySet<string> {
+  const points = mountinfo
+    .split("\n")
+    .map((line) =>
+      (line.split(" ")[4] ?? "").replace(escapes, (_, code: string) => String.fromCharCode(parseInt(code, 8))),
+    );
+  return new Set(points.filter((point) => point.startsWith(`${root}/`)).map((point) => point.slice(root.length + 1)));
+}
+
+/**
+ * All files, folders and links below a folder, each folder before what is in it. Links are never followed.
+ * @param content what to note of a file's content; its hash unless given.
+ */
+export async function readTree(
+  root: string,
+  signal: AbortSignal,
+  content: (file: FileHandle) => Promise<Content> = (file) => digest(file),
+): Promise<readonly TreeEntry[]> {
+  const mounts = mountsBelow(await readFile("/proc/self/mountinfo", "utf8"), root);
+  const entries: TreeEntry[] = [];
+
+  const readEntry = async (folder: FileHandle, name: string, path: string): Promise<void> => {
+    const found = await lstat(entryOf(folder, name));
+    const owned = { path, uid: found.uid, gid: found.gid };
+    const place = String(entryOf(folder, name));
+    if (found.isSymbolicLink()) {
+      entries.push({ ...owned, type: "link", target: await readlink(place) });
+    } else if (found.isDirectory()) {
+      await using(openFolder(place), (inner) => readFolder(inner, path));
+    } else if (found.isFile()) {
+      await using(openFile(place), async (file) => {
+        // What was opened counts, in case it was replaced meanwhile.
+        const { uid, gid, mode, mtimeMs } = await file.stat();
+        entries.push({ path, uid, gid, type: "file", mode: mode & 0o7777, mtimeMs, ...(await content(file)) });
+      });
+    }
+  };
+
+  const readFolder = async (folder: FileHandle, path: string): Promise<void> => {
+    signal.throwIfAborted();
+    const { uid, gid, mode } = await folder.stat();
+    entries.push({ path, uid, gid, type: "folder", mode: mode & 0o7777 });
+    const names = await readdir(`/proc/self/fd/${folder.fd}`, { encoding: "buffer" });
+    for (const bytes of names.sort((one, other) => Buffer.compare(one, other))) {
+      const name = bytes.toString("utf8");
+      const inner = path === "" ? name : `${path}/${name}`;
+      if (!Buffer.from(name).equals(bytes) || isKeptOut(inner) || mounts.has(inner)) continue;
+      try {
+        await readEntry(folder, name, inner);
+      } catch (error) {
+        // Gone, or replaced by something else, between the listing and the look: as if it had not been there.
+        if (codeOf(error) !== "ENOENT" && codeOf(error) !== "ELOOP" && codeOf(error) !== "ENOTDIR") throw error;
+      }
+    }
+  };
+
+  await using(openFolder(root), (top) => readFolder(top, ""));
+  return entries;
+}
+
+/** Whether two entries of the same path are the same; a time alone makes no difference. */
+export function isSameEntry(one: TreeEntry, other: TreeEntry): boolean {
+  if (one.uid !== other.uid || one.gid !== other.gid) return false;
+  if (one.type === "link") return other.type === "link" && one.target === other.target;
+  if (one.type === "folder") return other.type === "folder" && one.mode === other.mode;
+  return other.type === "file" && one.mode === other.mode && one.sha256 === other.sha256;
+}
+
+/** What differs from one tree to a later one. */
+export function compareTrees(earlier: readonly TreeEntry[], later: readonly TreeEntry[]): SnapshotDiff["files"] {
+  const was = new Map(earlier.map((entry) => [entry.path, entry]));
+  const is = new Map(later.map((entry) => [entry.path, entry]));
+  const added = later.filter(({ path }) => !was.has(path));
+  const removed = earlier.filter(({ path }) => !is.has(path));
+  const modified = later.filter((entry) => {
+    const before = was.get(entry.path);
+    return before !== undefined && !isSameEntry(before, entry);
+  });
+  return [
+    ...added.map(({ path }) => ({ path, change: "added" as const })),
+    ...removed.map(({ path }) => ({ path, change: "removed" as const })),
+    ...modified.map(({ path }) => ({ path, change: "modified" as const })),
+  ].sort((one, other) => (one.path < other.path ? -1 : 1));
+}

@@ -1,0 +1,64 @@
+import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { join } from "node:path";
+import type { SnapshotDiff } from "#domain/updates/ports.ts";
+import { codeOf, syncFolder } from "../packages/files.ts";
+
+/** What a rollback changes, found out before it begins: after the reboot nothing differs from the snapshot any more. */
+export interface Beginning {
+  readonly transaction: string;
+  readonly packages: SnapshotDiff["packages"];
+  readonly files: number;
+}
+
+const fileOf = (stateDir: string): string => join(stateDir, "snapper-rollback.json");
+
+const isVersion = (value: unknown): value is string | null => value === null || typeof value === "string";
+
+function isBeginning(value: unknown): value is Beginning {
+  if (typeof value !== "object" || value === null) return false;
+  if (!("transaction" in value && "packages" in value && "files" in value) || !Array.isArray(value.packages))
+    return false;
+  if (typeof value.transaction !== "string" || !Number.isSafeInteger(value.files)) return false;
+  return value.packages.every(
+    (each: unknown) =>
+      typeof each === "object" &&
+      each !== null &&
+      "name" in each &&
+      typeof each.name === "string" &&
+      "architecture" in each &&
+      typeof each.architecture === "string" &&
+      "from" in each &&
+      isVersion(each.from) &&
+      "to" in each &&
+      isVersion(each.to),
+  );
+}
+
+/** What an earlier call with the same transaction has written down; undefined for the first. */
+export async function readBeginning(stateDir: string, transaction: string): Promise<Beginning | undefined> {
+  let text: string;
+  try {
+    text = await readFile(fileOf(stateDir), "utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+  const found: unknown = JSON.parse(text);
+  if (!isBeginning(found)) throw new Error(`${fileOf(stateDir)} is damaged`);
+  return found.transaction === transaction ? found : undefined;
+}
+
+/** Writes it down in place of that of the last rollback; on disk when it returns. */
+export async function writeBeginning(stateDir: string, beginning: Beginning): Promise<void> {
+  await mkdir(stateDir, { recursive: true, mode: 0o700 });
+  const path = fileOf(stateDir);
+  const file = await open(`${path}.new`, "w", 0o600);
+  try {
+    await file.writeFile(JSON.stringify(beginning));
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(`${path}.new`, path);
+  await syncFolder(stateDir);
+}

@@ -1,0 +1,65 @@
+import { lstat, mkdir, rename, rm, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { codeOf, syncFolder } from "../packages/files.ts";
+import { snapshotsFolder } from "./layout.ts";
+import type { Programs } from "./programs.ts";
+
+const orMissing = async <T>(found: Promise<T>): Promise<T | undefined> => {
+  try {
+    return await found;
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+};
+
+/** Makes the folders that lead to a place in a copy of the root, none of which may be a link: it would lead out of it. */
+async function makeFolders(root: string, folder: string): Promise<void> {
+  const parts = folder.split("/").filter((part) => part !== "");
+  let path = root;
+  for (const part of parts) {
+    path = join(path, part);
+    const found = await orMissing(lstat(path));
+    if (found === undefined) await mkdir(path, { mode: 0o755 });
+    else if (!found.isDirectory()) throw new Error(`cannot bring the state along: ${path} is no folder`);
+  }
+}
+
+/** Whether a folder lies in the root subvolume, and so would be as it was then. */
+async function isInRoot(folder: string): Promise<boolean> {
+  const [found, root] = [await orMissing(stat(folder)), await stat("/")];
+  return found !== undefined && found.dev === root.dev;
+}
+
+/**
+ * Brings the state folder as it is now into a copy of the root: keys that were revoked since the snapshot stay revoked, the
+ * audit log has no gap, and the operation that returns to the snapshot is known after the reboot and is finished then.
+ *
+ * It is copied from a snapshot of the root, so that databases that are in use are whole: as after a power failure.
+ * Called again it begins anew.
+ */
+export async function carryState(
+  { programs, stateDir, name }: { readonly programs: Programs; readonly stateDir: string; readonly name: string },
+  copyRoot: string,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!(await isInRoot(stateDir))) return;
+  const moment = join(snapshotsFolder, `steward-${name}`);
+  if ((await orMissing(lstat(moment))) !== undefined) await programs.deleteSubvolume(moment, signal);
+  const target = join(copyRoot, stateDir);
+  const [made, gone] = [`${target}.carried`, `${target}.earlier`];
+  await makeFolders(copyRoot, dirname(stateDir));
+  try {
+    await programs.snapshotRoot(moment, signal);
+    await rm(made, { recursive: true, force: true });
+    await programs.copyFolder(join(moment, stateDir), made, signal);
+  } finally {
+    if ((await orMissing(lstat(moment))) !== undefined)
+      await programs.deleteSubvolume(moment, AbortSignal.timeout(60_000));
+  }
+  await rm(gone, { recursive: true, force: true });
+  if ((await orMissing(lstat(target))) !== undefined) await rename(target, gone);
+  await rename(made, target);
+  await syncFolder(dirname(target));
+  await rm(gone, { recursive: true, force: true });
+}

@@ -1,0 +1,93 @@
+import { readdir, readFile, stat } from "node:fs/promises";
+import { CommandFailed } from "#adapters/exec/command.ts";
+import type { Exec } from "#adapters/exec/index.ts";
+import { codeOf, messageOf } from "../packages/files.ts";
+import { judgeLayout, type RootLayout, snapshotsFolder } from "./layout.ts";
+import { parseConfigOf } from "./parse.ts";
+import { createPrograms, run } from "./programs.ts";
+import { filledNested, nestedReason } from "./usable.ts";
+
+/** Snapper, ready to be used, or why it cannot be. */
+export type SnapperFound =
+  | { readonly isUsable: true; readonly config: string; readonly layout: RootLayout }
+  | { readonly isUsable: false; readonly reason: string };
+
+const pluginFolder = "/usr/lib/snapper/plugins";
+
+/** What is told of a rollback by snapper's own command only; the menu of GRUB is brought up to date for each snapshot. */
+async function rollbackPlugins(): Promise<readonly string[]> {
+  try {
+    return (await readdir(pluginFolder)).filter((name) => name !== "grub");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return [];
+    throw error;
+  }
+}
+
+const text = (path: string): Promise<string> => readFile(path, "utf8");
+
+async function outsideRoot(folders: readonly string[]): Promise<readonly string[]> {
+  const { dev } = await stat("/");
+  const devices = await Promise.all(folders.map(async (folder) => (await stat(folder)).dev));
+  return folders.filter((_, at) => devices[at] !== dev);
+}
+
+async function configOfRoot(
+  exec: Exec,
+  isBusGone: boolean,
+  signal: AbortSignal,
+): Promise<{ readonly config: string } | { readonly reason: string }> {
+  try {
+    const listed = await run(exec, ["snapper", ...(isBusGone ? ["--no-dbus"] : []), "--jsonout", "list-configs"], {
+      signal,
+    });
+    const config = parseConfigOf(listed, "/");
+    if (config === undefined) return { reason: "snapper has no configuration for /" };
+    // Another user sees the names of the configurations, but no snapshots.
+    await createPrograms({ exec, config, snapshots: snapshotsFolder, isBusGone }).list(signal);
+    return { config };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof CommandFailed && /ENOENT/.test(error.message)) return { reason: "snapper is not installed" };
+    return { reason: `snapper does not answer: ${messageOf(error)}` };
+  }
+}
+
+/**
+ * Looks whether snapper can keep snapshots of this host that it can return to: a host where the rollback would not take
+ * effect, or would lose sight of files, is told to use another way.
+ */
+export async function detectSnapper(
+  {
+    exec,
+    packageDatabase,
+    isBusGone = false,
+  }: {
+    readonly exec: Exec;
+    /** The folder of the package manager's database. */
+    readonly packageDatabase: string;
+    /** Whether the host is going down: snapper then does without its daemon. */
+    readonly isBusGone?: boolean;
+  },
+  signal: AbortSignal,
+): Promise<SnapperFound> {
+  const no = (reason: string): SnapperFound => ({ isUsable: false, reason });
+  const configured = await configOfRoot(exec, isBusGone, signal);
+  if ("reason" in configured) return no(configured.reason);
+  const [mountinfo, cmdline, fstab] = await Promise.all([
+    text("/proc/self/mountinfo"),
+    text("/proc/cmdline"),
+    text("/etc/fstab"),
+  ]);
+  const judged = judgeLayout({ mountinfo, cmdline, fstab });
+  if ("reason" in judged) return no(judged.reason);
+  const outside = await outsideRoot(["/usr", "/etc", packageDatabase]);
+  if (outside.length > 0) return no(`${outside.join(", ")}: not in the subvolume of /, and would not return with it`);
+  const plugins = await rollbackPlugins();
+  if (plugins.length > 0)
+    return no(`${plugins.join(", ")} in ${pluginFolder} has to be told of a rollback by snapper itself`);
+  const { config } = configured;
+  const { layout } = judged;
+  const nested = await filledNested(createPrograms({ exec, config, snapshots: snapshotsFolder }), layout, signal);
+  return nested.length > 0 ? no(nestedReason(nested)) : { isUsable: true, config, layout };
+}

@@ -1,0 +1,47 @@
+import { isSnapshotId, snapshotIdAt } from "#domain/updates/snapshot-id.ts";
+import type { SnapperEntry } from "./parse.ts";
+
+/** What is written into the user data of a snapshot, by key. */
+export const keys = {
+  id: "steward_id",
+  kind: "steward_kind",
+  isProtected: "steward_protected",
+  packages: "steward_packages",
+  /** Of a writable copy: the rollback that made it. */
+  transaction: "steward_transaction",
+  /** Of a writable copy: the id of the snapshot that it is of. */
+  copyOf: "steward_copy_of",
+} as const;
+
+/** A snapshot and the id by which it is known here. */
+export interface NamedEntry {
+  readonly entry: SnapperEntry;
+  readonly id: string;
+  /** Whether the id follows from nothing that stays: it has to be written down, or it would change with its neighbours. */
+  readonly isFresh: boolean;
+}
+
+const secondMs = 1_000;
+
+/**
+ * Gives every snapshot an id. Those that have one keep it; the others, which somebody else took, are named after their
+ * moment, and the later one of two of the same second after the next free second.
+ */
+export function nameEntries(entries: readonly SnapperEntry[]): readonly NamedEntry[] {
+  const inOrder = entries.toSorted((one, other) => one.number - other.number);
+  const owners = new Map<string, SnapperEntry>();
+  for (const entry of inOrder) {
+    const id = entry.userdata[keys.id];
+    if (id !== undefined && isSnapshotId(id) && !owners.has(id)) owners.set(id, entry);
+  }
+  const idOf = new Map([...owners].map(([id, entry]) => [entry, id]));
+  return inOrder.map((entry) => {
+    const known = idOf.get(entry);
+    if (known !== undefined) return { entry, id: known, isFresh: false };
+    let atMs = entry.createdAt;
+    while (owners.has(snapshotIdAt(atMs))) atMs += secondMs;
+    const id = snapshotIdAt(atMs);
+    owners.set(id, entry);
+    return { entry, id, isFresh: atMs !== entry.createdAt };
+  });
+}

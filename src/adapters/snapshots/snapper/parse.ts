@@ -1,0 +1,105 @@
+/** A snapshot as snapper lists it. */
+export interface SnapperEntry {
+  readonly number: number;
+  readonly type: string;
+  /** Epoch milliseconds. */
+  readonly createdAt: number;
+  readonly description: string;
+  readonly userdata: Readonly<Record<string, string>>;
+  /** What only this snapshot holds, in bytes; null where quotas are off. */
+  readonly usedSpace: number | null;
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+
+function entryOf(value: unknown): SnapperEntry {
+  if (!isRecord(value) || typeof value["number"] !== "number") throw new Error("snapper lists something else");
+  const { number, type, date, description, userdata, "used-space": usedSpace } = value;
+  const createdAt = Date.parse(`${textOf(date).replace(" ", "T")}Z`);
+  return {
+    number,
+    type: textOf(type),
+    createdAt: Number.isNaN(createdAt) ? 0 : createdAt,
+    description: textOf(description),
+    userdata: isRecord(userdata)
+      ? Object.fromEntries(Object.entries(userdata).map(([key, each]) => [key, textOf(each)]))
+      : {},
+    usedSpace: typeof usedSpace === "number" ? usedSpace : null,
+  };
+}
+
+/** The snapshots of a configuration, from `snapper --jsonout --iso --utc list`; number 0 is the present and left out. */
+export function parseList(text: string, config: string): readonly SnapperEntry[] {
+  const parsed: unknown = JSON.parse(text);
+  const list = isRecord(parsed) ? parsed[config] : undefined;
+  if (!Array.isArray(list)) throw new Error(`snapper lists no snapshots of its configuration ${config}`);
+  return list.map(entryOf).filter(({ number }) => number > 0);
+}
+
+/** The configuration of a subvolume, from `snapper --jsonout list-configs`. */
+export function parseConfigOf(text: string, subvolume: string): string | undefined {
+  const parsed: unknown = JSON.parse(text);
+  const configs = isRecord(parsed) && Array.isArray(parsed["configs"]) ? parsed["configs"] : [];
+  const found = configs.filter(isRecord).find((each) => each["subvolume"] === subvolume);
+  return found === undefined ? undefined : textOf(found["config"]);
+}
+
+/** What `snapper create --print-number` printed. */
+export function parseNumber(text: string): number {
+  if (!/^\d+\n?$/.test(text)) throw new Error(`snapper printed no number but ${JSON.stringify(text)}`);
+  return Number(text);
+}
+
+/** A path that is not as it was in a snapshot. */
+export interface StatusEntry {
+  readonly path: string;
+  readonly change: "added" | "removed" | "modified";
+}
+
+const changes: Readonly<Record<string, StatusEntry["change"]>> = { "+": "added", "-": "removed" };
+
+/** The lines of `snapper status`. A name that has a line break in it goes on in the next line. */
+export function parseStatus(text: string): readonly StatusEntry[] {
+  const entries: { path: string; change: StatusEntry["change"] }[] = [];
+  for (const line of text.replace(/\n$/, "").split("\n")) {
+    const [, kind = "", path = ""] = /^([+\-ct.])[p.][u.][g.][x.][a.] (\/.*)$/.exec(line) ?? [];
+    const last = entries.at(-1);
+    if (path !== "") entries.push({ path, change: changes[kind] ?? "modified" });
+    else if (last !== undefined) last.path += `\n${line}`;
+  }
+  return entries;
+}
+
+/** A subvolume as btrfs lists it. */
+export interface Subvolume {
+  readonly id: number;
+  /** The subvolume in which it is. */
+  readonly parentId: number;
+  readonly path: string;
+}
+
+/** The lines of `btrfs subvolume list`. */
+export function parseSubvolumes(text: string): readonly Subvolume[] {
+  return [...text.matchAll(/^ID (\d+) gen \d+ top level (\d+) path (.*)$/gm)].map(([, id, parentId, path = ""]) => ({
+    id: Number(id),
+    parentId: Number(parentId),
+    path,
+  }));
+}
+
+/** The id that `btrfs subvolume get-default` names. */
+export function parseDefault(text: string): number {
+  const [, id] = /^ID (\d+)\b/.exec(text) ?? [];
+  if (id === undefined) throw new Error("btrfs does not say which subvolume is the default one");
+  return Number(id);
+}
+
+/** Bytes that only this folder holds, from `btrfs filesystem du --summarize --raw`. */
+export function parseExclusive(text: string): number {
+  const [, bytes] = /^\s*\d+\s+(\d+)\s+\S+\s+\S/m.exec(text) ?? [];
+  if (bytes === undefined) throw new Error("btrfs does not say how large the snapshot is");
+  return Number(bytes);
+}

@@ -1,0 +1,65 @@
+import type { Clock } from "#domain/kernel/clock.ts";
+import type { Programs } from "./programs.ts";
+
+/** How long a size counts: it grows as the host moves on, and when a neighbour that had the same goes. */
+const freshMs = 60_000;
+/** How much time of one list goes into measuring, which reads the whole tree of a snapshot. */
+const budgetMs = 2_000;
+
+interface Measured {
+  readonly bytes: number;
+  readonly atMs: number;
+}
+
+/** A snapshot to be measured. */
+export interface Sizeable {
+  readonly key: string;
+  readonly path: string;
+  /** What quotas say, which costs nothing. */
+  readonly usedSpace: number | null;
+}
+
+/** Sizes by key. */
+export type Sizes = (snapshots: readonly Sizeable[], signal: AbortSignal) => Promise<ReadonlyMap<string, number>>;
+
+/**
+ * Measures what only a snapshot itself holds: what its removal gives back. Sizes are kept for a while, and each call
+ * measures one of those that are due, and more while there is time; until its turn comes, or when it cannot be measured, a
+ * snapshot has its last size, or 0.
+ */
+export function createSizes({
+  programs,
+  clock,
+}: {
+  readonly programs: Pick<Programs, "exclusiveBytes">;
+  readonly clock: Pick<Clock, "monotonicMs">;
+}): Sizes {
+  let known: ReadonlyMap<string, Measured> = new Map();
+
+  const measure = async ({ key, path }: Sizeable, signal: AbortSignal): Promise<Measured> => {
+    try {
+      return { bytes: await programs.exclusiveBytes(path, signal), atMs: clock.monotonicMs() };
+    } catch (error) {
+      signal.throwIfAborted();
+      // It went while it was measured, or takes too long: a list of snapshots does not depend on that.
+      if (!(error instanceof Error)) throw error;
+      return { bytes: known.get(key)?.bytes ?? 0, atMs: clock.monotonicMs() };
+    }
+  };
+
+  return async (snapshots, signal) => {
+    const startMs = clock.monotonicMs();
+    const atOf = ({ key }: Sizeable): number => known.get(key)?.atMs ?? Number.NEGATIVE_INFINITY;
+    const due = snapshots
+      .filter((each) => each.usedSpace === null && startMs - atOf(each) >= freshMs)
+      .toSorted((one, other) => Math.sign(atOf(one) - atOf(other)) || 0);
+    const now = new Map(known);
+    for (const each of due) {
+      now.set(each.key, await measure(each, signal));
+      if (clock.monotonicMs() - startMs >= budgetMs) break;
+    }
+    const keys = new Set(snapshots.map(({ key }) => key));
+    known = new Map([...now].filter(([key]) => keys.has(key)));
+    return new Map(snapshots.map(({ key, usedSpace }) => [key, usedSpace ?? known.get(key)?.bytes ?? 0]));
+  };
+}

@@ -1,0 +1,75 @@
+import type { Static } from "typebox";
+import { Type } from "typebox";
+import type { ErrorCode } from "./errors.ts";
+import { errorStatus } from "./errors.ts";
+import { NullableTimestamp, Timestamp } from "./schema.ts";
+
+export const operationStatuses = ["queued", "running", "done", "failed"] as const;
+export type OperationStatus = (typeof operationStatuses)[number];
+
+/** Bounds and default of `limit` on the list of operations. */
+export const operationListLimit = { minimum: 1, maximum: 200, default: 50 } as const;
+
+/** Lines of its log that an operation is shown with. */
+export const operationLogLines = 200;
+
+/** Why an operation failed, in the words of an error answer. */
+export interface OperationError {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+const entry = {
+  id: Type.String({ description: "Sorts by the time of creation." }),
+  kind: Type.String({ description: "What is being done." }),
+  status: Type.Unsafe<OperationStatus>({
+    type: "string",
+    enum: [...operationStatuses],
+    description: "`queued`: nothing has been done yet. `done` and `failed` are final.",
+  }),
+  progress: Type.Object({
+    percent: Type.Integer({ minimum: 0, maximum: 100 }),
+    step: Type.String({ description: "What is being done now, or was done last." }),
+  }),
+  created_at: Timestamp("When it was asked for."),
+  started_at: NullableTimestamp("When it began; null before."),
+  finished_at: NullableTimestamp("When it ended; null before."),
+  result: Type.Unknown({ description: "What the mutation answers when it is waited for; null before it is done." }),
+  error: Type.Unsafe<OperationError | null>({
+    type: ["object", "null"],
+    properties: {
+      code: { type: "string", enum: Object.keys(errorStatus) },
+      message: { type: "string" },
+      details: { type: "object", additionalProperties: true },
+    },
+    required: ["code", "message"],
+    description: "Why it failed, as the `error` of an error answer; null unless it did.",
+  }),
+};
+
+/** A mutation that outlives the request, and the service. */
+export const OperationEntry = Type.Object(entry);
+export type OperationEntry = Static<typeof OperationEntry>;
+
+/** The same with what it wrote. */
+export const OperationDetail = Type.Object({
+  ...entry,
+  log: Type.Array(Type.String(), { description: `The last ${operationLogLines} lines that it wrote, oldest first.` }),
+});
+export type OperationDetail = Static<typeof OperationDetail>;
+
+export const OperationList = Type.Object({
+  operations: Type.Array(OperationEntry, { description: "Newest first." }),
+  total: Type.Integer({ description: "Matches before `limit`." }),
+});
+export type OperationList = Static<typeof OperationList>;
+
+/** The answer to a mutation that goes on: 202 with the address of its operation. */
+export class Accepted {
+  readonly operation: OperationEntry;
+
+  constructor(operation: OperationEntry) {
+    this.operation = operation;
+  }
+}

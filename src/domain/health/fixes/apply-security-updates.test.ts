@@ -1,0 +1,48 @@
+import { expect, it } from "vitest";
+import type { SecurityUpdater } from "./apply-security-updates.ts";
+import { applySecurityUpdatesFix } from "./apply-security-updates.ts";
+
+const { signal } = new AbortController();
+const found = (...updates: readonly { name: string; held: boolean }[]) =>
+  ({ status: "warn", message: "", details: { updates } }) as const;
+
+function make(plan: Partial<Awaited<ReturnType<SecurityUpdater["plan"]>>> = {}) {
+  const asked: unknown[] = [];
+  const fix = applySecurityUpdatesFix({
+    security: {
+      plan(names) {
+        asked.push(["plan", ...names]);
+        return Promise.resolve({ packages: names, downloadBytes: 2_000_000, hasSnapshot: true, ...plan });
+      },
+      apply(names) {
+        asked.push(["apply", ...names]);
+        return Promise.resolve("2 packages updated");
+      },
+    },
+  });
+  return { fix, asked };
+}
+
+it("installs just the updates that were reported, and no held package's", async () => {
+  const { fix, asked } = make();
+  const { steps, packages, downloadBytes } = await fix.plan(
+    found({ name: "libtls", held: false }, { name: "kept", held: true }, { name: "shell", held: false }),
+    signal,
+  );
+  expect(steps.map(({ action }) => action)).toEqual([
+    "install 2 security updates (2.0 MB): libtls, shell, behind a snapshot",
+  ]);
+  expect([packages, downloadBytes]).toEqual([["libtls", "shell"], 2_000_000]);
+  expect(await steps[0]?.run(signal)).toBe("2 packages updated");
+  expect(asked).toEqual([
+    ["plan", "libtls", "shell"],
+    ["apply", "libtls", "shell"],
+  ]);
+});
+
+it("does nothing where there is nothing that it may install", async () => {
+  const { fix } = make({ packages: [] });
+  expect(await fix.plan(found({ name: "kept", held: true }), signal)).toMatchObject({ steps: [], reason: /held/ });
+  expect(await fix.plan(found({ name: "libtls", held: false }), signal)).toMatchObject({ steps: [] });
+  expect(await fix.plan({ status: "warn", message: "", details: {} }, signal)).toMatchObject({ steps: [] });
+});

@@ -1,0 +1,52 @@
+import type { Outcome } from "../check.ts";
+import { formatBytes, listNames } from "../figures.ts";
+import type { Fix } from "../fix.ts";
+import { counted } from "../wording.ts";
+
+/** Installs security updates; the updates part does. */
+export interface SecurityUpdater {
+  /** What it would install of these packages. @throws Error with the reason when it cannot. */
+  readonly plan: (
+    names: readonly string[],
+    signal: AbortSignal,
+  ) => Promise<{ readonly packages: readonly string[]; readonly downloadBytes: number; readonly hasSnapshot: boolean }>;
+  /** Installs them, in an operation that outlives the service. @returns what came of it. @throws Error when it was not done. */
+  readonly apply: (names: readonly string[], signal: AbortSignal) => Promise<string>;
+}
+
+/** Long downloads on a slow line; the operation goes on by itself after that. */
+const timeoutMs = 60 * 60_000;
+
+/** Names of the updates that the check reported, without those of held packages. */
+function namesIn({ details }: Outcome): readonly string[] {
+  const updates = details["updates"];
+  if (!Array.isArray(updates)) return [];
+  const names = updates.flatMap((update: unknown) => {
+    if (typeof update !== "object" || update === null || !("name" in update) || !("held" in update)) return [];
+    return typeof update.name === "string" && update.held === false ? [update.name] : [];
+  });
+  return [...new Set(names)];
+}
+
+/** Installs the security updates that its check reported, exactly those versions, behind a snapshot. */
+export function applySecurityUpdatesFix({ security }: { security: SecurityUpdater }): Fix {
+  return {
+    id: "apply_security_updates",
+    summary: "Installs the security updates that are pending, behind a snapshot",
+    risk: "moderate",
+    kind: "packages",
+    endsOnFailure: true,
+    timeoutMs,
+    async plan(found, signal) {
+      const names = namesIn(found);
+      if (names.length === 0) return { steps: [], reason: "the updates that are pending are of held packages" };
+      const { packages, downloadBytes, hasSnapshot } = await security.plan(names, signal);
+      if (packages.length === 0) return { steps: [], reason: "they are installed by now" };
+      const behind = hasSnapshot ? ", behind a snapshot" : "";
+      const size = downloadBytes === 0 ? "" : ` (${formatBytes(downloadBytes)})`;
+      const what = `${counted(packages.length, "security update")}${size}: ${listNames(packages)}`;
+      const step = { action: `install ${what}${behind}`, run: (during: AbortSignal) => security.apply(names, during) };
+      return { steps: [step], packages, downloadBytes };
+    },
+  };
+}

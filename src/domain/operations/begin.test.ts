@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+import { Accepted } from "#contract/operation-entry.ts";
+import { beginOperation } from "./begin.ts";
+import type { Operation, StartRequest } from "./operations.ts";
+import { queuedState } from "./state.ts";
+
+const caller = { keyId: "key1", keyName: "n", credential: "key", scopes: [], expiresAt: null } as const;
+const signal = (): AbortSignal => new AbortController().signal;
+const work = { kind: "apply", input: { a: 1 } };
+const spec = { id: "id-1", createdAt: 0, keyId: "key1", idempotencyKey: null, ...work };
+
+/** Operations of which one ends like this. */
+function ending(state: Partial<Operation["state"]>) {
+  const asked: StartRequest[] = [];
+  return {
+    asked,
+    start(request: StartRequest): Operation {
+      asked.push(request);
+      return { spec, state: queuedState };
+    },
+    wait: () => Promise.resolve({ spec, state: { ...queuedState, ...state } }),
+  };
+}
+const wishes = { caller, signal, touched: () => undefined, prefersAsync: false, idempotencyKey: undefined };
+
+describe("an operation begun for a request", () => {
+  it("is waited for", async () => {
+    const operations = ending({ status: "done", result: { success: true } });
+    expect(await beginOperation(operations, work, { ...wishes, idempotencyKey: "i" })).toEqual({ success: true });
+    expect(operations.asked).toEqual([{ ...work, keyId: "key1", idempotencyKey: "i" }]);
+  });
+
+  it("is not waited for when the request would rather not", async () => {
+    const answer = await beginOperation(ending({}), work, { ...wishes, prefersAsync: true });
+    expect(answer).toBeInstanceOf(Accepted);
+    expect(answer).toMatchObject({ operation: { id: "id-1", status: "queued" } });
+  });
+
+  it("throws what it failed with, and names itself", async () => {
+    const error = { code: "UNAVAILABLE", message: "cannot apply: locked", details: { holder: "apt" } } as const;
+    await expect(beginOperation(ending({ status: "failed", error }), work, wishes)).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      message: "cannot apply: locked",
+      details: { holder: "apt", operation_id: "id-1" },
+    });
+  });
+});

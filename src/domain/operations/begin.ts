@@ -1,0 +1,32 @@
+import type { Context } from "#contract/operation.ts";
+import { Accepted } from "#contract/operation-entry.ts";
+import { DomainError } from "#domain/kernel/error.ts";
+import { toOperationEntry } from "./handlers.ts";
+import type { Operations } from "./operations.ts";
+
+/** What a request says about how it wants to be answered. */
+export interface Wishes {
+  /** It would rather not wait (RFC 7240, `respond-async`). */
+  readonly prefersAsync: boolean;
+  readonly idempotencyKey: string | undefined;
+}
+
+/**
+ * Begins an operation for a request and waits for its result, unless the request would rather not.
+ * @throws DomainError: what the operation failed with; `UNAVAILABLE` when the service stops first, which the operation does
+ * not; and what {@link Operations.start} throws.
+ */
+export async function beginOperation<Result>(
+  operations: Pick<Operations, "start" | "wait">,
+  work: { readonly kind: string; readonly input: unknown },
+  { caller, signal, touched, prefersAsync, idempotencyKey }: Pick<Context, "caller" | "signal" | "touched"> & Wishes,
+): Promise<Result | Accepted> {
+  const begun = operations.start({ ...work, keyId: caller?.keyId ?? null, idempotencyKey: idempotencyKey ?? null });
+  touched({ operation_id: begun.spec.id });
+  if (prefersAsync) return new Accepted(toOperationEntry(begun));
+  const { state } = await operations.wait(begun.spec.id, signal());
+  // What the verb of this kind returned, written as JSON and read again.
+  if (state.error === null) return state.result as Result;
+  const { code, message, details } = state.error;
+  throw new DomainError(code, message, { ...details, operation_id: begun.spec.id });
+}

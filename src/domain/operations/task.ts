@@ -1,0 +1,183 @@
+import type { OperationError } from "#contract/operation-entry.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import { DomainError } from "#domain/kernel/error.ts";
+import type { OperationKinds } from "./kind.ts";
+import { kindOf, maxAttempts } from "./kind.ts";
+import type { OperationState, OperationStore, ProcessIdentity, StoredOperation, TaskLauncher } from "./ports.ts";
+import { failedState, isFinished, stateOf } from "./state.ts";
+
+/** What a verb is given besides its input. */
+export interface VerbContext {
+  /** Of the operation; the same in each attempt. */
+  readonly id: string;
+  readonly progress: {
+    /** 0 to 100, and what is being done. */
+    readonly step: (percent: number, what: string) => void;
+    /** A line for the log of the operation. */
+    readonly line: (text: string) => void;
+  };
+  /** What an earlier attempt saved last; null in the first one. */
+  readonly phase: unknown;
+  /** Saves, before it returns, where a later attempt would go on. @throws Error when it cannot be written. */
+  readonly savePhase: (phase: unknown) => void;
+  /** Fires when the task is told to stop. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Does what an operation is about.
+ * @returns the answer to the mutation, JSON.
+ * @throws DomainError for what callers are to be told; the operation has then failed.
+ */
+export type Verb = (input: unknown, context: VerbContext) => Promise<unknown>;
+
+/** `left`: there was nothing to do for this process, or another one does it. */
+export type TaskOutcome = "done" | "failed" | "left";
+
+/** Progress that follows faster than this is written together. */
+const reportIntervalMs = 250;
+/** How often the end is tried to be written while the disk does not take it. */
+const endTries = 300;
+const betweenTriesMs = 1_000;
+
+const errorOf = (error: unknown, kind: string, isStopped: boolean): OperationError => {
+  if (error instanceof DomainError) {
+    const { code, message, details } = error;
+    return { code, message, ...(details !== undefined && { details }) };
+  }
+  if (isStopped)
+    return { code: "UNAVAILABLE", message: `cannot finish ${kind}: it was stopped`, details: { reason: "stopped" } };
+  return { code: "INTERNAL_ERROR", message: `cannot finish ${kind}: internal error (the log of the operation has it)` };
+};
+
+const textOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));
+
+/** Fails here for what has no JSON, not when the end is written. */
+const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null));
+
+type Store = Pick<OperationStore, "read" | "claim" | "write" | "appendLog">;
+
+interface TaskPorts {
+  readonly id: string;
+  readonly store: Store;
+  readonly launcher: Pick<TaskLauncher, "isAlive">;
+  readonly kinds: OperationKinds;
+  readonly verbs: Readonly<Record<string, Verb>>;
+  readonly clock: Clock;
+  /** This process. */
+  readonly self: ProcessIdentity;
+  readonly signal: AbortSignal;
+  readonly onTrouble: (error: unknown) => void;
+}
+
+/** The state of the operation in this process' hands. */
+function createReport({ id, store, clock, onTrouble }: TaskPorts, begun: OperationState) {
+  let state = begun;
+  let writtenAtMs = -Infinity;
+  let isWaiting = false;
+  let isDirty = false;
+  const over = new AbortController();
+
+  const write = (): void => {
+    store.write(id, state);
+    writtenAtMs = clock.monotonicMs();
+    isDirty = false;
+  };
+  /** Progress that is lost on a full disk is no reason to stop halfway. */
+  const tryToWrite = (): void => {
+    try {
+      write();
+    } catch (error) {
+      onTrouble(error);
+    }
+  };
+  const report = (): void => {
+    isDirty = true;
+    const restMs = writtenAtMs + reportIntervalMs - clock.monotonicMs();
+    if (restMs <= 0) tryToWrite();
+    if (isWaiting || !isDirty || restMs <= 0) return;
+    isWaiting = true;
+    void clock.sleep(restMs, over.signal).then(() => {
+      isWaiting = false;
+      if (isDirty && !over.signal.aborted) tryToWrite();
+    });
+  };
+
+  return {
+    state: () => state,
+    line: (text: string): void => {
+      try {
+        for (const line of text.split("\n")) store.appendLog(id, line);
+      } catch (error) {
+        onTrouble(error);
+      }
+    },
+    step: (percent: number, what: string): void => {
+      state = { ...state, percent: Math.max(0, Math.min(100, Math.trunc(percent) || 0)), step: what };
+      report();
+    },
+    savePhase: (phase: unknown): void => {
+      state = { ...state, phase };
+      write();
+    },
+    begin: write,
+    /** Nothing is known of an operation whose end is not written, so a disk that is full is given time. */
+    end: async (ended: OperationState): Promise<void> => {
+      over.abort();
+      state = ended;
+      for (let tries = 1; ; tries += 1) {
+        try {
+          return write();
+        } catch (error) {
+          if (tries === 1) onTrouble(error);
+          if (tries >= endTries) throw error;
+        }
+        await clock.sleep(betweenTriesMs);
+      }
+    },
+  };
+}
+
+/** Takes the operation for this process. @returns undefined when it is not to be done here. */
+function take({ id, store, launcher, kinds, self }: TaskPorts): StoredOperation | undefined {
+  const found = store.read(id);
+  if (found === undefined) throw new DomainError("NOT_FOUND", `cannot find operation ${id}`, { id });
+  if (isFinished(stateOf(found).status)) return undefined;
+  const { claim } = found;
+  if (claim !== undefined) {
+    if (launcher.isAlive(claim.process) || claim.number >= maxAttempts) return undefined;
+    if (!kindOf(kinds, found.spec.kind).canGoOn || found.state === undefined) return undefined;
+  }
+  if (!store.claim(id, (claim?.number ?? 0) + 1, self)) return undefined;
+  // Read again: the one before may have written its end and gone between the look at the record and the look at its process.
+  const taken = store.read(id);
+  return taken === undefined || isFinished(stateOf(taken).status) ? undefined : taken;
+}
+
+/** What `steward task run <id>` does: claims the operation, runs its verb and writes down how it ended. */
+export async function runTask(ports: TaskPorts): Promise<TaskOutcome> {
+  const { verbs, clock, signal } = ports;
+  const taken = take(ports);
+  if (taken === undefined) return "left";
+  const { spec } = taken;
+  const { kind } = spec;
+  const before = stateOf(taken);
+  const report = createReport(ports, { ...before, status: "running", startedAt: before.startedAt ?? clock.now() });
+  const ended = (error: OperationError): OperationState => failedState(report.state(), error, clock.now());
+  try {
+    report.begin();
+    const verb = Object.hasOwn(verbs, kind) ? verbs[kind] : undefined;
+    if (verb === undefined) throw new DomainError("UNAVAILABLE", `cannot do ${kind}: this version does not know it`);
+    const { step, line, savePhase } = report;
+    const context = { id: spec.id, progress: { step, line }, phase: before.phase, savePhase, signal };
+    const result = asJson(await verb(spec.input, context));
+    const finishedAt = clock.now();
+    await report.end({ ...report.state(), status: "done", percent: 100, finishedAt, result, error: null });
+    return "done";
+  } catch (error) {
+    if (isFinished(report.state().status)) throw error;
+    if (!(error instanceof DomainError)) report.line(textOf(error));
+    await report.end(ended(errorOf(error, kind, signal.aborted)));
+    return "failed";
+  }
+}

@@ -1,0 +1,282 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { createFakeClock } from "../../../test/fakes/clock.ts";
+import { createFakePackageManager, type FakePackageManager, fakePackage } from "../../../test/fakes/package-manager.ts";
+import type { ApplyInput, ApplyPhase, ApplyPorts } from "./apply.ts";
+import { applyUpdates } from "./apply.ts";
+import type { Condition } from "./guard.ts";
+import type { InstalledPackage, SnapshotBackend, StoredSnapshot } from "./ports.ts";
+import { SnapshotUnusable } from "./ports.ts";
+import { differences } from "./transaction.ts";
+
+const { signal } = new AbortController();
+const quiet = { step: () => undefined, line: () => undefined };
+
+/** Keeps what is installed in memory. */
+function createBackend(manager: FakePackageManager): SnapshotBackend & { readonly damaged: Set<string> } {
+  const kept = new Map<string, { readonly entry: StoredSnapshot; readonly packages: readonly InstalledPackage[] }>();
+  const damaged = new Set<string>();
+  const get = (id: string) => {
+    const found = kept.get(id);
+    if (found === undefined || damaged.has(id)) throw new SnapshotUnusable(`cannot use ${id}`);
+    return found;
+  };
+  return {
+    name: "packages",
+    needsReboot: false,
+    damaged,
+    list: () => Promise.resolve([...kept.values()].map(({ entry }) => entry)),
+    create({ id, description, kind }) {
+      const packages = [...manager.packages.values()];
+      const rest = { sizeBytes: 1, backend: "packages", isProtected: false, packagesCount: packages.length } as const;
+      const entry: StoredSnapshot = { id, description, kind, createdAt: 0, ...rest };
+      kept.set(id, { entry, packages });
+      return Promise.resolve(entry);
+    },
+    remove: (id) => Promise.resolve(void kept.delete(id)),
+    diff: (id) =>
+      Promise.resolve({ packages: differences(get(id).packages, [...manager.packages.values()]), files: [] }),
+    verify: (id) => Promise.resolve(void get(id)),
+    rollback(id) {
+      const { packages } = get(id);
+      const changed = differences([...manager.packages.values()], packages);
+      manager.packages.clear();
+      manager.halfDone.clear();
+      for (const each of packages) manager.packages.set(each.name, each);
+      return Promise.resolve({ isDone: true, reason: "", packages: changed, filesRestored: 0, requiresReboot: false });
+    },
+  };
+}
+
+const well: Condition = { checks: { memory: "pass", disk_space: "warn" }, failedUnits: ["old.service"] };
+
+function setUp() {
+  const manager = createFakePackageManager([
+    fakePackage("editor", "1.0"),
+    fakePackage("library", "2.0"),
+    fakePackage("server", "3.0"),
+  ]);
+  manager.repository.set("editor", { version: "1.1", isSecurity: false });
+  manager.repository.set("library", { version: "2.1", isSecurity: true });
+  manager.repository.set("server", { version: "3.1", isSecurity: false });
+  const clock = createFakeClock();
+  let condition: () => Condition = () => well;
+  const ports: ApplyPorts = {
+    manager,
+    backend: createBackend(manager),
+    report: { look: () => Promise.resolve(condition()) },
+    // Time passes by itself.
+    clock: { now: clock.now, monotonicMs: clock.monotonicMs, sleep: (durationMs) => clock.advance(durationMs) },
+    guardMs: 60_000,
+  };
+  const wanted = (rest: Partial<ApplyInput> = {}): ApplyInput => ({
+    request: { type: "packages", isSecurityOnly: false, names: undefined },
+    takesSnapshot: true,
+    isGuarded: false,
+    ...rest,
+  });
+  return {
+    manager,
+    ports,
+    wanted,
+    becomes: (next: () => Condition): void => {
+      condition = next;
+    },
+  };
+}
+
+const work = (phase?: ApplyPhase, savePhase: (phase: ApplyPhase) => void = () => undefined) => ({
+  id: "op-1",
+  progress: quiet,
+  phase,
+  savePhase,
+  signal,
+});
+const versions = ({ packages }: FakePackageManager) =>
+  Object.fromEntries([...packages].map(([name, { version }]) => [name, version]));
+const guarded = { isGuarded: true };
+
+describe("an update", () => {
+  it("takes a snapshot and makes the changes of the plan", async () => {
+    const { manager, ports, wanted } = setUp();
+    expect(await applyUpdates(wanted(), ports, work())).toEqual({
+      success: true,
+      snapshot_id: "20260101-000000",
+      packages_updated: 3,
+      requires_reboot: false,
+      operation_id: "op-1",
+      packages: [
+        { name: "editor", from: "1.0", to: "1.1" },
+        { name: "library", from: "2.0", to: "2.1" },
+        { name: "server", from: "3.0", to: "3.1" },
+      ],
+      requires_restart: [],
+      error: null,
+    });
+    expect(versions(manager)).toEqual({ editor: "1.1", library: "2.1", server: "3.1" });
+  });
+
+  it("counts truly what a failed transaction has done, and says what it left", async () => {
+    const { manager, ports, wanted } = setUp();
+    manager.broken.add("library");
+    expect(await applyUpdates(wanted(), ports, work())).toMatchObject({
+      success: false,
+      packages_updated: 1,
+      packages: [{ name: "editor", from: "1.0", to: "1.1" }],
+      error: "cannot configure library; library is half configured",
+    });
+  });
+
+  it("changes nothing while the package manager is in use, and names who uses it", async () => {
+    const { manager, ports, wanted } = setUp();
+    const input = wanted();
+    manager.lockedBy = { pid: 7, program: "apt-get" };
+    await expect(applyUpdates(input, ports, work())).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      details: { holder: { pid: 7, program: "apt-get" }, retryable: true },
+    });
+    expect(versions(manager)).toEqual({ editor: "1.0", library: "2.0", server: "3.0" });
+  });
+
+  it("takes no snapshot when it is told to, or there is no way to", async () => {
+    const { ports, wanted } = setUp();
+    expect(await applyUpdates(wanted({ takesSnapshot: false }), ports, work())).toMatchObject({
+      success: true,
+      snapshot_id: "",
+    });
+    expect(await ports.backend?.list(signal)).toEqual([]);
+  });
+
+  it("is a success without a snapshot when there is nothing to update, and refuses what cannot be", async () => {
+    const { manager, ports, wanted } = setUp();
+    manager.repository.clear();
+    expect(await applyUpdates(wanted(guarded), ports, work())).toMatchObject({
+      success: true,
+      snapshot_id: "",
+      packages_updated: 0,
+      error: null,
+    });
+    const request = { type: "packages", isSecurityOnly: false, names: ["nothing"] } as const;
+    await expect(applyUpdates(wanted({ request }), ports, work())).rejects.toMatchObject({
+      code: "VALIDATION_ERROR",
+      details: { field: "packages", issue: "nothing is not installed" },
+    });
+  });
+});
+
+describe("a guarded update", () => {
+  it("is kept when nothing is worse", async () => {
+    const { manager, ports, wanted } = setUp();
+    const result = await applyUpdates(wanted(guarded), ports, work());
+    expect(result).toMatchObject({ success: true, guard: { outcome: "kept", worse: [] } });
+    expect(versions(manager)).toEqual({ editor: "1.1", library: "2.1", server: "3.1" });
+  });
+
+  it("is rolled back when a check or a unit is worse, and says which", async () => {
+    const { manager, ports, wanted, becomes } = setUp();
+    becomes(() =>
+      manager.packages.get("server")?.version === "3.1"
+        ? { checks: { ...well.checks, memory: "fail" }, failedUnits: ["old.service", "server.service"] }
+        : well,
+    );
+    const result = await applyUpdates(wanted(guarded), ports, work());
+    expect(result).toMatchObject({
+      success: false,
+      packages_updated: 0,
+      packages: [],
+      guard: { outcome: "rolled_back", worse: ["unit server.service: failed", "check memory: pass, now fail"] },
+    });
+    expect(result.error).toContain("unit server.service: failed");
+    expect(versions(manager)).toEqual({ editor: "1.0", library: "2.0", server: "3.0" });
+  });
+
+  it("does not mind what is bad for a moment only, or what updates bring with them", async () => {
+    const { ports, wanted, becomes } = setUp();
+    let looks = 0;
+    becomes(() => {
+      looks += 1;
+      const restarting = looks === 3 ? ["server.service"] : [];
+      return { checks: { ...well.checks, reboot_required: "warn" }, failedUnits: restarting };
+    });
+    expect(await applyUpdates(wanted(guarded), ports, work())).toMatchObject({
+      success: true,
+      guard: { outcome: "kept" },
+    });
+  });
+
+  it("is rolled back when the transaction fails", async () => {
+    const { manager, ports, wanted } = setUp();
+    manager.broken.add("server");
+    expect(await applyUpdates(wanted(guarded), ports, work())).toMatchObject({
+      success: false,
+      guard: { outcome: "rolled_back", worse: ["the update failed: cannot configure server"] },
+    });
+    expect(versions(manager)).toEqual({ editor: "1.0", library: "2.0", server: "3.0" });
+  });
+});
+
+describe("an update that is interrupted", () => {
+  /** Ends the process at the so-manieth call of anything outside. */
+  function mortal<T extends object>(port: T, tick: () => void): T {
+    return new Proxy(port, {
+      get(target, name, receiver) {
+        const member: unknown = Reflect.get(target, name, receiver);
+        if (typeof member !== "function") return member;
+        return async (...words: unknown[]) => {
+          tick();
+          const answer: unknown = await Reflect.apply(member, target, words);
+          tick();
+          return answer;
+        };
+      },
+    });
+  }
+
+  it("ends as it would have ended, whenever and however often that happens", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 1, max: 30 }), { maxLength: 6 }),
+        fc.boolean(),
+        fc.boolean(),
+        async (deaths, isGuarded, isWorse) => {
+          const { manager, ports, wanted, becomes } = setUp();
+          if (isWorse)
+            becomes(() =>
+              manager.packages.get("server")?.version === "3.1"
+                ? { checks: {}, failedUnits: ["server.service"] }
+                : { checks: {}, failedUnits: [] },
+            );
+          const input = wanted(isGuarded ? guarded : {});
+          let phase: ApplyPhase | undefined;
+          const attempt = async (left: number) => {
+            let calls = left;
+            const tick = (): void => {
+              calls -= 1;
+              if (calls <= 0) throw new Error("killed");
+            };
+            const backend = ports.backend && mortal(ports.backend, tick);
+            return applyUpdates(
+              input,
+              { ...ports, manager: mortal(manager, tick), backend },
+              work(phase, (next) => {
+                phase = next;
+                tick();
+              }),
+            );
+          };
+          for (const death of deaths) await attempt(death).catch(() => undefined);
+          const result = await attempt(Number.POSITIVE_INFINITY);
+          const isBack = isGuarded && isWorse;
+          expect(versions(manager)).toEqual(
+            isBack
+              ? { editor: "1.0", library: "2.0", server: "3.0" }
+              : { editor: "1.1", library: "2.1", server: "3.1" },
+          );
+          expect(result).toMatchObject({ success: !isBack, packages_updated: isBack ? 0 : 3 });
+          expect(result.guard?.outcome).toBe(isGuarded ? (isWorse ? "rolled_back" : "kept") : undefined);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});

@@ -1,0 +1,172 @@
+import type { GuardVerdict, UpdateApply } from "#contract/updates.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import { type Condition, type ConditionReport, watchAfter } from "./guard.ts";
+import type { PackageManager, SnapshotBackend, TransactionPlan, TransactionResult, UpdateRequest } from "./ports.ts";
+import { PackagesLocked, UpdateRefused } from "./ports.ts";
+import type { Progress } from "./progress.ts";
+import { lockedBy, refusedAsInvalid } from "./refusals.ts";
+import { type RollbackPhase, rollBack, type Work } from "./rollback.ts";
+import { freeSnapshotId } from "./snapshot-id.ts";
+import { changedOf, counted, doneOf } from "./transaction.ts";
+
+/** What is wanted: what it comes to is planned when it is done. */
+export interface ApplyInput {
+  readonly request: UpdateRequest;
+  readonly takesSnapshot: boolean;
+  readonly isGuarded: boolean;
+}
+
+/** How far an update has come. */
+export interface ApplyPhase {
+  readonly is: "planned" | "snapshot_taken" | "committing" | "committed" | "rolling_back";
+  readonly plan: TransactionPlan;
+  /** Of the snapshot to take first; empty for none. */
+  readonly snapshotId: string;
+  /** How the host was before, where the update is guarded. */
+  readonly before?: Condition;
+  /** Why it was not done. */
+  readonly reason?: string;
+  readonly worse?: readonly string[];
+  readonly safetySnapshotId?: string;
+}
+
+export interface ApplyPorts {
+  readonly manager: PackageManager;
+  /** Undefined where no snapshot can be taken. */
+  readonly backend: SnapshotBackend | undefined;
+  readonly report: ConditionReport;
+  readonly clock: Pick<Clock, "now" | "monotonicMs" | "sleep">;
+  readonly guardMs: number;
+}
+
+/** The progress of a part of the work, as a share of the whole. */
+const within = (progress: Progress, from: number, to: number): Progress => ({
+  line: progress.line,
+  step: (percent, what) => progress.step(from + ((to - from) * percent) / 100, what),
+});
+
+/**
+ * Carries out a plan. A process that takes it up again, after the first one ended at any moment, goes on from what was
+ * written down and from what is installed by then.
+ */
+export async function applyUpdates(input: ApplyInput, ports: ApplyPorts, work: Work<ApplyPhase>): Promise<UpdateApply> {
+  const { manager, backend } = ports;
+  const { id, progress, signal } = work;
+  const changing = { id, progress: within(progress, 30, 70) };
+  let phase = work.phase;
+  const save = (next: ApplyPhase): ApplyPhase => {
+    work.savePhase(next);
+    phase = next;
+    return next;
+  };
+
+  const makePlan = async (): Promise<ApplyPhase> => {
+    progress.step(0, "plan");
+    const plan = await refusedAsInvalid(() => manager.simulate(input.request, signal));
+    const before = input.isGuarded && plan.changes.length > 0 ? { before: await ports.report.look(signal) } : {};
+    const hasSnapshot = input.takesSnapshot && plan.changes.length > 0 && backend !== undefined;
+    const snapshotId = hasSnapshot ? await freeSnapshotId(backend, ports.clock, signal) : "";
+    return save({ is: "planned", plan, snapshotId, ...before });
+  };
+
+  const takeSnapshot = async (last: ApplyPhase): Promise<ApplyPhase> => {
+    const { snapshotId, plan } = last;
+    if (snapshotId === "" || backend === undefined) return save({ ...last, is: "snapshot_taken" });
+    progress.step(5, "take a snapshot");
+    const description = `Before the update of ${counted(plan.changes.length, "package")}`;
+    const options = {
+      id: snapshotId,
+      description,
+      kind: "before_update",
+      changes: plan.changes,
+      progress: within(progress, 5, 30),
+    } as const;
+    const isTaken = (await backend.list(signal)).some(({ id: taken }) => taken === snapshotId);
+    if (!isTaken) await backend.create(options, signal);
+    return save({ ...last, is: "snapshot_taken" });
+  };
+
+  /** What is left to do of a plan that another process began. */
+  const goOn = async ({ plan }: ApplyPhase): Promise<TransactionResult> => {
+    await manager.settle(id, signal);
+    const repaired = await manager.repair(changing, signal);
+    const done = doneOf(plan, await manager.installed(signal));
+    const rest = plan.changes.filter((change) => !done.includes(change));
+    if (rest.length === 0 || !repaired.isDone) return repaired;
+    return manager.commit({ ...plan, changes: rest }, changing, signal);
+  };
+
+  const commit = async (last: ApplyPhase): Promise<ApplyPhase> => {
+    if (last.plan.changes.length === 0) return save({ ...last, is: "committed" });
+    progress.step(30, `change ${counted(last.plan.changes.length, "package")}`);
+    const isGoingOn = last.is === "committing";
+    if (!isGoingOn) save({ ...last, is: "committing" });
+    try {
+      const result = isGoingOn ? await goOn(last) : await manager.commit(last.plan, changing, signal);
+      return save({ ...last, is: "committed", ...(result.isDone ? {} : { reason: result.reason }) });
+    } catch (error) {
+      if (error instanceof PackagesLocked) throw lockedBy(error);
+      if (!(error instanceof UpdateRefused)) throw error;
+      return save({ ...last, is: "committed", reason: error.message });
+    }
+  };
+
+  const rollBackTo = async (last: ApplyPhase, worse: readonly string[]): Promise<GuardVerdict> => {
+    if (backend === undefined || last.snapshotId === "")
+      return { outcome: "rollback_failed", message: "there is no snapshot to return to", worse: [...worse] };
+    const rolling = save({ ...last, is: "rolling_back", worse });
+    progress.step(80, "roll back, since the host is worse than before");
+    const { safetySnapshotId } = rolling;
+    const back = {
+      ...work,
+      id: `${id}-back`,
+      progress: within(progress, 80, 99),
+      phase: safetySnapshotId === undefined ? undefined : { safetySnapshotId },
+      savePhase: (next: RollbackPhase) => void save({ ...rolling, ...next }),
+    };
+    const result = await rollBack(last.snapshotId, { backend, clock: ports.clock }, back);
+    const outcome = result.success ? "rolled_back" : "rollback_failed";
+    return { outcome, message: `${worse.join("; ")}: ${result.message}`, worse: [...worse] };
+  };
+
+  const guard = async (last: ApplyPhase): Promise<GuardVerdict | undefined> => {
+    if (last.before === undefined) return undefined;
+    if (last.is === "rolling_back") return rollBackTo(last, last.worse ?? []);
+    if (last.reason !== undefined) return rollBackTo(last, [`the update failed: ${last.reason}`]);
+    progress.step(70, "watch checks and units");
+    const worse = await watchAfter(last.before, ports, ports.guardMs, signal);
+    if (worse.length > 0) return rollBackTo(last, worse);
+    return { outcome: "kept", message: "nothing is worse than before", worse: [] };
+  };
+
+  let last = phase ?? (await makePlan());
+  if (last.is === "planned") last = await takeSnapshot(last);
+  if (last.is === "snapshot_taken" || last.is === "committing") last = await commit(last);
+  const { plan } = last;
+  const afterCommit = await manager.installed(signal);
+  const verdict = await guard(last);
+  const leftOver = await manager.audit(signal);
+  const { requiresReboot, units } = await manager.restartNeeds(signal);
+  const isRolledBack = verdict !== undefined && verdict.outcome !== "kept";
+  const installed = isRolledBack ? await manager.installed(signal) : afterCommit;
+  const missing = plan.changes.length - doneOf(plan, installed).length;
+  const reasons = [
+    ...(last.reason === undefined ? [] : [last.reason]),
+    ...leftOver,
+    ...(isRolledBack ? [`${verdict.outcome}: ${verdict.message}`] : []),
+    ...(missing > 0 && last.reason === undefined && !isRolledBack
+      ? [`${missing} packages are not at their new version`]
+      : []),
+  ];
+  return {
+    success: reasons.length === 0,
+    snapshot_id: last.snapshotId,
+    packages_updated: doneOf(plan, installed).length,
+    requires_reboot: requiresReboot,
+    operation_id: id,
+    packages: [...changedOf(plan, installed)],
+    requires_restart: [...units],
+    error: reasons.length === 0 ? null : reasons.join("; "),
+    ...(verdict !== undefined && { guard: verdict }),
+  };
+}

@@ -1,0 +1,61 @@
+import type { CheckStatus } from "#contract/checks.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+
+/** How the host is: what an update may make worse. */
+export interface Condition {
+  /** Status of each health check. */
+  readonly checks: Readonly<Record<string, CheckStatus>>;
+  readonly failedUnits: readonly string[];
+}
+
+/** Looks at the host anew. */
+export interface ConditionReport {
+  readonly look: (signal: AbortSignal) => Promise<Condition>;
+}
+
+const illness = { pass: 0, skip: 0, warn: 1, fail: 2 } as const;
+
+/** How often it is looked while an update is guarded. */
+const lookIntervalMs = 15_000;
+
+/** What an update is for, or brings with it, by itself: a kernel waits for its reboot, lists grow old. */
+const notTheUpdates: readonly string[] = ["reboot_required", "security_updates"];
+
+/** Checks that are worse than before, and units that have failed since, as people read it. */
+function worseThan(before: Condition, after: Condition): readonly string[] {
+  const checks = Object.entries(after.checks)
+    .filter(([id]) => !notTheUpdates.includes(id))
+    .filter(([id, status]) => illness[status] > illness[before.checks[id] ?? "pass"])
+    .map(([id, status]) => `check ${id}: ${before.checks[id] ?? "new"}, now ${status}`);
+  const units = after.failedUnits
+    .filter((unit) => !before.failedUnits.includes(unit))
+    .map((unit) => `unit ${unit}: failed`);
+  return [...units, ...checks];
+}
+
+/**
+ * Watches the host after an update.
+ * @returns what is worse than before in two looks one after the other, as soon as there is such a thing; nothing when the
+ * time is over.
+ */
+export async function watchAfter(
+  before: Condition,
+  ports: { readonly report: ConditionReport; readonly clock: Pick<Clock, "monotonicMs" | "sleep"> },
+  guardMs: number,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const { report, clock } = ports;
+  const endMs = clock.monotonicMs() + guardMs;
+  let last: readonly string[] = [];
+  for (;;) {
+    const worse = worseThan(before, await report.look(signal));
+    // A service that is just starting again looks bad for a moment.
+    const lasting = worse.filter((each) => last.includes(each));
+    if (lasting.length > 0) return lasting;
+    last = worse;
+    const leftMs = endMs - clock.monotonicMs();
+    if (leftMs <= 0 && worse.length === 0) return [];
+    await clock.sleep(Math.max(1_000, Math.min(lookIntervalMs, leftMs)), signal);
+    signal.throwIfAborted();
+  }
+}

@@ -1,0 +1,200 @@
+import type { Context, Handlers, Plan } from "#contract/operation.ts";
+import type { Accepted } from "#contract/operation-entry.ts";
+import type { UpdateCheck, updates } from "#contract/updates.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import { toNullableTimestamp } from "#domain/kernel/clock.ts";
+import { DomainError, invalid } from "#domain/kernel/error.ts";
+import type { HostUpdates, PackageManager, TransactionPlan, UpdateRequest } from "./ports.ts";
+import type { Progress } from "./progress.ts";
+import { refusedAsInvalid } from "./refusals.ts";
+import { toSnapshot } from "./snapshot.ts";
+import { isSnapshotId } from "./snapshot-id.ts";
+import { counted } from "./transaction.ts";
+import { backendOf, type UpdateKind, type UpdateWork } from "./verbs.ts";
+
+/** Has work done in a process that outlives this one. */
+export interface LongWork {
+  /**
+   * Waits for the result, unless the caller does not want to.
+   * @throws DomainError: what the work threw, or `CONFLICT` while other work of that kind is done.
+   */
+  readonly begin: <K extends UpdateKind>(
+    kind: K,
+    input: UpdateWork[K]["input"],
+    context: Context,
+  ) => Promise<UpdateWork[K]["result"] | Accepted>;
+}
+
+const unheard: Progress = { step: () => undefined, line: () => undefined };
+
+const noPackageManager = (): DomainError =>
+  new DomainError("UNAVAILABLE", "cannot look for updates: this host has no package manager that is supported", {
+    missing: "package manager",
+    retryable: false,
+  });
+
+const changeText = ({ name, from, to }: TransactionPlan["changes"][number]): string => {
+  if (from === null) return `install ${name} ${to ?? ""}`;
+  return to === null ? `remove ${name} ${from}` : `update ${name} from ${from} to ${to}`;
+};
+
+const emptyPlan = { units: [], packages: [], bytes: 0, requires_reboot: false } as const;
+const planOf = (steps: readonly string[], rest: Partial<Plan> = {}): Plan => ({
+  dry_run: true,
+  ...emptyPlan,
+  units: [],
+  packages: [],
+  ...rest,
+  steps: [...steps],
+});
+
+/** The updates part: what could be updated, updating, snapshots and the way back. */
+export function updatesHandlers(ports: {
+  /** Asked when it is needed: to find out takes a moment. */
+  readonly host: () => Promise<HostUpdates>;
+  readonly work: LongWork;
+  readonly clock: Pick<Clock, "now">;
+  /** Whether an update takes a snapshot unless it is told otherwise. */
+  readonly takesSnapshot: boolean;
+}): Handlers<typeof updates> {
+  const { host, work, clock } = ports;
+
+  const managed = async (): Promise<HostUpdates & { readonly manager: PackageManager }> => {
+    const { manager, backends } = await host();
+    if (manager === undefined) throw noPackageManager();
+    return { manager, backends };
+  };
+
+  const found = async (snapshotId: string, signal: AbortSignal) => {
+    // What is no id is never looked for: a path could be made of it.
+    if (!isSnapshotId(snapshotId))
+      throw new DomainError("NOT_FOUND", "cannot find the snapshot: there is none of that id", {});
+    return backendOf((await host()).backends, snapshotId, signal);
+  };
+
+  async function check(manager: PackageManager, signal: AbortSignal): Promise<UpdateCheck> {
+    const [{ updates: list, held, listsAt }, release, needs] = await Promise.all([
+      manager.updates(signal),
+      manager.release(signal),
+      manager.restartNeeds(signal),
+    ]);
+    return {
+      system: {
+        available: release !== undefined,
+        version: release?.version ?? "",
+        release_date: release?.releaseDate ?? "",
+        is_security: release?.isSecurity ?? false,
+        changelog: release?.changelog ?? "",
+      },
+      packages: {
+        total: list.length,
+        security: list.filter(({ isSecurity }) => isSecurity).length,
+        updates: list.map(({ name, architecture, from, to, isSecurity }) => ({
+          name,
+          architecture,
+          current_version: from ?? "",
+          new_version: to ?? "",
+          is_security: isSecurity,
+        })),
+      },
+      held: [...held],
+      package_manager: manager.name,
+      security_known: manager.knowsSecurity,
+      checked_at: toNullableTimestamp(listsAt),
+      cache_age_seconds: listsAt === null ? null : Math.max(0, Math.floor((clock.now() - listsAt) / 1000)),
+      requires_reboot: needs.requiresReboot,
+      requires_restart: [...needs.units],
+    };
+  }
+
+  return {
+    async checkUpdates({ query }, context) {
+      const { manager } = await managed();
+      const signal = context.signal();
+      if (query.refresh ?? false) await refusedAsInvalid(() => manager.refresh(unheard, signal));
+      return check(manager, signal);
+    },
+
+    async applyUpdates({ query, body }, context) {
+      const { manager, backends } = await managed();
+      const { type = "packages", security_only: isSecurityOnly = false, packages: names, guard = false } = body;
+      const takesSnapshot = body.create_snapshot ?? ports.takesSnapshot;
+      if (isSecurityOnly && !manager.knowsSecurity)
+        throw invalid("security_only", `${manager.name} cannot tell security updates from others`);
+      if (guard && (!takesSnapshot || backends.length === 0))
+        throw invalid("guard", "A guarded update needs a snapshot to return to");
+      const request: UpdateRequest = { type, isSecurityOnly, names };
+      if (query.dry_run ?? false) {
+        const plan = await refusedAsInvalid(() => manager.simulate(request, context.signal()));
+        const { changes, downloadBytes } = plan;
+        const snapshot = takesSnapshot && backends.length > 0 && changes.length > 0 ? ["take a snapshot"] : [];
+        const watch = guard && changes.length > 0 ? ["watch checks and units, and roll back if one is worse"] : [];
+        return planOf([...snapshot, ...changes.map(changeText), ...watch], {
+          packages: changes.map(({ name }) => name),
+          bytes: downloadBytes,
+        });
+      }
+      // Looked at before anything is written down, so that a request that cannot be is refused at once.
+      await refusedAsInvalid(() => manager.simulate(request, context.signal()));
+      return work.begin("updates.apply", { request, takesSnapshot, isGuarded: guard }, context);
+    },
+
+    async listSnapshots(_input, context) {
+      const signal = context.signal();
+      const { backends } = await host();
+      const lists = await Promise.all(backends.map((backend) => backend.list(signal)));
+      const snapshots = lists.flat().sort((a, b) => (a.id < b.id ? 1 : -1));
+      return { snapshots: snapshots.map(toSnapshot) };
+    },
+
+    async createSnapshot({ query, body }, context) {
+      const { description = "" } = body;
+      const [backend] = (await host()).backends;
+      if (backend === undefined)
+        throw new DomainError("UNAVAILABLE", "cannot take a snapshot: nothing on this host keeps any", {
+          missing: "snapshots",
+          retryable: false,
+        });
+      if (query.dry_run ?? false) return planOf([`take a snapshot (${backend.name})`]);
+      return work.begin("snapshots.create", { description }, context);
+    },
+
+    async deleteSnapshot({ params: { snapshot_id: snapshotId }, query }, context) {
+      const { snapshot } = await found(snapshotId, context.signal());
+      if (query.dry_run ?? false)
+        return planOf([`delete the snapshot ${snapshotId}`], { frees_bytes: snapshot.sizeBytes });
+      return work.begin("snapshots.delete", { snapshotId }, context);
+    },
+
+    async diffSnapshot({ params: { snapshot_id: snapshotId } }, context) {
+      const signal = context.signal();
+      const { backend } = await found(snapshotId, signal);
+      const { packages, files } = await refusedAsInvalid(() => backend.diff(snapshotId, signal));
+      return {
+        snapshot_id: snapshotId,
+        packages: packages.map(({ name, from, to }) => ({ name, from, to })),
+        files: files.map(({ path, change }) => ({ path, change })),
+      };
+    },
+
+    async rollback({ params: { snapshot_id: snapshotId }, query }, context) {
+      const signal = context.signal();
+      const { backend } = await found(snapshotId, signal);
+      if (query.dry_run ?? false) {
+        const { packages, files } = await refusedAsInvalid(async () => {
+          await backend.verify(snapshotId, signal);
+          return backend.diff(snapshotId, signal);
+        });
+        const back = packages.map(({ name, from, to }) => {
+          if (from === null) return `remove ${name} ${to ?? ""}`;
+          return to === null ? `install ${name} ${from}` : `return ${name} from ${to} to ${from}`;
+        });
+        const restored = files.length === 0 ? [] : [`restore ${counted(files.length, "file")}`];
+        return planOf(["verify the snapshot", "take a safety snapshot", ...back, ...restored], {
+          packages: packages.map(({ name }) => name),
+        });
+      }
+      return work.begin("updates.rollback", { snapshotId }, context);
+    },
+  };
+}

@@ -1,0 +1,26 @@
+import { DomainError, invalid } from "#domain/kernel/error.ts";
+import { PackagesLocked, SnapshotUnusable, UpdateRefused } from "./ports.ts";
+
+/** What a caller is told whose transaction found the package manager in use. */
+export function lockedBy({ message, holder }: PackagesLocked): DomainError {
+  const details = { missing: "package manager", ...(holder && { holder }), retryable: true };
+  return new DomainError("UNAVAILABLE", `cannot change packages: ${message}`, details);
+}
+
+/** Runs what reads or changes packages, and says in the words of the contract why it cannot. */
+export async function refusedAsInvalid<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof PackagesLocked) throw lockedBy(error);
+    if (error instanceof UpdateRefused) throw invalid("packages", error.message, `cannot update: ${error.message}`);
+    if (!(error instanceof SnapshotUnusable)) throw error;
+    const details = { missing: "snapshot", retryable: false };
+    throw new DomainError(
+      "UNAVAILABLE",
+      `cannot use the snapshot: ${error.message}; nothing was touched`,
+      details,
+      error,
+    );
+  }
+}

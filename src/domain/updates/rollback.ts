@@ -1,0 +1,73 @@
+import type { RollbackResult } from "#contract/updates.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import type { PackageChange, SnapshotBackend } from "./ports.ts";
+import type { Progress } from "./progress.ts";
+import { freeSnapshotId } from "./snapshot-id.ts";
+
+/** How far a rollback has come: what a process that takes it up again begins with. */
+export interface RollbackPhase {
+  /** Of the safety snapshot, chosen before it is taken, so that no second one is. */
+  readonly safetySnapshotId: string;
+}
+
+/** What every long piece of work of the updates part is given. */
+export interface Work<Phase> {
+  /** Id of the operation, after which transactions are named. */
+  readonly id: string;
+  readonly progress: Progress;
+  /** Where an earlier process got to; undefined for the first one. */
+  readonly phase: Phase | undefined;
+  /** On disk when it returns. */
+  readonly savePhase: (phase: Phase) => void;
+  readonly signal: AbortSignal;
+}
+
+/** The reverse of what will happen: what a safety snapshot has to be able to undo. */
+const changesBetween = (
+  packages: readonly Pick<PackageChange, "name" | "architecture" | "from" | "to">[],
+): readonly PackageChange[] =>
+  packages.map(({ name, architecture, from, to }) => ({ name, architecture, from: to, to: from, isSecurity: false }));
+
+/**
+ * Returns to a snapshot: verifies all of it before anything is touched, takes a safety snapshot, goes back. Taken up again
+ * after an interruption it ends where it would have ended.
+ * @throws SnapshotUnusable when the snapshot is damaged: nothing was touched.
+ */
+export async function rollBack(
+  snapshotId: string,
+  { backend, clock }: { readonly backend: SnapshotBackend; readonly clock: Pick<Clock, "now"> },
+  { id, progress, phase, savePhase, signal }: Work<RollbackPhase>,
+): Promise<RollbackResult> {
+  progress.step(0, "verify the snapshot");
+  await backend.verify(snapshotId, signal);
+  const safetySnapshotId = phase?.safetySnapshotId ?? (await freeSnapshotId(backend, clock, signal));
+  if (phase === undefined) savePhase({ safetySnapshotId });
+  if (!(await backend.list(signal)).some(({ id: taken }) => taken === safetySnapshotId)) {
+    progress.step(15, "take a safety snapshot");
+    const { packages } = await backend.diff(snapshotId, signal);
+    const description = `Before the rollback to ${snapshotId}`;
+    const changes = changesBetween(packages);
+    await backend.create({ id: safetySnapshotId, description, kind: "before_rollback", changes, progress }, signal);
+  }
+  progress.step(40, "return to the snapshot");
+  const { isDone, reason, packages, filesRestored, requiresReboot } = await backend.rollback(
+    snapshotId,
+    { id, progress },
+    signal,
+  );
+  return {
+    success: isDone,
+    message: isDone
+      ? [`returned to ${snapshotId}`, ...(requiresReboot ? ["it is complete after a reboot"] : []), reason]
+          .filter((part) => part !== "")
+          .join("; ")
+      : `cannot return to ${snapshotId} wholly: ${reason} (how it was is in ${safetySnapshotId})`,
+    snapshot_id: snapshotId,
+    safety_snapshot_id: safetySnapshotId,
+    requires_reboot: requiresReboot,
+    packages_changed: packages.length,
+    packages: packages.map(({ name, from, to }) => ({ name, from, to })),
+    files_restored: filesRestored,
+    operation_id: id,
+  };
+}

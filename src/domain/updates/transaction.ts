@@ -1,0 +1,45 @@
+import type { ChangedPackage } from "#contract/updates.ts";
+import type { InstalledPackage, PackageChange, TransactionPlan } from "./ports.ts";
+
+/** Packages of several architectures may be installed under one name. */
+const keyOf = ({ name, architecture }: Pick<InstalledPackage, "name" | "architecture">): string =>
+  `${name}:${architecture}`;
+
+/** What is installed, by package. */
+const versionsOf = (installed: readonly InstalledPackage[]): ReadonlyMap<string, string> =>
+  new Map(installed.map((each) => [keyOf(each), each.version]));
+
+/** The changes of a plan that have come true, whoever made them. */
+export function doneOf(plan: TransactionPlan, installed: readonly InstalledPackage[]): readonly PackageChange[] {
+  const versions = versionsOf(installed);
+  return plan.changes.filter((change) => (versions.get(keyOf(change)) ?? null) === change.to);
+}
+
+/** What has become of the packages of a plan: those whose version is not what it was. */
+export function changedOf(plan: TransactionPlan, installed: readonly InstalledPackage[]): readonly ChangedPackage[] {
+  const versions = versionsOf(installed);
+  return plan.changes
+    .map((change) => ({ name: change.name, from: change.from, to: versions.get(keyOf(change)) ?? null }))
+    .filter(({ from, to }) => from !== to);
+}
+
+/** Which packages differ between two states: `from` is the version in the first, `to` in the second. */
+export function differences(
+  before: readonly InstalledPackage[],
+  after: readonly InstalledPackage[],
+): readonly Pick<PackageChange, "name" | "architecture" | "from" | "to">[] {
+  const [then, now] = [versionsOf(before), versionsOf(after)];
+  const all = new Map([...before, ...after].map((each) => [keyOf(each), each]));
+  return [...all]
+    .map(([key, { name, architecture }]) => ({
+      name,
+      architecture,
+      from: then.get(key) ?? null,
+      to: now.get(key) ?? null,
+    }))
+    .filter(({ from, to }) => from !== to)
+    .sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+}
+
+/** `1 package`, `2 packages`. */
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;

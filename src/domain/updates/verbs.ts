@@ -1,0 +1,138 @@
+import type { RemovedSnapshot, RollbackResult, Snapshot, UpdateApply } from "#contract/updates.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import { DomainError } from "#domain/kernel/error.ts";
+import { type ApplyInput, type ApplyPhase, applyUpdates } from "./apply.ts";
+import type { ConditionReport } from "./guard.ts";
+import type { PackageManager, SnapshotBackend, StoredSnapshot } from "./ports.ts";
+import { refusedAsInvalid } from "./refusals.ts";
+import { expired } from "./retention.ts";
+import { type RollbackPhase, rollBack, type Work } from "./rollback.ts";
+import { toSnapshot } from "./snapshot.ts";
+import { freeSnapshotId } from "./snapshot-id.ts";
+
+/** What is done in a process of its own. All of them change packages or what returns to them: one at a time. */
+export interface UpdateWork {
+  readonly "updates.apply": { readonly input: ApplyInput; readonly phase: ApplyPhase; readonly result: UpdateApply };
+  readonly "updates.rollback": {
+    readonly input: { readonly snapshotId: string };
+    readonly phase: RollbackPhase;
+    readonly result: RollbackResult;
+  };
+  readonly "snapshots.create": {
+    readonly input: { readonly description: string };
+    readonly phase: { readonly snapshotId: string };
+    readonly result: Snapshot;
+  };
+  readonly "snapshots.delete": {
+    readonly input: { readonly snapshotId: string };
+    readonly phase: never;
+    readonly result: RemovedSnapshot;
+  };
+}
+export type UpdateKind = keyof UpdateWork;
+
+/**
+ * Packages and what returns to them are one thing, so all of this is done one at a time. What saves how far it has come is
+ * taken up again when its process is gone.
+ */
+export const updateKinds = {
+  "updates.apply": { lock: "packages", canGoOn: true },
+  "updates.rollback": { lock: "packages", canGoOn: true },
+  "snapshots.create": { lock: "packages", canGoOn: true },
+  "snapshots.delete": { lock: "packages", canGoOn: false },
+} as const satisfies Readonly<Record<UpdateKind, { readonly lock: string; readonly canGoOn: boolean }>>;
+
+export type UpdateVerbs = {
+  readonly [K in UpdateKind]: (
+    input: UpdateWork[K]["input"],
+    work: Work<UpdateWork[K]["phase"]>,
+  ) => Promise<UpdateWork[K]["result"]>;
+};
+
+export interface UpdateWorkPorts {
+  readonly manager: PackageManager;
+  /** In the order of preference: new snapshots go to the first, those of all can be returned to. */
+  readonly backends: readonly SnapshotBackend[];
+  readonly report: ConditionReport;
+  readonly clock: Pick<Clock, "now" | "monotonicMs" | "sleep">;
+  readonly guardMs: number;
+  /** How many snapshots are kept. */
+  readonly keepSnapshots: number;
+}
+
+/** The backend that has a snapshot. @throws DomainError `NOT_FOUND`. */
+export async function backendOf(
+  backends: readonly SnapshotBackend[],
+  snapshotId: string,
+  signal: AbortSignal,
+): Promise<{ readonly backend: SnapshotBackend; readonly snapshot: StoredSnapshot }> {
+  for (const backend of backends) {
+    const snapshot = (await backend.list(signal)).find(({ id }) => id === snapshotId);
+    if (snapshot !== undefined) return { backend, snapshot };
+  }
+  throw new DomainError("NOT_FOUND", `cannot find the snapshot ${snapshotId}`, { snapshot_id: snapshotId });
+}
+
+/** How long snapshots are kept beyond the newest ones. */
+const keptForMs = 90 * 24 * 60 * 60 * 1000;
+
+/** The work of the updates part, as it is done in a process of its own. */
+export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
+  const { manager, backends, clock } = ports;
+  const [backend] = backends;
+
+  /** Removes what is beyond the retention; a snapshot that cannot be removed is tried again the next time. */
+  const prune = async (work: Pick<Work<never>, "progress" | "signal">): Promise<void> => {
+    for (const each of backends) {
+      const list = await each.list(work.signal);
+      for (const { id } of expired(list, { count: ports.keepSnapshots, ageMs: keptForMs, nowMs: clock.now() })) {
+        try {
+          await each.remove(id, work.signal);
+        } catch (error) {
+          work.progress.line(`snapshot ${id} not removed: ${error instanceof Error ? error.message : String(error)}`);
+        }
+      }
+    }
+  };
+
+  return {
+    "updates.apply": async (input, work) => {
+      // A guarded update that is rolled back is to be well again at once.
+      const atOnce = backends.find(({ needsReboot }) => !needsReboot);
+      const chosen = input.isGuarded ? (atOnce ?? backend) : backend;
+      const result = await applyUpdates(input, { ...ports, manager, backend: chosen }, work);
+      await prune(work);
+      return result;
+    },
+    "updates.rollback": async ({ snapshotId }, work) => {
+      const found = await backendOf(backends, snapshotId, work.signal);
+      const result = await refusedAsInvalid(() => rollBack(snapshotId, { backend: found.backend, clock }, work));
+      await prune(work);
+      return result;
+    },
+    "snapshots.create": async ({ description }, work) => {
+      const { phase, progress, signal } = work;
+      if (backend === undefined)
+        throw new DomainError("UNAVAILABLE", "cannot take a snapshot: nothing on this host keeps any", {
+          missing: "snapshots",
+          retryable: false,
+        });
+      const id = phase?.snapshotId ?? (await freeSnapshotId(backend, clock, signal));
+      work.savePhase({ snapshotId: id });
+      const taken = (await backend.list(signal)).find((each) => each.id === id);
+      const create = async (): Promise<StoredSnapshot> => {
+        // What waits to be updated is what will change next: only now are its package files to be had for sure.
+        const { updates: changes } = await manager.updates(signal);
+        return backend.create({ id, description, kind: "manual", changes, progress }, signal);
+      };
+      const snapshot = taken ?? (await create());
+      await prune(work);
+      return toSnapshot(snapshot);
+    },
+    "snapshots.delete": async ({ snapshotId }, { signal }) => {
+      const found = await backendOf(backends, snapshotId, signal);
+      await found.backend.remove(snapshotId, signal);
+      return { success: true, message: `snapshot ${snapshotId} deleted`, snapshot_id: snapshotId };
+    },
+  };
+}

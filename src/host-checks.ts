@@ -1,0 +1,97 @@
+import { join } from "node:path";
+import { createDiskCleanup } from "#adapters/cleanup/index.ts";
+import { systemClock } from "#adapters/clock/index.ts";
+import { exec } from "#adapters/exec/index.ts";
+import type { createHostJournal } from "#adapters/journald/index.ts";
+import { createKernelLog } from "#adapters/journald/kernel-log.ts";
+import { createJournalStorage } from "#adapters/journald/storage.ts";
+import { createPluginRunner } from "#adapters/monitoring-plugin/index.ts";
+import { createPacketFilter } from "#adapters/netfilter/index.ts";
+import type { HostPackages } from "#adapters/packages/index.ts";
+import { createFileSystems } from "#adapters/procfs/file-systems.ts";
+import type { createHostFacts } from "#adapters/procfs/index.ts";
+import { createKernelLoad } from "#adapters/procfs/kernel-load.ts";
+import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
+import { createRebootNeed } from "#adapters/reboot/index.ts";
+import { createNameServers } from "#adapters/resolver/index.ts";
+import { createDefaultRoutes } from "#adapters/routes/index.ts";
+import { createListeningSockets } from "#adapters/sockets/index.ts";
+import { createSshServer } from "#adapters/sshd/index.ts";
+import { type createHostUnits, ownServiceUnit } from "#adapters/systemd/index.ts";
+import { createTimeSync } from "#adapters/timedate/index.ts";
+import { certificateFiles } from "#adapters/tls/certificates.ts";
+import { certName } from "#adapters/tls/files.ts";
+import { checkPlan, pluginSettings } from "#config/checks.ts";
+import type { Config } from "#config/load.ts";
+import type { Check } from "#domain/health/check.ts";
+import type { Fix } from "#domain/health/fix.ts";
+import { builtInFixes, type FixPorts } from "#domain/health/fixes-registry.ts";
+import { pluginCheck } from "#domain/health/plugin/plugin-check.ts";
+import { builtInChecks } from "#domain/health/registry.ts";
+import type { CheckPlan } from "#domain/health/runner.ts";
+
+/** The checks of this host, with the fixes that mend what they find. */
+export interface HostChecks {
+  readonly checks: readonly Check[];
+  /** What installs security updates comes with the service. */
+  readonly fixes: (parts: Pick<FixPorts, "security">) => readonly Fix[];
+  readonly plan: CheckPlan;
+  /** Checks that have settings and do not exist. */
+  readonly unknown: readonly string[];
+}
+
+/** The certificate that the service itself shows. */
+function certificatePaths({ tls, stateDir }: Config): readonly string[] {
+  if (tls === "off") return [];
+  return [tls === "auto" ? join(stateDir, certName) : tls.cert];
+}
+
+/** Picks what the checks look at and what the fixes work with on this host. */
+export function createHostChecks(parts: {
+  readonly config: Config;
+  readonly host: ReturnType<typeof createHostFacts>;
+  readonly systemd: ReturnType<typeof createHostUnits>;
+  readonly journal: ReturnType<typeof createHostJournal>;
+  readonly packages: HostPackages;
+}): HostChecks {
+  const { config, host, systemd, packages } = parts;
+  const { settings } = config;
+  const clock = systemClock;
+  const fileSystems = createFileSystems({ clock });
+  const journal = createJournalStorage({ exec, dir: settings.journal?.dir });
+  const time = createTimeSync({ exec });
+  const runner = createPluginRunner({ exec });
+  const { units } = systemd;
+  const shared = { clock, fileSystems, journal, time, units, updates: packages.updates };
+
+  const builtIn = builtInChecks({
+    ...shared,
+    kernel: createKernelLoad({ cpuLoad: host.cpuLoad }),
+    servers: createNameServers(),
+    routes: createDefaultRoutes(),
+    packages: packages.states,
+    reboot: createRebootNeed(),
+    log: createKernelLog({ journal: parts.journal.journal, dir: settings.journal?.dir }),
+    files: certificateFiles,
+    paths: certificatePaths(config),
+    raidArrays: createRaidArrays(),
+    ssh: createSshServer({ exec }),
+    sockets: createListeningSockets(),
+    filter: createPacketFilter({ exec }),
+  });
+  const checks = [...builtIn, ...pluginSettings(settings).map((plugin) => pluginCheck({ ...plugin, runner }))];
+  const plan = checkPlan(settings);
+  return {
+    checks,
+    fixes: ({ security }) =>
+      builtInFixes({
+        ...shared,
+        security,
+        repairs: packages.repairs,
+        ownUnit: ownServiceUnit(),
+        cleanup: createDiskCleanup({ exec, clock }),
+      }),
+    plan,
+    unknown: Object.keys(plan.checks).filter((id) => !checks.some((check) => check.id === id)),
+  };
+}

@@ -1,0 +1,77 @@
+import { join } from "node:path";
+import { systemClock } from "#adapters/clock/index.ts";
+import { exec } from "#adapters/exec/index.ts";
+import { createDatabase } from "#adapters/packages/apt/database.ts";
+import { readPresent } from "#adapters/packages/apt/dpkg-state.ts";
+import { createAptManager } from "#adapters/packages/apt/manager.ts";
+import { createAptPackageFiles } from "#adapters/packages/apt/package-files.ts";
+import { createDnfManager } from "#adapters/packages/dnf/manager.ts";
+import { createDnfPackageFiles } from "#adapters/packages/dnf/package-files.ts";
+import type { HostPackages } from "#adapters/packages/index.ts";
+import { createRebootNeed } from "#adapters/reboot/index.ts";
+import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
+import { createRefresh } from "#adapters/snapshots/packages/refresh.ts";
+import type { InstalledIn } from "#adapters/snapshots/snapper/index.ts";
+import { carryStateToNextBoot, createSnapperBackend, detectSnapper } from "#adapters/snapshots/snapper/index.ts";
+import type { Config } from "#config/load.ts";
+import { rebootRequiredCheck } from "#domain/health/checks/reboot-required.ts";
+import type { HostUpdates, PackageFiles, PackageManager, SnapshotBackend } from "#domain/updates/ports.ts";
+
+type Parts = Pick<Config, "stateDir" | "settings">;
+
+const reboot = rebootRequiredCheck({ reboot: createRebootNeed() });
+const ports = {
+  exec,
+  clock: systemClock,
+  needsReboot: async (signal: AbortSignal): Promise<boolean> =>
+    (await reboot.run({ ignore: [] }, signal)).status === "warn",
+};
+
+/** Where dpkg keeps what is installed: snapper has to take it back together with the files. */
+const packageDatabase = "/var/lib/dpkg";
+const lookMs = 10_000;
+
+/** The packages of a root folder: of the host, or of a snapshot. */
+const installedIn: InstalledIn = async (root) => {
+  const dpkg = join(root, packageDatabase);
+  const database = createDatabase({ status: join(dpkg, "status"), updates: join(dpkg, "updates") });
+  const present = await readPresent(database, join(root, "var/lib/apt/extended_states"));
+  return present.filter(({ state }) => state === "installed");
+};
+
+async function snapperOf({ stateDir, settings }: Parts): Promise<readonly SnapshotBackend[]> {
+  if (settings.updates?.backend === "packages") return [];
+  const found = await detectSnapper({ exec, packageDatabase }, AbortSignal.timeout(lookMs));
+  if (!found.isUsable) return [];
+  const { config, layout } = found;
+  return [createSnapperBackend({ exec, clock: systemClock, installed: installedIn, config, layout, stateDir })];
+}
+
+function packagesOf({ stateDir, settings }: Parts, files: PackageFiles): readonly SnapshotBackend[] {
+  if (settings.updates?.backend === "snapper") return [];
+  const folder = join(stateDir, "snapshots");
+  return [createPackageSnapshots({ folder, files, clock: systemClock, refresh: createRefresh({ exec }) })];
+}
+
+/** Picks the package manager and the ways of keeping snapshots that this host has. */
+export async function createHostUpdates(config: Parts, packages: Pick<HostPackages, "states">): Promise<HostUpdates> {
+  const of = async (manager: PackageManager, files: PackageFiles, hasSnapper: boolean): Promise<HostUpdates> => ({
+    manager,
+    backends: [...(hasSnapper ? await snapperOf(config) : []), ...packagesOf(config, files)],
+  });
+  const name = packages.states.manager;
+  if (name === "apt") return of(createAptManager(ports), createAptPackageFiles(ports), true);
+  // Snapper's snapshots are of dpkg's world so far.
+  if (name === "dnf") return of(createDnfManager(ports), createDnfPackageFiles(ports), false);
+  return { manager: undefined, backends: [] };
+}
+
+/** When the service ends: what it has written since a rollback that waits for its reboot goes with it. */
+export async function carryState(config: Parts, packages: Pick<HostPackages, "states">): Promise<void> {
+  if (packages.states.manager !== "apt" || config.settings.updates?.backend === "packages") return;
+  const signal = AbortSignal.timeout(lookMs);
+  const found = await detectSnapper({ exec, packageDatabase, isBusGone: true }, signal);
+  if (!found.isUsable) return;
+  const { stateDir } = config;
+  await carryStateToNextBoot({ exec, stateDir, config: found.config, layout: found.layout }, signal);
+}

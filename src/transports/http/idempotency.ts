@@ -1,0 +1,220 @@
+import { createHash } from "node:crypto";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { ErrorCode } from "#contract/errors.ts";
+import { errorStatus, isErrorStatus } from "#contract/errors.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import { DomainError, invalid } from "#domain/kernel/error.ts";
+
+/** An answer as it left. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** The first answer to a request, under the digest of API key and idempotency key. */
+export interface KeptAnswer {
+  readonly id: string;
+  /** Digest of method, address and body. */
+  readonly fingerprint: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly answer: Answer;
+}
+
+/** Where answers outlive the service. */
+export interface AnswerFiles {
+  readonly load: () => readonly KeptAnswer[];
+  readonly save: (kept: KeptAnswer) => void;
+  readonly remove: (id: string) => void;
+}
+
+export interface IdempotencyPorts {
+  readonly clock: Pick<Clock, "now">;
+  /** Undefined: answers are in memory alone. */
+  readonly files?: AnswerFiles;
+  readonly onTrouble: (error: unknown) => void;
+  readonly limits?: { readonly answers: number; readonly bytes: number };
+}
+
+type Turn =
+  | { readonly kind: "replay"; readonly answer: Answer }
+  | {
+      readonly kind: "first";
+      /** Ends the turn, with what is to be kept. */
+      readonly end: (answer: Answer | undefined, isSecret: boolean) => void;
+    };
+
+const keptForMs = 24 * 60 * 60 * 1000;
+const defaultLimits = { answers: 10_000, bytes: 32 * 1024 * 1024 };
+/** What an answer takes beside its body. */
+const overheadBytes = 512;
+
+const form = /^[\x20-\x7e]{1,255}$/;
+
+/** Checks the value of `Idempotency-Key`. @throws DomainError `VALIDATION_ERROR`. */
+export function parseIdempotencyKey(header: string | readonly string[]): string {
+  const text = typeof header === "string" ? header : header.join(", ");
+  if (!form.test(text)) throw invalid("Idempotency-Key", "Must be 1 to 255 printable ASCII characters");
+  return text;
+}
+
+const digestOf = (parts: readonly string[]): string =>
+  createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
+
+/** Refusals that say nothing about the request itself: the next time they may be different. */
+const passing: readonly ErrorCode[] = ["UNAUTHORIZED", "FORBIDDEN", "CONFLICT", "RATE_LIMITED"];
+const isKept = (status: number): boolean =>
+  !isErrorStatus(status) ||
+  (status < errorStatus.INTERNAL_ERROR && !passing.some((code) => errorStatus[code] === status));
+
+/** First answers by idempotency key, for a day; bounded in number and bytes, the oldest go first. */
+export function createIdempotency({ clock, files, onTrouble, limits = defaultLimits }: IdempotencyPorts) {
+  /** Oldest first. */
+  const kept = new Map<string, KeptAnswer>();
+  const running = new Map<string, { readonly fingerprint: string; readonly ended: Promise<void> }>();
+  let bytes = 0;
+
+  const sizeOf = ({ answer }: KeptAnswer): number => answer.body.length + overheadBytes;
+  const onDisk = (work: (files: AnswerFiles) => void): void => {
+    try {
+      if (files !== undefined) work(files);
+    } catch (error) {
+      onTrouble(error);
+    }
+  };
+  const forget = (each: KeptAnswer): void => {
+    kept.delete(each.id);
+    bytes -= sizeOf(each);
+    onDisk((disk) => disk.remove(each.id));
+  };
+  const add = (each: KeptAnswer): void => {
+    kept.set(each.id, each);
+    bytes += sizeOf(each);
+    for (const oldest of kept.values()) {
+      const isOver = kept.size > limits.answers || bytes > limits.bytes;
+      if (!isOver && clock.now() - oldest.at < keptForMs) break;
+      forget(oldest);
+    }
+  };
+  onDisk((disk) => {
+    for (const each of [...disk.load()].sort((a, b) => a.at - b.at)) add(each);
+  });
+
+  const refuseOther = (expected: string, fingerprint: string): void => {
+    if (expected !== fingerprint) throw invalid("Idempotency-Key", "Belongs to another request");
+  };
+
+  const begin = (id: string, fingerprint: string): Turn => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    running.set(id, { fingerprint, ended: promise });
+    let isEnded = false;
+    return {
+      kind: "first",
+      end(answer, isSecret) {
+        if (isEnded) return;
+        isEnded = true;
+        running.delete(id);
+        if (answer !== undefined && isKept(answer.status)) {
+          const each = { id, fingerprint, at: clock.now(), answer };
+          add(each);
+          if (!isSecret && kept.has(id)) onDisk((disk) => disk.save(each));
+        }
+        resolve();
+      },
+    };
+  };
+
+  return {
+    /**
+     * The first answer where there is one, once it is there; else the turn to make it.
+     * @throws DomainError `VALIDATION_ERROR` when the key belongs to another request, `UNAVAILABLE` when the signal fires
+     * before the first answer is there.
+     */
+    async take(
+      request: { readonly owner: string; readonly key: string; readonly request: readonly string[] },
+      signal: AbortSignal,
+    ): Promise<Turn> {
+      const id = digestOf([request.owner, request.key]);
+      const fingerprint = digestOf(request.request);
+      for (;;) {
+        const first = kept.get(id);
+        if (first !== undefined && clock.now() - first.at < keptForMs) {
+          refuseOther(first.fingerprint, fingerprint);
+          return { kind: "replay", answer: first.answer };
+        }
+        if (first !== undefined) forget(first);
+        const other = running.get(id);
+        if (other === undefined) return begin(id, fingerprint);
+        refuseOther(other.fingerprint, fingerprint);
+        await other.ended;
+        // Nobody is there any more to want the answer, so nothing is done for it.
+        if (signal.aborted) throw new DomainError("UNAVAILABLE", "cannot answer: the client has gone");
+      }
+    },
+  };
+}
+
+export type Idempotency = ReturnType<typeof createIdempotency>;
+
+/** What of an answer's headers belongs to it, and not to the request that it was given to. */
+const keptHeaders = ["content-type", "location", "preference-applied", "pragma"];
+const replayedHeader = "Idempotent-Replayed";
+
+function answerOf(reply: FastifyReply, payload: unknown): Answer | undefined {
+  const body = Buffer.isBuffer(payload) ? payload.toString("utf8") : payload;
+  // A stream has been read by the first client.
+  if (typeof body !== "string") return undefined;
+  const headers = keptHeaders.flatMap((name) => {
+    const value = reply.getHeader(name);
+    return value === undefined ? [] : [[name, String(value)] as const];
+  });
+  return { status: reply.statusCode, headers: Object.fromEntries(headers), body };
+}
+
+/** Answers that hold a key or a token are never written to the disk. */
+const holdsSecret = ({ route }: FastifyRequest): boolean => route?.audit?.operation.tag === "Access";
+
+/** Gives `Idempotency-Key` its meaning on every POST that is added from here on. */
+export function addIdempotency(app: FastifyInstance, idempotency: Idempotency): void {
+  type End = Extract<Turn, { kind: "first" }>["end"];
+  const ends = new WeakMap<FastifyRequest, End>();
+
+  /** @returns whether the request has been answered. */
+  const enter = async (request: FastifyRequest, reply: FastifyReply, owner: string, key: string): Promise<boolean> => {
+    const gone = new AbortController();
+    reply.raw.once("close", () => gone.abort());
+    const body = request.body === undefined ? "" : JSON.stringify(request.body);
+    const turn = await idempotency.take({ owner, key, request: [request.method, request.url, body] }, gone.signal);
+    if (turn.kind === "replay") {
+      const { status, headers, body: text } = turn.answer;
+      // The audit log is not to say that it was done twice.
+      request.touched = { replayed: "true" };
+      reply.code(status).headers(headers).header(replayedHeader, "true");
+      reply.serializer((each: string) => each).send(text);
+      return true;
+    }
+    ends.set(request, turn.end);
+    // What breaks off without an answer must not hold up those who wait for it.
+    const breakOff = async (): Promise<void> => {
+      await Promise.allSettled([request.work]);
+      setImmediate(() => turn.end(undefined, false));
+    };
+    reply.raw.once("close", () => void breakOff());
+    return false;
+  };
+
+  app.addHook("onRoute", (options) => {
+    if (options.method !== "POST") return;
+    options.preHandler = async (request, reply) => {
+      const header = request.headers["idempotency-key"];
+      const { caller } = request;
+      if (header === undefined || caller === undefined) return;
+      if (await enter(request, reply, caller.keyId, parseIdempotencyKey(header))) return reply;
+    };
+    options.onSend = (request, reply, payload, done) => {
+      ends.get(request)?.(answerOf(reply, payload), holdsSecret(request));
+      done(null, payload);
+    };
+  });
+}

@@ -1,0 +1,395 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { send, startTestService, type TestReply, type TestService } from "./harness.ts";
+
+let service: TestService;
+beforeEach(async () => {
+  service = await startTestService();
+});
+afterEach(() => service.app.close());
+
+const get = (path: string): Promise<TestReply> => send(service, { path: `/api/v1${path}`, key: service.admin });
+const post = (path: string, rest: { body?: unknown; headers?: Record<string, string>; key?: string } = {}) =>
+  send(service, { method: "POST", path: `/api/v1${path}`, key: service.admin, ...rest });
+
+/** One security update and two others. */
+function offerThree(): void {
+  const { repository } = service.packageManager;
+  repository.set("editor", { version: "1.1", isSecurity: false });
+  repository.set("library", { version: "2.1", isSecurity: true });
+  repository.set("server", { version: "3.1", isSecurity: false });
+}
+const versions = () =>
+  Object.fromEntries([...service.packageManager.packages].map(([name, { version }]) => [name, version]));
+const old = { editor: "1.0", library: "2.0", server: "3.0" };
+const fresh = { editor: "1.1", library: "2.1", server: "3.1" };
+
+describe("GET /updates/check", () => {
+  it("tells what could be updated, from the lists as they are", async () => {
+    offerThree();
+    const held = service.packageManager.packages.get("server");
+    if (held !== undefined) service.packageManager.packages.set("server", { ...held, isHeld: true });
+    service.packageManager.listsAt = service.clock.now() - 90_000;
+    const { status, json } = await get("/updates/check");
+    expect([status, json]).toEqual([
+      200,
+      {
+        system: { available: false, version: "", release_date: "", is_security: false, changelog: "" },
+        packages: {
+          total: 2,
+          security: 1,
+          updates: [
+            {
+              name: "editor",
+              architecture: "amd64",
+              current_version: "1.0",
+              new_version: "1.1",
+              is_security: false,
+            },
+            {
+              name: "library",
+              architecture: "amd64",
+              current_version: "2.0",
+              new_version: "2.1",
+              is_security: true,
+            },
+          ],
+        },
+        held: ["server"],
+        package_manager: "apt",
+        security_known: true,
+        checked_at: "2025-12-31T23:58:30.000Z",
+        cache_age_seconds: 90,
+        requires_reboot: false,
+        requires_restart: [],
+      },
+    ]);
+    expect(service.packageManager.refreshes()).toBe(0);
+  });
+
+  it("brings the lists up to date when it is asked to, and tells of a newer release", async () => {
+    service.packageManager.newRelease = {
+      version: "12.9",
+      releaseDate: "2025-12-20",
+      isSecurity: false,
+      changelog: "news",
+    };
+    expect((await get("/updates/check?refresh=true")).json).toMatchObject({
+      system: { available: true, version: "12.9", release_date: "2025-12-20", is_security: false, changelog: "news" },
+    });
+    expect(service.packageManager.refreshes()).toBe(1);
+  });
+
+  it("says who holds the lock when the lists cannot be brought up to date", async () => {
+    service.packageManager.lockedBy = { pid: 7, program: "apt-get" };
+    const { status, json } = await get("/updates/check?refresh=true");
+    expect([status, json]).toMatchObject([
+      503,
+      { error: { code: "UNAVAILABLE", details: { holder: { pid: 7, program: "apt-get" }, retryable: true } } },
+    ]);
+  });
+});
+
+describe("POST /updates/apply", () => {
+  it("takes a snapshot, updates, and tells what it did", async () => {
+    offerThree();
+    service.packageManager.requiresReboot = true;
+    const { status, json } = await post("/updates/apply", { body: { type: "packages", security_only: false } });
+    expect([status, json]).toEqual([
+      200,
+      {
+        success: true,
+        snapshot_id: "20260101-000000",
+        packages_updated: 3,
+        requires_reboot: true,
+        operation_id: "operation-1",
+        packages: [
+          { name: "editor", from: "1.0", to: "1.1" },
+          { name: "library", from: "2.0", to: "2.1" },
+          { name: "server", from: "3.0", to: "3.1" },
+        ],
+        requires_restart: [],
+        error: null,
+      },
+    ]);
+    expect(versions()).toEqual(fresh);
+    expect((await get("/updates/snapshots")).json).toMatchObject({
+      snapshots: [{ id: "20260101-000000", kind: "before_update", backend: "packages", packages_count: 3 }],
+    });
+  });
+
+  it.each([
+    [{ security_only: true }, { ...old, library: "2.1" }],
+    [{ packages: ["editor"] }, { ...old, editor: "1.1" }],
+    [{}, fresh],
+  ])("does with %j just what was asked for", async (body, expected) => {
+    offerThree();
+    expect((await post("/updates/apply", { body })).json).toMatchObject({ success: true });
+    expect(versions()).toEqual(expected);
+  });
+
+  it("shows the exact plan on a dry run, and does nothing", async () => {
+    offerThree();
+    const { status, json } = await post("/updates/apply?dry_run=true", { body: { security_only: true, guard: true } });
+    expect([status, json]).toEqual([
+      200,
+      {
+        dry_run: true,
+        steps: [
+          "take a snapshot",
+          "update library from 2.0 to 2.1",
+          "watch checks and units, and roll back if one is worse",
+        ],
+        units: [],
+        packages: ["library"],
+        bytes: 1000,
+        requires_reboot: false,
+      },
+    ]);
+    expect(versions()).toEqual(old);
+    expect((await get("/operations")).json).toEqual({ operations: [], total: 0 });
+  });
+
+  it("tells truly of a transaction that failed", async () => {
+    offerThree();
+    service.packageManager.broken.add("library");
+    const { status, json } = await post("/updates/apply");
+    expect([status, json]).toMatchObject([
+      200,
+      { success: false, packages_updated: 1, error: "cannot configure library; library is half configured" },
+    ]);
+  });
+
+  it("rolls a guarded update back by itself when the host is worse than before", async () => {
+    offerThree();
+    service.becomes(() =>
+      versions()["server"] === "3.1"
+        ? { checks: {}, failedUnits: ["server.service"] }
+        : { checks: {}, failedUnits: [] },
+    );
+    expect((await post("/updates/apply", { body: { guard: true } })).json).toMatchObject({
+      success: false,
+      packages_updated: 0,
+      guard: { outcome: "rolled_back", worse: ["unit server.service: failed"] },
+    });
+    expect(versions()).toEqual(old);
+  });
+
+  it("refuses what the package manager cannot tell, and a guard without a way back", async () => {
+    for (const [body, field] of [
+      [{ guard: true, create_snapshot: false }, "guard"],
+      [{ packages: ["--purge"] }, "packages"],
+      [{ packages: ["nothing"] }, "packages"],
+      [{ packages: [] }, "packages"],
+      [{ type: "everything" }, "type"],
+      [{ upgrade: true }, "upgrade"],
+    ] as const) {
+      const { status, json } = await post("/updates/apply", { body });
+      expect([body, status]).toEqual([body, 400]);
+      expect(json).toMatchObject({ error: { details: { field: expect.stringContaining(field) } } });
+    }
+    const manager = { ...service.packageManager, name: "pacman", knowsSecurity: false } as const;
+    const other = await startTestService({ hostUpdates: () => Promise.resolve({ manager, backends: [] }) });
+    const path = "/api/v1/updates/apply";
+    const reply = await send(other, { method: "POST", path, key: other.admin, body: { security_only: true } });
+    expect([reply.status, reply.json]).toMatchObject([
+      400,
+      { error: { details: { field: "security_only", issue: "pacman cannot tell security updates from others" } } },
+    ]);
+    await other.app.close();
+  });
+
+  it("is one at a time with all else that touches packages", async () => {
+    offerThree();
+    service.packageManager.hangs = true;
+    const headers = { prefer: "respond-async" };
+    const first = await post("/updates/apply", { headers });
+    expect(first.status).toBe(202);
+    for (const path of ["/updates/apply", "/updates/snapshots"]) {
+      const { status, json } = await post(path);
+      expect([status, json]).toMatchObject([
+        409,
+        { error: { code: "CONFLICT", details: { operation_id: "operation-1", retryable: true } } },
+      ]);
+    }
+  });
+
+  it("is audited with its operation", async () => {
+    offerThree();
+    await post("/updates/apply");
+    expect(service.audit.entries).toMatchObject([
+      { operation: "applyUpdates", target: { operation_id: "operation-1" }, status: 200 },
+    ]);
+  });
+});
+
+describe("Prefer: respond-async", () => {
+  it("answers with the address of the operation, where the result is found later", async () => {
+    offerThree();
+    const reply = await post("/updates/apply", { headers: { prefer: "respond-async, wait=10" } });
+    expect(reply.status).toBe(202);
+    expect(reply.headers).toMatchObject({
+      location: "/api/v1/operations/operation-1",
+      "preference-applied": "respond-async",
+    });
+    expect(reply.json).toMatchObject({ id: "operation-1", kind: "updates.apply", status: "queued", result: null });
+    await expect.poll(() => versions()).toEqual(fresh);
+    await expect
+      .poll(async () => (await get("/operations/operation-1")).json)
+      .toMatchObject({
+        status: "done",
+        progress: { percent: 100 },
+        result: { success: true, packages_updated: 3 },
+        error: null,
+        log: ["changed editor", "changed library", "changed server"],
+      });
+    expect((await get("/operations?status=done")).json).toMatchObject({
+      total: 1,
+      operations: [{ id: "operation-1" }],
+    });
+    expect((await get("/operations?status=failed")).json).toMatchObject({ total: 0 });
+  });
+
+  it("is ignored where nothing outlives its request", async () => {
+    expect((await post("/system/services/cron/restart", { headers: { prefer: "respond-async" } })).status).toBe(200);
+  });
+});
+
+describe("Idempotency-Key", () => {
+  it("gives the first answer again, and nothing is done twice", async () => {
+    offerThree();
+    const headers = { "idempotency-key": "one" };
+    const first = await post("/updates/apply", { headers });
+    service.packageManager.repository.set("editor", { version: "1.2", isSecurity: false });
+    const second = await post("/updates/apply", { headers });
+    expect(second.status).toBe(200);
+    expect(second.text).toBe(first.text);
+    expect(second.headers).toMatchObject({ "idempotent-replayed": "true" });
+    expect(service.packageManager.transactions).toEqual(["operation-1"]);
+    const third = await post("/updates/apply", { headers: { "idempotency-key": "two" } });
+    expect(third.json).toMatchObject({ packages_updated: 1, operation_id: "operation-2" });
+  });
+
+  it("belongs to one request and one key", async () => {
+    offerThree();
+    const headers = { "idempotency-key": "one" };
+    await post("/updates/apply", { headers, body: { security_only: true } });
+    const other = await post("/updates/apply", { headers, body: {} });
+    expect([other.status, other.json]).toMatchObject([400, { error: { details: { field: "Idempotency-Key" } } }]);
+    const foreign = await post("/updates/apply", { headers, key: service.key(["updates:apply"]) });
+    expect(foreign.json).toMatchObject({ operation_id: "operation-2", packages_updated: 2 });
+  });
+
+  it("works for every POST, and refuses what is no key", async () => {
+    const headers = { "idempotency-key": "restart-1" };
+    for (let times = 0; times < 3; times += 1)
+      expect((await post("/system/services/cron/restart", { headers })).status).toBe(200);
+    expect(service.units.actions).toEqual(["restart cron.service"]);
+    for (const key of ["", "é", "x".repeat(256)]) {
+      const reply = await post("/system/services/cron/restart", { headers: { "idempotency-key": key } });
+      expect([key.slice(0, 9), reply.status]).toEqual([key.slice(0, 9), 400]);
+    }
+  });
+
+  it("does not keep what may go well the next time", async () => {
+    offerThree();
+    const headers = { "idempotency-key": "one" };
+    service.packageManager.lockedBy = { pid: 7, program: "apt-get" };
+    expect((await post("/updates/apply", { headers, body: { create_snapshot: false } })).status).toBe(503);
+    service.packageManager.lockedBy = undefined;
+    const again = await post("/updates/apply", { headers, body: { create_snapshot: false } });
+    // The operation is the one that failed: it was begun under this key, and is never begun twice.
+    expect(again.json).toMatchObject({ error: { details: { operation_id: "operation-1" } } });
+    expect(service.packageManager.transactions).toEqual([]);
+  });
+});
+
+describe("snapshots", () => {
+  const take = async (): Promise<string> => {
+    const { json } = await post("/updates/snapshots", { body: { description: "before I try something" } });
+    return (json as { id: string }).id;
+  };
+
+  it("are taken, listed newest first, compared and deleted", async () => {
+    const made = await post("/updates/snapshots", { body: { description: "before I try something" } });
+    expect(made.status).toBe(201);
+    expect(made.json).toMatchObject({
+      description: "before I try something",
+      kind: "manual",
+      protected: false,
+      packages_count: 3,
+      created_at: expect.stringMatching(/^2026-01-01T00:00:/),
+    });
+    const { id } = made.json as { id: string };
+    offerThree();
+    await post("/updates/apply", { body: { security_only: true } });
+    const listed = (await get("/updates/snapshots")).json as { snapshots: readonly { id: string; kind: string }[] };
+    expect(listed.snapshots.map(({ kind }) => kind)).toEqual(["before_update", "manual"]);
+    expect((await get(`/updates/snapshots/${id}/diff`)).json).toEqual({
+      snapshot_id: id,
+      packages: [{ name: "library", from: "2.0", to: "2.1" }],
+      files: [],
+    });
+    const path = `/api/v1/updates/snapshots/${id}`;
+    const request = { method: "DELETE", path, key: service.admin } as const;
+    expect((await send(service, { ...request, path: `${path}?dry_run=true` })).json).toMatchObject({
+      steps: [`delete the snapshot ${id}`],
+    });
+    expect((await send(service, request)).json).toEqual({
+      success: true,
+      message: `snapshot ${id} deleted`,
+      snapshot_id: id,
+    });
+    expect((await send(service, request)).status).toBe(404);
+  });
+
+  it("lead back, by way of a snapshot of how it was", async () => {
+    const id = await take();
+    offerThree();
+    await post("/updates/apply", { body: { create_snapshot: false } });
+    const plan = await post(`/updates/rollback/${id}?dry_run=true`);
+    expect(plan.json).toMatchObject({
+      steps: [
+        "verify the snapshot",
+        "take a safety snapshot",
+        "return editor from 1.1 to 1.0",
+        "return library from 2.1 to 2.0",
+        "return server from 3.1 to 3.0",
+      ],
+    });
+    expect(versions()).toEqual(fresh);
+    const { status, json } = await post(`/updates/rollback/${id}`);
+    expect([status, json]).toMatchObject([
+      200,
+      { success: true, snapshot_id: id, packages_changed: 3, requires_reboot: false, files_restored: 0 },
+    ]);
+    expect(versions()).toEqual(old);
+    const { safety_snapshot_id: safety } = json as { safety_snapshot_id: string };
+    expect((await post(`/updates/rollback/${safety}`)).json).toMatchObject({ success: true });
+    expect(versions()).toEqual(fresh);
+  });
+
+  it("that are damaged are refused before anything is touched", async () => {
+    const id = await take();
+    offerThree();
+    await post("/updates/apply", { body: { create_snapshot: false } });
+    service.snapshots.damaged.add(id);
+    expect((await post(`/updates/rollback/${id}`)).json).toMatchObject({
+      error: { code: "UNAVAILABLE", message: expect.stringContaining("nothing was touched") },
+    });
+    expect(versions()).toEqual(fresh);
+  });
+
+  it.each(["nothing", "..", "20260101-000000%00", "%2e%2e%2fetc", "-rf", "20990101-000000"])(
+    "are not found by %s",
+    async (id) => {
+      expect((await post(`/updates/rollback/${id}`)).status).toBe(404);
+      expect((await get(`/updates/snapshots/${id}/diff`)).status).toBe(404);
+    },
+  );
+
+  it("are kept in the number that settings say", async () => {
+    for (let times = 0; times < 6; times += 1) await take();
+    const { snapshots } = (await get("/updates/snapshots")).json as { snapshots: readonly unknown[] };
+    expect(snapshots).toHaveLength(3);
+  });
+});

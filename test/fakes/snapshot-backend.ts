@@ -1,0 +1,122 @@
+import type {
+  InstalledPackage,
+  RollbackOutcome,
+  SnapshotBackend,
+  SnapshotDiff,
+  StoredSnapshot,
+} from "#domain/updates/ports.ts";
+import { SnapshotUnusable } from "#domain/updates/ports.ts";
+
+/** What a snapshot is of. */
+export interface FakeSnapshotHost {
+  packages: readonly InstalledPackage[];
+  /** Contents below /etc by path. */
+  files: Readonly<Record<string, string>>;
+}
+
+/** Snapshots in memory, of a host in memory. */
+export interface FakeSnapshotBackend extends SnapshotBackend {
+  readonly host: FakeSnapshotHost;
+  /** Ids of snapshots that are damaged. */
+  readonly damaged: Set<string>;
+  /** Why the next snapshot cannot be taken. */
+  createFault: string | undefined;
+  /** Why the next rollback does not succeed. */
+  rollbackFault: string | undefined;
+}
+
+function diffPackages(
+  earlier: readonly InstalledPackage[],
+  later: readonly InstalledPackage[],
+): SnapshotDiff["packages"] {
+  const was = new Map(earlier.map((each) => [each.name, each]));
+  const is = new Map(later.map((each) => [each.name, each]));
+  return [...new Map([...was, ...is]).values()]
+    .map(({ name, architecture }) => {
+      return { name, architecture, from: was.get(name)?.version ?? null, to: is.get(name)?.version ?? null };
+    })
+    .filter(({ from, to }) => from !== to)
+    .toSorted((one, other) => (one.name < other.name ? -1 : 1));
+}
+
+function diffFiles(earlier: FakeSnapshotHost["files"], later: FakeSnapshotHost["files"]): SnapshotDiff["files"] {
+  const paths = [...new Set([...Object.keys(earlier), ...Object.keys(later)])].sort();
+  const changeOf = (path: string): SnapshotDiff["files"][number]["change"] => {
+    if (earlier[path] === undefined) return "added";
+    return later[path] === undefined ? "removed" : "modified";
+  };
+  return paths
+    .filter((path) => earlier[path] !== later[path])
+    .map((path) => ({ path: `/etc/${path}`, change: changeOf(path) }));
+}
+
+const bytes = ({ files }: FakeSnapshotHost): number =>
+  Object.values(files).reduce((sum, content) => sum + content.length, 0);
+
+/** A backend that keeps what the host was, and makes it that again. */
+export function createFakeSnapshotBackend(
+  given: Partial<FakeSnapshotHost> = {},
+  clock: { readonly now: () => number } = { now: () => Date.parse("2026-01-01T00:00:00Z") },
+): FakeSnapshotBackend {
+  const taken = new Map<string, { readonly snapshot: StoredSnapshot; readonly host: FakeSnapshotHost }>();
+  const host: FakeSnapshotHost = { packages: [], files: {}, ...given };
+  const usable = (id: string): FakeSnapshotHost => {
+    const found = taken.get(id);
+    if (found === undefined) throw new SnapshotUnusable(`there is no snapshot ${id}`);
+    if (fake.damaged.has(id)) throw new SnapshotUnusable(`the snapshot ${id} is damaged`);
+    return found.host;
+  };
+  const fake: FakeSnapshotBackend = {
+    name: "packages",
+    needsReboot: false,
+    host,
+    damaged: new Set(),
+    createFault: undefined,
+    rollbackFault: undefined,
+    list: () => Promise.resolve([...taken.values()].map(({ snapshot }) => snapshot)),
+    async create({ id, description, kind, isProtected = false }) {
+      if (!/^\d{8}-\d{6}$/.test(id)) throw new Error(`cannot take a snapshot with the id ${id}`);
+      if (taken.has(id)) throw new Error(`there is a snapshot ${id} already`);
+      if (fake.createFault !== undefined) throw new Error(fake.createFault);
+      const snapshot: StoredSnapshot = {
+        id,
+        description,
+        createdAt: clock.now(),
+        sizeBytes: bytes(host),
+        kind,
+        backend: "packages",
+        isProtected,
+        packagesCount: host.packages.length,
+      };
+      taken.set(id, { snapshot, host: { ...host } });
+      return Promise.resolve(snapshot);
+    },
+    async remove(id) {
+      if (!taken.delete(id)) throw new SnapshotUnusable(`there is no snapshot ${id}`);
+      return Promise.resolve();
+    },
+    async diff(id) {
+      const was = usable(id);
+      const files = diffFiles(was.files, host.files);
+      return Promise.resolve({ packages: diffPackages(was.packages, host.packages), files });
+    },
+    async verify(id) {
+      usable(id);
+      return Promise.resolve();
+    },
+    async rollback(id) {
+      const was = usable(id);
+      const packages = diffPackages(host.packages, was.packages);
+      const filesRestored = diffFiles(was.files, host.files).length;
+      const requiresReboot = packages.some(({ name }) => name === "libc6");
+      if (fake.rollbackFault !== undefined) {
+        const reason = fake.rollbackFault;
+        return Promise.resolve({ isDone: false, reason, packages: [], filesRestored: 0, requiresReboot: false });
+      }
+      Object.assign(host, was);
+      const outcome: RollbackOutcome = { isDone: true, reason: "", packages, filesRestored, requiresReboot };
+      return Promise.resolve(outcome);
+    },
+  };
+  return fake;
+}

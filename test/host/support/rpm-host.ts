@@ -1,0 +1,140 @@
+import { fileURLToPath } from "node:url";
+import type { PackageFiles, TransactionPlan, UpdateRequest } from "#domain/updates/ports.ts";
+import type { Session } from "./session.ts";
+
+const checkout = "/opt/steward";
+const node = `${checkout}/node_modules/.bin/node`;
+const script = fileURLToPath(new URL("./run-dnf.ts", import.meta.url)).replace(/^.*(?=\/test\/host\/)/, checkout);
+
+/** A tree on the Debian host with packages of its own, and the repository that it knows. */
+export const rpmRoot = "/srv/rpmhost";
+export const rpmRepository = "/srv/rpm-repository";
+
+/** A package to be built. It has a file and a configuration file. */
+export interface RpmRecipe {
+  readonly name: string;
+  readonly version: string;
+  readonly epoch?: number;
+  /** Further lines of its header. */
+  readonly header?: readonly string[];
+  /** Whether several versions may be installed beside each other, as of a kernel. */
+  readonly isSideBySide?: boolean;
+  /** Scripts by name, such as `%post`, in Lua: the tree has no shell. */
+  readonly scripts?: Readonly<Record<string, string>>;
+}
+
+const fileName = ({ name, version }: RpmRecipe): string => `${name}-${version}-1.noarch.rpm`;
+
+/** What rpmbuild is told. */
+function specOf({ name, version, epoch, header = [], isSideBySide = false, scripts = {} }: RpmRecipe): string {
+  const folder = isSideBySide ? `${name}-${version}` : name;
+  const lines = [
+    `Name: ${name}`,
+    `Version: ${version}`,
+    "Release: 1",
+    "Summary: made for a test",
+    "License: none",
+    "BuildArch: noarch",
+    ...(epoch === undefined ? [] : [`Epoch: ${epoch}`]),
+    ...(isSideBySide ? ["Provides: installonlypkg(kernel)"] : []),
+    ...header,
+    "%description",
+    "Made for a test.",
+    "%install",
+    `mkdir -p %{buildroot}/usr/share/${folder} %{buildroot}/etc/${folder}`,
+    `echo ${version} > %{buildroot}/usr/share/${folder}/version`,
+    `echo setting > %{buildroot}/etc/${folder}/conf`,
+    "%files",
+    `/usr/share/${folder}/version`,
+    `%config(noreplace) /etc/${folder}/conf`,
+    ...Object.entries(scripts).flatMap(([kind, lua]) => [`${kind} -p <lua>`, lua]),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+/** A security advisory for one version of one package. */
+export interface Advisory {
+  readonly id: string;
+  readonly name: string;
+  readonly version: string;
+}
+
+const advisoryOf = ({ id, name, version }: Advisory): string =>
+  [
+    `<update from="nobody@example.org" status="final" type="security" version="1"><id>${id}</id><title>${name}</title>`,
+    '<issued date="2026-01-02 00:00:00"/><severity>Important</severity><description>made for a test</description>',
+    '<pkglist><collection short="test"><name>test</name>',
+    `<package name="${name}" version="${version}" release="1" epoch="0" arch="noarch" src="${name}.src.rpm">`,
+    `<filename>${fileName({ name, version })}</filename></package></collection></pkglist></update>`,
+  ].join("");
+
+/** Builds packages into the repository and writes its lists anew. */
+export async function makeRpmRepository(
+  { host, shell }: Pick<Session, "host" | "shell">,
+  recipes: readonly RpmRecipe[],
+  advisories: readonly Advisory[],
+): Promise<void> {
+  for (const recipe of recipes) {
+    const spec = `/root/specs/${recipe.name}-${recipe.version}.spec`;
+    await host.writeFile(spec, specOf(recipe));
+    const options = `--define '_rpmdir ${rpmRepository}' --define '_topdir /root/rpmbuild' --define '_binary_payload w1.gzdio'`;
+    await shell(`rpmbuild -bb --quiet ${options} ${spec} 2>/root/specs/log || { cat /root/specs/log >&2; exit 1; }`);
+  }
+  const updates = advisories.map(advisoryOf).join("\n");
+  await host.writeFile("/root/updateinfo.xml", `<?xml version="1.0"?>\n<updates>\n${updates}\n</updates>\n`);
+  await shell(`createrepo_c --quiet ${rpmRepository}`);
+  await shell(`modifyrepo_c --mdtype=updateinfo /root/updateinfo.xml ${rpmRepository}/repodata`);
+}
+
+/** Makes the tree: it has no packages yet. */
+export async function makeRpmRoot({ host, shell }: Pick<Session, "host" | "shell">): Promise<void> {
+  // Debian's rpm has its database at home.
+  await host.writeFile("/etc/rpm/macros", "%_dbpath /var/lib/rpm\n");
+  // A repository of its own that Debian's plugin makes up.
+  await shell("sed -i 's/^enabled = true$/enabled = false/' /etc/dnf/plugins/local.conf");
+  await shell(": > /etc/dnf/plugins/versionlock.list");
+  await host.writeFile(`${rpmRoot}/etc/dnf/dnf.conf`, "[main]\ninstallonly_limit=2\n");
+  const repository = ["[base]", "name=base", `baseurl=file://${rpmRepository}`, "gpgcheck=0", "metadata_expire=1d"];
+  await host.writeFile(`${rpmRoot}/etc/yum.repos.d/base.repo`, `${repository.join("\n")}\n`);
+}
+
+/** Dnf as an administrator uses it in the tree. */
+export const dnfWords = ["dnf", `--installroot=${rpmRoot}`, "--releasever=9", "--assumeyes", "--quiet"] as const;
+
+export type DnfWork =
+  | { readonly verb: "check"; readonly id: "dnf_status" | "security_updates" }
+  | {
+      readonly verb:
+        | "countAgain"
+        | "updates"
+        | "installed"
+        | "release"
+        | "refresh"
+        | "audit"
+        | "restartNeeds"
+        | "finish"
+        | "planMissing"
+        | "installMissing";
+    }
+  | { readonly verb: "simulate"; readonly request: Partial<UpdateRequest> }
+  | { readonly verb: "commit"; readonly id: string; readonly plan: TransactionPlan }
+  | { readonly verb: "settle" | "repair"; readonly id: string }
+  | { readonly verb: "fetch"; readonly names: readonly string[]; readonly folder: string }
+  | { readonly verb: "identify"; readonly path: string }
+  | { readonly verb: "restore"; readonly id: string; readonly target: Parameters<PackageFiles["restore"]>[0] };
+
+export interface DnfAnswer<T> {
+  readonly result?: T;
+  /** Name and message of what was thrown. */
+  readonly error?: string;
+  readonly lines: readonly string[];
+  readonly steps: readonly number[];
+}
+
+/** The words that run the adapter on the tree. */
+export const dnfCommand = (work: DnfWork): readonly string[] => [node, script, rpmRoot, JSON.stringify(work)];
+
+/** Lets the adapter work on the tree. */
+export async function dnf<T = unknown>({ host }: Pick<Session, "host">, work: DnfWork): Promise<DnfAnswer<T>> {
+  return JSON.parse((await host.exec(dnfCommand(work), { timeoutMs: 300_000 })).stdout) as DnfAnswer<T>;
+}

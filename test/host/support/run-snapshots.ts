@@ -1,0 +1,32 @@
+import { systemClock } from "#adapters/clock/index.ts";
+import { exec } from "#adapters/exec/index.ts";
+import { createAptPackageFiles } from "#adapters/packages/apt/package-files.ts";
+import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
+import { createRefresh } from "#adapters/snapshots/packages/refresh.ts";
+import type { PackageChange } from "#domain/updates/ports.ts";
+
+// Runs inside the guest: node run-snapshots.ts FOLDER VERB ID [JSON]. Prints the answer, or what it threw, as JSON.
+const [folder = "", verb = "", id = "", given = "{}"] = process.argv.slice(2);
+const files = createAptPackageFiles({ exec, clock: systemClock, lockWaitMs: 2_000 });
+const snapshots = createPackageSnapshots({ folder, files, clock: systemClock, refresh: createRefresh({ exec }) });
+const lines: string[] = [];
+const progress = { step: () => undefined, line: (text: string) => lines.push(text) };
+const signal = AbortSignal.timeout(110_000);
+const changes = (): readonly PackageChange[] => (JSON.parse(given) as { changes?: PackageChange[] }).changes ?? [];
+
+const verbs: Readonly<Record<string, () => Promise<unknown>>> = {
+  list: () => snapshots.list(signal),
+  create: () =>
+    snapshots.create({ id, description: "a test", kind: "before_update", changes: changes(), progress }, signal),
+  remove: () => snapshots.remove(id, signal),
+  diff: () => snapshots.diff(id, signal),
+  verify: () => snapshots.verify(id, signal),
+  rollback: () => snapshots.rollback(id, { id: `back-${id}`, progress }, signal),
+};
+const run = verbs[verb];
+if (run === undefined) throw new Error(`cannot run ${verb}: there is no such verb`);
+const answer = await run().then(
+  (result) => ({ result: result ?? null, lines }),
+  (error: unknown) => ({ error: error instanceof Error ? `${error.name}: ${error.message}` : String(error), lines }),
+);
+process.stdout.write(JSON.stringify(answer));

@@ -1,0 +1,555 @@
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type {
+  AvailableUpdates,
+  InstalledPackage,
+  PackageChange,
+  PackageFile,
+  TransactionPlan,
+  TransactionResult,
+  UpdateRequest,
+} from "#domain/updates/ports.ts";
+import { eventually } from "./support/eventually.ts";
+import { changesSince, fileTree } from "./support/file-tree.ts";
+import type { Advisory, DnfAnswer, DnfWork, RpmRecipe } from "./support/rpm-host.ts";
+import {
+  dnf,
+  dnfCommand,
+  dnfWords,
+  makeRpmRepository,
+  makeRpmRoot,
+  rpmRepository,
+  rpmRoot,
+} from "./support/rpm-host.ts";
+import { describeOnHost } from "./support/session.ts";
+
+const longName = "a-package-whose-name-is-far-too-long-for-the-column-that-it-is-listed-in";
+/** A script that goes on for as long as a file is there; what is killed meanwhile is in the middle. */
+const waits = 'local file = "/tmp/wait"\nwhile posix.access(file) do posix.sleep(1) end';
+
+const recipes: readonly RpmRecipe[] = [
+  {
+    name: "release",
+    version: "9.1",
+    header: ["Provides: system-release = 9.1", "Provides: system-release(releasever) = 9"],
+  },
+  {
+    name: "release",
+    version: "9.2",
+    header: ["Provides: system-release = 9.2", "Provides: system-release(releasever) = 9"],
+  },
+  { name: "app", version: "1.0", header: ["Requires: library"] },
+  { name: "app", version: "2.0", header: ["Requires: library >= 2", "Requires: extra"] },
+  { name: "library", version: "1.0" },
+  { name: "library", version: "2.0" },
+  { name: "extra", version: "1.0" },
+  { name: "hole", version: "1.0" },
+  { name: "hole", version: "1.1" },
+  { name: "hole", version: "1.2" },
+  { name: "demanding", version: "1.0" },
+  { name: "demanding", version: "1.1", header: ["Requires: library >= 2"] },
+  { name: "steady", version: "1.0" },
+  { name: "steady", version: "2.0" },
+  { name: "replaced", version: "1.0" },
+  { name: "successor", version: "2.0", header: ["Obsoletes: replaced < 2", "Provides: replaced = 2"] },
+  { name: "early", version: "1.0" },
+  { name: "early", version: "2.0", scripts: { "%pre": 'error("I will not begin")' } },
+  { name: "late", version: "1.0" },
+  { name: "late", version: "2.0", scripts: { "%post": 'error("I will not end")' } },
+  { name: "slow", version: "1.0" },
+  { name: "slow", version: "2.0", scripts: { "%post": waits } },
+  { name: "dated", version: "1.0", epoch: 1 },
+  { name: "dated", version: "0.9", epoch: 2 },
+  { name: longName, version: "1.0" },
+  { name: longName, version: "2.0" },
+  { name: "kernel", version: "1.0", isSideBySide: true },
+  { name: "kernel", version: "2.0", isSideBySide: true },
+  { name: "kernel", version: "3.0", isSideBySide: true },
+  { name: "needy", version: "1.0", header: ["Requires: extra"] },
+  { name: "hopeless", version: "1.0", header: ["Requires: nowhere-to-be-had"] },
+];
+const advisories: readonly Advisory[] = [{ id: "TEST-2026:1", name: "hole", version: "1.1" }];
+/** Dnf's own books: its log, its cache, journals of its databases, and checksums that it notes beside files of a repository. */
+const books = [
+  /^\/var\/log\/journal\//,
+  /^\/(?:var\/)?tmp\/systemd-private-/,
+  /^\/srv\/rpmhost\/var\/(?:log|cache\/dnf)(?:\/|$)/,
+  /\.sqlite(?:-shm|-wal)?$/,
+  /^\/srv\/rpm-repository\/.*\.rpm$/,
+  /^\/var\/cache\/dnf\/packages\.db$/,
+];
+const nothingChanged = { added: [], removed: [], changed: [] };
+
+describeOnHost("dnf as the package manager of updates", (session) => {
+  const work = <T>(given: DnfWork): Promise<DnfAnswer<T>> => dnf<T>(session, given);
+  const result = async <T>(given: DnfWork): Promise<T> => {
+    const answer = await work<T>(given);
+    if (answer.result === undefined) throw new Error(`${given.verb} failed: ${answer.error}`);
+    return answer.result;
+  };
+  const simulate = (request: Partial<UpdateRequest>): Promise<TransactionPlan> => result({ verb: "simulate", request });
+  const commit = (plan: TransactionPlan, id = "one"): Promise<TransactionResult> =>
+    result({ verb: "commit", id, plan });
+  const check = (id: "dnf_status" | "security_updates") =>
+    result<{ status: string; message: string; details: Record<string, unknown> }>({ verb: "check", id });
+  const namesOf = ({ changes }: TransactionPlan): readonly string[] => changes.map(({ name }) => name).sort();
+
+  const installed = async (): Promise<Readonly<Record<string, string>>> => {
+    const words = ["rpm", "--root", rpmRoot, "--query", "--all", "--queryformat", "%{NAME} %{VERSION}\\n"];
+    const { stdout } = await session.host.exec(words);
+    return Object.fromEntries(
+      stdout
+        .trim()
+        .split("\n")
+        .map((line) => line.split(" ")),
+    );
+  };
+  const install = (...names: readonly string[]) => session.host.exec([...dnfWords, "install", ...names]);
+
+  beforeAll(async () => {
+    await makeRpmRepository(session, recipes, advisories);
+  });
+  beforeEach(async () => {
+    await session.shell(`rm -rf ${rpmRoot} /tmp/wait`);
+    await makeRpmRoot(session);
+    await install("release-9.1");
+  });
+
+  it("tells what could be updated, what for security, and the newer release", async () => {
+    await install("app-1.0", "library-1.0", "hole-1.0", "dated-1:1.0", `${longName}-1.0`);
+    const { updates, held, listsAt } = await result<AvailableUpdates>({ verb: "updates" });
+    expect(updates.map(({ name, from, to, isSecurity }) => `${name} ${from} ${to} ${isSecurity}`).sort()).toEqual([
+      `${longName} 1.0-1 2.0-1 false`,
+      "app 1.0-1 2.0-1 false",
+      "dated 1:1.0-1 2:0.9-1 false",
+      "hole 1.0-1 1.2-1 true",
+      "library 1.0-1 2.0-1 false",
+      "release 9.1-1 9.2-1 false",
+    ]);
+    expect(held).toEqual([]);
+    expect(Number.isSafeInteger(listsAt)).toBe(true);
+    expect(await result({ verb: "release" })).toEqual({
+      version: "9.2",
+      releaseDate: "",
+      isSecurity: false,
+      changelog: "",
+    });
+    expect(await check("security_updates")).toMatchObject({
+      status: "warn",
+      message: "1 security update is not installed: hole",
+      details: {
+        updates: [{ name: "hole", installed: "1.0-1", candidate: "1.2-1", suites: ["TEST-2026:1"], held: false }],
+      },
+    });
+  });
+
+  it("knows what somebody asked for and what came along", async () => {
+    await install("app-1.0");
+    const found = await result<readonly InstalledPackage[]>({ verb: "installed" });
+    expect(found.map(({ name, isManual }) => `${name} ${isManual}`)).toEqual([
+      "app true",
+      "library false",
+      "release true",
+    ]);
+  });
+
+  it("changes nothing by asking", async () => {
+    await install("app-1.0", "hole-1.0");
+    await result({ verb: "updates" });
+    const before = await fileTree(session);
+    await result({ verb: "updates" });
+    await result({ verb: "release" });
+    await check("dnf_status");
+    await simulate({ type: "all" });
+    await simulate({ isSecurityOnly: true });
+    await result({ verb: "audit" });
+    expect(changesSince(before, await fileTree(session), { ignore: books })).toEqual(nothingChanged);
+  });
+
+  it("does not ask again while nothing has changed", async () => {
+    await install("app-1.0", "hole-1.0");
+    expect(await result({ verb: "countAgain" })).toBe(0);
+  });
+
+  it("says that there are no lists, and downloads them", async () => {
+    await session.shell(`rm -rf ${rpmRoot}/var/cache/dnf`);
+    expect(await result({ verb: "updates" })).toEqual({ updates: [], held: [], listsAt: null });
+    expect(await check("security_updates")).toMatchObject({
+      status: "warn",
+      message: expect.stringMatching(/^There are no package lists/),
+    });
+    expect(await work({ verb: "simulate", request: {} })).toMatchObject({
+      error: "UpdateRefused: there are no package lists: they have to be refreshed first",
+    });
+    await result({ verb: "refresh" });
+    expect(await result({ verb: "updates" })).toMatchObject({ updates: [{ name: "release" }] });
+  });
+
+  it("cannot refresh what is gone", async () => {
+    await session.shell(`mv ${rpmRepository} ${rpmRepository}.gone`);
+    try {
+      const { error } = await work({ verb: "refresh" });
+      expect(error).toContain("Failed to download metadata for repo 'base'");
+    } finally {
+      await session.shell(`mv ${rpmRepository}.gone ${rpmRepository}`);
+    }
+  });
+
+  it("installs exactly the version that closes the hole", async () => {
+    await install("app-1.0", "library-1.0", "hole-1.0");
+    const plan = await simulate({ isSecurityOnly: true });
+    expect(plan).toMatchObject({
+      changes: [{ name: "hole", architecture: "noarch", from: "1.0-1", to: "1.1-1", isSecurity: true }],
+      downloadBytes: expect.any(Number),
+    });
+    expect(plan.downloadBytes).toBeGreaterThan(0);
+    const before = await fileTree(session);
+    const { result: done, lines, steps } = await work<TransactionResult>({ verb: "commit", id: "hole", plan });
+    expect(done).toEqual({ isDone: true, reason: "" });
+    expect(lines.join("\n")).toMatch(/Upgrading +: hole-1.1-1.noarch/);
+    expect(steps).toEqual([...steps].sort((one, other) => one - other));
+    expect(await installed()).toEqual({ app: "1.0", library: "1.0", hole: "1.1", release: "9.1" });
+    expect(changesSince(before, await fileTree(session), { ignore: books })).toEqual({
+      added: [],
+      removed: [],
+      changed: [`${rpmRoot}/etc/hole/conf`, `${rpmRoot}/usr/share/hole/version`],
+    });
+    expect(await simulate({ isSecurityOnly: true })).toEqual({ changes: [], downloadBytes: 0, diskBytes: 0 });
+    expect(await check("security_updates")).toMatchObject({ status: "pass" });
+  });
+
+  it("refuses security updates that need others which are none", async () => {
+    await install("demanding-1.0", "library-1.0");
+    await makeRpmRepository(session, [], [...advisories, { id: "TEST-2026:2", name: "demanding", version: "1.1" }]);
+    try {
+      await result({ verb: "refresh" });
+      expect(await work({ verb: "simulate", request: { isSecurityOnly: true } })).toMatchObject({
+        error: "UpdateRefused: the security updates need more than themselves: library 2.0-1",
+      });
+    } finally {
+      await makeRpmRepository(session, [], advisories);
+    }
+  });
+
+  it("updates the named packages with what they need, and keeps the marks", async () => {
+    await install("library-1.0");
+    await install("app-1.0", "hole-1.0", "steady-1.0");
+    await session.host.exec([...dnfWords, "mark", "remove", "library"]);
+    const plan = await simulate({ names: ["app"] });
+    expect(namesOf(plan)).toEqual(["app", "extra", "library"]);
+    expect(await commit(plan)).toEqual({ isDone: true, reason: "" });
+    const found = await result<readonly InstalledPackage[]>({ verb: "installed" });
+    expect(found.map(({ name, version, isManual }) => `${name} ${version} ${isManual}`)).toEqual([
+      "app 2.0-1 true",
+      "extra 1.0-1 false",
+      "hole 1.0-1 true",
+      "library 2.0-1 false",
+      "release 9.1-1 true",
+      "steady 1.0-1 true",
+    ]);
+    expect(await simulate({ names: ["app"] })).toMatchObject({ changes: [] });
+    for (const name of ["nowhere", "*", "app-1.0", "--help"])
+      expect(await work({ verb: "simulate", request: { names: [name] } })).toMatchObject({
+        error: `UpdateRefused: ${name} is not installed`,
+      });
+  });
+
+  it("lets packages take the place of others only in an update of the system", async () => {
+    await install("replaced-1.0");
+    expect(namesOf(await simulate({ type: "packages" }))).toEqual(["release"]);
+    const plan = await simulate({ type: "all" });
+    expect(plan.changes).toContainEqual({
+      name: "replaced",
+      architecture: "noarch",
+      from: "1.0-1",
+      to: null,
+      isSecurity: false,
+    });
+    expect(await commit(plan)).toEqual({ isDone: true, reason: "" });
+    expect(await installed()).toEqual({ release: "9.2", successor: "2.0" });
+    const found = await result<readonly InstalledPackage[]>({ verb: "installed" });
+    expect(found.find(({ name }) => name === "successor")).toMatchObject({ isManual: true });
+  });
+
+  it("keeps kernels beside each other, and the oldest goes for the new one", async () => {
+    await install("kernel-1.0");
+    const second = await simulate({ names: ["kernel"] });
+    expect(second.changes).toEqual([
+      { name: "kernel", architecture: "noarch", from: null, to: "3.0-1", isSecurity: false },
+    ]);
+    await install("kernel-2.0");
+    const third = await simulate({ names: ["kernel"] });
+    expect(third.changes).toEqual([
+      { name: "kernel", architecture: "noarch", from: "1.0-1", to: "3.0-1", isSecurity: false },
+    ]);
+    expect(await commit(third)).toEqual({ isDone: true, reason: "" });
+    const found = await result<readonly InstalledPackage[]>({ verb: "installed" });
+    expect(found.filter(({ name }) => name === "kernel").map(({ version }) => version)).toEqual(["2.0-1", "3.0-1"]);
+    expect(await check("dnf_status")).toMatchObject({ status: "pass" });
+  });
+
+  it.each([
+    ["versionlock", "steady-0:1.0-1.*", "/etc/dnf/plugins/versionlock.list"],
+    ["excludepkgs", "[main]\nexcludepkgs = other, stea*", `${rpmRoot}/etc/dnf/dnf.conf`],
+  ])("leaves what is held by %s", async (_by, text, path) => {
+    await install("steady-1.0", "hole-1.0");
+    await session.host.writeFile(path, `${text}\n`);
+    const { updates, held } = await result<AvailableUpdates>({ verb: "updates" });
+    expect(updates.map(({ name }) => name).sort()).toEqual(["hole", "release"]);
+    expect(held).toEqual(["steady"]);
+    expect(namesOf(await simulate({ type: "all" }))).toEqual(["hole", "release"]);
+    expect(await work({ verb: "simulate", request: { names: ["steady"] } })).toMatchObject({
+      error: "UpdateRefused: steady is held at its version",
+    });
+    expect(await check("dnf_status")).toMatchObject({
+      status: "warn",
+      message: expect.stringMatching(/^1 package held at its version and not updated: steady/),
+    });
+  });
+
+  it("tells of a hole in a held package and does not close it", async () => {
+    await install("hole-1.0");
+    await session.host.writeFile("/etc/dnf/plugins/versionlock.list", "hole-0:1.0-1.*\n");
+    expect(await check("security_updates")).toMatchObject({
+      status: "warn",
+      details: { pending: 1, pending_held: 1, updates: [{ name: "hole", candidate: "1.1-1", held: true }] },
+    });
+    expect(await simulate({ isSecurityOnly: true })).toMatchObject({ changes: [] });
+  });
+
+  it("tells of a script that fails before a package is unpacked, and goes no further", async () => {
+    await install("early-1.0");
+    const done = await commit(await simulate({ names: ["early"] }));
+    expect(done).toMatchObject({
+      isDone: false,
+      reason: expect.stringMatching(/^early: its PREIN script failed .*I will not begin/),
+    });
+    expect(await installed()).toMatchObject({ early: "1.0" });
+    expect(await result({ verb: "audit" })).toEqual([]);
+    expect(await check("dnf_status")).toMatchObject({ status: "pass" });
+  });
+
+  it("tells of a script that fails afterwards, although the package counts as installed", async () => {
+    await install("late-1.0");
+    const done = await commit(await simulate({ names: ["late"] }));
+    expect(done).toMatchObject({
+      isDone: false,
+      reason: expect.stringMatching(/^late: its POSTIN script failed .*I will not end/),
+    });
+    expect(await installed()).toMatchObject({ late: "2.0" });
+  });
+
+  it("refuses a plan that is no longer what would be done", async () => {
+    await install("app-1.0", "library-1.0", "steady-1.0");
+    const plan = await simulate({ names: ["app"] });
+    const short = { ...plan, changes: plan.changes.filter(({ name }) => name !== "extra") };
+    expect(await work({ verb: "commit", id: "short", plan: short })).toMatchObject({
+      error: expect.stringMatching(/^UpdateRefused: .*extra-1.0-1.noarch/),
+    });
+    const [steady] = (await simulate({ names: ["steady"] })).changes;
+    const gone = { changes: [{ ...steady, to: "3.0-1" }], downloadBytes: 0, diskBytes: 0 } as TransactionPlan;
+    expect(await work({ verb: "commit", id: "gone", plan: gone })).toMatchObject({
+      error: expect.stringMatching(/^UpdateRefused: .*steady-3.0-1.noarch/),
+    });
+    expect(await installed()).toEqual({ app: "1.0", library: "1.0", release: "9.1", steady: "1.0" });
+  });
+
+  it.each([
+    ["is gone", `mv ${rpmRepository}/noarch/steady-2.0-1.noarch.rpm /root/`],
+    [
+      "is damaged",
+      `cp ${rpmRepository}/noarch/steady-2.0-1.noarch.rpm /root/ && echo more >> ${rpmRepository}/noarch/steady-2.0-1.noarch.rpm`,
+    ],
+  ])("changes nothing when the file of a package %s", async (_what, spoil) => {
+    await install("steady-1.0", "hole-1.0");
+    const plan = await simulate({ names: ["steady", "hole"] });
+    await session.shell(spoil);
+    try {
+      const done = await commit(plan);
+      expect(done).toMatchObject({
+        isDone: false,
+        reason: expect.stringContaining('Package "steady-2.0-1.noarch" from local repository'),
+      });
+      expect(await installed()).toEqual({ hole: "1.0", release: "9.1", steady: "1.0" });
+    } finally {
+      await session.shell(`mv /root/steady-2.0-1.noarch.rpm ${rpmRepository}/noarch/`);
+    }
+  });
+
+  describe("what is interrupted", () => {
+    const lockFile = `${rpmRoot}/var/lib/dnf/rpmdb_lock.pid`;
+    const waitingFile = `${rpmRoot}/tmp/wait`;
+
+    /** Dnf in the middle of the script of `slow`. */
+    const begin = async (unit: string, ...words: readonly string[]): Promise<number> => {
+      await session.host.writeFile(waitingFile, "");
+      await session.shell(`systemd-run --quiet --collect --unit=${unit} ${[...words].join(" ")}`);
+      await eventually(async () => expect(await installed()).toMatchObject({ slow: "2.0" }));
+      return Number((await session.shell(`cat ${lockFile}`)).trim());
+    };
+    const upgrade = [...dnfWords, "upgrade", "slow", "steady"];
+
+    it("is found, named and mended", async () => {
+      await install("slow-1.0");
+      const pid = await begin("administrator", ...dnfWords, "upgrade", "slow");
+      expect(await check("dnf_status")).toMatchObject({
+        status: "pass",
+        message: `dnf (process ${pid}) is changing packages right now`,
+      });
+      const plan = await simulate({ names: ["release"] });
+      expect(await work({ verb: "commit", id: "locked", plan })).toMatchObject({
+        error: expect.stringMatching(new RegExp(`^PackagesLocked: dnf \\(process ${pid}\\) holds the lock`)),
+      });
+      await session.host.exec(["kill", "-KILL", String(pid)]);
+      await session.shell(`rm ${waitingFile}`);
+      expect(await check("dnf_status")).toMatchObject({
+        status: "fail",
+        message: expect.stringMatching(
+          /^The package manager was stopped in the middle of its work: slow \(left beside 2.0-1\)/,
+        ),
+      });
+      expect(await result({ verb: "audit" })).toEqual(["slow 1.0-1 is left beside another version of it"]);
+      await result({ verb: "finish" });
+      expect(await check("dnf_status")).toMatchObject({
+        status: "pass",
+        message: "2 packages installed, all in order",
+      });
+      expect(await installed()).toEqual({ release: "9.1", slow: "2.0" });
+    });
+
+    it("is repaired without anything else, and the rest can be done", async () => {
+      await install("slow-1.0", "steady-1.0");
+      const plan = await simulate({ names: ["slow", "steady"] });
+      const pid = await begin("killed", ...upgrade);
+      await session.host.exec(["kill", "-KILL", String(pid)]);
+      await session.shell(`rm ${waitingFile}`);
+      await result({ verb: "settle", id: "one" });
+      expect(await result({ verb: "repair", id: "one" })).toEqual({ isDone: true, reason: "" });
+      const after = await installed();
+      expect(after).toMatchObject({ slow: "2.0" });
+      const rest = plan.changes.filter(({ name, to }) => `${after[name]}-1` !== to);
+      expect(await commit({ ...plan, changes: rest })).toEqual({ isDone: true, reason: "" });
+      expect(await installed()).toEqual({ release: "9.1", slow: "2.0", steady: "2.0" });
+      expect(await result({ verb: "audit" })).toEqual([]);
+      expect(await check("dnf_status")).toMatchObject({ status: "pass" });
+    });
+
+    it.each([1, 2, 4, 6, 7, 9, 11, 13])("ends at the plan although dnf was killed at step %i of 13", async (round) => {
+      const names = ["app", "library", "steady", "hole", "dated", longName];
+      await install(...names.map((name) => (name === "dated" ? "dated-1:1.0" : `${name}-1.0`)));
+      const plan = await simulate({ names });
+      const running = work<TransactionResult>({ verb: "commit", id: `round-${round}`, plan });
+      const unit = `steward-packages-round-${round}.service`;
+      await session.shell(
+        `until grep -q ' ${round}/13 ' /run/steward-packages/steward-packages-round-${round}.log 2>/dev/null; do :; done; ` +
+          `systemctl kill --signal=KILL ${unit} 2>/dev/null || true`,
+      );
+      await running;
+      await result({ verb: "settle", id: `round-${round}` });
+      expect(await result({ verb: "repair", id: `round-${round}` })).toEqual({ isDone: true, reason: "" });
+      const now = await result<readonly InstalledPackage[]>({ verb: "installed" });
+      const isDone = ({ name, to }: PackageChange) => now.some((each) => each.name === name && each.version === to);
+      const rest = plan.changes.filter((change) => !isDone(change));
+      expect(await commit({ ...plan, changes: rest }, `rest-${round}`)).toEqual({ isDone: true, reason: "" });
+      const after = await result<readonly InstalledPackage[]>({ verb: "installed" });
+      for (const { name, to } of plan.changes) expect(after.find((each) => each.name === name)?.version).toBe(to);
+      expect(await result({ verb: "audit" })).toEqual([]);
+      expect(await check("dnf_status")).toMatchObject({ status: "pass" });
+    });
+
+    it("goes on when who waits for it is killed", async () => {
+      await install("slow-1.0");
+      const plan = await simulate({ names: ["slow"] });
+      await session.host.writeFile(waitingFile, "");
+      const argv = dnfCommand({ verb: "commit", id: "lost", plan });
+      await session.shell(`systemd-run --quiet --collect --unit=caller ${argv.map((word) => `'${word}'`).join(" ")}`);
+      await eventually(async () => expect(await installed()).toMatchObject({ slow: "2.0" }));
+      await session.host.exec(["systemctl", "kill", "--signal=KILL", "caller.service"]);
+      await session.shell("systemctl is-active steward-packages-lost.service");
+      const settled = result({ verb: "settle", id: "lost" });
+      await session.shell(`rm ${waitingFile}`);
+      await settled;
+      expect(await result({ verb: "audit" })).toEqual([]);
+      expect(await installed()).toEqual({ release: "9.1", slow: "2.0" });
+    });
+  });
+
+  it("installs what is missing, and says when it is nowhere", async () => {
+    await install("needy-1.0");
+    await session.host.exec(["rpm", "--root", rpmRoot, "--erase", "--nodeps", "extra"]);
+    expect(await check("dnf_status")).toMatchObject({
+      status: "fail",
+      message: expect.stringContaining("needy (Requires: extra)"),
+    });
+    expect(await result({ verb: "planMissing" })).toMatchObject({
+      changes: [{ name: "extra", from: null, to: "1.0-1" }],
+      obstacle: null,
+    });
+    await result({ verb: "installMissing" });
+    expect(await check("dnf_status")).toMatchObject({ status: "pass" });
+    const file = `${rpmRepository}/noarch/hopeless-1.0-1.noarch.rpm`;
+    await session.host.exec(["rpm", "--root", rpmRoot, "--force-debian", "--install", "--nodeps", file]);
+    expect(await result({ verb: "planMissing" })).toMatchObject({
+      changes: [],
+      obstacle: expect.stringContaining("nowhere-to-be-had"),
+    });
+  });
+
+  it("returns to exact versions from the files of packages", async () => {
+    const names = ["app-1.0", "library-1.0", "steady-1.0", "dated-1:1.0", "replaced-1.0", "hole-1.0"];
+    await install(...names);
+    const before = await result<readonly InstalledPackage[]>({ verb: "installed" });
+    const folder = "/srv/kept";
+    await session.shell(`rm -rf ${folder} && mkdir ${folder}`);
+    const wanted = before.map(({ name }) => name);
+    const files = await result<readonly PackageFile[]>({ verb: "fetch", names: wanted, folder });
+    expect(new Set(files.map(({ origin }) => origin))).toEqual(new Set(["repository"]));
+    expect(await result({ verb: "identify", path: `${folder}/dated-1%3a1.0-1.noarch.rpm` })).toEqual({
+      name: "dated",
+      architecture: "noarch",
+      version: "1:1.0-1",
+    });
+    await session.host.writeFile(`${folder}/text.rpm`, "no package\n");
+    expect((await work({ verb: "identify", path: `${folder}/text.rpm` })).error).toMatch(
+      /^Error: text.rpm is not a package file/,
+    );
+
+    expect(await commit(await simulate({ type: "all" }))).toEqual({ isDone: true, reason: "" });
+    await session.host.exec([...dnfWords, "mark", "remove", "steady"]);
+    await session.host.exec([...dnfWords, "remove", "hole"]);
+    expect(await installed()).toMatchObject({ app: "2.0", extra: "1.0", successor: "2.0" });
+    await session.host.writeFile("/etc/dnf/plugins/versionlock.list", "steady-0:2.0-1.*\n");
+
+    const target = {
+      files: files.map(({ name }) => `${folder}/${name}`),
+      configuration: [],
+      remove: ["extra", "successor"].map((name) => ({ name, architecture: "noarch" })),
+      marks: before,
+    };
+    expect(await result({ verb: "restore", id: "back", target })).toEqual({ isDone: true, reason: "" });
+    const after = await result<readonly InstalledPackage[]>({ verb: "installed" });
+    expect(after).toEqual(before);
+    expect(await result({ verb: "restore", id: "back", target })).toEqual({ isDone: true, reason: "" });
+
+    const torn = { ...target, files: [], remove: [{ name: "library", architecture: "noarch" }], marks: [] };
+    expect(await result({ verb: "restore", id: "torn", target: torn })).toMatchObject({
+      isDone: false,
+      reason: expect.stringContaining("dnf would not do just that"),
+    });
+    expect(await installed()).toMatchObject({ app: "1.0", library: "1.0" });
+  });
+
+  it("cannot fetch a version that is nowhere", async () => {
+    await install("steady-1.0");
+    const file = `${rpmRepository}/noarch/steady-1.0-1.noarch.rpm`;
+    await session.shell(`mv ${file} /root/ && createrepo_c --quiet ${rpmRepository}`);
+    try {
+      await result({ verb: "refresh" });
+      expect(await work({ verb: "fetch", names: ["steady"], folder: "/srv" })).toMatchObject({
+        error: "PackageFileMissing: steady-1.0-1.noarch is neither in the cache nor in a repository",
+      });
+    } finally {
+      await session.shell(`mv /root/steady-1.0-1.noarch.rpm ${rpmRepository}/noarch/`);
+      await makeRpmRepository(session, [], advisories);
+    }
+  });
+});

@@ -1,0 +1,264 @@
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { createClient } from "#client/index.ts";
+import type { OperationEntry } from "#contract/operation-entry.ts";
+import type { RunningService } from "./service.ts";
+import { eventually } from "./support/eventually.ts";
+import { makePackageSources, type PackageRecipe, packageFile } from "./support/package-sources.ts";
+import { freePort } from "./support/plugin-peers.ts";
+import { describeOnHost } from "./support/session.ts";
+
+const at = (name: string, version: string, rest: Partial<PackageRecipe> = {}): PackageRecipe => ({
+  name,
+  version,
+  place: "main",
+  ...rest,
+});
+
+const old = ["editor", "library", "server"].map((name) => at(name, "1.0"));
+const newer = [at("editor", "1.1"), at("library", "1.1", { place: "security" }), at("server", "1.1")];
+/** Each takes its time, so that there is a moment to come between. */
+const slowNames = ["slow-a", "slow-b", "slow-c"];
+const slow = slowNames.flatMap((name) => [
+  at(name, "1.0"),
+  at(name, "1.1", { preinst: ["sleep 0.2"], postinst: ["sleep 0.2"] }),
+]);
+/** Its new version restarts the very service that installs it. */
+const restarter = [at("restarter", "1.0"), at("restarter", "1.1", { postinst: ["systemctl restart steward.service"] })];
+/** Its new version breaks a unit. */
+const breaker = [
+  at("breaker", "1.0"),
+  at("breaker", "1.1", { postinst: ["touch /srv/broken; systemctl restart peer || true"] }),
+];
+const all = [...old, ...newer, ...slow, ...restarter, ...breaker];
+
+describeOnHost("updates on btrfs with snapper", (session) => {
+  const { shell } = session;
+  const version = async (name: string) => shell(`cat /usr/share/${name}/version`);
+
+  it("are undone by a rollback and a reboot, with the old versions running and all keys still there", async () => {
+    await makePackageSources(session, all);
+    await shell(`dpkg -i ${old.map(packageFile).join(" ")} >/dev/null 2>&1`);
+    await session.writeUnits({
+      "shown.service": [
+        "[Service]",
+        "Type=oneshot",
+        "RemainAfterExit=yes",
+        "ExecStart=/bin/sh -c 'cat /usr/share/server/version > /run/shown'",
+        "[Install]",
+        "WantedBy=multi-user.target",
+      ],
+    });
+    await shell("systemctl enable shown.service 2>/dev/null");
+    const security = await session.api.applyUpdates({ body: { security_only: true } });
+    expect(security).toMatchObject({ success: true, packages_updated: 1, packages: [{ name: "library" }] });
+    const { snapshots } = await session.api.listSnapshots();
+    expect(snapshots.find(({ id }) => id === security.snapshot_id)).toMatchObject({ backend: "snapper" });
+    expect(await session.api.applyUpdates({ body: {} })).toMatchObject({ success: true, packages_updated: 2 });
+
+    const back = await session.api.rollback({ params: { snapshot_id: security.snapshot_id } });
+    expect(back).toMatchObject({ success: true, requires_reboot: true, packages_changed: 3 });
+    expect(await version("server")).toBe("1.1\n");
+    const { key } = await session.api.createKey({ body: { name: "made meanwhile", scopes: ["updates:read"] } });
+    await session.host.reboot();
+    await session.service.restart();
+
+    for (const name of ["editor", "library", "server"]) expect([name, await version(name)]).toEqual([name, "1.0\n"]);
+    expect(await shell("cat /run/shown")).toBe("1.0\n");
+    const client = createClient({ url: session.service.url, key });
+    const { operations } = await client.listOperations();
+    expect(operations[0]).toMatchObject({ kind: "updates.rollback", status: "done" });
+  });
+});
+
+describeOnHost("updates", (session) => {
+  const { shell } = session;
+  let service: RunningService;
+  const api = () => createClient({ url: service.url, key: service.adminKey });
+  const versionsOf = async (names: readonly string[]): Promise<Readonly<Record<string, string>>> => {
+    const text = await shell(`dpkg-query -W -f '\${Package} \${Version}\\n' ${names.join(" ")}`);
+    return Object.fromEntries(
+      text
+        .trim()
+        .split("\n")
+        .map((line) => line.split(" ")),
+    );
+  };
+  const listing = () => shell("dpkg -l | sort");
+  const etcTree = () =>
+    shell(
+      "cd /etc && find . -not -path ./steward -not -name '.pwd.lock' -printf '%p %y %m %U:%G %l ' -type f -exec sha256sum {} + -o -printf '\\n' | sort | sha256sum",
+    );
+  const install = (recipes: readonly PackageRecipe[]) =>
+    shell(`dpkg --force-downgrade -i ${recipes.map(packageFile).join(" ")} >/dev/null 2>&1`);
+  const oldOf = (names: readonly string[]) =>
+    all.filter(({ name, version }) => names.includes(name) && version === "1.0");
+  const newest = (): Promise<OperationEntry | undefined> =>
+    api()
+      .listOperations({ query: { limit: 1 } })
+      .then(({ operations: [first] }) => first);
+  const apply = (body: { security_only?: boolean; packages?: string[]; guard?: boolean }) =>
+    api().applyUpdates({ body });
+
+  /** Begins an update without waiting for it. @returns the id of its operation. */
+  const begin = async (body: object, key?: string): Promise<string> => {
+    const reply = await fetch(`${service.url}/api/v1/updates/apply`, {
+      method: "POST",
+      headers: {
+        "X-API-Key": service.adminKey,
+        "Content-Type": "application/json",
+        Prefer: "respond-async",
+        ...(key !== undefined && { "Idempotency-Key": key }),
+      },
+      body: JSON.stringify(body),
+    });
+    expect(reply.status).toBe(202);
+    const { id } = (await reply.json()) as OperationEntry;
+    expect(reply.headers.get("location")).toBe(`/api/v1/operations/${id}`);
+    return id;
+  };
+  const ended = (id: string, timeoutMs = 60_000): Promise<OperationEntry> =>
+    eventually(async () => {
+      const operation = await api().getOperation({ params: { id } });
+      expect(["done", "failed"]).toContain(operation.status);
+      return operation;
+    }, timeoutMs);
+
+  beforeAll(async () => {
+    // A port that stays the same when the service is started again by others than the test.
+    const listen = `127.0.0.1:${await freePort()}`;
+    const env = { STEWARD_RATE_LIMITS: "off", STEWARD_LISTEN: listen };
+    service = await session.host.startService({ env, config: "updates: { backend: packages, guard_minutes: 0.3 }\n" });
+    await makePackageSources(session, all);
+    await session.writeUnits({
+      "peer.service": ["[Service]", "ExecStart=/bin/sh -c 'test ! -e /srv/broken && exec sleep infinity'"],
+    });
+  });
+  beforeEach(async () => {
+    await shell("rm -f /srv/broken; systemctl reset-failed; systemctl restart peer");
+    await shell(`dpkg --purge --force-all ${[...slowNames, "restarter", "breaker"].join(" ")} >/dev/null 2>&1 || true`);
+    await install(old);
+  });
+
+  it("are checked, installed as far as they are for security, and undone to the last byte", async () => {
+    await shell("echo 'as it was' > /etc/of-a-test");
+    const before = { listing: await listing(), etc: await etcTree() };
+    const check = await api().checkUpdates();
+    expect(check).toMatchObject({ package_manager: "apt", security_known: true, packages: { total: 3, security: 1 } });
+    expect(check.packages.updates.find(({ is_security: isSecurity }) => isSecurity)).toMatchObject({
+      name: "library",
+      current_version: "1.0",
+      new_version: "1.1",
+    });
+
+    const result = await apply({ security_only: true });
+    expect(result).toMatchObject({
+      success: true,
+      packages_updated: 1,
+      packages: [{ name: "library", from: "1.0", to: "1.1" }],
+      error: null,
+    });
+    expect(await versionsOf(["editor", "library", "server"])).toEqual({ editor: "1.0", library: "1.1", server: "1.0" });
+    expect(await apply({})).toMatchObject({ success: true, packages_updated: 2 });
+    await shell("echo 'as it is' > /etc/of-a-test; echo new > /etc/new-of-a-test");
+    const { snapshots } = await api().listSnapshots();
+    expect(snapshots.map(({ id }) => id)).toContain(result.snapshot_id);
+    const diff = await api().diffSnapshot({ params: { snapshot_id: result.snapshot_id } });
+    expect(diff.packages).toHaveLength(3);
+    expect(diff.files).toEqual(
+      expect.arrayContaining([
+        { path: "/etc/new-of-a-test", change: "added" },
+        { path: "/etc/of-a-test", change: "modified" },
+      ]),
+    );
+
+    const back = await api().rollback({ params: { snapshot_id: result.snapshot_id } });
+    expect(back).toMatchObject({ success: true, packages_changed: 3 });
+    expect({ listing: await listing(), etc: await etcTree() }).toEqual(before);
+  });
+
+  it("for security are the fix of their health check", async () => {
+    const check = { check_id: "security_updates" };
+    expect(await api().getCheck({ params: check })).toMatchObject({
+      status: "warn",
+      fixable: true,
+      fix_id: "apply_security_updates",
+    });
+    const plan = await api().fixCheck({ params: check, query: { dry_run: true } });
+    expect(plan).toMatchObject({
+      packages: ["library"],
+      steps: [expect.stringMatching(/^install 1 security update.*: library, behind a snapshot$/)],
+    });
+    expect(await versionsOf(["library"])).toEqual({ library: "1.0" });
+    expect(await api().fixCheck({ params: check })).toMatchObject({
+      success: true,
+      steps: [{ status: "done", message: expect.stringMatching(/^1 package updated behind the snapshot/) }],
+      check: { status: "pass" },
+    });
+    expect(await versionsOf(["editor", "library", "server"])).toEqual({ editor: "1.0", library: "1.1", server: "1.0" });
+  });
+
+  it("go on when the upgrade restarts the service, and are found again under their idempotency key", async () => {
+    await install(oldOf(["restarter"]));
+    const pid = await service.pid();
+    const id = await begin({ packages: ["restarter"], create_snapshot: false }, "restarts-us");
+    await eventually(async () => expect(await service.pid()).not.toBe(pid), 30_000);
+    expect(await eventually(() => ended(id), 30_000)).toMatchObject({
+      status: "done",
+      result: { success: true, packages_updated: 1 },
+    });
+    expect(await begin({ packages: ["restarter"], create_snapshot: false }, "restarts-us")).toBe(id);
+    expect(await versionsOf(["restarter"])).toEqual({ restarter: "1.1" });
+  });
+
+  it("go on when the service is killed", async () => {
+    await install(oldOf(slowNames));
+    const id = await begin({ packages: slowNames });
+    await eventually(async () => expect(await newest()).toMatchObject({ id, status: "running" }));
+    const dead = "while systemctl is-active -q steward.service; do sleep 0.05; done";
+    await shell(`systemctl kill -s KILL steward.service; ${dead}; systemctl start steward.service`);
+    expect(await eventually(() => ended(id), 60_000)).toMatchObject({
+      status: "done",
+      result: { success: true, packages_updated: 3 },
+    });
+    expect(await shell("dpkg --audit")).toBe("");
+  });
+
+  it("are taken up again when their process is killed, whenever that is", async () => {
+    for (let round = 0; round < 6; round += 1) {
+      await install(oldOf(slowNames));
+      const id = await begin({ packages: slowNames });
+      await eventually(async () => expect(await newest()).toMatchObject({ id, status: "running" }));
+      const afterMs = Math.round(Math.random() * 2_500);
+      await shell(`sleep ${afterMs / 1000}; systemctl kill -s KILL 'steward-task-*' || true`);
+      const operation = await ended(id, 90_000);
+      const { status, result, error } = operation;
+      const good = { status: "done", result: { success: true, error: null }, error: null };
+      expect({ afterMs, status, result, error }).toMatchObject(good);
+      expect(await versionsOf(slowNames)).toEqual({ "slow-a": "1.1", "slow-b": "1.1", "slow-c": "1.1" });
+      expect(await shell("dpkg --audit")).toBe("");
+    }
+  }, 240_000);
+
+  it("that are guarded are rolled back when they break a unit, and say so", async () => {
+    await install(oldOf(["breaker"]));
+    const result = await apply({ packages: ["breaker"], guard: true });
+    expect(result).toMatchObject({
+      success: false,
+      packages_updated: 0,
+      guard: { outcome: "rolled_back", worse: expect.arrayContaining(["unit peer.service: failed"]) },
+    });
+    expect(await versionsOf(["breaker"])).toEqual({ breaker: "1.0" });
+  }, 240_000);
+
+  describe("dry runs", () => {
+    it("show exactly what is then done", async () => {
+      const plan = await api().applyUpdates({ body: {}, query: { dry_run: true } });
+      expect(plan).toMatchObject({
+        dry_run: true,
+        packages: expect.arrayContaining(["editor", "library", "server"]),
+        steps: expect.arrayContaining(["take a snapshot", "update library from 1.0 to 1.1"]),
+      });
+      expect(await versionsOf(["library"])).toEqual({ library: "1.0" });
+    });
+  });
+});

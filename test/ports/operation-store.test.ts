@@ -1,0 +1,308 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createOperationId, isOperationId } from "#adapters/operations/id.ts";
+import { openOperationStore } from "#adapters/operations/index.ts";
+import type { OperationSpec, OperationState, OperationStore } from "#domain/operations/ports.ts";
+import { queuedState } from "#domain/operations/state.ts";
+import { createFakeOperationStore } from "../fakes/operation-store.ts";
+
+let stateDir: string;
+beforeEach(() => {
+  stateDir = mkdtempSync(join(tmpdir(), "steward-operations-"));
+});
+afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
+const openReal = (): OperationStore => openOperationStore({ stateDir });
+const folder = (...parts: readonly string[]): string => join(stateDir, "operations", ...parts);
+
+const spec = (id: string, over: Partial<OperationSpec> = {}): OperationSpec => ({
+  id,
+  kind: "apply",
+  input: { names: ["a"], deep: { x: null } },
+  createdAt: 1,
+  keyId: "k",
+  idempotencyKey: null,
+  ...over,
+});
+const running: OperationState = { ...queuedState, status: "running", startedAt: 2, percent: 7, step: "x", phase: [1] };
+const process1 = { pid: 1, startTicks: 2, bootId: "b" };
+const process2 = { pid: 3, startTicks: 4, bootId: "b" };
+
+describe.each([
+  ["fake", createFakeOperationStore],
+  ["real", openReal],
+])("operation store (%s)", (_, make: () => OperationStore) => {
+  it("gives what was written", () => {
+    const store = make();
+    const asked = spec("a-1", { keyId: null, idempotencyKey: "i" });
+    store.create(asked);
+    expect(store.read("a-1")).toEqual({ spec: asked, state: queuedState, claim: undefined });
+    store.write("a-1", running);
+    expect(store.read("a-1")?.state).toEqual(running);
+    const failed: OperationState = {
+      ...running,
+      status: "failed",
+      finishedAt: 9,
+      error: { code: "UNAVAILABLE", message: "m", details: { a: [1] } },
+    };
+    store.write("a-1", failed);
+    store.write("a-1", failed);
+    expect(store.read("a-1")?.state).toEqual(failed);
+    expect(store.read("a-2")).toBeUndefined();
+  });
+
+  it("lists the newest first, and no two of one id", () => {
+    const store = make();
+    for (const id of ["20260101-2", "20260101-1", "20250101-9"]) store.create(spec(id));
+    expect(store.ids()).toEqual(["20260101-2", "20260101-1", "20250101-9"]);
+    expect(() => store.create(spec("20260101-2", { kind: "other" }))).toThrow();
+    expect(store.read("20260101-2")?.spec.kind).toBe("apply");
+    store.remove("20260101-1");
+    expect(store.ids()).toEqual(["20260101-2", "20250101-9"]);
+    expect(store.read("20260101-1")).toBeUndefined();
+  });
+
+  it("gives a claim to one alone", () => {
+    const store = make();
+    store.create(spec("a-1"));
+    expect(store.claim("a-1", 1, process1)).toBe(true);
+    expect(store.claim("a-1", 1, process2)).toBe(false);
+    expect(store.read("a-1")?.claim).toEqual({ number: 1, process: process1 });
+    expect(store.claim("a-1", 2, process2)).toBe(true);
+    expect(store.claim("a-1", 2, process1)).toBe(false);
+    expect(store.read("a-1")?.claim).toEqual({ number: 2, process: process2 });
+  });
+
+  it("keeps the last lines of a log", () => {
+    const store = make();
+    store.create(spec("a-1"));
+    expect(store.tail("a-1", 10)).toEqual([]);
+    for (const line of ["one", "", "três"]) store.appendLog("a-1", line);
+    expect(store.tail("a-1", 10)).toEqual(["one", "", "três"]);
+    expect(store.tail("a-1", 2)).toEqual(["", "três"]);
+    expect(store.tail("a-2", 2)).toEqual([]);
+  });
+});
+
+describe("operation store on disk", () => {
+  it("is private", () => {
+    const store = openReal();
+    store.create(spec("a-1"));
+    store.write("a-1", running);
+    store.claim("a-1", 1, process1);
+    store.appendLog("a-1", "x");
+    expect(statSync(folder()).mode & 0o777).toBe(0o700);
+    expect(statSync(folder("a-1")).mode & 0o777).toBe(0o700);
+    expect(readdirSync(folder("a-1")).sort()).toEqual(["claim.1", "log", "spec.json", "state.json"]);
+    for (const name of readdirSync(folder("a-1"))) expect(statSync(folder("a-1", name)).mode & 0o777).toBe(0o600);
+  });
+
+  it("takes no name that leads elsewhere", () => {
+    const store = openReal();
+    mkdirSync(join(stateDir, "elsewhere"));
+    writeFileSync(join(stateDir, "elsewhere/spec.json"), JSON.stringify(spec("../elsewhere")));
+    for (const id of ["../elsewhere", "", ".", "..", "a/b", "A", "a\0", "-a", "x".repeat(65)]) {
+      expect(store.read(id)).toBeUndefined();
+      expect(store.tail(id, 1)).toEqual([]);
+      expect(() => store.write(id, running)).toThrow(/cannot name/);
+      expect(() => store.remove(id)).toThrow(/cannot name/);
+      expect(() => store.create(spec(id))).toThrow(/cannot name/);
+    }
+    expect(readdirSync(folder())).toEqual([]);
+  });
+
+  it("does not show what is half made, half removed or not its own, and clears away what it removed", () => {
+    const store = openReal();
+    store.create(spec("a-1"));
+    mkdirSync(folder(".new-b-1"));
+    mkdirSync(folder(".old-c-1"));
+    mkdirSync(folder("d-1"));
+    writeFileSync(folder("e-1"), "");
+    writeFileSync(folder("README"), "");
+    expect(store.ids().filter((id) => store.read(id) !== undefined)).toEqual(["a-1"]);
+    store.create(spec("b-1"));
+    store.remove("a-1");
+    expect(readdirSync(folder()).sort()).toEqual(["README", "b-1", "d-1", "e-1"]);
+  });
+
+  it.each([
+    ["empty", ""],
+    ["cut off", '{"status":"run'],
+    ["of another shape", '{"status":"fine","percent":0}'],
+    ["no object", "[]"],
+    ["with a wrong error", JSON.stringify({ ...running, error: { code: "NO_SUCH", message: "m" } })],
+  ])("tells a record that is %s from one that is whole", (_, text) => {
+    const store = openReal();
+    store.create(spec("a-1"));
+    store.claim("a-1", 1, process1);
+    writeFileSync(folder("a-1/state.json"), text);
+    expect(store.read("a-1")).toEqual({ spec: spec("a-1"), state: undefined, claim: { number: 1, process: process1 } });
+    writeFileSync(folder("a-1/claim.1"), text);
+    expect(store.read("a-1")?.claim).toMatchObject({ number: 1, process: { pid: 0 } });
+    store.write("a-1", running);
+    expect(store.read("a-1")?.state).toEqual(running);
+    writeFileSync(folder("a-1/spec.json"), text);
+    expect(store.read("a-1")).toBeUndefined();
+  });
+
+  it("follows no link that was laid in its way", () => {
+    const store = openReal();
+    store.create(spec("a-1"));
+    const victim = join(stateDir, "victim");
+    writeFileSync(victim, "mine");
+    symlinkSync(victim, folder("a-1/state.json.new"));
+    symlinkSync(victim, folder("a-1/log"));
+    expect(() => store.write("a-1", running)).toThrow(/ELOOP/);
+    expect(() => store.appendLog("a-1", "x")).toThrow(/ELOOP/);
+    expect(readFileSync(victim, "utf8")).toBe("mine");
+  });
+
+  it("bounds the log, its lines, and what they do to a terminal", () => {
+    const store = openReal();
+    store.create(spec("a-1"));
+    store.appendLog("a-1", "\u001b[31mred\u0007\r\nnext\ttab");
+    expect(store.tail("a-1", 1)).toEqual([" [31mred   next\ttab"]);
+    for (let at = 0; at < 2500; at += 1) store.appendLog("a-1", `${at} ${"x".repeat(5000)}`);
+    const size = ["log", "log.1"].reduce((sum, name) => sum + statSync(folder("a-1", name)).size, 0);
+    expect(size).toBeLessThan(4.1 * 1024 * 1024);
+    const lines = store.tail("a-1", 200);
+    expect([lines.length, lines.at(-1)?.length, lines.at(-1)?.slice(0, 5), lines[0]?.slice(0, 5)]).toEqual([
+      200,
+      4096,
+      "2499 ",
+      "2300 ",
+    ]);
+  });
+
+  it("keeps a line that was cut off apart from the next one", () => {
+    const store = openReal();
+    store.create(spec("a-1"));
+    store.appendLog("a-1", "whole");
+    store.appendLog("a-1", "broken off");
+    truncateSync(folder("a-1/log"), 9);
+    store.appendLog("a-1", "next");
+    expect(store.tail("a-1", 10)).toEqual(["whole", "bro", "next"]);
+  });
+
+  it("makes ids that sort by time, and are names", () => {
+    const moments = [0, 1, 999, 1000, Date.UTC(2026, 0, 2), Date.UTC(2026, 9, 30), Date.UTC(2126, 0, 1)];
+    const ids = moments.map(createOperationId);
+    expect([...ids].sort()).toEqual(ids);
+    expect(ids.every(isOperationId)).toBe(true);
+    expect(createOperationId(5)).not.toBe(createOperationId(5));
+    expect(ids[3]).toMatch(/^19700101-000001-000-[0-9a-f]{8}$/);
+  });
+});
+
+const adapter = new URL("../../src/adapters/operations/index.ts", import.meta.url).href;
+
+/** Runs a program on the store until it is killed or ends. */
+function startWriter(program: string): ChildProcess {
+  const text = `
+    const { openOperationStore } = await import(${JSON.stringify(adapter)});
+    const store = openOperationStore({ stateDir: ${JSON.stringify(stateDir)} });
+    ${program}`;
+  return spawn(process.execPath, ["--input-type=module", "-e", text], { stdio: ["ignore", "pipe", "inherit"] });
+}
+const ended = (child: ChildProcess): Promise<void> => new Promise((resolve) => child.once("close", () => resolve()));
+const begun = (child: ChildProcess): Promise<void> =>
+  new Promise((resolve) => child.stdout?.once("data", () => resolve()));
+
+describe("a writer that is killed", () => {
+  it("leaves a state that is whole, and never an older one than it was sure of", { timeout: 60_000 }, async () => {
+    const store = openReal();
+    store.create(spec("a-1"));
+    let last = 0;
+    for (let round = 0; round < 12; round += 1) {
+      const writer = startWriter(`
+        const { state } = store.read("a-1");
+        for (let at = state.startedAt ?? 0; ; at += 1) {
+          const text = String(at).repeat(50 + (at % 7) * 400);
+          store.write("a-1", { ...state, status: "running", startedAt: at, step: text, phase: { at, text } });
+          store.appendLog("a-1", "line " + at + " end");
+          process.stdout.write(at + "\\n");
+        }`);
+      let told = "";
+      writer.stdout?.on("data", (chunk: Buffer) => {
+        told += chunk.toString();
+      });
+      await begun(writer);
+      for (let look = 0; look < 20; look += 1) {
+        // Read by another process while it is written.
+        const state = store.read("a-1")?.state;
+        const at = Number(state?.startedAt);
+        expect(state?.phase).toEqual({ at, text: state?.step });
+        expect(state?.step).toBe(String(at).repeat(50 + (at % 7) * 400));
+        await sleep(Math.random() * 4);
+      }
+      writer.kill("SIGKILL");
+      await ended(writer);
+      const sure = Number(told.trimEnd().split("\n").at(-1) ?? 0);
+      const state = store.read("a-1")?.state;
+      expect(state?.phase).toEqual({ at: state?.startedAt, text: state?.step });
+      expect(Number(state?.startedAt)).toBeGreaterThanOrEqual(Math.max(last, sure));
+      last = Number(state?.startedAt);
+    }
+    expect(last).toBeGreaterThan(12);
+    for (const line of store.tail("a-1", 200)) expect(line).toMatch(/^line \d+ end$/);
+  });
+
+  it("leaves a new operation whole or none at all", { timeout: 60_000 }, async () => {
+    const store = openReal();
+    for (let round = 0; round < 10; round += 1) {
+      const writer = startWriter(`
+        const spec = ${JSON.stringify(spec("x"))};
+        for (let at = 0; ; at += 1) {
+          store.create({ ...spec, id: "r${round}-" + at, input: "y".repeat(20_000) });
+          process.stdout.write(".");
+        }`);
+      await begun(writer);
+      await sleep(Math.random() * 30);
+      writer.kill("SIGKILL");
+      await ended(writer);
+    }
+    const ids = store.ids();
+    expect(ids.length).toBeGreaterThanOrEqual(10);
+    for (const id of ids) expect(store.read(id)).toMatchObject({ spec: { id }, state: queuedState });
+  });
+
+  it("claims against others, and one of them has it", { timeout: 60_000 }, async () => {
+    const store = openReal();
+    const rounds = 40;
+    for (let at = 0; at < rounds; at += 1) store.create(spec(`c-${at}`));
+    const writers = [1, 2, 3, 4].map((pid) =>
+      startWriter(`
+        const got = [];
+        for (let at = 0; at < ${rounds}; at += 1)
+          if (store.claim("c-" + at, 1, { pid: ${pid}, startTicks: 1, bootId: "b" })) got.push(at);
+        process.stdout.write(JSON.stringify(got));`),
+    );
+    const outputs = await Promise.all(
+      writers.map(async (writer) => {
+        let text = "";
+        writer.stdout?.on("data", (chunk: Buffer) => {
+          text += chunk.toString();
+        });
+        await ended(writer);
+        return JSON.parse(text) as readonly number[];
+      }),
+    );
+    expect(outputs.flat().sort((a, b) => a - b)).toEqual([...Array(rounds).keys()]);
+    for (const [index, got] of outputs.entries()) {
+      for (const at of got) expect(store.read(`c-${at}`)?.claim?.process.pid).toBe(index + 1);
+    }
+  });
+});

@@ -1,0 +1,113 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { systemClock } from "#adapters/clock/index.ts";
+import { type Exec, exec } from "#adapters/exec/index.ts";
+import { createAptPackageFiles } from "#adapters/packages/apt/package-files.ts";
+import type { PackageFiles, PresentPackage } from "#domain/updates/ports.ts";
+import { PackageFileMissing } from "#domain/updates/ports.ts";
+import { createFakeClock } from "../fakes/clock.ts";
+import { createFakePackageFiles, presentPackage } from "../fakes/package-files.ts";
+
+const signal = AbortSignal.timeout(60_000);
+const transaction = { id: "test-1", progress: { step: () => undefined, line: () => undefined } };
+/** Small, and on every host with dpkg. */
+const wantedName = "base-passwd";
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "steward-package-files-"));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function found(files: PackageFiles): Promise<PresentPackage> {
+  const one = (await files.present(signal)).find(({ name }) => name === wantedName);
+  if (one === undefined) throw new Error(`${wantedName} is not there`);
+  return one;
+}
+
+// Restoring is tried on a host of its own, in test/host/snapshots.host.test.ts.
+describe.each([
+  ["fake", true, () => createFakePackageFiles([presentPackage(wantedName, "3.6")])],
+  ["apt", existsSync("/usr/bin/dpkg-deb"), () => createAptPackageFiles({ exec, clock: systemClock })],
+] as const)("package files: %s", (_, isHere, make: () => PackageFiles) => {
+  it.skipIf(!isHere)("are of packages that are present", async () => {
+    const { architecture, version, state } = await found(make());
+    expect([architecture, version, state]).toEqual([
+      expect.stringMatching(/^[a-z0-9-]+$/),
+      expect.stringMatching(/^\d/),
+      "installed",
+    ]);
+  });
+
+  it.skipIf(!isHere)("are brought into a folder, and say what they are", async () => {
+    const files = make();
+    const wanted = await found(files);
+    const { name } = await files.fetch(wanted, folder, signal);
+    const { architecture, version } = wanted;
+    expect(await files.identify(join(folder, name), signal)).toEqual({ name: wantedName, architecture, version });
+  });
+
+  it.skipIf(!isHere)("are missing where nobody has that version", async () => {
+    const files = make();
+    const other = { ...(await found(files)), version: "0.0.0-never" };
+    await expect(files.fetch(other, folder, signal)).rejects.toThrow(PackageFileMissing);
+    const bare = { ...(await found(files)), state: "configuration" as const };
+    await expect(files.fetch(bare, folder, signal)).rejects.toThrow(PackageFileMissing);
+  });
+
+  it.skipIf(!isHere)("are not taken for what they are not", async () => {
+    writeFileSync(join(folder, "other.deb"), "something else");
+    await expect(make().identify(join(folder, "other.deb"), signal)).rejects.toThrow("other.deb is not a package file");
+  });
+
+  it.skipIf(!isHere)("have nothing to do for what is there already", async () => {
+    const files = make();
+    const nothing = { files: [], configuration: [], remove: [], marks: [] };
+    expect(await files.restore(nothing, transaction, signal)).toEqual({ isDone: true, reason: "" });
+  });
+});
+
+describe("package files: apt without a network", () => {
+  const failing = (stderr: string) => {
+    let downloads = 0;
+    const run: Exec = (argv) => {
+      if (argv.includes("download")) downloads += 1;
+      return Promise.resolve({ exitCode: 100, stdout: "", stderr, truncated: false });
+    };
+    return { run, downloads: () => downloads };
+  };
+  const fetchTwice = async (run: Exec, waitMs = 0): Promise<void> => {
+    const clock = createFakeClock();
+    const files = createAptPackageFiles({ exec: run, clock });
+    for (let at = 0; at < 2; at++) {
+      const wanted = presentPackage("nowhere-to-be-had", "0.0.0-never");
+      await expect(files.fetch(wanted, folder, signal)).rejects.toThrow(PackageFileMissing);
+      await clock.advance(waitMs);
+    }
+  };
+
+  it("asks repositories that do not answer once, and again after a while", async () => {
+    const silent = failing("E: Failed to fetch http://example.org/x.deb  Could not resolve 'example.org'");
+    await fetchTwice(silent.run);
+    expect(silent.downloads()).toBe(1);
+    await fetchTwice(silent.run, 11 * 60_000);
+    expect(silent.downloads()).toBe(3);
+  });
+
+  it("asks repositories that do answer each time", async () => {
+    const answering = failing("E: Version '0.0.0-never' for 'nowhere-to-be-had' was not found");
+    await fetchTwice(answering.run);
+    expect(answering.downloads()).toBe(2);
+  });
+});
+
+describe.skipIf(!existsSync("/usr/bin/dpkg-deb"))("package files: apt", () => {
+  it("refuses the name of a transaction that is none", async () => {
+    const nothing = { files: [], configuration: [], remove: [], marks: [] };
+    const files = createAptPackageFiles({ exec, clock: systemClock });
+    const hostile = { ...transaction, id: "../x --y" };
+    await expect(files.restore(nothing, hostile, signal)).rejects.toThrow("cannot use");
+  });
+});

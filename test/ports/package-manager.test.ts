@@ -1,0 +1,109 @@
+import { existsSync } from "node:fs";
+import { beforeAll, describe, expect, it } from "vitest";
+import { systemClock } from "#adapters/clock/index.ts";
+import { exec } from "#adapters/exec/index.ts";
+import { createAptManager } from "#adapters/packages/apt/manager.ts";
+import type { AvailableUpdates, InstalledPackage, PackageManager, TransactionPlan } from "#domain/updates/ports.ts";
+import { UpdateRefused } from "#domain/updates/ports.ts";
+import { createFakePackageManager, fakePackage } from "../fakes/package-manager.ts";
+
+const signal = AbortSignal.timeout(60_000);
+const progress = { step: () => undefined, line: () => undefined };
+const everything = { type: "packages", isSecurityOnly: false, names: undefined } as const;
+
+function fake(): PackageManager {
+  const manager = createFakePackageManager([
+    fakePackage("dpkg", "1.0"),
+    fakePackage("openssl", "3.0", { isManual: false }),
+    fakePackage("pinned", "1.0", { isHeld: true }),
+  ]);
+  manager.repository.set("dpkg", { version: "1.1", isSecurity: false });
+  manager.repository.set("openssl", { version: "3.1", isSecurity: true });
+  manager.repository.set("pinned", { version: "1.1", isSecurity: true });
+  return manager;
+}
+
+/** The package manager of the machine that the tests run on: it is only asked. What it does is tried in test/host. */
+const apt = (): PackageManager =>
+  createAptManager({ exec, clock: systemClock, needsReboot: () => Promise.resolve(false) });
+
+const hasApt = existsSync("/usr/bin/apt-get") && existsSync("/var/lib/dpkg/status");
+
+describe.each<readonly [string, () => PackageManager, boolean]>([
+  ["fake", fake, true],
+  ["apt", apt, hasApt],
+])("a package manager: %s", (_, make, isThere) => {
+  describe.skipIf(!isThere)("that is asked", () => {
+    let manager: PackageManager;
+    let installed: readonly InstalledPackage[];
+    let available: AvailableUpdates;
+    let plan: TransactionPlan;
+    const keyOf = ({ name, architecture }: { name: string; architecture: string }): string => `${name}:${architecture}`;
+
+    beforeAll(async () => {
+      manager = make();
+      installed = await manager.installed(signal);
+      available = await manager.updates(signal);
+      plan = await manager.simulate(everything, signal);
+    });
+
+    it("knows every installed package once, with its version", () => {
+      expect(installed.map(({ name }) => name)).toContain("dpkg");
+      expect(new Set(installed.map(keyOf)).size).toBe(installed.length);
+      for (const { version, architecture } of installed) expect([version, architecture]).not.toContain("");
+    });
+
+    it("offers updates of what is installed and not held, from the version that it has", () => {
+      const versions = new Map(installed.map((each) => [keyOf(each), each.version]));
+      for (const { name, architecture, from, to } of available.updates) {
+        expect(versions.get(keyOf({ name, architecture }))).toBe(from);
+        expect([from, null]).not.toContain(to);
+        expect(available.held).not.toContain(name);
+      }
+    });
+
+    it("names the packages that are held", () => {
+      const held = installed.filter(({ isHeld }) => isHeld).map(({ name }) => name);
+      expect([...available.held].sort()).toEqual([...held].sort());
+    });
+
+    it("plans no removal and nothing that is held, and does nothing by it", async () => {
+      for (const { name, to } of plan.changes) {
+        expect(to).not.toBeNull();
+        expect(available.held).not.toContain(name);
+      }
+      expect(await manager.installed(signal)).toEqual(installed);
+    });
+
+    it("plans no more for security than security updates and what they bring along", async () => {
+      const { changes } = await manager.simulate({ ...everything, isSecurityOnly: true }, signal);
+      for (const { isSecurity, from } of changes) expect(isSecurity || from === null).toBe(true);
+      const pending = available.updates.filter(({ isSecurity }) => isSecurity).map(({ name }) => name);
+      for (const { name, from } of changes) if (from !== null) expect(pending).toContain(name);
+    });
+
+    it.each(["no-such-package-anywhere", "--help", "", "a b"])("refuses %j, which is not installed", async (name) => {
+      await expect(manager.simulate({ ...everything, names: [name] }, signal)).rejects.toThrow(UpdateRefused);
+    });
+
+    it("has nothing to do for no names", async () => {
+      expect((await manager.simulate({ ...everything, names: [] }, signal)).changes).toEqual([]);
+    });
+
+    it("is done with an empty plan at once, and with waiting for a transaction that nobody began", async () => {
+      const nothing = { changes: [], downloadBytes: 0, diskBytes: 0 };
+      expect(await manager.commit(nothing, { id: "nobody-began-it", progress }, signal)).toEqual({
+        isDone: true,
+        reason: "",
+      });
+      await expect(manager.settle("nobody-began-it", signal)).resolves.toBeUndefined();
+    });
+
+    it("tells what has to be started anew, and what was left half-done", async () => {
+      const { requiresReboot, units } = await manager.restartNeeds(signal);
+      expect(requiresReboot).toBe(false);
+      expect(units.every((unit) => unit.endsWith(".service"))).toBe(true);
+      expect(await manager.audit(signal)).toEqual([]);
+    });
+  });
+});

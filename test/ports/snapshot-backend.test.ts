@@ -1,0 +1,544 @@
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import fc from "fast-check";
+import { afterEach, describe, expect, it } from "vitest";
+import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
+import type { PresentPackage, SnapshotBackend } from "#domain/updates/ports.ts";
+import { SnapshotUnusable } from "#domain/updates/ports.ts";
+import { createFakeClock } from "../fakes/clock.ts";
+import { createFakePackageFiles, presentPackage } from "../fakes/package-files.ts";
+import { createFakeSnapshotBackend } from "../fakes/snapshot-backend.ts";
+
+const id = "20260101-120000";
+const other = "20260102-120000";
+const signal = AbortSignal.timeout(60_000);
+const progress = { step: () => undefined, line: () => undefined };
+const transaction = { id: "back-1", progress };
+const app = presentPackage("app", "1");
+const update = { name: "app", architecture: "amd64", from: "1", to: "2", isSecurity: false };
+const made: string[] = [];
+afterEach(() => {
+  for (const folder of made.splice(0)) rmSync(folder, { recursive: true });
+});
+
+/** A backend and the host that it is of. */
+interface Setup {
+  readonly backend: SnapshotBackend;
+  /** The folder whose files it keeps. */
+  readonly etc: string;
+  readonly setPackages: (packages: readonly PresentPackage[]) => void;
+  readonly packages: () => readonly Pick<PresentPackage, "name" | "version">[];
+  readonly write: (path: string, content: string) => void;
+  readonly remove: (path: string) => void;
+  readonly read: (path: string) => string | undefined;
+  readonly damage: () => void;
+}
+
+function setUpFake(): Setup {
+  const backend = createFakeSnapshotBackend({ packages: [app] });
+  const { host } = backend;
+  return {
+    backend,
+    etc: "/etc",
+    setPackages: (packages) => Object.assign(host, { packages }),
+    packages: () => host.packages,
+    write: (path, content) => Object.assign(host, { files: { ...host.files, [path]: content } }),
+    remove: (path) => {
+      const { [path]: _, ...rest } = host.files;
+      host.files = rest;
+    },
+    read: (path) => host.files[path],
+    damage: () => void backend.damaged.add(id),
+  };
+}
+
+function setUpReal() {
+  const base = mkdtempSync(join(tmpdir(), "steward-snapshots-"));
+  made.push(base);
+  const etc = join(base, "etc");
+  const folder = join(base, "snapshots");
+  mkdirSync(etc);
+  const files = createFakePackageFiles([app]);
+  const ports = { folder, files, clock: createFakeClock(), etc, rebootFlag: join(base, "reboot-required") };
+  const backend = createPackageSnapshots({ ...ports, refresh: () => Promise.resolve([]) });
+  const objects = join(folder, "objects");
+  return {
+    base,
+    etc,
+    folder,
+    files,
+    backend,
+    setPackages: (packages: readonly PresentPackage[]) => Object.assign(files, { packages }),
+    packages: () => files.packages,
+    write: (path: string, content: string): void => {
+      mkdirSync(dirname(join(etc, path)), { recursive: true });
+      writeFileSync(join(etc, path), content);
+    },
+    remove: (path: string) => rmSync(join(etc, path), { recursive: true }),
+    read: (path: string) => (existsSync(join(etc, path)) ? readFileSync(join(etc, path), "utf8") : undefined),
+    damage: () => writeFileSync(join(objects, readdirSync(objects)[0] ?? ""), "damaged"),
+  };
+}
+
+const create = (backend: SnapshotBackend, rest: Partial<Parameters<SnapshotBackend["create"]>[0]> = {}) =>
+  backend.create({ id, description: "before", kind: "manual", changes: [update], progress, ...rest }, signal);
+
+describe.each([
+  ["fake", setUpFake],
+  ["packages", setUpReal],
+] as const)("snapshots: %s", (_, setUp: () => Setup) => {
+  it("are listed with what they are", async () => {
+    const { backend, write } = setUp();
+    write("hosts", "localhost");
+    expect(await backend.list(signal)).toEqual([]);
+    const snapshot = await create(backend, { kind: "before_update", isProtected: true });
+    expect(snapshot).toMatchObject({ id, description: "before", kind: "before_update", isProtected: true });
+    expect(snapshot).toMatchObject({ backend: "packages", packagesCount: 1, sizeBytes: expect.any(Number) });
+    expect(snapshot.createdAt).toBe(Date.parse("2026-01-01T00:00:00Z"));
+    await create(backend, { id: other });
+    const list = await backend.list(signal);
+    expect(list.map((each) => [each.id, each.kind, each.isProtected])).toEqual([
+      [id, "before_update", true],
+      [other, "manual", false],
+    ]);
+    expect(list[0]).toEqual(snapshot);
+  });
+
+  it("have an id of their own that is no path", async () => {
+    const { backend } = setUp();
+    await create(backend);
+    await expect(create(backend)).rejects.toThrow("already");
+    for (const bad of ["../20260101-120000", "x", "", "20260101-12000", `${id}/..`]) {
+      await expect(create(backend, { id: bad })).rejects.toThrow();
+      for (const call of [backend.verify(bad, signal), backend.diff(bad, signal), backend.remove(bad, signal)]) {
+        await expect(call).rejects.toThrow(SnapshotUnusable);
+      }
+      await expect(backend.rollback(bad, transaction, signal)).rejects.toThrow(SnapshotUnusable);
+    }
+    expect((await backend.list(signal)).map((each) => each.id)).toEqual([id]);
+  });
+
+  it("tell what has changed since, and undo it", async () => {
+    const { backend, etc, setPackages, packages, write, remove, read } = setUp();
+    setPackages([app, presentPackage("tool", "5")]);
+    write("kept", "same");
+    write("changed", "old");
+    write("gone", "was here");
+    await create(backend);
+    expect(await backend.diff(id, signal)).toEqual({ packages: [], files: [] });
+    setPackages([presentPackage("app", "2"), presentPackage("tool", "5"), presentPackage("zz", "1")]);
+    write("changed", "new");
+    remove("gone");
+    write("added", "now");
+    expect(await backend.diff(id, signal)).toEqual({
+      packages: [
+        { name: "app", architecture: "amd64", from: "1", to: "2" },
+        { name: "zz", architecture: "amd64", from: null, to: "1" },
+      ],
+      files: [
+        { path: join(etc, "added"), change: "added" },
+        { path: join(etc, "changed"), change: "modified" },
+        { path: join(etc, "gone"), change: "removed" },
+      ],
+    });
+    expect(await backend.rollback(id, transaction, signal)).toEqual({
+      isDone: true,
+      reason: "",
+      packages: [
+        { name: "app", architecture: "amd64", from: "2", to: "1" },
+        { name: "zz", architecture: "amd64", from: "1", to: null },
+      ],
+      filesRestored: 3,
+      requiresReboot: false,
+    });
+    const versions = packages().map(({ name, version }) => `${name} ${version}`);
+    expect(versions.sort()).toEqual(["app 1", "tool 5"]);
+    expect(["kept", "changed", "gone", "added"].map(read)).toEqual(["same", "old", "was here", undefined]);
+    expect(await backend.diff(id, signal)).toEqual({ packages: [], files: [] });
+    expect((await backend.rollback(id, transaction, signal)).packages).toEqual([]);
+  });
+
+  it("ask for a reboot when what runs all the time was put back", async () => {
+    const { backend, setPackages } = setUp();
+    setPackages([presentPackage("libc6", "1")]);
+    await create(backend, { changes: [{ ...update, name: "libc6" }] });
+    setPackages([presentPackage("libc6", "2")]);
+    expect(await backend.rollback(id, transaction, signal)).toMatchObject({ isDone: true, requiresReboot: true });
+  });
+
+  it("are gone when they are removed", async () => {
+    const { backend, write } = setUp();
+    write("hosts", "localhost");
+    await create(backend);
+    await create(backend, { id: other });
+    await backend.remove(id, signal);
+    expect((await backend.list(signal)).map((each) => each.id)).toEqual([other]);
+    await expect(backend.remove(id, signal)).rejects.toThrow(SnapshotUnusable);
+    await backend.verify(other, signal);
+  });
+
+  it("are refused when they are damaged, and nothing is touched", async () => {
+    const { backend, setPackages, packages, write, read, damage } = setUp();
+    write("hosts", "localhost");
+    await create(backend);
+    await backend.verify(id, signal);
+    setPackages([presentPackage("app", "2")]);
+    write("hosts", "changed");
+    damage();
+    await expect(backend.verify(id, signal)).rejects.toThrow(SnapshotUnusable);
+    await expect(backend.rollback(id, transaction, signal)).rejects.toThrow(SnapshotUnusable);
+    expect([packages().map(({ version }) => version), read("hosts")]).toEqual([["2"], "changed"]);
+  });
+});
+
+describe("snapshots: packages", () => {
+  /** Everything below a folder, with modes and contents. */
+  const treeOf = (folder: string): readonly string[] =>
+    readdirSync(folder, { recursive: true, encoding: "utf8" })
+      .sort()
+      .map((path) => {
+        const stat = lstatSync(join(folder, path));
+        const mode = (stat.mode & 0o7777).toString(8);
+        if (stat.isSymbolicLink()) return `${path} -> ${readlinkSync(join(folder, path))}`;
+        return stat.isFile() ? `${path} ${mode} ${readFileSync(join(folder, path), "utf8")}` : `${path} ${mode}`;
+      });
+
+  it("bring back kinds, modes, links and names of all sorts, and never write through a link", async () => {
+    const { backend, etc, base, write } = setUpReal();
+    writeFileSync(join(base, "outside"), "untouched");
+    write('a folder/ü\n"$(x)', "odd");
+    write("-rf", "dash");
+    write("script", "#!");
+    chmodSync(join(etc, "script"), 0o4750);
+    write("private/key", "secret");
+    chmodSync(join(etc, "private"), 0o700);
+    symlinkSync("../outside", join(etc, "link"));
+    symlinkSync("nowhere", join(etc, "dangling"));
+    mkdirSync(join(etc, "empty"));
+    write("becomes-link", "file");
+    write("becomes-folder", "file");
+    write("folder-to-link/inner", "inner");
+    const before = treeOf(etc);
+    await create(backend);
+    chmodSync(join(etc, "script"), 0o644);
+    chmodSync(join(etc, "private"), 0o755);
+    rmSync(join(etc, "a folder"), { recursive: true });
+    rmSync(join(etc, "empty"), { recursive: true });
+    for (const name of ["link", "dangling", "becomes-link", "becomes-folder"]) unlinkSync(join(etc, name));
+    write("link", "a file now");
+    write("dangling/deep/er", "a folder now");
+    symlinkSync("../outside", join(etc, "becomes-link"));
+    write("becomes-folder/inner", "x");
+    rmSync(join(etc, "folder-to-link"), { recursive: true });
+    mkdirSync(join(base, "target"));
+    symlinkSync("../target", join(etc, "folder-to-link"));
+    expect((await backend.rollback(id, transaction, signal)).reason).toBe("");
+    expect(treeOf(etc)).toEqual(before);
+    expect(readFileSync(join(base, "outside"), "utf8")).toBe("untouched");
+    expect(readdirSync(join(base, "target"))).toEqual([]);
+  });
+
+  it("leave alone what is kept out", async () => {
+    const { backend, write, read } = setUpReal();
+    for (const path of ["machine-id", "resolv.conf", "steward/config.yaml"]) write(path, "then");
+    await create(backend);
+    for (const path of ["machine-id", "resolv.conf", "steward/config.yaml", "mtab"]) write(path, "now");
+    expect((await backend.diff(id, signal)).files).toEqual([]);
+    await backend.rollback(id, transaction, signal);
+    expect(["machine-id", "resolv.conf", "steward/config.yaml", "mtab"].map(read)).toEqual(Array(4).fill("now"));
+  });
+
+  it("keep nothing twice, nothing of nobody, and nothing open to others", async () => {
+    const { backend, folder, write, setPackages } = setUpReal();
+    write("one", "same");
+    write("two", "same");
+    await create(backend);
+    const objects = () => readdirSync(join(folder, "objects"));
+    expect(objects()).toHaveLength(2);
+    write("two", "other");
+    setPackages([presentPackage("app", "2")]);
+    await create(backend, { id: other, changes: [{ ...update, from: "2", to: "3" }] });
+    expect(objects()).toHaveLength(4);
+    for (const line of treeOf(folder)) expect(line).toMatch(/ [67]00( |$)/);
+    await backend.remove(other, signal);
+    expect(objects()).toHaveLength(2);
+    await backend.remove(id, signal);
+    expect(treeOf(folder).map((line) => line.split(" ")[0])).toEqual(["objects", "packages", "work"]);
+  });
+
+  it("take each package file for all snapshots that have its version", async () => {
+    const { backend, setPackages, packages } = setUpReal();
+    await create(backend, { changes: [] });
+    await create(backend, { id: other });
+    await backend.remove(other, signal);
+    setPackages([presentPackage("app", "2")]);
+    expect((await backend.rollback(id, transaction, signal)).isDone).toBe(true);
+    expect(packages().map(({ version }) => version)).toEqual(["1"]);
+  });
+
+  it("say which package files are missing before anything is touched, and ask the repository first", async () => {
+    const { backend, folder, setPackages, files, write, read } = setUpReal();
+    write("hosts", "then");
+    await create(backend, { changes: [] });
+    setPackages([presentPackage("app", "2")]);
+    write("hosts", "now");
+    await expect(backend.rollback(id, transaction, signal)).rejects.toThrow("nowhere to be had: app 1");
+    expect(read("hosts")).toBe("now");
+    expect(readdirSync(join(folder, "work"))).toEqual([]);
+    files.repository.push({ name: "app", architecture: "amd64", version: "1" });
+    expect((await backend.rollback(id, transaction, signal)).isDone).toBe(true);
+    expect(read("hosts")).toBe("then");
+  });
+
+  it("bring back what was only configuration", async () => {
+    const { backend, setPackages, packages } = setUpReal();
+    const left = presentPackage("left", "7", { state: "configuration", isManual: false });
+    setPackages([app, left]);
+    expect((await create(backend)).packagesCount).toBe(1);
+    setPackages([app]);
+    await backend.rollback(id, transaction, signal);
+    expect(packages().find(({ name }) => name === "left")).toMatchObject({ state: "configuration", version: "7" });
+    setPackages([app, presentPackage("left", "8")]);
+    await backend.rollback(id, transaction, signal);
+    expect(packages().find(({ name }) => name === "left")).toMatchObject({ state: "configuration", version: "7" });
+  });
+
+  it("tell of a package that cannot be set up, with /etc brought back all the same", async () => {
+    const { backend, setPackages, files, write, read } = setUpReal();
+    write("hosts", "then");
+    await create(backend);
+    setPackages([presentPackage("app", "2")]);
+    write("hosts", "now");
+    files.stubborn.add("app");
+    const outcome = await backend.rollback(id, transaction, signal);
+    expect(outcome).toMatchObject({ isDone: false, reason: "app cannot be set up", filesRestored: 1 });
+    expect(outcome.packages).toEqual([{ name: "app", architecture: "amd64", from: "2", to: "1" }]);
+    expect(read("hosts")).toBe("then");
+  });
+
+  it("go on after an interruption, and still know all that was changed", async () => {
+    const { backend, setPackages, files, write, read } = setUpReal();
+    setPackages([app, presentPackage("tool", "1")]);
+    write("hosts", "then");
+    await create(backend, { changes: [update, { ...update, name: "tool" }] });
+    setPackages([presentPackage("app", "2"), presentPackage("tool", "2")]);
+    write("hosts", "now");
+    let changes = 0;
+    files.onChange = () => {
+      changes += 1;
+      if (changes === 2) throw new Error("killed");
+    };
+    await expect(backend.rollback(id, transaction, signal)).rejects.toThrow("killed");
+    const outcome = await backend.rollback(id, transaction, signal);
+    expect(outcome).toMatchObject({ isDone: true, filesRestored: 1 });
+    expect(outcome.packages.map(({ name, from, to }) => [name, from, to])).toEqual([
+      ["app", "2", "1"],
+      ["tool", "2", "1"],
+    ]);
+    expect(read("hosts")).toBe("then");
+  });
+
+  it("leave nothing when one cannot be taken whole", async () => {
+    const { backend, folder } = setUpReal();
+    await expect(create(backend, { changes: [{ ...update, from: "0" }] })).rejects.toThrow("cannot keep app 0");
+    expect(await backend.list(signal)).toEqual([]);
+    expect(treeOf(folder)).toEqual(["objects 700", "packages 700", "work 700"]);
+  });
+
+  it("are shown when they are damaged, so that they can be removed", async () => {
+    const { backend, folder, write } = setUpReal();
+    write("hosts", "localhost");
+    await create(backend);
+    await create(backend, { id: other });
+    writeFileSync(join(folder, id, "manifest.json"), "{}");
+    const [damaged] = await backend.list(signal);
+    expect(damaged).toMatchObject({ id, description: expect.stringMatching(/^unusable: .*damaged/), sizeBytes: 0 });
+    expect(damaged?.createdAt).toBe(Date.parse("2026-01-01T12:00:00Z"));
+    await backend.remove(id, signal);
+    await backend.verify(other, signal);
+    expect(await backend.list(signal)).toHaveLength(1);
+  });
+
+  it("are whole again when what they share with a new one was damaged", async () => {
+    const { backend, folder, write } = setUpReal();
+    write("hosts", "localhost");
+    await create(backend);
+    for (const name of readdirSync(join(folder, "objects"))) writeFileSync(join(folder, "objects", name), "damaged");
+    await expect(backend.verify(id, signal)).rejects.toThrow("damaged or lost");
+    await create(backend, { id: other });
+    await backend.verify(id, signal);
+    writeFileSync(join(folder, "packages/app_1_amd64.json"), "{");
+    expect((await backend.list(signal)).map(({ packagesCount }) => packagesCount)).toEqual([1, 1]);
+    await create(backend, { id: "20260103-120000" });
+    await backend.verify(id, signal);
+  });
+
+  describe("of somebody else's making", () => {
+    const rehash = (folder: string, text: string): void => {
+      writeFileSync(join(folder, id, "manifest.json"), text);
+      const hash = createHash("sha256").update(text).digest("hex");
+      writeFileSync(join(folder, id, "manifest.sha256"), `${hash}  manifest.json\n`);
+    };
+    const setUp = async () => {
+      const setup = setUpReal();
+      setup.write("folder/file", "content");
+      symlinkSync("file", join(setup.etc, "folder/link"));
+      await create(setup.backend);
+      mkdirSync(join(setup.base, "canary"));
+      writeFileSync(join(setup.base, "canary/file"), "alive");
+      const manifest = readFileSync(join(setup.folder, id, "manifest.json"), "utf8");
+      return { ...setup, manifest };
+    };
+
+    it.each([
+      ["a path that leads out", '"path": "folder/file"', '"path": "../canary/file"'],
+      ["an absolute path", '"path": "folder/file"', '"path": "/canary/file"'],
+      ["a path with a dot", '"path": "folder/file"', '"path": "folder/./file"'],
+      ["a path through a link", '"path": "folder/file"', '"path": "folder/link/file"'],
+      ["a path that no listed folder has", '"path": "folder/file"', '"path": "elsewhere/file"'],
+      ["a path that is kept out", '"path": "folder/file"', '"path": "machine-id"'],
+      ["a device", '"type": "file"', '"type": "device"'],
+      ["a socket", '"type": "file"', '"type": "socket"'],
+      ["a hash that is a path", '"sha256": "', '"sha256": "../'],
+      ["a package name that is an option", '"name": "app"', '"name": "--app"'],
+      ["a package name that is a path", '"name": "app"', '"name": "../app"'],
+      ["a version that is a path", '"version": "1"', '"version": "1/../../x"'],
+      ["another format", '"format": 1', '"format": 2'],
+      ["another snapshot's manifest", `"id": "${id}"`, `"id": "${other}"`],
+      ["a mode that there is not", '"mode": ', '"mode": -'],
+      ["no JSON", "{", "["],
+    ])("are refused with %s", async (_, from, to) => {
+      const { backend, etc, folder, base, manifest, write } = await setUp();
+      expect(manifest).toContain(from);
+      rehash(folder, manifest.replace(from, to));
+      write("folder/file", "now");
+      const before = [treeOf(etc), treeOf(join(base, "canary"))];
+      await expect(backend.verify(id, signal)).rejects.toThrow(SnapshotUnusable);
+      await expect(backend.rollback(id, transaction, signal)).rejects.toThrow(SnapshotUnusable);
+      expect([treeOf(etc), treeOf(join(base, "canary"))]).toEqual(before);
+    });
+
+    it.each([
+      [
+        "a folder that is a link",
+        (folder: string, base: string) => {
+          renameSync(join(folder, id), join(base, "moved"));
+          symlinkSync(join(base, "moved"), join(folder, id));
+        },
+      ],
+      [
+        "a manifest that is a link",
+        (folder: string, base: string) => {
+          renameSync(join(folder, id, "manifest.json"), join(base, "moved"));
+          symlinkSync(join(base, "moved"), join(folder, id, "manifest.json"));
+        },
+      ],
+      ["a manifest that others may write", (folder: string) => chmodSync(join(folder, id, "manifest.json"), 0o666)],
+      ["a store that others may read", (folder: string) => chmodSync(join(folder, "objects"), 0o755)],
+      [
+        "a store that is a link",
+        (folder: string, base: string) => {
+          renameSync(join(folder, "objects"), join(base, "moved"));
+          symlinkSync(join(base, "moved"), join(folder, "objects"));
+        },
+      ],
+      [
+        "a content that is a link",
+        (folder: string, base: string) => {
+          const [name = ""] = readdirSync(join(folder, "objects"));
+          renameSync(join(folder, "objects", name), join(base, "moved"));
+          symlinkSync(join(base, "moved"), join(folder, "objects", name));
+        },
+      ],
+      [
+        "a package file of another package",
+        (folder: string) => {
+          const path = join(folder, "packages/app_1_amd64.json");
+          const text = JSON.stringify({ name: "other", architecture: "amd64", version: "1" });
+          const sha256 = createHash("sha256").update(text).digest("hex");
+          writeFileSync(join(folder, "objects", sha256), text, { mode: 0o600 });
+          writeFileSync(path, JSON.stringify({ sha256, size: text.length, origin: "cache" }));
+        },
+      ],
+      [
+        "a note of a package file that is none",
+        (folder: string) => {
+          writeFileSync(join(folder, "packages/app_1_amd64.json"), '{"sha256":"../x","size":1,"origin":"cache"}');
+        },
+      ],
+    ])("are refused with %s", async (_, spoil: (folder: string, base: string) => void) => {
+      const { backend, etc, folder, base, write, setPackages, packages } = await setUp();
+      spoil(folder, base);
+      setPackages([presentPackage("app", "2")]);
+      write("folder/file", "now");
+      const before = treeOf(etc);
+      await expect(backend.rollback(id, transaction, signal)).rejects.toThrow(SnapshotUnusable);
+      expect([treeOf(etc), packages().map(({ version }) => version)]).toEqual([before, ["2"]]);
+    });
+
+    it("are refused for any damage of the manifest", async () => {
+      const { backend, folder, manifest } = await setUp();
+      const bytes = Buffer.from(manifest);
+      await fc.assert(
+        fc.asyncProperty(fc.nat(bytes.length - 1), fc.integer({ min: 1, max: 255 }), async (at, change) => {
+          const damaged = Buffer.from(bytes);
+          damaged[at] = (bytes[at] ?? 0) ^ change;
+          writeFileSync(join(folder, id, "manifest.json"), damaged);
+          await expect(backend.verify(id, signal)).rejects.toThrow(SnapshotUnusable);
+        }),
+      );
+    });
+
+    it("never reach anything outside, whatever a manifest says that has the right hash", async () => {
+      const { backend, base, folder, manifest } = await setUp();
+      const canary = treeOf(join(base, "canary"));
+      const names = fc.constantFrom(
+        "..",
+        ".",
+        "",
+        "/",
+        "canary",
+        "folder",
+        "link",
+        "file",
+        "../canary",
+        "\0",
+        "folder/link",
+      );
+      const path = fc.array(names, { maxLength: 4 }).map((parts) => parts.join("/"));
+      const value = fc.oneof(path, fc.jsonValue(), fc.constantFrom("link", "folder", "file", 0o777, 0, -1, null));
+      const keys = fc.constantFrom("path", "type", "target", "mode", "sha256", "uid", "size", "mtimeMs");
+      await fc.assert(
+        fc.asyncProperty(fc.array(fc.tuple(fc.nat(3), keys, value), { minLength: 1, maxLength: 4 }), async (edits) => {
+          const changed = JSON.parse(manifest) as { etc: Record<string, unknown>[] };
+          for (const [at, key, to] of edits) Object.assign(changed.etc[at % changed.etc.length] ?? {}, { [key]: to });
+          // Only root may give files away; what is tried here is where they go.
+          for (const entry of changed.etc) if (typeof entry["uid"] === "number") entry["uid"] = process.getuid?.();
+          // And only root gets into a folder that is closed to its owner.
+          for (const entry of changed.etc) if (Number.isSafeInteger(entry["mode"])) entry["mode"] = 0o755;
+          rehash(folder, JSON.stringify(changed));
+          const outcome = await backend.rollback(id, transaction, signal).catch((error: unknown) => error);
+          if (outcome instanceof Error) expect(outcome).toBeInstanceOf(SnapshotUnusable);
+          expect(treeOf(join(base, "canary"))).toEqual(canary);
+          expect(readdirSync(base).sort()).toEqual(["canary", "etc", "snapshots"]);
+        }),
+      );
+    });
+  });
+});
