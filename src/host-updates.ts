@@ -59,7 +59,7 @@ export async function createHostUpdates(config: Parts, packages: Pick<HostPackag
     manager,
     backends: [...(hasSnapper ? await snapperOf(config) : []), ...packagesOf(config, files)],
   });
-  const name = packages.states.manager;
+  const name = config.settings.updates?.enabled === false ? undefined : packages.states.manager;
   if (name === "apt") return of(createAptManager(ports), createAptPackageFiles(ports), true);
   // Snapper's snapshots are of dpkg's world so far.
   if (name === "dnf") return of(createDnfManager(ports), createDnfPackageFiles(ports), false);

@@ -123,6 +123,9 @@ export const Settings = Type.Object(
     updates: Type.Optional(
       Type.Object(
         {
+          enabled: Type.Optional(
+            flag("Whether packages may be changed at all: `false` leaves them to others. Checks still look at them."),
+          ),
           snapshot: Type.Optional(flag("Whether an update takes a snapshot unless it is told otherwise.")),
           backend: Type.Optional(
             choice(

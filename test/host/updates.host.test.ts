@@ -224,7 +224,7 @@ describeOnHost("updates", (session) => {
   });
 
   it("are taken up again when their process is killed, whenever that is", async () => {
-    for (let round = 0; round < 6; round += 1) {
+    for (let round = 0; round < 3; round += 1) {
       await install(oldOf(slowNames));
       const id = await begin({ packages: slowNames });
       await eventually(async () => expect(await newest()).toMatchObject({ id, status: "running" }));

@@ -1,6 +1,12 @@
 import { existsSync } from "node:fs";
 import { createServer } from "node:http";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { systemClock } from "#adapters/clock/index.ts";
+import { exec } from "#adapters/exec/index.ts";
+import { createAptPackageFiles } from "#adapters/packages/apt/package-files.ts";
+import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
+import { createRefresh } from "#adapters/snapshots/packages/refresh.ts";
 import { createClient } from "#client/index.ts";
 import type { ErrorCode } from "#contract/errors.ts";
 import { type ErrorBody, errorStatus } from "#contract/errors.ts";
@@ -8,6 +14,7 @@ import type { OperationName } from "#contract/index.ts";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Operation } from "#contract/operation.ts";
+import { freeSnapshotId } from "#domain/updates/snapshot-id.ts";
 import { answerViolations, startPrism, violationsOf } from "./support/prism.ts";
 import type { RunningService } from "./support/service.ts";
 import { startService } from "./support/service.ts";
@@ -37,7 +44,9 @@ const broken = createServer((request, response) => {
 });
 
 beforeAll(async () => {
-  service = await startService(workspace, { environment: { STEWARD_RATE_LIMITS: "off" } });
+  // Updates are asked for as plans alone.
+  const settings = "updates: { enabled: true, backend: packages }\n";
+  service = await startService(workspace, { settings, environment: { STEWARD_RATE_LIMITS: "off" } });
   const client = createClient({ url: service.url, key: service.adminKey });
   scopelessKey = (await client.createKey({ body: { name: "scopeless", scopes: [] } })).key;
   const { services } = await client.listServices();
@@ -54,10 +63,26 @@ afterAll(async () => {
   await workspace.dispose();
 });
 
-/** A snapshot of the machine that the tests run on, which is as good as any. */
-async function takenSnapshot(): Promise<string> {
-  const client = createClient({ url: service.url, key: service.adminKey });
-  return (await client.createSnapshot({ body: {} })).id;
+/** A snapshot of the machine that the tests run on, which is as good as any; one by the service would keep package files, too. */
+async function takeSnapshot(): Promise<string> {
+  const ports = { exec, clock: systemClock };
+  const backend = createPackageSnapshots({
+    folder: join(service.stateDir, "snapshots"),
+    files: createAptPackageFiles(ports),
+    clock: systemClock,
+    refresh: createRefresh(ports),
+  });
+  const { signal } = new AbortController();
+  const id = await freeSnapshotId(backend, systemClock, signal);
+  const progress = { step: () => undefined, line: () => undefined };
+  await backend.create({ id, description: "of a test", kind: "manual", changes: [], progress }, signal);
+  return id;
+}
+let taken: Promise<string> | undefined;
+/** One for all that do not delete it. */
+function takenSnapshot(): Promise<string> {
+  taken ??= takeSnapshot();
+  return taken;
 }
 
 /** A good request for every operation: a new row of the table does not compile without one. */
@@ -79,14 +104,15 @@ const good: Readonly<Record<OperationName, () => Filling | Promise<Filling>>> = 
   checkUpdates: () => ({}),
   applyUpdates: () => ({ query: "?dry_run=true", body: { type: "packages" } }),
   listSnapshots: () => ({}),
-  createSnapshot: () => ({ body: { description: "of a test" } }),
+  createSnapshot: () => ({ query: "?dry_run=true", body: { description: "of a test" } }),
   diffSnapshot: async () => ({ params: { snapshot_id: await takenSnapshot() } }),
   rollback: async () => ({ params: { snapshot_id: await takenSnapshot() }, query: "?dry_run=true" }),
-  deleteSnapshot: async () => ({ params: { snapshot_id: await takenSnapshot() } }),
+  deleteSnapshot: async () => ({ params: { snapshot_id: await takeSnapshot() } }),
   listOperations: () => ({ query: "?limit=3" }),
   async getOperation() {
-    await takenSnapshot();
-    const { operations: list } = await createClient({ url: service.url, key: service.adminKey }).listOperations();
+    const client = createClient({ url: service.url, key: service.adminKey });
+    await client.deleteSnapshot({ params: { snapshot_id: await takeSnapshot() } });
+    const { operations: list } = await client.listOperations();
     return { params: { id: list[0]?.id ?? "none" } };
   },
   whoami: () => ({}),
@@ -127,8 +153,10 @@ async function expectDocumented(response: Response, code: ErrorCode): Promise<vo
 describe("good requests", () => {
   it.each(rows)("%s answers as the document says", async (name, operation) => {
     const response = await send(proxy, operation, await good[name](), admin());
-    const success = name === "restartService" && !hasSystemd ? errorStatus.UNAVAILABLE : (operation.status ?? 200);
-    expect(response.status).toBe(success);
+    const isRefused = name === "restartService" && !hasSystemd;
+    // Of a snapshot a plan is good enough, and a plan makes nothing.
+    const status = name === "createSnapshot" ? 200 : (operation.status ?? 200);
+    expect(response.status).toBe(isRefused ? errorStatus.UNAVAILABLE : status);
     expect(violationsOf(response)).toEqual([]);
   });
 
@@ -159,7 +187,7 @@ describe("refusals are in the document too", () => {
   });
 
   it.each(rows.filter(([, { query }]) => query !== undefined))("%s with a bad query", async (name, operation) => {
-    const filling = { ...(await good[name]()), query: "?limit=0&dry_run=maybe" };
+    const filling = { ...(await good[name]()), query: "?limit=0&dry_run=maybe&refresh=maybe" };
     await expectDocumented(await send(proxy, operation, filling, admin()), "VALIDATION_ERROR");
   });
 

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createClient } from "#client/index.ts";
 import { exchange } from "./support/raw-socket.ts";
@@ -140,7 +140,9 @@ describe("credentials", () => {
   });
 
   it("are in no file of the state folder but the one that is for the admin", () => {
-    const names = readdirSync(service.stateDir);
+    const entries = readdirSync(service.stateDir, { recursive: true, withFileTypes: true });
+    const files = entries.filter((entry) => entry.isFile());
+    const names = files.map(({ parentPath, name }) => relative(service.stateDir, join(parentPath, name)));
     const holding = names.filter((name) => seenIn(readFileSync(join(service.stateDir, name), "latin1")).length > 0);
     expect(holding).toEqual(["admin.key"]);
   });

@@ -28,10 +28,14 @@ export interface LongWork {
 const unheard: Progress = { step: () => undefined, line: () => undefined };
 
 const noPackageManager = (): DomainError =>
-  new DomainError("UNAVAILABLE", "cannot look for updates: this host has no package manager that is supported", {
-    missing: "package manager",
-    retryable: false,
-  });
+  new DomainError(
+    "UNAVAILABLE",
+    "cannot look for updates: no package manager here is supported, or settings forbid it",
+    {
+      missing: "package manager",
+      retryable: false,
+    },
+  );
 
 const changeText = ({ name, from, to }: TransactionPlan["changes"][number]): string => {
   if (from === null) return `install ${name} ${to ?? ""}`;

@@ -36,7 +36,7 @@ export interface RunningService extends ServiceProcess {
 }
 
 export interface LaunchOptions {
-  /** The settings file, YAML; an empty one when left out, so that no file of the machine is read. */
+  /** The settings file, YAML; one with no more than that packages are left alone when left out: no file of the machine is read. */
   readonly settings?: string;
   readonly environment?: Readonly<Record<string, string>>;
   readonly stateDir?: string;
@@ -44,6 +44,9 @@ export interface LaunchOptions {
   /** Runs the process as this user. */
   readonly uid?: number;
 }
+
+/** Whatever a test asks for, at random or by mistake, the packages of the machine that it runs on stay as they are. */
+const withoutUpdates = "updates: { enabled: false }\n";
 
 /** What every process gets: nothing of the variables that the test run happens to have. */
 export const baseEnvironment = (workspace: Workspace): Readonly<Record<string, string>> => ({
@@ -62,7 +65,7 @@ export function writeSettings(workspace: Workspace, text: string): string {
 /** Starts `steward serve` without waiting for anything. */
 export function launchService(workspace: Workspace, options: LaunchOptions = {}): ServiceProcess {
   const stateDir = options.stateDir ?? workspace.path(`state-${randomUUID()}`);
-  const settings = writeSettings(workspace, options.settings ?? "");
+  const settings = writeSettings(workspace, options.settings ?? withoutUpdates);
   if (options.uid !== undefined) chmodSync(workspace.path(), 0o755);
   const child = spawn(process.execPath, [mainFile, "serve", ...(options.arguments ?? [])], {
     stdio: ["ignore", "pipe", "pipe"],
