@@ -150,11 +150,10 @@ const cases: Readonly<Record<string, Case>> = {
     message: /^<A href="http:\/\/example\.org\/">WARNING: so<\/A>$/,
   },
   file_age: {
-    // The minimal Perl of this host lacks a module: the plugin is there and cannot work.
-    argv: ["check_file_age", "-f", "/etc/hostname"],
-    status: "fail",
-    message:
-      /^The plugin printed no text and ended with exit code 2; its error output begins: Can't locate English\.pm/,
+    argv: ["check_file_age", "-w", "999999999", "-c", "999999999", "-f", "/etc/hostname"],
+    status: "pass",
+    message: /^FILE_AGE OK/,
+    figures: ["age s", "size B"],
   },
   smtp: { argv: ["check_smtp", ...local, "-p", "{smtp}"], status: "pass", message: /^SMTP OK/, figures: ["time s"] },
   ftp: { argv: ["check_ftp", ...local, "-p", "{ftp}"], status: "pass", message: /^FTP OK/, figures: ["time s"] },
