@@ -1,6 +1,5 @@
 import { X509Certificate } from "node:crypto";
 import { hostname, uptime } from "node:os";
-import { fileURLToPath } from "node:url";
 import { openAuditLog } from "#adapters/audit/index.ts";
 import { openCheckHistory } from "#adapters/check-history/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
@@ -14,7 +13,7 @@ import { prepareStateDir, writeStateFile } from "#adapters/keystore/state-dir.ts
 import { openAnswerFiles } from "#adapters/operations/answers.ts";
 import { createOperationId } from "#adapters/operations/id.ts";
 import { openOperationStore } from "#adapters/operations/index.ts";
-import { createTaskLauncher, type TaskProgram } from "#adapters/operations/launcher.ts";
+import { createTaskLauncher } from "#adapters/operations/launcher.ts";
 import { ownProcess } from "#adapters/operations/process.ts";
 import { createHostPackages, createPackageManagerProbe } from "#adapters/packages/index.ts";
 import { createHostFacts } from "#adapters/procfs/index.ts";
@@ -33,6 +32,7 @@ import type { Logs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { createHostChecks } from "./host-checks.ts";
 import { createService } from "./service.ts";
+import { taskProgram } from "./task-program.ts";
 
 export const adminKeyFile = "admin.key";
 
@@ -61,11 +61,16 @@ async function tlsPair({ tls, stateDir }: Config): Promise<TlsPair | undefined> 
   });
 }
 
-/** Whether a rollback since the boot takes effect with the next one: the state that is written until then has to go with it. */
+const returning: readonly string[] = ["updates.rollback", "updates.apply"];
+
+/**
+ * Whether a rollback since the boot, be it that of a guarded update, may take effect with the next one: the state that is
+ * written until then has to go with it.
+ */
 function rollbackWaits(store: Pick<OperationStore, "ids" | "read">, bootedAt: number): boolean {
   return store.ids().some((id) => {
     const { spec, state } = store.read(id) ?? {};
-    if (spec === undefined || spec.kind !== "updates.rollback" || spec.createdAt < bootedAt) return false;
+    if (spec === undefined || !returning.includes(spec.kind) || spec.createdAt < bootedAt) return false;
     const result = state?.result;
     return (
       typeof result === "object" && result !== null && "requires_reboot" in result && result.requires_reboot === true
@@ -83,13 +88,6 @@ function createOnce<T>(work: () => Promise<T>): () => Promise<T> {
     });
     return made;
   };
-}
-
-/** The program that does an operation: this one, with the same settings. */
-function taskProgram({ stateDir, file }: Config): TaskProgram {
-  const main = fileURLToPath(new URL("./main.ts", import.meta.url));
-  const environment = { STEWARD_STATE_DIR: stateDir, ...(file !== undefined && { STEWARD_CONFIG: file }) };
-  return { argv: [process.execPath, main, "task", "run"], environment };
 }
 
 /** Makes the admin key when there is no key at all, or when a further one was asked for. */

@@ -182,12 +182,13 @@ export function createService(ports: ServicePorts): Service {
   });
 
   const longWork: LongWork = {
-    async begin(kind, input, context) {
+    async begin(kind, input, context, check) {
       const wishes = { prefersAsync: context.prefersAsync(), idempotencyKey: context.idempotencyKey() };
       return beginOperation<UpdateWork[typeof kind]["result"]>(
         operations,
         { kind, input },
         { caller: context.caller, signal: context.signal, touched: context.touched, ...wishes },
+        check,
       );
     },
   };

@@ -1,6 +1,7 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import { exec } from "#adapters/exec/index.ts";
 import { createHostJournal } from "#adapters/journald/index.ts";
+import { createHostStopping } from "#adapters/operations/host-stop.ts";
 import { openOperationStore } from "#adapters/operations/index.ts";
 import { isAlive, ownProcess } from "#adapters/operations/process.ts";
 import { createHostPackages, type HostPackages } from "#adapters/packages/index.ts";
@@ -27,7 +28,9 @@ function createReport(config: Config, packages: HostPackages): ConditionReport &
   return {
     async look(signal) {
       const [statuses, failed] = await Promise.all([look(signal), systemd.units.failed()]);
-      return { checks: statuses, failedUnits: (failed ?? []).map(({ name }) => name) };
+      // Without an answer nobody knows what has failed: that is worse than before where there was one.
+      const checks = { ...statuses, service_manager: failed === undefined ? "fail" : "pass" } as const;
+      return { checks, failedUnits: (failed ?? []).map(({ name }) => name) };
     },
     dispose() {
       journal.dispose();
@@ -67,6 +70,7 @@ export async function runOperation(id: string, config: Config, log: Logger): Pro
       clock: systemClock,
       self: ownProcess(),
       signal: stop.signal,
+      isHostStopping: createHostStopping({ exec }),
       onTrouble: (error) => log.warn({ err: error, operation_id: id }, "operation disturbed"),
     });
   } finally {

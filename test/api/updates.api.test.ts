@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { UpdateRefused } from "#domain/updates/ports.ts";
+import { fakePackage } from "../fakes/package-manager.ts";
 import { send, startTestService, type TestReply, type TestService } from "./harness.ts";
 
 let service: TestService;
@@ -85,6 +87,24 @@ describe("GET /updates/check", () => {
     expect([status, json]).toMatchObject([
       503,
       { error: { code: "UNAVAILABLE", details: { holder: { pid: 7, program: "apt-get" }, retryable: true } } },
+    ]);
+  });
+});
+
+describe("GET /updates/check of repositories that do not answer", () => {
+  it("says which, without the password in its address", async () => {
+    const refresh = () => Promise.reject(new Error("Failed to fetch http://me:secret@mirror.example/InRelease"));
+    Object.assign(service.packageManager, { refresh });
+    const { status, json } = await get("/updates/check?refresh=true");
+    expect([status, json]).toMatchObject([
+      503,
+      {
+        error: {
+          code: "UNAVAILABLE",
+          message: "cannot bring the lists up to date: Failed to fetch http://mirror.example/InRelease",
+          details: { missing: "package lists", retryable: true },
+        },
+      },
     ]);
   });
 });
@@ -211,6 +231,26 @@ describe("POST /updates/apply", () => {
         { error: { code: "CONFLICT", details: { operation_id: "operation-1", retryable: true } } },
       ]);
     }
+  });
+
+  it("names the one that runs before it looks at packages that are just being changed", async () => {
+    offerThree();
+    service.packageManager.hangs = true;
+    await post("/updates/apply", { headers: { prefer: "respond-async" } });
+    await expect.poll(() => service.packageManager.transactions).toEqual(["operation-1"]);
+    const halfWay = () => Promise.reject(new UpdateRefused("dependencies cannot be met"));
+    Object.assign(service.packageManager, { simulate: halfWay });
+    const { status, json } = await post("/updates/apply");
+    expect([status, json]).toMatchObject([409, { error: { details: { operation_id: "operation-1" } } }]);
+  });
+
+  it("says on a dry run whether a reboot completes it", async () => {
+    offerThree();
+    service.packageManager.packages.set("libc6", fakePackage("libc6", "1"));
+    service.packageManager.repository.set("libc6", { version: "2", isSecurity: true });
+    const plan = (names: readonly string[]) => post("/updates/apply?dry_run=true", { body: { packages: names } });
+    expect((await plan(["libc6"])).json).toMatchObject({ requires_reboot: true });
+    expect((await plan(["editor"])).json).toMatchObject({ requires_reboot: false });
   });
 
   it("is audited with its operation", async () => {

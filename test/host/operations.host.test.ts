@@ -101,6 +101,19 @@ describeOnHost("operations that outlive the service", (session) => {
       await eventually(async () => expect(await tasks()).toBe(""));
     });
 
+    it("with the whole host is an interruption: it goes on after the boot", async () => {
+      const file = "/var/lib/counted";
+      const { id } = await start("count", { to: 60, stepMs: 100, file });
+      await claimOf(id, 1);
+      await eventually(async () => expect(await numbersIn(file)).toContain(2));
+      await session.host.reboot();
+      const { state, log } = await look(id);
+      expect(state).toMatchObject({ status: "done", error: null });
+      expect([...new Set(await numbersIn(file))]).toEqual([...Array(60).keys()]);
+      expect(log).toContain("the host stops: it goes on after the boot");
+      expect(await session.shell(`ls '${folderOf(id)}' | grep claim`)).toBe("claim.1\nclaim.2\n");
+    });
+
     it("by a stop of its unit is told as that", async () => {
       const { id } = await start("count", { to: 1000, stepMs: 100, file: "/tmp/stopped" });
       await claimOf(id, 1);

@@ -20,7 +20,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
 import type { PresentPackage, SnapshotBackend } from "#domain/updates/ports.ts";
-import { SnapshotUnusable } from "#domain/updates/ports.ts";
+import { PackagesLocked, SnapshotUnusable } from "#domain/updates/ports.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 import { createFakePackageFiles, presentPackage } from "../fakes/package-files.ts";
 import { createFakeSnapshotBackend } from "../fakes/snapshot-backend.ts";
@@ -252,6 +252,27 @@ describe("snapshots: packages", () => {
     expect(treeOf(etc)).toEqual(before);
     expect(readFileSync(join(base, "outside"), "utf8")).toBe("untouched");
     expect(readdirSync(join(base, "target"))).toEqual([]);
+  });
+
+  it("tell what was brought back before somebody took the lock, and nothing of a lock that was held from the first", async () => {
+    const { backend, files, setPackages, packages } = setUpReal();
+    await create(backend);
+    setPackages([{ ...app, version: "2.0" }]);
+    const { restore } = files;
+    const locked = () => Promise.reject(new PackagesLocked("apt holds the lock"));
+    Object.assign(files, { restore: locked });
+    await expect(backend.rollback(id, transaction, signal)).rejects.toThrow("apt holds the lock");
+    Object.assign(files, {
+      restore: async (...given: Parameters<typeof restore>) => {
+        await restore(...given);
+        return locked();
+      },
+    });
+    const again = { ...transaction, id: "again" };
+    const outcome = await backend.rollback(id, again, signal);
+    expect(outcome).toMatchObject({ isDone: false, reason: "apt holds the lock" });
+    expect(outcome.packages).toMatchObject([{ name: app.name, from: "2.0", to: app.version }]);
+    expect(packages()).toMatchObject([{ version: app.version }]);
   });
 
   it("leave alone what is kept out", async () => {

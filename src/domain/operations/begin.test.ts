@@ -14,6 +14,7 @@ function ending(state: Partial<Operation["state"]>) {
   const asked: StartRequest[] = [];
   return {
     asked,
+    admit: (): Operation | undefined => undefined,
     start(request: StartRequest): Operation {
       asked.push(request);
       return { spec, state: queuedState };
@@ -34,6 +35,15 @@ describe("an operation begun for a request", () => {
     const answer = await beginOperation(ending({}), work, { ...wishes, prefersAsync: true });
     expect(answer).toBeInstanceOf(Accepted);
     expect(answer).toMatchObject({ operation: { id: "id-1", status: "queued" } });
+  });
+
+  it("is looked at before it is written down, and not again when it was begun before", async () => {
+    const operations = ending({ status: "done", result: 1 });
+    const refuse = () => Promise.reject(new Error("cannot be"));
+    await expect(beginOperation(operations, work, wishes, refuse)).rejects.toThrow("cannot be");
+    expect(operations.asked).toEqual([]);
+    const begun = { ...operations, admit: () => ({ spec, state: queuedState }) };
+    expect(await beginOperation(begun, work, wishes, refuse)).toBe(1);
   });
 
   it("throws what it failed with, and names itself", async () => {

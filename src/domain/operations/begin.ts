@@ -17,11 +17,15 @@ export interface Wishes {
  * not; and what {@link Operations.start} throws.
  */
 export async function beginOperation<Result>(
-  operations: Pick<Operations, "start" | "wait">,
+  operations: Pick<Operations, "admit" | "start" | "wait">,
   work: { readonly kind: string; readonly input: unknown },
   { caller, signal, touched, prefersAsync, idempotencyKey }: Pick<Context, "caller" | "signal" | "touched"> & Wishes,
+  /** Refuses what cannot be, before it is written down; not asked for what was begun before. */
+  check: () => Promise<unknown> = () => Promise.resolve(),
 ): Promise<Result | Accepted> {
-  const begun = operations.start({ ...work, keyId: caller?.keyId ?? null, idempotencyKey: idempotencyKey ?? null });
+  const request = { ...work, keyId: caller?.keyId ?? null, idempotencyKey: idempotencyKey ?? null };
+  if (operations.admit(request) === undefined) await check();
+  const begun = operations.start(request);
   touched({ operation_id: begun.spec.id });
   if (prefersAsync) return new Accepted(toOperationEntry(begun));
   const { state } = await operations.wait(begun.spec.id, signal());

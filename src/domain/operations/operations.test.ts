@@ -56,8 +56,10 @@ const run = (
   self = launcher.begin(),
   signal = new AbortController().signal,
   between: Partial<OperationStore & TaskLauncher> = {},
+  isHostStopping = () => Promise.resolve(false),
 ) =>
   runTask({
+    isHostStopping,
     id,
     store: { ...store, ...between },
     launcher: { ...launcher, ...between },
@@ -124,6 +126,27 @@ describe("an operation", () => {
     const { id } = operations.start(request()).spec;
     expect(await run(id, () => Promise.resolve({ n: 1n }))).toBe("failed");
     expect(statusOf(id)).toBe("failed");
+  });
+
+  it("goes on after the boot when it is the whole host that stops", async () => {
+    const { id } = operations.start(request()).spec;
+    const stop = new AbortController();
+    const stopping = launcher.begin();
+    const verb: Verb = (_, { savePhase, signal }) => {
+      savePhase("half-way");
+      return new Promise((_resolve, reject) => {
+        signal.addEventListener("abort", () => reject(new Error("stopped")));
+      });
+    };
+    const task = run(id, verb, stopping, stop.signal, {}, () => Promise.resolve(true));
+    stop.abort();
+    expect(await task).toBe("left");
+    launcher.kill(stopping);
+    startService();
+    await clock.advance(1000);
+    expect(launcher.launched).toEqual([id, id]);
+    await run(id, (_, { phase }) => Promise.resolve(phase));
+    expect(operations.get(id)?.state).toMatchObject({ status: "done", result: "half-way" });
   });
 
   it("says that it was stopped", async () => {

@@ -21,6 +21,13 @@ export interface StartRequest {
 
 export interface Operations {
   /**
+   * Whether a request may begin now: to be asked before what takes long, or would be refused for what its own operation has
+   * changed by now.
+   * @returns the operation that the same idempotency key began before, whatever became of it.
+   * @throws DomainError as {@link Operations.start} does.
+   */
+  readonly admit: (request: StartRequest) => Operation | undefined;
+  /**
    * Writes an operation down and starts its task. The same idempotency key with the same request gives the operation that it
    * began before.
    * @throws DomainError: `CONFLICT` while another one with the same lock runs, `VALIDATION_ERROR` for an idempotency key that
@@ -224,11 +231,17 @@ export function createOperations(ports: {
   orTrouble(prune);
   const stopSweeping = clock.every(sweepIntervalMs, sweep);
 
+  const admit = (request: StartRequest): Operation | undefined => {
+    const before = earlier(request);
+    if (before === undefined) refuseBeside(request.kind);
+    return before;
+  };
+
   return {
+    admit,
     start(request) {
-      const before = earlier(request);
+      const before = admit(request);
       if (before !== undefined) return before;
-      refuseBeside(request.kind);
       const spec: OperationSpec = { id: createId(), createdAt: clock.now(), ...request };
       store.create(spec);
       unfinished.add(spec.id);

@@ -67,6 +67,8 @@ interface TaskPorts {
   /** This process. */
   readonly self: ProcessIdentity;
   readonly signal: AbortSignal;
+  /** Whether it is the whole host that stops: who is told to stop then goes on after the boot. */
+  readonly isHostStopping?: () => Promise<boolean>;
   readonly onTrouble: (error: unknown) => void;
 }
 
@@ -121,6 +123,8 @@ function createReport({ id, store, clock, onTrouble }: TaskPorts, begun: Operati
       write();
     },
     begin: write,
+    /** Writes nothing any more: the next attempt goes on from what is written. */
+    leave: () => over.abort(),
     /** Nothing is known of an operation whose end is not written, so a disk that is full is given time. */
     end: async (ended: OperationState): Promise<void> => {
       over.abort();
@@ -154,6 +158,18 @@ function take({ id, store, launcher, kinds, self }: TaskPorts): StoredOperation 
   return taken === undefined || isFinished(stateOf(taken).status) ? undefined : taken;
 }
 
+/** Whether the next attempt, after the boot, is to go on with what this one is told to stop. */
+async function goesOnLater({ spec, claim }: StoredOperation, ports: TaskPorts): Promise<boolean> {
+  const { kinds, signal, isHostStopping, onTrouble } = ports;
+  if (!signal.aborted || !kindOf(kinds, spec.kind).canGoOn || (claim?.number ?? 0) >= maxAttempts) return false;
+  try {
+    return (await isHostStopping?.()) ?? false;
+  } catch (error) {
+    onTrouble(error);
+    return false;
+  }
+}
+
 /** What `steward task run <id>` does: claims the operation, runs its verb and writes down how it ended. */
 export async function runTask(ports: TaskPorts): Promise<TaskOutcome> {
   const { verbs, clock, signal } = ports;
@@ -177,6 +193,11 @@ export async function runTask(ports: TaskPorts): Promise<TaskOutcome> {
   } catch (error) {
     if (isFinished(report.state().status)) throw error;
     if (!(error instanceof DomainError)) report.line(textOf(error));
+    if (!(error instanceof DomainError) && (await goesOnLater(taken, ports))) {
+      report.line("the host stops: it goes on after the boot");
+      report.leave();
+      return "left";
+    }
     await report.end(ended(errorOf(error, kind, signal.aborted)));
     return "failed";
   }

@@ -6,7 +6,7 @@ import type { ApplyInput, ApplyPhase, ApplyPorts } from "./apply.ts";
 import { applyUpdates } from "./apply.ts";
 import type { Condition } from "./guard.ts";
 import type { InstalledPackage, SnapshotBackend, StoredSnapshot } from "./ports.ts";
-import { SnapshotUnusable } from "./ports.ts";
+import { PackageFileMissing, SnapshotUnusable, UpdateRefused } from "./ports.ts";
 import { differences } from "./transaction.ts";
 
 const { signal } = new AbortController();
@@ -164,7 +164,145 @@ describe("an update", () => {
   });
 });
 
+describe("an update of which something cannot be found out or done", () => {
+  const failing = () => Promise.reject(new Error("no more files"));
+
+  it("changes nothing without its snapshot, and says so", async () => {
+    const { manager, ports, wanted } = setUp();
+    const lines: string[] = [];
+    const told = { ...work(), progress: { ...quiet, line: (text: string) => void lines.push(text) } };
+    const without = (error: Error) => ({
+      ...ports,
+      backend: { ...createBackend(manager), create: () => Promise.reject(error) },
+    });
+    await expect(applyUpdates(wanted(), without(new Error("ENOSPC: /var/x")), told)).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      message: "cannot take the snapshot: the log of the operation tells why; nothing was changed",
+      details: { missing: "snapshot", retryable: true },
+    });
+    expect(lines).toContain("ENOSPC: /var/x");
+    const gone = new PackageFileMissing("editor 1.0 is nowhere to be had");
+    await expect(applyUpdates(wanted(), without(gone), told)).rejects.toMatchObject({
+      message: "cannot take the snapshot: editor 1.0 is nowhere to be had; nothing was changed",
+    });
+    expect(versions(manager)).toEqual({ editor: "1.0", library: "2.0", server: "3.0" });
+  });
+
+  it("still tells what it did", async () => {
+    const { manager, ports, wanted } = setUp();
+    const blind = { ...ports, manager: { ...manager, audit: failing, restartNeeds: failing } };
+    expect(await applyUpdates(wanted(), blind, work())).toMatchObject({
+      success: false,
+      snapshot_id: "20260101-000000",
+      packages_updated: 3,
+      error: "cannot tell what is left half-done: no more files; cannot tell what has to be restarted: no more files",
+    });
+  });
+
+  it("counts nothing when it cannot be told what is installed", async () => {
+    const { manager, ports, wanted } = setUp();
+    const blind = { ...ports, manager: { ...manager, installed: failing } };
+    expect(await applyUpdates(wanted(), blind, work())).toMatchObject({
+      success: false,
+      packages_updated: 0,
+      packages: [],
+      error: "cannot tell which packages are installed: no more files",
+    });
+  });
+
+  it("tells what an earlier process has changed although the package manager is in use by now", async () => {
+    const { manager, ports, wanted } = setUp();
+    const plan = await manager.simulate(wanted().request, signal);
+    const phase: ApplyPhase = { is: "committing", plan, snapshotId: "" };
+    manager.packages.set("editor", fakePackage("editor", "1.1"));
+    manager.lockedBy = { pid: 7, program: "apt-get" };
+    expect(await applyUpdates(wanted(), ports, work(phase))).toMatchObject({
+      success: false,
+      packages_updated: 1,
+      error: "the lock is held by apt-get",
+    });
+  });
+
+  it("is left as it stands when what stops it stops the package manager as well", async () => {
+    const { manager, ports, wanted } = setUp();
+    const stop = new AbortController();
+    let saved: ApplyPhase | undefined;
+    const commit = () => {
+      stop.abort(new Error("stopped"));
+      return Promise.resolve({ isDone: false, reason: "it was ended by SIGTERM" });
+    };
+    const stopped = { ...work(undefined, (next) => (saved = next)), signal: stop.signal };
+    await expect(applyUpdates(wanted(), { ...ports, manager: { ...manager, commit } }, stopped)).rejects.toThrow(
+      "stopped",
+    );
+    expect(saved?.is).toBe("committing");
+  });
+});
+
 describe("a guarded update", () => {
+  it("is rolled back when the host cannot be looked at any more", async () => {
+    const { manager, ports, wanted } = setUp();
+    const look = () =>
+      versions(manager)["server"] === "3.1" ? Promise.reject(new Error("gone")) : Promise.resolve(well);
+    expect(await applyUpdates(wanted(guarded), { ...ports, report: { look } }, work())).toMatchObject({
+      success: false,
+      guard: { outcome: "rolled_back", worse: ["the host cannot be looked at"] },
+    });
+    expect(versions(manager)).toEqual({ editor: "1.0", library: "2.0", server: "3.0" });
+  });
+
+  it("does not watch for ever what is worse now here and now there", async () => {
+    const { manager, ports, wanted, becomes } = setUp();
+    let looks = 0;
+    becomes(() => {
+      looks += 1;
+      if (looks > 1000) throw new Error("watched for ever");
+      if (versions(manager)["server"] !== "3.1") return well;
+      return { ...well, failedUnits: [`unit-${looks}.service`] };
+    });
+    const result = await applyUpdates(wanted(guarded), ports, work());
+    expect(result.guard).toMatchObject({ outcome: "rolled_back", worse: [expect.stringMatching(/^unit unit-\d+/)] });
+    expect(looks).toBeLessThan(1000);
+  });
+
+  it("tells that it could not be rolled back, and what it is now", async () => {
+    const { manager, ports, wanted } = setUp();
+    manager.broken.add("server");
+    const backend = { ...createBackend(manager), verify: () => Promise.reject(new SnapshotUnusable("it is damaged")) };
+    expect(await applyUpdates(wanted(guarded), { ...ports, backend }, work())).toMatchObject({
+      success: false,
+      snapshot_id: "20260101-000000",
+      packages_updated: 2,
+      guard: {
+        outcome: "rollback_failed",
+        message: "the update failed: cannot configure server: cannot return to 20260101-000000: it is damaged",
+      },
+    });
+  });
+
+  it("says that its rollback is complete only after a reboot", async () => {
+    const { manager, ports, wanted } = setUp();
+    manager.broken.add("server");
+    const later = { isDone: true, reason: "", packages: [], filesRestored: 0, requiresReboot: true };
+    const backend = { ...createBackend(manager), needsReboot: true, rollback: () => Promise.resolve(later) };
+    expect(await applyUpdates(wanted(guarded), { ...ports, backend }, work())).toMatchObject({
+      guard: { outcome: "rolled_back" },
+      requires_reboot: true,
+      packages_updated: 2,
+    });
+  });
+
+  it("rolls nothing back when nothing was changed", async () => {
+    const { manager, ports, wanted } = setUp();
+    const commit = () => Promise.reject(new UpdateRefused("there is no room"));
+    expect(await applyUpdates(wanted(guarded), { ...ports, manager: { ...manager, commit } }, work())).toMatchObject({
+      success: false,
+      error: "there is no room",
+      guard: { outcome: "kept", message: "nothing was changed" },
+    });
+    expect(await ports.backend?.list(signal)).toHaveLength(1);
+  });
+
   it("is kept when nothing is worse", async () => {
     const { manager, ports, wanted } = setUp();
     const result = await applyUpdates(wanted(guarded), ports, work());

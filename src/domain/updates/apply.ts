@@ -1,8 +1,9 @@
 import type { GuardVerdict, UpdateApply } from "#contract/updates.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
+import { DomainError } from "#domain/kernel/error.ts";
 import { type Condition, type ConditionReport, watchAfter } from "./guard.ts";
 import type { PackageManager, SnapshotBackend, TransactionPlan, TransactionResult, UpdateRequest } from "./ports.ts";
-import { PackagesLocked, UpdateRefused } from "./ports.ts";
+import { PackageFileMissing, PackagesLocked, SnapshotUnusable, UpdateRefused } from "./ports.ts";
 import type { Progress } from "./progress.ts";
 import { lockedBy, refusedAsInvalid } from "./refusals.ts";
 import { type RollbackPhase, rollBack, type Work } from "./rollback.ts";
@@ -69,6 +70,26 @@ export async function applyUpdates(input: ApplyInput, ports: ApplyPorts, work: W
     return save({ is: "planned", plan, snapshotId, ...before });
   };
 
+  /** What went wrong, for people. A task that is told to stop has not gone wrong: it is left as it stands. */
+  const troubleIn = (error: unknown): string => {
+    signal.throwIfAborted();
+    const text = error instanceof Error ? error.message : String(error);
+    progress.line(text);
+    return text;
+  };
+
+  /** Without the snapshot that was asked for nothing is changed. */
+  const refuseWithout = (error: unknown): never => {
+    const text = troubleIn(error);
+    if (error instanceof DomainError) throw error;
+    if (error instanceof PackagesLocked) throw lockedBy(error);
+    // Others may name paths and programs, which are for the log.
+    const isForCallers = error instanceof PackageFileMissing || error instanceof SnapshotUnusable;
+    const reason = isForCallers ? text : "the log of the operation tells why";
+    const details = { missing: "snapshot", retryable: true };
+    throw new DomainError("UNAVAILABLE", `cannot take the snapshot: ${reason}; nothing was changed`, details, error);
+  };
+
   const takeSnapshot = async (last: ApplyPhase): Promise<ApplyPhase> => {
     const { snapshotId, plan } = last;
     if (snapshotId === "" || backend === undefined) return save({ ...last, is: "snapshot_taken" });
@@ -82,7 +103,7 @@ export async function applyUpdates(input: ApplyInput, ports: ApplyPorts, work: W
       progress: within(progress, 5, 30),
     } as const;
     const isTaken = (await backend.list(signal)).some(({ id: taken }) => taken === snapshotId);
-    if (!isTaken) await backend.create(options, signal);
+    if (!isTaken) await backend.create(options, signal).catch((error: unknown) => refuseWithout(error));
     return save({ ...last, is: "snapshot_taken" });
   };
 
@@ -103,14 +124,20 @@ export async function applyUpdates(input: ApplyInput, ports: ApplyPorts, work: W
     if (!isGoingOn) save({ ...last, is: "committing" });
     try {
       const result = isGoingOn ? await goOn(last) : await manager.commit(last.plan, changing, signal);
+      // What stops the host stops the package manager as well: that is an interruption, not how the update ended.
+      if (!result.isDone) signal.throwIfAborted();
       return save({ ...last, is: "committed", ...(result.isDone ? {} : { reason: result.reason }) });
     } catch (error) {
-      if (error instanceof PackagesLocked) throw lockedBy(error);
-      if (!(error instanceof UpdateRefused)) throw error;
+      const isLocked = error instanceof PackagesLocked;
+      // Before anything is changed the caller may just try again; what an earlier process has changed is to be told.
+      if (isLocked && !isGoingOn) throw lockedBy(error);
+      if (!isLocked && !(error instanceof UpdateRefused)) throw error;
       return save({ ...last, is: "committed", reason: error.message });
     }
   };
 
+  /** Whether what it was rolled back to is there only after a reboot. */
+  let isBackAfterReboot = false;
   const rollBackTo = async (last: ApplyPhase, worse: readonly string[]): Promise<GuardVerdict> => {
     if (backend === undefined || last.snapshotId === "")
       return { outcome: "rollback_failed", message: "there is no snapshot to return to", worse: [...worse] };
@@ -124,14 +151,24 @@ export async function applyUpdates(input: ApplyInput, ports: ApplyPorts, work: W
       phase: safetySnapshotId === undefined ? undefined : { safetySnapshotId },
       savePhase: (next: RollbackPhase) => void save({ ...rolling, ...next }),
     };
-    const result = await rollBack(last.snapshotId, { backend, clock: ports.clock }, back);
+    const result = await rollBack(last.snapshotId, { backend, clock: ports.clock }, back).catch((error: unknown) => ({
+      success: false,
+      message: `cannot return to ${last.snapshotId}: ${troubleIn(error)}`,
+      requires_reboot: false,
+    }));
+    isBackAfterReboot = result.requires_reboot;
     const outcome = result.success ? "rolled_back" : "rollback_failed";
     return { outcome, message: `${worse.join("; ")}: ${result.message}`, worse: [...worse] };
   };
 
+  const isUntouched = async ({ plan }: ApplyPhase): Promise<boolean> =>
+    changedOf(plan, await manager.installed(signal)).length === 0 && (await manager.audit(signal)).length === 0;
+
   const guard = async (last: ApplyPhase): Promise<GuardVerdict | undefined> => {
     if (last.before === undefined) return undefined;
     if (last.is === "rolling_back") return rollBackTo(last, last.worse ?? []);
+    if (last.reason !== undefined && (await isUntouched(last)))
+      return { outcome: "kept", message: "nothing was changed", worse: [] };
     if (last.reason !== undefined) return rollBackTo(last, [`the update failed: ${last.reason}`]);
     progress.step(70, "watch checks and units");
     const worse = await watchAfter(last.before, ports, ports.guardMs, signal);
@@ -143,13 +180,26 @@ export async function applyUpdates(input: ApplyInput, ports: ApplyPorts, work: W
   if (last.is === "planned") last = await takeSnapshot(last);
   if (last.is === "snapshot_taken" || last.is === "committing") last = await commit(last);
   const { plan } = last;
-  const afterCommit = await manager.installed(signal);
   const verdict = await guard(last);
-  const leftOver = await manager.audit(signal);
-  const { requiresReboot, units } = await manager.restartNeeds(signal);
+  // From here on packages have changed: what cannot be found out is said, and the rest of the result is not lost for it.
+  const unknown: string[] = [];
+  const orUnknown = async <T, U>(what: string, ask: () => Promise<T>, otherwise: U): Promise<T | U> => {
+    try {
+      return await ask();
+    } catch (error) {
+      unknown.push(`cannot tell ${what}: ${troubleIn(error)}`);
+      return otherwise;
+    }
+  };
+  const installed = await orUnknown("which packages are installed", () => manager.installed(signal), undefined);
+  const leftOver = await orUnknown("what is left half-done", () => manager.audit(signal), []);
+  const { requiresReboot, units } = await orUnknown("what has to be restarted", () => manager.restartNeeds(signal), {
+    requiresReboot: false,
+    units: [],
+  });
   const isRolledBack = verdict !== undefined && verdict.outcome !== "kept";
-  const installed = isRolledBack ? await manager.installed(signal) : afterCommit;
-  const missing = plan.changes.length - doneOf(plan, installed).length;
+  const done = installed === undefined ? [] : doneOf(plan, installed);
+  const missing = installed === undefined ? 0 : plan.changes.length - done.length;
   const reasons = [
     ...(last.reason === undefined ? [] : [last.reason]),
     ...leftOver,
@@ -157,14 +207,15 @@ export async function applyUpdates(input: ApplyInput, ports: ApplyPorts, work: W
     ...(missing > 0 && last.reason === undefined && !isRolledBack
       ? [`${missing} packages are not at their new version`]
       : []),
+    ...unknown,
   ];
   return {
     success: reasons.length === 0,
     snapshot_id: last.snapshotId,
-    packages_updated: doneOf(plan, installed).length,
-    requires_reboot: requiresReboot,
+    packages_updated: done.length,
+    requires_reboot: requiresReboot || isBackAfterReboot,
     operation_id: id,
-    packages: [...changedOf(plan, installed)],
+    packages: installed === undefined ? [] : [...changedOf(plan, installed)],
     requires_restart: [...units],
     error: reasons.length === 0 ? null : reasons.join("; "),
     ...(verdict !== undefined && { guard: verdict }),

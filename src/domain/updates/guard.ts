@@ -18,6 +18,9 @@ const illness = { pass: 0, skip: 0, warn: 1, fail: 2 } as const;
 /** How often it is looked while an update is guarded. */
 const lookIntervalMs = 15_000;
 
+/** How often it is looked after the time is over while now this and now that is worse. */
+const lateLooks = 4;
+
 /** What an update is for, or brings with it, by itself: a kernel waits for its reboot, lists grow old. */
 const notTheUpdates: readonly string[] = ["reboot_required", "security_updates"];
 
@@ -36,7 +39,7 @@ function worseThan(before: Condition, after: Condition): readonly string[] {
 /**
  * Watches the host after an update.
  * @returns what is worse than before in two looks one after the other, as soon as there is such a thing; nothing when the
- * time is over.
+ * time is over. A host that cannot be looked at is worse than one that could be, and so is one that is never well again.
  */
 export async function watchAfter(
   before: Condition,
@@ -47,14 +50,24 @@ export async function watchAfter(
   const { report, clock } = ports;
   const endMs = clock.monotonicMs() + guardMs;
   let last: readonly string[] = [];
+  let late = 0;
+  const look = async (): Promise<readonly string[]> => {
+    try {
+      return worseThan(before, await report.look(signal));
+    } catch {
+      signal.throwIfAborted();
+      return ["the host cannot be looked at"];
+    }
+  };
   for (;;) {
-    const worse = worseThan(before, await report.look(signal));
+    const worse = await look();
     // A service that is just starting again looks bad for a moment.
     const lasting = worse.filter((each) => last.includes(each));
     if (lasting.length > 0) return lasting;
     last = worse;
     const leftMs = endMs - clock.monotonicMs();
-    if (leftMs <= 0 && worse.length === 0) return [];
+    if (leftMs <= 0) late += 1;
+    if (late > 0 && (worse.length === 0 || late > lateLooks)) return worse;
     await clock.sleep(Math.max(1_000, Math.min(lookIntervalMs, leftMs)), signal);
     signal.throwIfAborted();
   }

@@ -6,6 +6,7 @@ import { toNullableTimestamp } from "#domain/kernel/clock.ts";
 import { DomainError, invalid } from "#domain/kernel/error.ts";
 import type { HostUpdates, PackageManager, TransactionPlan, UpdateRequest } from "./ports.ts";
 import type { Progress } from "./progress.ts";
+import { requireReboot } from "./reboot.ts";
 import { refusedAsInvalid } from "./refusals.ts";
 import { toSnapshot } from "./snapshot.ts";
 import { isSnapshotId } from "./snapshot-id.ts";
@@ -22,6 +23,8 @@ export interface LongWork {
     kind: K,
     input: UpdateWork[K]["input"],
     context: Context,
+    /** Refuses what cannot be, before it is written down; not asked for a request that has begun before. */
+    check?: () => Promise<unknown>,
   ) => Promise<UpdateWork[K]["result"] | Accepted>;
 }
 
@@ -36,6 +39,15 @@ const noPackageManager = (): DomainError =>
       retryable: false,
     },
   );
+
+/** A repository that does not answer is nothing that the service has done wrong. */
+function notRefreshed(error: unknown): never {
+  if (error instanceof DomainError || !(error instanceof Error)) throw error;
+  // The address of a repository may hold a password.
+  const reason = error.message.replaceAll(/\/\/[^/@\s]*@/g, "//");
+  const details = { missing: "package lists", retryable: true };
+  throw new DomainError("UNAVAILABLE", `cannot bring the lists up to date: ${reason}`, details, error);
+}
 
 const changeText = ({ name, from, to }: TransactionPlan["changes"][number]): string => {
   if (from === null) return `install ${name} ${to ?? ""}`;
@@ -115,7 +127,7 @@ export function updatesHandlers(ports: {
     async checkUpdates({ query }, context) {
       const { manager } = await managed();
       const signal = context.signal();
-      if (query.refresh ?? false) await refusedAsInvalid(() => manager.refresh(unheard, signal));
+      if (query.refresh ?? false) await refusedAsInvalid(() => manager.refresh(unheard, signal)).catch(notRefreshed);
       return check(manager, signal);
     },
 
@@ -136,11 +148,13 @@ export function updatesHandlers(ports: {
         return planOf([...snapshot, ...changes.map(changeText), ...watch], {
           packages: changes.map(({ name }) => name),
           bytes: downloadBytes,
+          requires_reboot: requireReboot(changes),
         });
       }
-      // Looked at before anything is written down, so that a request that cannot be is refused at once.
-      await refusedAsInvalid(() => manager.simulate(request, context.signal()));
-      return work.begin("updates.apply", { request, takesSnapshot, isGuarded: guard }, context);
+      const input = { request, takesSnapshot, isGuarded: guard };
+      return work.begin("updates.apply", input, context, () =>
+        refusedAsInvalid(() => manager.simulate(request, context.signal())),
+      );
     },
 
     async listSnapshots(_input, context) {
@@ -196,6 +210,7 @@ export function updatesHandlers(ports: {
         const restored = files.length === 0 ? [] : [`restore ${counted(files.length, "file")}`];
         return planOf(["verify the snapshot", "take a safety snapshot", ...back, ...restored], {
           packages: packages.map(({ name }) => name),
+          requires_reboot: backend.needsReboot || requireReboot(packages),
         });
       }
       return work.begin("updates.rollback", { snapshotId }, context);

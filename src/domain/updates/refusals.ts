@@ -1,5 +1,5 @@
 import { DomainError, invalid } from "#domain/kernel/error.ts";
-import { PackagesLocked, SnapshotUnusable, UpdateRefused } from "./ports.ts";
+import { PackageFileMissing, PackagesLocked, SnapshotUnusable, UpdateRefused } from "./ports.ts";
 
 /** What a caller is told whose transaction found the package manager in use. */
 export function lockedBy({ message, holder }: PackagesLocked): DomainError {
@@ -14,11 +14,12 @@ export async function refusedAsInvalid<T>(work: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (error instanceof PackagesLocked) throw lockedBy(error);
     if (error instanceof UpdateRefused) throw invalid("packages", error.message, `cannot update: ${error.message}`);
-    if (!(error instanceof SnapshotUnusable)) throw error;
+    const isUnsafe = error instanceof SnapshotUnusable || error instanceof PackageFileMissing;
+    if (!isUnsafe) throw error;
     const details = { missing: "snapshot", retryable: false };
     throw new DomainError(
       "UNAVAILABLE",
-      `cannot use the snapshot: ${error.message}; nothing was touched`,
+      `cannot ${error instanceof PackageFileMissing ? "take" : "use"} the snapshot: ${error.message}; nothing was touched`,
       details,
       error,
     );

@@ -9,17 +9,34 @@ const keyOf = ({ name, architecture }: Pick<InstalledPackage, "name" | "architec
 const versionsOf = (installed: readonly InstalledPackage[]): ReadonlyMap<string, string> =>
   new Map(installed.map((each) => [keyOf(each), each.version]));
 
+/** All versions by package: of a kernel several are installed beside each other. */
+function allVersionsOf(installed: readonly InstalledPackage[]): (change: PackageChange) => readonly string[] {
+  const versions = Map.groupBy(installed, keyOf);
+  return (change) => (versions.get(keyOf(change)) ?? []).map(({ version }) => version);
+}
+
 /** The changes of a plan that have come true, whoever made them. */
 export function doneOf(plan: TransactionPlan, installed: readonly InstalledPackage[]): readonly PackageChange[] {
-  const versions = versionsOf(installed);
-  return plan.changes.filter((change) => (versions.get(keyOf(change)) ?? null) === change.to);
+  const versions = allVersionsOf(installed);
+  return plan.changes.filter((change) => {
+    const { from, to } = change;
+    const now = versions(change);
+    return to === null ? from === null || !now.includes(from) : now.includes(to);
+  });
 }
 
 /** What has become of the packages of a plan: those whose version is not what it was. */
 export function changedOf(plan: TransactionPlan, installed: readonly InstalledPackage[]): readonly ChangedPackage[] {
-  const versions = versionsOf(installed);
+  const versions = allVersionsOf(installed);
+  const becomeOf = (change: PackageChange): string | null => {
+    const { from, to } = change;
+    const now = versions(change);
+    if (to !== null && now.includes(to)) return to;
+    // What was to come beside other versions of it has not come.
+    return from === null || now.includes(from) ? from : (now.at(-1) ?? null);
+  };
   return plan.changes
-    .map((change) => ({ name: change.name, from: change.from, to: versions.get(keyOf(change)) ?? null }))
+    .map((change) => ({ name: change.name, from: change.from, to: becomeOf(change) }))
     .filter(({ from, to }) => from !== to);
 }
 

@@ -81,17 +81,28 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
   const { manager, backends, clock } = ports;
   const [backend] = backends;
 
-  /** Removes what is beyond the retention; a snapshot that cannot be removed is tried again the next time. */
-  const prune = async (work: Pick<Work<never>, "progress" | "signal">): Promise<void> => {
-    for (const each of backends) {
-      const list = await each.list(work.signal);
-      for (const { id } of expired(list, { count: ports.keepSnapshots, ageMs: keptForMs, nowMs: clock.now() })) {
-        try {
-          await each.remove(id, work.signal);
-        } catch (error) {
-          work.progress.line(`snapshot ${id} not removed: ${error instanceof Error ? error.message : String(error)}`);
-        }
+  /**
+   * Removes what is beyond the retention, but not what the work that was just done names in its result. A snapshot that cannot
+   * be removed is tried again the next time: no result is lost for it.
+   */
+  const prune = async (
+    { progress, signal }: Pick<Work<never>, "progress" | "signal">,
+    named: readonly string[],
+  ): Promise<void> => {
+    const orTold = async (what: string, change: () => Promise<void>): Promise<void> => {
+      try {
+        await change();
+      } catch (error) {
+        progress.line(`${what} not removed: ${error instanceof Error ? error.message : String(error)}`);
       }
+    };
+    const retention = { count: ports.keepSnapshots, ageMs: keptForMs, nowMs: clock.now() };
+    for (const each of backends) {
+      await orTold("old snapshots", async () => {
+        for (const { id } of expired(await each.list(signal), retention)) {
+          if (!named.includes(id)) await orTold(`snapshot ${id}`, () => each.remove(id, signal));
+        }
+      });
     }
   };
 
@@ -101,13 +112,13 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
       const atOnce = backends.find(({ needsReboot }) => !needsReboot);
       const chosen = input.isGuarded ? (atOnce ?? backend) : backend;
       const result = await applyUpdates(input, { ...ports, manager, backend: chosen }, work);
-      await prune(work);
+      await prune(work, [result.snapshot_id]);
       return result;
     },
     "updates.rollback": async ({ snapshotId }, work) => {
       const found = await backendOf(backends, snapshotId, work.signal);
       const result = await refusedAsInvalid(() => rollBack(snapshotId, { backend: found.backend, clock }, work));
-      await prune(work);
+      await prune(work, [snapshotId, result.safety_snapshot_id]);
       return result;
     },
     "snapshots.create": async ({ description }, work) => {
@@ -125,8 +136,8 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
         const { updates: changes } = await manager.updates(signal);
         return backend.create({ id, description, kind: "manual", changes, progress }, signal);
       };
-      const snapshot = taken ?? (await create());
-      await prune(work);
+      const snapshot = taken ?? (await refusedAsInvalid(create));
+      await prune(work, [snapshot.id]);
       return toSnapshot(snapshot);
     },
     "snapshots.delete": async ({ snapshotId }, { signal }) => {

@@ -2,6 +2,7 @@ import { appendFileSync, readFileSync } from "node:fs";
 import { systemClock } from "#adapters/clock/index.ts";
 import { startDetached } from "#adapters/exec/detached.ts";
 import { exec } from "#adapters/exec/index.ts";
+import { createHostStopping } from "#adapters/operations/host-stop.ts";
 import { createOperationId } from "#adapters/operations/id.ts";
 import { openOperationStore } from "#adapters/operations/index.ts";
 import { createTaskLauncher } from "#adapters/operations/launcher.ts";
@@ -82,7 +83,9 @@ switch (command) {
     process.once("SIGTERM", () => stop.abort());
     const id = words[1] ?? "";
     const verbs = { count, once };
-    await runTask({ id, store, launcher, kinds, verbs, clock: systemClock, self, signal: stop.signal, onTrouble });
+    const isHostStopping = createHostStopping({ exec });
+    const shared = { store, launcher, kinds, verbs, clock: systemClock, self, onTrouble, isHostStopping };
+    await runTask({ ...shared, id, signal: stop.signal });
     break;
   }
   default:

@@ -11,11 +11,12 @@ import type {
   SnapshotBackend,
   StoredSnapshot,
 } from "#domain/updates/ports.ts";
-import { PackageFileMissing, SnapshotUnusable } from "#domain/updates/ports.ts";
+import { PackageFileMissing, PackagesLocked, SnapshotUnusable } from "#domain/updates/ports.ts";
+import { requireReboot } from "#domain/updates/reboot.ts";
 import { codeOf, messageOf, openFile, syncFolder } from "./files.ts";
 import type { Manifest } from "./manifest.ts";
 import { isSnapshotId, parseManifest, serialiseManifest } from "./manifest.ts";
-import { diffPackages, planPackages, requireReboot } from "./plan.ts";
+import { diffPackages, planPackages } from "./plan.ts";
 import { restoreTree } from "./restore-tree.ts";
 import type { Store } from "./store.ts";
 import { createStore, packageKey, rollbackPrefix } from "./store.ts";
@@ -241,19 +242,26 @@ export function createPackageSnapshots(ports: {
         };
       };
 
+      const untouched = async (): Promise<boolean> =>
+        diffPackages(beginning.packages, await files.present(signal)).length === 0;
+      /** Once something was touched, a lock that somebody else takes is told with what was done, not instead of it. */
+      const orLocked = async (error: unknown): Promise<string> => {
+        if (!(error instanceof PackagesLocked) || (await untouched())) throw error;
+        return error.message;
+      };
       let reason = await restorePackages().catch(async (error: unknown) => {
         // Nothing was touched, so that the next call is a beginning again.
         if (!isResumed && error instanceof SnapshotUnusable) await store.endRollbacks();
-        throw error;
+        return orLocked(error);
       });
-      const isUntouched = diffPackages(beginning.packages, await files.present(signal)).length === 0;
+      const isUntouched = await untouched();
       // Settings of then for packages of now would be worse than what there is.
       if (reason !== "" && isUntouched) return outcome([`nothing was changed: ${reason}`]);
       progress.step(90, "bringing back /etc");
       let faults = await restoreEtc();
       if (reason !== "") {
         // A package that could not be set up with the settings of now may be with those of then.
-        reason = await restorePackages();
+        reason = await restorePackages().catch(orLocked);
         faults = await restoreEtc();
       }
       return outcome([...(reason === "" ? [] : [reason]), ...faults]);

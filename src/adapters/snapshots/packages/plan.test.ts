@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { PresentPackage } from "#domain/updates/ports.ts";
-import { diffPackages, planPackages, requireReboot } from "./plan.ts";
+import { requireReboot } from "#domain/updates/reboot.ts";
+import { diffPackages, planPackages } from "./plan.ts";
 
 const at = (name: string, version: string, rest: Partial<PresentPackage> = {}): PresentPackage => ({
   name,
@@ -23,6 +24,12 @@ describe("the way back of packages", () => {
     expect(names(put)).toEqual(["changed:amd64", "gone:amd64", "bare:amd64", "torn:amd64"]);
     expect(names(remove)).toEqual(["came:amd64", "came-and-went:amd64"]);
     expect(planPackages(earlier, earlier)).toEqual({ put: [], remove: [] });
+  });
+
+  it("finds each of several versions that are there beside each other", () => {
+    const kernels = [at("kernel", "1"), at("kernel", "2")];
+    expect(planPackages(kernels, kernels)).toEqual({ put: [], remove: [] });
+    expect(planPackages(kernels, [at("kernel", "2"), at("kernel", "3")]).put).toEqual([at("kernel", "1")]);
   });
 
   it("makes whole what was unfinished", () => {

@@ -15,12 +15,14 @@ export interface PackagePlan {
 /** What leads from the packages that are there now to those that were there then. */
 export function planPackages(earlier: readonly PresentPackage[], now: readonly PresentPackage[]): PackagePlan {
   const was = byKey(earlier);
-  const is = byKey(now);
+  // Of a kernel several versions are installed beside each other, so that the key alone does not find it.
+  const whole = ({ version, ...each }: PresentPackage, state: PresentPackage["state"]): string =>
+    `${keyOf(each)} ${version} ${state}`;
+  const is = new Set(now.map((each) => whole(each, each.state)));
   const put = earlier.filter((each) => {
-    const found = is.get(keyOf(each));
     // What was unfinished then is put whole: nobody wants it back as it was.
     const wanted = each.state === "configuration" ? "configuration" : "installed";
-    return found?.version !== each.version || found.state !== wanted;
+    return !is.has(whole(each, wanted));
   });
   const count = (packages: readonly Key[], name: string): number =>
     packages.filter((each) => each.name === name).length;
@@ -67,10 +69,3 @@ export function diffPackages(
     .filter(({ from, to }) => from !== to);
   return joined(differences).toSorted((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
 }
-
-/** Packages whose old version goes on running until the host boots again. */
-const needsReboot =
-  /^(linux-(image|modules|headers)|kernel|intel-microcode|amd64-microcode|libc6$|glibc|libc-bin$|systemd(-sysv)?$|dbus(-daemon|-broker)?$|firmware-|grub-)/;
-
-export const requireReboot = (changed: readonly Pick<PresentPackage, "name">[]): boolean =>
-  changed.some(({ name }) => needsReboot.test(name));

@@ -1,0 +1,73 @@
+import { describe, expect, it } from "vitest";
+import { createFakeClock } from "../../../test/fakes/clock.ts";
+import { createFakePackageManager, fakePackage } from "../../../test/fakes/package-manager.ts";
+import { createFakeSnapshotBackend } from "../../../test/fakes/snapshot-backend.ts";
+import { PackageFileMissing, type SnapshotBackend } from "./ports.ts";
+import { updateVerbs } from "./verbs.ts";
+
+const { signal } = new AbortController();
+
+function setUp(change: (backend: SnapshotBackend) => Partial<SnapshotBackend> = () => ({})) {
+  const clock = createFakeClock();
+  const manager = createFakePackageManager([fakePackage("editor", "1.0")]);
+  manager.repository.set("editor", { version: "1.1", isSecurity: false });
+  const fake = createFakeSnapshotBackend({}, clock);
+  const backend = { ...fake, ...change(fake) };
+  const report = { look: () => Promise.resolve({ checks: {}, failedUnits: [] }) };
+  const verbs = updateVerbs({ manager, backends: [backend], report, clock, guardMs: 0, keepSnapshots: 1 });
+  const lines: string[] = [];
+  const progress = { step: () => undefined, line: (text: string) => void lines.push(text) };
+  const work = { id: "op", progress, phase: undefined, savePhase: () => undefined, signal };
+  return { clock, fake, verbs, work, lines };
+}
+const input = {
+  request: { type: "packages", isSecurityOnly: false, names: undefined },
+  takesSnapshot: true,
+  isGuarded: false,
+} as const;
+
+describe("a snapshot of a package whose file is nowhere to be had", () => {
+  it("is refused, and so is a rollback without its safety snapshot", async () => {
+    const { verbs, work } = setUp((backend) => ({
+      create: (options, each) =>
+        options.kind === "manual" && options.description === ""
+          ? backend.create(options, each)
+          : Promise.reject(new PackageFileMissing("editor 1.0 is nowhere")),
+    }));
+    const refusal = {
+      code: "UNAVAILABLE",
+      message: "cannot take the snapshot: editor 1.0 is nowhere; nothing was touched",
+      details: { missing: "snapshot" },
+    };
+    await expect(verbs["snapshots.create"]({ description: "mine" }, work)).rejects.toMatchObject(refusal);
+    const { id: snapshotId } = await verbs["snapshots.create"]({ description: "" }, work);
+    await expect(verbs["updates.rollback"]({ snapshotId }, work)).rejects.toMatchObject(refusal);
+  });
+});
+
+describe("retention after the work", () => {
+  it("loses no result when snapshots cannot be listed", async () => {
+    let isAfter = false;
+    const { verbs, work, lines } = setUp((backend) => ({
+      async create(options, each) {
+        isAfter = true;
+        return backend.create(options, each);
+      },
+      list: (each) => (isAfter ? Promise.reject(new Error("no more files")) : backend.list(each)),
+    }));
+    expect(await verbs["updates.apply"](input, work)).toMatchObject({ success: true, packages_updated: 1 });
+    expect(lines).toContain("old snapshots not removed: no more files");
+  });
+
+  it("removes none that the result names", async () => {
+    const { clock, fake, verbs, work } = setUp();
+    const { id: oldest } = await verbs["snapshots.create"]({ description: "" }, work);
+    await clock.advance(1000);
+    const result = await verbs["updates.rollback"]({ snapshotId: oldest }, work);
+    expect(result.success).toBe(true);
+    expect((await fake.list(signal)).map(({ id }) => id)).toEqual([oldest, result.safety_snapshot_id]);
+    await clock.advance(1000);
+    const { id: newest } = await verbs["snapshots.create"]({ description: "" }, work);
+    expect((await fake.list(signal)).map(({ id }) => id)).toEqual([newest]);
+  });
+});

@@ -1,0 +1,14 @@
+import { expect, it } from "vitest";
+import { taskProgram } from "./task-program.ts";
+
+it("is told the places of the service by whole paths, since it runs in another folder", () => {
+  const settings = { journal: { dir: "journal" } };
+  expect(taskProgram({ stateDir: "./state", file: "steward.yaml", settings }).environment).toEqual({
+    STEWARD_STATE_DIR: `${process.cwd()}/state`,
+    STEWARD_CONFIG: `${process.cwd()}/steward.yaml`,
+    STEWARD_JOURNAL_DIR: `${process.cwd()}/journal`,
+  });
+  expect(taskProgram({ stateDir: "/var/lib/steward", file: undefined, settings: {} }).environment).toEqual({
+    STEWARD_STATE_DIR: "/var/lib/steward",
+  });
+});
