@@ -8,6 +8,7 @@ import { createAptPackageFiles } from "#adapters/packages/apt/package-files.ts";
 import { createDnfManager } from "#adapters/packages/dnf/manager.ts";
 import { createDnfPackageFiles } from "#adapters/packages/dnf/package-files.ts";
 import type { HostPackages } from "#adapters/packages/index.ts";
+import { createPacmanManager } from "#adapters/packages/pacman/manager.ts";
 import { createRebootNeed } from "#adapters/reboot/index.ts";
 import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
 import { createRefresh } from "#adapters/snapshots/packages/refresh.ts";
@@ -63,6 +64,8 @@ export async function createHostUpdates(config: Parts, packages: Pick<HostPackag
   if (name === "apt") return of(createAptManager(ports), createAptPackageFiles(ports), true);
   // Snapper's snapshots are of dpkg's world so far.
   if (name === "dnf") return of(createDnfManager(ports), createDnfPackageFiles(ports), false);
+  // No package file leads back there, and snapper's snapshots are of dpkg's world so far.
+  if (name === "pacman") return { manager: createPacmanManager(ports), backends: [] };
   return { manager: undefined, backends: [] };
 }
 

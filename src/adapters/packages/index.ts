@@ -5,6 +5,7 @@ import type { PackageRepairs, PackageStates, PackageUpdates, Probe } from "#doma
 import type { Clock } from "#domain/kernel/clock.ts";
 import { createApt } from "./apt/index.ts";
 import { createDnf } from "./dnf/index.ts";
+import { createPacman } from "./pacman/index.ts";
 
 /** Package managers that are looked for, in this order: the program, and a question that it answers at once. */
 const known = [
@@ -44,10 +45,11 @@ export function createNoPackages(): HostPackages {
 /** Its fifth version is another program of the same name: words, output and history are different. */
 const isDnf5 = (): boolean => realpathSync(programs.dnf).endsWith("dnf5");
 
-/** The packages of this host, through the manager that it has; so far that is apt, or dnf up to its fourth version. */
+/** The packages of this host, through the manager that it has: apt, dnf up to its fourth version, or pacman. */
 export function createHostPackages(ports: { exec: Exec; clock: Pick<Clock, "monotonicMs" | "sleep"> }): HostPackages {
   const name = findManager()?.name;
   if (name === "apt") return createApt(ports);
+  if (name === "pacman") return createPacman(ports);
   return name === "dnf" && !isDnf5() ? createDnf(ports) : createNoPackages();
 }
 

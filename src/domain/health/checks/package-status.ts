@@ -57,6 +57,14 @@ function faultOf(faults: PackageFaults): Pick<Outcome, "status" | "message" | "f
   return { status: "fail", message, fixId: "apt_fix_dpkg" };
 }
 
+/** How each package manager is told to update a package again. */
+const unholding: Readonly<Record<NonNullable<PackageStates["manager"]>, string>> = {
+  apt: "apt-mark unhold",
+  dnf: "dnf versionlock delete, or its line in excludepkgs,",
+  zypper: "zypper removelock",
+  pacman: "taking it out of IgnorePkg in pacman.conf",
+};
+
 /**
  * The state of the packages: fails when the package manager was interrupted, when packages are not fully installed and when
  * dependencies are broken; warns when packages are held at their version, since they get no updates. `ignore` takes names
@@ -118,7 +126,7 @@ export function packageStatusCheck(ports: {
       const held = faults.held.map(({ name }) => name).filter((name) => !isIgnored(name));
       if (held.length === 0)
         return { status: "pass", message: `${counted(faults.installed, "package")} installed, all in order`, details };
-      const message = `${counted(held.length, "package")} held at ${isOne(held.length) ? "its" : "their"} version and not updated: ${listNames(held)} (apt-mark unhold ends that)`;
+      const message = `${counted(held.length, "package")} held at ${isOne(held.length) ? "its" : "their"} version and not updated: ${listNames(held)} (${unholding[manager]} ends that)`;
       return { status: "warn", message, details, fixId: null };
     },
   };

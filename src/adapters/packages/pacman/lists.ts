@@ -1,0 +1,118 @@
+import { copyFile, mkdir, readdir, readlink, rename, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { isMissing, orUndefined } from "../files.ts";
+import type { PacmanPlaces } from "./places.ts";
+
+/** Package lists that can be asked. */
+export interface PackageLists {
+  /** The folder of databases in which they are. */
+  readonly databases: string;
+  /** Whether they are the service's own. */
+  readonly isOwn: boolean;
+  /** When they were last brought up to date, epoch milliseconds. */
+  readonly at: number;
+}
+
+interface ListFile {
+  readonly name: string;
+  readonly mark: string;
+  /** What the server says. */
+  readonly madeAt: number;
+  readonly changedAt: number;
+}
+
+const stampOf = ({ lists }: Pick<PacmanPlaces, "lists">): string => join(lists, "refreshed");
+
+/** Lists and their signatures. Pacman gives each the time that the server has for it. */
+async function filesIn(databases: string): Promise<readonly ListFile[]> {
+  const folder = join(databases, "sync");
+  const names = ((await orUndefined(readdir(folder), isMissing)) ?? []).filter((name) => /\.db(?:\.sig)?$/.test(name));
+  const found = await Promise.all(
+    names.sort().map(async (name) => {
+      const file = await orUndefined(stat(join(folder, name)), isMissing);
+      if (file === undefined) return [];
+      const madeAt = Math.floor(file.mtimeMs / 1000);
+      return [{ name, mark: `${name} ${file.size} ${madeAt}`, madeAt, changedAt: file.ctimeMs }];
+    }),
+  );
+  return found.flat();
+}
+
+const markOf = (files: readonly ListFile[]): string => files.map(({ mark }) => mark).join("\n");
+
+/** Whether there is one that is newer than the other one of its name. */
+const hasNewer = (files: readonly ListFile[], others: readonly ListFile[]): boolean => {
+  const times = new Map(others.map(({ name, madeAt }) => [name, madeAt]));
+  return files.some(({ name, madeAt }) => madeAt > (times.get(name) ?? 0));
+};
+
+/**
+ * The lists that count: the service's own, or those of the host where the administrator has brought them up to date since.
+ * Where nothing on a server was new, pacman leaves no trace of having asked: the host's may be fresher than is known here.
+ * @returns undefined where there are none.
+ */
+export async function currentLists(
+  places: Pick<PacmanPlaces, "lists" | "databases">,
+): Promise<PackageLists | undefined> {
+  const [own, others] = await Promise.all([filesIn(places.lists), filesIn(places.databases)]);
+  const stamp = own.length === 0 ? undefined : await orUndefined(stat(stampOf(places)), isMissing);
+  const ownAt = Math.floor(stamp?.mtimeMs ?? 0);
+  const othersAt = Math.floor(Math.max(0, ...others.map(({ changedAt }) => changedAt)));
+  // Lists that were only put back are not fresh for that.
+  if (stamp !== undefined && (ownAt >= othersAt || !hasNewer(others, own)))
+    return { databases: places.lists, isOwn: true, at: ownAt };
+  return others.length === 0 ? undefined : { databases: places.databases, isOwn: false, at: othersAt };
+}
+
+/** A text that changes when the lists do. */
+export const listsMark = async ({ databases }: PackageLists): Promise<string> =>
+  `${databases}\n${markOf(await filesIn(databases))}`;
+
+/** Makes the folder of the service's own lists, in which what is installed is that of the host. */
+export async function prepareLists({ lists, databases }: Pick<PacmanPlaces, "lists" | "databases">): Promise<void> {
+  // Newer versions of pacman download as a user of their own.
+  await mkdir(join(lists, "sync"), { recursive: true, mode: 0o755 });
+  const [link, target] = [join(lists, "local"), join(databases, "local")];
+  if ((await orUndefined(readlink(link), isMissing)) === target) return;
+  await rm(link, { force: true });
+  await symlink(target, link);
+}
+
+/** Notes that they are fresh. */
+export const stampLists = (places: Pick<PacmanPlaces, "lists">): Promise<void> => writeFile(stampOf(places), "");
+
+/** Copies lists, each at once and with its time, by which pacman knows whether the server has another one. */
+async function copyLists(from: string, to: string): Promise<void> {
+  const [source, target] = [join(from, "sync"), join(to, "sync")];
+  await mkdir(target, { recursive: true, mode: 0o755 });
+  for (const { name } of await filesIn(from)) {
+    const part = join(target, `.${name}.steward`);
+    await copyFile(join(source, name), part);
+    const { atime, mtime } = await stat(join(source, name));
+    await utimes(part, atime, mtime);
+    await rename(part, join(target, name));
+  }
+}
+
+async function removeOthers(databases: string, kept: readonly ListFile[]): Promise<void> {
+  for (const { name } of await filesIn(databases))
+    if (!kept.some((each) => each.name === name)) await rm(join(databases, "sync", name));
+}
+
+/**
+ * Gives the host the service's own lists, right before its packages follow them.
+ * @returns what takes that back, unless somebody has brought others since.
+ */
+export async function adoptLists(places: Pick<PacmanPlaces, "lists" | "databases">): Promise<() => Promise<void>> {
+  const previous = join(places.lists, "previous");
+  const before = await filesIn(places.databases);
+  await rm(previous, { recursive: true, force: true });
+  await copyLists(places.databases, previous);
+  await copyLists(places.lists, places.databases);
+  const given = markOf(await filesIn(places.databases));
+  return async () => {
+    if (markOf(await filesIn(places.databases)) !== given) return;
+    await copyLists(previous, places.databases);
+    await removeOthers(places.databases, before);
+  };
+}

@@ -1,0 +1,133 @@
+import type { PackageManager, TransactionPlan, TransactionResult } from "#domain/updates/ports.ts";
+import { PackagesLocked, UpdateRefused } from "#domain/updates/ports.ts";
+import type { Progress } from "#domain/updates/progress.ts";
+import { asResult, unitFor } from "../apt/manager-commit.ts";
+import type { createTransactions } from "../apt/transactions.ts";
+import type { createDatabase } from "./database.ts";
+import type { PackageLists } from "./lists.ts";
+import { adoptLists, currentLists, prepareLists } from "./lists.ts";
+import type { createFullUpdate } from "./manager-simulate.ts";
+import { parseStep, scriptFailures } from "./output.ts";
+import type { PacmanPlaces } from "./places.ts";
+import { changing } from "./repairs.ts";
+import type { PrintedRow } from "./simulation.ts";
+import { differences } from "./simulation.ts";
+import type { createListsTransact } from "./transact.ts";
+
+/** A long upgrade on a slow disk; it goes on by itself after that. */
+const longestMs = 6 * 60 * 60_000;
+/** To download counts as a tenth of all. */
+const downloadPercent = 10;
+
+/** Passes on what pacman prints; each package that it begins with is a step. */
+export function telling({ line: tell, step }: Progress, total: number): (line: string) => void {
+  let begun = 0;
+  return (line) => {
+    if (line.trim() === "") return;
+    tell(line.trimEnd());
+    const found = parseStep(line);
+    if (found === undefined) return;
+    const share = Math.min(1, begun / Math.max(1, total));
+    begun += 1;
+    step(downloadPercent + Math.floor(share * (100 - downloadPercent)), `${found.verb} ${found.name}`);
+  };
+}
+
+/**
+ * Names of exactly the versions that packages go to: pacman does nothing where one of them is not to be had. What is new is
+ * left to pacman, which would otherwise take it for wanted by somebody.
+ */
+export const targetsOf = (rows: readonly PrintedRow[], { changes }: TransactionPlan): readonly string[] =>
+  rows
+    .filter(({ name }) => changes.some((change) => change.name === name && change.from !== null))
+    .map(({ repository, name, version }) => `${repository}/${name}=${version}`);
+
+/**
+ * Carries out exactly a plan; see the port. First all packages are downloaded. Then the host is given the lists that the plan
+ * was made from, and follows them at once; where that fails before a package was changed, it gets its own ones back.
+ */
+export function createCommit(ports: {
+  readonly fullUpdate: ReturnType<typeof createFullUpdate>;
+  readonly database: ReturnType<typeof createDatabase>;
+  readonly hostTransact: ReturnType<typeof createTransactions>;
+  readonly listsTransact: ReturnType<typeof createListsTransact>;
+  readonly places: PacmanPlaces;
+}): PackageManager["commit"] {
+  const { fullUpdate, database, hostTransact, listsTransact, places } = ports;
+  const [program, ...args] = places.pacman;
+
+  /** @throws UpdateRefused where it would not be the plan. */
+  const demandSame = async (databases: string, plan: TransactionPlan, signal: AbortSignal) => {
+    const { plan: now, rows } = await fullUpdate(databases, await database(signal), signal);
+    const different = differences(now.changes, plan.changes);
+    if (different.length > 0)
+      throw new UpdateRefused(`what would be done has changed since it was planned: ${different.join(", ")}`);
+    return targetsOf(rows, plan);
+  };
+
+  const update = async (
+    { databases, isOwn }: PackageLists,
+    plan: TransactionPlan,
+    { id, progress }: Parameters<PackageManager["commit"]>[1],
+    signal: AbortSignal,
+  ): Promise<TransactionResult> => {
+    const unit = unitFor(id);
+    const common = { unit, onLine: telling(progress, plan.changes.length), timeoutMs: longestMs };
+    const targets = await demandSame(databases, plan, signal);
+    await prepareLists(places);
+    const downloaded = await asResult(async () => {
+      const description = "Steward downloads packages (pacman -Suw)";
+      const words = [...changing, "-Suw", "--", ...targets];
+      if (!isOwn) {
+        await hostTransact({ ...common, description, argv: [program, ...args, ...words], locks: [] }, signal);
+        return;
+      }
+      const own = ["--dbpath", databases, "--logfile", "/dev/null"];
+      await listsTransact({ ...common, description, argv: [program, ...args, ...own, ...words] }, signal);
+    });
+    if (!downloaded.isDone) return downloaded;
+    progress.step(downloadPercent, "packages are downloaded");
+
+    let mark = "";
+    let giveBack: (() => Promise<void>) | undefined;
+    const before = async (): Promise<void> => {
+      // Who had the lock meanwhile may have brought other lists, or other packages.
+      await giveBack?.();
+      giveBack = undefined;
+      if ((await currentLists(places))?.databases !== databases)
+        throw new UpdateRefused("somebody has refreshed the package lists since it was planned");
+      await demandSame(databases, plan, signal);
+      ({ mark } = await database(signal));
+      if (!isOwn) return;
+      giveBack = await adoptLists(places);
+      await demandSame(places.databases, plan, signal);
+    };
+    let output = "";
+    const takeBack = async (): Promise<void> => {
+      // Where packages were changed, the newer lists are the ones that fit.
+      if ((await database(signal)).mark === mark) await giveBack?.();
+    };
+    const description = "Steward changes packages (pacman -Su)";
+    const words = [...args, ...changing, "-Su", "--", ...targets];
+    try {
+      const changed = await asResult(async () => {
+        output = await hostTransact({ ...common, description, argv: [program, ...words], locks: [], before }, signal);
+      });
+      if (!changed.isDone) await takeBack();
+      const failures = scriptFailures(output);
+      return changed.isDone && failures !== "" ? { isDone: false, reason: failures } : changed;
+    } catch (error) {
+      // After anything else it may still be running.
+      if (error instanceof UpdateRefused || error instanceof PackagesLocked) await takeBack();
+      throw error;
+    }
+  };
+
+  return async (plan, transaction, signal) => {
+    unitFor(transaction.id);
+    if (plan.changes.length === 0) return { isDone: true, reason: "" };
+    const lists = await currentLists(places);
+    if (lists === undefined) throw new UpdateRefused("there are no package lists: they have to be refreshed first");
+    return update(lists, plan, transaction, signal);
+  };
+}

@@ -1,0 +1,75 @@
+import type { OutputReader } from "../apt/transactions.ts";
+
+const most = 3;
+
+/** A script of a package, or a hook, that failed. */
+export interface ScriptError {
+  /** A package, or what a hook says that it does. */
+  readonly name: string;
+  /** The last line that was printed before, mostly by the script itself. */
+  readonly said: string | undefined;
+}
+
+/** The package that pacman says it is at, from a line such as `upgrading name...`. */
+export function parseStep(line: string): { readonly verb: string; readonly name: string } | undefined {
+  const [, verb, name] = /^(installing|upgrading|downgrading|reinstalling|removing) (\S+)\.\.\.\s*$/.exec(line) ?? [];
+  return verb === undefined || name === undefined ? undefined : { verb, name };
+}
+
+const hookOf = (line: string): string | undefined => /^\( *\d+\/\d+\) (.+?)(?:\.\.\.)?\s*$/.exec(line)?.[1];
+
+/** Scripts and hooks that failed. Pacman goes on after them and says that all was done. */
+export function parseScriptErrors(text: string): readonly ScriptError[] {
+  const errors: ScriptError[] = [];
+  let name = "a script";
+  let said: string | undefined;
+  for (const line of text.split("\n")) {
+    const begun = parseStep(line)?.name ?? hookOf(line);
+    if (begun !== undefined) {
+      name = begun;
+      said = undefined;
+    } else if (/^error: command (?:failed to execute correctly|terminated by signal )/.test(line)) {
+      errors.push({ name, said });
+      said = undefined;
+    } else if (line.trim() !== "") said = line.trim();
+  }
+  return errors;
+}
+
+const describe = ({ name, said }: ScriptError): string =>
+  `${name}: its script failed${said === undefined ? "" : ` (${said})`}`;
+
+/** What failed although pacman went on and says that it was done; empty where nothing did. */
+export function scriptFailures(text: string): string {
+  const errors = parseScriptErrors(text);
+  const more = errors.length > most ? [`and ${errors.length - most} more scripts`] : [];
+  return [...errors.slice(0, most).map(describe), ...more].join("; ");
+}
+
+/** What pacman says of the packages themselves goes before what it makes of that. */
+const details = [
+  /^\S+: .+ exists in (?:filesystem|both .+)/,
+  /^:: (.+ are in conflict(?:\b.*)?|unable to satisfy .+)$/,
+];
+
+/** Why pacman failed, in a sentence made of its own words. */
+export function failureReason(text: string, exitCode: number): string {
+  // What follows a colon may be on the next line.
+  const whole = text.replace(/^(error: .*:)\n(?=\()/gm, "$1 ");
+  const lines = whole.split("\n").map((line) => line.trim());
+  const told = lines.flatMap((line) => {
+    const found = details.map((detail) => detail.exec(line)).find((match) => match !== null);
+    return found === undefined ? [] : [found[1] ?? found[0]];
+  });
+  const errors = lines.flatMap((line) => /^error: (.+)$/.exec(line)?.[1] ?? []);
+  // The last error says what could not be done; the first ones, why.
+  const own = [...new Set([...told, ...errors])].slice(0, most);
+  if (own.length > 0) return own.join("; ");
+  return lines.findLast((line) => line !== "") ?? `exit code ${exitCode}`;
+}
+
+/** Pacman does not know who holds its lock. */
+export const parseLockConflict = (text: string): { readonly pid: undefined } | undefined =>
+  /^error: .*unable to lock database/m.test(text) ? { pid: undefined } : undefined;
+
+export const pacmanOutput: OutputReader = { failureReason, parseLockConflict };

@@ -1,0 +1,61 @@
+import { CommandFailed } from "#adapters/exec/command.ts";
+import type { PackageRepairs } from "#domain/health/ports.ts";
+import { prepareLists, stampLists } from "./lists.ts";
+import type { PacmanPlaces } from "./places.ts";
+import type { createFindings } from "./states.ts";
+import { describeFindings } from "./states.ts";
+import type { createListsTransact } from "./transact.ts";
+
+/** Words of each change: no question, and lines instead of bars. */
+export const changing = ["--noconfirm", "--noprogressbar"] as const;
+
+/**
+ * Downloads the package lists of all repositories into a folder of the service's own. Those of the host stay as they are: with
+ * newer lists and older packages, whatever somebody installs next would not fit to the rest.
+ */
+export function createRefresh(ports: {
+  readonly listsTransact: ReturnType<typeof createListsTransact>;
+  readonly places: PacmanPlaces;
+}): (onLine: ((line: string) => void) | undefined, signal: AbortSignal) => Promise<void> {
+  const { listsTransact, places } = ports;
+  const [program, ...args] = places.pacman;
+  // The log is of the host's own lists and packages.
+  const own = ["--dbpath", places.lists, "--logfile", "/dev/null"];
+  return async (onLine, signal) => {
+    await prepareLists(places);
+    await listsTransact(
+      {
+        unit: "steward-pacman-refresh",
+        description: "Steward downloads the package lists (pacman -Sy into a folder of its own)",
+        argv: [program, ...args, ...own, ...changing, "-Sy"],
+        ...(onLine !== undefined && { onLine }),
+      },
+      signal,
+    );
+    await stampLists(places);
+  };
+}
+
+const byHand =
+  "pacman cannot take up what was interrupted, and its lock says nothing of who left it: a person has to see to it";
+const onlyTogether =
+  "pacman brings what is missing only together with an update of everything: packages of newer lists would not fit to the older ones that are there";
+
+/** Refreshes lists. Pacman has nothing that finishes or mends by itself; what would be guessing is refused with the reason. */
+export function createRepairs(ports: {
+  readonly findings: ReturnType<typeof createFindings>;
+  readonly refresh: ReturnType<typeof createRefresh>;
+  readonly places: Pick<PacmanPlaces, "lock">;
+}): PackageRepairs {
+  const { findings, refresh, places } = ports;
+  return {
+    async finish(signal) {
+      const left = describeFindings(await findings(signal), places.lock);
+      if (left.length > 0) throw new CommandFailed(`${byHand}: ${left.join("; ")}`);
+    },
+    planMissing: (reinstalled) =>
+      Promise.resolve({ reinstalled, changes: [], configured: [], downloadBytes: 0, obstacle: onlyTogether }),
+    installMissing: () => Promise.reject(new CommandFailed(onlyTogether)),
+    refreshLists: (signal) => refresh(undefined, signal),
+  };
+}

@@ -1,0 +1,100 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { parseSettings } from "./asking.ts";
+import { targetsOf } from "./manager-commit.ts";
+import type { InstalledRecord } from "./records.ts";
+import { differences, isMeant, parseDetails, parsePrinted, planFrom } from "./simulation.ts";
+
+const installed = (name: string, version: string): InstalledRecord => {
+  return { name, version, architecture: "any", isManual: true, bytes: 1000, groups: [] };
+};
+
+const details = [
+  "Repository      : core",
+  "Name            : successor",
+  "Version         : 2.0-1",
+  "Architecture    : x86_64",
+  "Conflicts With  : replaced",
+  "Replaces        : replaced  older<2",
+  "Download Size   : 392.00 B",
+  "Installed Size  : 1.50 KiB",
+  "",
+  "Repository      : core",
+  "Name            : app",
+  "Version         : 2.0-1",
+  "Architecture    : any",
+  "Replaces        : None",
+  "Installed Size  : 2.00 MiB",
+  "",
+].join("\n");
+
+describe("what pacman prints", () => {
+  it("is read row by row", () => {
+    const field = fc.stringMatching(/^[a-z0-9][a-z0-9.:_-]{0,9}$/);
+    fc.assert(
+      fc.property(fc.array(fc.tuple(field, field, field, fc.nat())), (rows) => {
+        const text = rows.map((row) => `${row.join("\t")}\n`).join("");
+        expect(parsePrinted(text)).toEqual(
+          rows.map(([repository, name, version, downloadBytes]) => ({ repository, name, version, downloadBytes })),
+        );
+      }),
+    );
+  });
+
+  it("has details", () => {
+    expect(parseDetails(details)).toEqual([
+      { name: "successor", version: "2.0-1", architecture: "x86_64", bytes: 1536, replaces: ["replaced", "older<2"] },
+      { name: "app", version: "2.0-1", architecture: "any", bytes: 2_097_152, replaces: [] },
+    ]);
+  });
+
+  it("has settings with several values", () => {
+    expect([...parseSettings("IgnorePkg = foo\nIgnorePkg = ste*\nIgnoreGroup = base\n")]).toEqual([
+      ["IgnorePkg", ["foo", "ste*"]],
+      ["IgnoreGroup", ["base"]],
+    ]);
+  });
+});
+
+describe("plans", () => {
+  const rows = [
+    { repository: "core", name: "app", version: "2.0-1", downloadBytes: 380 },
+    { repository: "core", name: "successor", version: "2.0-1", downloadBytes: 392 },
+  ];
+  const present = [installed("app", "1.0-1"), installed("replaced", "1.0-1"), installed("older", "3.0-1")];
+  const plan = planFrom(rows, parseDetails(details), present);
+
+  it("name what is replaced, which pacman does not print", () => {
+    expect(plan).toEqual({
+      changes: [
+        { name: "app", architecture: "any", from: "1.0-1", to: "2.0-1", isSecurity: false },
+        { name: "successor", architecture: "x86_64", from: null, to: "2.0-1", isSecurity: false },
+        { name: "replaced", architecture: "any", from: "1.0-1", to: null, isSecurity: false },
+      ],
+      downloadBytes: 772,
+      diskBytes: 2_097_152 - 1000 + 1536 - 1000,
+    });
+  });
+
+  it("leave to pacman what is new", () => expect(targetsOf(rows, plan)).toEqual(["core/app=2.0-1"]));
+
+  it("differ in what only one of them does", () => {
+    expect(differences(plan.changes, plan.changes)).toEqual([]);
+    expect(differences(plan.changes, plan.changes.slice(1))).toEqual(["app 1.0-1 2.0-1"]);
+    expect(differences(plan.changes.slice(0, 2), plan.changes)).toEqual(["replaced 1.0-1 -"]);
+  });
+});
+
+describe("what is replaced", () => {
+  it.each([
+    ["lib", true],
+    ["other", false],
+    ["lib<2", true],
+    ["lib<1", false],
+    ["lib<=1.5", true],
+    ["lib=1.5-1", true],
+    ["lib=1.5-2", false],
+    ["lib>1.5", false],
+    ["lib>=1:0", false],
+  ])("%s", (what, isSo) => expect(isMeant(what, { name: "lib", version: "1.5-1" })).toBe(isSo));
+});

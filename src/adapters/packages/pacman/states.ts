@@ -1,0 +1,78 @@
+import { CommandFailed } from "#adapters/exec/command.ts";
+import type { PackageFaults } from "#domain/health/ports.ts";
+import type { LockTable } from "../apt/locks.ts";
+import type { Asking } from "./asking.ts";
+import type { createDatabase, PacmanDatabase } from "./database.ts";
+import { isLeftOver } from "./locks.ts";
+import { failureReason } from "./output.ts";
+import type { PacmanPlaces } from "./places.ts";
+import { parseUnmet } from "./records.ts";
+
+/** What a transaction that did not come to its end has left, and what does not fit together. */
+export interface Findings {
+  readonly database: PacmanDatabase;
+  /** Whether the lock is there and nobody has it. */
+  readonly isLockLeft: boolean;
+  /** Not looked for while packages are only partly there. */
+  readonly unmet: readonly { readonly name: string; readonly needs: string }[];
+}
+
+/** Looks for what is wrong with the packages; what needs what is remembered until what is installed changes. */
+export function createFindings(ports: {
+  readonly asking: Pick<Asking, "tryAsking">;
+  readonly database: ReturnType<typeof createDatabase>;
+  readonly locks: Pick<LockTable, "holder">;
+  readonly places: Pick<PacmanPlaces, "databases" | "lock">;
+}): (signal: AbortSignal) => Promise<Findings> {
+  const { asking, database, locks, places } = ports;
+  let last: { readonly mark: string; readonly unmet: Findings["unmet"] } | undefined;
+
+  const askUnmet = async (signal: AbortSignal): Promise<Findings["unmet"]> => {
+    const { exitCode, stdout, stderr } = await asking.tryAsking(places.databases, ["-Dk"], signal);
+    const unmet = parseUnmet(stderr);
+    if (exitCode !== 0 && unmet.length === 0)
+      throw new CommandFailed(`cannot ask pacman: ${failureReason(`${stdout}\n${stderr}`, exitCode)}`);
+    return unmet;
+  };
+
+  return async (signal) => {
+    const state = await database(signal);
+    const isLockLeft = await isLeftOver(places.lock, locks);
+    if (state.partial.length > 0) return { database: state, isLockLeft, unmet: [] };
+    if (last?.mark !== state.mark) last = { mark: state.mark, unmet: await askUnmet(signal) };
+    return { database: state, isLockLeft, unmet: last.unmet };
+  };
+}
+
+/** What of it a person has to mend, in words; none where all is well. */
+export const describeFindings = ({ database, isLockLeft, unmet }: Findings, lock: string): readonly string[] => [
+  ...(isLockLeft ? [`${lock} is left of a pacman that was stopped in the middle of its work`] : []),
+  ...database.partial.map(({ name, version }) => `${name} ${version} is only partly installed`),
+  ...unmet.map(({ name, needs }) => `${name} lacks what it needs (${needs})`),
+];
+
+/** What is wrong with the packages, for the check. */
+export function createFaults(ports: {
+  readonly findings: ReturnType<typeof createFindings>;
+  readonly database: ReturnType<typeof createDatabase>;
+  readonly locks: Pick<LockTable, "holder">;
+  readonly places: Pick<PacmanPlaces, "lock">;
+}): (signal: AbortSignal) => Promise<PackageFaults> {
+  const { findings, database, locks, places } = ports;
+  return async (signal) => {
+    // First who writes, then what is written: in the middle of a transaction all of it looks broken off.
+    const writer = await locks.holder(places.lock);
+    const found = writer === undefined ? await findings(signal) : undefined;
+    const state = found?.database ?? (await database(signal));
+    return {
+      installed: state.packages.length,
+      unfinished: (found?.database.partial ?? []).map(({ name, version }) => {
+        return { name, version, state: "partly installed", mustBeReinstalled: true };
+      }),
+      isInterrupted: found?.isLockLeft ?? false,
+      unmet: found?.unmet ?? [],
+      held: state.packages.filter(state.isHeld).map(({ name, version }) => ({ name, version })),
+      writer,
+    };
+  };
+}

@@ -1,0 +1,161 @@
+import { fileURLToPath } from "node:url";
+import type { TransactionPlan, UpdateRequest } from "#domain/updates/ports.ts";
+import type { Session } from "./session.ts";
+
+const checkout = "/opt/steward";
+const node = `${checkout}/node_modules/.bin/node`;
+const script = fileURLToPath(new URL("./run-pacman.ts", import.meta.url)).replace(/^.*(?=\/test\/host\/)/, checkout);
+
+/** A tree on the Debian host with packages of its own, and the repository that it knows. */
+export const pacmanRoot = "/srv/pacmanhost";
+export const pacmanRepository = "/srv/pacman-repository";
+
+/** A package to be built. It has a file and a configuration file. */
+export interface PacmanRecipe {
+  readonly name: string;
+  readonly version: string;
+  readonly depend?: readonly string[];
+  readonly replaces?: readonly string[];
+  readonly conflict?: readonly string[];
+  readonly provides?: readonly string[];
+  /** Functions of the shell such as `post_upgrade`. */
+  readonly install?: string;
+}
+
+type Shell = Pick<Session, "host" | "shell">;
+
+const wholeName = ({ name, version }: PacmanRecipe): string => `${name}-${version}-1`;
+
+/** The file of a package in the repository. */
+export const pacmanFile = (recipe: PacmanRecipe): string => `${pacmanRepository}/${wholeName(recipe)}-any.pkg.tar.gz`;
+
+const relations = ["depend", "replaces", "conflict", "provides"] as const;
+
+function infoOf(recipe: PacmanRecipe): string {
+  const { name, version } = recipe;
+  const lines = [
+    `pkgname = ${name}`,
+    `pkgver = ${version}-1`,
+    "pkgdesc = made for a test",
+    "arch = any",
+    "size = 4096",
+    "builddate = 1700000000",
+    "packager = nobody",
+    `backup = etc/${name}/conf`,
+    ...relations.flatMap((relation) => (recipe[relation] ?? []).map((each) => `${relation} = ${each}`)),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+/** Builds packages into the repository; its list says nothing of them yet. */
+export async function makePackages({ host, shell }: Shell, recipes: readonly PacmanRecipe[]): Promise<void> {
+  await shell(`mkdir -p ${pacmanRepository}`);
+  for (const recipe of recipes) {
+    const { name, version, install } = recipe;
+    const folder = `/root/pacman/${wholeName(recipe)}`;
+    await host.writeFile(`${folder}/.PKGINFO`, infoOf(recipe));
+    await host.writeFile(`${folder}/usr/share/${name}/version`, `${version}\n`);
+    await host.writeFile(`${folder}/etc/${name}/conf`, `setting ${version}\n`);
+    if (install !== undefined) await host.writeFile(`${folder}/.INSTALL`, install);
+    const members = [".PKGINFO", ...(install === undefined ? [] : [".INSTALL"]), "usr", "etc"];
+    await shell(`tar --create --gzip --file=${pacmanFile(recipe)} --directory=${folder} ${members.join(" ")}`);
+  }
+}
+
+const fieldOf = (field: string, values: readonly string[]): string =>
+  values.length === 0 ? "" : `%${field}%\n${values.join("\n")}\n\n`;
+
+/** Writes the list of the repository anew, with just these. Its time is a new one, by which pacman knows that it has changed. */
+export async function offer({ host, shell }: Shell, recipes: readonly PacmanRecipe[]): Promise<void> {
+  const folder = "/root/pacman-list";
+  await shell(`rm -rf ${folder} && mkdir ${folder}`);
+  for (const recipe of recipes) {
+    const file = pacmanFile(recipe);
+    const [bytes = "", hash = ""] = (await shell(`stat -c %s ${file}; sha256sum ${file}`)).split(/\s+/);
+    const fields = [
+      ["FILENAME", [file.replace(/^.*\//, "")]],
+      ["NAME", [recipe.name]],
+      ["VERSION", [`${recipe.version}-1`]],
+      ["CSIZE", [bytes]],
+      ["ISIZE", ["4096"]],
+      ["SHA256SUM", [hash]],
+      ["ARCH", ["any"]],
+      ["REPLACES", recipe.replaces ?? []],
+      ["CONFLICTS", recipe.conflict ?? []],
+      ["PROVIDES", recipe.provides ?? []],
+      ["DEPENDS", recipe.depend ?? []],
+    ] as const;
+    const text = fields.map(([field, values]) => fieldOf(field, values)).join("");
+    await host.writeFile(`${folder}/${wholeName(recipe)}/desc`, text);
+  }
+  const list = `${pacmanRepository}/core.db`;
+  offered += 1;
+  await shell(
+    `cd ${folder} && tar --create --gzip --file=${list} -- * && touch --date=@${firstList + offered} ${list}`,
+  );
+}
+
+/** Lists follow each other faster than the clock of a server counts. */
+const firstList = 1_700_000_000;
+let offered = 0;
+
+/** Makes the tree: it has no packages yet, but a shell, which the scripts of packages need. */
+export async function makePacmanRoot({ host, shell }: Shell): Promise<void> {
+  const folders = ["var/lib/pacman/local", "var/cache/pacman/pkg", "var/log", "bin", "usr/bin", "tmp"];
+  await shell(`mkdir -p ${folders.map((folder) => `${pacmanRoot}/${folder}`).join(" ")}`);
+  await shell(
+    `cp /bin/bash ${pacmanRoot}/bin/sh && cp /bin/bash ${pacmanRoot}/bin/bash && cp /bin/sleep ${pacmanRoot}/usr/bin/`,
+  );
+  await shell(
+    `ldd /bin/bash /bin/sleep | grep -o '/lib[^ ]*' | sort -u | while read path; do mkdir -p ${pacmanRoot}$(dirname $path); cp $path ${pacmanRoot}$path; done`,
+  );
+  await hold({ host }, "");
+}
+
+/** Writes its settings; `IgnorePkg = …` holds packages. */
+export async function hold({ host }: Pick<Session, "host">, line: string): Promise<void> {
+  const server = ["[core]", `Server = file://${pacmanRepository}`];
+  const lines = ["[options]", "Architecture = auto", "SigLevel = Never", line, ...server];
+  await host.writeFile(`${pacmanRoot}/etc/pacman.conf`, `${lines.join("\n")}\n`);
+}
+
+const below = (path: string): string => `${pacmanRoot}/${path}`;
+
+/** Pacman as an administrator uses it in the tree. */
+export const pacmanWords = [
+  ...["pacman", "--root", pacmanRoot, "--dbpath", below("var/lib/pacman"), "--config", below("etc/pacman.conf")],
+  ...["--cachedir", below("var/cache/pacman/pkg"), "--logfile", below("var/log/pacman.log"), "--noconfirm"],
+] as const;
+
+export type PacmanWork =
+  | { readonly verb: "check"; readonly id: "pacman_status" | "security_updates" }
+  | {
+      readonly verb:
+        | "countAgain"
+        | "updates"
+        | "installed"
+        | "release"
+        | "refresh"
+        | "audit"
+        | "finish"
+        | "planMissing";
+    }
+  | { readonly verb: "simulate"; readonly request: Partial<UpdateRequest> }
+  | { readonly verb: "commit"; readonly id: string; readonly plan: TransactionPlan }
+  | { readonly verb: "settle" | "repair"; readonly id: string };
+
+export interface PacmanAnswer<T> {
+  readonly result?: T;
+  /** Name and message of what was thrown. */
+  readonly error?: string;
+  readonly lines: readonly string[];
+  readonly steps: readonly number[];
+}
+
+/** The words that run the adapter on the tree. */
+export const pacmanCommand = (work: PacmanWork): readonly string[] => [node, script, pacmanRoot, JSON.stringify(work)];
+
+/** Lets the adapter work on the tree. */
+export async function pacman<T = unknown>({ host }: Pick<Session, "host">, work: PacmanWork): Promise<PacmanAnswer<T>> {
+  return JSON.parse((await host.exec(pacmanCommand(work), { timeoutMs: 300_000 })).stdout) as PacmanAnswer<T>;
+}

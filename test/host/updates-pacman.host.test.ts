@@ -1,0 +1,374 @@
+import { beforeAll, beforeEach, expect, it } from "vitest";
+import type {
+  AvailableUpdates,
+  InstalledPackage,
+  TransactionPlan,
+  TransactionResult,
+  UpdateRequest,
+} from "#domain/updates/ports.ts";
+import { eventually } from "./support/eventually.ts";
+import { changesSince, fileTree } from "./support/file-tree.ts";
+import type { PacmanAnswer, PacmanRecipe, PacmanWork } from "./support/pacman-host.ts";
+import {
+  hold,
+  makePackages,
+  makePacmanRoot,
+  offer,
+  pacman,
+  pacmanCommand,
+  pacmanFile,
+  pacmanRepository,
+  pacmanRoot,
+  pacmanWords,
+} from "./support/pacman-host.ts";
+import { describeOnHost } from "./support/session.ts";
+
+/** A script that goes on for as long as a file is there; what is killed meanwhile is in the middle. */
+const waits = "post_upgrade() { while [ -e /tmp/wait ]; do sleep 0.2; done; }\n";
+
+const old = {
+  app: { name: "app", version: "1.0", depend: ["library"] },
+  library: { name: "library", version: "1.0" },
+  steady: { name: "steady", version: "1.0" },
+  replaced: { name: "replaced", version: "1.0" },
+  late: { name: "late", version: "1.0" },
+  slow: { name: "slow", version: "1.0" },
+  clash: { name: "clash", version: "1.0" },
+  need: { name: "need", version: "1.0" },
+} satisfies Record<string, PacmanRecipe>;
+const extra: PacmanRecipe = { name: "extra", version: "1.0" };
+const fresh = {
+  app: { name: "app", version: "2.0", depend: ["library>=2", "extra"] },
+  library: { name: "library", version: "2.0" },
+  steady: { name: "steady", version: "2.0" },
+  successor: {
+    name: "successor",
+    version: "2.0",
+    replaces: ["replaced"],
+    conflict: ["replaced"],
+    provides: ["replaced=2.0"],
+  },
+  late: { name: "late", version: "2.0", install: "post_upgrade() { echo I will not end; return 3; }\n" },
+  slow: { name: "slow", version: "2.0", install: waits },
+  clash: { name: "clash", version: "2.0", conflict: ["steady"] },
+  need: { name: "need", version: "2.0", depend: ["nowhere-to-be-had"] },
+} satisfies Record<string, PacmanRecipe>;
+
+/** What systemd writes, pacman's cache and log, and the service's own lists. */
+const books = [
+  /^\/var\/log\/journal\//,
+  /^\/(?:var\/)?tmp\/systemd-private-/,
+  /^\/srv\/pacmanhost\/var\/(?:log|cache)(?:\/|$)/,
+];
+
+describeOnHost("pacman as the package manager of updates", (session) => {
+  const work = <T>(given: PacmanWork): Promise<PacmanAnswer<T>> => pacman<T>(session, given);
+  const result = async <T>(given: PacmanWork): Promise<T> => {
+    const answer = await work<T>(given);
+    if (answer.result === undefined) throw new Error(`${given.verb} failed: ${answer.error}`);
+    return answer.result;
+  };
+  const simulate = (request: Partial<UpdateRequest> = {}): Promise<TransactionPlan> =>
+    result({ verb: "simulate", request });
+  const refusal = async (request: Partial<UpdateRequest> = {}) => (await work({ verb: "simulate", request })).error;
+  const commit = (plan: TransactionPlan, id = "one"): Promise<TransactionResult> =>
+    result({ verb: "commit", id, plan });
+  const check = () => result<{ status: string; message: string }>({ verb: "check", id: "pacman_status" });
+  const installed = async (): Promise<Readonly<Record<string, string>>> =>
+    Object.fromEntries(
+      (await result<readonly InstalledPackage[]>({ verb: "installed" })).map(({ name, version }) => [name, version]),
+    );
+  const lock = `${pacmanRoot}/var/lib/pacman/db.lck`;
+  const list = `${pacmanRoot}/var/lib/pacman/sync/core.db`;
+  const hashOf = (path: string): Promise<string> => session.shell(`sha256sum < ${path}`);
+
+  /** The tree has the old packages, and the service knows of the new ones. */
+  const begin = async (names: readonly (keyof typeof old)[], offered: readonly PacmanRecipe[]): Promise<void> => {
+    await offer(session, [...Object.values(old), extra]);
+    await session.host.exec([...pacmanWords, "--sync", "--refresh", "--", ...names]);
+    await offer(session, [...offered, extra]);
+    await result({ verb: "refresh" });
+  };
+
+  beforeAll(() => makePackages(session, [...Object.values(old), ...Object.values(fresh), extra]));
+  beforeEach(async () => {
+    await session.shell(`rm -rf ${pacmanRoot}`);
+    await makePacmanRoot(session);
+  });
+
+  it("tells what could be updated, and leaves the host's lists alone", async () => {
+    await begin(["app", "steady"], [fresh.app, fresh.library, fresh.steady]);
+    const before = await fileTree(session);
+    const hash = await hashOf(list);
+    await result({ verb: "refresh" });
+    const { updates, held, listsAt } = await result<AvailableUpdates>({ verb: "updates" });
+    expect(updates.map(({ name, from, to }) => `${name} ${from} ${to}`).sort()).toEqual([
+      "app 1.0-1 2.0-1",
+      "library 1.0-1 2.0-1",
+      "steady 1.0-1 2.0-1",
+    ]);
+    expect(held).toEqual([]);
+    expect(Number.isSafeInteger(listsAt)).toBe(true);
+    expect(await result({ verb: "release" })).toBeNull();
+    const found = await result<readonly InstalledPackage[]>({ verb: "installed" });
+    expect(found.map(({ name, isManual }) => `${name} ${isManual}`)).toEqual([
+      "app true",
+      "library false",
+      "steady true",
+    ]);
+    await simulate();
+    await result({ verb: "audit" });
+    expect(await check()).toMatchObject({ status: "pass", message: "3 packages installed, all in order" });
+    expect(await result({ verb: "check", id: "security_updates" })).toMatchObject({ status: "skip" });
+    expect(await hashOf(list)).toBe(hash);
+    expect(await result({ verb: "countAgain" })).toBe(0);
+    const changes = changesSince(before, await fileTree(session), { ignore: books });
+    expect(changes).toEqual({ added: [], removed: [], changed: [] });
+  });
+
+  it("says that there are no lists, and that a repository is gone", async () => {
+    expect(await result({ verb: "updates" })).toEqual({ updates: [], held: [], listsAt: null });
+    expect(await refusal()).toBe("UpdateRefused: there are no package lists: they have to be refreshed first");
+    await session.shell(`mv ${pacmanRepository} ${pacmanRepository}.gone`);
+    try {
+      expect((await work({ verb: "refresh" })).error).toContain("failed retrieving file 'core.db'");
+      expect(await result({ verb: "updates" })).toMatchObject({ listsAt: null });
+    } finally {
+      await session.shell(`mv ${pacmanRepository}.gone ${pacmanRepository}`);
+    }
+  });
+
+  it("does just what was planned, keeps marks and changed settings", async () => {
+    await begin(["app", "replaced"], [fresh.app, fresh.library, fresh.successor]);
+    await session.host.exec([...pacmanWords, "--database", "--asdeps", "app"]);
+    await session.host.writeFile(`${pacmanRoot}/etc/app/conf`, "mine\n");
+    const plan = await simulate();
+    expect(plan.changes.map(({ name, from, to }) => `${name} ${from} ${to}`).sort()).toEqual([
+      "app 1.0-1 2.0-1",
+      "extra null 1.0-1",
+      "library 1.0-1 2.0-1",
+      "replaced 1.0-1 null",
+      "successor null 2.0-1",
+    ]);
+    expect(plan.downloadBytes).toBeGreaterThan(0);
+    const { result: done, lines, steps } = await work<TransactionResult>({ verb: "commit", id: "all", plan });
+    expect(done).toEqual({ isDone: true, reason: "" });
+    expect(lines).toContain("upgrading app...");
+    expect(steps).toEqual([...steps].sort((one, other) => one - other));
+    const found = await result<readonly InstalledPackage[]>({ verb: "installed" });
+    expect(found.map(({ name, version, isManual }) => `${name} ${version} ${isManual}`)).toEqual([
+      "app 2.0-1 false",
+      "extra 1.0-1 false",
+      "library 2.0-1 false",
+      "successor 2.0-1 true",
+    ]);
+    expect(await session.shell(`cat ${pacmanRoot}/etc/app/conf ${pacmanRoot}/etc/app/conf.pacnew`)).toBe(
+      "mine\nsetting 2.0\n",
+    );
+    expect(await hashOf(list)).toBe(await hashOf(`${pacmanRepository}/core.db`));
+    expect(await simulate()).toEqual({ changes: [], downloadBytes: 0, diskBytes: 0 });
+    expect(await result({ verb: "audit" })).toEqual([]);
+  });
+
+  it("updates all or nothing", async () => {
+    await begin(["app", "steady", "replaced"], [fresh.app, fresh.library, fresh.steady]);
+    expect(await refusal({ names: ["steady"] })).toBe(
+      "UpdateRefused: pacman's packages are updated all together or not at all, and library, app would stay behind: name all of them, or none",
+    );
+    const all = await simulate({ names: ["steady", "app", "library"] });
+    expect(all).toEqual(await simulate());
+    expect(await simulate({ names: ["replaced"] })).toMatchObject({ changes: [] });
+    for (const name of ["nowhere", "*", "--help", "core/app"])
+      expect(await refusal({ names: [name] })).toBe(`UpdateRefused: ${name} is not installed`);
+    expect(await refusal({ isSecurityOnly: true })).toBe(
+      "UpdateRefused: pacman cannot tell security updates from others",
+    );
+    await offer(session, [fresh.successor]);
+    await result({ verb: "refresh" });
+    expect(await refusal({ type: "packages" })).toContain("pacman would remove replaced");
+  });
+
+  it("leaves what is held", async () => {
+    await begin(["steady", "library"], [fresh.steady, fresh.library]);
+    await hold(session, "IgnorePkg = other ste*");
+    expect(await result({ verb: "updates" })).toMatchObject({ updates: [{ name: "library" }], held: ["steady"] });
+    expect(await refusal({ names: ["steady"] })).toBe("UpdateRefused: steady is held at its version");
+    expect(await check()).toMatchObject({ status: "warn", message: expect.stringContaining("steady") });
+    expect(await commit(await simulate())).toEqual({ isDone: true, reason: "" });
+    expect(await installed()).toEqual({ library: "2.0-1", steady: "1.0-1" });
+  });
+
+  it("tells of a script that fails, although the package counts as installed", async () => {
+    await begin(["late"], [fresh.late]);
+    const { isDone, reason } = await commit(await simulate());
+    expect(isDone).toBe(false);
+    expect(reason).toMatch(/^late: its script failed \(I will not end\)/);
+    expect(await installed()).toEqual({ late: "2.0-1" });
+  });
+
+  it("refuses what cannot be solved", async () => {
+    await begin(["need"], [fresh.need]);
+    expect(await refusal()).toMatch(/^UpdateRefused: .*nowhere-to-be-had/);
+  });
+
+  it("refuses a plan that is no longer what would be done", async () => {
+    await begin(["app", "steady"], [fresh.app, fresh.library, fresh.steady]);
+    const plan = await simulate();
+    const short = { ...plan, changes: plan.changes.filter(({ name }) => name !== "steady") };
+    expect((await work({ verb: "commit", id: "short", plan: short })).error).toMatch(
+      /^UpdateRefused: .*planned: steady 1.0-1 2.0-1$/,
+    );
+    expect(await installed()).toEqual({ app: "1.0-1", library: "1.0-1", steady: "1.0-1" });
+  });
+
+  it.each([
+    ["a package is gone", "mv {} /root/"],
+    ["a package is damaged", "cp {} /root/ && echo more >> {}"],
+    [
+      "a file is in the way",
+      `mkdir -p ${pacmanRoot}/usr/share/extra && touch ${pacmanRoot}/usr/share/extra/version && cp {} /root/`,
+    ],
+  ])("changes nothing, not even the host's lists, when %s", async (_what, spoil) => {
+    await begin(["app"], [fresh.app, fresh.library]);
+    const plan = await simulate();
+    const hash = await hashOf(list);
+    const file = pacmanFile(fresh.library);
+    await session.shell(spoil.replaceAll("{}", file));
+    try {
+      expect(await commit(plan)).toMatchObject({
+        isDone: false,
+        reason: expect.stringMatching(/failed retrieving file 'library|exists in filesystem/),
+      });
+      expect(await installed()).toEqual({ app: "1.0-1", library: "1.0-1" });
+      expect(await hashOf(list)).toBe(hash);
+      expect(await result({ verb: "updates" })).toMatchObject({ updates: [{ name: "app" }, { name: "library" }] });
+    } finally {
+      await session.shell(`mv /root/${file.replace(/^.*\//, "")} ${file}`);
+    }
+  });
+
+  it("does not remove what only conflicts", async () => {
+    await begin(["steady", "clash"], [fresh.clash, fresh.steady]);
+    expect(await commit(await simulate())).toMatchObject({
+      isDone: false,
+      reason: expect.stringContaining("are in conflict"),
+    });
+    expect(await installed()).toEqual({ clash: "1.0-1", steady: "1.0-1" });
+  });
+
+  it("waits for who changes packages, and names a lock that nobody holds", async () => {
+    await begin(["slow", "steady"], [fresh.slow, fresh.steady]);
+    await session.host.writeFile(`${pacmanRoot}/tmp/wait`, "");
+    const plan = await simulate();
+    const words = [...pacmanWords, "--sync", "--refresh", "slow"];
+    await session.shell(`systemd-run --quiet --collect --unit=administrator ${words.join(" ")}`);
+    await eventually(async () => expect(await installed()).toMatchObject({ slow: "2.0-1" }));
+    expect(await check()).toMatchObject({
+      status: "pass",
+      message: expect.stringMatching(/^pacman \(process \d+\) is changing packages right now$/),
+    });
+    const now = await simulate();
+    expect(now.changes.map(({ name }) => name)).toEqual(["steady"]);
+    expect((await work({ verb: "commit", id: "locked", plan: now })).error).toMatch(
+      /^PackagesLocked: pacman \(process \d+\) holds the lock/,
+    );
+    expect((await work({ verb: "commit", id: "outdated", plan })).error).toMatch(/^UpdateRefused: /);
+    await session.shell("systemctl kill --signal=KILL administrator.service");
+    await eventually(async () => expect(await check()).toMatchObject({ status: "fail" }));
+    expect(await result({ verb: "audit" })).toEqual([expect.stringContaining(`${lock} is left of a pacman`)]);
+    expect(await result({ verb: "repair", id: "one" })).toMatchObject({ isDone: false });
+    expect((await work({ verb: "finish" })).error).toContain("a person has to see to it");
+    expect((await work({ verb: "commit", id: "left", plan: now })).error).toMatch(
+      /^PackagesLocked: .* nobody holds it: see what it was doing, then remove that file$/,
+    );
+    await session.shell(`test -e ${lock} && rm -f ${lock}`);
+    expect(await check()).toMatchObject({ status: "pass" });
+    expect(await commit(now)).toEqual({ isDone: true, reason: "" });
+  });
+
+  it("takes the lists of an administrator who has fetched newer ones", async () => {
+    await begin(["steady"], [old.steady]);
+    await offer(session, [fresh.steady]);
+    expect(await simulate()).toMatchObject({ changes: [] });
+    await session.host.exec([...pacmanWords, "--sync", "--refresh"]);
+    const plan = await simulate();
+    expect(plan.changes).toMatchObject([{ name: "steady", to: "2.0-1" }]);
+    expect(await commit(plan)).toEqual({ isDone: true, reason: "" });
+    expect(await installed()).toEqual({ steady: "2.0-1" });
+  });
+
+  it("waits for an administrator, and then goes by the lists that were fetched", async () => {
+    await begin(["slow", "steady"], [old.slow, fresh.steady]);
+    const plan = await simulate();
+    await offer(session, [fresh.slow, fresh.steady]);
+    await session.host.writeFile(`${pacmanRoot}/tmp/wait`, "");
+    const words = [...pacmanWords, "--sync", "--refresh", "slow"];
+    await session.shell(`systemd-run --quiet --collect --unit=meanwhile ${words.join(" ")}`);
+    await eventually(async () => expect(await installed()).toMatchObject({ slow: "2.0-1" }));
+    const running = work({ verb: "commit", id: "meanwhile", plan });
+    await session.shell(`rm ${pacmanRoot}/tmp/wait`);
+    expect((await running).result).toEqual({ isDone: true, reason: "" });
+    expect(await installed()).toEqual({ slow: "2.0-1", steady: "2.0-1" });
+    expect(await hashOf(list)).toBe(await hashOf(`${pacmanRepository}/core.db`));
+  });
+
+  it("replaces a package although nothing else is new", async () => {
+    await begin(["replaced"], [fresh.successor]);
+    expect(await commit(await simulate())).toEqual({ isDone: true, reason: "" });
+    expect(await installed()).toEqual({ successor: "2.0-1" });
+  });
+
+  it("is not hindered by a lock that is left in the service's own lists", async () => {
+    await begin(["steady"], [fresh.steady]);
+    await session.shell(`touch ${pacmanRoot}/var/cache/steward-pacman/db.lck`);
+    await result({ verb: "refresh" });
+    expect(await commit(await simulate())).toEqual({ isDone: true, reason: "" });
+  });
+
+  it("tells that it was killed, and the rest can be done once the lock was looked at", async () => {
+    await begin(["slow", "steady"], [fresh.slow, fresh.steady]);
+    await session.host.writeFile(`${pacmanRoot}/tmp/wait`, "");
+    const running = work<TransactionResult>({ verb: "commit", id: "killed", plan: await simulate() });
+    await eventually(async () => expect(await installed()).toMatchObject({ slow: "2.0-1" }));
+    await session.shell("systemctl kill --signal=KILL steward-packages-killed.service");
+    expect((await running).result).toEqual({ isDone: false, reason: "it was ended by SIGKILL" });
+    await result({ verb: "settle", id: "killed" });
+    expect(await result({ verb: "repair", id: "killed" })).toEqual({
+      isDone: false,
+      reason: `${lock} is left of a pacman that was stopped in the middle of its work`,
+    });
+    // Packages were changed: the lists that fit to them stay.
+    expect(await hashOf(list)).toBe(await hashOf(`${pacmanRepository}/core.db`));
+    await session.shell(`test -e ${lock} && rm -f ${lock} ${pacmanRoot}/tmp/wait`);
+    expect(await commit(await simulate(), "rest")).toEqual({ isDone: true, reason: "" });
+    expect(await installed()).toEqual({ slow: "2.0-1", steady: "2.0-1" });
+  });
+
+  it("goes on when who waits for it is killed", async () => {
+    await begin(["slow"], [fresh.slow]);
+    await session.host.writeFile(`${pacmanRoot}/tmp/wait`, "");
+    const argv = pacmanCommand({ verb: "commit", id: "lost", plan: await simulate() });
+    await session.shell(`systemd-run --quiet --collect --unit=caller ${argv.map((word) => `'${word}'`).join(" ")}`);
+    await eventually(async () => expect(await installed()).toMatchObject({ slow: "2.0-1" }));
+    await session.host.exec(["systemctl", "kill", "--signal=KILL", "caller.service"]);
+    await session.shell("systemctl is-active steward-packages-lost.service");
+    const settled = result({ verb: "settle", id: "lost" });
+    await session.shell(`rm ${pacmanRoot}/tmp/wait`);
+    await settled;
+    expect(await result({ verb: "audit" })).toEqual([]);
+    expect(await check()).toMatchObject({ status: "pass" });
+  });
+
+  it("tells of entries that are not whole and of what is missing", async () => {
+    await begin(["app"], [fresh.app, fresh.library]);
+    await session.host.exec([...pacmanWords, "--remove", "--nodeps", "--nodeps", "library"]);
+    expect(await check()).toMatchObject({ status: "fail", message: expect.stringContaining("app (library)") });
+    expect(await result({ verb: "planMissing" })).toMatchObject({
+      changes: [],
+      obstacle: expect.stringContaining("only together with an update of everything"),
+    });
+    await session.shell(`rm ${pacmanRoot}/var/lib/pacman/local/app-1.0-1/desc`);
+    expect(await check()).toMatchObject({ status: "fail", message: expect.stringMatching(/^app was only partly/) });
+    expect(await result({ verb: "audit" })).toEqual(["app 1.0-1 is only partly installed"]);
+  });
+});
