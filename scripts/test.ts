@@ -19,7 +19,8 @@ const steps = [
   // Side by side: the test host waits for other machines' work most of the time, and is one at a time.
   {
     name: "tests",
-    argv: ["vitest", "run", "--project", "!host"],
+    // Half of the processors: the test host is not to be short of its own.
+    argv: ["vitest", "run", "--project", "!host", "--maxWorkers", "50%"],
     beside: ["vitest", "run", "--project", "host"],
   },
 ] as const satisfies readonly Step[];

@@ -124,6 +124,17 @@ export function createRegistry(roots: readonly Root[], onDamage: (fault: Fault) 
     }
   };
 
+  /** Whether a file is that young, and still without any content. */
+  const isBeingMade = (path: string): boolean => {
+    try {
+      const { birthtimeMs, blocks } = statSync(path);
+      return blocks === 0 && Date.now() - birthtimeMs < settledMs;
+    } catch {
+      // Gone again.
+      return true;
+    }
+  };
+
   const drop = (inode: string): void => {
     open.get(inode)?.close();
     open.delete(inode);
@@ -147,6 +158,8 @@ export function createRegistry(roots: readonly Root[], onDamage: (fault: Fault) 
       return false;
     } catch (error) {
       if (error instanceof NotAJournal) {
+        // journald makes a file and then writes its header: what is just being made is looked at again.
+        if (isBeingMade(path)) return false;
         onDamage({ path, what: error.message });
         return true;
       }
