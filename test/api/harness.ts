@@ -9,7 +9,6 @@ import type { Fix, FixPlan } from "#domain/health/fix.ts";
 import type { TaskLauncher } from "#domain/operations/ports.ts";
 import { runTask } from "#domain/operations/task.ts";
 import type { Condition } from "#domain/updates/guard.ts";
-import type { InstalledPackage } from "#domain/updates/ports.ts";
 import { updateKinds, updateVerbs } from "#domain/updates/verbs.ts";
 import { createLogs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
@@ -26,7 +25,7 @@ import { createFakeKeyStore } from "../fakes/key-store.ts";
 import { createFakeOperationStore } from "../fakes/operation-store.ts";
 import { createFakePackageManager, type FakePackageManager, fakePackage } from "../fakes/package-manager.ts";
 import { createFakeProbe, type FakeProbe } from "../fakes/probe.ts";
-import { createFakeSnapshotBackend, type FakeSnapshotBackend } from "../fakes/snapshot-backend.ts";
+import { createSnapshotsOf, type FakeSnapshotBackend } from "../fakes/snapshot-backend.ts";
 import { createFakeTaskLauncher, type FakeTaskLauncher } from "../fakes/task-launcher.ts";
 import { createFakeUnits, type FakeUnits } from "../fakes/units.ts";
 
@@ -151,16 +150,7 @@ export async function startTestService(
   const checks = { plain: createTestCheck("plain"), vital: createTestCheck("vital", "critical", ["mend", "rebuild"]) };
   const fixes = { mend: createTestFix("mend"), rebuild: createTestFix("rebuild", { risk: "risky", kind: "packages" }) };
   const packageManager = createFakePackageManager(installed.map(([name, version]) => fakePackage(name, version)));
-  const snapshots = createFakeSnapshotBackend({}, clock);
-  // What it keeps, and brings back, is what the package manager has.
-  Object.defineProperty(snapshots.host, "packages", {
-    get: () => [...packageManager.packages.values()],
-    set(list: readonly InstalledPackage[]) {
-      packageManager.packages.clear();
-      packageManager.halfDone.clear();
-      for (const each of list) packageManager.packages.set(each.name, each);
-    },
-  });
+  const snapshots = createSnapshotsOf(packageManager, clock);
   const operationStore = createFakeOperationStore();
   const launcher = createFakeTaskLauncher();
   let condition = (): Condition => ({ checks: {}, failedUnits: [] });

@@ -6,6 +6,7 @@ import type {
   StoredSnapshot,
 } from "#domain/updates/ports.ts";
 import { SnapshotUnusable } from "#domain/updates/ports.ts";
+import type { FakePackageManager } from "./package-manager.ts";
 
 /** What a snapshot is of. */
 export interface FakeSnapshotHost {
@@ -119,4 +120,21 @@ export function createFakeSnapshotBackend(
     },
   };
   return fake;
+}
+
+/** A backend of the host that a fake package manager looks after: what it keeps, and brings back, are those packages. */
+export function createSnapshotsOf(
+  manager: FakePackageManager,
+  clock?: { readonly now: () => number },
+): FakeSnapshotBackend {
+  const backend = createFakeSnapshotBackend({}, clock);
+  Object.defineProperty(backend.host, "packages", {
+    get: () => [...manager.packages.values()],
+    set(list: readonly InstalledPackage[]) {
+      manager.packages.clear();
+      manager.halfDone.clear();
+      for (const each of list) manager.packages.set(each.name, each);
+    },
+  });
+  return backend;
 }

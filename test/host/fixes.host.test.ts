@@ -55,6 +55,7 @@ describeOnHost("fixes of services and of the clock", (session) => {
       await eventually(async () => expect(await failedNames()).toEqual(["needs.service"]));
       await session.shell("touch /run/needed");
 
+      const before = await fileTree(session);
       expect(await plan("systemd_failed")).toMatchObject({
         steps: ["restart needs.service"],
         units: ["needs.service"],
@@ -68,6 +69,7 @@ describeOnHost("fixes of services and of the clock", (session) => {
         steps: [{ action: "restart needs.service", status: "done", message: "needs.service is active (exited)" }],
         check: { status: "pass" },
       });
+      expect(changesSince(before, await fileTree(session), ownTraces)).toEqual(unchanged);
     });
 
     it("tells of each unit, of those that recover and of those that do not", async () => {
@@ -202,11 +204,13 @@ describeOnHost("fixes of services and of the clock", (session) => {
           fixable: true,
           fix_id: "enable_time_sync",
         });
+        const before = await fileTree(session);
         expect(await plan("time_sync")).toMatchObject({
           steps: ["switch on time synchronisation (timedatectl set-ntp true)"],
           risk: "safe",
         });
         expect(await session.shell("systemctl is-active clock-setter || true")).toBe("inactive\n");
+        expect(changesSince(before, await fileTree(session), ownTraces)).toEqual(unchanged);
 
         const fixing = fix("time_sync");
         await eventually(async () =>
@@ -217,6 +221,11 @@ describeOnHost("fixes of services and of the clock", (session) => {
           success: true,
           steps: [{ message: "Time synchronisation is on, and the clock is synchronised" }],
           check: { status: "pass", details: { enabled: true } },
+        });
+        // What makes it start with the host, and nothing else.
+        expect(changesSince(before, await fileTree(session), ownTraces)).toEqual({
+          ...unchanged,
+          added: ["/etc/systemd/system/multi-user.target.wants/clock-setter.service"],
         });
       });
     });

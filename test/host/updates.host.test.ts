@@ -3,6 +3,7 @@ import { createClient } from "#client/index.ts";
 import type { OperationEntry } from "#contract/operation-entry.ts";
 import type { RunningService } from "./service.ts";
 import { eventually } from "./support/eventually.ts";
+import { changesSince, fileTree } from "./support/file-tree.ts";
 import { makePackageSources, type PackageRecipe, packageFile } from "./support/package-sources.ts";
 import { freePort } from "./support/plugin-peers.ts";
 import { describeOnHost } from "./support/session.ts";
@@ -183,18 +184,35 @@ describeOnHost("updates", (session) => {
       fixable: true,
       fix_id: "apply_security_updates",
     });
+    const before = await fileTree(session);
     const plan = await api().fixCheck({ params: check, query: { dry_run: true } });
     expect(plan).toMatchObject({
       packages: ["library"],
       steps: [expect.stringMatching(/^install 1 security update.*: library, behind a snapshot$/)],
     });
     expect(await versionsOf(["library"])).toEqual({ library: "1.0" });
+    expect(changesSince(before, await fileTree(session), { ignore: [/^\/var\/log\/journal/] })).toEqual({
+      added: [],
+      removed: [],
+      changed: [],
+    });
     expect(await api().fixCheck({ params: check })).toMatchObject({
       success: true,
       steps: [{ status: "done", message: expect.stringMatching(/^1 package updated behind the snapshot/) }],
       check: { status: "pass" },
     });
     expect(await versionsOf(["editor", "library", "server"])).toEqual({ editor: "1.0", library: "1.1", server: "1.0" });
+    // The package's own files; beside them only what apt and dpkg keep for themselves, and what their hooks on this host write.
+    const ignore = [
+      /^\/var\/(lib\/(dpkg|apt)|cache\/apt|log\/(apt|journal))\//,
+      /^\/var\/log\/dpkg\.log$/,
+      /^\/var\/(cache\/debconf\/tmp\.ci|tmp\/snapper-apt|log\/snapper\.log)$/,
+    ];
+    expect(changesSince(before, await fileTree(session), { ignore })).toEqual({
+      added: [],
+      removed: [],
+      changed: ["/usr/share/library/version"],
+    });
   });
 
   it("go on when the upgrade restarts the service, and are found again under their idempotency key", async () => {

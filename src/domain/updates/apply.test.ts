@@ -2,51 +2,14 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
 import { createFakePackageManager, type FakePackageManager, fakePackage } from "../../../test/fakes/package-manager.ts";
+import { createSnapshotsOf } from "../../../test/fakes/snapshot-backend.ts";
 import type { ApplyInput, ApplyPhase, ApplyPorts } from "./apply.ts";
 import { applyUpdates } from "./apply.ts";
 import type { Condition } from "./guard.ts";
-import type { InstalledPackage, SnapshotBackend, StoredSnapshot } from "./ports.ts";
 import { PackageFileMissing, SnapshotUnusable, UpdateRefused } from "./ports.ts";
-import { differences } from "./transaction.ts";
 
 const { signal } = new AbortController();
 const quiet = { step: () => undefined, line: () => undefined };
-
-/** Keeps what is installed in memory. */
-function createBackend(manager: FakePackageManager): SnapshotBackend & { readonly damaged: Set<string> } {
-  const kept = new Map<string, { readonly entry: StoredSnapshot; readonly packages: readonly InstalledPackage[] }>();
-  const damaged = new Set<string>();
-  const get = (id: string) => {
-    const found = kept.get(id);
-    if (found === undefined || damaged.has(id)) throw new SnapshotUnusable(`cannot use ${id}`);
-    return found;
-  };
-  return {
-    name: "packages",
-    needsReboot: false,
-    damaged,
-    list: () => Promise.resolve([...kept.values()].map(({ entry }) => entry)),
-    create({ id, description, kind }) {
-      const packages = [...manager.packages.values()];
-      const rest = { sizeBytes: 1, backend: "packages", isProtected: false, packagesCount: packages.length } as const;
-      const entry: StoredSnapshot = { id, description, kind, createdAt: 0, ...rest };
-      kept.set(id, { entry, packages });
-      return Promise.resolve(entry);
-    },
-    remove: (id) => Promise.resolve(void kept.delete(id)),
-    diff: (id) =>
-      Promise.resolve({ packages: differences(get(id).packages, [...manager.packages.values()]), files: [] }),
-    verify: (id) => Promise.resolve(void get(id)),
-    rollback(id) {
-      const { packages } = get(id);
-      const changed = differences([...manager.packages.values()], packages);
-      manager.packages.clear();
-      manager.halfDone.clear();
-      for (const each of packages) manager.packages.set(each.name, each);
-      return Promise.resolve({ isDone: true, reason: "", packages: changed, filesRestored: 0, requiresReboot: false });
-    },
-  };
-}
 
 const well: Condition = { checks: { memory: "pass", disk_space: "warn" }, failedUnits: ["old.service"] };
 
@@ -63,7 +26,7 @@ function setUp() {
   let condition: () => Condition = () => well;
   const ports: ApplyPorts = {
     manager,
-    backend: createBackend(manager),
+    backend: createSnapshotsOf(manager),
     report: { look: () => Promise.resolve(condition()) },
     // Time passes by itself.
     clock: { now: clock.now, monotonicMs: clock.monotonicMs, sleep: (durationMs) => clock.advance(durationMs) },
@@ -173,7 +136,7 @@ describe("an update of which something cannot be found out or done", () => {
     const told = { ...work(), progress: { ...quiet, line: (text: string) => void lines.push(text) } };
     const without = (error: Error) => ({
       ...ports,
-      backend: { ...createBackend(manager), create: () => Promise.reject(error) },
+      backend: { ...createSnapshotsOf(manager), create: () => Promise.reject(error) },
     });
     await expect(applyUpdates(wanted(), without(new Error("ENOSPC: /var/x")), told)).rejects.toMatchObject({
       code: "UNAVAILABLE",
@@ -268,7 +231,10 @@ describe("a guarded update", () => {
   it("tells that it could not be rolled back, and what it is now", async () => {
     const { manager, ports, wanted } = setUp();
     manager.broken.add("server");
-    const backend = { ...createBackend(manager), verify: () => Promise.reject(new SnapshotUnusable("it is damaged")) };
+    const backend = {
+      ...createSnapshotsOf(manager),
+      verify: () => Promise.reject(new SnapshotUnusable("it is damaged")),
+    };
     expect(await applyUpdates(wanted(guarded), { ...ports, backend }, work())).toMatchObject({
       success: false,
       snapshot_id: "20260101-000000",
@@ -284,7 +250,7 @@ describe("a guarded update", () => {
     const { manager, ports, wanted } = setUp();
     manager.broken.add("server");
     const later = { isDone: true, reason: "", packages: [], filesRestored: 0, requiresReboot: true };
-    const backend = { ...createBackend(manager), needsReboot: true, rollback: () => Promise.resolve(later) };
+    const backend = { ...createSnapshotsOf(manager), needsReboot: true, rollback: () => Promise.resolve(later) };
     expect(await applyUpdates(wanted(guarded), { ...ports, backend }, work())).toMatchObject({
       guard: { outcome: "rolled_back" },
       requires_reboot: true,

@@ -5,10 +5,6 @@ import type { InstalledPackage, PackageChange, TransactionPlan } from "./ports.t
 const keyOf = ({ name, architecture }: Pick<InstalledPackage, "name" | "architecture">): string =>
   `${name}:${architecture}`;
 
-/** What is installed, by package. */
-const versionsOf = (installed: readonly InstalledPackage[]): ReadonlyMap<string, string> =>
-  new Map(installed.map((each) => [keyOf(each), each.version]));
-
 /** All versions by package: of a kernel several are installed beside each other. */
 function allVersionsOf(installed: readonly InstalledPackage[]): (change: PackageChange) => readonly string[] {
   const versions = Map.groupBy(installed, keyOf);
@@ -38,24 +34,6 @@ export function changedOf(plan: TransactionPlan, installed: readonly InstalledPa
   return plan.changes
     .map((change) => ({ name: change.name, from: change.from, to: becomeOf(change) }))
     .filter(({ from, to }) => from !== to);
-}
-
-/** Which packages differ between two states: `from` is the version in the first, `to` in the second. */
-export function differences(
-  before: readonly InstalledPackage[],
-  after: readonly InstalledPackage[],
-): readonly Pick<PackageChange, "name" | "architecture" | "from" | "to">[] {
-  const [then, now] = [versionsOf(before), versionsOf(after)];
-  const all = new Map([...before, ...after].map((each) => [keyOf(each), each]));
-  return [...all]
-    .map(([key, { name, architecture }]) => ({
-      name,
-      architecture,
-      from: then.get(key) ?? null,
-      to: now.get(key) ?? null,
-    }))
-    .filter(({ from, to }) => from !== to)
-    .sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 }
 
 /** `1 package`, `2 packages`. */
