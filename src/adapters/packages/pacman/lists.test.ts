@@ -42,6 +42,15 @@ describe("package lists", () => {
     expect(await currentLists(places)).toMatchObject({ databases: places.databases, isOwn: false });
   });
 
+  it("are those of the host where newer ones came in the same moment as the service's own", async () => {
+    await prepareLists(places);
+    await write(places.lists, "core.db", "new", 2000);
+    await write(places.databases, "core.db", "newest", 4000);
+    const { ctimeMs } = await stat(join(places.databases, "sync/core.db"));
+    await refreshedAt((Math.floor(ctimeMs) + 0.5) / 1000);
+    expect(await currentLists(places)).toMatchObject({ databases: places.databases, isOwn: false });
+  });
+
   it("are given to the host with their times, and taken back", async () => {
     await write(places.databases, "core.db", "old", 1000);
     await prepareLists(places);

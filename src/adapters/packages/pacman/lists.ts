@@ -58,8 +58,8 @@ export async function currentLists(
   const stamp = own.length === 0 ? undefined : await orUndefined(stat(stampOf(places)), isMissing);
   const ownAt = Math.floor(stamp?.mtimeMs ?? 0);
   const othersAt = Math.floor(Math.max(0, ...others.map(({ changedAt }) => changedAt)));
-  // Lists that were only put back are not fresh for that.
-  if (stamp !== undefined && (ownAt >= othersAt || !hasNewer(others, own)))
+  // Lists that were only put back are not fresh for that. Times of files are coarse: of one moment, the newer ones count.
+  if (stamp !== undefined && (ownAt > othersAt || !hasNewer(others, own)))
     return { databases: places.lists, isOwn: true, at: ownAt };
   return others.length === 0 ? undefined : { databases: places.databases, isOwn: false, at: othersAt };
 }
