@@ -17,8 +17,8 @@ export default defineConfig({
           include: ["test/host/**/*.host.test.ts"],
           testTimeout: 120_000,
           hookTimeout: 300_000,
-          // One machine at a time: each takes a core while it boots.
-          fileParallelism: false,
+          // Two machines at a time: each waits for its systemd and its package manager most of the time.
+          maxWorkers: 2,
         },
       },
     ],

@@ -20,6 +20,7 @@ const programs = {
   bareFastify: fileURLToPath(new URL("./peers/bare-fastify.ts", import.meta.url)),
   bareInfo: fileURLToPath(new URL("./peers/bare-info.ts", import.meta.url)),
   bareBroadcast: fileURLToPath(new URL("./peers/bare-broadcast.ts", import.meta.url)),
+  collector: fileURLToPath(new URL("./peers/collector.ts", import.meta.url)),
 };
 
 /** A bare server in `peers`. */
@@ -92,18 +93,19 @@ const countedLimits = "rate_limits:\n  per_minute: 1000000000\n  per_hour: 10000
 
 /**
  * The service from this checkout with an admin key; a second one in the same workspace finds the state of the first.
- * @param options `journalDir` is read in place of the journal of the host.
+ * @param options `journalDir` is read in place of the journal of the host; `settings` are further ones, YAML.
  */
 export async function startSteward(
   workspace: Workspace,
-  { limits, journalDir }: { limits: "counted" | "default"; journalDir?: string },
+  { limits, journalDir, settings = "" }: { limits: "counted" | "default"; journalDir?: string; settings?: string },
 ): Promise<Server> {
   const port = await freePort();
   const stateDir = join(workspace.folder, "state");
   const config = join(workspace.folder, "config.yaml");
-  if (limits === "counted") writeFileSync(config, countedLimits);
+  const text = `${limits === "counted" ? countedLimits : ""}${settings}`;
+  if (text !== "") writeFileSync(config, text);
   const server = await startServer(workspace, {
-    argv: [process.execPath, programs.steward, "serve", ...(limits === "counted" ? ["--config", config] : [])],
+    argv: [process.execPath, programs.steward, "serve", ...(text === "" ? [] : ["--config", config])],
     env: {
       ...withCompileCache(workspace),
       STEWARD_LISTEN: `127.0.0.1:${port}`,

@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { ManifestFile } from "#adapters/plugins/schema.ts";
 import { Settings } from "#config/settings.ts";
 import { errorMeaning, errorStatus } from "#contract/errors.ts";
 import { operations } from "#contract/index.ts";
@@ -19,9 +20,10 @@ const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 const row = (...cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
 const made = "<!-- Made by `npm run generate` from src/contract. -->\n";
 
-const access = ({ scope, openToLoopback }: Operation): string => {
+const access = ({ scope, alsoNeeds = [], openToLoopback }: Operation): string => {
   if (scope === "public") return "none";
-  return `${scope === "self" ? "any valid key" : `\`${scope}\``}${openToLoopback ? " (none from loopback)" : ""}`;
+  const named = [scope, ...alsoNeeds].map((each) => `\`${each}\``).join(" and ");
+  return `${scope === "self" ? "any valid key" : named}${openToLoopback ? " (none from loopback)" : ""}`;
 };
 
 function operationsPage(): string {
@@ -73,6 +75,8 @@ function operationsPage(): string {
 const generated: Readonly<Record<string, () => string>> = {
   "reference/openapi.json": () => json(openapiDocument(version)),
   "reference/config.schema.json": () => json({ $schema: "https://json-schema.org/draft/2020-12/schema", ...Settings }),
+  "reference/plugin.schema.json": () =>
+    json({ $schema: "https://json-schema.org/draft/2020-12/schema", ...ManifestFile }),
   "reference/operations.md": operationsPage,
   "reference/checks.md": checksPage,
 };

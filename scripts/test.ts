@@ -16,10 +16,10 @@ const steps = [
   { name: "unused code", argv: ["knip"] },
   { name: "generated files", argv: ["node", "scripts/generate.ts", "--check"] },
   { name: "OpenAPI document", argv: ["redocly", "lint", "docs/reference/openapi.json"] },
-  // Side by side: the test host waits for other machines' work most of the time, and is one at a time.
+  // Side by side: the test hosts wait for their own systemd most of the time.
   {
     name: "tests",
-    // Half of the processors: the test host is not to be short of its own.
+    // Half of the processors: the test hosts are not to be short of their own.
     argv: ["vitest", "run", "--project", "!host", "--maxWorkers", "50%"],
     beside: ["vitest", "run", "--project", "host"],
   },

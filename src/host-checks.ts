@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { createDiskCleanup } from "#adapters/cleanup/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
-import { exec } from "#adapters/exec/index.ts";
+import type { Exec } from "#adapters/exec/index.ts";
 import type { createHostJournal } from "#adapters/journald/index.ts";
 import { createKernelLog } from "#adapters/journald/kernel-log.ts";
 import { createJournalStorage } from "#adapters/journald/storage.ts";
@@ -36,8 +36,6 @@ export interface HostChecks {
   /** What installs security updates comes with the service. */
   readonly fixes: (parts: Pick<FixPorts, "security">) => readonly Fix[];
   readonly plan: CheckPlan;
-  /** Checks that have settings and do not exist. */
-  readonly unknown: readonly string[];
 }
 
 /** The certificate that the service itself shows. */
@@ -53,8 +51,9 @@ export function createHostChecks(parts: {
   readonly systemd: ReturnType<typeof createHostUnits>;
   readonly journal: ReturnType<typeof createHostJournal>;
   readonly packages: HostPackages;
+  readonly exec: Exec;
 }): HostChecks {
-  const { config, host, systemd, packages } = parts;
+  const { config, host, systemd, packages, exec } = parts;
   const { settings } = config;
   const clock = systemClock;
   const fileSystems = createFileSystems({ clock });
@@ -88,10 +87,10 @@ export function createHostChecks(parts: {
         ...shared,
         security,
         repairs: packages.repairs,
+        packages: packages.states,
         ownUnit: ownServiceUnit(),
         cleanup: createDiskCleanup({ exec, clock }),
       }),
     plan,
-    unknown: Object.keys(plan.checks).filter((id) => !checks.some((check) => check.id === id)),
   };
 }

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { systemClock } from "#adapters/clock/index.ts";
-import { exec } from "#adapters/exec/index.ts";
+import type { Exec } from "#adapters/exec/index.ts";
 import { createDatabase } from "#adapters/packages/apt/database.ts";
 import { readPresent } from "#adapters/packages/apt/dpkg-state.ts";
 import { createAptManager } from "#adapters/packages/apt/manager.ts";
@@ -9,6 +9,8 @@ import { createDnfManager } from "#adapters/packages/dnf/manager.ts";
 import { createDnfPackageFiles } from "#adapters/packages/dnf/package-files.ts";
 import type { HostPackages } from "#adapters/packages/index.ts";
 import { createPacmanManager } from "#adapters/packages/pacman/manager.ts";
+import { createZypperManager } from "#adapters/packages/zypper/manager.ts";
+import { createZypperPackageFiles } from "#adapters/packages/zypper/package-files.ts";
 import { createRebootNeed } from "#adapters/reboot/index.ts";
 import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
 import { createRefresh } from "#adapters/snapshots/packages/refresh.ts";
@@ -18,11 +20,10 @@ import type { Config } from "#config/load.ts";
 import { rebootRequiredCheck } from "#domain/health/checks/reboot-required.ts";
 import type { HostUpdates, PackageFiles, PackageManager, SnapshotBackend } from "#domain/updates/ports.ts";
 
-type Parts = Pick<Config, "stateDir" | "settings">;
+type Parts = Pick<Config, "stateDir" | "settings"> & { readonly exec: Exec };
 
 const reboot = rebootRequiredCheck({ reboot: createRebootNeed() });
-const ports = {
-  exec,
+const shared = {
   clock: systemClock,
   needsReboot: async (signal: AbortSignal): Promise<boolean> =>
     (await reboot.run({ ignore: [] }, signal)).status === "warn",
@@ -40,7 +41,7 @@ const installedIn: InstalledIn = async (root) => {
   return present.filter(({ state }) => state === "installed");
 };
 
-async function snapperOf({ stateDir, settings }: Parts): Promise<readonly SnapshotBackend[]> {
+async function snapperOf({ stateDir, settings, exec }: Parts): Promise<readonly SnapshotBackend[]> {
   if (settings.updates?.backend === "packages") return [];
   const found = await detectSnapper({ exec, packageDatabase }, AbortSignal.timeout(lookMs));
   if (!found.isUsable) return [];
@@ -48,7 +49,7 @@ async function snapperOf({ stateDir, settings }: Parts): Promise<readonly Snapsh
   return [createSnapperBackend({ exec, clock: systemClock, installed: installedIn, config, layout, stateDir })];
 }
 
-function packagesOf({ stateDir, settings }: Parts, files: PackageFiles): readonly SnapshotBackend[] {
+function packagesOf({ stateDir, settings, exec }: Parts, files: PackageFiles): readonly SnapshotBackend[] {
   if (settings.updates?.backend === "snapper") return [];
   const folder = join(stateDir, "snapshots");
   return [createPackageSnapshots({ folder, files, clock: systemClock, refresh: createRefresh({ exec }) })];
@@ -56,14 +57,17 @@ function packagesOf({ stateDir, settings }: Parts, files: PackageFiles): readonl
 
 /** Picks the package manager and the ways of keeping snapshots that this host has. */
 export async function createHostUpdates(config: Parts, packages: Pick<HostPackages, "states">): Promise<HostUpdates> {
+  const ports = { ...shared, exec: config.exec };
   const of = async (manager: PackageManager, files: PackageFiles, hasSnapper: boolean): Promise<HostUpdates> => ({
     manager,
     backends: [...(hasSnapper ? await snapperOf(config) : []), ...packagesOf(config, files)],
   });
   const name = config.settings.updates?.enabled === false ? undefined : packages.states.manager;
-  if (name === "apt") return of(createAptManager(ports), createAptPackageFiles(ports), true);
+  if (name === "apt")
+    return of(createAptManager({ ...ports, stateDir: config.stateDir }), createAptPackageFiles(ports), true);
   // Snapper's snapshots are of dpkg's world so far.
   if (name === "dnf") return of(createDnfManager(ports), createDnfPackageFiles(ports), false);
+  if (name === "zypper") return of(createZypperManager(ports), createZypperPackageFiles(ports), false);
   // No package file leads back there, and snapper's snapshots are of dpkg's world so far.
   if (name === "pacman") return { manager: createPacmanManager(ports), backends: [] };
   return { manager: undefined, backends: [] };
@@ -73,8 +77,8 @@ export async function createHostUpdates(config: Parts, packages: Pick<HostPackag
 export async function carryState(config: Parts, packages: Pick<HostPackages, "states">): Promise<void> {
   if (packages.states.manager !== "apt" || config.settings.updates?.backend === "packages") return;
   const signal = AbortSignal.timeout(lookMs);
-  const found = await detectSnapper({ exec, packageDatabase, isBusGone: true }, signal);
+  const found = await detectSnapper({ exec: config.exec, packageDatabase, isBusGone: true }, signal);
   if (!found.isUsable) return;
-  const { stateDir } = config;
+  const { stateDir, exec } = config;
   await carryStateToNextBoot({ exec, stateDir, config: found.config, layout: found.layout }, signal);
 }

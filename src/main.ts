@@ -1,14 +1,18 @@
 import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
+import { createPluginFolders } from "#adapters/plugins/index.ts";
 import { certName } from "#adapters/tls/files.ts";
-import { runCli } from "#cli/index.ts";
+import { type PluginReport, readInput, runCli } from "#cli/index.ts";
 import { formatFault, SettingsFaulty } from "#config/faults.ts";
 import { configFile, loadConfig } from "#config/load.ts";
 import { unusedParts } from "#config/settings.ts";
+import { permissionWords } from "#domain/plugins/permissions.ts";
+import type { FoundPlugin } from "#domain/plugins/ports.ts";
 import { createLineWriter } from "#telemetry/line-writer.ts";
 import { createLogs } from "#telemetry/logger.ts";
 import { adminKeyFile, localUrl, serve } from "./serve.ts";
+import { safeModeVariable } from "./task-program.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
   version: string;
@@ -21,6 +25,16 @@ process.on("exit", writer.flush);
 
 const load = (file: string | undefined) => loadConfig({ file, environment, isRoot: process.getuid?.() === 0 });
 
+/** What the loader of plugins found, a fault a line. Those of the manifest come in one text, each with its place. */
+function pluginReport({ path, loaded }: FoundPlugin): PluginReport {
+  if ("manifest" in loaded) {
+    const { name, version, role, permissions } = loaded.manifest;
+    return { path, faults: [], plugin: { name, version, type: role.type, permissions: permissionWords(permissions) } };
+  }
+  const faults = loaded.fault.split(/; (?=plugin\.yaml:\d|and \d+ more$)/);
+  return { path, faults: faults.map((fault) => ({ text: fault.replace(/^(?=plugin\.yaml:)/, `${path}/`) })) };
+}
+
 const code = await runCli({
   argv: process.argv.slice(2),
   environment,
@@ -31,16 +45,22 @@ const code = await runCli({
   },
   now: () => Date.now(),
   local: {
-    async serve({ config: file, newAdminKey = false }) {
+    async serve({ config: file, newAdminKey = false, safeMode = false }) {
       const config = await load(file);
-      await serve(config, { version, logs: createLogs({ level: config.logLevel, writer }), newAdminKey });
+      await serve(config, {
+        version,
+        logs: createLogs({ level: config.logLevel, writer }),
+        newAdminKey,
+        isSafeMode: safeMode,
+        reload: () => load(file),
+      });
     },
     async runTask(id) {
       const config = await load(undefined);
       const { log } = createLogs({ level: config.logLevel, writer });
       // Loaded on demand: the service and the other commands have no use for it.
       const { runOperation } = await import("./task.ts");
-      return runOperation(id, config, log);
+      return runOperation(id, config, { version, log, isSafeMode: environment[safeModeVariable] === "1" });
     },
     async checkConfig(named) {
       const file = configFile(named, environment);
@@ -63,6 +83,13 @@ const code = await runCli({
       }
       return { url: localUrl(config), adminKeyFile: join(config.stateDir, adminKeyFile) };
     },
+    async checkPlugin(folder) {
+      const folders = createPluginFolders({ dirs: [dirname(folder)], now: () => Date.now() });
+      const found = await folders.read(folder);
+      if (found === undefined) throw new Error(`cannot look at ${folder}: there is no such folder`);
+      return pluginReport(found);
+    },
+    readInput: () => readInput(process.stdin),
   },
 });
 // What was printed is out before the process ends, however slowly it is read.

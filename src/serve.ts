@@ -4,8 +4,6 @@ import { openAuditLog } from "#adapters/audit/index.ts";
 import { openCheckHistory } from "#adapters/check-history/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
 import { createEndpointProbe } from "#adapters/endpoint/index.ts";
-import { startDetached } from "#adapters/exec/detached.ts";
-import { exec } from "#adapters/exec/index.ts";
 import { createHostJournal } from "#adapters/journald/index.ts";
 import { credentialCodec } from "#adapters/keystore/codec.ts";
 import { openKeyStore } from "#adapters/keystore/index.ts";
@@ -20,18 +18,23 @@ import { createHostFacts } from "#adapters/procfs/index.ts";
 import { createHostUnits, ownServiceUnit } from "#adapters/systemd/index.ts";
 import { certName } from "#adapters/tls/files.ts";
 import type { TlsPair } from "#adapters/tls/index.ts";
+import { openTokenLedger } from "#adapters/token-ledger/index.ts";
 import { isLoopbackAddress } from "#config/address.ts";
+import { builtInCheckIds } from "#config/checks.ts";
+import { connectorSettings } from "#config/connectors.ts";
+import { formatFault, SettingsFaulty } from "#config/faults.ts";
 import type { Config } from "#config/load.ts";
-import { unusedParts } from "#config/settings.ts";
+import { type Settings, unusedParts } from "#config/settings.ts";
 import { roles } from "#contract/scopes.ts";
 import type { Keyring } from "#domain/access/keyring.ts";
 import type { Probe } from "#domain/health/ports.ts";
 import type { Prober } from "#domain/health/prober.ts";
 import type { OperationStore } from "#domain/operations/ports.ts";
-import type { Logs } from "#telemetry/logger.ts";
+import type { Logger, Logs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { createHostChecks } from "./host-checks.ts";
-import { createService } from "./service.ts";
+import { createHostTracing, createTracedParts, type TracedParts } from "./host-tracing.ts";
+import { createService, type Service } from "./service.ts";
 import { taskProgram } from "./task-program.ts";
 
 export const adminKeyFile = "admin.key";
@@ -39,6 +42,8 @@ export const adminKeyFile = "admin.key";
 /** How long requests in flight may go on after SIGTERM before they are told to end, and then are cut. */
 const drainMs = 3_000;
 const cutMs = 1_000;
+/** How long after the start what is seldom needed is loaded. */
+const restMs = 1_000;
 /** How often last uses of keys are written. */
 const flushIntervalMs = 60_000;
 
@@ -87,6 +92,61 @@ function createOnce<T>(work: () => Promise<T>): () => Promise<T> {
       throw error;
     });
     return made;
+  };
+}
+
+/** The connectors of settings, environment and this machine. */
+async function loadConnectors({ settings }: Config, { connectorsOf, requestOptions }: TracedParts) {
+  // Loaded on demand: asking providers takes libraries that nothing else has use for.
+  const { createConnectorPlan, createDiscovery } = await import("#adapters/llm/index.ts");
+  const described = connectorSettings(settings);
+  return connectorsOf({
+    plan: createConnectorPlan(described, process.env, requestOptions),
+    discovery: createDiscovery(described, process.env, requestOptions),
+  });
+}
+
+/** What takes effect without a restart. */
+const reloadable: readonly (keyof Settings)[] = ["connectors", "plugins"];
+
+/** Parts that differ and that only a restart makes use of. */
+function partsForRestart(before: Settings, after: Settings): readonly string[] {
+  const parts = new Set([...Object.keys(before), ...Object.keys(after)] as (keyof Settings)[]);
+  return [...parts].filter(
+    (part) => !reloadable.includes(part) && JSON.stringify(before[part]) !== JSON.stringify(after[part]),
+  );
+}
+
+/** Reads the settings again, one time after the other. A faulty file changes nothing. */
+function createReload(ports: {
+  readonly config: Config;
+  readonly load: () => Promise<Config>;
+  readonly service: Pick<Service, "replaceConnectors" | "replacePluginFolders">;
+  readonly traced: TracedParts;
+  readonly log: Logger;
+}): () => void {
+  const { config, load, service, traced, log } = ports;
+  const reload = async (): Promise<void> => {
+    try {
+      const next = await load();
+      const { plan, discovery } = await loadConnectors(next, traced);
+      service.replaceConnectors(plan, discovery);
+      const { pluginFoldersOf } = await import("./host-plugins.ts");
+      service.replacePluginFolders(pluginFoldersOf(next.settings));
+      log.info({ connectors: plan.connectors.map(({ name }) => name) }, "settings reloaded");
+      const parts = partsForRestart(config.settings, next.settings);
+      if (parts.length > 0) log.warn({ parts }, "settings changed that take effect with a restart");
+    } catch (error) {
+      if (!(error instanceof SettingsFaulty)) {
+        log.error({ err: error }, "settings not reloaded");
+        return;
+      }
+      for (const fault of error.faults) log.error({ fault: formatFault(fault) }, "settings not reloaded");
+    }
+  };
+  let last = Promise.resolve();
+  return () => {
+    last = last.then(reload);
   };
 }
 
@@ -151,14 +211,21 @@ const opsProbe =
  */
 export async function serve(
   config: Config,
-  options: { version: string; logs: Logs; newAdminKey: boolean },
+  options: { version: string; logs: Logs; newAdminKey: boolean; isSafeMode: boolean; reload: () => Promise<Config> },
 ): Promise<void> {
-  const { version, logs, newAdminKey } = options;
+  const { version, logs, newAdminKey, isSafeMode, reload } = options;
   const { log } = logs;
   // Whatever is written from here on is for this user alone.
   process.umask(0o077);
   const stopped = Promise.withResolvers<string>();
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stopped.resolve(signal));
+
+  // A wish for it that comes before there is something to reload is remembered; without a listener it would end the process.
+  let wantsReload = false;
+  let onHangup = (): void => {
+    wantsReload = true;
+  };
+  process.on("SIGHUP", () => onHangup());
 
   for (const warning of config.warnings) log.warn({ setting: warning }, "settings");
   const unused = unusedParts.filter((part) => config.settings[part] !== undefined);
@@ -176,8 +243,14 @@ export async function serve(
   const host = createHostFacts({ clock: systemClock });
   closers.push(host.dispose);
   let prober: Prober | undefined;
+  const metrics = createMetrics();
+  const tracing = await createHostTracing(config, { version, log, onSpans: metrics.traceSpans });
+  const { tracer } = tracing ?? {};
+  const traced = await createTracedParts(tracer);
+  const { exec, startDetached } = traced;
   const systemd = createHostUnits({
     clock: systemClock,
+    observe: traced.observeCall,
     onStateChange({ up, reason }) {
       if (up) log.info("system bus connected");
       else log.warn({ reason }, "system bus lost");
@@ -186,14 +259,15 @@ export async function serve(
     },
   });
   closers.push(systemd.dispose);
-  const metrics = createMetrics();
-  const journal = createHostJournal({
-    dir: config.settings.journal?.dir,
-    onUnreadable({ path, what, isFirst }) {
-      metrics.journalFault();
-      if (isFirst) log.warn({ path, what }, "journal file not wholly readable");
-    },
-  });
+  const journal = traced.journalOf(
+    createHostJournal({
+      dir: config.settings.journal?.dir,
+      onUnreadable({ path, what, isFirst }) {
+        metrics.journalFault();
+        if (isFirst) log.warn({ path, what }, "journal file not wholly readable");
+      },
+    }),
+  );
   closers.push(journal.dispose);
 
   const checkHistory = openCheckHistory({
@@ -202,10 +276,15 @@ export async function serve(
       log.warn({ err: error, set_aside: aside ?? null }, "history of checks not usable, begun anew"),
   });
   closers.push(checkHistory.dispose);
-  const packages = createHostPackages({ exec, clock: systemClock });
+  const packages = await createHostPackages({ exec, clock: systemClock, stateDir: config.stateDir });
   const operationStore = openOperationStore({ stateDir: config.stateDir });
-  const { checks, fixes, plan, unknown } = createHostChecks({ config, host, systemd, journal, packages });
-  if (unknown.length > 0) log.warn({ checks: unknown }, "settings for checks that do not exist");
+  const tokenLedger = openTokenLedger({
+    stateDir: config.stateDir,
+    onTrouble: (error, aside) =>
+      log.warn({ err: error, set_aside: aside ?? null }, "ledger of tokens not usable, budgets begun anew"),
+  });
+  closers.push(tokenLedger.dispose);
+  const { checks, fixes, plan } = createHostChecks({ config, host, systemd, journal, packages, exec });
 
   let ownUrl = localUrl(config);
   const isGuarded = config.tls !== "off" || isLoopbackAddress(config.listen.host);
@@ -226,21 +305,34 @@ export async function serve(
     fixes,
     createId: () => createOperationId(systemClock.now()),
     operationStore,
-    taskLauncher: createTaskLauncher({ exec, startDetached, stateDir: config.stateDir, program: taskProgram(config) }),
+    taskLauncher: createTaskLauncher({
+      exec,
+      startDetached,
+      stateDir: config.stateDir,
+      program: taskProgram(config, isSafeMode),
+    }),
     self: ownProcess(),
     answerFiles: openAnswerFiles({ stateDir: config.stateDir }),
     hostUpdates: createOnce(async () => {
       // Loaded on demand: a service that has just started has other things to do.
       const { createHostUpdates } = await import("./host-updates.ts");
-      return createHostUpdates(config, packages);
+      return createHostUpdates({ ...config, exec }, packages);
     }),
     takesSnapshot: config.settings.updates?.snapshot ?? true,
     checkPlan: plan,
     checkHistory,
+    loadConnectors: createOnce(() => loadConnectors(config, traced)),
+    tokenLedger,
+    loadPlugins: createOnce(async () => {
+      // Loaded on demand: a host without plugins has no use for it.
+      const { createHostPlugins } = await import("./host-plugins.ts");
+      return createHostPlugins(config, { exec, log });
+    }),
+    takenCheckIds: builtInCheckIds,
+    isSafeMode,
     probes: {
       cli: (signal) => createEndpointProbe({ url: ownUrl, cert: tls?.cert })(signal),
       ops: opsProbe(systemd.probe, createPackageManagerProbe({ exec })),
-      llm: () => Promise.resolve({ healthy: false, expected: false, reason: "no connector is configured" }),
       security() {
         const reason = store.check() ?? audit.check() ?? (isGuarded ? undefined : "TLS is off beyond loopback");
         return Promise.resolve(
@@ -252,9 +344,12 @@ export async function serve(
     rateLimits: config.rateLimits,
     allowedHosts: [hostname(), config.listen.host, ...certNames, ...config.allowedHosts],
     trustedProxies: config.trustedProxies,
+    tracer,
     metricsPublic: config.metricsPublic,
   });
   const { app, keyring } = service;
+  onHangup = createReload({ config, load: reload, service, traced, log });
+  if (wantsReload) onHangup();
   const flushUses = (): void => {
     try {
       keyring.flush();
@@ -277,10 +372,13 @@ export async function serve(
     log.info({ path: keyPath }, "admin key written");
     announceKey(keyPath, ownUrl, config, certNames);
   }
-  const started = service.start().then((each) => {
+  const started = service.start().then(async (each) => {
     prober = each;
     closers.push(each.dispose);
     log.info("ready");
+    // When the first requests are answered; before somebody waits for it, or an update replaces the files of this program.
+    await systemClock.sleep(restMs);
+    await import("./host-updates.ts");
   });
 
   const signal = await Promise.race([stopped.promise, started.then(() => stopped.promise)]);
@@ -305,10 +403,11 @@ export async function serve(
   if (rollbackWaits(operationStore, systemClock.now() - uptime() * 1000)) {
     try {
       const { carryState } = await import("./host-updates.ts");
-      await carryState(config, packages);
+      await carryState({ ...config, exec }, packages);
     } catch (error) {
       log.error({ err: error }, "state not carried over to the next boot");
     }
   }
+  await tracing?.close();
   log.info("stopped");
 }

@@ -12,3 +12,8 @@ it("is told the places of the service by whole paths, since it runs in another f
     STEWARD_STATE_DIR: "/var/lib/steward",
   });
 });
+
+it("is told when the service was started without plugins", () => {
+  const config = { stateDir: "/var/lib/steward", file: undefined, settings: {} };
+  expect(taskProgram(config, true).environment).toMatchObject({ STEWARD_SAFE_MODE: "1" });
+});

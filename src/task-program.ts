@@ -3,14 +3,21 @@ import { fileURLToPath } from "node:url";
 import type { TaskProgram } from "#adapters/operations/launcher.ts";
 import type { Config } from "#config/load.ts";
 
+/** Tells a task that the service was started without plugins. */
+export const safeModeVariable = "STEWARD_SAFE_MODE";
+
 /** The program that does an operation: this one, with the same settings, wherever it is started. */
-export function taskProgram({ stateDir, file, settings }: Pick<Config, "stateDir" | "file" | "settings">): TaskProgram {
+export function taskProgram(
+  { stateDir, file, settings }: Pick<Config, "stateDir" | "file" | "settings">,
+  isSafeMode = false,
+): TaskProgram {
   const main = fileURLToPath(new URL("./main.ts", import.meta.url));
   const journal = settings.journal?.dir;
   const environment = {
     STEWARD_STATE_DIR: resolve(stateDir),
     ...(file !== undefined && { STEWARD_CONFIG: resolve(file) }),
     ...(journal !== undefined && { STEWARD_JOURNAL_DIR: resolve(journal) }),
+    ...(isSafeMode && { [safeModeVariable]: "1" }),
   };
   return { argv: [process.execPath, main, "task", "run"], environment };
 }

@@ -1,5 +1,4 @@
 import { systemClock } from "#adapters/clock/index.ts";
-import { exec } from "#adapters/exec/index.ts";
 import { createHostJournal } from "#adapters/journald/index.ts";
 import { createHostStopping } from "#adapters/operations/host-stop.ts";
 import { openOperationStore } from "#adapters/operations/index.ts";
@@ -9,30 +8,49 @@ import { createHostFacts } from "#adapters/procfs/index.ts";
 import { createHostUnits } from "#adapters/systemd/index.ts";
 import type { Config } from "#config/load.ts";
 import { createCheckReport } from "#domain/health/report.ts";
+import type { StoredOperation } from "#domain/operations/ports.ts";
 import type { TaskOutcome } from "#domain/operations/task.ts";
 import { runTask } from "#domain/operations/task.ts";
 import type { ConditionReport } from "#domain/updates/guard.ts";
 import { updateKinds, updateVerbs } from "#domain/updates/verbs.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import { createHostChecks } from "./host-checks.ts";
+import { startTaskPlugins, type TaskPlugins } from "./host-plugins.ts";
+import { createHostTracing, createTracedParts, type TracedParts, tracedOperation } from "./host-tracing.ts";
 import { createHostUpdates } from "./host-updates.ts";
 import { asVerbs } from "./task-verbs.ts";
+import { tellEnd } from "./update-hooks.ts";
 
-/** How the host is, looked at by the checks that the service has as well. */
-function createReport(config: Config, packages: HostPackages): ConditionReport & { readonly dispose: () => void } {
+/** How the host is, looked at by the checks that the service has as well, with those of plugins; and the hooks of plugins. */
+async function createReport(
+  config: Config,
+  packages: HostPackages,
+  traced: TracedParts,
+  options: { readonly log: Logger; readonly isSafeMode: boolean },
+): Promise<ConditionReport & Pick<TaskPlugins, "hooks"> & { readonly dispose: () => Promise<void> }> {
   const host = createHostFacts({ clock: systemClock });
-  const systemd = createHostUnits({ clock: systemClock, onStateChange: () => undefined });
-  const journal = createHostJournal({ dir: config.settings.journal?.dir, onUnreadable: () => undefined });
-  const { checks, plan } = createHostChecks({ config, host, systemd, journal, packages });
-  const look = createCheckReport({ checks, settings: plan, clock: systemClock });
+  const systemd = createHostUnits({
+    clock: systemClock,
+    observe: traced.observeCall,
+    onStateChange: () => undefined,
+  });
+  const journal = traced.journalOf(
+    createHostJournal({ dir: config.settings.journal?.dir, onUnreadable: () => undefined }),
+  );
+  const { checks, plan } = createHostChecks({ config, host, systemd, journal, packages, exec: traced.exec });
+  const plugins = await startTaskPlugins({ config, exec: traced.exec, checks, plan, ...options });
+  const look = createCheckReport({ checks: [...checks, ...plugins.checks], settings: plan, clock: systemClock });
   return {
+    hooks: plugins.hooks,
     async look(signal) {
-      const [statuses, failed] = await Promise.all([look(signal), systemd.units.failed()]);
+      const [all, failed] = await Promise.all([look(signal), systemd.units.failed()]);
+      const statuses = Object.fromEntries(Object.entries(all).filter(([id]) => !plugins.replaced.has(id)));
       // Without an answer nobody knows what has failed: that is worse than before where there was one.
       const checks = { ...statuses, service_manager: failed === undefined ? "fail" : "pass" } as const;
       return { checks, failedUnits: (failed ?? []).map(({ name }) => name) };
     },
-    dispose() {
+    async dispose() {
+      await plugins.stop();
       journal.dispose();
       systemd.dispose();
       host.dispose();
@@ -40,40 +58,65 @@ function createReport(config: Config, packages: HostPackages): ConditionReport &
   };
 }
 
+/** Only now: whatever its hooks do, an operation that has ended has ended as it did. */
+async function tellHooks(
+  outcome: TaskOutcome,
+  hooks: TaskPlugins["hooks"],
+  operation: StoredOperation | undefined,
+): Promise<TaskOutcome> {
+  if (outcome !== "left" && operation !== undefined) await tellEnd(hooks, operation);
+  return outcome;
+}
+
 /**
  * Does an operation that has been written down, in this process, which is not the service's. All that it needs is loaded by
- * now: an update may replace the files that this program is made of.
+ * now: an update may replace the files that this program is made of. Its span is a child of that of the request which began it.
  */
-export async function runOperation(id: string, config: Config, log: Logger): Promise<TaskOutcome> {
+export async function runOperation(
+  id: string,
+  config: Config,
+  { version, log, isSafeMode }: { readonly version: string; readonly log: Logger; readonly isSafeMode: boolean },
+): Promise<TaskOutcome> {
   const stop = new AbortController();
   process.once("SIGTERM", () => stop.abort(new Error("stopped by SIGTERM")));
-  const packages = createHostPackages({ exec, clock: systemClock });
-  const report = createReport(config, packages);
+  // What becomes of spans is counted by the service alone: nobody asks a task for metrics.
+  const tracing = await createHostTracing(config, { version, log, onSpans: () => undefined });
+  const traced = await createTracedParts(tracing?.tracer);
+  const { exec } = traced;
+  const packages = await createHostPackages({ exec, clock: systemClock });
+  // Made outside of the span: what it asks the bus to know the units at all is not what the operation asks.
+  const report = await createReport(config, packages, traced, { log, isSafeMode });
+  const store = openOperationStore({ stateDir: config.stateDir });
   try {
     const { settings } = config;
-    const { manager, backends } = await createHostUpdates(config, packages);
-    if (manager === undefined) throw new Error("cannot do anything with packages: this host has no package manager");
-    const verbs = updateVerbs({
-      manager,
-      backends,
-      report,
-      clock: systemClock,
-      guardMs: (settings.updates?.guard_minutes ?? 5) * 60_000,
-      keepSnapshots: settings.updates?.keep_snapshots ?? 10,
-    });
-    return await runTask({
-      id,
-      store: openOperationStore({ stateDir: config.stateDir }),
-      launcher: { isAlive },
-      kinds: updateKinds,
-      verbs: asVerbs(verbs),
-      clock: systemClock,
-      self: ownProcess(),
-      signal: stop.signal,
-      isHostStopping: createHostStopping({ exec }),
-      onTrouble: (error) => log.warn({ err: error, operation_id: id }, "operation disturbed"),
-    });
+    const { manager, backends } = await createHostUpdates({ ...config, exec }, packages);
+    const work = async (): Promise<TaskOutcome> => {
+      if (manager === undefined) throw new Error("cannot do anything with packages: this host has no package manager");
+      const verbs = updateVerbs({
+        manager,
+        backends,
+        report,
+        clock: systemClock,
+        guardMs: (settings.updates?.guard_minutes ?? 5) * 60_000,
+        keepSnapshots: settings.updates?.keep_snapshots ?? 10,
+      });
+      const outcome = await runTask({
+        id,
+        store,
+        launcher: { isAlive },
+        kinds: updateKinds,
+        verbs: asVerbs(verbs),
+        clock: systemClock,
+        self: ownProcess(),
+        signal: stop.signal,
+        isHostStopping: createHostStopping({ exec }),
+        onTrouble: (error) => log.warn({ err: error, operation_id: id }, "operation disturbed"),
+      });
+      return tellHooks(outcome, report.hooks, store.read(id));
+    };
+    return await tracedOperation(tracing?.tracer, store.read(id)?.spec, work);
   } finally {
-    report.dispose();
+    await report.dispose();
+    await tracing?.close();
   }
 }

@@ -1,5 +1,6 @@
 import type { Row } from "../row.ts";
 import { health } from "./health.ts";
+import { healthTraced } from "./health-traced.ts";
 import { healthUnderGrep } from "./health-under-grep.ts";
 import { info } from "./info.ts";
 import { logsFanout } from "./logs-fanout.ts";
@@ -22,6 +23,7 @@ export const rows: readonly Row[] = [
   logsFanout,
   logsGrowth,
   healthUnderGrep,
+  healthTraced,
   services,
   updates,
   health,

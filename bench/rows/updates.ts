@@ -65,7 +65,7 @@ async function compareFirst(host: PackageHost, options: RowOptions): Promise<rea
   ];
   const notes = () => [
     "one request to a service that was just started and whose health checks have run",
-    "ours never takes apt's caches, which may be behind what is installed",
+    "ours never takes apt's caches, which may be behind what is installed; it has what apt told its health checks, or the service before",
   ];
   const rounds = Math.min(options.rounds, mostFirstRounds);
   return compareAll([first, firstForBoth], { ours, peer: its, notes }, { ...options, rounds });

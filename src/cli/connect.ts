@@ -52,9 +52,11 @@ export async function connect(ports: {
   local: () => Promise<LocalService>;
   /** Ends the calls of the client. */
   signal?: AbortSignal | undefined;
+  /** Node's own unless given. */
+  fetch?: typeof globalThis.fetch;
 }): Promise<Client> {
-  const { options, environment, local, signal } = ports;
-  const given = signal && { signal };
+  const { options, environment, local, signal, fetch } = ports;
+  const given = { ...(signal && { signal }), ...(fetch && { fetch }) };
   const url = options.url ?? environment["STEWARD_URL"];
   if (options.keyFile !== undefined)
     return createClient({ url: url ?? (await local()).url, key: readKey(options.keyFile), ...given });

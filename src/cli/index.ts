@@ -7,10 +7,15 @@ import { addKeysCommands } from "./keys.ts";
 import { nagiosUnknown, speaksNagios, unknownCode } from "./nagios.ts";
 import type { Io } from "./output.ts";
 import { exitCode, printJson } from "./output.ts";
-
+import { callPlugin, type PluginCall, pluginCallOf } from "./plugin-call.ts";
+import { patientFetch } from "./plugin-fetch.ts";
+import type { PluginReport } from "./plugins.ts";
+import { addPluginsCommands } from "./plugins.ts";
 import { addTaskCommand, type TaskOutcome } from "./task.ts";
 
 export type { Io } from "./output.ts";
+export { readInput } from "./plugin-input.ts";
+export type { PluginReport } from "./plugins.ts";
 
 /** One fault of the settings, ready to print. */
 export interface SettingsReport {
@@ -22,11 +27,15 @@ export interface SettingsReport {
 /** What the command line does in this process instead of asking the service; the composition root gives it. */
 export interface LocalCommands {
   /** Runs the service until it is told to stop. */
-  readonly serve: (options: { config?: string; newAdminKey?: boolean }) => Promise<void>;
+  readonly serve: (options: { config?: string; newAdminKey?: boolean; safeMode?: boolean }) => Promise<void>;
   /** Does an operation that has been written down. */
   readonly runTask: (id: string) => Promise<TaskOutcome>;
   readonly checkConfig: (file: string | undefined) => Promise<SettingsReport>;
   readonly localService: () => Promise<LocalService>;
+  /** What the service would say of a folder with a plugin. */
+  readonly checkPlugin: (folder: string) => Promise<PluginReport>;
+  /** What is on standard input; undefined at a terminal. */
+  readonly readInput: () => Promise<string | undefined>;
 }
 
 /** The address and the key may stand before or after the subcommand. */
@@ -75,14 +84,15 @@ export async function runCli(ports: {
   const { argv, environment, version, io, now, local } = ports;
   let code: number = exitCode.fine;
   // A plugin says what went wrong on its only line.
-  const isPlugin = speaksNagios(argv);
+  let isPlugin = speaksNagios(argv);
   const program = new Command("steward")
     .description("Looks after this Linux host: serves the API, and asks it.")
     .version(version)
     .option("--url <address>", "address of the service (STEWARD_URL; the local one when left out)")
     .option("--key-file <file>", "file that holds the key (or STEWARD_API_KEY; the local admin key when left out)")
-    .configureOutput({ writeOut: io.out, writeErr: isPlugin ? () => undefined : io.err })
+    .configureOutput({ writeOut: io.out, writeErr: (text) => (isPlugin ? undefined : io.err(text)) })
     .showHelpAfterError("(--help says more)")
+    .addHelpText("after", "\nAn enabled command plugin is a command too: steward <plugin> [argument...]")
     .exitOverride();
 
   program
@@ -90,7 +100,8 @@ export async function runCli(ports: {
     .description("run the service")
     .option("--config <file>", "settings file (STEWARD_CONFIG; /etc/steward/config.yaml where it exists)")
     .option("--new-admin-key", "make a further admin key at the start, for when the first one was lost")
-    .action((options: { config?: string; newAdminKey?: boolean }) => local.serve(options));
+    .option("--safe-mode", "start without any plugin")
+    .action((options: { config?: string; newAdminKey?: boolean; safeMode?: boolean }) => local.serve(options));
   addKeysCommands(program, {
     io,
     now,
@@ -113,8 +124,35 @@ export async function runCli(ports: {
       connect({ options: serviceOptions(command), environment, local: local.localService, signal }),
   });
 
+  addPluginsCommands(program, {
+    io,
+    environment,
+    finish,
+    client: (command) => connect({ options: serviceOptions(command), environment, local: local.localService }),
+    checkPlugin: local.checkPlugin,
+  });
+
+  const runPlugin = (call: PluginCall): Promise<void> => {
+    program.parseOptions([...call.before]);
+    return callPlugin(call, {
+      io,
+      finish,
+      client: () =>
+        connect({ options: serviceOptions(program), environment, local: local.localService, fetch: patientFetch }),
+      readInput: local.readInput,
+      explain,
+      async unknownCommand(others) {
+        for (const { name, description } of others) program.command(name).description(description);
+        await program.parseAsync([call.name], { from: "user" });
+      },
+    });
+  };
+
+  const call = pluginCallOf(program, argv);
+  // Those words are meant for somebody else then.
+  if (call !== undefined) isPlugin = false;
   try {
-    await program.parseAsync([...argv], { from: "user" });
+    await (call === undefined ? program.parseAsync([...argv], { from: "user" }) : runPlugin(call));
     return code;
   } catch (error) {
     if (isPlugin) {

@@ -1,6 +1,6 @@
 import type { Static } from "typebox";
 import type { ErrorCode } from "#contract/errors.ts";
-import { isErrorCode } from "#contract/errors.ts";
+import { errorStatus, isErrorCode } from "#contract/errors.ts";
 import type { OperationName } from "#contract/index.ts";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
@@ -47,14 +47,19 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The error that an answer stands for. */
-export async function toApiError(response: Response): Promise<ApiError> {
-  const { status } = response;
+export const toApiError = async (response: Response): Promise<ApiError> =>
+  readApiError(response, await response.text());
+
+/** The error that a text stands for, which came with an answer. */
+export function readApiError(response: Response, text: string): ApiError {
   const requestId = response.headers.get("X-Request-Id") ?? undefined;
-  const text = await response.text();
+  let { status } = response;
   try {
     const body: unknown = JSON.parse(text);
     const error = isRecord(body) ? body["error"] : undefined;
     if (isRecord(error) && typeof error["code"] === "string" && isErrorCode(error["code"])) {
+      // One that comes late comes under the status of the answer that it breaks off.
+      status = errorStatus[error["code"]];
       const details = isRecord(error["details"]) ? error["details"] : undefined;
       return new ApiError({ code: error["code"], message: String(error["message"]), status, details, requestId });
     }

@@ -157,6 +157,47 @@ describe("the file", () => {
     ]);
   });
 
+  it("is refused with every fault of a connector at its place", async () => {
+    const text = [
+      "connectors:",
+      "  default: nobody",
+      "  discover: maybe",
+      "  budgets: { tokens_per_day: 0, keys: { deploy: 1.5 } }",
+      "  list:",
+      "    - { name: -a, provider: ollama, model: x }",
+      "    - { name: a/b, provider: ollama, model: x, api: legacy, timeout: 5 }",
+      "    - { name: b, provider: ollama, model: x, api_key_env: A-B, api_key_credential: a/b }",
+      "",
+    ].join("\n");
+    expect(await faults(text)).toEqual([
+      "config.yaml:3:13: connectors.discover: must be boolean",
+      "config.yaml:4:30: connectors.budgets.tokens_per_day: must be >= 1",
+      "config.yaml:4:49: connectors.budgets.keys.deploy: must be integer",
+      'config.yaml:6:15: connectors.list.0.name: must match pattern "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"',
+      'config.yaml:7:15: connectors.list.1.name: must match pattern "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"',
+      "config.yaml:7:53: connectors.list.1.api: must be one of chat, responses",
+      "config.yaml:7:70: connectors.list.1.timeout: must be string",
+      'config.yaml:8:59: connectors.list.2.api_key_env: must match pattern "^[A-Za-z_][A-Za-z0-9_]*$"',
+      'config.yaml:8:84: connectors.list.2.api_key_credential: must match pattern "^[A-Za-z0-9._-]{1,255}$"',
+    ]);
+    const connectors = [
+      "connectors:",
+      "  default: nobody",
+      "  list:",
+      "    - { name: a, provider: ollama, model: x, api: chat }",
+      "    - { name: a, provider: openai-compatible, model: x }",
+      "    - { name: c, provider: ollama, model: x, base_url: 'http://169.254.169.254' }",
+      "",
+    ].join("\n");
+    expect(await faults(connectors)).toEqual([
+      "config.yaml:2:12: connectors.default: there is no connector nobody in the list",
+      "config.yaml:4:51: connectors.list.0.api: cannot be given for ollama: only openai has two",
+      "config.yaml:5:15: connectors.list.1.name: there is another connector a",
+      "config.yaml:5:7: connectors.list.1.base_url: has to be given for openai-compatible",
+      "config.yaml:6:56: connectors.list.2.base_url: cannot be used: 169.254.169.254 is a link-local address",
+    ]);
+  });
+
   it.each([
     ["a: [1", "config.yaml:1:"],
     ["a: 1\na: 2\n", "config.yaml:2:1: Map keys must be unique"],

@@ -4,11 +4,13 @@ import { join } from "node:path";
 import { defaultRateLimits } from "#contract/limits.ts";
 import { isAddressOrNetwork, isLoopbackAddress, parseListen } from "./address.ts";
 import { checkFaults } from "./checks.ts";
+import { connectorFaults } from "./connectors.ts";
 import type { Fault } from "./faults.ts";
 import { SettingsFaulty } from "./faults.ts";
 import type { SettingsFile } from "./read-file.ts";
 import type { Settings } from "./settings.ts";
 import { defaultListen, logLevels } from "./settings.ts";
+import { tracingFaults } from "./tracing.ts";
 
 /** The settings as the service uses them, all defaults filled in. */
 export interface Config {
@@ -91,7 +93,11 @@ function usageFaults(
     if (!isAddressOrNetwork(proxy))
       faults.push(faultAt(["trusted_proxies", String(index)], "must be an IP address or a network such as 10.0.0.0/8"));
   }
-  faults.push(...checkFaults(settings, faultAt));
+  faults.push(
+    ...checkFaults(settings, faultAt),
+    ...connectorFaults(settings, faultAt),
+    ...tracingFaults(settings, faultAt),
+  );
   return faults;
 }
 

@@ -1,7 +1,7 @@
 import type { Static } from "typebox";
-import { Type } from "typebox";
 import { severities } from "#contract/checks.ts";
 import { defaultRateLimits } from "#contract/limits.ts";
+import { Type } from "#contract/type.ts";
 
 const strict = { additionalProperties: false } as const;
 const text = (description: string) => Type.String({ minLength: 1, description });
@@ -43,13 +43,49 @@ const CheckSettings = Type.Object(
 
 const ConnectorSettings = Type.Object(
   {
-    name: text("Identifier, used in paths and in chat requests."),
+    name: Type.String({
+      pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+      description: "Identifier, used in paths and in chat requests.",
+    }),
     provider: choice(["openai", "anthropic", "google", "mistral", "ollama", "openai-compatible"], "Provider."),
     model: text("Model identifier."),
-    base_url: Type.Optional(text("Address of the provider.")),
-    api_key_env: Type.Optional(text("Environment variable that holds the key.")),
-    api_key_file: Type.Optional(text("File that holds the key.")),
-    api_key_credential: Type.Optional(text("systemd credential that holds the key.")),
+    base_url: Type.Optional(
+      text(
+        "Address of the provider, http or https; the provider's own unless given. Without a path it gets that of the provider, such as `/v1`.",
+      ),
+    ),
+    api_key_env: Type.Optional(
+      Type.String({
+        pattern: "^[A-Za-z_][A-Za-z0-9_]*$",
+        description: "Environment variable that holds the key; unless given, the one that is usual for the provider.",
+      }),
+    ),
+    api_key_file: Type.Optional(text("File that holds the key and that not everybody can read.")),
+    api_key_credential: Type.Optional(
+      Type.String({
+        pattern: "^[A-Za-z0-9._-]{1,255}$",
+        description: "systemd credential that holds the key (`LoadCredential=`).",
+      }),
+    ),
+    api: Type.Optional(choice(["chat", "responses"], "Of openai: which of its interfaces; `chat` unless given.")),
+    timeout: Type.Optional(duration),
+  },
+  strict,
+);
+export type ConnectorSettings = Static<typeof ConnectorSettings>;
+
+const Tokens = Type.Integer({ minimum: 1, maximum: 1_000_000_000_000 });
+
+const Budgets = Type.Object(
+  {
+    tokens_per_day: Type.Optional(
+      Type.Integer({ ...Tokens, description: "Tokens, in and out together, that a key may use on a day (UTC)." }),
+    ),
+    keys: Type.Optional(
+      Type.Record(Type.String({ minLength: 1 }), Tokens, {
+        description: "Budgets of their own, by the name or the id of a key.",
+      }),
+    ),
   },
   strict,
 );
@@ -108,14 +144,21 @@ export const Settings = Type.Object(
       Type.Object(
         {
           interval: Type.Optional(duration),
-          checks: Type.Optional(Type.Record(Type.String({ pattern: "^[a-z0-9_]{1,128}$" }), CheckSettings, strict)),
+          checks: Type.Optional(Type.Record(Type.String({ pattern: "^[a-z0-9_-]{1,128}$" }), CheckSettings, strict)),
         },
         strict,
       ),
     ),
     connectors: Type.Optional(
       Type.Object(
-        { default: Type.Optional(Type.String()), list: Type.Optional(Type.Array(ConnectorSettings)) },
+        {
+          default: Type.Optional(Type.String({ description: "The connector that is used unless another is named." })),
+          list: Type.Optional(Type.Array(ConnectorSettings)),
+          discover: Type.Optional(
+            flag("Whether to look for keys in the environment and for an Ollama on this machine; `true` unless given."),
+          ),
+          budgets: Type.Optional(Budgets),
+        },
         strict,
       ),
     ),
@@ -146,8 +189,20 @@ export const Settings = Type.Object(
     tracing: Type.Optional(
       Type.Object(
         {
-          endpoint: Type.Optional(text("OTLP address that spans are sent to.")),
-          protocol: Type.Optional(choice(["http", "grpc"], "OTLP over HTTP or gRPC.")),
+          endpoint: Type.Optional(
+            text(
+              "Address of an OTLP collector that spans are sent to: `http://127.0.0.1:4318`. Without it nothing is traced.",
+            ),
+          ),
+          protocol: Type.Optional(choice(["http", "grpc"], "OTLP over HTTP (unless given) or gRPC.")),
+          sample: Type.Optional(
+            Type.Number({
+              minimum: 0,
+              maximum: 1,
+              description:
+                "Which part of the traces is kept; 1 unless given. Of a trace that began elsewhere its headers decide.",
+            }),
+          ),
           receiver: Type.Optional(choice(["auto", "on", "off"], "Whether to receive spans on 4317 and 4318.")),
         },
         strict,
@@ -173,4 +228,4 @@ export const Settings = Type.Object(
 export type Settings = Static<typeof Settings>;
 
 /** Parts of the settings that are checked but that this version does not act on yet. */
-export const unusedParts = ["connectors", "plugins", "tracing", "notifications"] as const;
+export const unusedParts = ["notifications"] as const;

@@ -1,8 +1,8 @@
 import type { Static } from "typebox";
-import { Type } from "typebox";
 import type { Operations } from "./operation.ts";
 import { DryRunQuery } from "./operation.ts";
 import { NullableTimestamp, Timestamp } from "./schema.ts";
+import { Type } from "./type.ts";
 
 const ScopeList = Type.Array(Type.String({ minLength: 1, maxLength: 300 }), {
   maxItems: 100,

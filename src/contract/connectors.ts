@@ -1,36 +1,228 @@
 import type { Static } from "typebox";
-import { Type } from "typebox";
+import { HealthCheckResult } from "./checks.ts";
+import type { Operations } from "./operation.ts";
+import { DryRunQuery } from "./operation.ts";
+import { NullableString, NullableTimestamp } from "./schema.ts";
+import { Type } from "./type.ts";
 
-const connectorStatuses = ["connected", "disconnected", "error", "not_configured"] as const;
-const chatRoles = ["system", "user", "assistant"] as const;
+/** `disconnected`: it could not be reached. `error`: it answered with a refusal. `not_configured`: its key is missing. */
+export const connectorStatuses = ["connected", "disconnected", "error", "not_configured"] as const;
+export type ConnectorStatus = (typeof connectorStatuses)[number];
+export const chatRoles = ["system", "user", "assistant"] as const;
+export type ChatRole = (typeof chatRoles)[number];
+/** Why a model stopped: by itself, at `max_tokens`, because its provider held the rest back, or for another reason. */
+export const finishReasons = ["stop", "length", "content_filter", "other"] as const;
+export type FinishReason = (typeof finishReasons)[number];
+
+const ConnectorName = Type.String({
+  minLength: 1,
+  maxLength: 128,
+  description: "Connector name.",
+  examples: ["local"],
+});
 
 export const Connector = Type.Object({
   name: Type.String({ description: "Identifier, used in paths and in chat requests." }),
   provider: Type.String({ description: "Display name of the provider." }),
   model: Type.String(),
-  status: Type.Unsafe<(typeof connectorStatuses)[number]>({ type: "string", enum: [...connectorStatuses] }),
+  status: Type.Unsafe<ConnectorStatus>({ type: "string", enum: [...connectorStatuses] }),
+  last_checked_at: NullableTimestamp("When it was last used or probed; null before the first time."),
+  last_error: NullableString("Why its status is not `connected`, without secrets; null where it is."),
 });
 export type Connector = Static<typeof Connector>;
 
+export const ConnectorList = Type.Object({
+  default: NullableString("The connector that is used unless another is named; null where there is none."),
+  connectors: Type.Array(Connector),
+});
+export type ConnectorList = Static<typeof ConnectorList>;
+
+export const ConnectorTest = Type.Object({
+  success: Type.Boolean(),
+  message: Type.String({ description: "What the provider answered, in the words of this service; never a secret." }),
+  latency_ms: Type.Integer(),
+});
+export type ConnectorTest = Static<typeof ConnectorTest>;
+
+export const ChatMessage = Type.Object(
+  {
+    role: Type.Unsafe<ChatRole>({ type: "string", enum: [...chatRoles] }),
+    content: Type.String(),
+  },
+  { additionalProperties: false },
+);
+export type ChatMessage = Static<typeof ChatMessage>;
+
 export const ChatRequest = Type.Object(
   {
-    connector: Type.Optional(Type.String({ description: "Connector name; the default connector when left out." })),
-    messages: Type.Array(
-      Type.Object({
-        role: Type.Unsafe<(typeof chatRoles)[number]>({ type: "string", enum: [...chatRoles] }),
-        content: Type.String(),
+    connector: Type.Optional(
+      Type.String({ maxLength: 128, description: "Connector name; the default connector when left out." }),
+    ),
+    messages: Type.Array(ChatMessage, {
+      minItems: 1,
+      description: "Oldest first. Several system messages are kept, in order.",
+    }),
+    max_tokens: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 200_000, description: "Most tokens of the answer." }),
+    ),
+    temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
+    stream: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          "Answer with server-sent events (`text/event-stream`): `delta` events with `{content}`, then one `done` event with this answer, its `content` empty, or one `error` event with an error body.",
       }),
     ),
-    max_tokens: Type.Optional(Type.Integer({ minimum: 1, maximum: 200_000 })),
-    temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
   },
   { additionalProperties: false },
 );
 export type ChatRequest = Static<typeof ChatRequest>;
 
+export const TokenUsage = Type.Object({
+  input_tokens: Type.Integer(),
+  output_tokens: Type.Integer(),
+  estimated: Type.Optional(
+    Type.Literal(true, { description: "The provider did not say: figures made from the length of the texts." }),
+  ),
+});
+export type TokenUsage = Static<typeof TokenUsage>;
+
 export const ChatResponse = Type.Object({
   content: Type.String(),
-  model: Type.String(),
-  usage: Type.Object({ input_tokens: Type.Integer(), output_tokens: Type.Integer() }),
+  model: Type.String({ description: "The model as the provider names it in its answer." }),
+  usage: TokenUsage,
+  connector: Type.String({ description: "The connector that was used." }),
+  finish_reason: Type.Unsafe<FinishReason>({
+    type: "string",
+    enum: [...finishReasons],
+    description:
+      "`stop`: the model came to its end. `length`: `max_tokens` was reached. `content_filter`: its provider held the rest back.",
+  }),
+  warnings: Type.Array(Type.String(), {
+    description: "What of the request the model does not take, such as `temperature`.",
+  }),
 });
 export type ChatResponse = Static<typeof ChatResponse>;
+
+/** What a model says of a check, and the journal entries that it refers to. */
+export const Explanation = Type.Object({
+  explanation: Type.String({ description: "The model's words: a claim, not a fact. Nothing acts on them." }),
+  model: Type.String(),
+  connector: Type.String(),
+  usage: TokenUsage,
+  cited: Type.Array(Type.String(), { description: "Cursors of the journal entries that the explanation cites." }),
+  redactions: Type.Integer({ description: "Secrets that were taken out of what was sent." }),
+  omitted: Type.Array(Type.String(), {
+    description: "What was not sent, and why: for want of a scope, of room, or because it cannot be read.",
+  }),
+  check: HealthCheckResult,
+});
+export type Explanation = Static<typeof Explanation>;
+
+/** What would be sent, to the letter. */
+export const ExplanationPreview = Type.Object({
+  preview: Type.Literal(true),
+  connector: Type.String(),
+  messages: Type.Array(ChatMessage),
+  bytes: Type.Integer({ description: "Length of the messages in UTF-8." }),
+  redactions: Type.Integer(),
+  omitted: Type.Array(Type.String()),
+});
+export type ExplanationPreview = Static<typeof ExplanationPreview>;
+
+export const connectors = {
+  listConnectors: {
+    method: "GET",
+    path: "/connectors",
+    tag: "Connectors",
+    summary: "Language-model connectors",
+    description: "Asks no provider: each status is that of the last use or probe.",
+    scope: "connectors:read",
+    effect: "read",
+    response: ConnectorList,
+    errors: [],
+  },
+  testConnector: {
+    method: "POST",
+    path: "/connectors/{name}/test",
+    tag: "Connectors",
+    summary: "Test a connector",
+    description:
+      "Asks the provider for the model, which costs no tokens where the provider has such a call; else for an answer of one token. A refusal is an answer, with `success: false`.",
+    scope: "connectors:test",
+    resource: ({ name = "" }) => name,
+    effect: "write",
+    params: Type.Object({ name: ConnectorName }),
+    query: DryRunQuery,
+    response: ConnectorTest,
+    errors: ["NOT_FOUND"],
+  },
+  chat: {
+    method: "POST",
+    path: "/connectors/chat",
+    tag: "Connectors",
+    summary: "Chat with a language model",
+    description:
+      "Sends the messages to the connector and answers with what the model says. A provider that is down or refuses is `UNAVAILABLE` with `details.provider_status`.",
+    scope: "connectors:chat",
+    narrows: "answer",
+    effect: "write",
+    takesLong: true,
+    streams: true,
+    query: DryRunQuery,
+    body: ChatRequest,
+    response: ChatResponse,
+    errors: ["NOT_FOUND", "UNAVAILABLE"],
+  },
+} as const satisfies Operations;
+
+/** Belongs to the checks by its path and to the connectors by what it does. */
+export const explanations = {
+  explainCheck: {
+    method: "POST",
+    path: "/health/checks/{check_id}/explain",
+    tag: "Health",
+    summary: "Have a language model explain a health check",
+    description:
+      "Sends the result of the check, its recent history, matching journal entries and the state of its units to a connector, without secrets and within a limit of size. What the key may not read (`logs:read`, `system:read`) is not sent. `?preview=true` shows what would be sent, and sends nothing. Journal text is data to the model, and nothing that it says is acted on.",
+    scope: "connectors:chat",
+    alsoNeeds: ["health:read"],
+    narrows: "answer",
+    effect: "write",
+    takesLong: true,
+    params: Type.Object({
+      check_id: Type.String({
+        minLength: 1,
+        maxLength: 128,
+        description: "Identifier of the check.",
+        examples: ["disk_space"],
+      }),
+    }),
+    query: Type.Object(
+      {
+        dry_run: DryRunQuery.properties.dry_run,
+        preview: Type.Optional(
+          Type.Boolean({ default: false, description: "Answer with what would be sent, and send nothing." }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    body: Type.Object(
+      {
+        connector: Type.Optional(
+          Type.String({ maxLength: 128, description: "Connector name; the default connector when left out." }),
+        ),
+        question: Type.Optional(
+          Type.String({
+            minLength: 1,
+            maxLength: 2000,
+            description: "What to ask beside what is wrong and what to do.",
+          }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    response: Type.Union([Explanation, ExplanationPreview]),
+    errors: ["NOT_FOUND", "UNAVAILABLE"],
+  },
+} as const satisfies Operations;

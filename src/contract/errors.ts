@@ -1,5 +1,5 @@
 import type { Static } from "typebox";
-import { Type } from "typebox";
+import { Type } from "./type.ts";
 
 /** The closed list of error codes and the HTTP status of each. No other file names a failure status. */
 export const errorStatus = {
@@ -23,7 +23,7 @@ export const errorMeaning: Readonly<Record<ErrorCode, string>> = {
   VALIDATION_ERROR: "Invalid request; `details` carry `field` and `issue`.",
   UNAUTHORIZED: "Invalid or missing API key.",
   FORBIDDEN:
-    "Insufficient permissions; `details` carry `required_scope` and `granted`, or `field` for a foreign host or origin.",
+    "Insufficient permissions; `details` carry `required_scope` and `granted`, `field` for a foreign host or origin, or `hook` and `reason` where a plugin holds it back.",
   NOT_FOUND: "Resource not found.",
   CONFLICT: "Another mutation of that kind is running; `details` carry `operation_id`.",
   RATE_LIMITED: "Too many requests; `Retry-After` says when to try again.",

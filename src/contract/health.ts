@@ -1,6 +1,6 @@
 import type { Static } from "typebox";
-import { Type } from "typebox";
 import type { Operations } from "./operation.ts";
+import { Type } from "./type.ts";
 
 /** The components that are probed every 30 s. */
 export const componentNames = ["cli", "ops", "llm", "security"] as const;

@@ -9,7 +9,19 @@ import {
   HealthCheckRun,
   HealthCheckSummary,
 } from "./checks.ts";
-import { ChatRequest, ChatResponse, Connector } from "./connectors.ts";
+import {
+  ChatMessage,
+  ChatRequest,
+  ChatResponse,
+  Connector,
+  ConnectorList,
+  ConnectorTest,
+  connectors,
+  Explanation,
+  ExplanationPreview,
+  explanations,
+  TokenUsage,
+} from "./connectors.ts";
 import { ErrorBody } from "./errors.ts";
 import { HealthStatus, health, Liveness } from "./health.ts";
 import { LogEntry, LogList, logs } from "./logs.ts";
@@ -18,7 +30,7 @@ import type { Operations } from "./operation.ts";
 import { Plan } from "./operation.ts";
 import { OperationDetail, OperationEntry, OperationList } from "./operation-entry.ts";
 import { longOperations } from "./operations.ts";
-import { Plugin } from "./plugins.ts";
+import { Plugin, PluginChange, PluginList, PluginRun, plugins } from "./plugins.ts";
 import { HealthServerFrame, LogFilterFrame, LogServerFrame } from "./streams.ts";
 import { RestartResult, ServiceEntry, ServiceList, SystemInfo, system } from "./system.ts";
 import {
@@ -42,6 +54,9 @@ export const operations = {
   ...logs,
   ...updates,
   ...longOperations,
+  ...connectors,
+  ...explanations,
+  ...plugins,
   ...auth,
   ...observability,
 } as const satisfies Operations;
@@ -78,9 +93,18 @@ export const resources = {
   OperationDetail,
   OperationList,
   Connector,
+  ConnectorList,
+  ConnectorTest,
+  ChatMessage,
   ChatRequest,
   ChatResponse,
+  TokenUsage,
+  Explanation,
+  ExplanationPreview,
   Plugin,
+  PluginList,
+  PluginChange,
+  PluginRun,
   Identity,
   KeyEntry,
   CreatedKey,

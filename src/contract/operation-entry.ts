@@ -1,8 +1,8 @@
 import type { Static } from "typebox";
-import { Type } from "typebox";
 import type { ErrorCode } from "./errors.ts";
 import { errorStatus } from "./errors.ts";
 import { NullableTimestamp, Timestamp } from "./schema.ts";
+import { Type } from "./type.ts";
 
 export const operationStatuses = ["queued", "running", "done", "failed"] as const;
 export type OperationStatus = (typeof operationStatuses)[number];

@@ -1,8 +1,8 @@
 import type { Static, TSchema } from "typebox";
-import { Type } from "typebox";
 import type { ErrorCode } from "./errors.ts";
 import type { Accepted } from "./operation-entry.ts";
 import type { Scope } from "./scopes.ts";
+import { Type } from "./type.ts";
 
 /**
  * One row of the operations table: everything that is said about an operation, said once.
@@ -15,11 +15,13 @@ export interface Operation {
   readonly path: `/${string}`;
   /** `root` puts the path at the root of the address instead of under `/api/v1`. */
   readonly base?: "root";
-  readonly tag: "Health" | "System" | "Updates" | "Access" | "Observability";
+  readonly tag: "Health" | "System" | "Updates" | "Connectors" | "Plugins" | "Access" | "Observability";
   readonly summary: string;
   readonly description?: string;
   /** The scope that a key needs; `self`: any valid key; `public`: none at all. */
   readonly scope: Scope | "self" | "public";
+  /** Scopes that the key needs besides. */
+  readonly alsoNeeds?: readonly Scope[];
   /** A peer on loopback without a forwarding header needs no key where settings allow it (`/metrics`). */
   readonly openToLoopback?: true;
   /** For a scope that may be narrowed: the resource that the call touches, in its canonical name. */
@@ -34,6 +36,8 @@ export interface Operation {
   readonly outlives?: true;
   /** Its answer may take minutes, in which nothing moves on the connection. */
   readonly takesLong?: true;
+  /** Its answer can be had in pieces, as an {@link EventStream}. */
+  readonly streams?: true;
   readonly params?: TSchema;
   readonly query?: TSchema;
   /** A body whose every member is optional may be left out altogether. */
@@ -76,7 +80,9 @@ export const Plan = Type.Object({
   risk: Type.Optional(
     Type.Unsafe<Risk>({ type: "string", enum: [...risks], description: "`risky` needs to be confirmed." }),
   ),
-  reason: Type.Optional(Type.String({ description: "Why nothing would be done, where there are no steps." })),
+  reason: Type.Optional(
+    Type.String({ description: "Why nothing would be done, where there are no steps; else what would be left alone." }),
+  ),
 });
 export type Plan = Static<typeof Plan>;
 
@@ -104,13 +110,31 @@ export class SerializedJson<T> {
   }
 }
 
+/** One server-sent event: its type, and data that is sent as JSON. */
+export interface ServerSentEvent {
+  readonly event: string;
+  readonly data: object;
+}
+
+/**
+ * An answer in pieces: server-sent events (WHATWG HTML, §9.2). What throws before the first event is an error answer as any
+ * other; the iteration is ended early when the client goes.
+ */
+export class EventStream {
+  readonly events: AsyncIterable<ServerSentEvent>;
+
+  constructor(events: AsyncIterable<ServerSentEvent>) {
+    this.events = events;
+  }
+}
+
 /**
  * What a handler answers. A mutation answers a {@link Plan} when it was asked for a dry run, and that it was accepted when it
  * goes on by itself and its caller would rather not wait.
  */
 export type Output<T extends Operation> = T["effect"] extends "read"
   ? Static<T["response"]> | SerializedJson<Static<T["response"]>>
-  : Static<T["response"]> | Plan | Accepted;
+  : Static<T["response"]> | Plan | Accepted | (T extends { readonly streams: true } ? EventStream : never);
 
 /** Who calls: a key, or a token made from one. */
 export interface Caller {
@@ -123,6 +147,16 @@ export interface Caller {
   readonly expiresAt: number | null;
 }
 
+/** A budget that calls draw on, for the headers of the answer. */
+export interface Quota {
+  readonly name: string;
+  readonly limit: number;
+  readonly remaining: number;
+  readonly windowSeconds: number;
+  /** Until it starts anew. */
+  readonly resetSeconds: number;
+}
+
 /** What every handler may ask besides its input. */
 export interface Context {
   /** Absent only for operations that need no key. */
@@ -133,8 +167,10 @@ export interface Context {
   readonly prefersAsync: () => boolean;
   /** What tells this request from others that look the same; a repetition bears the same one. */
   readonly idempotencyKey: () => string | undefined;
-  /** Names what the call made or changed, for the audit log; never a secret. */
+  /** Names what the call made or changed, for the audit log; never a secret. A read that names something is in there too. */
   readonly touched: (target: Readonly<Record<string, string>>) => void;
+  /** Names a budget beside that of requests: it goes into the headers of the answer, whether it is refused or not. */
+  readonly drawsOn: (quota: Quota) => void;
   /** Runs a task once the answer has left or its client has gone, for what would cut the answer off. */
   readonly afterReply: (task: () => Promise<void>) => void;
 }

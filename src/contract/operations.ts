@@ -1,4 +1,3 @@
-import { Type } from "typebox";
 import type { Operations } from "./operation.ts";
 import {
   OperationDetail,
@@ -7,6 +6,7 @@ import {
   operationListLimit,
   operationStatuses,
 } from "./operation-entry.ts";
+import { Type } from "./type.ts";
 
 export const longOperations = {
   listOperations: {

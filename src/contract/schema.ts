@@ -1,4 +1,4 @@
-import { Type } from "typebox";
+import { Type } from "./type.ts";
 
 /** An integer, or null where there is none. */
 export const NullableInteger = (description: string) =>

@@ -1,8 +1,8 @@
 import type { Static } from "typebox";
-import { Type } from "typebox";
 import type { Operations } from "./operation.ts";
 import { DryRunQuery } from "./operation.ts";
 import { NullableInteger, NullableString, NullableTimestamp, Timestamp } from "./schema.ts";
+import { Type } from "./type.ts";
 
 const PackageUpdate = Type.Object({
   name: Type.String(),
@@ -132,7 +132,8 @@ export const updates = {
     path: "/updates/check",
     tag: "Updates",
     summary: "What could be updated",
-    description: "From the lists on disk, at once; `refresh=true` brings them up to date first.",
+    description:
+      "From the lists on disk, at once; `refresh=true` brings them up to date first, which the audit log keeps.",
     scope: "updates:read",
     effect: "read",
     takesLong: true,

@@ -4,6 +4,7 @@ import { type CheckStatus, checkStatuses } from "#contract/checks.ts";
 import type { ComponentName } from "#contract/health.ts";
 import { durationBuckets } from "#contract/limits.ts";
 import { streams } from "#contract/streams.ts";
+import type { SpanResult } from "./otlp-queue.ts";
 
 /** One answered request. `endpoint` is the route template, `unmatched` for paths that have none. */
 export interface RequestSample {
@@ -11,6 +12,15 @@ export interface RequestSample {
   readonly endpoint: string;
   readonly status: number;
   readonly seconds: number;
+}
+
+/** One call to a language model. The names of connectors come from the settings, never from a request. */
+export interface ModelCallSample {
+  readonly connector: string;
+  readonly result: string;
+  readonly seconds: number;
+  /** Undefined where there was no answer. */
+  readonly tokens: { readonly input: number; readonly output: number } | undefined;
 }
 
 export interface Metrics {
@@ -24,16 +34,29 @@ export interface Metrics {
   readonly streamDropped: (stream: string, frames: number) => void;
   /** A run of a health check that has ended. */
   readonly checkRun: (check: string, status: CheckStatus, seconds: number) => void;
+  /** A health check that is there no more: nothing of it is told any more. */
+  readonly checkGone: (check: string) => void;
   /** A fix that has ended. */
   readonly fixRun: (fix: string, isSuccess: boolean) => void;
+  /** A call to a language model that has ended. */
+  readonly modelCall: (sample: ModelCallSample) => void;
+  /** A run of a plugin that has ended. */
+  readonly pluginRun: (plugin: string, result: string) => void;
+  /** A plugin that is part of the service no more. */
+  readonly pluginGone: (plugin: string) => void;
   /** Something in a journal file that cannot be read. */
   readonly journalFault: () => void;
+  /** Spans that the collector took, or never will. */
+  readonly traceSpans: (result: SpanResult, count: number) => void;
   /** All metrics in the Prometheus text format 0.0.4. */
   readonly text: () => Promise<string>;
 }
 
 /** Upper bounds of the duration of checks in seconds; the last is their time limit. */
 const checkBuckets = [0.01, 0.05, 0.1, 0.5, 1, 5, 30];
+
+/** Upper bounds of the duration of calls to language models in seconds; the last is their usual time limit. */
+const modelCallBuckets = [0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
 /** Kernel clock ticks never reach us: Node gives processor time in microseconds. */
 const microsecondsPerSecond = 1_000_000;
@@ -143,9 +166,40 @@ export function createMetrics(): Metrics {
     labelNames: ["fix", "result"],
     registers,
   });
+  const modelCalls = new Counter({
+    name: "svc_llm_requests_total",
+    help: "Calls to language models that have ended.",
+    labelNames: ["connector", "result"],
+    registers,
+  });
+  const modelTokens = new Counter({
+    name: "svc_llm_tokens_total",
+    help: "Tokens that language models took in and gave out.",
+    labelNames: ["connector", "direction"],
+    registers,
+  });
+  const modelDurations = new Histogram({
+    name: "svc_llm_request_duration_seconds",
+    help: "Time that a call to a language model took in seconds, attempts and all.",
+    labelNames: ["connector"],
+    buckets: modelCallBuckets,
+    registers,
+  });
+  const pluginRuns = new Counter({
+    name: "svc_plugin_runs_total",
+    help: "Runs of plugins that have ended.",
+    labelNames: ["plugin", "result"],
+    registers,
+  });
   const journalFaults = new Counter({
     name: "svc_journal_faults_total",
     help: "Things found in journal files that cannot be read.",
+    registers,
+  });
+  const traceSpans = new Counter({
+    name: "svc_trace_spans_total",
+    help: "Spans of traces that were sent to the collector, or were dropped.",
+    labelNames: ["result"],
     registers,
   });
   // Known from the start, so that a rate over them has a beginning.
@@ -175,8 +229,24 @@ export function createMetrics(): Metrics {
       checkStatus.set({ check }, checkStatuses.indexOf(status));
       checkDurations.observe({ check }, seconds);
     },
+    checkGone(check) {
+      checkStatus.remove({ check });
+      checkDurations.remove({ check });
+    },
     fixRun: (fix, isSuccess) => fixes.inc({ fix, result: isSuccess ? "success" : "failure" }),
+    modelCall({ connector, result, seconds, tokens }) {
+      modelCalls.inc({ connector, result });
+      modelDurations.observe({ connector }, seconds);
+      if (tokens === undefined) return;
+      modelTokens.inc({ connector, direction: "input" }, tokens.input);
+      modelTokens.inc({ connector, direction: "output" }, tokens.output);
+    },
+    pluginRun: (plugin, result) => pluginRuns.inc({ plugin, result }),
+    pluginGone(plugin) {
+      for (const result of ["success", "failure", "veto"]) pluginRuns.remove({ plugin, result });
+    },
     journalFault: () => journalFaults.inc(),
+    traceSpans: (result, count) => traceSpans.inc({ result }, count),
     text: () => registry.metrics(),
   };
 }

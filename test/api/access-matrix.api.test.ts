@@ -84,8 +84,16 @@ describe("access matrix", () => {
     });
 
     it("lets a key with just the scope past", async () => {
-      const reply = await call(operation, { key: service.key([operation.scope]) });
+      const reply = await call(operation, { key: service.key([operation.scope, ...(operation.alsoNeeds ?? [])]) });
       expect([401, 403]).not.toContain(reply.status);
+    });
+
+    it("refuses a key that lacks one of the other scopes that it needs, and says which", async () => {
+      for (const lacking of operation.alsoNeeds ?? []) {
+        const reply = await call(operation, { key: service.key(scopes.filter((scope) => scope !== lacking)) });
+        expect([lacking, reply.status]).toEqual([lacking, 403]);
+        expect(reply.json).toMatchObject({ error: { details: { required_scope: lacking } } });
+      }
     });
 
     it("refuses a key narrowed to another resource before it tells what exists", async () => {

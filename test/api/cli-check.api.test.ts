@@ -36,6 +36,8 @@ const local: LocalCommands = {
   serve: () => Promise.reject(new Error("not here")),
   runTask: () => Promise.reject(new Error("not here")),
   checkConfig: () => Promise.reject(new Error("not here")),
+  checkPlugin: () => Promise.reject(new Error("not here")),
+  readInput: () => Promise.reject(new Error("not here")),
   localService: () => Promise.reject(new Error("cannot use the settings:\n  config.yaml:1:1: colour: unknown setting")),
 };
 

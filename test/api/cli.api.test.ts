@@ -34,6 +34,8 @@ const local = (): LocalCommands => ({
       warnings: ["careful"],
     }),
   localService: () => Promise.resolve({ url, adminKeyFile: join(folder, "admin.key") }),
+  checkPlugin: () => Promise.reject(new Error("not here")),
+  readInput: () => Promise.reject(new Error("not here")),
 });
 
 async function steward(argv: readonly string[], environment: Record<string, string> = {}, commands = local()) {

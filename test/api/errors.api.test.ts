@@ -7,6 +7,7 @@ import { createMetrics } from "#telemetry/metrics.ts";
 import { createFakeCheckHistory } from "../fakes/check-history.ts";
 import { createFakeJournal } from "../fakes/journal.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
+import { plainManifest } from "../fakes/plugin-folders.ts";
 import { createFakeUnits } from "../fakes/units.ts";
 import { pathOf, send, startTestService, type TestRequest, type TestService } from "./harness.ts";
 
@@ -59,6 +60,7 @@ function damage(service: TestService): void {
   take(service);
   service.snapshots.damaged.add(snapshotId);
 }
+const messages = [{ role: "user", content: "Hello" }];
 const missing = (field: string) => ({ field, issue: "Required field missing" });
 
 const cases: Cases = {
@@ -214,6 +216,65 @@ const cases: Cases = {
     VALIDATION_ERROR: { request: { path: `/api/v1/operations/${"x".repeat(65)}` }, details: { field: "id" } },
     NOT_FOUND: {},
   },
+  listConnectors: {},
+  testConnector: {
+    VALIDATION_ERROR: {
+      request: { path: `/api/v1/connectors/${"x".repeat(129)}/test` },
+      details: { field: "name" },
+    },
+    NOT_FOUND: {},
+  },
+  chat: {
+    VALIDATION_ERROR: { details: missing("messages") },
+    NOT_FOUND: { request: { body: { connector: "nobody", messages } } },
+    UNAVAILABLE: {
+      request: { body: { messages } },
+      details: { connector: null, provider_status: null, retryable: false },
+    },
+  },
+  explainCheck: {
+    VALIDATION_ERROR: {
+      request: { path: "/api/v1/health/checks/plain/explain", body: { question: "" } },
+      details: { field: "question" },
+    },
+    NOT_FOUND: {},
+    UNAVAILABLE: {
+      request: { path: "/api/v1/health/checks/plain/explain" },
+      details: { connector: null, provider_status: null, retryable: false },
+    },
+  },
+  listPlugins: {},
+  enablePlugin: {
+    VALIDATION_ERROR: {
+      request: { path: "/api/v1/plugins/rooted/enable" },
+      prepare({ plugins }) {
+        plugins.folders.put("rooted", { permissions: { ...plainManifest("rooted").permissions, user: "root" } });
+      },
+      details: { field: "confirm", issue: "Must be true" },
+    },
+    NOT_FOUND: { details: { name: "some-name" } },
+  },
+  disablePlugin: {
+    VALIDATION_ERROR: { request: { path: `/api/v1/plugins/${"x".repeat(65)}/disable` }, details: { field: "name" } },
+    NOT_FOUND: { details: { name: "some-name" } },
+  },
+  runPlugin: {
+    VALIDATION_ERROR: {
+      request: { path: "/api/v1/plugins/idle/run" },
+      prepare: ({ plugins }) => void plugins.folders.put("idle"),
+      details: { field: "name", issue: "Plugin is not enabled" },
+    },
+    NOT_FOUND: { details: { name: "some-name" } },
+    UNAVAILABLE: {
+      request: { path: "/api/v1/plugins/changed/run" },
+      async prepare(service) {
+        service.plugins.folders.put("changed");
+        await send(service, { method: "POST", path: "/api/v1/plugins/changed/enable", key: service.admin });
+        service.plugins.folders.touch("changed");
+      },
+      details: { reason: expect.stringContaining("it changed on disk"), retryable: false },
+    },
+  },
   whoami: {},
   listKeys: {},
   createKey: { VALIDATION_ERROR: { request: { body: { scopes: [] } }, details: missing("name") } },
@@ -247,6 +308,10 @@ const broken: Partial<Record<OperationName, () => Overrides>> = {
   listServices: () => ({ units: { ...createFakeUnits(), list: breaks } }),
   restartService: () => ({ units: { ...createFakeUnits(), read: breaks } }),
   listLogs: () => ({ journal: { ...createFakeJournal(), query: breaks } }),
+  listConnectors: () => ({ loadConnectors: () => Promise.reject(new Error(secretReason)) }),
+  testConnector: () => ({ loadConnectors: () => Promise.reject(new Error(secretReason)) }),
+  listPlugins: () => ({ loadPlugins: () => Promise.reject(new Error(secretReason)) }),
+  enablePlugin: () => ({ loadPlugins: () => Promise.reject(new Error(secretReason)) }),
   createKey: () => ({ store: failingAfterFirst("insertKey") }),
   revokeKey: () => ({ store: { ...createFakeKeyStore(), revokeKey: breaks } }),
   createToken: () => ({ store: { ...createFakeKeyStore(), insertToken: breaks } }),

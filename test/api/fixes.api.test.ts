@@ -326,6 +326,33 @@ describe("POST /health/checks/{check_id}/fix", () => {
     expect((await fix("plain", { key: narrowed })).status).toBe(403);
   });
 
+  it("names the operation that it begins in the audit log, also where it fails", async () => {
+    const { vital } = service.checks;
+    const begin: FixPlan["steps"][number]["run"] = (_, onOperation) => {
+      onOperation?.("operation-of-updates");
+      return Promise.reject(new Error("no luck"));
+    };
+    vital.finds = "fail";
+    service.fixes.mend.does = { steps: [{ action: "begin it", run: begin }] };
+    await fix("vital");
+    const target = { check_id: "vital", fix_id: "mend", operation_id: "operation-of-updates" };
+    expect(service.audit.entries).toMatchObject([{ operation: "fixCheck", target, status: 200 }]);
+  });
+
+  it("says what it leaves alone, with a plan and with a result", async () => {
+    const { vital } = service.checks;
+    vital.finds = "fail";
+    const plan = planOf([], ["stop it"], () => {
+      vital.finds = "pass";
+    });
+    service.fixes.mend.does = { ...plan, reason: "notes.txt stays" };
+    expect((await fix("vital", { query: "?dry_run=true" })).json).toMatchObject({
+      steps: ["stop it"],
+      reason: "notes.txt stays",
+    });
+    expect((await fix("vital")).json).toMatchObject({ message: "mend is done: vital is pass; notes.txt stays" });
+  });
+
   it("is audited, logged and counted", async () => {
     const { vital } = service.checks;
     vital.finds = "fail";

@@ -18,18 +18,22 @@ import { asVerbs } from "../../src/task-verbs.ts";
 import { createFakeAuditLog, type FakeAuditLog } from "../fakes/audit-log.ts";
 import { createFakeCheckHistory, type FakeCheckHistory } from "../fakes/check-history.ts";
 import { createFakeClock, type FakeClock } from "../fakes/clock.ts";
+import { createFakeEnabledPlugins, type FakeEnabledPlugins } from "../fakes/enabled-plugins.ts";
 import { createFakeGrep, type FakeGrep } from "../fakes/grep.ts";
 import { createFakeHostFacts } from "../fakes/host-facts.ts";
 import { createFakeJournal, type FakeJournal } from "../fakes/journal.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
 import { createFakeOperationStore } from "../fakes/operation-store.ts";
 import { createFakePackageManager, type FakePackageManager, fakePackage } from "../fakes/package-manager.ts";
+import { createFakePluginFolders, type FakePluginFolders } from "../fakes/plugin-folders.ts";
+import { createFakePluginSandbox, type FakePluginSandbox } from "../fakes/plugin-sandbox.ts";
 import { createFakeProbe, type FakeProbe } from "../fakes/probe.ts";
 import { createSnapshotsOf, type FakeSnapshotBackend } from "../fakes/snapshot-backend.ts";
 import { createFakeTaskLauncher, type FakeTaskLauncher } from "../fakes/task-launcher.ts";
+import { createFakeTokenLedger } from "../fakes/token-ledger.ts";
 import { createFakeUnits, type FakeUnits } from "../fakes/units.ts";
 
-type Probes = Readonly<Record<"cli" | "ops" | "llm" | "security", FakeProbe>>;
+type Probes = Readonly<Record<"cli" | "ops" | "security", FakeProbe>>;
 
 /** A check that finds what it is told to. */
 export interface TestCheck extends Check {
@@ -100,6 +104,8 @@ export interface TestService {
   /** How a guarded update finds the host from now on. */
   readonly becomes: (condition: () => Condition) => void;
   readonly checkHistory: FakeCheckHistory;
+  /** Empty folders, unless others were given. */
+  readonly plugins: TestPlugins;
   /** Log lines so far. */
   readonly logLines: () => readonly Record<string, unknown>[];
   /** Makes a key with these scopes. */
@@ -107,6 +113,19 @@ export interface TestService {
   /** The admin's key. */
   readonly admin: string;
 }
+
+/** The plugins of a host, to be changed by a test. */
+export interface TestPlugins {
+  readonly folders: FakePluginFolders;
+  readonly sandbox: FakePluginSandbox;
+  readonly enabled: FakeEnabledPlugins;
+}
+
+export const createTestPlugins = (): TestPlugins => ({
+  folders: createFakePluginFolders(),
+  sandbox: createFakePluginSandbox(),
+  enabled: createFakeEnabledPlugins(),
+});
 
 const installed = [
   ["editor", "1.0"],
@@ -140,6 +159,7 @@ export async function startTestService(
     journal?: FakeJournal;
     grep?: FakeGrep;
     checkHistory?: FakeCheckHistory;
+    plugins?: TestPlugins;
   } = {},
 ): Promise<TestService> {
   const clock = createFakeClock();
@@ -179,9 +199,9 @@ export async function startTestService(
   };
   let operationIds = 0;
   const checkHistory = overrides.checkHistory ?? createFakeCheckHistory();
+  const plugins = overrides.plugins ?? createTestPlugins();
   const lines: string[] = [];
-  const llm = createFakeProbe({ healthy: false, expected: false, reason: "no connector is configured" });
-  const probes = { cli: createFakeProbe(), ops: createFakeProbe(), llm, security: createFakeProbe() };
+  const probes = { cli: createFakeProbe(), ops: createFakeProbe(), security: createFakeProbe() };
   const service = createService({
     version: "1.2.3",
     clock,
@@ -192,7 +212,7 @@ export async function startTestService(
     audit,
     ownUnit: "steward.service",
     host: createFakeHostFacts(),
-    probes: { cli: probes.cli.probe, ops: probes.ops.probe, llm: probes.llm.probe, security: probes.security.probe },
+    probes: { cli: probes.cli.probe, ops: probes.ops.probe, security: probes.security.probe },
     checks: [checks.plain, checks.vital],
     checkPlan: { checks: {} },
     fixes: () => [fixes.mend, fixes.rebuild],
@@ -205,6 +225,15 @@ export async function startTestService(
     self: launcher.begin(),
     hostUpdates: () => Promise.resolve({ manager: packageManager, backends: [snapshots] }),
     takesSnapshot: true,
+    loadConnectors: () =>
+      Promise.resolve({
+        plan: { default: undefined, connectors: [], budgetOf: () => undefined },
+        discovery: undefined,
+      }),
+    tokenLedger: createFakeTokenLedger(),
+    loadPlugins: () => Promise.resolve(plugins),
+    takenCheckIds: ["elsewhere"],
+    isSafeMode: false,
     tls: undefined,
     rateLimits: "off",
     allowedHosts: [],
@@ -238,6 +267,7 @@ export async function startTestService(
       condition = next;
     },
     checkHistory,
+    plugins,
     logLines: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>),
     key,
     admin: key(roles.admin),

@@ -39,7 +39,6 @@ describe("GET /health", () => {
     ["cli", "degraded"],
     ["ops", "unhealthy"],
     ["security", "unhealthy"],
-    ["llm", "degraded"],
   ] as const)("is right when %s should be well and is not: %s", async (component, status) => {
     service = await startTestService();
     service.probes[component].result = { healthy: false, expected: true, reason: "broken" };

@@ -81,6 +81,39 @@ describe("GET /updates/check", () => {
     expect(service.packageManager.refreshes()).toBe(1);
   });
 
+  it("keeps in the audit log who brought the lists up to date, however that ended, and no mere look", async () => {
+    const key = service.key(["updates:read"]);
+    const check = (query: string) => send(service, { path: `/api/v1/updates/check${query}`, key });
+    await check("?refresh=true");
+    service.packageManager.lockedBy = { pid: 7, program: "apt-get" };
+    await check("?refresh=true");
+    await check("?refresh=false");
+    await check("");
+    const [, keyId] = key.split("_");
+    const entry = { operation: "checkUpdates", key_id: keyId, target: { refresh: "true" }, dry_run: false };
+    expect(service.audit.entries).toMatchObject([
+      { ...entry, status: 200 },
+      { ...entry, status: 503 },
+    ]);
+  });
+
+  it("brings the lists up to date once for all who ask at the same time", async () => {
+    const gate = Promise.withResolvers<void>();
+    let runs = 0;
+    const refresh = () => {
+      runs += 1;
+      return gate.promise;
+    };
+    Object.assign(service.packageManager, { refresh });
+    const replies = [get("/updates/check?refresh=true"), get("/updates/check?refresh=true")];
+    await expect.poll(() => runs).toBe(1);
+    // The second one has come by now.
+    await get("/updates/check");
+    gate.resolve();
+    expect((await Promise.all(replies)).map(({ status }) => status)).toEqual([200, 200]);
+    expect([runs, service.audit.entries.length]).toEqual([1, 2]);
+  });
+
   it("says who holds the lock when the lists cannot be brought up to date", async () => {
     service.packageManager.lockedBy = { pid: 7, program: "apt-get" };
     const { status, json } = await get("/updates/check?refresh=true");

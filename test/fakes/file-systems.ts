@@ -1,4 +1,4 @@
-import type { FileSystems, MountedFileSystem } from "#domain/health/ports.ts";
+import type { FileSystems, MountedFileSystem } from "#domain/health/storage/ports.ts";
 
 const gigabyte = 1e9;
 

@@ -1,4 +1,4 @@
-import type { JournalSize, JournalStorage } from "#domain/health/ports.ts";
+import type { JournalSize, JournalStorage } from "#domain/health/storage/ports.ts";
 
 /** What journald keeps for the files that it writes, once they are new. */
 const activeBytes = 8 * 2 ** 20;
@@ -19,6 +19,7 @@ export const fakeJournalSize = (given: Partial<JournalSize> = {}): JournalSize =
   files: 3,
   folder: "/var/log/journal",
   archivedBytes: 0,
+  activeBytes: 0,
   ...given,
 });
 

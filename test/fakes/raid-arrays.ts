@@ -1,4 +1,4 @@
-import type { RaidArray, RaidArrays } from "#domain/health/ports.ts";
+import type { RaidArray, RaidArrays } from "#domain/health/storage/ports.ts";
 
 /** A mirror of two devices, both there. */
 export const fakeRaidArray = (given: Partial<RaidArray> = {}): RaidArray => ({

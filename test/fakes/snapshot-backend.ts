@@ -20,6 +20,8 @@ export interface FakeSnapshotBackend extends SnapshotBackend {
   readonly host: FakeSnapshotHost;
   /** Ids of snapshots that are damaged. */
   readonly damaged: Set<string>;
+  /** Transactions of rollbacks that were interrupted, or are done, and of which something is left. */
+  readonly interrupted: Set<string>;
   /** Why the next snapshot cannot be taken. */
   createFault: string | undefined;
   /** Why the next rollback does not succeed. */
@@ -61,6 +63,7 @@ export function createFakeSnapshotBackend(
 ): FakeSnapshotBackend {
   const taken = new Map<string, { readonly snapshot: StoredSnapshot; readonly host: FakeSnapshotHost }>();
   const host: FakeSnapshotHost = { packages: [], files: {}, ...given };
+  const beginnings = new Map<string, FakeSnapshotHost>();
   const usable = (id: string): FakeSnapshotHost => {
     const found = taken.get(id);
     if (found === undefined) throw new SnapshotUnusable(`there is no snapshot ${id}`);
@@ -72,6 +75,7 @@ export function createFakeSnapshotBackend(
     needsReboot: false,
     host,
     damaged: new Set(),
+    interrupted: new Set(),
     createFault: undefined,
     rollbackFault: undefined,
     list: () => Promise.resolve([...taken.values()].map(({ snapshot }) => snapshot)),
@@ -105,10 +109,20 @@ export function createFakeSnapshotBackend(
       usable(id);
       return Promise.resolve();
     },
-    async rollback(id) {
+    async tidy(settle) {
+      for (const transaction of [...fake.interrupted].sort()) {
+        await settle(transaction);
+        fake.interrupted.delete(transaction);
+        beginnings.delete(transaction);
+      }
+    },
+    async rollback(id, { id: transaction }) {
       const was = usable(id);
-      const packages = diffPackages(host.packages, was.packages);
-      const filesRestored = diffFiles(was.files, host.files).length;
+      const before = beginnings.get(transaction) ?? { ...host };
+      beginnings.set(transaction, before);
+      fake.interrupted.add(transaction);
+      const packages = diffPackages(before.packages, was.packages);
+      const filesRestored = diffFiles(was.files, before.files).length;
       const requiresReboot = packages.some(({ name }) => name === "libc6");
       if (fake.rollbackFault !== undefined) {
         const reason = fake.rollbackFault;

@@ -95,6 +95,8 @@ describeOnHost("checks of what others reach", (session) => {
       message: "What comes in is filtered: chain input of table guard drops what no rule lets in",
       details: { open_ports: [{ port: 4242, filtered: true }, { port: 4243 }] },
     });
+    // Switched off: its chains are listed and see no packet.
+    expect(see(await lookAfter(`${table} '{ flags dormant ; }'`, chain("drop")))).toMatchObject(open);
     const rule = (words: string) => `nft add rule inet guard input ${words}`;
     const led = [
       "nft add chain inet guard wan",

@@ -6,20 +6,12 @@ import { plainEnvironment, runCommand } from "./commands.ts";
 export type Disk = { device: string; mountPoint: string };
 
 /**
- * Mounts the default subvolume of a btrfs image, or the one named.
+ * Mounts the file system of an image; of a btrfs the default subvolume, or the one named.
  * The kernel lets go of the loop device by itself at the unmount, so there is only the mount to take care of.
  */
 export async function mountDisk(image: string, mountPoint: string, options: readonly string[] = []): Promise<Disk> {
   // Nothing here has to survive a crash of the machine, so nobody waits until the real disk has it.
-  await runCommand([
-    "mount",
-    "-t",
-    "btrfs",
-    "-o",
-    ["loop", "noatime", "nobarrier", ...options].join(","),
-    image,
-    mountPoint,
-  ]);
+  await runCommand(["mount", "-o", ["loop", "noatime", "nobarrier", ...options].join(","), image, mountPoint]);
   const { stdout } = await runCommand(["findmnt", "-nvo", "SOURCE", mountPoint]);
   return { device: stdout.trim(), mountPoint };
 }

@@ -3,15 +3,19 @@ import { fileURLToPath } from "node:url";
 import { type Bind, type ExecOptions, enterCommand, type Guest, startGuest } from "./boot.ts";
 import { type CommandResult, type Log, noLog, runCommand } from "./commands.ts";
 import { mountDisk, unmountDisk } from "./disk.ts";
+import { moveToExt4 } from "./ext4.ts";
 import { readGuestFile, writeGuestFile } from "./files.ts";
 import { cacheFolder, ensureImage } from "./image.ts";
+import { recipe } from "./recipe.ts";
 import { createRunFolder, type RunFolder, removeRunFolder, sweepRuns } from "./runs.ts";
 import { type RunningService, type ServiceOptions, startService } from "./service.ts";
 
-type HostOptions = {
+export type HostOptions = {
   /** A network of its own with nothing but a loopback device, instead of the machine's: ports cannot clash. */
   privateNetwork?: boolean;
   bind?: readonly Bind[];
+  /** What its system is on: `btrfs`, with snapper, unless given. The move takes some seconds. */
+  fileSystem?: "btrfs" | "ext4";
   log?: Log;
 };
 
@@ -52,6 +56,7 @@ export async function bootHost(options: HostOptions = {}): Promise<Host> {
     await runCommand(["cp", "--sparse=always", "--reflink=auto", image, run.image]);
     // Two file systems with the same identity cannot be mounted at the same time.
     await runCommand(["btrfstune", "-f", "-m", run.image]);
+    if (options.fileSystem === "ext4") await moveToExt4(run, recipe.sizeBytes);
     const copiedAt = performance.now();
     const host = await runHost(run, options);
     log(

@@ -103,6 +103,26 @@ async function installSystem(root: string): Promise<void> {
       cause: error,
     });
   }
+  await unpackPrograms(root, [...isolated, "chroot", root], env);
+}
+
+/** Takes single files out of packages that cannot be installed beside the others. What they need is among the others. */
+async function unpackPrograms(root: string, inside: readonly string[], env: Record<string, string>): Promise<void> {
+  const folder = "/root/unpacked";
+  await mkdir(join(root, folder));
+  const timeoutMs = 5 * 60_000;
+  await runCommand([...inside, "apt-get", "--quiet", "update"], { env, timeoutMs });
+  for (const [name, files] of Object.entries(recipe.unpacked)) {
+    const download = ["apt-get", "--quiet", "--option=APT::Sandbox::User=root", "download", name];
+    await runCommand([...inside, "env", `--chdir=${folder}`, ...download], { env, timeoutMs });
+    const [file] = await readdir(join(root, folder));
+    if (file === undefined) throw new Error(`cannot find the package ${name} after its download`);
+    const content = `${folder}/content`;
+    await runCommand([...inside, "dpkg-deb", "--extract", `${folder}/${file}`, content], { env });
+    for (const path of files) await runCommand([...inside, "cp", "--archive", `${content}${path}`, path], { env });
+    await runCommand([...inside, "rm", "-r", content, `${folder}/${file}`], { env });
+  }
+  await rm(join(root, folder), { recursive: true });
 }
 
 async function configureSystem(root: string): Promise<void> {

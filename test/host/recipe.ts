@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 /** Everything that decides what the image holds. Any change here makes a new image at the next start. */
 export const recipe = {
   /** Raise when a step of the build itself changes. */
-  layout: 1,
+  layout: 2,
   suite: "bookworm",
   sizeBytes: 6 * 1024 ** 3,
   packages: [
@@ -18,8 +18,11 @@ export const recipe = {
     "dnf",
     "dnf-plugins-core",
     "iproute2",
+    "libaugeas0",
     // The logind that polkitd asks for: debootstrap does not choose between alternatives.
     "libpam-systemd",
+    "libzypp-config",
+    "libzypp1722",
     "logrotate",
     "monitoring-plugins-basic",
     "nftables",
@@ -32,7 +35,10 @@ export const recipe = {
     "snapper",
     "systemd",
     "systemd-sysv",
+    "zypper-common",
   ],
+  /** Files of packages that are not installed: zypper and dnf-plugins-core both have a program needs-restarting. */
+  unpacked: { zypper: ["/usr/bin/zypper"] },
   /** The guest shares the network of the machine: none of these may listen or reconfigure there. Nobody logs in on a console. */
   maskedUnits: [
     "ssh.service",

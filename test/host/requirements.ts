@@ -10,6 +10,7 @@ const tools: Readonly<Record<string, string>> = {
   "mkfs.btrfs": "btrfs-progs",
   btrfstune: "btrfs-progs",
   btrfs: "btrfs-progs",
+  "mkfs.ext4": "e2fsprogs",
   nsenter: "util-linux",
   unshare: "util-linux",
   setpriv: "util-linux",

@@ -186,7 +186,11 @@ describeOnHost("snapper", (session) => {
 
     it("beside those of others, which can be returned to and which retention leaves", async () => {
       await shell("snapper create -d first & snapper create -d second & snapper create -d third & wait");
+      const userdata = (): Promise<string> => shell("snapper --csvout list --columns number,userdata");
+      const before = await userdata();
       const found = await list();
+      // They are not ours: to look at them writes nothing into them.
+      expect(await userdata()).toBe(before);
       const others = found.filter(({ isProtected }) => isProtected);
       expect(others.map(({ description }) => description.slice(0, 5)).sort()).toEqual(["first", "secon", "third"]);
       expect(others.every(({ packagesCount }) => packagesCount > 100)).toBe(true);

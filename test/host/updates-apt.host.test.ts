@@ -85,7 +85,8 @@ describeOnHost("apt as the package manager of updates", (session) => {
     changes.map(({ name, from, to }: PackageChange) => `${name} ${from ?? "-"} ${to ?? "-"}`);
 
   const versions = async (...names: readonly string[]): Promise<Readonly<Record<string, string>>> => {
-    const installed = await told<readonly InstalledPackage[]>("installed");
+    const all = await told<readonly InstalledPackage[]>("installed");
+    const installed = all.filter(({ isUnfinished = false }) => !isUnfinished);
     return Object.fromEntries(
       names.map((name) => [name, installed.find((each) => each.name === name)?.version ?? "none"]),
     );
@@ -359,6 +360,9 @@ describeOnHost("apt as the package manager of updates", (session) => {
       });
       expect(await told("audit")).toEqual(["failing 1.1 is half-configured"]);
       expect(await versions("failing", "plain")).toEqual({ failing: "none", plain: "1.1" });
+      expect(await told("installed")).toContainEqual(
+        expect.objectContaining({ name: "failing", version: "1.1", isUnfinished: true }),
+      );
       expect((await ask("repair")).result).toMatchObject({
         isDone: false,
         reason: expect.stringContaining("cannot reach the moon"),

@@ -2,7 +2,6 @@ import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type {
   AvailableUpdates,
   InstalledPackage,
-  PackageChange,
   PackageFile,
   TransactionPlan,
   TransactionResult,
@@ -10,7 +9,8 @@ import type {
 } from "#domain/updates/ports.ts";
 import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
-import type { Advisory, DnfAnswer, DnfWork, RpmRecipe } from "./support/rpm-host.ts";
+import type { GoneOn, PackageAnswer, PackageWork } from "./support/package-work.ts";
+import type { Advisory, RpmRecipe } from "./support/rpm-host.ts";
 import {
   dnf,
   dnfCommand,
@@ -80,8 +80,8 @@ const books = [
 const nothingChanged = { added: [], removed: [], changed: [] };
 
 describeOnHost("dnf as the package manager of updates", (session) => {
-  const work = <T>(given: DnfWork): Promise<DnfAnswer<T>> => dnf<T>(session, given);
-  const result = async <T>(given: DnfWork): Promise<T> => {
+  const work = <T>(given: PackageWork): Promise<PackageAnswer<T>> => dnf<T>(session, given);
+  const result = async <T>(given: PackageWork): Promise<T> => {
     const answer = await work<T>(given);
     if (answer.result === undefined) throw new Error(`${given.verb} failed: ${answer.error}`);
     return answer.result;
@@ -444,16 +444,11 @@ describeOnHost("dnf as the package manager of updates", (session) => {
           `systemctl kill --signal=KILL ${unit} 2>/dev/null || true`,
       );
       await running;
-      await result({ verb: "settle", id: `round-${round}` });
-      expect(await result({ verb: "repair", id: `round-${round}` })).toEqual({ isDone: true, reason: "" });
-      const now = await result<readonly InstalledPackage[]>({ verb: "installed" });
-      const isDone = ({ name, to }: PackageChange) => now.some((each) => each.name === name && each.version === to);
-      const rest = plan.changes.filter((change) => !isDone(change));
-      expect(await commit({ ...plan, changes: rest }, `rest-${round}`)).toEqual({ isDone: true, reason: "" });
-      const after = await result<readonly InstalledPackage[]>({ verb: "installed" });
-      for (const { name, to } of plan.changes) expect(after.find((each) => each.name === name)?.version).toBe(to);
-      expect(await result({ verb: "audit" })).toEqual([]);
-      expect(await check("dnf_status")).toMatchObject({ status: "pass" });
+      const end = await result<GoneOn>({ verb: "goOn", id: `round-${round}`, plan });
+      const isDone = { isDone: true, reason: "" };
+      expect(end).toMatchObject({ repaired: isDone, committed: isDone, left: [], status: "pass" });
+      for (const { name, to } of plan.changes)
+        expect(end.installed.find((each) => each.name === name)?.version).toBe(to);
     });
 
     it("goes on when who waits for it is killed", async () => {

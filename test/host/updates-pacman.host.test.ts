@@ -8,7 +8,8 @@ import type {
 } from "#domain/updates/ports.ts";
 import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
-import type { PacmanAnswer, PacmanRecipe, PacmanWork } from "./support/pacman-host.ts";
+import type { PackageAnswer, PackageWork } from "./support/package-work.ts";
+import type { PacmanRecipe } from "./support/pacman-host.ts";
 import {
   hold,
   makePackages,
@@ -62,8 +63,8 @@ const books = [
 ];
 
 describeOnHost("pacman as the package manager of updates", (session) => {
-  const work = <T>(given: PacmanWork): Promise<PacmanAnswer<T>> => pacman<T>(session, given);
-  const result = async <T>(given: PacmanWork): Promise<T> => {
+  const work = <T>(given: PackageWork): Promise<PackageAnswer<T>> => pacman<T>(session, given);
+  const result = async <T>(given: PackageWork): Promise<T> => {
     const answer = await work<T>(given);
     if (answer.result === undefined) throw new Error(`${given.verb} failed: ${answer.error}`);
     return answer.result;

@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createClient } from "#client/index.ts";
 import type { OperationEntry } from "#contract/operation-entry.ts";
+import { createRandom } from "../process/support/random.ts";
 import type { RunningService } from "./service.ts";
 import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
@@ -21,7 +23,7 @@ const newer = [at("editor", "1.1"), at("library", "1.1", { place: "security" }),
 const slowNames = ["slow-a", "slow-b", "slow-c"];
 const slow = slowNames.flatMap((name) => [
   at(name, "1.0"),
-  at(name, "1.1", { preinst: ["sleep 0.2"], postinst: ["sleep 0.2"] }),
+  at(name, "1.1", { preinst: ["sleep 0.2"], postinst: ["sleep 0.2", `echo ${name} >> /srv/set-up`] }),
 ]);
 /** Its new version restarts the very service that installs it. */
 const restarter = [at("restarter", "1.0"), at("restarter", "1.1", { postinst: ["systemctl restart steward.service"] })];
@@ -30,7 +32,13 @@ const breaker = [
   at("breaker", "1.0"),
   at("breaker", "1.1", { postinst: ["touch /srv/broken; systemctl restart peer || true"] }),
 ];
-const all = [...old, ...newer, ...slow, ...restarter, ...breaker];
+/** Its new version does not fit on a small disk, which is found out after what it needs has been unpacked. */
+const bulky = [
+  at("bulky", "1.0"),
+  at("bulky", "1.1", { control: ["Pre-Depends: editor (>= 1.1)"], payloadBytes: 4 * 2 ** 20 }),
+];
+const all = [...old, ...newer, ...slow, ...restarter, ...breaker, ...bulky];
+const seed = Number(process.env["STEWARD_TEST_SEED"] ?? Date.now() % 1_000_000);
 
 describeOnHost("updates on btrfs with snapper", (session) => {
   const { shell } = session;
@@ -100,9 +108,9 @@ describeOnHost("updates", (session) => {
   const apply = (body: { security_only?: boolean; packages?: string[]; guard?: boolean }) =>
     api().applyUpdates({ body });
 
-  /** Begins an update without waiting for it. @returns the id of its operation. */
-  const begin = async (body: object, key?: string): Promise<string> => {
-    const reply = await fetch(`${service.url}/api/v1/updates/apply`, {
+  /** Begins an operation without waiting for it. @returns its id. */
+  const post = async (path: string, body: object, key?: string): Promise<string> => {
+    const reply = await fetch(`${service.url}/api/v1/updates/${path}`, {
       method: "POST",
       headers: {
         "X-API-Key": service.adminKey,
@@ -117,6 +125,7 @@ describeOnHost("updates", (session) => {
     expect(reply.headers.get("location")).toBe(`/api/v1/operations/${id}`);
     return id;
   };
+  const begin = (body: object, key?: string): Promise<string> => post("apply", body, key);
   const ended = (id: string, timeoutMs = 60_000): Promise<OperationEntry> =>
     eventually(async () => {
       const operation = await api().getOperation({ params: { id } });
@@ -128,7 +137,7 @@ describeOnHost("updates", (session) => {
     // A port that stays the same when the service is started again by others than the test.
     const listen = `127.0.0.1:${await freePort()}`;
     const env = { STEWARD_RATE_LIMITS: "off", STEWARD_LISTEN: listen };
-    service = await session.host.startService({ env, config: "updates: { backend: packages, guard_minutes: 0.3 }\n" });
+    service = await session.host.startService({ env, config: "updates: { backend: packages, guard_minutes: 0.1 }\n" });
     await makePackageSources(session, all);
     await session.writeUnits({
       "peer.service": ["[Service]", "ExecStart=/bin/sh -c 'test ! -e /srv/broken && exec sleep infinity'"],
@@ -196,12 +205,19 @@ describeOnHost("updates", (session) => {
       removed: [],
       changed: [],
     });
+    const operation = async () => (await api().listOperations({ query: { limit: 1 } })).operations[0]?.id;
+    const earlier = await operation();
     expect(await api().fixCheck({ params: check })).toMatchObject({
       success: true,
       steps: [{ status: "done", message: expect.stringMatching(/^1 package updated behind the snapshot/) }],
       check: { status: "pass" },
     });
     expect(await versionsOf(["editor", "library", "server"])).toEqual({ editor: "1.0", library: "1.1", server: "1.0" });
+    const begun = await operation();
+    expect(begun).not.toBe(earlier);
+    expect(JSON.parse(await shell("grep fixCheck /var/lib/steward/audit.log | tail -n 1"))).toMatchObject({
+      target: { check_id: "security_updates", fix_id: "apply_security_updates", operation_id: begun },
+    });
     // The package's own files; beside them only what apt and dpkg keep for themselves, and what their hooks on this host write.
     const ignore = [
       /^\/var\/(lib\/(dpkg|apt)|cache\/apt|log\/(apt|journal))\//,
@@ -241,21 +257,95 @@ describeOnHost("updates", (session) => {
     expect(await shell("dpkg --audit")).toBe("");
   });
 
-  it("are taken up again when their process is killed, whenever that is", async () => {
-    for (let round = 0; round < 3; round += 1) {
+  describe(`whose process is killed at random moments (STEWARD_TEST_SEED=${seed})`, () => {
+    const kills = 10;
+    const random = createRandom(seed);
+    const folderOf = (id: string): string => `/var/lib/steward/operations/${id}`;
+
+    /** Kills the task at its first and its second attempt. @returns how often that interrupted it. */
+    const killTwice = async (id: string): Promise<number> => {
+      for (let attempt = 1; attempt <= 2; attempt += 1) {
+        const pid = await eventually(async () => {
+          const { status } = await api().getOperation({ params: { id } });
+          if (status === "done" || status === "failed") return undefined;
+          const claim = await session.host.readFile(`${folderOf(id)}/claim.${attempt}`);
+          return (JSON.parse(claim) as { pid: number }).pid;
+        }, 60_000);
+        if (pid === undefined) break;
+        await sleep(random() * 1_500);
+        await shell(`kill -KILL ${pid} || true`);
+      }
+      await ended(id, 90_000);
+      return Number(await shell(`ls ${folderOf(id)} | grep -c '^claim'`)) - 1;
+    };
+
+    /** Begins it, kills its process, and asks for it again under the same key all the while. */
+    const killed = async (path: string, body: object, key: string): Promise<{ id: string; interrupted: number }> => {
+      const id = await post(path, body, key);
+      const killing = killTwice(id);
+      expect(await post(path, body, key)).toBe(id);
+      const interrupted = await killing;
+      expect(await post(path, body, key)).toBe(id);
+      return { id, interrupted };
+    };
+
+    it("are taken up again, and so is the way back, without anything done twice", async () => {
       await install(oldOf(slowNames));
-      const id = await begin({ packages: slowNames });
-      await eventually(async () => expect(await newest()).toMatchObject({ id, status: "running" }));
-      const afterMs = Math.round(Math.random() * 2_500);
-      await shell(`sleep ${afterMs / 1000}; systemctl kill -s KILL 'steward-task-*' || true`);
-      const operation = await ended(id, 90_000);
-      const { status, result, error } = operation;
-      const good = { status: "done", result: { success: true, error: null }, error: null };
-      expect({ afterMs, status, result, error }).toMatchObject(good);
-      expect(await versionsOf(slowNames)).toEqual({ "slow-a": "1.1", "slow-b": "1.1", "slow-c": "1.1" });
-      expect(await shell("dpkg --audit")).toBe("");
+      const before = { listing: await listing(), etc: await etcTree() };
+      const interrupted = { updates: 0, rollbacks: 0 };
+      for (let round = 0; interrupted.updates < kills || interrupted.rollbacks < kills; round += 1) {
+        expect(round).toBeLessThan(2 * kills);
+        await shell(": > /srv/set-up");
+        const update = await killed("apply", { packages: slowNames }, `update-${round}`);
+        const { result } = await api().getOperation({ params: { id: update.id } });
+        const snapshotId = (result as { snapshot_id: string }).snapshot_id;
+        expect(result).toMatchObject({ success: true, error: null, packages_updated: 3 });
+        expect(await versionsOf(slowNames)).toEqual({ "slow-a": "1.1", "slow-b": "1.1", "slow-c": "1.1" });
+        expect(await shell("dpkg --audit; sort /srv/set-up")).toBe("slow-a\nslow-b\nslow-c\n");
+
+        const back = await killed(`rollback/${snapshotId}`, {}, `rollback-${round}`);
+        expect(await api().getOperation({ params: { id: back.id } })).toMatchObject({
+          status: "done",
+          result: { success: true, snapshot_id: snapshotId, packages_changed: 3 },
+        });
+        expect({ listing: await listing(), etc: await etcTree() }).toEqual(before);
+        interrupted.updates += update.interrupted;
+        interrupted.rollbacks += back.interrupted;
+      }
+      expect(await shell("dpkg --audit; ls /var/lib/steward/snapshots/work 2>/dev/null || true")).toBe("");
+    }, 400_000);
+  });
+
+  it("that fill the disk in the middle say so with true counts, and are undone while it is still full", async () => {
+    const names = ["bulky", "editor", "server"];
+    await shell("mkdir -p /usr/share/bulky && mount -t tmpfs -o size=1m tmpfs /usr/share/bulky");
+    try {
+      await install(oldOf(["bulky"]));
+      const before = { listing: await listing(), etc: await etcTree() };
+      const result = await apply({ packages: names });
+      const now = await versionsOf(names);
+      expect(result).toMatchObject({ success: false, error: expect.stringMatching(/bulky.*No space left on device/) });
+      // What it needs came first and is there; what came after it is unpacked, and said to be left so.
+      expect(result).toMatchObject({
+        packages_updated: 1,
+        packages: expect.arrayContaining([
+          { name: "editor", from: "1.0", to: "1.1" },
+          { name: "server", from: "1.0", to: "1.1" },
+        ]),
+        error: expect.stringContaining("server 1.1 is unpacked"),
+      });
+      expect(result.packages).toHaveLength(2);
+      expect(now).toEqual({ bulky: "1.0", editor: "1.1", server: "1.1" });
+      const left = await shell("dpkg --audit");
+      expect(left).toMatch(/^ server /m);
+      expect(left).not.toMatch(/^ (?:bulky|editor) /m);
+      const back = await api().rollback({ params: { snapshot_id: result.snapshot_id } });
+      expect(back).toMatchObject({ success: true, packages_changed: 2 });
+      expect({ listing: await listing(), etc: await etcTree() }).toEqual(before);
+    } finally {
+      await shell("dpkg --purge bulky >/dev/null 2>&1 || true; umount /usr/share/bulky");
     }
-  }, 240_000);
+  });
 
   it("that are guarded are rolled back when they break a unit, and say so", async () => {
     await install(oldOf(["breaker"]));

@@ -178,14 +178,7 @@ describe("errors and limits", () => {
 });
 
 /** Endpoints of the contract whose part is still to be built; a part that gets its rows leaves this list. */
-const notBuiltYet = [
-  "GET /connectors",
-  "POST /connectors/{name}/test",
-  "POST /connectors/chat",
-  "GET /plugins",
-  "POST /plugins/{name}/enable",
-  "POST /plugins/{name}/disable",
-];
+const notBuiltYet: readonly string[] = [];
 
 describe("endpoints", () => {
   const agreed = [

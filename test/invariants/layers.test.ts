@@ -4,7 +4,18 @@ import { describe, expect, it } from "vitest";
 import { filesBelow, foldersIn, read, root } from "./project.ts";
 
 /** What each layer may import, besides itself. The compiler enforces the references; this says what they must be. */
-const domainParts = ["kernel", "access", "health", "system", "logs", "operations", "updates"];
+const domainParts = [
+  "kernel",
+  "access",
+  "health",
+  "system",
+  "logs",
+  "operations",
+  "updates",
+  "connectors",
+  "explain",
+  "plugins",
+];
 const mayImport = (folder: string): RegExp => {
   const [layer = "", part = ""] = folder.split("/").slice(1);
   switch (layer) {
@@ -13,7 +24,9 @@ const mayImport = (folder: string): RegExp => {
     case "domain":
       return part === "kernel" ? /^src\/contract$/ : /^src\/(contract|domain\/kernel)$/;
     case "adapters":
-      return part === "exec" ? /^src\/(contract|domain\/kernel)$/ : /^src\/(contract|domain\/\w+|adapters\/exec)$/;
+      return ["exec", "sqlite"].includes(part)
+        ? /^src\/(contract|domain\/kernel)$/
+        : /^src\/(contract|domain\/\w+|adapters\/(exec|sqlite))$/;
     case "transports":
       return /^src\/(contract|domain\/\w+|telemetry)$/;
     case "telemetry":
@@ -141,11 +154,14 @@ describe("ports", () => {
     expect([...ports].sort()).toEqual([
       "AuditLog",
       "CertificateFiles",
+      "ChatProvider",
       "CheckHistory",
       "Clock",
+      "ConnectorDiscovery",
       "CredentialCodec",
       "DefaultRoutes",
       "DiskCleanup",
+      "EnabledPlugins",
       "FileSystems",
       "Grep",
       "HostFacts",
@@ -163,7 +179,9 @@ describe("ports", () => {
       "PackageStates",
       "PackageUpdates",
       "PacketFilter",
+      "PluginFolders",
       "PluginRunner",
+      "PluginSandbox",
       "Probe",
       "RaidArrays",
       "RebootNeed",
@@ -171,6 +189,7 @@ describe("ports", () => {
       "SshServer",
       "TaskLauncher",
       "TimeSync",
+      "TokenLedger",
       "UnitRepair",
       "UnitStates",
       "Units",

@@ -18,7 +18,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createDiskCleanup } from "#adapters/cleanup/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { CleanupCandidate, DiskCleanup } from "#domain/health/ports.ts";
+import type { CleanupCandidate, DiskCleanup } from "#domain/health/storage/ports.ts";
 import { createFakeDiskCleanup } from "../fakes/disk-cleanup.ts";
 
 const { signal } = new AbortController();
@@ -229,7 +229,7 @@ describe("disk cleanup: folders", () => {
     const [found] = await real().find(signal);
     if (found === undefined) throw new Error("nothing was found");
     put("cache/notes.txt");
-    expect(await real().find(signal)).toEqual([]);
+    expect(await real().find(signal)).toEqual([{ ...found, foreign: "notes.txt" }]);
     await expect(real().remove(found, signal)).rejects.toThrow("not of the package manager: notes.txt");
     expect(existsSync(join(folder, "cache/a.deb"))).toBe(true);
   });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Exec } from "#adapters/exec/index.ts";
 import { createJournalStorage } from "#adapters/journald/storage.ts";
-import type { JournalStorage } from "#domain/health/ports.ts";
+import type { JournalStorage } from "#domain/health/storage/ports.ts";
 import { createFakeJournalStorage, fakeJournalSize } from "../fakes/journal-storage.ts";
 
 const own = "0123456789abcdef0123456789abcdef";
@@ -41,7 +41,7 @@ const journalctl =
     // As the real one: it ends well whatever it could not do.
     return Promise.resolve({ exitCode: 0, stdout: "", stderr, truncated: false });
   };
-const expected = { diskBytes: 90_112, memoryBytes: 16_384, files: 7, archivedBytes: 20_480 };
+const expected = { diskBytes: 90_112, memoryBytes: 16_384, files: 7, archivedBytes: 20_480, activeBytes: 40_960 };
 const at = (disk: string, memory: string, exec = journalctl()): JournalStorage =>
   createJournalStorage({
     exec,
@@ -94,6 +94,7 @@ describe("journal storage: the folder that settings name", () => {
       memoryBytes: 0,
       files: 6,
       archivedBytes: 36_864,
+      activeBytes: 0,
       folder: join(root, "disk"),
     });
     asked.length = 0;

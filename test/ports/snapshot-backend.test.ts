@@ -48,6 +48,9 @@ interface Setup {
   readonly remove: (path: string) => void;
   readonly read: (path: string) => string | undefined;
   readonly damage: () => void;
+  /** Leaves a rollback of this transaction as it is when its process is killed. */
+  readonly interrupt: (transaction: string) => void;
+  readonly interrupted: () => readonly string[];
 }
 
 function setUpFake(): Setup {
@@ -65,6 +68,8 @@ function setUpFake(): Setup {
     },
     read: (path) => host.files[path],
     damage: () => void backend.damaged.add(id),
+    interrupt: (each) => void backend.interrupted.add(each),
+    interrupted: () => [...backend.interrupted],
   };
 }
 
@@ -93,6 +98,11 @@ function setUpReal() {
     remove: (path: string) => rmSync(join(etc, path), { recursive: true }),
     read: (path: string) => (existsSync(join(etc, path)) ? readFileSync(join(etc, path), "utf8") : undefined),
     damage: () => writeFileSync(join(objects, readdirSync(objects)[0] ?? ""), "damaged"),
+    interrupt: (each: string) => {
+      mkdirSync(join(folder, "work", `rollback-${each}`, "files-1"), { recursive: true, mode: 0o700 });
+      writeFileSync(join(folder, "work", `rollback-${each}`, "files-1/app_amd64.deb"), "app");
+    },
+    interrupted: () => readdirSync(join(folder, "work")).map((name) => name.replace(/^rollback-/, "")),
   };
 }
 
@@ -171,7 +181,7 @@ describe.each([
     expect(versions.sort()).toEqual(["app 1", "tool 5"]);
     expect(["kept", "changed", "gone", "added"].map(read)).toEqual(["same", "old", "was here", undefined]);
     expect(await backend.diff(id, signal)).toEqual({ packages: [], files: [] });
-    expect((await backend.rollback(id, transaction, signal)).packages).toEqual([]);
+    expect((await backend.rollback(id, { ...transaction, id: "back-2" }, signal)).packages).toEqual([]);
   });
 
   it("ask for a reboot when what runs all the time was put back", async () => {
@@ -191,6 +201,45 @@ describe.each([
     expect((await backend.list(signal)).map((each) => each.id)).toEqual([other]);
     await expect(backend.remove(id, signal)).rejects.toThrow(SnapshotUnusable);
     await backend.verify(other, signal);
+  });
+
+  it("say what they have brought back for as long as it may not have been written down", async () => {
+    const { backend, setPackages, write, read } = setUp();
+    setPackages([app]);
+    write("hosts", "then");
+    await create(backend);
+    setPackages([presentPackage("app", "2")]);
+    write("hosts", "now");
+    const first = await backend.rollback(id, transaction, signal);
+    expect(first).toMatchObject({ isDone: true, filesRestored: 1, packages: [{ name: "app", from: "2", to: "1" }] });
+    expect(await backend.rollback(id, transaction, signal)).toEqual(first);
+    await backend.tidy(() => Promise.resolve(), signal);
+    const { packages, filesRestored } = await backend.rollback(id, transaction, signal);
+    expect([packages, filesRestored, read("hosts")]).toEqual([[], 0, "then"]);
+  });
+
+  it("leave nothing of rollbacks that were interrupted, once what these began is over", async () => {
+    const { backend, interrupt, interrupted } = setUp();
+    await backend.tidy(() => Promise.reject(new Error("there is nothing to wait for")), signal);
+    await create(backend);
+    interrupt("one");
+    interrupt("other");
+    // What others may go on with stays.
+    await create(backend, { id: other });
+    await backend.rollback(id, transaction, signal);
+    await backend.remove(other, signal);
+    expect(interrupted().toSorted()).toEqual([transaction.id, "one", "other"]);
+    const over: string[] = [];
+    const settle = (each: string): Promise<void> => {
+      expect(interrupted()).toContain(each);
+      over.push(each);
+      return over.length < 3 ? Promise.resolve() : Promise.reject(new Error("it still runs"));
+    };
+    await expect(backend.tidy(settle, signal)).rejects.toThrow("it still runs");
+    expect(interrupted()).toEqual(["other"]);
+    await backend.tidy(() => Promise.resolve(), signal);
+    expect(interrupted()).toEqual([]);
+    await backend.verify(id, signal);
   });
 
   it("are refused when they are damaged, and nothing is touched", async () => {
@@ -396,6 +445,40 @@ describe("snapshots: packages", () => {
     expect(await backend.list(signal)).toHaveLength(1);
   });
 
+  it("say what of which snapshot is damaged, and not where that is kept", async () => {
+    const { backend, base, etc, folder, write } = setUpReal();
+    write("hosts", "localhost");
+    await create(backend);
+    const objects = join(folder, "objects");
+    const reasons: string[] = [];
+    const verify = async () =>
+      reasons.push(await backend.verify(id, signal).then(String, (error: Error) => error.message));
+    for (const name of readdirSync(objects)) {
+      const content = readFileSync(join(objects, name));
+      rmSync(join(objects, name));
+      await verify();
+      writeFileSync(join(objects, name), content, { mode: 0o600 });
+    }
+    rmSync(join(folder, "packages/app_1_amd64.json"));
+    symlinkSync("nowhere", join(folder, "packages/app_1_amd64.json"));
+    await verify();
+    rmSync(join(folder, id, "manifest.sha256"));
+    await verify();
+    rmSync(join(folder, "objects"), { recursive: true });
+    await verify();
+    const lost = "is damaged or lost: its content is not what was kept";
+    expect(reasons.sort()).toEqual(
+      [
+        `${join(etc, "hosts")} of the snapshot ${id} ${lost}`,
+        `cannot use what is noted of the package file of app 1 of the snapshot ${id}: it is no file`,
+        "the folder of what all snapshots hold is missing",
+        `the hash of the snapshot ${id} is missing`,
+        `the package file of app 1 of the snapshot ${id} ${lost}`,
+      ].sort(),
+    );
+    expect((await backend.list(signal)).map(({ description }) => description).join()).not.toContain(base);
+  });
+
   it("are whole again when what they share with a new one was damaged", async () => {
     const { backend, folder, write } = setUpReal();
     write("hosts", "localhost");
@@ -509,7 +592,12 @@ describe("snapshots: packages", () => {
       setPackages([presentPackage("app", "2")]);
       write("folder/file", "now");
       const before = treeOf(etc);
-      await expect(backend.rollback(id, transaction, signal)).rejects.toThrow(SnapshotUnusable);
+      const refusal = await backend.rollback(id, transaction, signal).catch((error: unknown) => error);
+      expect(refusal).toBeInstanceOf(SnapshotUnusable);
+      // Where the service keeps them is nobody's business.
+      expect([String(refusal), ...(await backend.list(signal)).map((each) => each.description)].join()).not.toContain(
+        base,
+      );
       expect([treeOf(etc), packages().map(({ version }) => version)]).toEqual([before, ["2"]]);
     });
 

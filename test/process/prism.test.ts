@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -15,6 +15,7 @@ import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Operation } from "#contract/operation.ts";
 import { freeSnapshotId } from "#domain/updates/snapshot-id.ts";
+import { type ModelServer, startModelServer } from "./support/model-server.ts";
 import { answerViolations, startPrism, violationsOf } from "./support/prism.ts";
 import type { RunningService } from "./support/service.ts";
 import { startService } from "./support/service.ts";
@@ -31,6 +32,7 @@ interface Filling {
 const workspace = createWorkspace();
 const hasSystemd = existsSync("/run/systemd/system");
 let service: RunningService;
+let models: ModelServer;
 let proxy: string;
 let brokenProxy: string;
 let scopelessKey: string;
@@ -43,9 +45,27 @@ const broken = createServer((request, response) => {
   response.end(url === "/readyz" ? "<p>" : url.endsWith("/whoami") ? '{"key_id":5}' : '{"status":"ok"}');
 });
 
+/** A folder with one plugin that a service of any user may run. @returns the folder. */
+function writeGreeting(): string {
+  const dir = workspace.path("plugins");
+  const folder = join(dir, "greet");
+  mkdirSync(folder, { recursive: true });
+  for (const path of [workspace.path("."), dir, folder]) chmodSync(path, 0o755);
+  const manifest = 'name: greet\nversion: "1.0"\ntype: command\nexec: greet\n';
+  writeFileSync(join(folder, "plugin.yaml"), manifest, { mode: 0o644 });
+  writeFileSync(join(folder, "greet"), '#!/bin/sh\necho "Hello $1"\n', { mode: 0o755 });
+  return dir;
+}
+
 beforeAll(async () => {
   // Updates are asked for as plans alone.
-  const settings = "updates: { enabled: true, backend: packages }\n";
+  models = await startModelServer();
+  const connector = `{ name: local, provider: openai-compatible, model: ${models.model}, base_url: "${models.url}" }`;
+  const settings = [
+    "updates: { enabled: true, backend: packages }",
+    `connectors: { discover: false, list: [${connector}] }`,
+    `plugins: { dirs: [${writeGreeting()}] }\n`,
+  ].join("\n");
   service = await startService(workspace, { settings, environment: { STEWARD_RATE_LIMITS: "off" } });
   const client = createClient({ url: service.url, key: service.adminKey });
   scopelessKey = (await client.createKey({ body: { name: "scopeless", scopes: [] } })).key;
@@ -60,6 +80,7 @@ beforeAll(async () => {
 afterAll(async () => {
   broken.closeAllConnections();
   broken.close();
+  await models.close();
   await workspace.dispose();
 });
 
@@ -95,6 +116,7 @@ const good: Readonly<Record<OperationName, () => Filling | Promise<Filling>>> = 
   getCheckHistory: () => ({ params: { check_id: "memory" }, query: "?limit=3" }),
   // A plan alone, and of a check that has a fix wherever systemd runs.
   fixCheck: () => ({ params: { check_id: "systemd_failed" }, query: "?dry_run=true" }),
+  explainCheck: () => ({ params: { check_id: "memory" }, body: { question: "Why?" } }),
   getSystemInfo: () => ({}),
   listServices: () => ({ query: "?status=inactive&limit=3" }),
   // A plan alone: the tests restart nothing on the machine that they run on.
@@ -114,6 +136,17 @@ const good: Readonly<Record<OperationName, () => Filling | Promise<Filling>>> = 
     await client.deleteSnapshot({ params: { snapshot_id: await takeSnapshot() } });
     const { operations: list } = await client.listOperations();
     return { params: { id: list[0]?.id ?? "none" } };
+  },
+  listConnectors: () => ({}),
+  testConnector: () => ({ params: { name: "local" } }),
+  chat: () => ({ body: { messages: [{ role: "user", content: "How is it?" }], max_tokens: 10 } }),
+  listPlugins: () => ({}),
+  enablePlugin: () => ({ params: { name: "greet" }, body: { confirm: false } }),
+  disablePlugin: () => ({ params: { name: "greet" } }),
+  async runPlugin() {
+    const client = createClient({ url: service.url, key: service.adminKey });
+    await client.enablePlugin({ params: { name: "greet" }, body: {} });
+    return { params: { name: "greet" }, body: { args: ["you"], stdin: "" } };
   },
   whoami: () => ({}),
   listKeys: () => ({}),

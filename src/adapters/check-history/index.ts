@@ -1,12 +1,28 @@
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
+import { type Format, openExpendable } from "#adapters/sqlite/index.ts";
 import type { CheckStatus } from "#contract/checks.ts";
 import { checkStatuses } from "#contract/checks.ts";
 import type { CheckHistory } from "#domain/health/ports.ts";
 import type { Dispose } from "#domain/kernel/clock.ts";
-import { isDamage, openDatabase, setAside } from "./database.ts";
 
 const fileName = "checks.db";
+
+const format: Format = {
+  version: 1,
+  schema: `
+    CREATE TABLE runs (
+      check_id TEXT NOT NULL, checked_at INTEGER NOT NULL, status TEXT NOT NULL, message TEXT NOT NULL,
+      duration_ms INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX runs_of_check ON runs (check_id, checked_at);
+    CREATE INDEX runs_by_age ON runs (checked_at);
+    CREATE TABLE states (
+      check_id TEXT PRIMARY KEY, status TEXT NOT NULL, since INTEGER NOT NULL, consecutive_failures INTEGER NOT NULL
+    ) STRICT;
+  `,
+  check: "SELECT * FROM states",
+};
 
 export interface SqliteCheckHistory extends CheckHistory {
   readonly dispose: Dispose;
@@ -40,47 +56,16 @@ export function openCheckHistory(ports: {
   readonly onTrouble: (error: Error, aside?: string) => void;
 }): SqliteCheckHistory {
   const { stateDir, onTrouble } = ports;
-  const path = join(stateDir, fileName);
-  let database = openDatabase(path, onTrouble);
-  let statements = prepare(database);
-
-  /** Damage that shows later is met as at the start, and what was to be done is done on the new file. */
-  const guarded = <T>(work: () => T): T => {
-    try {
-      return work();
-    } catch (error) {
-      if (!(error instanceof Error) || !isDamage(error)) throw error;
-      database.close();
-      onTrouble(error, setAside(path));
-      database = openDatabase(path, onTrouble);
-      statements = prepare(database);
-      return work();
-    }
-  };
-
-  const inTransaction = (work: () => void): void => {
-    try {
-      database.exec("BEGIN IMMEDIATE");
-      work();
-      database.exec("COMMIT");
-    } catch (error) {
-      // A full disk makes SQLite roll back by itself.
-      if (database.isTransaction) database.exec("ROLLBACK");
-      throw error;
-    }
-  };
-
+  const database = openExpendable({ path: join(stateDir, fileName), format, prepare, onTrouble });
   return {
     record: (id, { checkedAt, status, message, durationMs }, { since, consecutiveFailures, ...state }) =>
-      guarded(() =>
-        inTransaction(() => {
-          statements.insertRun.run(id, checkedAt, status, message, durationMs);
-          statements.saveState.run(id, state.status, since, consecutiveFailures);
-        }),
-      ),
+      database.change(({ insertRun, saveState }) => {
+        insertRun.run(id, checkedAt, status, message, durationMs);
+        saveState.run(id, state.status, since, consecutiveFailures);
+      }),
     state: (id) =>
-      guarded(() => {
-        const row = statements.readState.get(id);
+      database.use(({ readState }) => {
+        const row = readState.get(id);
         return (
           row && {
             status: statusOf(row["status"]),
@@ -90,8 +75,8 @@ export function openCheckHistory(ports: {
         );
       }),
     runs: (id, since, limit) =>
-      guarded(() => ({
-        runs: statements.newest
+      database.use(({ newest, count }) => ({
+        runs: newest
           .all(id, since, limit)
           .map((row) => ({
             checkedAt: Number(row["checked_at"]),
@@ -100,12 +85,12 @@ export function openCheckHistory(ports: {
             durationMs: Number(row["duration_ms"]),
           }))
           .reverse(),
-        total: Number(statements.count.get(id, since)?.["total"]),
+        total: Number(count.get(id, since)?.["total"]),
       })),
     forget: (before) =>
-      guarded(() => {
-        statements.forget.run(before);
+      database.use(({ forget }) => {
+        forget.run(before);
       }),
-    dispose: () => database.close(),
+    dispose: database.dispose,
   };
 }

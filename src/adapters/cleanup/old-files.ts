@@ -1,7 +1,7 @@
 import type { Stats } from "node:fs";
 import { lstat, readdir, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { CleanedUp, CleanupCandidate } from "#domain/health/ports.ts";
+import type { CleanedUp, CleanupCandidate } from "#domain/health/storage/ports.ts";
 import type { Rule } from "./rules.ts";
 import { isKnownName, mayGo } from "./rules.ts";
 

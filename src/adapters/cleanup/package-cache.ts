@@ -3,7 +3,7 @@ import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { CleanedUp, CleanupCandidate } from "#domain/health/ports.ts";
+import type { CleanedUp, CleanupCandidate } from "#domain/health/storage/ports.ts";
 
 /** Where a package manager keeps what it has downloaded, and how it is told to remove that. */
 export interface PackageCache {
@@ -88,12 +88,12 @@ async function look({ folder, removes, keeps }: PackageCache): Promise<Found> {
   return { files: packages.sort(), bytes, foreign: foreign?.path };
 }
 
-/** The packages of a cache; undefined where there are none, or where the program would remove something else too. */
+/** The packages of a cache, with what the program would remove too and may not; undefined where there are none. */
 export async function findPackages(cache: PackageCache): Promise<CleanupCandidate | undefined> {
   if (!isProgram(cache.program)) return undefined;
   const { files, bytes, foreign } = await look(cache);
-  if (files.length === 0 || foreign !== undefined) return undefined;
-  return { kind: "packages", folder: cache.folder, files, bytes };
+  if (files.length === 0) return undefined;
+  return { kind: "packages", folder: cache.folder, files, bytes, ...(foreign !== undefined && { foreign }) };
 }
 
 /** Removes the packages of a cache by way of its program. */

@@ -38,6 +38,18 @@ describe("exec", () => {
     ]);
   });
 
+  it("gives a command an input and a folder to begin in", async () => {
+    const read = 'console.log(JSON.stringify([process.cwd(), require("fs").readFileSync(0, "utf8")]))';
+    expect(JSON.parse((await script(read, { input: "line\nü", cwd: "/usr" })).stdout)).toEqual(["/usr", "line\nü"]);
+    expect(JSON.parse((await script(read)).stdout)).toEqual(["/", ""]);
+  });
+
+  it("is content with a command that does not read its input", async () => {
+    expect(await script("process.exitCode = 4", { input: "x".repeat(1_000_000) })).toMatchObject({ exitCode: 4 });
+    const closes = 'require("fs").closeSync(0); setTimeout(() => console.log("done"), 50)';
+    expect(await script(closes, { input: "x".repeat(1_000_000) })).toMatchObject({ exitCode: 0, stdout: "done\n" });
+  });
+
   it("caps output and says so", async () => {
     const { stdout, truncated } = await script('process.stdout.write("x".repeat(100000))', { maxOutputBytes: 1000 });
     expect([stdout.length, truncated]).toEqual([1000, true]);

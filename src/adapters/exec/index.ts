@@ -18,6 +18,10 @@ export interface CommandOptions {
   /** Cap on each of the two outputs. */
   readonly maxOutputBytes?: number;
   readonly signal?: AbortSignal;
+  /** What it reads from its standard input, which is empty otherwise. It need not read all of it. */
+  readonly input?: string;
+  /** The folder that it begins in; `/` unless given. */
+  readonly cwd?: string;
 }
 
 /** Runs a program with arguments; there is no shell anywhere. */
@@ -52,13 +56,13 @@ function collector(limit: number): { take: (chunk: Buffer) => void; text: () => 
  * @throws CommandFailed when the program cannot be started, or did not end by itself.
  */
 export const exec: Exec = ([program, ...args], options = {}) => {
-  const { timeoutMs = defaultTimeoutMs, maxOutputBytes = defaultMaxOutputBytes, signal } = options;
+  const { timeoutMs = defaultTimeoutMs, maxOutputBytes = defaultMaxOutputBytes, signal, input, cwd = "/" } = options;
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(new CommandFailed(`cannot run ${program}: cancelled`));
     const child: ChildProcess = spawn(program, args, {
       env: environment,
-      cwd: "/",
-      stdio: ["ignore", "pipe", "pipe"],
+      cwd,
+      stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
       detached: true,
     });
     const stdout = collector(maxOutputBytes);
@@ -67,6 +71,7 @@ export const exec: Exec = ([program, ...args], options = {}) => {
     const kill = (why: string) => {
       ended ??= why;
       // A process that has left the group may hold the outputs open; nobody waits for it.
+      child.stdin?.destroy();
       child.stdout?.destroy();
       child.stderr?.destroy();
       if (child.pid === undefined) return;
@@ -99,6 +104,9 @@ export const exec: Exec = ([program, ...args], options = {}) => {
         truncated: stdout.isFull() || stderr.isFull(),
       });
     });
+    // A command that ends, or closes its input, without having read all of it has what it wanted.
+    child.stdin?.on("error", () => undefined);
+    child.stdin?.end(input);
     // Without a free descriptor the process has no outputs, and an error is on its way.
     child.stdout?.on("data", stdout.take);
     child.stderr?.on("data", stderr.take);

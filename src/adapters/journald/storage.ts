@@ -3,7 +3,7 @@ import { lstat, readdir, readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { JournalStorage } from "#domain/health/ports.ts";
+import type { JournalStorage } from "#domain/health/storage/ports.ts";
 
 /** Where journald keeps its files: on the disk, and in memory until the disk is there or where none is wanted. */
 const hostFolders = {
@@ -28,19 +28,29 @@ const archivedNames = [
 ];
 const isArchived = (name: string): boolean => archivedNames.some((pattern) => pattern.test(name));
 
+/** The files that journald writes: it archives them when it is told to rotate. */
+const isActive = (name: string): boolean => /^(?:system|user-\d+)\.journal$/.test(name);
+
 interface Taken {
   bytes: number;
   files: number;
   archivedBytes: number;
+  activeBytes: number;
 }
 
-/**
- * What the files below a folder take; undefined where there is no such folder. Files that vanish meanwhile take nothing.
- * @param isVacuumed whether journalctl removes archived files from a folder.
- */
+/** What becomes of the files of a folder. */
+interface FolderUse {
+  /** Whether journalctl removes archived files from it. */
+  readonly isVacuumed: boolean;
+  /** Whether journald writes there. */
+  readonly isWritten: boolean;
+}
+const unused: FolderUse = { isVacuumed: false, isWritten: false };
+
+/** What the files below a folder take; undefined where there is no such folder. Files that vanish meanwhile take nothing. */
 async function taken(
   folder: string,
-  isVacuumed: (folder: string) => boolean,
+  useOf: (folder: string) => FolderUse,
   signal: AbortSignal,
 ): Promise<Taken | undefined> {
   let entries: readonly Dirent[];
@@ -50,7 +60,7 @@ async function taken(
     if (isMissing(error)) return undefined;
     throw error;
   }
-  const sum: Taken = { bytes: 0, files: 0, archivedBytes: 0 };
+  const sum: Taken = { bytes: 0, files: 0, archivedBytes: 0, activeBytes: 0 };
   for (const entry of entries.filter(isJournalFile)) {
     signal.throwIfAborted();
     try {
@@ -58,7 +68,9 @@ async function taken(
       const bytes = (await lstat(join(entry.parentPath, entry.name))).blocks * 512;
       sum.bytes += bytes;
       sum.files += 1;
-      if (isArchived(entry.name) && isVacuumed(entry.parentPath)) sum.archivedBytes += bytes;
+      const { isVacuumed, isWritten } = useOf(entry.parentPath);
+      if (isVacuumed && isArchived(entry.name)) sum.archivedBytes += bytes;
+      if (isWritten && isActive(entry.name)) sum.activeBytes += bytes;
     } catch (error) {
       if (!isMissing(error)) throw error;
     }
@@ -70,7 +82,7 @@ async function taken(
 export async function holdsJournal(dir: string | undefined): Promise<boolean> {
   const signal = new AbortController().signal;
   for (const folder of dir === undefined ? [hostFolders.disk, hostFolders.memory] : [dir]) {
-    const found = await taken(folder, () => false, signal);
+    const found = await taken(folder, () => unused, signal);
     if (found !== undefined && found.files > 0) return true;
   }
   return false;
@@ -113,10 +125,13 @@ export function createJournalStorage(ports: {
   return {
     async size(signal) {
       const own = dir === undefined ? await readMachineId(folders.machineId) : undefined;
-      const isVacuumed = (folder: string): boolean =>
-        folder === disk || (dir === undefined ? folder === join(disk, own ?? "") : dirname(folder) === disk);
-      const onDisk = await taken(disk, isVacuumed, signal);
-      const inMemory = dir === undefined ? await taken(folders.memory, () => false, signal) : undefined;
+      const isOwn = (folder: string): boolean => own !== undefined && folder === join(disk, own);
+      const useOf = (folder: string): FolderUse => ({
+        isVacuumed: folder === disk || (dir === undefined ? isOwn(folder) : dirname(folder) === disk),
+        isWritten: isOwn(folder),
+      });
+      const onDisk = await taken(disk, useOf, signal);
+      const inMemory = dir === undefined ? await taken(folders.memory, () => unused, signal) : undefined;
       const files = (onDisk?.files ?? 0) + (inMemory?.files ?? 0);
       if (files === 0) return undefined;
       return {
@@ -125,6 +140,7 @@ export function createJournalStorage(ports: {
         files,
         folder: disk,
         archivedBytes: onDisk?.archivedBytes ?? 0,
+        activeBytes: onDisk?.activeBytes ?? 0,
       };
     },
     canRotate: dir === undefined,

@@ -1,8 +1,8 @@
 import { access, readFile } from "node:fs/promises";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { InputChain, PacketFilter } from "#domain/health/ports.ts";
+import type { InputChain, PacketFilter } from "#domain/health/network/ports.ts";
 import { parseIptablesSave } from "./iptables.ts";
-import { parseNftRuleset } from "./nft.ts";
+import { hasUnclearFlags, parseNftRuleset } from "./nft.ts";
 
 const timeoutMs = 10_000;
 
@@ -65,7 +65,11 @@ export function createPacketFilter(ports: {
   const lookAtNftables = async (signal: AbortSignal): Promise<Found> => {
     // Elements of sets are left out: there may be millions, and they refuse certain senders only.
     const answer = await ask([paths.nft, "--json", "--terse", "list", "ruleset"], signal);
-    return answer.text === undefined ? { untold: answer.untold } : { chains: parseNftRuleset(answer.text) };
+    if (answer.text === undefined) return { untold: answer.untold };
+    if (!hasUnclearFlags(answer.text)) return { chains: parseNftRuleset(answer.text) };
+    const plain = await ask([paths.nft, "--terse", "list", "ruleset"], signal);
+    if (plain.text === undefined) return { untold: plain.untold };
+    return { chains: parseNftRuleset(answer.text, plain.text) };
   };
 
   const lookAtLegacy = async (place: (typeof paths.legacy)[number], signal: AbortSignal): Promise<Found> => {

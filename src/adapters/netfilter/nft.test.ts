@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseNftRuleset } from "./nft.ts";
+import { hasUnclearFlags, parseNftRuleset } from "./nft.ts";
 
 type Rule = readonly unknown[];
 
@@ -37,6 +37,43 @@ describe("nft --json list ruleset", () => {
       { families: ["ipv4"], table: "filter", name: "INPUT", policy: "drop", isRefusing: false },
       { families: ["ipv4", "ipv6"], table: "filter", name: "in", policy: "accept", isRefusing: false },
       { families: ["ipv6"], table: "filter", name: "INPUT", policy: "accept", isRefusing: false },
+    ]);
+  });
+
+  it.each([["dormant"], [["dormant"]], [["owner", "dormant"]]])("leaves out a table whose flags are %j", (flags) => {
+    const chain = { ...input, policy: "drop" };
+    const tables = [
+      { table: { family: "inet", name: "filter", handle: 1, flags } },
+      { table: { family: "ip", name: "other", handle: 2, flags } },
+    ];
+    const chains = [{ chain }, { chain: { ...chain, family: "inet" } }, { chain: { ...chain, table: "other" } }];
+    expect(parseNftRuleset(ruleset([...tables, ...chains]))).toMatchObject([{ families: ["ipv4"], table: "filter" }]);
+  });
+
+  it.each<[string, unknown, boolean]>([
+    ["none", undefined, false],
+    ["what there is", ["owner", "dormant"], false],
+    ["its name, as nftables 1.0.6 prints it", "filter", true],
+    ["its name among others", ["owner", "filter"], true],
+  ])("tells what a table is marked as when its flags are %s", (_, flags, isUnclear) => {
+    const marks = flags === undefined ? {} : { flags };
+    expect(hasUnclearFlags(ruleset([{ table: { family: "inet", name: "filter", ...marks } }]))).toBe(isUnclear);
+  });
+
+  it("leaves out what the plain listing shows as dormant, where the flags are unclear", () => {
+    const names = ["off", "owned", "both", "plain"];
+    const tables = names.map((name) => ({ table: { family: "inet", name, flags: name } }));
+    const chains = names.map((name) => ({ chain: { ...input, family: "inet", table: name, policy: "drop" } }));
+    const rest = "\tchain INPUT {\n\t\ttype filter hook input priority filter; policy drop;\n\t}\n}\n";
+    const plain = [
+      `table inet off {\n\tflags dormant\n\n${rest}`,
+      `table inet owned { # progname firewalld\n\tflags owner\n\n${rest}`,
+      `table inet both {\n\tcomment "flags"\n\tflags dormant,owner\n\n${rest}`,
+      `table inet plain {\n${rest}`,
+    ].join("");
+    expect(parseNftRuleset(ruleset([...tables, ...chains]), plain).map(({ table: name }) => name)).toEqual([
+      "owned",
+      "plain",
     ]);
   });
 

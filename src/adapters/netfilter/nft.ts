@@ -1,4 +1,4 @@
-import type { InputChain } from "#domain/health/ports.ts";
+import type { InputChain } from "#domain/health/network/ports.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -87,14 +87,52 @@ function refusesSome(rules: ReadonlyMap<string, readonly Rule[]>, chain: string,
   );
 }
 
+const tableFlags: readonly unknown[] = ["dormant", "owner", "persist"];
+
+/** What a table is marked as. One mark alone is not printed as a list. */
+function flagsOf({ flags = [] }: Json): readonly unknown[] {
+  return Array.isArray(flags) ? flags : [flags];
+}
+
+const listedIn = (text: string): readonly Json[] => {
+  const parsed: unknown = JSON.parse(text);
+  return isObject(parsed) ? objectsIn(parsed, "nftables") : [];
+};
+const tablesIn = (listed: readonly Json[]): readonly Json[] =>
+  listed.map((each) => objectIn(each, "table")).filter((each) => each !== undefined);
+const tableKey = (family: unknown, name: unknown): string => JSON.stringify([family, name]);
+
+/**
+ * Whether the JSON does not say what a table is marked as: nftables 1.0.6, which Debian 12 has, writes the name of the table
+ * where the mark belongs.
+ */
+export const hasUnclearFlags = (text: string): boolean =>
+  tablesIn(listedIn(text)).some((table) =>
+    flagsOf(table).some((flag) => !tableFlags.includes(flag) || flag === table["name"]),
+  );
+
+/** Tables that `nft list ruleset` shows as dormant. */
+function dormantIn(plain: string): readonly string[] {
+  const heads = [...plain.matchAll(/^table (\S+) (\S+) \{(?: #.*)?\n(?:\tcomment .*\n)?\tflags (.*)$/gm)];
+  return heads
+    .filter(([, , , flags = ""]) => flags.split(/[ ,]+/).includes("dormant"))
+    .map(([, family, name]) => tableKey(family, name));
+}
+
 /**
  * Chains at the input hook in what `nft --json list ruleset` prints, which includes those of iptables-nft, ufw and firewalld.
+ * Those of dormant tables are left out: they are listed, and see no packet.
+ * @param plain what `nft list ruleset` prints, where the flags of tables are unclear without it.
  * @throws SyntaxError when the text is not JSON.
  */
-export function parseNftRuleset(text: string): readonly InputChain[] {
-  const parsed: unknown = JSON.parse(text);
-  const listed = isObject(parsed) ? objectsIn(parsed, "nftables") : [];
+export function parseNftRuleset(text: string, plain?: string): readonly InputChain[] {
+  const listed = listedIn(text);
   const placeOf = (item: Json, chain: string): string => JSON.stringify([item["family"], item["table"], chain]);
+
+  const marked = tablesIn(listed).filter((each) => flagsOf(each).includes("dormant"));
+  const dormant = new Set(
+    plain === undefined ? marked.map(({ family, name }) => tableKey(family, name)) : dormantIn(plain),
+  );
 
   const rules = new Map<string, Rule[]>();
   for (const item of listed.map((each) => objectIn(each, "rule")).filter((each) => each !== undefined)) {
@@ -108,6 +146,7 @@ export function parseNftRuleset(text: string): readonly InputChain[] {
     const chain = objectIn(each, "chain");
     const families = familiesOf[chain === undefined ? "" : textIn(chain, "family")];
     if (chain === undefined || families === undefined || chain["hook"] !== "input") return [];
+    if (dormant.has(tableKey(chain["family"], chain["table"]))) return [];
     const name = textIn(chain, "name");
     return [
       {

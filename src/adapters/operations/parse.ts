@@ -28,10 +28,18 @@ const isCode = (value: unknown): value is ErrorCode => isText(value) && isErrorC
 export function parseSpec(text: string): OperationSpec | undefined {
   const members = parseMembers(text);
   if (members === undefined) return undefined;
-  const { id, kind, input, createdAt, keyId, idempotencyKey } = members;
+  const { id, kind, input, createdAt, keyId, idempotencyKey, traceparent } = members;
   if (!isText(id) || !isText(kind) || !isCount(createdAt)) return undefined;
   if (!isNullableText(keyId) || !isNullableText(idempotencyKey)) return undefined;
-  return { id, kind, input: input ?? null, createdAt, keyId, idempotencyKey };
+  return {
+    id,
+    kind,
+    input: input ?? null,
+    createdAt,
+    keyId,
+    idempotencyKey,
+    ...(isText(traceparent) && { traceparent }),
+  };
 }
 
 function errorOf(value: unknown): OperationError | null | undefined {

@@ -1,11 +1,9 @@
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PackageRepairs, PackageStates, PackageUpdates, Probe } from "#domain/health/ports.ts";
+import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/health/packages/ports.ts";
+import type { Probe } from "#domain/health/ports.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
-import { createApt } from "./apt/index.ts";
-import { createDnf } from "./dnf/index.ts";
-import { createPacman } from "./pacman/index.ts";
 
 /** Package managers that are looked for, in this order: the program, and a question that it answers at once. */
 const known = [
@@ -22,8 +20,16 @@ const programs: Readonly<Record<(typeof known)[number]["name"], string>> = {
   pacman: "/usr/bin/pacman",
 };
 
-const findManager = (): (typeof known)[number] | undefined =>
-  known.find(({ name, argv }) => existsSync(programs[name]) && existsSync(argv[0]));
+const osRelease = "/etc/os-release";
+/** Whether a host is of the SUSE family: dnf can be installed there as well, and is a guest. */
+const isSuse = (): boolean =>
+  existsSync(osRelease) && /^ID(?:_LIKE)?=.*\bsuse\b|^ID=.*\bsle/m.test(readFileSync(osRelease, "utf8"));
+
+function findManager(): (typeof known)[number] | undefined {
+  const found = known.filter(({ name, argv }) => existsSync(programs[name]) && existsSync(argv[0]));
+  const zypper = found.find(({ name }) => name === "zypper");
+  return zypper !== undefined && found[0]?.name === "dnf" && isSuse() ? zypper : found[0];
+}
 
 /** What can be known of packages and done to them. */
 export interface HostPackages {
@@ -45,12 +51,20 @@ export function createNoPackages(): HostPackages {
 /** Its fifth version is another program of the same name: words, output and history are different. */
 const isDnf5 = (): boolean => realpathSync(programs.dnf).endsWith("dnf5");
 
-/** The packages of this host, through the manager that it has: apt, dnf up to its fourth version, or pacman. */
-export function createHostPackages(ports: { exec: Exec; clock: Pick<Clock, "monotonicMs" | "sleep"> }): HostPackages {
+/** The packages of this host, through the manager that it has: apt, dnf up to its fourth version, zypper or pacman. */
+export async function createHostPackages(ports: {
+  readonly exec: Exec;
+  readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
+  /** Where answers are kept for the next process; without it they are not. */
+  readonly stateDir?: string;
+}): Promise<HostPackages> {
   const name = findManager()?.name;
-  if (name === "apt") return createApt(ports);
-  if (name === "pacman") return createPacman(ports);
-  return name === "dnf" && !isDnf5() ? createDnf(ports) : createNoPackages();
+  // A host has one of them, so the others are not even loaded.
+  if (name === "apt") return (await import("./apt/index.ts")).createApt(ports);
+  if (name === "pacman") return (await import("./pacman/index.ts")).createPacman(ports);
+  if (name === "zypper") return (await import("./zypper/index.ts")).createZypper(ports);
+  if (name === "dnf" && !isDnf5()) return (await import("./dnf/index.ts")).createDnf(ports);
+  return createNoPackages();
 }
 
 /** Whether the host's package manager answers; not expected on a host that has none. */

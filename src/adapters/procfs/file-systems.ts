@@ -1,7 +1,7 @@
 import { accessSync, readFileSync } from "node:fs";
 import { realpath, statfs } from "node:fs/promises";
 import { join } from "node:path";
-import type { FileSystems, MountedFileSystem } from "#domain/health/ports.ts";
+import type { FileSystems, MountedFileSystem } from "#domain/health/storage/ports.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import type { DataMount } from "./data-mounts.ts";
 import { chooseDataMounts, dataMountHolding } from "./data-mounts.ts";

@@ -1,4 +1,4 @@
-import type { RaidArray } from "#domain/health/ports.ts";
+import type { RaidArray } from "#domain/health/storage/ports.ts";
 
 interface Member {
   readonly isFaulty: boolean;

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { RaidArrays } from "#domain/health/ports.ts";
+import type { RaidArrays } from "#domain/health/storage/ports.ts";
 import { parseMdstat } from "./mdstat.ts";
 
 /** Software RAID from /proc/mdstat. The file exists once the md module is loaded. */

@@ -1,7 +1,7 @@
 import { Resolver } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
 import { isIPv6 } from "node:net";
-import type { NameServers } from "#domain/health/ports.ts";
+import type { NameServers } from "#domain/health/network/ports.ts";
 import { parseNameServers } from "./parse.ts";
 
 const timeoutMs = 3_000;

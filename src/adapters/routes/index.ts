@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
-import type { DefaultRoutes } from "#domain/health/ports.ts";
+import type { DefaultRoutes } from "#domain/health/network/ports.ts";
 import { parseIpv4Routes, parseIpv6Routes } from "./parse.ts";
 
 /** The text of a file; empty where the kernel has no such thing, such as IPv6. */

@@ -1,7 +1,7 @@
 import { access } from "node:fs/promises";
 import { geteuid } from "node:process";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { SshServer } from "#domain/health/ports.ts";
+import type { SshServer } from "#domain/health/network/ports.ts";
 import { parseSshdOptions, parseSshdRefusal } from "./parse.ts";
 
 const program = "/usr/sbin/sshd";

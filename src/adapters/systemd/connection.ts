@@ -22,6 +22,9 @@ export interface Call {
   readonly timeoutMs?: number;
 }
 
+/** Told of each call before it is made, and does it. */
+export type ObserveCall = <T>(call: Pick<Call, "interface" | "member">, work: () => Promise<T>) => Promise<T>;
+
 /** A connection to the system bus that comes back by itself. */
 export interface Connection {
   /**
@@ -71,9 +74,10 @@ export function openConnection(ports: {
   clock: Clock;
   socket?: string;
   matchRules: readonly string[];
+  observe?: ObserveCall | undefined;
   listener: { onUp: () => Promise<void>; onDown: (reason: string) => void; onSignal: (signal: Signal) => void };
 }): Connection {
-  const { clock, socket = defaultSocket, matchRules, listener } = ports;
+  const { clock, socket = defaultSocket, matchRules, listener, observe = (_, work) => work() } = ports;
   const shutdown = new AbortController();
   let current: MessageBus | undefined;
   let pending = 0;
@@ -164,15 +168,16 @@ export function openConnection(ports: {
   void keepConnected();
 
   return {
-    async call(call, onReply) {
-      await slot();
-      try {
-        if (current === undefined) throw new UnitsUnavailable("the system bus does not answer", true);
-        return await invoke(current, call, onReply);
-      } finally {
-        freeSlot();
-      }
-    },
+    call: (call, onReply) =>
+      observe(call, async () => {
+        await slot();
+        try {
+          if (current === undefined) throw new UnitsUnavailable("the system bus does not answer", true);
+          return await invoke(current, call, onReply);
+        } finally {
+          freeSlot();
+        }
+      }),
     isUp: () => current !== undefined,
     dispose: () => shutdown.abort(),
   };

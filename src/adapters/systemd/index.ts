@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import type { Probe, UnitRepair, UnitStates } from "#domain/health/ports.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import type { Units } from "#domain/system/ports.ts";
+import type { ObserveCall } from "./connection.ts";
 import { createLiveUnits } from "./live.ts";
 import { createOfflineUnits } from "./offline.ts";
 
@@ -15,10 +16,14 @@ export interface HostUnits {
 /** sd_booted(3): whether systemd is the service manager of this host. */
 const isBootedWithSystemd = (): boolean => existsSync("/run/systemd/system");
 
-/** Service units of this host, over D-Bus where systemd runs, else from the unit files on disk. */
+/**
+ * Service units of this host, over D-Bus where systemd runs, else from the unit files on disk.
+ * @param ports `observe` is told of each call over the bus.
+ */
 export function createHostUnits(ports: {
   clock: Clock;
   onStateChange: (state: { up: boolean; reason?: string }) => void;
+  observe?: ObserveCall | undefined;
 }): HostUnits {
   if (!isBootedWithSystemd()) {
     return {

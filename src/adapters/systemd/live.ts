@@ -3,7 +3,7 @@ import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import type { Unit, Units } from "#domain/system/ports.ts";
 import { UnitsUnavailable } from "#domain/system/ports.ts";
 import { calls, kindInterface, matchRules, unitInterface } from "./calls.ts";
-import { openConnection } from "./connection.ts";
+import { type ObserveCall, openConnection } from "./connection.ts";
 import type { Installed } from "./installed.ts";
 import { createInstalledFiles } from "./installed.ts";
 import { createJobs, lostResult } from "./jobs.ts";
@@ -51,8 +51,9 @@ export function createLiveUnits(ports: {
   clock: Clock;
   socket?: string;
   onStateChange: (state: { up: boolean; reason?: string }) => void;
+  observe?: ObserveCall | undefined;
 }): LiveUnits {
-  const { clock, socket, onStateChange } = ports;
+  const { clock, socket, onStateChange, observe } = ports;
   const jobs = createJobs();
   const watchers = new Set<(unit: MirroredUnit) => void>();
   const downWaiters = new Set<() => void>();
@@ -96,6 +97,7 @@ export function createLiveUnits(ports: {
     clock,
     ...(socket !== undefined && { socket }),
     matchRules,
+    observe,
     listener: {
       async onUp() {
         await connection.call(calls.subscribe(), () => undefined);

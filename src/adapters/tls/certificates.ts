@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import type { CertificateDates, CertificateFiles } from "#domain/health/ports.ts";
+import type { CertificateDates, CertificateFiles } from "#domain/health/network/ports.ts";
 
 const block = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[\s\S]*?-----END (?:TRUSTED |X509 )?CERTIFICATE-----/g;
 

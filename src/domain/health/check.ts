@@ -46,6 +46,8 @@ export interface Check {
   readonly severity: Severity;
   /** How old its result may be; the general interval unless it is given. */
   readonly intervalMs?: number;
+  /** How long a run may take; the general limit unless it is given. */
+  readonly timeoutMs?: number;
   /** Ids of the fixes that mend what it finds, the usual one first. */
   readonly fixes?: readonly string[];
   readonly run: (settings: CheckSettings, signal: AbortSignal) => Promise<Outcome>;

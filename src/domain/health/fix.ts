@@ -1,22 +1,27 @@
 import type { Risk } from "#contract/operation.ts";
 import type { Outcome } from "./check.ts";
 
+/** Told the id of an operation as soon as it is begun. */
+export type OnOperation = (operationId: string) => void;
+
 /** One thing that a fix does. */
 export interface FixStep {
   /** In the imperative, with names: `restart nginx.service`. A dry run and the report say it in the same words. */
   readonly action: string;
   /**
    * Does it. The signal fires when the time of the fix is over or the service ends.
+   * @param onOperation told the id of an operation that it begins, which goes on without it.
    * @returns one sentence for people: what came of it, with figures.
    * @throws when it could not be done: the message is what people read.
    */
-  readonly run: (signal: AbortSignal) => Promise<string>;
+  readonly run: (signal: AbortSignal, onOperation?: OnOperation) => Promise<string>;
 }
 
 /** What a fix would do about what a check found. */
 export interface FixPlan {
   /** In order; none when nothing can be done, and then `reason` says why. */
   readonly steps: readonly FixStep[];
+  /** Beside steps: what is left alone, and why. */
   readonly reason?: string;
   /** systemd units and packages that are touched. */
   readonly units?: readonly string[];

@@ -3,8 +3,9 @@ import { fixTimeoutMs } from "#contract/limits.ts";
 import type { Plan } from "#contract/operation.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import { DomainError, invalid } from "#domain/kernel/error.ts";
-import type { Check, Outcome } from "./check.ts";
-import type { Fix, FixPlan } from "./fix.ts";
+import { askingSteps, type Hooks, refusedBy } from "#domain/kernel/hooks.ts";
+import type { Outcome } from "./check.ts";
+import type { Fix, FixPlan, OnOperation } from "./fix.ts";
 import type { CheckRunner } from "./runner.ts";
 
 /** A fix that has ended. */
@@ -19,14 +20,25 @@ export interface Fixer {
   /**
    * Runs a check and carries out the fix for what it found, or says what it would do.
    * @throws DomainError: `NOT_FOUND` for an unknown check, `VALIDATION_ERROR` where there is no fix or a risky one is not
-   * confirmed, `CONFLICT` while another fix of that kind runs.
+   * confirmed, `CONFLICT` while another fix of that kind runs, `FORBIDDEN` where a hook holds it back.
    */
   readonly fix: (
     checkId: string,
-    options: { readonly isDryRun: boolean; readonly isConfirmed: boolean },
+    options: {
+      readonly isDryRun: boolean;
+      readonly isConfirmed: boolean;
+      /** Told of operations that the fix begins. */
+      readonly onOperation?: OnOperation;
+    },
   ) => Promise<FixResult | Plan>;
   /** Tells steps that still run to end. */
   readonly dispose: Dispose;
+}
+
+/** What a step is given. */
+interface During {
+  readonly signal: AbortSignal;
+  readonly onOperation: OnOperation;
 }
 
 /** From well to ill; what is skipped is not there to be ill. */
@@ -68,9 +80,9 @@ function verdict(
 
 /** Carries out the fixes of checks: one of a kind at a time, step by step, and the check again afterwards. */
 export function createFixer(ports: {
-  readonly checks: readonly Pick<Check, "id" | "fixes">[];
   readonly fixes: readonly Fix[];
-  readonly runner: Pick<CheckRunner, "run" | "rerun">;
+  readonly runner: Pick<CheckRunner, "find" | "run" | "rerun">;
+  readonly hooks?: Pick<Hooks, "names" | "ask">;
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
   readonly createId: () => string;
   /** Told of every fix that has ended. */
@@ -85,7 +97,7 @@ export function createFixer(ports: {
   const noFix = (checkId: string, why: string): DomainError =>
     invalid("check_id", why, `cannot fix ${checkId}: ${why}`);
 
-  const stepOf = async (step: FixPlan["steps"][number], signal: AbortSignal): Promise<FixStepReport> => {
+  const stepOf = async (step: FixPlan["steps"][number], during: During): Promise<FixStepReport> => {
     const startedAtMs = clock.monotonicMs();
     const report = (status: FixStepReport["status"], message: string): FixStepReport => ({
       action: step.action,
@@ -94,27 +106,27 @@ export function createFixer(ports: {
       duration_ms: Math.round(clock.monotonicMs() - startedAtMs),
     });
     try {
-      signal.throwIfAborted();
-      return report("done", await step.run(signal));
+      during.signal.throwIfAborted();
+      return report("done", await step.run(during.signal, during.onOperation));
     } catch (error) {
       return report("failed", reasonOf(error));
     }
   };
 
-  const stepsOf = async (fix: Fix, plan: FixPlan, signal: AbortSignal): Promise<FixStepReport[]> => {
+  const stepsOf = async (fix: Fix, plan: FixPlan, during: During): Promise<FixStepReport[]> => {
     const reports: FixStepReport[] = [];
     for (const step of plan.steps) {
       const isOver = fix.endsOnFailure && reports.some(({ status }) => status === "failed");
       reports.push(
         isOver
           ? { action: step.action, status: "skipped", message: "a step before it failed", duration_ms: 0 }
-          : await stepOf(step, signal),
+          : await stepOf(step, during),
       );
     }
     return reports;
   };
 
-  const carryOut = async (fix: Fix, before: HealthCheckResult): Promise<FixResult> => {
+  const carryOut = async (fix: Fix, before: HealthCheckResult, onOperation: OnOperation): Promise<FixResult> => {
     const ended = new AbortController();
     const late = new AbortController();
     const timeoutMs = fix.timeoutMs ?? fixTimeoutMs;
@@ -130,7 +142,7 @@ export function createFixer(ports: {
     try {
       const plan = await fix.plan(outcomeOf(before), signal);
       if (plan.steps.length === 0) return nothingDone(plan.reason ?? nothingPossible);
-      const reports = await stepsOf(fix, plan, signal);
+      const reports = await stepsOf(fix, plan, { signal, onOperation });
       const after = (await runner.rerun(before.check_id)) ?? before;
       // What a run says that the end of the service cut short is not so.
       const rest = { fix_id: fixId, steps: reports, check: shutdown.signal.aborted ? before : after, risk };
@@ -138,7 +150,8 @@ export function createFixer(ports: {
         const message = `${fixId} did all its steps; whether it helped is not known: ${reasonOf(shutdown.signal.reason)}`;
         return { ...rest, success: false, message };
       }
-      return { ...verdict(fixId, reports, before, after), ...rest };
+      const { success, message } = verdict(fixId, reports, before, after);
+      return { ...rest, success, message: [message, ...(plan.reason === undefined ? [] : [plan.reason])].join("; ") };
     } catch (error) {
       // The steps report their own failures: what comes here is a plan that could not be made.
       return nothingDone(reasonOf(error));
@@ -151,12 +164,21 @@ export function createFixer(ports: {
   const planOrNone = (fix: Fix, found: HealthCheckResult): Promise<FixPlan> =>
     fix.plan(outcomeOf(found), shutdown.signal).catch((error: unknown) => ({ steps: [], reason: reasonOf(error) }));
 
+  const asked = ({ steps }: FixPlan): readonly string[] =>
+    ports.hooks === undefined || steps.length === 0 ? [] : askingSteps(ports.hooks, "pre_fix");
+
+  const requireConsent = async (fix: Fix, check: HealthCheckResult): Promise<void> => {
+    const subject = { check_id: check.check_id, fix_id: fix.id, risk: fix.risk, check };
+    const veto = await ports.hooks?.ask("pre_fix", subject);
+    if (veto !== undefined) throw refusedBy(veto, `fix ${check.check_id}`);
+  };
+
   const planOf = async (fix: Fix, found: HealthCheckResult): Promise<Plan> => {
     const plan = await planOrNone(fix, found);
-    const reason = plan.steps.length > 0 ? undefined : (plan.reason ?? nothingPossible);
+    const reason = plan.reason ?? (plan.steps.length > 0 ? undefined : nothingPossible);
     return {
       dry_run: true,
-      steps: plan.steps.map(({ action }) => action),
+      steps: [...asked(plan), ...plan.steps.map(({ action }) => action)],
       units: [...(plan.units ?? [])],
       packages: [...(plan.packages ?? [])],
       bytes: plan.downloadBytes ?? 0,
@@ -178,8 +200,8 @@ export function createFixer(ports: {
   };
 
   return {
-    async fix(checkId, { isDryRun, isConfirmed }) {
-      const check = ports.checks.find(({ id }) => id === checkId);
+    async fix(checkId, { isDryRun, isConfirmed, onOperation = () => undefined }) {
+      const check = runner.find(checkId);
       const run = check && runner.run(checkId);
       if (check === undefined || run === undefined) {
         const message = `cannot fix ${checkId}: there is no such check, or it is switched off`;
@@ -202,9 +224,10 @@ export function createFixer(ports: {
       }
       const operationId = createId();
       running.set(fix.kind, operationId);
-      const startedAtMs = clock.monotonicMs();
       try {
-        const result = await carryOut(fix, found);
+        await requireConsent(fix, found);
+        const startedAtMs = clock.monotonicMs();
+        const result = await carryOut(fix, found, onOperation);
         onFixed({ operationId, checkId, result, durationMs: clock.monotonicMs() - startedAtMs });
         return result;
       } finally {

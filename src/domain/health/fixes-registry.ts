@@ -8,19 +8,14 @@ import { enableTimeSyncFix } from "./fixes/enable-time-sync.ts";
 import { refreshPackageListsFix } from "./fixes/refresh-package-lists.ts";
 import { systemdRestartFailedFix } from "./fixes/systemd-restart-failed.ts";
 import { vacuumJournalFix } from "./fixes/vacuum-journal.ts";
-import type {
-  DiskCleanup,
-  FileSystems,
-  JournalStorage,
-  PackageRepairs,
-  PackageUpdates,
-  TimeSync,
-  UnitRepair,
-} from "./ports.ts";
+import type { PackageRepairs, PackageStates, PackageUpdates } from "./packages/ports.ts";
+import type { TimeSync, UnitRepair } from "./ports.ts";
+import type { DiskCleanup, FileSystems, JournalStorage } from "./storage/ports.ts";
 
 /** What the fixes that come with the service work with. */
 export interface FixPorts {
   readonly repairs: PackageRepairs;
+  readonly packages: Pick<PackageStates, "manager">;
   readonly updates: PackageUpdates;
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
   readonly units: UnitRepair;

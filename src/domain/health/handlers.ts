@@ -61,24 +61,44 @@ export function checkHandlers(ports: {
   fixer: Pick<Fixer, "fix">;
   history: Pick<CheckHistory, "runs">;
   clock: Pick<Clock, "now">;
+  /** Resolves once all checks are there; undefined when they are. */
+  ready?: () => Promise<void> | undefined;
 }): Handlers<typeof checks> {
-  const { runner, fixer, history, clock } = ports;
+  const { runner, fixer, history, clock, ready } = ports;
   const unknown = (id: string): DomainError =>
     new DomainError("NOT_FOUND", `cannot find the check ${id}: there is none, or it is switched off`, { check_id: id });
 
+  /** One that is about to be there is not one that is missing. */
+  const whenReady = <T>(work: () => T | Promise<T>): T | Promise<T> => {
+    const waits = ready?.();
+    return waits === undefined ? work() : waits.then(work);
+  };
+
   return {
-    listChecks: () => runner.list(),
-    getCheck({ params: { check_id: id } }) {
-      const result = runner.run(id);
-      if (result === undefined) throw unknown(id);
-      return result;
-    },
+    listChecks: () => whenReady(runner.list),
+    getCheck: ({ params: { check_id: id } }) =>
+      whenReady(() => {
+        const result = runner.run(id);
+        if (result === undefined) throw unknown(id);
+        return result;
+      }),
     async fixCheck({ params: { check_id: id }, query, body }, { touched }) {
-      const answer = await fixer.fix(id, { isDryRun: query.dry_run ?? false, isConfirmed: body.confirm ?? false });
-      if (answer.fix_id !== undefined) touched({ fix_id: answer.fix_id });
+      await ready?.();
+      const operation: { operation_id?: string } = {};
+      const answer = await fixer.fix(id, {
+        isDryRun: query.dry_run ?? false,
+        isConfirmed: body.confirm ?? false,
+        onOperation(operationId) {
+          operation.operation_id = operationId;
+          // At once: what it began goes on, whatever becomes of the fix.
+          touched(operation);
+        },
+      });
+      if (answer.fix_id !== undefined) touched({ fix_id: answer.fix_id, ...operation });
       return answer;
     },
-    getCheckHistory({ params: { check_id: id }, query: { since, limit = checkHistoryLimit.default } }) {
+    async getCheckHistory({ params: { check_id: id }, query: { since, limit = checkHistoryLimit.default } }) {
+      await ready?.();
       if (!runner.ids.includes(id)) throw unknown(id);
       const from = since === undefined ? clock.now() - checkHistoryWindowMs : parseTimestamp(since);
       if (from === undefined) throw invalid("since", "Must be an RFC 3339 time");

@@ -25,21 +25,14 @@ import { zombieProcessesCheck } from "./checks/zombie-processes.ts";
 import type {
   CertificateFiles,
   DefaultRoutes,
-  FileSystems,
-  JournalStorage,
-  KernelLoad,
-  KernelLog,
   ListeningSockets,
   NameServers,
-  PackageStates,
-  PackageUpdates,
   PacketFilter,
-  RaidArrays,
-  RebootNeed,
   SshServer,
-  TimeSync,
-  UnitStates,
-} from "./ports.ts";
+} from "./network/ports.ts";
+import type { PackageStates, PackageUpdates } from "./packages/ports.ts";
+import type { KernelLoad, KernelLog, RebootNeed, TimeSync, UnitStates } from "./ports.ts";
+import type { FileSystems, JournalStorage, RaidArrays } from "./storage/ports.ts";
 
 /** What the checks that come with the service look at. */
 export interface CheckPorts {

@@ -19,7 +19,12 @@ export function createCheckReport(ports: {
   return async (signal) => {
     const contained = createContainedRun(clock, signal);
     const run = async (check: Check): Promise<readonly [string, CheckStatus]> => {
-      const { ignore = [], warn, fail, timeoutMs = checkTimeoutMs } = settings.checks[check.id] ?? {};
+      const {
+        ignore = [],
+        warn,
+        fail,
+        timeoutMs = check.timeoutMs ?? checkTimeoutMs,
+      } = settings.checks[check.id] ?? {};
       const given = { ignore, ...(warn !== undefined && { warn }), ...(fail !== undefined && { fail }) };
       const { status } = await inSlot(() => contained(check, given, timeoutMs));
       return [check.id, status];

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { checkStatuses, type HealthCheckResult } from "#contract/checks.ts";
+import type { Hooks } from "#domain/kernel/hooks.ts";
 import { createFakeCheckHistory, type FakeCheckHistory } from "../../../test/fakes/check-history.ts";
 import { createFakeClock, type FakeClock } from "../../../test/fakes/clock.ts";
 import type { Check, Outcome } from "./check.ts";
@@ -12,24 +13,34 @@ interface Rig {
   readonly history: FakeCheckHistory;
   readonly runs: CheckRun[];
   readonly troubles: unknown[];
+  /** Checks that were taken away. */
+  readonly gone: string[];
 }
 
 function rig(
   checks: readonly Check[],
-  given: { settings?: CheckPlan; history?: FakeCheckHistory; clock?: FakeClock } = {},
+  given: {
+    settings?: CheckPlan;
+    history?: FakeCheckHistory;
+    clock?: FakeClock;
+    hooks?: Pick<Hooks, "names" | "ask">;
+  } = {},
 ): Rig {
   const { settings = { checks: {} }, history = createFakeCheckHistory(), clock = createFakeClock() } = given;
   const runs: CheckRun[] = [];
   const troubles: unknown[] = [];
+  const gone: string[] = [];
   const runner = createCheckRunner({
     checks,
     settings,
     history,
     clock,
     onRun: (run) => void runs.push(run),
+    onGone: (id) => void gone.push(id),
+    ...(given.hooks && { hooks: given.hooks }),
     onTrouble: (error) => void troubles.push(error),
   });
-  return { runner, clock, history, runs, troubles };
+  return { runner, clock, history, runs, troubles, gone };
 }
 
 const found = (status: Outcome["status"]): Outcome => ({ status, message: status, details: {} });
@@ -310,5 +321,132 @@ describe("the history", () => {
     await clock.advance(1_000);
     expect(history.runs("one", 0, 100).total).toBe(30 + 1);
     runner.dispose();
+  });
+});
+
+describe("checks that come and go", () => {
+  const passing = (id: string, more: Partial<Check> = {}) => check(id, () => Promise.resolve(found("pass")), more);
+
+  it("run at once, then at their interval, and are gone when they are taken away", async () => {
+    const { runner, clock, runs, gone } = rig([passing("z")]);
+    runner.start();
+    await clock.advance(20_000);
+    runs.length = 0;
+    const remove = runner.add(passing("b", { intervalMs: 30_000 }));
+    runner.add(passing("a"));
+    await clock.advance(0);
+    expect(runs.map(({ result }) => result.check_id)).toEqual(["b", "a"]);
+    expect(runner.ids).toEqual(["z", "a", "b"]);
+    await clock.advance(30_000);
+    expect(runs.filter(({ result }) => result.check_id === "b")).toHaveLength(2);
+    remove();
+    remove();
+    expect([runner.ids, gone, runner.run("b"), runner.find("b")]).toEqual([["z", "a"], ["b"], undefined, undefined]);
+    await clock.advance(600_000);
+    expect(runs.filter(({ result }) => result.check_id === "b")).toHaveLength(2);
+    expect((await runner.list()).results.map(({ check_id: id }) => id)).toEqual(["z", "a"]);
+  });
+
+  it("wait for the start where it has not been yet", async () => {
+    const { runner, clock, runs } = rig([]);
+    runner.add(passing("a"));
+    await clock.advance(60_000);
+    expect(runs).toEqual([]);
+    runner.start();
+    await clock.advance(1_000);
+    expect(runs).toHaveLength(1);
+  });
+
+  it("say nothing any more, whatever a run that has begun finds", async () => {
+    const end = Promise.withResolvers<Outcome>();
+    const { runner, clock, runs, history } = rig([], {});
+    const remove = runner.add(check("a", () => end.promise, { severity: "critical" }));
+    runner.start();
+    const asked = run({ runner }, "a");
+    const listed = runner.list();
+    remove();
+    runner.add(passing("a"));
+    end.resolve(found("fail"));
+    await clock.advance(0);
+    expect(await asked).toMatchObject({ status: "fail" });
+    expect((await listed).results).toEqual([]);
+    expect(runs.map(({ result }) => result.status)).toEqual(["pass"]);
+    expect(history.runs("a", 0, 10).runs.map(({ status }) => status)).toEqual(["pass"]);
+    expect(runner.verdict()).toBe("healthy");
+  });
+
+  it("count for the overall status only as long as they are there", async () => {
+    const { runner, clock } = rig([passing("z")]);
+    runner.start();
+    const remove = runner.add(check("a", () => Promise.resolve(found("fail")), { severity: "critical" }));
+    await clock.advance(0);
+    expect(runner.verdict()).toBe("unhealthy");
+    remove();
+    expect(runner.verdict()).toBe("healthy");
+  });
+
+  it("go on from their history when they come back", async () => {
+    const { runner, clock, runs } = rig([]);
+    runner.start();
+    const failing = check("a", () => Promise.resolve(found("fail")));
+    const remove = runner.add(failing);
+    await clock.advance(0);
+    remove();
+    await clock.advance(5_000);
+    runner.add(failing);
+    await clock.advance(0);
+    expect(runs[1]).toMatchObject({ previousStatus: "fail", result: { consecutive_failures: 2 } });
+    expect(runs[1]?.result.since).toBe(runs[0]?.result.since);
+  });
+
+  it("are refused under an id that is taken, and left out where settings switch them off", () => {
+    const { runner } = rig([passing("z")], { settings: { checks: { off: { isEnabled: false } } } });
+    expect(() => runner.add(passing("z"))).toThrow("there is one of that id");
+    runner.add(passing("off"))();
+    expect(runner.ids).toEqual(["z"]);
+  });
+
+  it("have a time limit of their own, unless settings say another", async () => {
+    const { runner, clock } = rig(
+      [check("own", never, { timeoutMs: 2_000 }), check("set", never, { timeoutMs: 2_000 })],
+      {
+        settings: { checks: { set: { timeoutMs: 3_000 } } },
+      },
+    );
+    const both = Promise.all(["own", "set"].map((id) => run({ runner }, id)));
+    await clock.advance(3_000);
+    expect((await both).map(({ message }) => message)).toEqual([
+      "The check did not end within 2 s",
+      "The check did not end within 3 s",
+    ]);
+  });
+});
+
+describe("hooks", () => {
+  it("are not asked where none wants to be", async () => {
+    const hooks = { names: () => [], ask: () => Promise.reject(new Error("asked")) };
+    const { runner } = rig([check("a", () => Promise.resolve(found("pass")))], { hooks });
+    expect(await run({ runner }, "a")).toMatchObject({ status: "pass" });
+  });
+
+  it("hold back the checks that they mind, and no others", async () => {
+    const hooks: Pick<Hooks, "names" | "ask"> = {
+      names: () => ["window"],
+      ask: (_event, { check_id: id }) =>
+        Promise.resolve(id === "a" ? { hook: "window", reason: "not now" } : undefined),
+    };
+    const { runner, runs } = rig([check("a", never), check("b", () => Promise.resolve(found("pass")))], { hooks });
+    const { results, summary } = await runner.list();
+    expect(results).toMatchObject([
+      {
+        status: "skip",
+        message: "held back by window: not now",
+        details: { held_back_by: "window", reason: "not now" },
+        fixable: false,
+      },
+      { status: "pass" },
+    ]);
+    expect(summary).toMatchObject({ total: 2, passed: 1, skipped: 1 });
+    expect(runs).toHaveLength(2);
   });
 });

@@ -3,7 +3,8 @@ import type { HealthStatus } from "#contract/health.ts";
 import { checkHistoryKeptMs, checkIntervalMs, checkTimeoutMs, maxConcurrentChecks } from "#contract/limits.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import { toTimestamp } from "#domain/kernel/clock.ts";
-import type { Check, CheckSettings } from "./check.ts";
+import type { Hooks, Veto } from "#domain/kernel/hooks.ts";
+import type { Check, CheckSettings, Outcome } from "./check.ts";
 import { createContainedRun, createSlots } from "./contained-run.ts";
 import type { CheckHistory, StoredState } from "./ports.ts";
 import { summarize, verdictOf } from "./summary.ts";
@@ -31,12 +32,18 @@ export interface CheckRun {
 }
 
 export interface CheckRunner {
-  /** Ids of the checks that are switched on, in the order of the registry. */
+  /** Ids of the checks that there are now and that are switched on: in the order of the registry, those added later behind it. */
   readonly ids: readonly string[];
+  /** The check of an id, where it is switched on. */
+  readonly find: (id: string) => Check | undefined;
+  /** Adds a check and runs it, unless settings switch it off. Disposing takes it away with all but its history. */
+  readonly add: (check: Check) => Dispose;
   /** Runs what is older than its interval, and gives the results of all. */
   readonly list: () => Promise<HealthCheckList>;
   /** Runs one check; undefined where there is none of that id. Callers who come while it runs share the run. */
   readonly run: (id: string) => Promise<HealthCheckResult> | undefined;
+  /** The last result of one check while it is younger than its interval, else a run; undefined where there is none of that id. */
+  readonly current: (id: string) => Promise<HealthCheckResult> | undefined;
   /** Runs one check anew: a run that is under way is waited for, and not shared. For after a change. */
   readonly rerun: (id: string) => Promise<HealthCheckResult> | undefined;
   /** Runs the checks that have never run. */
@@ -70,13 +77,13 @@ interface Entry {
 }
 
 function createEntry(check: Check, plan: CheckPlan): Entry {
-  const { warn, fail, ignore = [], intervalMs, timeoutMs = checkTimeoutMs } = plan.checks[check.id] ?? {};
+  const { warn, fail, ignore = [], intervalMs, timeoutMs } = plan.checks[check.id] ?? {};
   return {
     check,
     settings: { ignore, ...(warn !== undefined && { warn }), ...(fail !== undefined && { fail }) },
     // Looked at once a second, so no interval is shorter.
     intervalMs: Math.max(tickMs, intervalMs ?? check.intervalMs ?? plan.intervalMs ?? checkIntervalMs),
-    timeoutMs,
+    timeoutMs: timeoutMs ?? check.timeoutMs ?? checkTimeoutMs,
     result: undefined,
     endedAtMs: Number.NEGATIVE_INFINITY,
     dueAtMs: 0,
@@ -96,9 +103,18 @@ function fixOf(
   return { fixable: status === "warn" || status === "fail", fix_id: fixId };
 }
 
+/** What is said of a check that was not run. */
+const heldBack = ({ hook, reason }: Veto): Outcome => ({
+  status: "skip",
+  message: `held back by ${hook}: ${reason}`,
+  details: { held_back_by: hook, reason },
+});
+
 /**
  * Runs checks: when asked and at their intervals, at most four at once, each contained.
  * @param ports.onRun is told of every run that has ended.
+ * @param ports.onGone is told of a check that is there no more.
+ * @param ports.hooks may hold runs back.
  * @param ports.onTrouble is told when the history cannot be used, once until it can be again.
  */
 export function createCheckRunner(ports: {
@@ -107,21 +123,23 @@ export function createCheckRunner(ports: {
   readonly history: Pick<CheckHistory, "record" | "state" | "forget">;
   readonly clock: Clock;
   readonly onRun: (run: CheckRun) => void;
+  readonly onGone?: (id: string) => void;
+  readonly hooks?: Pick<Hooks, "names" | "ask">;
   readonly onTrouble: (error: unknown) => void;
 }): CheckRunner {
-  const { checks, settings: plan, history, clock, onRun, onTrouble } = ports;
+  const { checks, settings: plan, history, clock, onRun, onGone, hooks, onTrouble } = ports;
   const shutdown = new AbortController();
   const inSlot = createSlots(maxConcurrentChecks);
   const contained = createContainedRun(clock, shutdown.signal);
-  const entries = checks
-    .filter(({ id }) => plan.checks[id]?.isEnabled !== false)
-    .map((check) => createEntry(check, plan));
+  const isOn = ({ id }: Check): boolean => plan.checks[id]?.isEnabled !== false;
+  const fixed = checks.filter(isOn).map((check) => createEntry(check, plan));
+  let entries = fixed;
   const byId = new Map(entries.map((entry) => [entry.check.id, entry]));
   const states = new Map<string, StoredState>();
   let verdict: HealthStatus["status"] = "healthy";
   let isHistoryWell = true;
   let forgottenAtMs = Number.NEGATIVE_INFINITY;
-  let stop: Dispose = () => undefined;
+  let stop: Dispose | undefined;
 
   /** The disk may be full or the file damaged: no run fails for that, and the log is not flooded either. */
   const withHistory = <T>(work: () => T): T | undefined => {
@@ -136,11 +154,23 @@ export function createCheckRunner(ports: {
     }
   };
 
+  const judgeAll = (): void => {
+    verdict = verdictOf(entries.flatMap((each) => each.result ?? []));
+  };
+
+  /** Undefined where nobody wants to be asked: that is to cost nothing, not even a turn. */
+  const veto = ({ id, name, category, severity }: Check): Promise<Veto | undefined> | undefined =>
+    hooks === undefined || hooks.names("pre_check").length === 0
+      ? undefined
+      : hooks.ask("pre_check", { check_id: id, name, category, severity });
+
   const runEntry = async (entry: Entry): Promise<HealthCheckResult> => {
     const { check, settings, timeoutMs } = entry;
     const { id, name, category, severity } = check;
+    const asked = veto(check);
+    const held = asked && (await asked);
     const startedAtMs = clock.monotonicMs();
-    const { status, message, details, fixId } = await contained(check, settings, timeoutMs);
+    const { status, message, details, fixId } = held ? heldBack(held) : await contained(check, settings, timeoutMs);
     const checkedAt = clock.now();
     const durationMs = Math.round(clock.monotonicMs() - startedAtMs);
     const before = states.get(id) ?? withHistory(() => history.state(id));
@@ -163,12 +193,12 @@ export function createCheckRunner(ports: {
       since: toTimestamp(state.since),
       consecutive_failures: state.consecutiveFailures,
     };
-    // What is cut short by the end of the service says nothing about the host.
-    if (shutdown.signal.aborted) return result;
+    // What is cut short by the end of the service, or of the check, says nothing about the host.
+    if (shutdown.signal.aborted || byId.get(id) !== entry) return result;
     states.set(id, state);
     entry.result = result;
     entry.endedAtMs = clock.monotonicMs();
-    verdict = verdictOf(entries.flatMap((each) => each.result ?? []));
+    judgeAll();
     withHistory(() => history.record(id, { checkedAt, status, message, durationMs }, state));
     onRun({ result, previousStatus: before?.status });
     return result;
@@ -203,16 +233,50 @@ export function createCheckRunner(ports: {
     withHistory(() => history.forget(clock.now() - checkHistoryKeptMs));
   };
 
+  const remove = (entry: Entry): void => {
+    const { id } = entry.check;
+    if (byId.get(id) !== entry) return;
+    entries = entries.filter((each) => each !== entry);
+    byId.delete(id);
+    states.delete(id);
+    judgeAll();
+    onGone?.(id);
+  };
+
   return {
-    ids: entries.map(({ check }) => check.id),
+    get ids() {
+      return entries.map(({ check }) => check.id);
+    },
+    find: (id) => byId.get(id)?.check,
+    add(check) {
+      if (byId.has(check.id)) throw new Error(`cannot add the check ${check.id}: there is one of that id`);
+      if (!isOn(check)) return () => undefined;
+      const entry = createEntry(check, plan);
+      const added = [...entries.slice(fixed.length), entry];
+      entries = [...fixed, ...added.sort((a, b) => (a.check.id < b.check.id ? -1 : 1))];
+      byId.set(check.id, entry);
+      if (stop !== undefined) {
+        entry.placeMs = clock.monotonicMs();
+        entry.dueAtMs = entry.placeMs + entry.intervalMs;
+        start(entry).catch(onTrouble);
+      }
+      return () => remove(entry);
+    },
     async list() {
       const startedAtMs = clock.monotonicMs();
-      const results = await Promise.all(entries.map(fresh));
+      const listed = entries;
+      const all = await Promise.all(listed.map(fresh));
+      // One that was taken away meanwhile has nothing to say any more.
+      const results = all.filter((_, at) => listed[at] !== undefined && entries.includes(listed[at]));
       return { summary: summarize(results, Math.round(clock.monotonicMs() - startedAtMs)), results };
     },
     run(id) {
       const entry = byId.get(id);
       return entry && start(entry);
+    },
+    current(id) {
+      const entry = byId.get(id);
+      return entry && fresh(entry);
     },
     rerun(id) {
       const entry = byId.get(id);
@@ -233,7 +297,7 @@ export function createCheckRunner(ports: {
       stop = clock.every(tickMs, tick);
     },
     dispose() {
-      stop();
+      stop?.();
       shutdown.abort();
     },
   };

@@ -14,6 +14,8 @@ export function createHealthStream(ports: HealthStreamPorts): {
   readonly open: StreamHandlers<typeof streams>["health"];
   /** Tells all clients of a run. */
   readonly publish: (run: CheckRun) => void;
+  /** Has nothing to say of a check any more. */
+  readonly forget: (checkId: string) => void;
 } {
   const { runner, encode, onTrouble } = ports;
   const sessions = new Set<StreamSession>();
@@ -42,5 +44,6 @@ export function createHealthStream(ports: HealthStreamPorts): {
       for (const each of frames) latest.set(result.check_id, each);
       for (const session of sessions) session.send(frames);
     },
+    forget: (checkId) => latest.delete(checkId),
   };
 }

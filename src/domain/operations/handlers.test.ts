@@ -27,6 +27,7 @@ const context = {
   caller: undefined,
   signal: () => new AbortController().signal,
   prefersAsync: () => false,
+  drawsOn: () => undefined,
   idempotencyKey: () => undefined,
   touched: () => undefined,
   afterReply: () => undefined,

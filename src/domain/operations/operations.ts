@@ -85,6 +85,8 @@ export function createOperations(ports: {
   readonly kinds: OperationKinds;
   /** This process. */
   readonly self: ProcessIdentity;
+  /** The span of the request that is being answered; undefined where nothing is traced. */
+  readonly traceparent?: () => string | undefined;
   readonly onTrouble: (error: unknown) => void;
 }): Operations {
   const { store, launcher, clock, createId, kinds, self, onTrouble } = ports;
@@ -242,7 +244,13 @@ export function createOperations(ports: {
     start(request) {
       const before = admit(request);
       if (before !== undefined) return before;
-      const spec: OperationSpec = { id: createId(), createdAt: clock.now(), ...request };
+      const traceparent = ports.traceparent?.();
+      const spec: OperationSpec = {
+        id: createId(),
+        createdAt: clock.now(),
+        ...request,
+        ...(traceparent !== undefined && { traceparent }),
+      };
       store.create(spec);
       unfinished.add(spec.id);
       launch(spec.id, 0);

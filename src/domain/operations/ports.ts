@@ -11,6 +11,8 @@ export interface OperationSpec {
   /** The key that asked; null when nobody's key did. */
   readonly keyId: string | null;
   readonly idempotencyKey: string | null;
+  /** The span of the request that asked (W3C Trace Context); absent where it was not traced. */
+  readonly traceparent?: string;
 }
 
 /** How far it is. Written by the process that holds the newest claim, and by nobody else. */

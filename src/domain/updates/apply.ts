@@ -124,7 +124,7 @@ export async function applyUpdates(input: ApplyInput, ports: ApplyPorts, work: W
     if (!isGoingOn) save({ ...last, is: "committing" });
     try {
       const result = isGoingOn ? await goOn(last) : await manager.commit(last.plan, changing, signal);
-      // What stops the host stops the package manager as well: that is an interruption, not how the update ended.
+      // A host that stops may cut off the package manager as well: that is an interruption, not how the update ended.
       if (!result.isDone) signal.throwIfAborted();
       return save({ ...last, is: "committed", ...(result.isDone ? {} : { reason: result.reason }) });
     } catch (error) {
@@ -171,7 +171,9 @@ export async function applyUpdates(input: ApplyInput, ports: ApplyPorts, work: W
       return { outcome: "kept", message: "nothing was changed", worse: [] };
     if (last.reason !== undefined) return rollBackTo(last, [`the update failed: ${last.reason}`]);
     progress.step(70, "watch checks and units");
-    const worse = await watchAfter(last.before, ports, ports.guardMs, signal);
+    const removesPackages = last.plan.changes.some(({ to }) => to === null);
+    const watch = { before: last.before, removesPackages, guardMs: ports.guardMs };
+    const worse = await watchAfter(watch, ports, signal);
     if (worse.length > 0) return rollBackTo(last, worse);
     return { outcome: "kept", message: "nothing is worse than before", worse: [] };
   };

@@ -24,16 +24,33 @@ const lateLooks = 4;
 /** What an update is for, or brings with it, by itself: a kernel waits for its reboot, lists grow old. */
 const notTheUpdates: readonly string[] = ["reboot_required", "security_updates"];
 
+/**
+ * Whether a status is worse than the one before. What could be looked at and cannot be any more is broken, unless the update
+ * was to remove packages: then the subject may be gone on purpose. Nothing is worse than to fail.
+ */
+function isWorse(before: CheckStatus, after: CheckStatus, removesPackages: boolean): boolean {
+  if (after !== "skip") return illness[after] > illness[before];
+  return !removesPackages && (before === "pass" || before === "warn");
+}
+
 /** Checks that are worse than before, and units that have failed since, as people read it. */
-function worseThan(before: Condition, after: Condition): readonly string[] {
+function worseThan(before: Condition, after: Condition, removesPackages: boolean): readonly string[] {
   const checks = Object.entries(after.checks)
     .filter(([id]) => !notTheUpdates.includes(id))
-    .filter(([id, status]) => illness[status] > illness[before.checks[id] ?? "pass"])
+    .filter(([id, status]) => isWorse(before.checks[id] ?? "skip", status, removesPackages))
     .map(([id, status]) => `check ${id}: ${before.checks[id] ?? "new"}, now ${status}`);
   const units = after.failedUnits
     .filter((unit) => !before.failedUnits.includes(unit))
     .map((unit) => `unit ${unit}: failed`);
   return [...units, ...checks];
+}
+
+/** What a host is watched for. */
+export interface Watch {
+  readonly before: Condition;
+  /** Whether the update removes packages. */
+  readonly removesPackages: boolean;
+  readonly guardMs: number;
 }
 
 /**
@@ -42,9 +59,8 @@ function worseThan(before: Condition, after: Condition): readonly string[] {
  * time is over. A host that cannot be looked at is worse than one that could be, and so is one that is never well again.
  */
 export async function watchAfter(
-  before: Condition,
+  { before, removesPackages, guardMs }: Watch,
   ports: { readonly report: ConditionReport; readonly clock: Pick<Clock, "monotonicMs" | "sleep"> },
-  guardMs: number,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const { report, clock } = ports;
@@ -53,7 +69,7 @@ export async function watchAfter(
   let late = 0;
   const look = async (): Promise<readonly string[]> => {
     try {
-      return worseThan(before, await report.look(signal));
+      return worseThan(before, await report.look(signal), removesPackages);
     } catch {
       signal.throwIfAborted();
       return ["the host cannot be looked at"];

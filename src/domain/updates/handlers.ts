@@ -8,6 +8,7 @@ import type { HostUpdates, PackageManager, TransactionPlan, UpdateRequest } from
 import type { Progress } from "./progress.ts";
 import { requireReboot } from "./reboot.ts";
 import { refusedAsInvalid } from "./refusals.ts";
+import { createSharedRun } from "./shared-run.ts";
 import { toSnapshot } from "./snapshot.ts";
 import { isSnapshotId } from "./snapshot-id.ts";
 import { counted } from "./transaction.ts";
@@ -88,6 +89,12 @@ export function updatesHandlers(ports: {
     return backendOf((await host()).backends, snapshotId, signal);
   };
 
+  // Two at once would wait for each other's locks, and the second would bring nothing new.
+  const refresh = createSharedRun(async (signal) => {
+    const { manager } = await managed();
+    await refusedAsInvalid(() => manager.refresh(unheard, signal)).catch(notRefreshed);
+  });
+
   async function check(manager: PackageManager, signal: AbortSignal): Promise<UpdateCheck> {
     const [{ updates: list, held, listsAt }, release, needs] = await Promise.all([
       manager.updates(signal),
@@ -127,7 +134,11 @@ export function updatesHandlers(ports: {
     async checkUpdates({ query }, context) {
       const { manager } = await managed();
       const signal = context.signal();
-      if (query.refresh ?? false) await refusedAsInvalid(() => manager.refresh(unheard, signal)).catch(notRefreshed);
+      if (query.refresh ?? false) {
+        // It changes files of the host, so it goes into the audit log, however it ends.
+        context.touched({ refresh: "true" });
+        await refresh(signal);
+      }
       return check(manager, signal);
     },
 

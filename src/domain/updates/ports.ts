@@ -9,6 +9,8 @@ export interface InstalledPackage {
   readonly isManual: boolean;
   /** Whether it is kept from being changed. */
   readonly isHeld: boolean;
+  /** Set where its files are there, but it was not set up: it does not work yet, and is not gone either. */
+  readonly isUnfinished?: true;
 }
 
 /** What a transaction does to one package: `from` null installs it, `to` null removes it. */
@@ -234,8 +236,8 @@ export interface SnapshotBackend {
   /** Reads all of it and compares every hash. @throws SnapshotUnusable */
   readonly verify: (id: string, signal: AbortSignal) => Promise<void>;
   /**
-   * Returns to it, after all hashes were compared. Interrupted, or refused for a lock, it can be called again with the same
-   * transaction, and then still knows what it has changed.
+   * Returns to it, after all hashes were compared. Interrupted, refused for a lock, or done, it can be called again with the
+   * same transaction until {@link tidy}, and then still knows what it has changed.
    * @throws SnapshotUnusable when nothing was touched; PackagesLocked.
    */
   readonly rollback: (
@@ -243,6 +245,11 @@ export interface SnapshotBackend {
     transaction: { readonly id: string; readonly progress: Progress },
     signal: AbortSignal,
   ) => Promise<RollbackOutcome>;
+  /**
+   * Takes away what rollbacks have left that are done, or were interrupted and that nobody goes on with: to be called while no
+   * other one is under way. `settle` is waited for before each, since what it changed packages with may outlive it.
+   */
+  readonly tidy: (settle: (transactionId: string) => Promise<void>, signal: AbortSignal) => Promise<void>;
 }
 
 /** What changes the packages of a host, and what leads back. */

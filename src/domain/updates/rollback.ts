@@ -8,6 +8,8 @@ import { freeSnapshotId } from "./snapshot-id.ts";
 export interface RollbackPhase {
   /** Of the safety snapshot, chosen before it is taken, so that no second one is. */
   readonly safetySnapshotId: string;
+  /** How it ended, once it has: what is left is to tidy up. */
+  readonly result?: RollbackResult;
 }
 
 /** What every long piece of work of the updates part is given. */

@@ -8,8 +8,15 @@ const requestFor = (names: readonly string[]): UpdateRequest => ({ type: "packag
 /** Installs security updates of chosen packages, for those who need no more than that: the fix of a health check. */
 export function createSecurityUpdater(ports: {
   readonly host: () => Promise<HostUpdates>;
-  /** Does it in an operation and waits for its result. @throws Error when it failed. */
-  readonly apply: (input: ApplyInput, signal: AbortSignal) => Promise<UpdateApply>;
+  /**
+   * Does it in an operation, whose id it tells at once, and waits for its result.
+   * @throws Error when it failed.
+   */
+  readonly apply: (
+    input: ApplyInput,
+    signal: AbortSignal,
+    onOperation: (operationId: string) => void,
+  ) => Promise<UpdateApply>;
   readonly takesSnapshot: boolean;
 }) {
   const { host, apply, takesSnapshot } = ports;
@@ -21,8 +28,12 @@ export function createSecurityUpdater(ports: {
       const hasSnapshot = takesSnapshot && backends.length > 0;
       return { packages: changes.map(({ name }) => name), downloadBytes, hasSnapshot };
     },
-    async apply(names: readonly string[], signal: AbortSignal): Promise<string> {
-      const result = await apply({ request: requestFor(names), takesSnapshot, isGuarded: false }, signal);
+    async apply(
+      names: readonly string[],
+      signal: AbortSignal,
+      onOperation: (operationId: string) => void = () => undefined,
+    ): Promise<string> {
+      const result = await apply({ request: requestFor(names), takesSnapshot, isGuarded: false }, signal, onOperation);
       const { success, packages_updated: updated, snapshot_id: snapshot, error, requires_reboot: needsReboot } = result;
       const done = `${counted(updated, "package")} updated${snapshot === "" ? "" : ` behind the snapshot ${snapshot}`}`;
       if (!success) throw new Error(`${error ?? "it did not succeed"}; ${done}`);

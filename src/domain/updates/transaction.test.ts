@@ -31,3 +31,13 @@ it("tells what a package has become that is at neither version", () => {
     { name: "server", from: "1", to: null },
   ]);
 });
+
+it("counts no package that is there and was not set up, and does not call it removed", () => {
+  const plan = planOf(change("server", "1", "2"), change("gone", "1", null));
+  const installed = [{ ...fakePackage("server", "2"), isUnfinished: true as const }];
+  expect(doneOf(plan, installed).map(({ name }) => name)).toEqual(["gone"]);
+  expect(changedOf(plan, installed)).toEqual([
+    { name: "server", from: "1", to: "2" },
+    { name: "gone", from: "1", to: null },
+  ]);
+});

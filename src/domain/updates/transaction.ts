@@ -13,7 +13,7 @@ function allVersionsOf(installed: readonly InstalledPackage[]): (change: Package
 
 /** The changes of a plan that have come true, whoever made them. */
 export function doneOf(plan: TransactionPlan, installed: readonly InstalledPackage[]): readonly PackageChange[] {
-  const versions = allVersionsOf(installed);
+  const versions = allVersionsOf(installed.filter(({ isUnfinished = false }) => !isUnfinished));
   return plan.changes.filter((change) => {
     const { from, to } = change;
     const now = versions(change);

@@ -3,6 +3,7 @@ import { createFakeClock } from "../../../test/fakes/clock.ts";
 import { createFakePackageManager, fakePackage } from "../../../test/fakes/package-manager.ts";
 import { createFakeSnapshotBackend } from "../../../test/fakes/snapshot-backend.ts";
 import { PackageFileMissing, type SnapshotBackend } from "./ports.ts";
+import type { RollbackPhase } from "./rollback.ts";
 import { updateVerbs } from "./verbs.ts";
 
 const { signal } = new AbortController();
@@ -18,7 +19,7 @@ function setUp(change: (backend: SnapshotBackend) => Partial<SnapshotBackend> = 
   const lines: string[] = [];
   const progress = { step: () => undefined, line: (text: string) => void lines.push(text) };
   const work = { id: "op", progress, phase: undefined, savePhase: () => undefined, signal };
-  return { clock, fake, verbs, work, lines };
+  return { clock, fake, manager, verbs, work, lines };
 }
 const input = {
   request: { type: "packages", isSecurityOnly: false, names: undefined },
@@ -42,6 +43,71 @@ describe("a snapshot of a package whose file is nowhere to be had", () => {
     await expect(verbs["snapshots.create"]({ description: "mine" }, work)).rejects.toMatchObject(refusal);
     const { id: snapshotId } = await verbs["snapshots.create"]({ description: "" }, work);
     await expect(verbs["updates.rollback"]({ snapshotId }, work)).rejects.toMatchObject(refusal);
+  });
+});
+
+describe("what an interrupted rollback has left", () => {
+  it.each(["updates.apply", "updates.rollback", "snapshots.create", "snapshots.delete"] as const)(
+    "is removed after %s, once its transaction is over",
+    async (kind) => {
+      const { fake, manager, verbs, work } = setUp();
+      const { id: snapshotId } = await verbs["snapshots.create"]({ description: "" }, work);
+      fake.interrupted.add("gone");
+      const settled: string[] = [];
+      Object.assign(manager, {
+        settle(id: string) {
+          settled.push(id);
+          return Promise.resolve();
+        },
+      });
+      const kinds = {
+        "updates.apply": () => verbs["updates.apply"](input, work),
+        "updates.rollback": () => verbs["updates.rollback"]({ snapshotId }, work),
+        "snapshots.create": () => verbs["snapshots.create"]({ description: "" }, work),
+        "snapshots.delete": () => verbs["snapshots.delete"]({ snapshotId }, work),
+      };
+      await kinds[kind]();
+      const own = kind === "updates.rollback" ? [work.id] : [];
+      expect([settled, [...fake.interrupted]]).toEqual([["gone", ...own], []]);
+    },
+  );
+
+  it("is told of and left where it cannot be removed, and the result stands", async () => {
+    const { verbs, work, lines } = setUp(() => ({ tidy: () => Promise.reject(new Error("read-only")) }));
+    expect(await verbs["updates.apply"](input, work)).toMatchObject({ success: true });
+    expect(lines).toContain("left-overs of rollbacks not removed: read-only");
+  });
+});
+
+describe("a rollback that is taken up again", () => {
+  it("tells what the first process has changed, whenever that was killed", async () => {
+    const { clock, fake, verbs, work } = setUp();
+    fake.host.packages = [fakePackage("editor", "1.0")];
+    const { id: snapshotId } = await verbs["snapshots.create"]({ description: "" }, work);
+    fake.host.packages = [fakePackage("editor", "1.1")];
+    await clock.advance(1000);
+    let phase: RollbackPhase | undefined;
+    const savePhase = (next: RollbackPhase): void => {
+      phase = next;
+    };
+    const killed = new Error("killed");
+    const attempt = () => verbs["updates.rollback"]({ snapshotId }, { ...work, phase, savePhase });
+    const kill = (): never => {
+      throw killed;
+    };
+    // Before the end of the rollback is written down.
+    await expect(
+      verbs["updates.rollback"](
+        { snapshotId },
+        { ...work, savePhase: (next) => (next.result ? kill() : savePhase(next)) },
+      ),
+    ).rejects.toBe(killed);
+    expect(fake.host.packages).toEqual([fakePackage("editor", "1.0")]);
+    const result = await attempt();
+    expect(result).toMatchObject({ success: true, packages_changed: 1, packages: [{ name: "editor", to: "1.0" }] });
+    // After what it has left was taken away.
+    expect([...fake.interrupted]).toEqual([]);
+    expect(await attempt()).toEqual(result);
   });
 });
 

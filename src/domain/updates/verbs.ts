@@ -81,29 +81,35 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
   const { manager, backends, clock } = ports;
   const [backend] = backends;
 
-  /**
-   * Removes what is beyond the retention, but not what the work that was just done names in its result. A snapshot that cannot
-   * be removed is tried again the next time: no result is lost for it.
-   */
-  const prune = async (
-    { progress, signal }: Pick<Work<never>, "progress" | "signal">,
-    named: readonly string[],
-  ): Promise<void> => {
-    const orTold = async (what: string, change: () => Promise<void>): Promise<void> => {
-      try {
-        await change();
-      } catch (error) {
-        progress.line(`${what} not removed: ${error instanceof Error ? error.message : String(error)}`);
-      }
-    };
+  type Telling = Pick<Work<never>, "progress" | "signal">;
+
+  /** What cannot be removed is tried again the next time: no result is lost for it. */
+  const orTold = async ({ progress }: Telling, what: string, change: () => Promise<void>): Promise<void> => {
+    try {
+      await change();
+    } catch (error) {
+      progress.line(`${what} not removed: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  };
+
+  /** Removes what interrupted rollbacks have left: this is the only work of its kind, so nobody goes on with one. */
+  const tidy = async (work: Telling): Promise<void> => {
+    const settle = (id: string): Promise<void> => manager.settle(id, work.signal);
+    for (const each of backends) await orTold(work, "left-overs of rollbacks", () => each.tidy(settle, work.signal));
+  };
+
+  /** Removes what is beyond the retention as well, but not what the work that was just done names in its result. */
+  const prune = async (work: Telling, named: readonly string[]): Promise<void> => {
+    const { signal } = work;
     const retention = { count: ports.keepSnapshots, ageMs: keptForMs, nowMs: clock.now() };
     for (const each of backends) {
-      await orTold("old snapshots", async () => {
+      await orTold(work, "old snapshots", async () => {
         for (const { id } of expired(await each.list(signal), retention)) {
-          if (!named.includes(id)) await orTold(`snapshot ${id}`, () => each.remove(id, signal));
+          if (!named.includes(id)) await orTold(work, `snapshot ${id}`, () => each.remove(id, signal));
         }
       });
     }
+    await tidy(work);
   };
 
   return {
@@ -116,8 +122,13 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
       return result;
     },
     "updates.rollback": async ({ snapshotId }, work) => {
-      const found = await backendOf(backends, snapshotId, work.signal);
-      const result = await refusedAsInvalid(() => rollBack(snapshotId, { backend: found.backend, clock }, work));
+      const doIt = async (): Promise<RollbackResult> => {
+        const found = await backendOf(backends, snapshotId, work.signal);
+        return refusedAsInvalid(() => rollBack(snapshotId, { backend: found.backend, clock }, work));
+      };
+      const result = work.phase?.result ?? (await doIt());
+      // To tidy up takes away what knows how it was before: a process that is killed then has this to tell.
+      work.savePhase({ safetySnapshotId: result.safety_snapshot_id, result });
       await prune(work, [snapshotId, result.safety_snapshot_id]);
       return result;
     },
@@ -140,9 +151,10 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
       await prune(work, [snapshot.id]);
       return toSnapshot(snapshot);
     },
-    "snapshots.delete": async ({ snapshotId }, { signal }) => {
-      const found = await backendOf(backends, snapshotId, signal);
-      await found.backend.remove(snapshotId, signal);
+    "snapshots.delete": async ({ snapshotId }, work) => {
+      const found = await backendOf(backends, snapshotId, work.signal);
+      await found.backend.remove(snapshotId, work.signal);
+      await tidy(work);
       return { success: true, message: `snapshot ${snapshotId} deleted`, snapshot_id: snapshotId };
     },
   };

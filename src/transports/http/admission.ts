@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Caller, Operation } from "#contract/operation.ts";
+import type { Scope } from "#contract/scopes.ts";
 import type { Keyring } from "#domain/access/keyring.ts";
 import type { Decision } from "#domain/access/rate-limit.ts";
 import { allows, resourcesOf } from "#domain/access/scopes.ts";
@@ -7,9 +8,10 @@ import type { Clock } from "#domain/kernel/clock.ts";
 import { DomainError } from "#domain/kernel/error.ts";
 import { addressGroup } from "./address.ts";
 import { isLocalPeer } from "./guard.ts";
+import { secondsUntil, setLimitHeaders } from "./limit-headers.ts";
 
 /** What a route says about who may use it. */
-export type RouteAccess = Pick<Operation, "scope" | "resource" | "narrows" | "openToLoopback"> & {
+export type RouteAccess = Pick<Operation, "scope" | "alsoNeeds" | "resource" | "narrows" | "openToLoopback"> & {
   /** The key may stand in the query as `api_key`: browsers set no headers on a WebSocket. */
   readonly keyInQuery?: true;
 };
@@ -45,17 +47,15 @@ function presented(request: FastifyRequest, access: RouteAccess | undefined): Pr
   return agreed(inHeaders, single((request.query as Readonly<Record<string, unknown>>)["api_key"]));
 }
 
-const secondsUntil = (epochMs: number, now: number): number => Math.max(1, Math.ceil((epochMs - now) / 1000));
+const lacking = ({ scopes }: Caller, required: string): DomainError =>
+  new DomainError("FORBIDDEN", `this key lacks the scope ${required}`, { required_scope: required, granted: scopes });
 
-/** The headers of both windows, on every answer to a key. */
-function setLimitHeaders(reply: FastifyReply, { tightest, windows }: Decision, now: number): void {
-  reply.header("X-RateLimit-Limit", tightest.window.quota);
-  reply.header("X-RateLimit-Remaining", tightest.remaining);
-  reply.header("X-RateLimit-Reset", Math.ceil(tightest.resetAt / 1000));
-  const policies = windows.map(({ window }) => `"${window.name}";q=${window.quota};w=${window.seconds}`);
-  reply.header("RateLimit-Policy", policies.join(", "));
-  const { window, remaining, resetAt } = tightest;
-  reply.header("RateLimit", `"${window.name}";r=${remaining};t=${secondsUntil(resetAt, now)}`);
+/** @throws DomainError FORBIDDEN when the caller has not the scope of the route. */
+function checkScope(caller: Caller, access: RouteAccess, scope: Scope, { params }: FastifyRequest): void {
+  const resource = access.resource?.(params as Record<string, string>);
+  if (allows(caller.scopes, scope, resource)) return;
+  if (access.narrows === "answer" && resourcesOf(caller.scopes, scope).length > 0) return;
+  throw lacking(caller, resource === undefined ? scope : `${scope}:${resource}`);
 }
 
 /**
@@ -73,12 +73,11 @@ export function createAdmission(ports: AdmissionPorts) {
     return metricsPublic === "always" || isLocalPeer(request.socket.remoteAddress, request.headers);
   };
 
-  const refuse = (request: FastifyRequest, reply: FastifyReply): never => {
+  const refuse = (request: FastifyRequest): never => {
     const { allowed, tightest } = takeFailure(addressGroup(request.ip));
     if (allowed)
       throw new DomainError("UNAUTHORIZED", "invalid or missing API key (send it in X-API-Key, or as a Bearer token)");
     const retryAfter = secondsUntil(tightest.resetAt, clock.now());
-    reply.header("Retry-After", retryAfter);
     throw new DomainError("RATE_LIMITED", `too many failed logins from this address: try again in ${retryAfter} s`, {
       retry_after_seconds: retryAfter,
     });
@@ -92,7 +91,6 @@ export function createAdmission(ports: AdmissionPorts) {
     if (decision.allowed) return;
     const { window, resetAt } = decision.tightest;
     const retryAfter = secondsUntil(resetAt, now);
-    reply.header("Retry-After", retryAfter);
     const message = `too many requests: ${window.quota} in ${window.seconds} s are allowed for this key (try again in ${retryAfter} s)`;
     throw new DomainError("RATE_LIMITED", message, {
       limit: window.quota,
@@ -105,18 +103,13 @@ export function createAdmission(ports: AdmissionPorts) {
     if (needsNoKey(request, access)) return undefined;
     const credential = presented(request, access);
     const caller = credential == null ? undefined : authenticate(credential);
-    if (caller === undefined) return refuse(request, reply);
+    if (caller === undefined) return refuse(request);
     // Known from here on, refused or not: the log and the audit log name whoever tried.
     request.caller = caller;
     if (access?.openToLoopback === undefined) spend(caller, reply);
     if (access === undefined || access.scope === "self" || access.scope === "public") return caller;
-    const resource = access.resource?.(request.params as Record<string, string>);
-    if (allows(caller.scopes, access.scope, resource)) return caller;
-    if (access.narrows === "answer" && resourcesOf(caller.scopes, access.scope).length > 0) return caller;
-    const required = resource === undefined ? access.scope : `${access.scope}:${resource}`;
-    throw new DomainError("FORBIDDEN", `this key lacks the scope ${required}`, {
-      required_scope: required,
-      granted: caller.scopes,
-    });
+    checkScope(caller, access, access.scope, request);
+    for (const scope of access.alsoNeeds ?? []) if (!allows(caller.scopes, scope)) throw lacking(caller, scope);
+    return caller;
   };
 }

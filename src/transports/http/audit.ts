@@ -4,11 +4,12 @@ import type { Logger } from "#telemetry/logger.ts";
 import { withoutSecrets } from "./redact.ts";
 import { isDryRun } from "./request.ts";
 
-/** What is written down of a mutation, or of a call to one that was refused. */
+/** What is written down of a mutation, of a call to one that was refused, and of a read that has changed something. */
 export function createAuditor({ audit, log }: { readonly audit: AuditLog; readonly log: Logger }) {
   return (request: FastifyRequest, reply: FastifyReply, isClientGone: boolean): void => {
     if (request.route?.audit === undefined) return;
     const { name, operation } = request.route.audit;
+    if (operation.effect === "read" && request.touched === undefined) return;
     try {
       audit.record({
         time: new Date().toISOString(),

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Context } from "#contract/operation.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import { parseIdempotencyKey } from "./idempotency.ts";
+import { setQuotaHeaders } from "./limit-headers.ts";
 import { prefersAsync } from "./prefer.ts";
 
 export interface ContextPorts {
@@ -31,6 +32,7 @@ export function createContext(request: FastifyRequest, reply: FastifyReply, { sh
       const header = request.headers["idempotency-key"];
       return header === undefined ? undefined : parseIdempotencyKey(header);
     },
+    drawsOn: (quota) => setQuotaHeaders(reply, quota),
     touched(target) {
       request.touched = target;
     },

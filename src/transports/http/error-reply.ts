@@ -34,21 +34,31 @@ export function errorBody(code: ErrorCode, message: string, details?: Readonly<R
   return { error: { code, message, ...(details !== undefined && { details: { ...details } }) } };
 }
 
-/** Answers with the error body. What is not meant for callers goes to the log, they get the request id. */
-export function createErrorReply(log: Logger) {
-  return (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+/** The error body for whatever was thrown. What is not meant for callers goes to the log, they get the request id. */
+export function createErrorBody(log: Logger) {
+  return (error: unknown, request: FastifyRequest): ErrorBody => {
     const known = toDomainError(error);
     if (known === undefined) {
       log.error({ err: error, request_id: request.id }, "request failed");
       const message = `cannot complete the request: internal error (the log has it under request id ${request.id})`;
-      return send(reply, errorBody("INTERNAL_ERROR", message), errorStatus.INTERNAL_ERROR);
+      return errorBody("INTERNAL_ERROR", message);
     }
     if (known.code === "INTERNAL_ERROR") log.error({ err: known, request_id: request.id }, "request failed");
-    return send(reply, errorBody(known.code, known.message, known.details), errorStatus[known.code]);
+    return errorBody(known.code, known.message, known.details);
   };
 }
 
-function send(reply: FastifyReply, body: ErrorBody, status: number): FastifyReply {
+/** Answers with the error body. */
+export function createErrorReply(toBody: ReturnType<typeof createErrorBody>) {
+  return (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply =>
+    send(reply, toBody(error, request));
+}
+
+function send(reply: FastifyReply, body: ErrorBody): FastifyReply {
+  const { code, details } = body.error;
+  const status = errorStatus[code];
+  const { retry_after_seconds: retryAfter }: Readonly<Record<string, unknown>> = details ?? {};
+  if (typeof retryAfter === "number") reply.header("Retry-After", retryAfter);
   if (status === errorStatus.UNAUTHORIZED) {
     // RFC 6750 §3.1: the error is named where a Bearer credential was sent, and only there.
     const error = reply.request.headers.authorization === undefined ? "" : ', error="invalid_token"';

@@ -4,6 +4,7 @@ import type { ErrorCode } from "#contract/errors.ts";
 import { errorStatus, isErrorStatus } from "#contract/errors.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { DomainError, invalid } from "#domain/kernel/error.ts";
+import { recordingOf } from "./event-stream.ts";
 
 /** An answer as it left. */
 export interface Answer {
@@ -158,12 +159,12 @@ export function createIdempotency({ clock, files, onTrouble, limits = defaultLim
 export type Idempotency = ReturnType<typeof createIdempotency>;
 
 /** What of an answer's headers belongs to it, and not to the request that it was given to. */
-const keptHeaders = ["content-type", "location", "preference-applied", "pragma"];
+const keptHeaders = ["content-type", "location", "preference-applied", "pragma", "x-accel-buffering"];
 const replayedHeader = "Idempotent-Replayed";
 
 function answerOf(reply: FastifyReply, payload: unknown): Answer | undefined {
   const body = Buffer.isBuffer(payload) ? payload.toString("utf8") : payload;
-  // A stream has been read by the first client.
+  // A stream that broke off, or was too long to be kept.
   if (typeof body !== "string") return undefined;
   const headers = keptHeaders.flatMap((name) => {
     const value = reply.getHeader(name);
@@ -213,7 +214,11 @@ export function addIdempotency(app: FastifyInstance, idempotency: Idempotency): 
       if (await enter(request, reply, caller.keyId, parseIdempotencyKey(header))) return reply;
     };
     options.onSend = (request, reply, payload, done) => {
-      ends.get(request)?.(answerOf(reply, payload), holdsSecret(request));
+      const end = ends.get(request);
+      const recording = recordingOf(payload);
+      if (recording === undefined) end?.(answerOf(reply, payload), holdsSecret(request));
+      // An answer in pieces is kept when all of it has left.
+      else void recording.then((text) => end?.(answerOf(reply, text), holdsSecret(request)));
       done(null, payload);
     };
   });

@@ -1,19 +1,24 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Caller } from "#contract/operation.ts";
 import { DomainError } from "#domain/kernel/error.ts";
+import type { Tracer } from "#telemetry/tracing.ts";
 import type { RouteAccess } from "./admission.ts";
+import { beginTrace } from "./trace.ts";
 
 export interface LetInPorts {
   /** Lets a request in or throws. */
   readonly admit: (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined) => Caller | undefined;
   readonly guard: (headers: FastifyRequest["headers"]) => void;
+  /** Undefined where nothing is traced. */
+  readonly tracer?: Tracer | undefined;
 }
 
 type LetIn = (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined) => void;
 
 /** Headers that every answer bears, then the guard, then admission: the only way to a handler. */
-export function createLetIn({ admit, guard }: LetInPorts): LetIn {
+export function createLetIn({ admit, guard, tracer }: LetInPorts): LetIn {
   return (request, reply, access) => {
+    if (tracer !== undefined) request.span = beginTrace(tracer, request);
     reply.header("X-Request-Id", request.id);
     reply.header("Cache-Control", "no-store");
     reply.header("X-Content-Type-Options", "nosniff");

@@ -57,10 +57,11 @@ function responses(operation: Operation): Json {
     "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" },
     ...(operation.scope === "public" || operation.openToLoopback ? {} : limitHeaders),
   };
+  const events = operation.streams && { "text/event-stream": { schema: { type: "string" } } };
   const content = (schema: unknown) => ({
     description: "Success",
     headers,
-    content: { [mediaTypeOf(operation)]: { schema } },
+    content: { [mediaTypeOf(operation)]: { schema }, ...events },
   });
   const result = toJson(operation.response);
   const { status = 200 } = operation;
@@ -75,9 +76,10 @@ function responses(operation: Operation): Json {
 }
 
 function operationObject(name: string, operation: Operation): Json {
-  const { tag, summary, description, scope, effect, body } = operation;
+  const { tag, summary, description, scope, alsoNeeds = [], effect, body } = operation;
   const list = parameters(operation);
-  const needs = scope === "public" ? "No key needed." : scope === "self" ? "Any valid key." : `Scope: \`${scope}\`.`;
+  const named = [scope, ...alsoNeeds].map((each) => `\`${each}\``).join(" and ");
+  const needs = scope === "public" ? "No key needed." : scope === "self" ? "Any valid key." : `Scope: ${named}.`;
   const isPublic = scope === "public";
   return {
     operationId: name,
@@ -91,6 +93,7 @@ function operationObject(name: string, operation: Operation): Json {
     responses: responses(operation),
     security: isPublic ? [] : [{ apiKey: [] }, { bearer: [] }, ...(operation.openToLoopback ? [{}] : [])],
     "x-scope": scope,
+    ...(alsoNeeds.length > 0 && { "x-also-needs": alsoNeeds }),
     ...(operation.narrows !== undefined && { "x-narrows": operation.narrows }),
     "x-effect": effect,
   };
@@ -129,7 +132,9 @@ const errorResponses = Object.fromEntries(
       headers: {
         "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" },
         ...(code === "UNAUTHORIZED" && { "WWW-Authenticate": { $ref: "#/components/headers/WWW-Authenticate" } }),
-        ...(code === "RATE_LIMITED" && { "Retry-After": { $ref: "#/components/headers/Retry-After" } }),
+        ...((code === "RATE_LIMITED" || code === "UNAVAILABLE") && {
+          "Retry-After": { $ref: "#/components/headers/Retry-After" },
+        }),
       },
       content: { "application/json": { schema: { $ref: "#/components/schemas/ErrorBody" } } },
     },
@@ -143,8 +148,14 @@ const headers = {
   "X-RateLimit-Limit": header("Requests in the tighter window.", "integer"),
   "X-RateLimit-Remaining": header("Requests left in the tighter window.", "integer"),
   "X-RateLimit-Reset": header("When the tighter window starts anew, epoch seconds.", "integer"),
-  "RateLimit-Policy": header("Both windows: name, quota, seconds.", "string"),
-  RateLimit: header("The tighter window: name, requests left, seconds until it starts anew.", "string"),
+  "RateLimit-Policy": header(
+    "Both windows, and the day's tokens where a budget of them was asked for: name, quota, seconds.",
+    "string",
+  ),
+  RateLimit: header(
+    "The tighter window, and the tokens: name, how much is left, seconds until it starts anew.",
+    "string",
+  ),
   "Retry-After": header("Seconds to wait.", "integer"),
   "WWW-Authenticate": header("How to authenticate (RFC 6750).", "string"),
 };
@@ -189,6 +200,7 @@ export function openapiDocument(version: string): Json {
     tags: [
       { name: "Health", description: "How the host and the service are." },
       { name: "System", description: "The host and its services." },
+      { name: "Connectors", description: "Language models behind one interface." },
       { name: "Access", description: "Keys and tokens." },
       { name: "Observability", description: "Metrics." },
     ],

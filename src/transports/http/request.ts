@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Caller, Operation } from "#contract/operation.ts";
+import type { RequestSpan } from "#telemetry/tracing.ts";
 import type { RouteAccess } from "./admission.ts";
 
 declare module "fastify" {
@@ -8,7 +9,7 @@ declare module "fastify" {
     access?: RouteAccess;
     /** Route template, the label of the metrics. */
     endpoint?: string;
-    /** The operation, where calls to it go into the audit log. */
+    /** The operation, which says whether calls to it go into the audit log. */
     audit?: { readonly name: string; readonly operation: Operation };
   }
   interface FastifyRequest {
@@ -19,6 +20,8 @@ declare module "fastify" {
     work: Promise<unknown> | undefined;
     /** Whether log line, metrics and audit entry are written. */
     isRecorded: boolean;
+    /** Its span; undefined where nothing is traced. */
+    span: RequestSpan | undefined;
     /** What the handler named for the audit log. */
     touched: Readonly<Record<string, string>> | undefined;
   }
@@ -30,6 +33,7 @@ export function decorateRequests(app: FastifyInstance): void {
   app.decorateRequest("route", undefined);
   app.decorateRequest("work", undefined);
   app.decorateRequest("isRecorded", false);
+  app.decorateRequest("span", undefined);
   app.decorateRequest("touched", undefined);
 }
 

@@ -1,12 +1,14 @@
 import { Socket } from "node:net";
+import type { Readable } from "node:stream";
 import type { SchemaObject } from "ajv";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Context, Handlers, Operation } from "#contract/operation.ts";
-import { SerializedJson } from "#contract/operation.ts";
+import { EventStream, SerializedJson } from "#contract/operation.ts";
 import { Accepted } from "#contract/operation-entry.ts";
 import { type ContextPorts, createContext } from "./context.ts";
+import { beginEventStream, type EventStreamPorts } from "./event-stream.ts";
 import { respondAsync } from "./prefer.ts";
 import { isDryRun } from "./request.ts";
 import { createPartCheck } from "./validation.ts";
@@ -37,12 +39,18 @@ function createInputReader(operation: Operation): (request: FastifyRequest) => o
   const query = operation.query && createPartCheck("query", operation.query);
   const bodySchema = operation.body ?? (isMutation ? noMembers : undefined);
   const body = bodySchema && createPartCheck("body", bodySchema);
-  return (request) => ({
-    ...(params && { params: params(request.params) }),
-    ...(query && { query: query(request.query) }),
-    ...(body && { body: body(request.body) }),
-  });
+  return (request) => {
+    // The body first: what is missing there is told before anything else.
+    const checked = body && { body: body(request.body) };
+    return {
+      ...(params && { params: params(request.params) }),
+      ...(query && { query: query(request.query) }),
+      ...checked,
+    };
+  };
 }
+
+export type RoutePorts = ContextPorts & EventStreamPorts;
 
 const acceptedStatus = 202;
 
@@ -62,6 +70,16 @@ function sendable(answer: unknown, reply: FastifyReply): unknown {
   }
   // A view, not a copy.
   return Buffer.from(buffer, byteOffset, byteLength);
+}
+
+/** Begins to answer in pieces, which is work until the last has left. */
+async function startEvents(
+  events: EventStream,
+  answer: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly ports: EventStreamPorts },
+): Promise<Readable> {
+  const { body, ended } = await beginEventStream(events, answer);
+  answer.request.work = ended;
+  return body;
 }
 
 const keepAliveProbeMs = 30_000;
@@ -84,11 +102,30 @@ function addOperation(
   name: string,
   operation: Operation,
   handler: AnyHandler["call"],
-  ports: ContextPorts,
+  ports: RoutePorts,
 ): void {
   const readInput = createInputReader(operation);
   const { response, status = 200, mediaType, effect, takesLong = false } = operation;
   const isRead = effect === "read";
+  const respond = (request: FastifyRequest, reply: FastifyReply): unknown => {
+    // A plan makes nothing, so it is never 201.
+    reply.code(isRead || !isDryRun(request) ? status : plainStatus);
+    if (mediaType !== undefined) reply.type(`${mediaType}; version=0.0.4; charset=utf-8`);
+    // RFC 6749 §5.1 wants it beside Cache-Control, which is on every answer.
+    if (!isRead) reply.header("Pragma", "no-cache");
+    // Sent at once where the handler has the answer at once: a promise more is a turn of the queue more.
+    const answer = handler(readInput(request), createContext(request, reply, ports));
+    if (answer instanceof Promise) {
+      const work = answer.then((each: unknown) =>
+        each instanceof EventStream ? startEvents(each, { request, reply, ports }) : sendable(each, reply),
+      );
+      request.work = work;
+      return work;
+    }
+    request.work = nothingLeft;
+    reply.send(sendable(answer, reply));
+    return reply;
+  };
   app.route({
     method: operation.method,
     url: toRouterPath(routePath(operation)),
@@ -99,31 +136,16 @@ function addOperation(
         done();
       },
     }),
-    config: { access: operation, endpoint: routePath(operation), ...(isRead ? {} : { audit: { name, operation } }) },
+    config: { access: operation, endpoint: routePath(operation), audit: { name, operation } },
     // A mutation answers its result or a plan, so it is written without a prepared shape.
     ...(isRead && mediaType === undefined ? { schema: { response: { [status]: response } } } : {}),
-    handler(request, reply) {
-      // A plan makes nothing, so it is never 201.
-      reply.code(isRead || !isDryRun(request) ? status : plainStatus);
-      if (mediaType !== undefined) reply.type(`${mediaType}; version=0.0.4; charset=utf-8`);
-      // RFC 6749 §5.1 wants it beside Cache-Control, which is on every answer.
-      if (!isRead) reply.header("Pragma", "no-cache");
-      // Sent at once where the handler has the answer at once: a promise more is a turn of the queue more.
-      const answer = handler(readInput(request), createContext(request, reply, ports));
-      if (answer instanceof Promise) {
-        const work = answer.then((each: unknown) => sendable(each, reply));
-        request.work = work;
-        return work;
-      }
-      request.work = nothingLeft;
-      reply.send(sendable(answer, reply));
-      return reply;
-    },
+    handler: (request, reply) =>
+      request.span === undefined ? respond(request, reply) : request.span.run(() => respond(request, reply)),
   });
 }
 
 /** One route for each row of the operations table. */
-export function addOperations(app: FastifyInstance, handlers: Handlers<typeof operations>, ports: ContextPorts): void {
+export function addOperations(app: FastifyInstance, handlers: Handlers<typeof operations>, ports: RoutePorts): void {
   const anyHandlers: AnyHandlers = handlers;
   for (const [name, operation] of Object.entries<Operation>(operations)) {
     const handler = anyHandlers[name];

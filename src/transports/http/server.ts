@@ -6,17 +6,16 @@ import { maxBodyBytes } from "#contract/limits.ts";
 import type { Handlers } from "#contract/operation.ts";
 import { addBodyParser } from "./body.ts";
 import { watchConnections } from "./connections.ts";
-import type { ContextPorts } from "./context.ts";
-import { createErrorReply } from "./error-reply.ts";
+import { createErrorBody, createErrorReply } from "./error-reply.ts";
 import { addIdempotency, type Idempotency } from "./idempotency.ts";
 import { addEntrance, createLetIn, type LetInPorts } from "./let-in.ts";
 import { createOutcomes, type OutcomePorts } from "./outcome.ts";
 import { rawErrorReply, refuseMalformed } from "./raw-reply.ts";
 import { decorateRequests } from "./request.ts";
-import { addOperations } from "./routes.ts";
+import { addOperations, type RoutePorts } from "./routes.ts";
 import { createUpgrades, type UpgradeRoute } from "./upgrade.ts";
 
-export interface HttpPorts extends LetInPorts, OutcomePorts, ContextPorts {
+export interface HttpPorts extends LetInPorts, OutcomePorts, Omit<RoutePorts, "toErrorBody"> {
   readonly handlers: Handlers<typeof operations>;
   readonly idempotency: Idempotency;
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
@@ -68,7 +67,8 @@ function createIds(): () => string {
 export function createHttpServer(ports: HttpPorts): HttpServer {
   const { handlers, log, metrics, tls, trustedProxies } = ports;
   const nextId = createIds();
-  const replyError = createErrorReply(log);
+  const toErrorBody = createErrorBody(log);
+  const replyError = createErrorReply(toErrorBody);
   const outcomes = createOutcomes(ports);
   const letIn = createLetIn(ports);
   const upgrades = createUpgrades(outcomes.answered);
@@ -117,7 +117,7 @@ export function createHttpServer(ports: HttpPorts): HttpServer {
     done();
   });
   addIdempotency(app, ports.idempotency);
-  addOperations(app, handlers, ports);
+  addOperations(app, handlers, { ...ports, toErrorBody });
 
   upgrades.listen(app);
   const { cut } = watchConnections(app.server, metrics);

@@ -3,7 +3,7 @@ import { fastify } from "fastify";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { invalid } from "#domain/kernel/error.ts";
 import { createLogs } from "#telemetry/logger.ts";
-import { createErrorReply } from "./error-reply.ts";
+import { createErrorBody, createErrorReply } from "./error-reply.ts";
 import { addEntrance, createLetIn } from "./let-in.ts";
 import { decorateRequests } from "./request.ts";
 import { createUpgrades } from "./upgrade.ts";
@@ -18,7 +18,7 @@ beforeEach(async () => {
   const upgrades = createUpgrades((_, reply) => void statuses.push(reply.statusCode));
   app = fastify({ http: { shouldUpgradeCallback: upgrades.isUpgrade } });
   decorateRequests(app);
-  app.setErrorHandler(createErrorReply(log));
+  app.setErrorHandler(createErrorReply(createErrorBody(log)));
   addEntrance(app, createLetIn({ admit: () => undefined, guard: () => undefined }), () => Promise.resolve());
   upgrades.listen(app);
   app.get("/plain", () => ({ plain: true }));

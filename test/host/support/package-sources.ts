@@ -11,6 +11,8 @@ export interface PackageRecipe {
   /** Lines of its scripts that run before it is unpacked, and when it is set up. */
   readonly preinst?: readonly string[];
   readonly postinst?: readonly string[];
+  /** Of a file beside the others that cannot be packed any smaller. */
+  readonly payloadBytes?: number;
 }
 
 const sourcesFolder = "/srv/packages";
@@ -18,7 +20,8 @@ const sourcesFolder = "/srv/packages";
 export const packageFile = ({ name, version, place }: PackageRecipe): string =>
   `${sourcesFolder}/${place}/${name}_${version}_all.deb`;
 
-async function build({ host }: Pick<Session, "host">, recipe: PackageRecipe): Promise<void> {
+/** Builds a package into the folder of its source. */
+export async function buildPackage({ host }: Pick<Session, "host">, recipe: PackageRecipe): Promise<void> {
   const { name, version, control = [] } = recipe;
   const folder = `/tmp/build/${name}-${version}`;
   const fields = [
@@ -31,6 +34,9 @@ async function build({ host }: Pick<Session, "host">, recipe: PackageRecipe): Pr
   ];
   await host.writeFile(`${folder}/DEBIAN/control`, `${fields.join("\n")}\n`);
   await host.writeFile(`${folder}/usr/share/${name}/version`, `${version}\n`);
+  const { payloadBytes } = recipe;
+  if (payloadBytes !== undefined)
+    await host.exec(["sh", "-c", `head -c ${payloadBytes} /dev/urandom > ${folder}/usr/share/${name}/payload`]);
   for (const script of ["preinst", "postinst"] as const) {
     const lines = recipe[script];
     if (lines === undefined) continue;
@@ -47,7 +53,7 @@ const suites = {
 
 /** Builds packages and the two sources, makes them the only ones of the host, and reads their lists. */
 export async function makePackageSources(session: Session, recipes: readonly PackageRecipe[]): Promise<void> {
-  for (const recipe of recipes) await build(session, recipe);
+  for (const recipe of recipes) await buildPackage(session, recipe);
   for (const [place, { suite, label }] of Object.entries(suites)) {
     const folder = `${sourcesFolder}/${place}`;
     const option = (name: string, value: string): string => `-o APT::FTPArchive::Release::${name}=${value}`;
@@ -65,5 +71,7 @@ export async function makePackageSources(session: Session, recipes: readonly Pac
   await session.shell("rm -rf /etc/apt/sources.list.d/*");
   const lines = Object.keys(suites).map((place) => `deb [trusted=yes] file:${sourcesFolder}/${place} ./\n`);
   await session.host.writeFile("/etc/apt/sources.list", lines.join(""));
+  // Apt would try what is gone again after 1, 2 and 4 seconds.
+  await session.host.writeFile("/etc/apt/apt.conf.d/99-no-retries", 'Acquire::Retries "0";\n');
   await session.host.exec(["apt-get", "--quiet", "update"]);
 }

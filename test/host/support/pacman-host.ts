@@ -1,10 +1,5 @@
-import { fileURLToPath } from "node:url";
-import type { TransactionPlan, UpdateRequest } from "#domain/updates/ports.ts";
+import { createPackageWork } from "./package-work.ts";
 import type { Session } from "./session.ts";
-
-const checkout = "/opt/steward";
-const node = `${checkout}/node_modules/.bin/node`;
-const script = fileURLToPath(new URL("./run-pacman.ts", import.meta.url)).replace(/^.*(?=\/test\/host\/)/, checkout);
 
 /** A tree on the Debian host with packages of its own, and the repository that it knows. */
 export const pacmanRoot = "/srv/pacmanhost";
@@ -127,35 +122,5 @@ export const pacmanWords = [
   ...["--cachedir", below("var/cache/pacman/pkg"), "--logfile", below("var/log/pacman.log"), "--noconfirm"],
 ] as const;
 
-export type PacmanWork =
-  | { readonly verb: "check"; readonly id: "pacman_status" | "security_updates" }
-  | {
-      readonly verb:
-        | "countAgain"
-        | "updates"
-        | "installed"
-        | "release"
-        | "refresh"
-        | "audit"
-        | "finish"
-        | "planMissing";
-    }
-  | { readonly verb: "simulate"; readonly request: Partial<UpdateRequest> }
-  | { readonly verb: "commit"; readonly id: string; readonly plan: TransactionPlan }
-  | { readonly verb: "settle" | "repair"; readonly id: string };
-
-export interface PacmanAnswer<T> {
-  readonly result?: T;
-  /** Name and message of what was thrown. */
-  readonly error?: string;
-  readonly lines: readonly string[];
-  readonly steps: readonly number[];
-}
-
-/** The words that run the adapter on the tree. */
-export const pacmanCommand = (work: PacmanWork): readonly string[] => [node, script, pacmanRoot, JSON.stringify(work)];
-
-/** Lets the adapter work on the tree. */
-export async function pacman<T = unknown>({ host }: Pick<Session, "host">, work: PacmanWork): Promise<PacmanAnswer<T>> {
-  return JSON.parse((await host.exec(pacmanCommand(work), { timeoutMs: 300_000 })).stdout) as PacmanAnswer<T>;
-}
+/** The adapter of pacman on the tree. */
+export const { command: pacmanCommand, work: pacman } = createPackageWork("pacman", pacmanRoot);

@@ -1,10 +1,6 @@
-import { fileURLToPath } from "node:url";
-import type { PackageFiles, TransactionPlan, UpdateRequest } from "#domain/updates/ports.ts";
+import type { PackageAnswer, PackageWork } from "./package-work.ts";
+import { createPackageWork } from "./package-work.ts";
 import type { Session } from "./session.ts";
-
-const checkout = "/opt/steward";
-const node = `${checkout}/node_modules/.bin/node`;
-const script = fileURLToPath(new URL("./run-dnf.ts", import.meta.url)).replace(/^.*(?=\/test\/host\/)/, checkout);
 
 /** A tree on the Debian host with packages of its own, and the repository that it knows. */
 export const rpmRoot = "/srv/rpmhost";
@@ -101,40 +97,8 @@ export async function makeRpmRoot({ host, shell }: Pick<Session, "host" | "shell
 /** Dnf as an administrator uses it in the tree. */
 export const dnfWords = ["dnf", `--installroot=${rpmRoot}`, "--releasever=9", "--assumeyes", "--quiet"] as const;
 
-export type DnfWork =
-  | { readonly verb: "check"; readonly id: "dnf_status" | "security_updates" }
-  | {
-      readonly verb:
-        | "countAgain"
-        | "updates"
-        | "installed"
-        | "release"
-        | "refresh"
-        | "audit"
-        | "restartNeeds"
-        | "finish"
-        | "planMissing"
-        | "installMissing";
-    }
-  | { readonly verb: "simulate"; readonly request: Partial<UpdateRequest> }
-  | { readonly verb: "commit"; readonly id: string; readonly plan: TransactionPlan }
-  | { readonly verb: "settle" | "repair"; readonly id: string }
-  | { readonly verb: "fetch"; readonly names: readonly string[]; readonly folder: string }
-  | { readonly verb: "identify"; readonly path: string }
-  | { readonly verb: "restore"; readonly id: string; readonly target: Parameters<PackageFiles["restore"]>[0] };
+export type DnfWork = PackageWork;
+export type DnfAnswer<T> = PackageAnswer<T>;
 
-export interface DnfAnswer<T> {
-  readonly result?: T;
-  /** Name and message of what was thrown. */
-  readonly error?: string;
-  readonly lines: readonly string[];
-  readonly steps: readonly number[];
-}
-
-/** The words that run the adapter on the tree. */
-export const dnfCommand = (work: DnfWork): readonly string[] => [node, script, rpmRoot, JSON.stringify(work)];
-
-/** Lets the adapter work on the tree. */
-export async function dnf<T = unknown>({ host }: Pick<Session, "host">, work: DnfWork): Promise<DnfAnswer<T>> {
-  return JSON.parse((await host.exec(dnfCommand(work), { timeoutMs: 300_000 })).stdout) as DnfAnswer<T>;
-}
+/** The adapter of dnf on the tree. */
+export const { command: dnfCommand, work: dnf } = createPackageWork("dnf", rpmRoot);

@@ -21,7 +21,12 @@ const verbs: Readonly<Record<string, () => Promise<unknown>>> = {
   remove: () => snapshots.remove(id, signal),
   diff: () => snapshots.diff(id, signal),
   verify: () => snapshots.verify(id, signal),
-  rollback: () => snapshots.rollback(id, { id: `back-${id}`, progress }, signal),
+  async rollback() {
+    const outcome = await snapshots.rollback(id, { id: `back-${id}`, progress }, signal);
+    // As the updates do when the outcome is written down.
+    await snapshots.tidy(() => Promise.resolve(), signal);
+    return outcome;
+  },
 };
 const run = verbs[verb];
 if (run === undefined) throw new Error(`cannot run ${verb}: there is no such verb`);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe } from "vitest";
 import type { Client } from "#client/index.ts";
 import { createClient } from "#client/index.ts";
-import type { Host } from "../host.ts";
+import type { Host, HostOptions } from "../host.ts";
 import { bootHost } from "../host.ts";
 import { requireHost } from "../requirements.ts";
 import type { RunningService } from "../service.ts";
@@ -19,7 +19,11 @@ export interface Session {
 }
 
 /** A suite on a host of its own. Where no host can run, it is skipped and says why; in CI it fails instead. */
-export function describeOnHost(name: string, suite: (session: Session) => void): void {
+export function describeOnHost(
+  name: string,
+  suite: (session: Session) => void,
+  options: Pick<HostOptions, "fileSystem"> = {},
+): void {
   const required = requireHost();
   if (!required.available) process.stdout.write(`skipped: ${name}: ${required.reason}\n`);
   describe.skipIf(!required.available)(name, () => {
@@ -36,7 +40,7 @@ export function describeOnHost(name: string, suite: (session: Session) => void):
     };
 
     beforeAll(async () => {
-      booted = await bootHost();
+      booted = await bootHost(options);
       started = await booted.startService({ env: { STEWARD_RATE_LIMITS: "off" } });
     });
     afterAll(() => booted?.stop());

@@ -93,10 +93,16 @@ const moment = fc.oneof(
   fc.constantFrom("9999-12-31T23:59:59Z", "9999-12-31T23:59:59-23:59", "2026-02-30T00:00:00Z", "tomorrow"),
 );
 
+const chatMessage = fc.record(
+  { role: often(fc.constantFrom("system", "user", "assistant"), text), content: text },
+  { requiredKeys: ["role"] },
+);
+
 /** Values near what a schema asks for, mostly of the right type. */
 function near(schema: JsonSchema, name: string): fc.Arbitrary<unknown> {
   const types = [schema["type"]].flat();
   if (Array.isArray(schema["enum"])) return often(fc.constantFrom<unknown>(...(schema["enum"] as unknown[])), text);
+  if (name === "messages") return fc.array(chatMessage, { maxLength: 4 });
   if (name === "scopes") return fc.array(scopeText, { maxLength: 4 });
   if (schema["format"] === "date-time") return often<unknown>(moment, fc.oneof(fc.constant(null), text));
   if (types.includes("integer"))

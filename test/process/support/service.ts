@@ -36,7 +36,7 @@ export interface RunningService extends ServiceProcess {
 }
 
 export interface LaunchOptions {
-  /** The settings file, YAML; one with no more than that packages are left alone when left out: no file of the machine is read. */
+  /** The settings file, YAML; one with no more than that packages and model servers are left alone when left out: no file of the machine is read. */
   readonly settings?: string;
   readonly environment?: Readonly<Record<string, string>>;
   readonly stateDir?: string;
@@ -45,8 +45,11 @@ export interface LaunchOptions {
   readonly uid?: number;
 }
 
-/** Whatever a test asks for, at random or by mistake, the packages of the machine that it runs on stay as they are. */
-const withoutUpdates = "updates: { enabled: false }\n";
+/**
+ * Whatever a test asks for, at random or by mistake, the packages of the machine that it runs on stay as they are, and a
+ * model server on it is left alone.
+ */
+const withoutUpdates = "updates: { enabled: false }\nconnectors: { discover: false }\n";
 
 /** What every process gets: nothing of the variables that the test run happens to have. */
 export const baseEnvironment = (workspace: Workspace): Readonly<Record<string, string>> => ({

@@ -35,9 +35,10 @@ export function createDatabase(paths: Pick<AptPaths, "status" | "updates">): () 
   };
 
   return async () => {
+    // What changes while it is read is read again the next time.
+    const mark = await marksOf([paths.status, paths.updates]);
     const entries = await statusEntries();
     const changes = await updates();
-    const mark = await marksOf([paths.status, paths.updates]);
     return { entries: withUpdates(entries, changes), hasUpdates: changes.length > 0, mark };
   };
 }

@@ -1,5 +1,5 @@
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/health/ports.ts";
+import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/health/packages/ports.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { createDatabase } from "./database.ts";
 import { createLockTable } from "./locks.ts";
@@ -16,14 +16,16 @@ export function createApt(ports: {
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
   readonly lockWaitMs?: number;
   readonly paths?: AptPaths;
+  /** Where answers are kept for the next process; without it they are not. */
+  readonly stateDir?: string | undefined;
   readonly places?: { readonly booted: string; readonly output: string };
 }): { readonly states: PackageStates; readonly updates: PackageUpdates; readonly repairs: PackageRepairs } {
-  const { exec, paths = aptPaths } = ports;
+  const { exec, paths = aptPaths, stateDir } = ports;
   const database = createDatabase(paths);
   const locks = createLockTable();
   return {
     states: { manager: "apt", faults: createFaults({ ...ports, database, locks, paths }) },
-    updates: createUpdates({ offers: createOffers({ exec, database, paths }), paths }),
+    updates: createUpdates({ offers: createOffers({ exec, database, paths, stateDir }), paths }),
     repairs: createRepairs({ exec, paths, transact: createTransactions({ ...ports, locks }) }),
   };
 }

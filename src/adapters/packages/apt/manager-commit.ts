@@ -167,7 +167,7 @@ export function createCommit(ports: {
     await demandRoom(plan, folders);
     const description = "Steward downloads packages (apt-get install --download-only)";
     const downloaded = await asResult(() =>
-      transact({ ...common, description, argv: argv("--download-only") }, signal),
+      transact({ ...common, description, argv: argv("--download-only"), isInterruptible: true }, signal),
     );
     if (!downloaded.isDone) return downloaded;
     await marks.remember(unit, wordsToMark(plan.changes, await isAutomatic(signal)));

@@ -1,4 +1,4 @@
-import { withoutCaches } from "./paths.ts";
+import { onlyTrusted, withoutCaches } from "./paths.ts";
 import { keepSettings } from "./repairs.ts";
 
 /**
@@ -12,7 +12,7 @@ const commonWords = [
   "--no-auto-remove",
   "--option=APT::Get::Purge=false",
   "--option=APT::Get::Fix-Missing=false",
-  "--option=APT::Get::AllowUnauthenticated=false",
+  ...onlyTrusted,
   "--option=APT::Get::Show-Upgraded=true",
   ...keepSettings.map((option) => `--option=Dpkg::Options::=${option}`),
 ] as const;

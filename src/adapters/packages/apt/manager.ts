@@ -25,12 +25,13 @@ import { createUpdates } from "./updates.ts";
 
 const hostPreferences = "/etc/apt/preferences";
 
-const toInstalled = ({ name, architecture, version, isManual, isHeld }: PresentPackage): InstalledPackage => ({
+const toInstalled = ({ name, architecture, version, isManual, isHeld, state }: PresentPackage): InstalledPackage => ({
   name,
   architecture,
   version,
   isManual,
   isHeld,
+  ...(state === "unfinished" && { isUnfinished: true }),
 });
 
 /** Apt and dpkg as the package manager of updates. */
@@ -41,6 +42,8 @@ export function createAptManager(ports: {
   readonly needsReboot: (signal: AbortSignal) => Promise<boolean>;
   readonly lockWaitMs?: number;
   readonly paths?: AptPaths;
+  /** Where answers are kept for the next process; without it they are not. */
+  readonly stateDir?: string | undefined;
   readonly files?: {
     readonly extendedStates: string;
     readonly preferences: string;
@@ -49,13 +52,13 @@ export function createAptManager(ports: {
   };
   readonly places?: { readonly booted: string; readonly output: string };
 }): PackageManager {
-  const { exec, clock, needsReboot, paths = aptPaths, files } = ports;
+  const { exec, clock, needsReboot, paths = aptPaths, files, stateDir } = ports;
   const database = createDatabase(paths);
   const locks = createLockTable();
   const transact = createTransactions({ ...ports, locks });
   const settle = createSettle({ exec, clock, ...(ports.places && { places: ports.places }) });
   const marks = createMarks((ports.places ?? hostPlaces).output);
-  const offers = createOffers({ exec, database, paths });
+  const offers = createOffers({ exec, database, paths, stateDir });
   const faults = createFaults({ exec, database, locks, paths, clock });
   const { refreshedAt } = createUpdates({ offers, paths });
   const simulate = createSimulate({ exec, database, offers, preferences: files?.preferences ?? hostPreferences });
@@ -129,7 +132,7 @@ export function createAptManager(ports: {
   return {
     name: "apt",
     knowsSecurity: true,
-    installed: async () => (await present()).filter(({ state }) => state === "installed").map(toInstalled),
+    installed: async () => (await present()).filter(({ state }) => state !== "configuration").map(toInstalled),
 
     async updates(signal) {
       const all = await offers(signal);

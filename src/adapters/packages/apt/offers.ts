@@ -1,8 +1,10 @@
+import { dirname, join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { marksOf } from "../files.ts";
 import type { DpkgDatabase } from "./database.ts";
 import { isPackageName, nativeArchitecture, wordFor } from "./names.ts";
+import { createKeptAnswers } from "./offers-kept.ts";
 import { failureReason } from "./output.ts";
 import type { AptPaths } from "./paths.ts";
 import { onlyAsking } from "./paths.ts";
@@ -20,21 +22,64 @@ export interface Offer {
   readonly securityVersion: string | null;
 }
 
+const settledAfterMs = 1_000;
+
+/** By which apt decides who is among the first to get an update. */
+const machineId = "/etc/machine-id";
+
+/**
+ * Whether a change that comes after a look will be seen by the times of files: what changes twice within one tick of the kernel,
+ * or one second where a file system counts in those, looks as if it had changed once. So it is not said of what has just changed,
+ * or will only have, since the clock was set back.
+ */
+const isSettled = (mark: string, lookedAtMs: number): boolean =>
+  mark.split("\n").every((line) => Number(/ (\d+)$/.exec(line)?.[1] ?? 0) / 1e6 < lookedAtMs - settledAfterMs);
+
 /** What could be updated, asked of apt and remembered until its lists, its settings or what is installed change. */
 export function createOffers(ports: {
   readonly exec: Exec;
   readonly database: () => Promise<DpkgDatabase>;
   readonly paths: AptPaths;
+  /** Where answers are kept for the next process; without it they are not. */
+  readonly stateDir?: string | undefined;
+  /** Epoch milliseconds, by the clock that files have their times from. */
+  readonly now?: () => number;
 }): (signal: AbortSignal) => Promise<readonly Offer[]> {
-  const { exec, database, paths } = ports;
+  const { exec, database, paths, stateDir, now = Date.now } = ports;
+  const answers = stateDir === undefined ? undefined : createKeptAnswers(join(stateDir, "packages"));
   let last: { readonly mark: string; readonly offers: readonly Offer[] } | undefined;
 
+  const sourcesMark = (): Promise<string> =>
+    marksOf([paths.lists, ...paths.settings, join(dirname(paths.status), "arch"), machineId]);
+  const installedMark = async (): Promise<string> =>
+    `${await marksOf([paths.status, paths.updates])}\n${await sourcesMark()}`;
+
+  const question = (words: readonly string[]) => ["/usr/bin/apt-cache", ...onlyAsking, "policy", ...words] as const;
+
   const ask = async (words: readonly string[], signal: AbortSignal): Promise<string> => {
-    const argv = ["/usr/bin/apt-cache", ...onlyAsking, "policy", ...words] as const;
+    const argv = question(words);
     const { exitCode, stdout, stderr, truncated } = await exec(argv, { signal, maxOutputBytes: 64 * 1024 * 1024 });
     if (exitCode !== 0) throw new CommandFailed(`cannot ask apt: ${failureReason(stderr, exitCode)}`);
     if (truncated) throw new CommandFailed("cannot ask apt: its answer has no end");
     return stdout;
+  };
+
+  /** The answer that was kept when all that it depends on was as it is now, else apt's. */
+  const answerTo = async (
+    asked: { readonly name: string; readonly words: readonly string[]; readonly mark: () => Promise<string> },
+    signal: AbortSignal,
+  ): Promise<string> => {
+    const { name, words, mark } = asked;
+    if (answers === undefined) return ask(words, signal);
+    const lookedAtMs = now();
+    const before = await mark();
+    const key = [...question(words), before].join("\n");
+    const kept = await answers.recall(name, key);
+    if (kept !== undefined) return kept;
+    const answer = await ask(words, signal);
+    // Nobody knows which of the two it is about when something has changed meanwhile.
+    if (isSettled(before, lookedAtMs) && (await mark()) === before) await answers.keep(name, key, answer);
+    return answer;
   };
 
   const askOffers = async (entries: readonly DpkgEntry[], signal: AbortSignal): Promise<readonly Offer[]> => {
@@ -44,8 +89,8 @@ export function createOffers(ports: {
     const words = [...byWord.keys()].filter(isPackageName);
     // Each builds apt's index of all packages in memory, which is what takes the time.
     const [asFiles, asPolicies] = await Promise.all([
-      ask([], signal),
-      words.length === 0 ? "" : ask(["--", ...words], signal),
+      answerTo({ name: "sources", words: [], mark: sourcesMark }, signal),
+      words.length === 0 ? "" : answerTo({ name: "versions", words: ["--", ...words], mark: installedMark }, signal),
     ]);
     const files = parsePackageFiles(asFiles);
     const policies = parsePolicies(asPolicies);
@@ -60,7 +105,7 @@ export function createOffers(ports: {
 
   return async (signal) => {
     const { entries, mark: databaseMark } = await database();
-    const mark = `${databaseMark}\n${await marksOf([paths.lists, ...paths.settings])}`;
+    const mark = `${databaseMark}\n${await sourcesMark()}`;
     if (last?.mark !== mark) last = { mark, offers: await askOffers(entries, signal) };
     return last.offers;
   };

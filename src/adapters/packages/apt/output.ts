@@ -62,6 +62,12 @@ export function parseDpkgErrors(text: string): readonly DpkgError[] {
 
 const most = 3;
 
+/** Packages of sources that nobody has signed, as apt names them before it refuses. */
+function parseUnsigned(text: string): readonly string[] {
+  const [, names = ""] = /^WARNING: The following packages cannot be authenticated!\n((?: .*\n)+)/m.exec(text) ?? [];
+  return names.split(/\s+/).filter((name) => name !== "");
+}
+
 /** Why apt or dpkg failed, in a sentence made of their own words and those of the packages. */
 export function failureReason(text: string, exitCode: number): string {
   const errors = parseDpkgErrors(text);
@@ -71,6 +77,9 @@ export function failureReason(text: string, exitCode: number): string {
       .map(({ name, reason, said }) => `${name}: ${reason}${said === undefined ? "" : ` (${said})`}`);
     return [...told, ...(errors.length > most ? [`and ${errors.length - most} more packages`] : [])].join("; ");
   }
+  const unsigned = parseUnsigned(text);
+  if (unsigned.length > 0 && /^E: There were unauthenticated packages/m.test(text))
+    return `${unsigned.join(", ")}: nobody vouches for the source, which is not signed; have it signed, or use another one`;
   const lines = shown(text).filter((line) => line !== "");
   const own = lines.filter((line) => /^(E:|dpkg: error:)/.test(line)).slice(0, most);
   const told = own.length > 0 ? own : lines.slice(-1);

@@ -9,7 +9,7 @@ import { createDatabase } from "./database.ts";
 import { readPresent } from "./dpkg-state.ts";
 import { createLockTable } from "./locks.ts";
 import { createRestore } from "./package-files-restore.ts";
-import { aptPaths, onlyAsking } from "./paths.ts";
+import { aptPaths, onlyAsking, onlyTrusted } from "./paths.ts";
 import { repack } from "./repack.ts";
 import { createSettle, createTransactions } from "./transactions.ts";
 
@@ -84,7 +84,7 @@ export function createAptPackageFiles(ports: {
       const inside = ["/usr/bin/env", `--chdir=${own}`] as const;
       const options = { signal, timeoutMs: 10 * 60_000 };
       const selector = architecture === "all" ? name : `${name}:${architecture}`;
-      const argv = [...onlyAsking, ...downloads, "download", "--", `${selector}=${version}`];
+      const argv = [...onlyAsking, ...onlyTrusted, ...downloads, "download", "--", `${selector}=${version}`];
       const { exitCode, stderr } = await exec([...inside, "/usr/bin/apt-get", "--quiet=2", ...argv], options);
       if (exitCode !== 0 && noAnswer.test(stderr)) silentUntilMs = clock.monotonicMs() + silenceMs;
       const [file] = await readdir(own);

@@ -35,6 +35,12 @@ export const withoutCaches = ["--option=Dir::Cache::pkgcache=", "--option=Dir::C
 /** Options with which apt takes no lock and writes neither caches nor logs: a question changes nothing on disk. */
 export const onlyAsking = ["--option=Debug::NoLocking=1", ...withoutCaches, "--option=Dir::Log::Planner="] as const;
 
+/** Options with which apt installs nothing that nobody vouches for, whatever the settings of the host allow. */
+export const onlyTrusted = [
+  "--option=APT::Get::AllowUnauthenticated=false",
+  "--option=APT::Get::Force-Yes=false",
+] as const;
+
 /** Options with which apt looks at what is installed and at nothing else, which costs little. */
 export const withoutSources = [
   "--option=Dir::Etc::sourcelist=/dev/null",

@@ -1,10 +1,14 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { MissingPlan, PackageRepairs } from "#domain/health/ports.ts";
+import type { MissingPlan, PackageRepairs } from "#domain/health/packages/ports.ts";
+import { isMissing, marksOf, orUndefined } from "../files.ts";
 import { isPackageName } from "./names.ts";
 import { failureReason } from "./output.ts";
 import type { AptPaths } from "./paths.ts";
-import { onlyAsking, withoutCaches } from "./paths.ts";
+import { onlyAsking, onlyTrusted, withoutCaches } from "./paths.ts";
+import { olderReleases, refreshFailure } from "./refresh-problems.ts";
 import type { SimulatedStep } from "./simulation.ts";
 import { parseDownloadBytes, parseSimulation } from "./simulation.ts";
 import type { createTransactions } from "./transactions.ts";
@@ -14,6 +18,7 @@ export const keepSettings = ["--force-confdef", "--force-confold"] as const;
 const repairWords = [
   "--quiet",
   ...withoutCaches,
+  ...onlyTrusted,
   "--assume-yes",
   "--fix-broken",
   "--no-remove",
@@ -37,6 +42,12 @@ function obstacleIn(output: string, exitCode: number): string {
       .split(/[\s*]+/)
       .join(", ")}, since what is needed is not to be had from the package sources`;
   return failureReason(output, exitCode);
+}
+
+/** Marks of the files that say what the sources have; apt touches those that it has asked for. */
+async function releaseMarks(lists: string): Promise<ReadonlyMap<string, string>> {
+  const names = ((await orUndefined(readdir(lists), isMissing)) ?? []).filter((name) => /_(?:In)?Release$/.test(name));
+  return new Map(await Promise.all(names.map(async (name) => [name, await marksOf([join(lists, name)])] as const)));
 }
 
 /** Mends packages with dpkg and apt-get. */
@@ -117,17 +128,25 @@ export function createRepairs(ports: {
       // By default apt-get succeeds even when it reached no server at all.
       const update = ["--quiet", "--option=APT::Update::Error-Mode=any", "update"];
       const locks = [paths.listsLock];
+      const before = await releaseMarks(paths.lists);
       const output = await transact(
         {
           unit: "steward-apt-update",
           description: "Steward downloads the package lists (apt-get update)",
           argv: ["/usr/bin/apt-get", ...update],
           locks,
+          isInterruptible: true,
+          failureReason: refreshFailure,
         },
         signal,
       );
       const problem = /^(?:W: )?(Failed to fetch .*|Some index files failed to download.*)$/m.exec(output)?.[1];
       if (problem !== undefined) throw new CommandFailed(problem);
+      const older = olderReleases(output, before, await releaseMarks(paths.lists));
+      if (older.length > 0)
+        throw new CommandFailed(
+          `${older.join(", ")} gave older lists than before, so the newer ones stay in use: the mirror lags behind, or somebody withholds what came since; try again later, and if it stays so use another mirror`,
+        );
       await transact(
         {
           unit: "steward-apt-stamp",

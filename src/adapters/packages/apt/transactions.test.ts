@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -25,6 +25,50 @@ it.each([
   ["Failed to start transient service unit\n", undefined],
 ])("a signal that ended a unit is told by %j", (text, signal) => {
   expect(parseKill(text)).toBe(signal);
+});
+
+describe("a transaction in a unit of its own", () => {
+  const signal = new AbortController().signal;
+  const clock = { monotonicMs: () => 0, sleep: () => Promise.resolve() };
+
+  /** The words that systemd-run was given. */
+  async function wordsOf(transaction: Partial<Transaction>): Promise<readonly string[]> {
+    const ran: (readonly string[])[] = [];
+    const exec: Exec = (argv) => {
+      ran.push(argv);
+      return Promise.resolve({ exitCode: 0, stdout: "", stderr: "Running as unit: one\n", truncated: false });
+    };
+    const places = { booted: folder, output: folder };
+    const transact = createTransactions({ exec, clock, locks: createLockTable(folder), places });
+    await transact({ unit: "one", description: "a test", argv: ["/usr/bin/dpkg"], locks: [], ...transaction }, signal);
+    expect(ran).toHaveLength(1);
+    return ran[0] ?? [];
+  }
+
+  it("comes to its end when the host goes down, unless it only downloads", async () => {
+    const whole = await wordsOf({});
+    expect(whole).toEqual(expect.arrayContaining(["--property=KillMode=process", "--property=KillSignal=SIGCONT"]));
+    expect(whole.indexOf("--property=KillSignal=SIGCONT")).toBeLessThan(whole.indexOf("--"));
+    const cut = await wordsOf({ isInterruptible: true });
+    expect(cut.filter((word) => /Kill|Timeout/.test(word))).toEqual([]);
+  });
+
+  it("leaves the logs of the last ones only", async () => {
+    for (let number = 1; number <= 30; number += 1) {
+      const path = join(folder, `old-${number}.log`);
+      writeFileSync(path, "");
+      utimesSync(path, number, number);
+    }
+    writeFileSync(join(folder, "one.auto"), "");
+    utimesSync(join(folder, "one.auto"), 0, 0);
+    await wordsOf({});
+    const left = readdirSync(folder);
+    expect(left).toContain("one.auto");
+    const logs = left.filter((name) => name.endsWith(".log"));
+    expect(logs).toHaveLength(19);
+    expect(logs).toContain("old-30.log");
+    expect(logs).not.toContain("old-11.log");
+  });
 });
 
 describe("a transaction without systemd", () => {

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, open, rm } from "node:fs/promises";
+import { mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
@@ -25,6 +25,10 @@ export interface Transaction {
   readonly onLine?: (line: string) => void;
   /** How long its end is waited for; half an hour unless given. It goes on by itself. */
   readonly timeoutMs?: number;
+  /** Whether it may be cut off when the host goes down, as what only downloads may; otherwise that waits for its end. */
+  readonly isInterruptible?: boolean;
+  /** Says why it failed; the reader of the package manager's output unless given. */
+  readonly failureReason?: OutputReader["failureReason"];
 }
 
 /** The command ran and says that it failed. */
@@ -60,6 +64,19 @@ const betweenQuestionsMs = 200;
 const longestMs = 30 * 60_000;
 const keptOutputBytes = 64 * 1024;
 
+/**
+ * A unit that is told to stop, mostly because the host goes down, comes to its end first: the signal is one that asks for nothing,
+ * and systemd waits for the package manager, which waits for its scripts. What these may need stays until then. Who means to end
+ * it can: `systemctl kill`.
+ */
+const comesToItsEnd = [
+  "KillMode=process",
+  "KillSignal=SIGCONT",
+  "TimeoutStopSec=15min",
+  "OOMPolicy=continue",
+  "After=network.target remote-fs.target dbus.service",
+] as const;
+
 /** How the output of a package manager is read. */
 export interface OutputReader {
   /** Why it failed, in a sentence. */
@@ -86,6 +103,21 @@ interface Ended {
 /** The signal that ended a unit, as `systemd-run --wait` tells. */
 export const parseKill = (text: string): string | undefined =>
   /^Main processes terminated with: code=(?:killed|dumped)\W+status=(?:\d+\/)?([A-Z][A-Z0-9]*)/m.exec(text)?.[1];
+
+/** Logs of the last transactions stay for people; whatever was told of the others is in the logs of their operations. */
+const keptLogs = 20;
+
+async function removeOldLogs(folder: string): Promise<void> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith(".log"));
+  const logs = await Promise.all(
+    names.map(async (name) => {
+      const path = join(folder, name);
+      return { path, writtenAtMs: (await orUndefined(stat(path), isMissing))?.mtimeMs ?? 0 };
+    }),
+  );
+  const old = logs.sort((one, other) => other.writtenAtMs - one.writtenAtMs).slice(keptLogs - 1);
+  for (const { path } of old) await rm(path, { force: true });
+}
 
 async function tailOf(path: string): Promise<string> {
   const file = await orUndefined(open(path), isMissing);
@@ -137,17 +169,23 @@ export function createTransactions(ports: {
 
   const asUnit = async (transaction: Transaction, signal: AbortSignal): Promise<Ended> => {
     const { unit, description, argv, afterwards = [], onLine, timeoutMs = longestMs } = transaction;
+    const { isInterruptible = false } = transaction;
     await mkdir(places.output, { recursive: true, mode: 0o700 });
     const path = join(places.output, `${unit}.log`);
     await rm(path, { force: true });
+    await removeOldLogs(places.output);
     const options = ["--wait", "--collect", "--no-ask-password", `--unit=${unit}`, `--description=${description}`];
     const outputs = [`--property=StandardOutput=append:${path}`, "--property=StandardError=inherit"];
     // Systemd splits them into words again; theirs are names and options without anything that it would take for more.
     const later = afterwards.map((words) => `--property=ExecStopPost=-${words.join(" ")}`);
+    const stopping = isInterruptible ? [] : comesToItsEnd.map((property) => `--property=${property}`);
     const command = ["/usr/bin/env", ...environment, ...argv];
     try {
       const { exitCode, stderr } = await following(path, onLine, clock, () =>
-        exec(["/usr/bin/systemd-run", ...options, ...outputs, ...later, "--", ...command], { signal, timeoutMs }),
+        exec(["/usr/bin/systemd-run", ...options, ...outputs, ...stopping, ...later, "--", ...command], {
+          signal,
+          timeoutMs,
+        }),
       );
       const output = await tailOf(path);
       const killedBy = parseKill(stderr);
@@ -203,7 +241,8 @@ export function createTransactions(ports: {
         if (ended.exitCode === 0) return ended.output;
         if (ended.killedBy !== undefined) throw new TransactionFailed(`it was ended by SIG${ended.killedBy}`);
         inTheWay = await conflictOf(ended);
-        if (inTheWay === undefined) throw new TransactionFailed(reader.failureReason(ended.output, ended.exitCode));
+        const { failureReason: reasonOf = reader.failureReason } = transaction;
+        if (inTheWay === undefined) throw new TransactionFailed(reasonOf(ended.output, ended.exitCode));
       }
       const waitedMs = clock.monotonicMs() - startedAtMs;
       if (waitedMs >= lockWaitMs) {

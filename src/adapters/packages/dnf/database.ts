@@ -1,14 +1,15 @@
 import { readFile } from "node:fs/promises";
 import type { InstalledPackage } from "#domain/updates/ports.ts";
 import { isMissing, orUndefined } from "../files.ts";
+import { byName } from "../rpm/advice.ts";
+import { createPattern, nevraOf } from "../rpm/names.ts";
+import { splitVersion } from "../rpm/version.ts";
 import type { Asking } from "./asking.ts";
 import { withoutRepositories } from "./asking.ts";
 import type { InstalledRpm } from "./lists.ts";
 import { installedFormat, parseExcludes, parseInstalled, parseVersionLocks } from "./lists.ts";
 import { databaseMark } from "./marks.ts";
-import { createPattern, nevraOf } from "./names.ts";
 import type { DnfPlaces } from "./places.ts";
-import { comparePackageVersions, splitVersion } from "./version.ts";
 
 /** What is installed. */
 export interface RpmDatabase {
@@ -22,9 +23,6 @@ export interface RpmDatabase {
 
 /** Those that nobody asked for by name. */
 const automatic: ReadonlySet<string> = new Set(["dependency", "weak-dependency", "clean"]);
-
-const byName = (one: InstalledRpm, other: InstalledRpm): number =>
-  one.name === other.name ? comparePackageVersions(one.version, other.version) : one.name < other.name ? -1 : 1;
 
 /** Forms in which settings may name a package. */
 function formsOf(found: InstalledRpm): readonly string[] {

@@ -1,10 +1,10 @@
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/health/ports.ts";
+import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/health/packages/ports.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { createTransactions } from "../apt/transactions.ts";
 import { createAsking } from "./asking.ts";
 import { createDatabase } from "./database.ts";
-import { createPidLocks } from "./locks.ts";
+import { createDnfLocks } from "./locks.ts";
 import { dnfOutput } from "./output.ts";
 import type { DnfPlaces } from "./places.ts";
 import { dnfPlaces } from "./places.ts";
@@ -27,7 +27,7 @@ export function createDnf(ports: {
   const asking = createAsking({ exec, places: where });
   const { ask, tryAsking } = asking;
   const database = createDatabase({ ask, places: where });
-  const locks = createPidLocks();
+  const locks = createDnfLocks();
   const transact = createTransactions({ ...ports, places, locks, reader: dnfOutput });
   const findings = createFindings({ tryAsking, database });
   const replay = createReplay({ transact, places: where, folder: places.output });

@@ -1,5 +1,6 @@
 import type { PackageVersion } from "#domain/updates/ports.ts";
-import { parseNevra } from "./names.ts";
+import type { AdvisedRpm } from "../rpm/advice.ts";
+import { parseNevra } from "../rpm/names.ts";
 
 /** A package of the database of rpm, with what dnf knows of it. */
 export interface InstalledRpm extends PackageVersion {
@@ -55,12 +56,6 @@ export function parseCheckUpdate(text: string): readonly PackageVersion[] {
     if (name === undefined || architecture === undefined || version === undefined) return [];
     return [{ name, architecture, version: withoutZero(version) }];
   });
-}
-
-/** A package in which an advisory closes a security hole. */
-export interface AdvisedRpm extends PackageVersion {
-  /** `FEDORA-2026-0123456789`. */
-  readonly advisory: string;
 }
 
 /** Reads `updateinfo list`. */

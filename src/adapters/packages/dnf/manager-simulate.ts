@@ -1,53 +1,15 @@
 import type { PackageChange, TransactionPlan, UpdateRequest } from "#domain/updates/ports.ts";
 import { UpdateRefused } from "#domain/updates/ports.ts";
+import { isSecurityStep } from "../rpm/advice.ts";
+import { demandNames, demandNoRemoval, demandSecurity, wantedAdvised } from "../rpm/demands.ts";
+import { nevraOf } from "../rpm/names.ts";
 import type { Asking } from "./asking.ts";
 import { NoLists } from "./asking.ts";
-import type { RpmDatabase } from "./database.ts";
-import type { AdvisedRpm } from "./lists.ts";
-import { isPackageName, keyOf, nevraOf } from "./names.ts";
-import type { PlainChange } from "./simulation.ts";
 import { changesOf, simulate, sizesOf } from "./simulation.ts";
 import type { TableRow } from "./table.ts";
 import type { createOffers, Offers } from "./updates.ts";
-import { isSecurityStep, newestAdvised, newestOf } from "./updates.ts";
 
 const nothing: TransactionPlan = { changes: [], downloadBytes: 0, diskBytes: 0 };
-
-/** @throws UpdateRefused for what is not installed, or held. */
-function demandNames(names: readonly string[], database: RpmDatabase): void {
-  for (const name of names) {
-    const found = isPackageName(name) ? database.packages.filter((each) => each.name === name) : [];
-    if (found.length === 0) throw new UpdateRefused(`${name} is not installed`);
-    if (found.some(database.isHeld)) throw new UpdateRefused(`${name} is held at its version`);
-  }
-}
-
-/** The versions that close holes in what may be changed. */
-function wantedAdvised({ advised, database }: Offers, names: readonly string[] | undefined): readonly AdvisedRpm[] {
-  const newest = newestOf(database);
-  return newestAdvised(advised).filter((each) => {
-    const installed = newest.get(keyOf(each));
-    return installed !== undefined && !database.isHeld(installed) && (names?.includes(each.name) ?? true);
-  });
-}
-
-/** @throws UpdateRefused for what would come along although it closes no hole and is not new. */
-function demandSecurity(changes: readonly PlainChange[], advised: readonly AdvisedRpm[]): void {
-  const exact = new Set(advised.map(nevraOf));
-  const extra = changes.filter(
-    ({ name, architecture, from, to }) =>
-      to === null || (from !== null && !exact.has(nevraOf({ name, architecture, version: to }))),
-  );
-  if (extra.length === 0) return;
-  const names = extra.map(({ name, to }) => (to === null ? `the removal of ${name}` : `${name} ${to}`));
-  throw new UpdateRefused(`the security updates need more than themselves: ${names.join(", ")}`);
-}
-
-/** @throws UpdateRefused for a removal. */
-function demandNoRemoval(changes: readonly PlainChange[]): void {
-  const removed = changes.filter(({ to }) => to === null).map(({ name }) => name);
-  if (removed.length > 0) throw new UpdateRefused(`dnf would have to remove ${removed.join(", ")}`);
-}
 
 /** How often what takes the place of others is left out before it is seen that there is no way without it. */
 const mostRounds = 5;
@@ -80,14 +42,14 @@ export function createSimulate(ports: {
     const { names, isSecurityOnly, type } = request;
     const { database, advised } = found;
     if (names !== undefined) demandNames(names, database);
-    const wanted = wantedAdvised(found, names);
+    const wanted = wantedAdvised(advised, database, names);
     const operands = isSecurityOnly ? wanted.map(nevraOf) : (names ?? []);
     // Without operands it would be an upgrade of everything.
     if (operands.length === 0 && (isSecurityOnly || names !== undefined)) return nothing;
     const rows = await rowsOf(request, operands, signal);
     const plain = changesOf(rows, database.packages);
     if (isSecurityOnly) demandSecurity(plain, wanted);
-    if (type === "packages") demandNoRemoval(plain);
+    if (type === "packages") demandNoRemoval("dnf", plain);
     const changes = plain.map((change): PackageChange => {
       const { name, architecture, from, to } = change;
       const isSecurity = to !== null && isSecurityStep({ name, architecture, version: to }, advised, from);

@@ -4,21 +4,23 @@ import type { PackageManager, SystemRelease, TransactionPlan, TransactionResult 
 import { UpdateRefused } from "#domain/updates/ports.ts";
 import { asResult, orLocked, unitFor } from "../apt/manager-commit.ts";
 import { createStaleUnits } from "../apt/manager-restarts.ts";
-import { createSettle, createTransactions } from "../apt/transactions.ts";
+import { createTransactions } from "../apt/transactions.ts";
+import { isSecurityStep, newestOf } from "../rpm/advice.ts";
+import { nevraOf } from "../rpm/names.ts";
+import { createRpmSettle } from "../rpm/settle.ts";
+import { splitVersion } from "../rpm/version.ts";
 import { createAsking, NoLists, withoutRepositories } from "./asking.ts";
 import { createDatabase, toInstalled } from "./database.ts";
 import { availableFormat, parseOffered } from "./lists.ts";
-import { createPidLocks } from "./locks.ts";
+import { createDnfLocks } from "./locks.ts";
 import { createSimulate } from "./manager-simulate.ts";
-import { nevraOf } from "./names.ts";
 import { dnfOutput, scriptFailures } from "./output.ts";
 import type { DnfPlaces } from "./places.ts";
 import { dnfPlaces } from "./places.ts";
 import { createRefresh, leftovers } from "./repairs.ts";
 import { createReplay, telling } from "./replay.ts";
 import { createFindings } from "./states.ts";
-import { createOffers, isSecurityStep, listsAt, newestOf } from "./updates.ts";
-import { splitVersion } from "./version.ts";
+import { createOffers, listsAt } from "./updates.ts";
 
 const hostPlaces = { booted: "/run/systemd/system", output: "/run/steward-packages" };
 
@@ -44,9 +46,9 @@ export function createDnfManager(ports: {
   const asking = createAsking({ exec, places: where });
   const { ask, tryAsking } = asking;
   const database = createDatabase({ ask, places: where });
-  const locks = createPidLocks();
+  const locks = createDnfLocks();
   const transact = createTransactions({ ...ports, places, locks, reader: dnfOutput });
-  const settle = createSettle({ exec, clock, places });
+  const settle = createRpmSettle({ exec, clock, places });
   const offers = createOffers({ ask, database, places: where });
   const simulate = createSimulate({ asking, offers });
   const findings = createFindings({ tryAsking, database });

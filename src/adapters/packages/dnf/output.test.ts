@@ -31,6 +31,15 @@ describe("why dnf failed", () => {
     expect(parseScriptErrors(late)).toEqual([{ name: "late", script: "POSTIN", said: "cannot reach the daemon" }]);
   });
 
+  it("is a signature that is missing, or is of somebody else", () => {
+    const foreign =
+      'The GPG keys listed for the "base" repository are already installed but they are not correct for this package.\nCheck that the correct key URLs are configured for this repository.. Failing package is: foreign-2.0-1.noarch\n GPG Keys are configured as: file:///root/maker.asc\n';
+    const text = `${foreign}Package bare-2.0-1.noarch.rpm is not signed\nError: GPG check FAILED\n`;
+    expect(failureReason(text, 1)).toMatch(
+      /^bare-2\.0-1\.noarch\.rpm is not signed: .*; foreign-2\.0-1\.noarch is signed with a key that is not among those/,
+    );
+  });
+
   it("names three scripts and counts the others", () => {
     const text = ["a", "b", "c", "d", "e"].map((name) => `Error in POSTIN scriptlet in rpm package ${name}\n`).join("");
     expect(scriptFailures(text)).toMatch(/^a: .*; b: .*; c: .*; and 2 more scripts$/);

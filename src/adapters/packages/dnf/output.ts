@@ -59,10 +59,25 @@ function ownWords(lines: readonly string[]): readonly string[] {
   return words;
 }
 
+/** Packages that dnf has downloaded and does not take, before it says no more than that a check failed. */
+function mistrusted(text: string): readonly string[] {
+  if (!/^Error: GPG check FAILED$/m.test(text)) return [];
+  const unsigned = [...text.matchAll(/^Package (\S+) is not signed$/gm)].map(
+    ([, file = ""]) => `${file} is not signed: nobody vouches for it, so find out from its maker why`,
+  );
+  const foreign = [...text.matchAll(/Failing package is: (\S+)$/gm)].map(
+    ([, name = ""]) =>
+      `${name} is signed with a key that is not among those of its repository: compare it with what the maker announces before you add it to gpgkey`,
+  );
+  return [...unsigned, ...foreign].slice(0, most);
+}
+
 /** Why dnf failed, in a sentence made of its own words and those of the packages. */
 export function failureReason(text: string, exitCode: number): string {
   const scripts = scriptFailures(text);
   if (scripts !== "") return scripts;
+  const trust = mistrusted(shown(text).join("\n"));
+  if (trust.length > 0) return trust.join("; ");
   const lines = shown(text).filter((line) => line.trim() !== "");
   const own = ownWords(lines).slice(-most);
   const told = own.length > 0 ? own : lines.slice(-1).map((line) => line.trim());

@@ -2,29 +2,22 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { InstalledPackage, PackageFiles, PackageVersion } from "#domain/updates/ports.ts";
 import type { Progress } from "#domain/updates/progress.ts";
-import { asResult, unitFor } from "../apt/manager-commit.ts";
-import type { createSettle, createTransactions } from "../apt/transactions.ts";
+import { asResult } from "../apt/manager-commit.ts";
+import type { createTransactions } from "../apt/transactions.ts";
+import { nevraOf } from "../rpm/names.ts";
+import type { Missing } from "../rpm/package-files.ts";
+import { createRestore as createRpmRestore } from "../rpm/package-files.ts";
+import type { createRpmSettle } from "../rpm/settle.ts";
 import type { Asking } from "./asking.ts";
 import { withoutRepositories } from "./asking.ts";
 import type { createDatabase } from "./database.ts";
 import { toInstalled } from "./database.ts";
-import { keyOf, nevraOf } from "./names.ts";
 import { failureReason, scriptFailures } from "./output.ts";
 import type { DnfPlaces } from "./places.ts";
 import { changing, telling } from "./replay.ts";
 import { parseSummary, parseTable } from "./table.ts";
 
 type Target = Parameters<PackageFiles["restore"]>[0];
-
-interface Found extends PackageVersion {
-  readonly path: string;
-}
-
-/** What of a target is not so yet. */
-interface Missing {
-  readonly install: readonly Found[];
-  readonly remove: readonly PackageVersion[];
-}
 
 /**
  * Only the files that are given count: no repository is asked, nothing is held back, nothing comes along and nothing that is no
@@ -40,19 +33,6 @@ const onlyFiles = [
   "--setopt=protected_packages=",
   "--setopt=installonly_limit=0",
 ] as const;
-
-/** What of the target is missing on a host with these packages. */
-export function missingOf(
-  target: { readonly files: readonly Found[]; readonly remove: Target["remove"] },
-  installed: readonly PackageVersion[],
-): Missing {
-  const present = new Set(installed.map(nevraOf));
-  const gone = new Set(target.remove.map(keyOf));
-  return {
-    install: target.files.filter((file) => !present.has(nevraOf(file))),
-    remove: installed.filter((each) => gone.has(keyOf(each))),
-  };
-}
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'"'"'`)}'`;
 
@@ -97,7 +77,7 @@ export function createRestore(ports: {
   readonly asking: Pick<Asking, "tryAsking">;
   readonly database: ReturnType<typeof createDatabase>;
   readonly transact: ReturnType<typeof createTransactions>;
-  readonly settle: ReturnType<typeof createSettle>;
+  readonly settle: ReturnType<typeof createRpmSettle>;
   readonly identify: PackageFiles["identify"];
   readonly places: DnfPlaces;
   /** Where the lines for dnf lie while it runs. */
@@ -133,26 +113,6 @@ export function createRestore(ports: {
     }
   };
 
-  return async (target, { id, progress }, signal) => {
-    const unit = unitFor(id);
-    await settle(unit, signal);
-    const files = await Promise.all(target.files.map(async (path) => ({ ...(await identify(path, signal)), path })));
-    const missing = async (): Promise<Missing> =>
-      missingOf({ files, remove: target.remove }, (await database(signal)).packages);
-    const isThere = ({ install, remove }: Missing): boolean => install.length + remove.length === 0;
-
-    const left = await missing();
-    progress.step(5, "returning to the packages of the snapshot");
-    const reason = isThere(left) ? "" : await change(unit, left, progress, signal);
-    await mark(unit, target.marks, signal);
-    const after = await missing();
-    if (isThere(after) && reason === "") return { isDone: true, reason };
-    const names = [...after.install, ...after.remove].map(nevraOf).slice(0, 10).join(", ");
-    return {
-      isDone: false,
-      reason: [isThere(after) ? "" : `not as in the snapshot: ${names}`, reason]
-        .filter((each) => each !== "")
-        .join("; "),
-    };
-  };
+  const packages = async (signal: AbortSignal): Promise<readonly PackageVersion[]> => (await database(signal)).packages;
+  return createRpmRestore({ settle, identify, packages, change, mark });
 }

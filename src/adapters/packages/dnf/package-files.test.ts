@@ -1,19 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { fileNameOf, parseIdentity } from "./package-files.ts";
-import { marksFor, missingOf, shellLines } from "./package-files-restore.ts";
+import { missingOf } from "../rpm/package-files.ts";
+import { marksFor, shellLines } from "./package-files-restore.ts";
 
 const app = { name: "app", version: "1:1.0-1", architecture: "noarch" };
 const lib = { name: "lib", version: "2.0-1", architecture: "x86_64" };
 const marked = { ...app, isManual: true, isHeld: false };
-
-describe("package files of dnf", () => {
-  it("say what they are", () => {
-    expect(parseIdentity("app|1|1.0|1|noarch\n")).toEqual(app);
-    expect(parseIdentity("lib|0|2.0|1|x86_64\n")).toEqual(lib);
-    expect(parseIdentity("")).toBeUndefined();
-    expect(fileNameOf(app)).toBe("app-1.0-1.noarch.rpm");
-  });
-});
 
 describe("returning to packages", () => {
   it("does what is missing and nothing else", () => {

@@ -1,11 +1,11 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { PackageRepairs } from "#domain/health/ports.ts";
+import type { PackageRepairs } from "#domain/health/packages/ports.ts";
 import type { PackageChange } from "#domain/updates/ports.ts";
 import { UpdateRefused } from "#domain/updates/ports.ts";
 import type { createTransactions } from "../apt/transactions.ts";
+import { isPackageName, keyOf, nevraOf } from "../rpm/names.ts";
 import type { Asking } from "./asking.ts";
 import type { createDatabase } from "./database.ts";
-import { isPackageName, keyOf, nevraOf } from "./names.ts";
 import type { DnfPlaces } from "./places.ts";
 import type { createReplay } from "./replay.ts";
 import { changing } from "./replay.ts";
@@ -43,6 +43,7 @@ export function createRefresh(ports: {
         description: "Steward downloads the package lists (dnf makecache)",
         argv: [places.dnf[0], ...places.dnf.slice(1), ...words],
         locks: places.listsLocks,
+        isInterruptible: true,
         ...(onLine !== undefined && { onLine }),
       },
       signal,

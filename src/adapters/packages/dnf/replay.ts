@@ -1,10 +1,11 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { PackageChange, PackageVersion } from "#domain/updates/ports.ts";
+import { UpdateRefused } from "#domain/updates/ports.ts";
 import type { Progress } from "#domain/updates/progress.ts";
 import type { createTransactions } from "../apt/transactions.ts";
+import { isPackageName, keyOf, nevraOf, parseNevra } from "../rpm/names.ts";
 import type { InstalledRpm } from "./lists.ts";
-import { keyOf, nevraOf, parseNevra } from "./names.ts";
 import type { DnfPlaces } from "./places.ts";
 
 /** What dnf does to one package, in the words of its stored transactions. */
@@ -18,7 +19,8 @@ interface StoredAction {
 /** An exact name, or none at all: it is read by another program. */
 function checked(found: PackageVersion): string {
   const nevra = nevraOf(found);
-  if (parseNevra(nevra) === undefined) throw new Error(`cannot use ${JSON.stringify(nevra)} as the name of a package`);
+  if (!isPackageName(found.name) || parseNevra(nevra) === undefined)
+    throw new UpdateRefused(`cannot use ${JSON.stringify(nevra)} as the name of a package`);
   return nevra;
 }
 
@@ -97,7 +99,8 @@ export function createReplay(ports: {
       const obsoletes = `--setopt=obsoletes=${takesPlaces ? 1 : 0}`;
       const argv = [...places.dnf, ...words, ...changing, obsoletes, "history", "replay", path] as const;
       const command = { unit, description, argv: [argv[0], ...argv.slice(1)], locks, timeoutMs: longestMs } as const;
-      return transact({ ...command, ...(onLine !== undefined && { onLine }) }, signal);
+      const isInterruptible = words.includes("--downloadonly");
+      return transact({ ...command, isInterruptible, ...(onLine !== undefined && { onLine }) }, signal);
     };
     const isFetched = changes.some(({ to }) => to !== null);
     // First all of it is fetched, so that a repository that is gone changes nothing.

@@ -1,16 +1,13 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { PackageChange } from "#domain/updates/ports.ts";
 import { UpdateRefused } from "#domain/updates/ports.ts";
+import type { PlainChange } from "../rpm/demands.ts";
+import { keyOf, nevraOf, parseNevra } from "../rpm/names.ts";
 import type { Asking } from "./asking.ts";
 import type { InstalledRpm } from "./lists.ts";
 import { availableFormat, parseOffered } from "./lists.ts";
-import { keyOf, nevraOf, parseNevra } from "./names.ts";
 import { failureReason } from "./output.ts";
 import type { TableRow } from "./table.ts";
 import { parseSummary, parseTable } from "./table.ts";
-
-/** Changes that dnf would make, before it is known which are for security. */
-export type PlainChange = Omit<PackageChange, "isSecurity">;
 
 /**
  * Changes from the rows. Of a package of which several versions are kept, such as a kernel, the new one and the oldest, which

@@ -1,13 +1,13 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { PackageFaults } from "#domain/health/ports.ts";
+import type { PackageFaults } from "#domain/health/packages/ports.ts";
 import type { PackageVersion } from "#domain/updates/ports.ts";
 import type { LockTable } from "../apt/locks.ts";
+import { nevraOf } from "../rpm/names.ts";
 import type { Asking } from "./asking.ts";
 import { withoutRepositories } from "./asking.ts";
 import type { createDatabase } from "./database.ts";
 import type { CheckFindings } from "./lists.ts";
 import { hasTransactions, isUnfinished, parseCheck, unfinishedIn } from "./lists.ts";
-import { nevraOf } from "./names.ts";
 import { failureReason } from "./output.ts";
 import type { DnfPlaces } from "./places.ts";
 

@@ -1,17 +1,18 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { PackageUpdates } from "#domain/health/ports.ts";
-import type { PackageChange, PackageVersion } from "#domain/updates/ports.ts";
+import type { PackageUpdates } from "#domain/health/packages/ports.ts";
+import type { PackageChange } from "#domain/updates/ports.ts";
 import { isMissing, marksOf, orUndefined } from "../files.ts";
+import type { AdvisedRpm } from "../rpm/advice.ts";
+import { isSecurityStep, newestOf, securityUpdates } from "../rpm/advice.ts";
+import { keyOf } from "../rpm/names.ts";
+import { comparePackageVersions } from "../rpm/version.ts";
 import type { Asking } from "./asking.ts";
 import { NoLists } from "./asking.ts";
 import type { createDatabase, RpmDatabase } from "./database.ts";
-import type { AdvisedRpm } from "./lists.ts";
 import { parseAdvisories, parseCheckUpdate } from "./lists.ts";
 import { listsMark } from "./marks.ts";
-import { keyOf } from "./names.ts";
 import type { DnfPlaces } from "./places.ts";
-import { comparePackageVersions } from "./version.ts";
 
 /** What the lists on disk offer for what is installed. */
 export interface Offers {
@@ -21,19 +22,6 @@ export interface Offers {
   readonly advised: readonly AdvisedRpm[];
   readonly database: RpmDatabase;
 }
-
-/** What is installed of each package, the newest of it. */
-export const newestOf = ({ packages }: Pick<RpmDatabase, "packages">) =>
-  new Map(packages.map((each) => [keyOf(each), each]));
-
-/** Whether going to a version closes a hole: an advisory is for it or for one on the way. */
-export const isSecurityStep = (to: PackageVersion, advised: readonly PackageVersion[], from: string | null): boolean =>
-  advised.some(
-    (each) =>
-      keyOf(each) === keyOf(to) &&
-      comparePackageVersions(each.version, to.version) <= 0 &&
-      (from === null || comparePackageVersions(each.version, from) > 0),
-  );
 
 /** When the lists were last brought up to date; undefined where there are none. */
 export async function listsAt({ lists }: Pick<DnfPlaces, "lists">): Promise<number | undefined> {
@@ -88,16 +76,6 @@ export function createOffers(
   };
 }
 
-/** The newest of the versions that close a hole, for each package. */
-export function newestAdvised(advised: readonly AdvisedRpm[]): readonly AdvisedRpm[] {
-  const found = new Map<string, AdvisedRpm>();
-  for (const each of advised) {
-    const other = found.get(keyOf(each));
-    if (other === undefined || comparePackageVersions(each.version, other.version) > 0) found.set(keyOf(each), each);
-  }
-  return [...found.values()];
-}
-
 /** What the check of security updates asks. */
 export function createUpdates(ports: {
   readonly offers: ReturnType<typeof createOffers>;
@@ -113,16 +91,7 @@ export function createUpdates(ports: {
       });
       if (found === undefined) return [];
       const { advised, updates, database } = found;
-      const newest = newestOf(database);
-      return newestAdvised(advised).flatMap((each) => {
-        const installed = newest.get(keyOf(each));
-        if (installed === undefined) return [];
-        const { name, architecture } = each;
-        const candidate = updates.find((update) => keyOf(update) === keyOf(each))?.to ?? each.version;
-        const suites = [...new Set(advised.filter((other) => keyOf(other) === keyOf(each)).map((one) => one.advisory))];
-        const isHeld = database.isHeld(installed);
-        return [{ name, architecture, installed: installed.version, candidate, suites, isHeld }];
-      });
+      return securityUpdates(advised, updates, database);
     },
     refreshedAt: () => listsAt(places),
   };

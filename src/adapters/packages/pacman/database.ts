@@ -1,8 +1,8 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { InstalledPackage } from "#domain/updates/ports.ts";
-import { createPattern } from "../dnf/names.ts";
 import { isMissing, marksOf, orUndefined } from "../files.ts";
+import { createPattern } from "../rpm/names.ts";
 import type { Asking } from "./asking.ts";
 import type { PacmanPlaces } from "./places.ts";
 import type { InstalledRecord } from "./records.ts";

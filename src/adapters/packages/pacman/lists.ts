@@ -78,6 +78,21 @@ export async function prepareLists({ lists, databases }: Pick<PacmanPlaces, "lis
   await symlink(target, link);
 }
 
+/**
+ * Keeps a copy of the service's own lists: pacman looks at a signature only when it has put the new list in the place of the old one.
+ * @returns what gives them back.
+ */
+export async function keepLists({ lists }: Pick<PacmanPlaces, "lists">): Promise<() => Promise<void>> {
+  const kept = join(lists, "kept");
+  const before = await filesIn(lists);
+  await rm(kept, { recursive: true, force: true });
+  await copyLists(lists, kept);
+  return async () => {
+    await copyLists(kept, lists);
+    await removeOthers(lists, before);
+  };
+}
+
 /** Notes that they are fresh. */
 export const stampLists = (places: Pick<PacmanPlaces, "lists">): Promise<void> => writeFile(stampOf(places), "");
 

@@ -79,11 +79,17 @@ export function createCommit(ports: {
       const description = "Steward downloads packages (pacman -Suw)";
       const words = [...changing, "-Suw", "--", ...targets];
       if (!isOwn) {
-        await hostTransact({ ...common, description, argv: [program, ...args, ...words], locks: [] }, signal);
+        await hostTransact(
+          { ...common, description, argv: [program, ...args, ...words], locks: [], isInterruptible: true },
+          signal,
+        );
         return;
       }
       const own = ["--dbpath", databases, "--logfile", "/dev/null"];
-      await listsTransact({ ...common, description, argv: [program, ...args, ...own, ...words] }, signal);
+      await listsTransact(
+        { ...common, description, argv: [program, ...args, ...own, ...words], isInterruptible: true },
+        signal,
+      );
     });
     if (!downloaded.isDone) return downloaded;
     progress.step(downloadPercent, "packages are downloaded");

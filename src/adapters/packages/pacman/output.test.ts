@@ -73,6 +73,10 @@ describe("reasons", () => {
       ":: foe and tidy are in conflict. Remove tidy? [y/N]\nerror: x",
       "foe and tidy are in conflict. Remove tidy? [y/N]; x",
     ],
+    [
+      ":: File /var/cache/pacman/pkg/a-2-1-any.pkg.tar.zst is corrupted (invalid or corrupted package (PGP signature)).\nDo you want to delete it? [Y/n] error: failed to commit transaction\nErrors occurred, no packages were upgraded.\n",
+      "a-2-1-any.pkg.tar.zst is corrupted (invalid or corrupted package (PGP signature))",
+    ],
     ["error: target not found: a", "target not found: a"],
     [
       "error: failed to initialize alpm library:\n(no folder: /x)\n",

@@ -49,6 +49,7 @@ export function scriptFailures(text: string): string {
 /** What pacman says of the packages themselves goes before what it makes of that. */
 const details = [
   /^\S+: .+ exists in (?:filesystem|both .+)/,
+  /^:: File (?:\S*\/)?(\S+ is corrupted .+?)\.?$/,
   /^:: (.+ are in conflict(?:\b.*)?|unable to satisfy .+)$/,
 ];
 

@@ -1,6 +1,7 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { PackageRepairs } from "#domain/health/ports.ts";
-import { prepareLists, stampLists } from "./lists.ts";
+import type { PackageRepairs } from "#domain/health/packages/ports.ts";
+import { TransactionFailed } from "../apt/transactions.ts";
+import { keepLists, prepareLists, stampLists } from "./lists.ts";
 import type { PacmanPlaces } from "./places.ts";
 import type { createFindings } from "./states.ts";
 import { describeFindings } from "./states.ts";
@@ -23,15 +24,21 @@ export function createRefresh(ports: {
   const own = ["--dbpath", places.lists, "--logfile", "/dev/null"];
   return async (onLine, signal) => {
     await prepareLists(places);
-    await listsTransact(
-      {
-        unit: "steward-pacman-refresh",
-        description: "Steward downloads the package lists (pacman -Sy into a folder of its own)",
-        argv: [program, ...args, ...own, ...changing, "-Sy"],
-        ...(onLine !== undefined && { onLine }),
-      },
-      signal,
-    );
+    const giveBack = await keepLists(places);
+    const transaction = {
+      unit: "steward-pacman-refresh",
+      description: "Steward downloads the package lists (pacman -Sy into a folder of its own)",
+      argv: [program, ...args, ...own, ...changing, "-Sy"],
+      isInterruptible: true,
+      ...(onLine !== undefined && { onLine }),
+    } as const;
+    try {
+      await listsTransact(transaction, signal);
+    } catch (error) {
+      // After anything else it may still be running.
+      if (error instanceof TransactionFailed) await giveBack();
+      throw error;
+    }
     await stampLists(places);
   };
 }

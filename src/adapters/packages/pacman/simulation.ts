@@ -1,5 +1,5 @@
 import type { PackageChange, TransactionPlan } from "#domain/updates/ports.ts";
-import { comparePackageVersions } from "../dnf/version.ts";
+import { comparePackageVersions } from "../rpm/version.ts";
 import type { InstalledRecord } from "./records.ts";
 
 /** How each package is printed that would be installed. */

@@ -13,13 +13,13 @@ import type {
 } from "#domain/updates/ports.ts";
 import { PackageFileMissing, PackagesLocked, SnapshotUnusable } from "#domain/updates/ports.ts";
 import { requireReboot } from "#domain/updates/reboot.ts";
-import { codeOf, messageOf, openFile, syncFolder } from "./files.ts";
+import { messageOf, openFile, syncFolder } from "./files.ts";
 import type { Manifest } from "./manifest.ts";
 import { isSnapshotId, parseManifest, serialiseManifest } from "./manifest.ts";
 import { diffPackages, planPackages } from "./plan.ts";
 import { restoreTree } from "./restore-tree.ts";
 import type { Store } from "./store.ts";
-import { createStore, packageKey, rollbackPrefix } from "./store.ts";
+import { createStore, packageKey, rollbackPrefix, unreadable } from "./store.ts";
 import { compareTrees, readTree } from "./tree.ts";
 
 /** What the host was when a rollback began, kept until it is done: called again, it still knows what it has changed. */
@@ -29,6 +29,7 @@ interface Beginning {
 }
 
 const sha256Of = (text: string): string => createHash("sha256").update(text).digest("hex");
+const fileOf = ({ name, version }: PackageVersion): string => `the package file of ${name} ${version}`;
 const fileEntries = ({ etc }: Manifest) => etc.filter((entry) => entry.type === "file");
 
 /**
@@ -58,19 +59,22 @@ export function createPackageSnapshots(ports: {
   const readManifest = async (id: string): Promise<Manifest> => {
     if (!isSnapshotId(id)) throw new SnapshotUnusable("a snapshot's id looks like 20260131-235959");
     const folder = folderOf(id);
-    try {
-      await store.check();
-      await store.checkFolder(folder);
-      const text = await store.readOwn(join(folder, "manifest.json"));
-      const hash = await store.readOwn(join(folder, "manifest.sha256"));
-      if (hash !== `${sha256Of(text)}  manifest.json\n`) {
-        throw new SnapshotUnusable("the manifest of the snapshot is damaged: its hash is another one");
+    const read = async <T>(work: Promise<T>, what: string): Promise<T> => {
+      try {
+        return await work;
+      } catch (error) {
+        throw unreadable(error, what);
       }
-      return parseManifest(text, id);
-    } catch (error) {
-      if (codeOf(error) === undefined) throw error;
-      throw new SnapshotUnusable(`cannot read the snapshot ${id}: ${messageOf(error)}`, { cause: error });
-    }
+    };
+    const manifest = `the manifest of the snapshot ${id}`;
+    const hashOf = `the hash of the snapshot ${id}`;
+    await store.check();
+    await read(store.checkFolder(folder, `the snapshot ${id}`), `the snapshot ${id}`);
+    const text = await read(store.readOwn(join(folder, "manifest.json"), manifest), manifest);
+    const hash = await read(store.readOwn(join(folder, "manifest.sha256"), hashOf), hashOf);
+    if (hash !== `${sha256Of(text)}  manifest.json\n`)
+      throw new SnapshotUnusable(`${manifest} is damaged: its hash is another one`);
+    return parseManifest(text, id);
   };
 
   /** The size is of all that it refers to, which it may share with others. */
@@ -92,7 +96,7 @@ export function createPackageSnapshots(ports: {
     const createdAt = Date.parse(`${dashed}T${time.replace(/^(..)(..)(..)$/, "$1:$2:$3")}Z`);
     return {
       id,
-      description: `unusable: ${messageOf(error)}`,
+      description: `unusable: ${messageOf(unreadable(error, `what the snapshot ${id} needs`))}`,
       createdAt: Number.isNaN(createdAt) ? 0 : createdAt,
       sizeBytes: 0,
       kind: "manual",
@@ -115,10 +119,14 @@ export function createPackageSnapshots(ports: {
   };
 
   const verifyAll = async (manifest: Manifest, signal: AbortSignal): Promise<void> => {
-    for (const entry of fileEntries(manifest)) await store.checkObject(entry, signal);
+    const of = `of the snapshot ${manifest.id}`;
+    for (const entry of fileEntries(manifest)) {
+      await store.checkObject(entry, `${join(etc, entry.path)} ${of}`, signal);
+    }
     for (const each of manifest.packages) {
-      const kept = await store.kept(each);
-      if (kept !== undefined) await store.checkObject(kept, signal);
+      const what = `${fileOf(each)} ${of}`;
+      const kept = await store.kept(each, what);
+      if (kept !== undefined) await store.checkObject(kept, what, signal);
     }
   };
 
@@ -223,7 +231,11 @@ export function createPackageSnapshots(ports: {
       const restoreEtc = async (): Promise<readonly string[]> => {
         const now = await readTree(etc, signal);
         const trees = { earlier: manifest.etc, now };
-        const faults = await restoreTree(etc, trees, ({ sha256 }) => openFile(store.objectPath(sha256)));
+        const faults = await restoreTree(etc, trees, ({ sha256 }) =>
+          openFile(store.objectPath(sha256)).catch((error: unknown) => {
+            throw unreadable(error, `what the snapshot ${id} holds of it`);
+          }),
+        );
         const changed = compareTrees(manifest.etc, now).map(({ path }) => path);
         // An earlier call may have been stopped between the files and this.
         return [...faults, ...(await refresh([...new Set([...beginning.files, ...changed])], signal))];
@@ -232,7 +244,7 @@ export function createPackageSnapshots(ports: {
         const now = await files.present(signal);
         const differing = new Set(compareTrees(manifest.etc, await readTree(etc, signal)).map(({ path }) => path));
         const packages = diffPackages(beginning.packages, now);
-        await store.endRollbacks();
+        // The beginning stays until this was written down: who is killed before asks again, and is to be told the same.
         return {
           isDone: reasons.length === 0,
           reason: reasons.join("; "),
@@ -251,7 +263,7 @@ export function createPackageSnapshots(ports: {
       };
       let reason = await restorePackages().catch(async (error: unknown) => {
         // Nothing was touched, so that the next call is a beginning again.
-        if (!isResumed && error instanceof SnapshotUnusable) await store.endRollbacks();
+        if (!isResumed && error instanceof SnapshotUnusable) await store.endRollback(transactionId);
         return orLocked(error);
       });
       const isUntouched = await untouched();
@@ -265,6 +277,14 @@ export function createPackageSnapshots(ports: {
         faults = await restoreEtc();
       }
       return outcome([...(reason === "" ? [] : [reason]), ...faults]);
+    },
+
+    async tidy(settle, signal) {
+      for (const transaction of await store.rollbacks()) {
+        await settle(transaction);
+        signal.throwIfAborted();
+        await store.endRollback(transaction);
+      }
     },
   };
 }
@@ -300,9 +320,9 @@ interface Keeping {
 /** Whether the file of a package version is there, undamaged; otherwise it is kept anew, for the older snapshots too. */
 async function isKept(store: Store, version: PresentPackage, signal: AbortSignal): Promise<boolean> {
   try {
-    const kept = await store.kept(version);
+    const kept = await store.kept(version, fileOf(version));
     if (kept === undefined) return false;
-    await store.checkObject(kept, signal);
+    await store.checkObject(kept, fileOf(version), signal);
     return true;
   } catch (error) {
     if (error instanceof SnapshotUnusable) return false;
@@ -349,7 +369,7 @@ async function gatherFiles(
   const missing: string[] = [];
   for (const each of [...wanted, ...again]) {
     signal.throwIfAborted();
-    const kept = await store.kept(each);
+    const kept = await store.kept(each, fileOf(each));
     if (kept === undefined && again.includes(each)) continue;
     let path = join(folder, `${each.name}_${each.architecture}.deb`);
     if (kept !== undefined) await link(store.objectPath(kept.sha256), path);
@@ -380,8 +400,9 @@ const isBeginning = (value: unknown): value is Beginning =>
 
 async function readBeginning(store: Store, path: string, look: () => Promise<Beginning>): Promise<Beginning> {
   if (existsSync(path)) {
-    const found: unknown = JSON.parse(await store.readOwn(path));
-    if (!isBeginning(found)) throw new Error(`cannot go on with the rollback: ${path} is damaged`);
+    const what = "what was noted when the rollback began";
+    const found: unknown = JSON.parse(await store.readOwn(path, what));
+    if (!isBeginning(found)) throw new Error(`cannot go on with the rollback: ${what} is damaged`);
     return found;
   }
   const beginning = await look();

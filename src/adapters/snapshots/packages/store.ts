@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { PresentPackage } from "#domain/updates/ports.ts";
 import { SnapshotUnusable } from "#domain/updates/ports.ts";
 import type { Content } from "./files.ts";
-import { codeOf, digest, messageOf, openFile, openNew, syncFolder, using } from "./files.ts";
+import { codeOf, digest, openFile, openNew, syncFolder, using } from "./files.ts";
 
 /** The file of a package version, for all snapshots that have it. */
 export interface KeptPackage extends Content {
@@ -22,20 +22,31 @@ type Version = Pick<PresentPackage, "name" | "architecture" | "version" | "state
 export const packageKey = ({ name, architecture, version, state }: Version): string =>
   `${name}_${version.replaceAll(":", "%3a")}_${architecture}${state === "configuration" ? ".configuration" : ""}`;
 
-/** Refuses what is not as it was made here: somebody else may have put it there. */
-async function checkOwn(path: string, type: "file" | "folder"): Promise<void> {
+/**
+ * Refuses what is not as it was made here: somebody else may have put it there.
+ * @param what it is, for people: paths of the state folder are nothing to them.
+ */
+async function checkOwn(path: string, type: "file" | "folder", what: string): Promise<void> {
   const found = await lstat(path);
   const isType = type === "file" ? found.isFile() : found.isDirectory();
-  if (!isType) throw new SnapshotUnusable(`cannot use ${path}: it is no ${type}`);
-  if (found.uid !== process.getuid?.()) throw new SnapshotUnusable(`cannot use ${path}: it belongs to somebody else`);
-  if ((found.mode & 0o077) !== 0) throw new SnapshotUnusable(`cannot use ${path}: it is open to others`);
+  if (!isType) throw new SnapshotUnusable(`cannot use ${what}: it is no ${type}`);
+  if (found.uid !== process.getuid?.()) throw new SnapshotUnusable(`cannot use ${what}: it belongs to somebody else`);
+  if ((found.mode & 0o077) !== 0) throw new SnapshotUnusable(`cannot use ${what}: it is open to others`);
+}
+
+/** What cannot be read makes a snapshot unusable. The words of the system name paths, so only their code is told. */
+export function unreadable(error: unknown, what: string): unknown {
+  const code = codeOf(error);
+  if (code === undefined) return error;
+  const reason = code === "ENOENT" ? `${what} is missing` : `cannot read ${what} (${code})`;
+  return new SnapshotUnusable(reason, { cause: error });
 }
 
 const isHash = (name: string): boolean => /^[0-9a-f]{64}$/.test(name);
 
-function parseKept(text: string, path: string): KeptPackage {
+function parseKept(text: string, what: string): KeptPackage {
   const refuse = (): never => {
-    throw new SnapshotUnusable(`cannot use ${path}: it is damaged`);
+    throw new SnapshotUnusable(`cannot use what is noted of ${what}: it is damaged`);
   };
   let found: unknown;
   try {
@@ -60,10 +71,15 @@ export function createStore(root: string) {
   const work = join(root, "work");
   const objectPath = (sha256: string): string => join(objects, sha256);
   const keptPath = (version: Version): string => join(packages, `${packageKey(version)}.json`);
+  const folders = [
+    [root, "the folder of all snapshots"],
+    [objects, "the folder of what all snapshots hold"],
+    [packages, "the folder of the package files of all snapshots"],
+  ] as const;
   const newPath = (): string => join(work, `new-${randomBytes(6).toString("hex")}`);
 
-  const readOwn = async (path: string): Promise<string> => {
-    await checkOwn(path, "file");
+  const readOwn = async (path: string, what: string): Promise<string> => {
+    await checkOwn(path, "file", what);
     return using(openFile(path), (file) => file.readFile("utf8"));
   };
 
@@ -75,10 +91,10 @@ export function createStore(root: string) {
   };
 
   /** Whether the store has a content, undamaged. */
-  const isWhole = async ({ sha256, size }: Content): Promise<boolean> => {
+  const isWhole = async ({ sha256, size }: Content, what: string): Promise<boolean> => {
     const path = objectPath(sha256);
     if (!existsSync(path)) return false;
-    await checkOwn(path, "file");
+    await checkOwn(path, "file", what);
     const found = await using(openFile(path), (file) => digest(file));
     return found.sha256 === sha256 && found.size === size;
   };
@@ -86,7 +102,7 @@ export function createStore(root: string) {
   /** Copies a file into the store unless it is there. What was copied counts, should it change meanwhile. */
   const put = async (source: FileHandle): Promise<Content> => {
     const content = await digest(source);
-    if (await isWhole(content)) return content;
+    if (await isWhole(content, "what other snapshots hold of the same")) return content;
     const path = newPath();
     try {
       const copied = await using(openNew(path), async (file) => {
@@ -102,13 +118,12 @@ export function createStore(root: string) {
     }
   };
 
-  const kept = async (version: Version): Promise<KeptPackage | undefined> => {
-    const path = keptPath(version);
+  const kept = async (version: Version, what: string): Promise<KeptPackage | undefined> => {
     try {
-      return parseKept(await readOwn(path), path);
+      return parseKept(await readOwn(keptPath(version), `what is noted of ${what}`), what);
     } catch (error) {
       if (codeOf(error) === "ENOENT") return undefined;
-      throw error;
+      throw unreadable(error, `what is noted of ${what}`);
     }
   };
 
@@ -122,8 +137,8 @@ export function createStore(root: string) {
     const found = new Map<string, KeptPackage | undefined>();
     for (const name of await readdir(packages)) {
       const path = join(packages, name);
-      const note = await readOwn(path)
-        .then((text) => parseKept(text, path))
+      const note = await readOwn(path, name)
+        .then((text) => parseKept(text, name))
         .catch((error: unknown) => {
           if (error instanceof SnapshotUnusable) return undefined;
           throw error;
@@ -150,27 +165,33 @@ export function createStore(root: string) {
 
     /** Makes the folders, and takes away what an interrupted change has left. */
     async prepare(): Promise<void> {
-      for (const path of [root, objects, packages]) {
+      for (const [path, what] of folders) {
         await mkdir(path, { recursive: path === root, mode: 0o700 }).catch((error: unknown) => {
           if (codeOf(error) !== "EEXIST") throw error;
         });
-        await checkOwn(path, "folder");
+        await checkOwn(path, "folder", what);
       }
       await mkdir(work, { recursive: true, mode: 0o700 });
       await clear((name) => !name.startsWith(rollbackPrefix));
     },
-    /** Takes away what rollbacks have put down, interrupted ones included. */
-    endRollbacks: (): Promise<void> => clear((name) => name.startsWith(rollbackPrefix)),
+    /** Transactions of rollbacks that have put something down. */
+    async rollbacks(): Promise<readonly string[]> {
+      if (!existsSync(work)) return [];
+      const names = (await readdir(work)).filter((name) => name.startsWith(rollbackPrefix));
+      return names.map((name) => name.slice(rollbackPrefix.length)).sort();
+    },
+    /** Takes away what a rollback has put down. */
+    endRollback: (transaction: string): Promise<void> => clear((name) => name === `${rollbackPrefix}${transaction}`),
 
     /** Refuses the folders if they are not as they were made. */
     async check(): Promise<void> {
-      for (const path of [root, objects, packages]) {
-        await checkOwn(path, "folder").catch((error: unknown) => {
-          throw codeOf(error) === undefined ? error : new SnapshotUnusable(messageOf(error), { cause: error });
+      for (const [path, what] of folders) {
+        await checkOwn(path, "folder", what).catch((error: unknown) => {
+          throw unreadable(error, what);
         });
       }
     },
-    checkFolder: (path: string): Promise<void> => checkOwn(path, "folder"),
+    checkFolder: (path: string, what: string): Promise<void> => checkOwn(path, "folder", what),
 
     /** Takes the file of a package version over into the store. */
     async keep(version: Version, path: string, origin: KeptPackage["origin"]): Promise<void> {
@@ -183,17 +204,12 @@ export function createStore(root: string) {
     },
 
     /** Compares a content with its hash. @throws SnapshotUnusable when it is damaged or lost. */
-    async checkObject(content: Content, signal: AbortSignal): Promise<void> {
+    async checkObject(content: Content, what: string, signal: AbortSignal): Promise<void> {
       signal.throwIfAborted();
-      const path = objectPath(content.sha256);
-      let isFine: boolean;
-      try {
-        isFine = await isWhole(content);
-      } catch (error) {
-        if (codeOf(error) === undefined) throw error;
-        throw new SnapshotUnusable(`cannot read ${path}: ${messageOf(error)}`, { cause: error });
-      }
-      if (!isFine) throw new SnapshotUnusable(`${path} is damaged or lost: its content is not what was kept`);
+      const isFine = await isWhole(content, what).catch((error: unknown) => {
+        throw unreadable(error, what);
+      });
+      if (!isFine) throw new SnapshotUnusable(`${what} is damaged or lost: its content is not what was kept`);
     },
 
     /** Removes what no snapshot needs any more. */

@@ -1,7 +1,5 @@
-import { mkdir, open, readFile, rename } from "node:fs/promises";
-import { join } from "node:path";
 import type { SnapshotDiff } from "#domain/updates/ports.ts";
-import { codeOf, syncFolder } from "../packages/files.ts";
+import { readStateFile, writeStateFile } from "./state-file.ts";
 
 /** What a rollback changes, found out before it begins: after the reboot nothing differs from the snapshot any more. */
 export interface Beginning {
@@ -10,7 +8,7 @@ export interface Beginning {
   readonly files: number;
 }
 
-const fileOf = (stateDir: string): string => join(stateDir, "snapper-rollback.json");
+const fileName = "snapper-rollback.json";
 
 const isVersion = (value: unknown): value is string | null => value === null || typeof value === "string";
 
@@ -36,29 +34,13 @@ function isBeginning(value: unknown): value is Beginning {
 
 /** What an earlier call with the same transaction has written down; undefined for the first. */
 export async function readBeginning(stateDir: string, transaction: string): Promise<Beginning | undefined> {
-  let text: string;
-  try {
-    text = await readFile(fileOf(stateDir), "utf8");
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
-    throw error;
-  }
+  const text = await readStateFile(stateDir, fileName);
+  if (text === undefined) return undefined;
   const found: unknown = JSON.parse(text);
-  if (!isBeginning(found)) throw new Error(`${fileOf(stateDir)} is damaged`);
+  if (!isBeginning(found)) throw new Error("what was noted when the rollback began is damaged");
   return found.transaction === transaction ? found : undefined;
 }
 
 /** Writes it down in place of that of the last rollback; on disk when it returns. */
-export async function writeBeginning(stateDir: string, beginning: Beginning): Promise<void> {
-  await mkdir(stateDir, { recursive: true, mode: 0o700 });
-  const path = fileOf(stateDir);
-  const file = await open(`${path}.new`, "w", 0o600);
-  try {
-    await file.writeFile(JSON.stringify(beginning));
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(`${path}.new`, path);
-  await syncFolder(stateDir);
-}
+export const writeBeginning = (stateDir: string, beginning: Beginning): Promise<void> =>
+  writeStateFile(stateDir, fileName, JSON.stringify(beginning));

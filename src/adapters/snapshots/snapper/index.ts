@@ -8,8 +8,9 @@ import { isSnapshotId } from "#domain/updates/snapshot-id.ts";
 import { diffPackages } from "../packages/plan.ts";
 import { readBeginning, writeBeginning } from "./beginning.ts";
 import { carryState } from "./carry.ts";
+import { readGivenIds, writeGivenIds } from "./given-ids.ts";
 import { mountedApart, type RootLayout, snapshotsFolder } from "./layout.ts";
-import { keys, type NamedEntry, nameEntries } from "./names.ts";
+import { keyOf, keys, type NamedEntry, nameEntries } from "./names.ts";
 import type { SnapperEntry } from "./parse.ts";
 import { createPrograms, type Programs } from "./programs.ts";
 import { createSizes } from "./sizes.ts";
@@ -33,7 +34,6 @@ export interface SnapperPorts {
 
 const kinds: readonly StoredSnapshot["kind"][] = ["manual", "before_update", "before_rollback"];
 const rootOf = (number: number): string => join(snapshotsFolder, String(number), "snapshot");
-const keyOf = ({ number, createdAt }: SnapperEntry): string => `${number} ${createdAt}`;
 const cleanUpMs = 60_000;
 
 /** Of a subvolume below the folder of the snapshots: its number. */
@@ -63,8 +63,8 @@ async function removeNumber(programs: Programs, number: number, signal: AbortSig
 
 /**
  * Snapshots of the whole root subvolume, kept by snapper on btrfs. Those that somebody else took with snapper are listed and
- * can be returned to as well; they count as protected, for it is not ours to decide when they go. Where two are of one second
- * the id of the later one is written into its user data, so that it stays.
+ * can be returned to as well; they count as protected, for it is not ours to decide when they go, and nothing is written into
+ * them: where two are of one second, the id of the later one is kept in the state folder, so that it stays.
  *
  * A rollback makes a writable copy of the snapshot and the copy the default subvolume, which is what boots next, as
  * `snapper rollback` does. That command does both at once, and the state of the service could not be brought along before
@@ -79,9 +79,14 @@ export function createSnapperBackend(ports: SnapperPorts): SnapshotBackend {
   /** Snapshots that cannot be written to; the others are roots that are, were or will be booted. */
   const named = async (signal: AbortSignal): Promise<readonly NamedEntry[]> => {
     const readOnly = new Set((await numbersById(programs, layout, "read-only", signal)).values());
-    const entries = nameEntries((await programs.list(signal)).filter(({ number }) => readOnly.has(number)));
-    for (const { entry, id, isFresh } of entries) {
-      if (isFresh) await programs.modify(entry.number, { [keys.id]: id }, signal);
+    const given = await readGivenIds(stateDir);
+    const entries = nameEntries(
+      (await programs.list(signal)).filter(({ number }) => readOnly.has(number)),
+      given,
+    );
+    if (entries.some(({ isFresh }) => isFresh)) {
+      const kept = entries.filter(({ entry, isFresh }) => isFresh || given.has(keyOf(entry)));
+      await writeGivenIds(stateDir, new Map(kept.map(({ entry, id }) => [keyOf(entry), id])));
     }
     return entries;
   };
@@ -277,6 +282,9 @@ export function createSnapperBackend(ports: SnapperPorts): SnapshotBackend {
       progress.line(reason);
       return outcome(true, reason);
     },
+
+    // The roots that earlier rollbacks made go with the next one: until then one of them may be what is booted.
+    tidy: () => Promise.resolve(),
   };
 }
 

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isSnapshotId } from "#domain/updates/snapshot-id.ts";
-import { nameEntries } from "./names.ts";
+import type { GivenIds } from "./given-ids.ts";
+import { keyOf, nameEntries } from "./names.ts";
 import type { SnapperEntry } from "./parse.ts";
 
 const at = (number: number, second: number, id?: string): SnapperEntry => ({
@@ -13,12 +14,14 @@ const at = (number: number, second: number, id?: string): SnapperEntry => ({
   usedSpace: null,
 });
 
-/** What the entries are once the ids that have to be written down are. */
-const writtenDown = (entries: readonly SnapperEntry[]): readonly SnapperEntry[] =>
-  nameEntries(entries).map(({ entry, id, isFresh }) => (isFresh ? { ...entry, userdata: { steward_id: id } } : entry));
+const none: GivenIds = new Map();
 
-const idsOf = (entries: readonly SnapperEntry[]): ReadonlyMap<number, string> =>
-  new Map(nameEntries(entries).map(({ entry, id }) => [entry.number, id]));
+/** The ids that have to be written down. */
+const writtenDown = (entries: readonly SnapperEntry[]): GivenIds =>
+  new Map(nameEntries(entries, none).flatMap(({ entry, id, isFresh }) => (isFresh ? [[keyOf(entry), id]] : [])));
+
+const idsOf = (entries: readonly SnapperEntry[], given = none): ReadonlyMap<number, string> =>
+  new Map(nameEntries(entries, given).map(({ entry, id }) => [entry.number, id]));
 
 describe("ids of snapper's snapshots", () => {
   it("are those that were written down, or come from the moment", () => {
@@ -30,7 +33,7 @@ describe("ids of snapper's snapshots", () => {
 
   it("of one second are told apart, and those that were written down come first", () => {
     const entries = [at(1, 5), at(2, 5), at(3, 9, "20260131-235906")];
-    expect(nameEntries(entries).map(({ id, isFresh }) => [id, isFresh])).toEqual([
+    expect(nameEntries(entries, none).map(({ id, isFresh }) => [id, isFresh])).toEqual([
       ["20260131-235905", false],
       ["20260131-235907", true],
       ["20260131-235906", false],
@@ -48,6 +51,22 @@ describe("ids of snapper's snapshots", () => {
     ]);
   });
 
+  it("that were given to another moment, or are no ids, do not count, and neither does one that is taken", () => {
+    const entries = [at(1, 5), at(2, 5), at(3, 7), at(4, 9, "20260131-235908")];
+    const second = (number: number): string => keyOf(at(number, number === 3 ? 7 : 5));
+    const given = new Map([
+      [second(2), "20260131-235908"],
+      [second(3), "../../etc"],
+      [keyOf(at(1, 6)), "20260131-235901"],
+    ]);
+    expect([...idsOf(entries, given).values()]).toEqual([
+      "20260131-235905",
+      "20260131-235906",
+      "20260131-235907",
+      "20260131-235908",
+    ]);
+  });
+
   it("are all different, and stay when others come and go", () => {
     const ids = fc.option(fc.integer({ min: 0, max: 6 }), { nil: undefined });
     const some = fc.array(fc.tuple(fc.integer({ min: 0, max: 6 }), ids), { maxLength: 8 });
@@ -55,14 +74,15 @@ describe("ids of snapper's snapshots", () => {
       fc.property(some, some, fc.infiniteStream(fc.boolean()), (before, later, stays) => {
         const make = ([second, id]: readonly [number, number | undefined], number: number): SnapperEntry =>
           at(number, second, id === undefined ? undefined : `20260131-23590${id}`);
-        const first = writtenDown(before.map(make));
+        const first = before.map(make);
+        const given = writtenDown(first);
         const known = idsOf(first);
         expect(new Set(known.values()).size).toBe(first.length);
         expect([...known.values()].every(isSnapshotId)).toBe(true);
         // Newer ones never have an id that is taken: it is asked for one before.
         const next = later.map(([second], index) => at(100 + index, second));
         const left = first.filter(() => stays.next().value);
-        const now = idsOf([...left, ...next]);
+        const now = idsOf([...left, ...next], given);
         for (const { number, userdata } of left) {
           // A duplicate of what went takes its place.
           if (userdata["steward_id"] === known.get(number) || userdata["steward_id"] === undefined) {

@@ -1,7 +1,8 @@
 import { isSnapshotId, snapshotIdAt } from "#domain/updates/snapshot-id.ts";
+import type { GivenIds } from "./given-ids.ts";
 import type { SnapperEntry } from "./parse.ts";
 
-/** What is written into the user data of a snapshot, by key. */
+/** What is written into the user data of a snapshot when we take it, by key. */
 export const keys = {
   id: "steward_id",
   kind: "steward_kind",
@@ -23,17 +24,23 @@ export interface NamedEntry {
 
 const secondMs = 1_000;
 
+/** What tells a snapshot from one that had its number before. */
+export const keyOf = ({ number, createdAt }: SnapperEntry): string => `${number} ${createdAt}`;
+
 /**
- * Gives every snapshot an id. Those that have one keep it; the others, which somebody else took, are named after their
- * moment, and the later one of two of the same second after the next free second.
+ * Gives every snapshot an id. Those that have one keep it: by their user data, or given earlier. The others, which somebody
+ * else took, are named after their moment, and the later one of two of the same second after the next free second.
  */
-export function nameEntries(entries: readonly SnapperEntry[]): readonly NamedEntry[] {
+export function nameEntries(entries: readonly SnapperEntry[], given: GivenIds): readonly NamedEntry[] {
   const inOrder = entries.toSorted((one, other) => one.number - other.number);
   const owners = new Map<string, SnapperEntry>();
-  for (const entry of inOrder) {
-    const id = entry.userdata[keys.id];
-    if (id !== undefined && isSnapshotId(id) && !owners.has(id)) owners.set(id, entry);
-  }
+  const own = (entry: SnapperEntry, id: string | undefined): boolean => {
+    if (id === undefined || !isSnapshotId(id) || owners.has(id)) return false;
+    owners.set(id, entry);
+    return true;
+  };
+  const unnamed = inOrder.filter((entry) => !own(entry, entry.userdata[keys.id]));
+  for (const entry of unnamed) own(entry, given.get(keyOf(entry)));
   const idOf = new Map([...owners].map(([id, entry]) => [entry, id]));
   return inOrder.map((entry) => {
     const known = idOf.get(entry);

@@ -31,7 +31,6 @@ export interface Programs {
     },
     signal: AbortSignal,
   ) => Promise<number>;
-  readonly modify: (number: number, userdata: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<void>;
   readonly remove: (number: number, signal: AbortSignal) => Promise<void>;
   /** What of the root is not as it was then. */
   readonly status: (number: number, signal: AbortSignal) => Promise<readonly StatusEntry[]>;
@@ -78,9 +77,6 @@ export function createPrograms({
       const source = writableCopyOf === undefined ? [] : ["--read-write", `--from=${writableCopyOf}`];
       const told = [`--description=${description}`, `--userdata=${userdataText(userdata)}`, "--cleanup-algorithm="];
       return parseNumber(await snapper(["create", "--type=single", "--print-number", ...told, ...source], { signal }));
-    },
-    async modify(number, userdata, signal) {
-      await snapper(["modify", `--userdata=${userdataText(userdata)}`, String(number)], { signal });
     },
     async remove(number, signal) {
       await snapper(["delete", String(number)], { signal });

@@ -1,7 +1,7 @@
 import type { Check } from "../check.ts";
 import { formatBytes, listNames, toGigabytes, toPercent } from "../figures.ts";
 import { isIgnoredPath } from "../ignored-path.ts";
-import type { FileSystems, MountedFileSystem } from "../ports.ts";
+import type { FileSystems, MountedFileSystem } from "../storage/ports.ts";
 import { grade, thresholdsFor } from "../threshold.ts";
 
 /** As df(1) counts: what is reserved for root is neither used nor free. */

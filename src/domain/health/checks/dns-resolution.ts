@@ -1,7 +1,7 @@
 import type { Check } from "../check.ts";
 import { listNames } from "../figures.ts";
 import { createIgnore } from "../ignore.ts";
-import type { NameServers } from "../ports.ts";
+import type { NameServers } from "../network/ports.ts";
 
 /**
  * Whether the name servers of resolv.conf answer: each is asked. Nothing else is contacted, and unless a name is given the

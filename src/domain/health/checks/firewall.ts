@@ -1,7 +1,7 @@
 import type { Check } from "../check.ts";
 import { listNames } from "../figures.ts";
 import { createIgnore } from "../ignore.ts";
-import type { InputChain, ListeningSockets, OpenPort, PacketFilter } from "../ports.ts";
+import type { InputChain, ListeningSockets, OpenPort, PacketFilter } from "../network/ports.ts";
 
 /** Ports in the details; a host with more has other worries than the rest of the list. */
 const mostListed = 50;

@@ -1,7 +1,7 @@
 import type { Check } from "../check.ts";
 import { listNames, toPercent } from "../figures.ts";
 import { isIgnoredPath } from "../ignored-path.ts";
-import type { FileSystems } from "../ports.ts";
+import type { FileSystems } from "../storage/ports.ts";
 import { grade, thresholdsFor } from "../threshold.ts";
 
 /** How many of the inodes of file systems are taken, where their number is fixed: without a free one no file can be made. */

@@ -1,6 +1,6 @@
 import type { Check } from "../check.ts";
 import { toGigabytes } from "../figures.ts";
-import type { JournalStorage } from "../ports.ts";
+import type { JournalStorage } from "../storage/ports.ts";
 import { grade } from "../threshold.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { Check } from "../check.ts";
 import { listNames } from "../figures.ts";
 import { createIgnore } from "../ignore.ts";
-import type { DefaultRoutes } from "../ports.ts";
+import type { DefaultRoutes } from "../network/ports.ts";
 
 /** Whether the host has a way out: a default route over an interface that is up. `ignore` takes interfaces. */
 export function networkConnectivityCheck({ routes }: { routes: DefaultRoutes }): Check {

@@ -1,5 +1,5 @@
 import type { Check } from "../check.ts";
-import type { RaidArray, RaidArrays } from "../ports.ts";
+import type { RaidArray, RaidArrays } from "../storage/ports.ts";
 
 type Verdict = { readonly status: "pass" | "warn" | "fail"; readonly message: string };
 

@@ -1,7 +1,7 @@
 import type { Check } from "../check.ts";
 import { listNames } from "../figures.ts";
 import { isIgnoredPath } from "../ignored-path.ts";
-import type { FileSystems } from "../ports.ts";
+import type { FileSystems } from "../storage/ports.ts";
 
 /** File systems that should be writable and are not: the kernel makes one read-only when its disk gives errors. */
 export const readOnlyFilesystemsCheck = (ports: { fileSystems: FileSystems }): Check => ({

@@ -2,12 +2,12 @@ import type { Check } from "../check.ts";
 import { listNames } from "../figures.ts";
 import type { RebootNeed } from "../ports.ts";
 
-const collator = new Intl.Collator("en", { numeric: true });
-
 /** The kind of build in a kernel release: `amd64`, `cloud-amd64`, `generic`; the newest of another kind would not boot next. */
 const flavour = (release: string): string => /[a-z]\w*(?:-[a-z]\w*)*$/i.exec(release)?.[0] ?? "";
 
 function newerKernel(running: string, installed: readonly string[]): string | undefined {
+  // Made when it is needed: the first one of a process takes milliseconds, which the start would wait for.
+  const collator = new Intl.Collator("en", { numeric: true });
   const newest = installed
     .filter((release) => flavour(release) === flavour(running))
     .sort(collator.compare)

@@ -3,7 +3,7 @@ import { toTimestamp } from "#domain/kernel/clock.ts";
 import type { Check } from "../check.ts";
 import { listNames } from "../figures.ts";
 import { createIgnore } from "../ignore.ts";
-import type { PackageUpdates } from "../ports.ts";
+import type { PackageUpdates } from "../packages/ports.ts";
 import { grade } from "../threshold.ts";
 import { counted } from "../wording.ts";
 

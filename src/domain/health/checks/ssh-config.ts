@@ -1,7 +1,7 @@
 import type { Check, CheckSettings, Outcome } from "../check.ts";
 import { listNames } from "../figures.ts";
 import { createIgnore } from "../ignore.ts";
-import type { SshServer } from "../ports.ts";
+import type { SshServer } from "../network/ports.ts";
 import { counted } from "../wording.ts";
 
 type Options = Readonly<Record<string, string>>;

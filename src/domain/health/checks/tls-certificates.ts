@@ -4,7 +4,7 @@ import { toTimestamp } from "#domain/kernel/clock.ts";
 import type { Check } from "../check.ts";
 import { listNames } from "../figures.ts";
 import { createIgnore } from "../ignore.ts";
-import type { CertificateFiles } from "../ports.ts";
+import type { CertificateFiles } from "../network/ports.ts";
 import { counted } from "../wording.ts";
 
 const dayMs = 86_400_000;

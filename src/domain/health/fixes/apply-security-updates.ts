@@ -1,6 +1,6 @@
 import type { Outcome } from "../check.ts";
 import { formatBytes, listNames } from "../figures.ts";
-import type { Fix } from "../fix.ts";
+import type { Fix, FixStep, OnOperation } from "../fix.ts";
 import { counted } from "../wording.ts";
 
 /** Installs security updates; the updates part does. */
@@ -11,7 +11,7 @@ export interface SecurityUpdater {
     signal: AbortSignal,
   ) => Promise<{ readonly packages: readonly string[]; readonly downloadBytes: number; readonly hasSnapshot: boolean }>;
   /** Installs them, in an operation that outlives the service. @returns what came of it. @throws Error when it was not done. */
-  readonly apply: (names: readonly string[], signal: AbortSignal) => Promise<string>;
+  readonly apply: (names: readonly string[], signal: AbortSignal, onOperation?: OnOperation) => Promise<string>;
 }
 
 /** Long downloads on a slow line; the operation goes on by itself after that. */
@@ -45,7 +45,8 @@ export function applySecurityUpdatesFix({ security }: { security: SecurityUpdate
       const behind = hasSnapshot ? ", behind a snapshot" : "";
       const size = downloadBytes === 0 ? "" : ` (${formatBytes(downloadBytes)})`;
       const what = `${counted(packages.length, "security update")}${size}: ${listNames(packages)}`;
-      const step = { action: `install ${what}${behind}`, run: (during: AbortSignal) => security.apply(names, during) };
+      const run: FixStep["run"] = (during, onOperation) => security.apply(names, during, onOperation);
+      const step = { action: `install ${what}${behind}`, run };
       return { steps: [step], packages, downloadBytes };
     },
   };

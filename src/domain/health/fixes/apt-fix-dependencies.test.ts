@@ -1,13 +1,17 @@
 import { expect, it } from "vitest";
 import { createFakePackageRepairs, fakeMissingPlan } from "../../../../test/fakes/package-repairs.ts";
+import type { ManagerName } from "../packages/manager-words.ts";
+import type { PackageRepairs } from "../packages/ports.ts";
 import { aptFixDependenciesFix } from "./apt-fix-dependencies.ts";
 
 const signal = new AbortController().signal;
 const found = (details: Readonly<Record<string, unknown>>) => ({ status: "fail", message: "", details }) as const;
 const unmet = found({ unmet_dependencies: [{ name: "needy", needs: "Depends: needed" }] });
+const fixOf = (repairs: PackageRepairs, manager: ManagerName = "apt") =>
+  aptFixDependenciesFix({ repairs, packages: { manager } });
 
 it("has to be confirmed", () => {
-  expect(aptFixDependenciesFix({ repairs: createFakePackageRepairs() }).risk).toBe("risky");
+  expect(fixOf(createFakePackageRepairs()).risk).toBe("risky");
 });
 
 it("installs what the rehearsal named, and says it beforehand", async () => {
@@ -21,7 +25,7 @@ it("installs what the rehearsal named, and says it beforehand", async () => {
     configured: ["needed", "libfoo", "torn", "needy"],
     downloadBytes: 1_500_000,
   });
-  const plan = await aptFixDependenciesFix({ repairs }).plan(unmet, signal);
+  const plan = await fixOf(repairs).plan(unmet, signal);
   expect(plan).toMatchObject({ packages: ["needed", "libfoo", "torn", "needy"], downloadBytes: 1_500_000 });
   expect(plan.steps.map(({ action }) => action)).toEqual([
     "install needed 1.0, update libfoo from 1 to 2, install torn 3 again, set up needy (apt-get --fix-broken install, removing nothing)",
@@ -31,9 +35,19 @@ it("installs what the rehearsal named, and says it beforehand", async () => {
   expect(repairs.calls).toEqual(["install"]);
 });
 
+it.each([
+  ["dnf", "install needed 1.0, set up needy (dnf install, removing nothing)"],
+  ["zypper", "install needed 1.0, set up needy (zypper install, removing nothing)"],
+  ["pacman", "install needed 1.0, set up needy (removing nothing)"],
+] as const)("speaks of %s where that is the package manager", async (manager, action) => {
+  const fix = fixOf(createFakePackageRepairs(), manager);
+  expect((await fix.plan(unmet, signal)).steps.map((step) => step.action)).toEqual([action]);
+  expect(fix.summary).not.toMatch(/apt/);
+});
+
 it("does nothing but what was planned", async () => {
   const repairs = createFakePackageRepairs();
-  const plan = await aptFixDependenciesFix({ repairs }).plan(unmet, signal);
+  const plan = await fixOf(repairs).plan(unmet, signal);
   repairs.plan = fakeMissingPlan({ changes: [{ name: "else", architecture: "all", from: null, to: "1" }] });
   await expect(plan.steps[0]?.run(signal)).rejects.toThrow("changed meanwhile");
   expect(repairs.calls).toEqual([]);
@@ -42,12 +56,12 @@ it("does nothing but what was planned", async () => {
 it("says why it cannot be done", async () => {
   const repairs = createFakePackageRepairs();
   repairs.plan = fakeMissingPlan({ obstacle: "apt would have to remove needy" });
-  expect(await aptFixDependenciesFix({ repairs }).plan(unmet, signal)).toEqual({
+  expect(await fixOf(repairs).plan(unmet, signal)).toEqual({
     steps: [],
     reason: "apt would have to remove needy",
   });
   repairs.plan = fakeMissingPlan({ changes: [], configured: [] });
-  expect(await aptFixDependenciesFix({ repairs }).plan(unmet, signal)).toEqual({
+  expect(await fixOf(repairs).plan(unmet, signal)).toEqual({
     steps: [],
     reason: "the package manager knows of nothing that would mend it",
   });
@@ -56,7 +70,7 @@ it("says why it cannot be done", async () => {
 it.each([{}, { unmet_dependencies: [] }, { unmet_dependencies: "x" }, { reinstall: [7] }])(
   "does nothing about %j",
   async (details) => {
-    const plan = await aptFixDependenciesFix({ repairs: createFakePackageRepairs() }).plan(found(details), signal);
+    const plan = await fixOf(createFakePackageRepairs()).plan(found(details), signal);
     expect(plan).toEqual({ steps: [], reason: expect.stringContaining("names no dependency") });
   },
 );

@@ -1,7 +1,8 @@
 import type { Outcome } from "../check.ts";
 import { formatBytes, listNames } from "../figures.ts";
 import type { Fix, FixStep } from "../fix.ts";
-import type { MissingPlan, PackageRepairs } from "../ports.ts";
+import { remarked, wordsOf } from "../packages/manager-words.ts";
+import type { MissingPlan, PackageRepairs, PackageStates } from "../packages/ports.ts";
 
 /** What the check found: packages to be installed again, and whether dependencies are not there. */
 function faultsIn({ details }: Outcome): { readonly reinstalled: readonly string[]; readonly isUnmet: boolean } {
@@ -19,19 +20,21 @@ const described = ({ name, from, to }: MissingPlan["changes"][number]): string =
 
 /**
  * Installs the packages that others need: those that a rehearsal named, and no others. It never removes one: where that
- * would be the only way out, it does nothing and says so.
+ * would be the only way out, it does nothing and says so. The id is of the first manager that had it.
  */
 export function aptFixDependenciesFix(ports: {
   readonly repairs: Pick<PackageRepairs, "planMissing" | "installMissing">;
+  readonly packages: Pick<PackageStates, "manager">;
 }): Fix {
   const { repairs } = ports;
+  const { installMissing } = wordsOf(ports.packages.manager);
 
   const stepFor = (plan: MissingPlan): FixStep => {
     const changes = plan.changes.map(described);
     const ready = plan.configured.filter((name) => !plan.changes.some((change) => change.name === name));
     const setUp = ready.length === 0 ? [] : [`set up ${listNames(ready, 10)}`];
     return {
-      action: `${[...changes, ...setUp].join(", ")} (apt-get --fix-broken install, removing nothing)`,
+      action: remarked([...changes, ...setUp].join(", "), installMissing, "removing nothing"),
       async run(signal) {
         await repairs.installMissing(plan, signal);
         const bytes = plan.downloadBytes === 0 ? "nothing" : formatBytes(plan.downloadBytes);
@@ -42,7 +45,7 @@ export function aptFixDependenciesFix(ports: {
 
   return {
     id: "apt_fix_dependencies",
-    summary: "Installs the packages that installed ones need (apt-get --fix-broken install)",
+    summary: remarked("Installs the packages that installed ones need", installMissing),
     risk: "risky",
     kind: "packages",
     endsOnFailure: true,

@@ -1,16 +1,17 @@
 import { expect, it } from "vitest";
 import { createFakePackageRepairs } from "../../../../test/fakes/package-repairs.ts";
+import type { ManagerName } from "../packages/manager-words.ts";
+import type { PackageRepairs } from "../packages/ports.ts";
 import { aptFixDpkgFix } from "./apt-fix-dpkg.ts";
 
 const signal = new AbortController().signal;
 const found = (details: Readonly<Record<string, unknown>>) => ({ status: "fail", message: "", details }) as const;
+const fixOf = (repairs: PackageRepairs, manager: ManagerName = "apt") =>
+  aptFixDpkgFix({ repairs, packages: { manager } });
 
 it("lets dpkg finish what the check named", async () => {
   const repairs = createFakePackageRepairs();
-  const plan = await aptFixDpkgFix({ repairs }).plan(
-    found({ unfinished: [{ name: "slow" }, { name: "other" }] }),
-    signal,
-  );
+  const plan = await fixOf(repairs).plan(found({ unfinished: [{ name: "slow" }, { name: "other" }] }), signal);
   expect(plan).toMatchObject({ packages: ["slow", "other"] });
   expect(plan.steps.map(({ action }) => action)).toEqual([
     "finish the installation of slow, other (dpkg --configure -a)",
@@ -21,14 +22,26 @@ it("lets dpkg finish what the check named", async () => {
 });
 
 it("also where dpkg was interrupted and no package is left in between", async () => {
-  const plan = await aptFixDpkgFix({ repairs: createFakePackageRepairs() }).plan(found({ interrupted: true }), signal);
+  const plan = await fixOf(createFakePackageRepairs()).plan(found({ interrupted: true }), signal);
   expect(plan.steps.map(({ action }) => action)).toEqual(["finish what dpkg had begun (dpkg --configure -a)"]);
+});
+
+it.each([
+  ["dnf", "finish what dnf had begun (dnf history redo last)"],
+  ["zypper", "finish what zypper had begun"],
+  ["pacman", "finish what pacman had begun"],
+] as const)("speaks of %s where that is the package manager", async (manager, action) => {
+  const fix = fixOf(createFakePackageRepairs(), manager);
+  const { steps } = await fix.plan(found({ interrupted: true }), signal);
+  expect(steps.map((step) => step.action)).toEqual([action]);
+  expect(await steps[0]?.run(signal)).toBe(`${manager} has set up what can be set up`);
+  expect(fix.summary).not.toMatch(/apt|dpkg/);
 });
 
 it.each([{}, { unfinished: "slow" }, { unfinished: [{ name: 7 }, null] }, { omitted_chars: 9 }])(
   "does nothing about %j",
   async (details) => {
-    const plan = await aptFixDpkgFix({ repairs: createFakePackageRepairs() }).plan(found(details), signal);
+    const plan = await fixOf(createFakePackageRepairs()).plan(found(details), signal);
     expect(plan).toEqual({ steps: [], reason: expect.stringContaining("names no package") });
   },
 );
@@ -36,6 +49,6 @@ it.each([{}, { unfinished: "slow" }, { unfinished: [{ name: 7 }, null] }, { omit
 it("hands on why it failed", async () => {
   const repairs = createFakePackageRepairs();
   repairs.trouble = "slow: no";
-  const plan = await aptFixDpkgFix({ repairs }).plan(found({ interrupted: true }), signal);
+  const plan = await fixOf(repairs).plan(found({ interrupted: true }), signal);
   await expect(plan.steps[0]?.run(signal)).rejects.toThrow("slow: no");
 });

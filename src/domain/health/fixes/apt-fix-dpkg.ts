@@ -1,7 +1,8 @@
 import type { Outcome } from "../check.ts";
 import { listNames } from "../figures.ts";
 import type { Fix } from "../fix.ts";
-import type { PackageRepairs } from "../ports.ts";
+import { remarked, wordsOf } from "../packages/manager-words.ts";
+import type { PackageRepairs, PackageStates } from "../packages/ports.ts";
 
 /** Packages that the check found not fully installed. */
 function unfinishedIn({ details }: Outcome): readonly string[] {
@@ -12,11 +13,21 @@ function unfinishedIn({ details }: Outcome): readonly string[] {
   );
 }
 
-/** Lets dpkg finish what it began. Settings files that somebody changed stay as they are. */
-export function aptFixDpkgFix({ repairs }: { readonly repairs: Pick<PackageRepairs, "finish"> }): Fix {
+/**
+ * Lets the package manager finish what it began. Settings files that somebody changed stay as they are. The id is of the
+ * first manager that had it.
+ */
+export function aptFixDpkgFix({
+  repairs,
+  packages,
+}: {
+  readonly repairs: Pick<PackageRepairs, "finish">;
+  readonly packages: Pick<PackageStates, "manager">;
+}): Fix {
+  const { finisher, finish } = wordsOf(packages.manager);
   return {
     id: "apt_fix_dpkg",
-    summary: "Finishes installations that were interrupted (dpkg --configure -a)",
+    summary: remarked("Finishes installations that were interrupted", finish),
     risk: "moderate",
     kind: "packages",
     endsOnFailure: true,
@@ -26,12 +37,12 @@ export function aptFixDpkgFix({ repairs }: { readonly repairs: Pick<PackageRepai
       const names = unfinishedIn(found);
       if (names.length === 0 && found.details["interrupted"] !== true)
         return Promise.resolve({ steps: [], reason: "the check names no package that is not fully installed" });
-      const what = names.length === 0 ? "what dpkg had begun" : `the installation of ${listNames(names, 10)}`;
+      const what = names.length === 0 ? `what ${finisher} had begun` : `the installation of ${listNames(names, 10)}`;
       const step = {
-        action: `finish ${what} (dpkg --configure -a)`,
+        action: remarked(`finish ${what}`, finish),
         async run(signal: AbortSignal) {
           await repairs.finish(signal);
-          return "dpkg has set up what can be set up";
+          return `${finisher} has set up what can be set up`;
         },
       };
       return Promise.resolve({ steps: [step], packages: names });

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { createFakeDiskCleanup } from "../../../../test/fakes/disk-cleanup.ts";
 import { createFakeFileSystems, fakeFileSystem } from "../../../../test/fakes/file-systems.ts";
 import { createFakeJournalStorage, fakeJournalSize } from "../../../../test/fakes/journal-storage.ts";
-import type { CleanupCandidate } from "../ports.ts";
+import type { CleanupCandidate } from "../storage/ports.ts";
 import { diskCleanupFix } from "./disk-cleanup.ts";
 
 const { signal } = new AbortController();
@@ -50,6 +50,16 @@ it.each([
 ])("touches nothing beside %s", async (_, full, folder) => {
   const { steps } = await make().fix.plan(found(full), signal);
   expect(steps.map(({ action }) => action)).toEqual([expect.stringContaining(`from ${folder}`)]);
+});
+
+it("says what it leaves, because something else lies among it", async () => {
+  const { fix, cleanup } = make(0);
+  const reason =
+    "1 downloaded package (2.0 MB) in /var/cache/apt/archives cannot be removed while notes.txt, which is not of the package manager, lies among them";
+  cleanup.candidates = [{ ...packages, foreign: "notes.txt" }, temporary];
+  expect(await fix.plan(found({ "/": "warn" }), signal)).toEqual({ steps: [], reason });
+  const plan = await fix.plan(found({ "/": "warn", "/tmp": "fail" }), signal);
+  expect(plan).toMatchObject({ steps: [{ action: expect.stringContaining("from /tmp") }], freesBytes: 3e6, reason });
 });
 
 it("leaves a journal alone that is not large", async () => {

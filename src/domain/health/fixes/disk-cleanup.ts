@@ -1,7 +1,7 @@
 import type { Outcome } from "../check.ts";
 import { formatBytes, listNames } from "../figures.ts";
 import type { Fix, FixStep } from "../fix.ts";
-import type { CleanupCandidate, DiskCleanup, FileSystems, JournalStorage } from "../ports.ts";
+import type { CleanupCandidate, DiskCleanup, FileSystems, JournalStorage } from "../storage/ports.ts";
 import { counted } from "../wording.ts";
 
 /** What archived files of the journal may take after a cleanup: some weeks of a quiet host. */
@@ -49,6 +49,12 @@ export function diskCleanupFix(ports: {
     };
   };
 
+  /** Why packages stay that could go. */
+  const staying = ({ kind, folder, files, bytes, foreign = "" }: CleanupCandidate): string => {
+    const what = `${counted(files.length, nouns[kind])} (${formatBytes(bytes)})`;
+    return `${what} in ${folder} cannot be removed while ${foreign}, which is not of the package manager, lies among them`;
+  };
+
   const vacuum = (folder: string): FixStep => ({
     action: `remove the oldest archived journal files from ${folder} until they take at most ${formatBytes(keptJournalBytes)}`,
     async run(signal) {
@@ -70,17 +76,22 @@ export function diskCleanupFix(ports: {
       const isOnFull = async (folder: string): Promise<boolean> =>
         full.includes((await fileSystems.holding(folder)) ?? "");
       const candidates = await cleanup.find(signal);
-      const chosen: CleanupCandidate[] = [];
-      for (const candidate of candidates) if (await isOnFull(candidate.folder)) chosen.push(candidate);
+      const helpful: CleanupCandidate[] = [];
+      for (const candidate of candidates) if (await isOnFull(candidate.folder)) helpful.push(candidate);
+      const chosen = helpful.filter(({ foreign }) => foreign === undefined);
+      const left = helpful.filter(({ foreign }) => foreign !== undefined).map(staying);
       const size = await journal.size(signal);
       const excess = Math.max(0, (size?.archivedBytes ?? 0) - keptJournalBytes);
       const isVacuumed = size !== undefined && excess > 0 && (await isOnFull(size.folder));
       const steps = [...chosen.map(removal), ...(isVacuumed ? [vacuum(size.folder)] : [])];
       const [first = "the disk"] = full;
       const where = full.length > 1 ? "the file systems that are too full" : first;
-      if (steps.length === 0) return { steps, reason: `there is nothing on ${where} that can be removed without loss` };
+      if (steps.length === 0) {
+        const nothing = `there is nothing on ${where} that can be removed without loss`;
+        return { steps, reason: left.length === 0 ? nothing : left.join("; ") };
+      }
       const freesBytes = chosen.reduce((sum, { bytes }) => sum + bytes, isVacuumed ? excess : 0);
-      return { steps, freesBytes };
+      return { steps, freesBytes, ...(left.length > 0 && { reason: left.join("; ") }) };
     },
   };
 }

@@ -1,14 +1,17 @@
 import type { Fix } from "../fix.ts";
-import type { PackageRepairs, PackageUpdates } from "../ports.ts";
+import { remarked, wordsOf } from "../packages/manager-words.ts";
+import type { PackageRepairs, PackageStates, PackageUpdates } from "../packages/ports.ts";
 
 /** Downloads the package lists. Nothing is installed. */
 export function refreshPackageListsFix(ports: {
   readonly repairs: Pick<PackageRepairs, "refreshLists">;
   readonly updates: Pick<PackageUpdates, "refreshedAt">;
+  readonly packages: Pick<PackageStates, "manager">;
 }): Fix {
-  const { repairs, updates } = ports;
+  const { repairs, updates, packages } = ports;
+  const { refreshLists } = wordsOf(packages.manager);
   const step = {
-    action: "download the package lists (apt-get update)",
+    action: remarked("download the package lists", refreshLists),
     async run(signal: AbortSignal) {
       await repairs.refreshLists(signal);
       if ((await updates.refreshedAt()) === undefined)
@@ -18,7 +21,7 @@ export function refreshPackageListsFix(ports: {
   };
   return {
     id: "refresh_package_lists",
-    summary: "Downloads the package lists (apt-get update)",
+    summary: remarked("Downloads the package lists", refreshLists),
     risk: "safe",
     kind: "packages",
     endsOnFailure: true,

@@ -9,7 +9,7 @@ const found = (details: Readonly<Record<string, unknown>> = { warn_gb: 5 }) => (
   message: "",
   details,
 });
-const grown = fakeJournalSize({ diskBytes: 6 * gb, archivedBytes: 5.9 * gb });
+const grown = fakeJournalSize({ diskBytes: 6 * gb, archivedBytes: 5.9 * gb, activeBytes: 0.1 * gb });
 
 it("rotates, and vacuums to four fifths of the threshold", async () => {
   const journal = createFakeJournalStorage(grown);
@@ -35,6 +35,24 @@ it("removes nothing where that would not do it, since what is removed is gone fo
     "nothing was removed: 5.0 GB are in files that are in use, of other machines, or not named by journald, which stay; to remove all others would not be enough",
   );
   expect(journal.actions).toEqual(["rotate"]);
+});
+
+it.each([
+  ["archived files and those in use", { archivedBytes: 1 * gb, activeBytes: 0.5 * gb, diskBytes: 5.2 * gb }, 1.2 * gb],
+  [
+    "no more than those",
+    { archivedBytes: 0.2 * gb, activeBytes: 0.1 * gb, memoryBytes: 3 * gb, diskBytes: 3 * gb },
+    0.3 * gb,
+  ],
+  [
+    "nothing where files of other machines are too much",
+    { archivedBytes: 1 * gb, activeBytes: 0.5 * gb, diskBytes: 6 * gb },
+    0,
+  ],
+])("promises %s", async (_, given, expected) => {
+  const journal = createFakeJournalStorage(fakeJournalSize(given));
+  const { freesBytes } = await vacuumJournalFix({ journal }).plan(found(), signal);
+  expect(freesBytes).toBeCloseTo(expected);
 });
 
 it("does not rotate where journald does not write", async () => {

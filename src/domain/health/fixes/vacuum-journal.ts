@@ -1,12 +1,19 @@
 import type { Outcome } from "../check.ts";
 import { formatBytes } from "../figures.ts";
 import type { Fix, FixStep } from "../fix.ts";
-import type { JournalSize, JournalStorage } from "../ports.ts";
+import type { JournalSize, JournalStorage } from "../storage/ports.ts";
 
 /** How much of the threshold the journal may take afterwards: at the threshold itself it would warn again at once. */
 const shareOfThreshold = 0.8;
 
 const totalOf = ({ diskBytes, memoryBytes }: JournalSize): number => diskBytes + memoryBytes;
+
+/** What would become free. Where what stays is too much by itself, nothing is removed. */
+function freedBytes(size: JournalSize, targetBytes: number, canRotate: boolean): number {
+  const removable = size.archivedBytes + (canRotate ? size.activeBytes : 0);
+  if (size.diskBytes - removable >= targetBytes) return 0;
+  return Math.min(Math.max(0, totalOf(size) - targetBytes), removable);
+}
 
 /** The size from which on the check warns, as it says itself. */
 function thresholdBytes({ details }: Outcome): number | undefined {
@@ -65,8 +72,7 @@ export function vacuumJournalFix({ journal }: { journal: JournalStorage }): Fix 
       if (threshold === undefined || size === undefined)
         return { steps: [], reason: "there is no journal, or no size that it should have" };
       const targetBytes = Math.floor(threshold * shareOfThreshold);
-      const excess = Math.max(0, totalOf(size) - targetBytes);
-      const freesBytes = journal.canRotate ? Math.min(excess, size.diskBytes) : Math.min(excess, size.archivedBytes);
+      const freesBytes = freedBytes(size, targetBytes, journal.canRotate);
       if (!journal.canRotate && size.archivedBytes === 0)
         return { steps: [], reason: `${size.folder} holds no archived files, and journald does not write there` };
       return { steps: [...(journal.canRotate ? [rotate] : []), vacuum(targetBytes)], freesBytes };

@@ -37,7 +37,8 @@ function fitting(values: readonly PerfValue[]): readonly PerfValue[] {
   return first === -1 ? values : values.slice(0, first);
 }
 
-type Ended = Extract<PluginRun, { isEnded: true }>;
+/** A run of a plugin that has ended by itself. */
+export type Ended = Extract<PluginRun, { isEnded: true }>;
 
 function detailsOf({ exitCode, stderr, isCut }: Ended, output: PluginOutput): Record<string, unknown> {
   const { text, longText, perfdata } = output;
@@ -63,7 +64,8 @@ function textOf({ text }: PluginOutput, { stderr, exitCode }: Ended): string {
   return complaint === "" ? silence : `${silence}; its error output begins: ${complaint}`;
 }
 
-function judge(run: Ended): Outcome {
+/** What the plugin interface of Nagios says with an exit code and an output. */
+export function nagiosOutcome(run: Ended): Outcome {
   const output = parseOutput(run.stdout, run.isCut);
   const details = detailsOf(run, output);
   const text = textOf(output, run);
@@ -85,7 +87,7 @@ export function pluginCheck({ runner, ...plugin }: Plugin & { readonly runner: P
     severity,
     async run(_settings, signal) {
       const run = await runner.run(command, signal);
-      if (run.isEnded) return judge(run);
+      if (run.isEnded) return nagiosOutcome(run);
       const message = `The plugin gave no result: ${command[0]} ${run.reason}`;
       return { status: "fail", message, details: { error: run.reason } };
     },

@@ -1,0 +1,172 @@
+import type {
+  LanguageModelV4CallOptions,
+  LanguageModelV4FinishReason,
+  LanguageModelV4StreamPart,
+  LanguageModelV4Usage,
+} from "@ai-sdk/provider";
+import type { FinishReason } from "#contract/connectors.ts";
+import type { ChatCall, ChatEnd, ChatPart, ChatProvider, ReportedUsage } from "#domain/connectors/ports.ts";
+import { ProviderFailed } from "#domain/connectors/ports.ts";
+import type { Party } from "./failures.ts";
+import { brokenOff, ErrorAnswer, toProviderFailed, unreadable } from "./failures.ts";
+import type { Access, Asking, ProviderKind } from "./kind.ts";
+import { createOnce } from "./once.ts";
+import { toPrompt } from "./prompt.ts";
+import { createScreen, screened } from "./screen.ts";
+import { scrub } from "./scrub.ts";
+import { toSentence } from "./warnings.ts";
+
+const finishReasons: Readonly<Partial<Record<LanguageModelV4FinishReason["unified"], FinishReason>>> = {
+  stop: "stop",
+  length: "length",
+  "content-filter": "content_filter",
+};
+const toFinishReason = ({ unified }: LanguageModelV4FinishReason): FinishReason => finishReasons[unified] ?? "other";
+
+/** More than any model takes or gives: a figure beyond it is none, and would spoil all sums that it goes into. */
+const mostTokens = 1_000_000_000;
+const count = (tokens: number | undefined): number | null =>
+  tokens !== undefined && tokens >= 0 && tokens <= mostTokens ? Math.round(tokens) : null;
+const toUsage = ({ inputTokens, outputTokens }: LanguageModelV4Usage): ReportedUsage => ({
+  inputTokens: count(inputTokens.total),
+  outputTokens: count(outputTokens.total),
+});
+
+/** Longest name of a model that is passed on. */
+const maxNameLength = 200;
+const nameOf = (model: string): string => model.slice(0, maxNameLength);
+
+/** What a stream has said so far of the answer as a whole. */
+interface Gathered {
+  model: string;
+  readonly warnings: string[];
+}
+
+/** What one part of a stream comes to; undefined for parts that are of no use here, such as the model's reasoning. */
+function readPart(
+  part: LanguageModelV4StreamPart,
+  gathered: Gathered,
+  modelIn: (raw: unknown) => string | undefined,
+): ChatPart | undefined {
+  if (part.type === "error") throw part.error;
+  if (part.type === "stream-start") gathered.warnings.push(...part.warnings.map(toSentence));
+  if (part.type === "response-metadata") gathered.model = part.modelId ?? gathered.model;
+  if (part.type === "raw") gathered.model = modelIn(part.rawValue) ?? gathered.model;
+  if (part.type === "text-delta" && part.delta !== "") return { kind: "text", text: part.delta };
+  if (part.type !== "finish") return undefined;
+  const { usage, finishReason } = part;
+  return { kind: "end", ...gathered, usage: toUsage(usage), finishReason: toFinishReason(finishReason) };
+}
+
+/** A model at its provider, through the library of that provider. */
+export function createChatProvider(kind: ProviderKind, access: Access, party: Party): ChatProvider {
+  const load = createOnce(() => kind.load(access));
+  const modelIn = kind.modelIn ?? (() => undefined);
+
+  const shownName = (model: string): string => nameOf(screened(model, party.secrets));
+
+  /** What the signal says goes before what came of it. */
+  const failureOf = (error: unknown, signal: AbortSignal): unknown =>
+    signal.aborted ? signal.reason : toProviderFailed(error, party, Date.now());
+
+  const optionsOf = ({ messages, maxTokens, temperature }: ChatCall, abortSignal: AbortSignal) => {
+    const { prompt, warnings } = toPrompt(messages, kind.hoistsSystem);
+    const options: LanguageModelV4CallOptions = {
+      prompt,
+      abortSignal,
+      ...(maxTokens !== undefined && { maxOutputTokens: maxTokens }),
+      ...(temperature !== undefined && { temperature }),
+      ...(kind.options !== undefined && { providerOptions: { ...kind.options(access) } }),
+    };
+    return { options, warnings };
+  };
+
+  async function generate(call: ChatCall, signal: AbortSignal) {
+    const { options, warnings } = optionsOf(call, signal);
+    const result = await (await load()).doGenerate(options);
+    const end: ChatEnd = {
+      model: shownName(modelIn(result.response?.body) ?? result.response?.modelId ?? access.model),
+      usage: toUsage(result.usage),
+      finishReason: toFinishReason(result.finishReason),
+      warnings: [...warnings, ...result.warnings.map(toSentence)],
+    };
+    const content = result.content.map((part) => (part.type === "text" ? part.text : "")).join("");
+    return { ...end, content: screened(content, party.secrets) };
+  }
+
+  async function* parts(call: ChatCall, signal: AbortSignal): AsyncGenerator<ChatPart> {
+    const { options, warnings } = optionsOf(call, signal);
+    const asked = { ...options, includeRawChunks: kind.modelIn !== undefined };
+    const { stream, response } = await (await load()).doStream(asked);
+    const gathered: Gathered = { model: access.model, warnings: [...warnings] };
+    const screen = createScreen(party.secrets);
+    let isSilent = true;
+    for await (const part of stream) {
+      if (part.type === "finish" && part.finishReason.unified === "interrupted") break;
+      const read = readPart(part, gathered, modelIn);
+      if (read === undefined) continue;
+      isSilent = false;
+      const text = read.kind === "text" ? screen.push(read.text) : screen.end();
+      if (text !== "") yield { kind: "text", text };
+      if (read.kind === "text") continue;
+      yield { ...read, model: shownName(read.model) };
+      return;
+    }
+    // No event, and of another kind than asked for: a page for people, or an answer as a whole.
+    const isStream = response?.headers?.["content-type"]?.startsWith("text/event-stream") === true;
+    throw isSilent && !isStream ? unreadable(party) : brokenOff(party);
+  }
+
+  async function get(url: string, signal: AbortSignal): Promise<unknown> {
+    const headers = { ...(access.key !== undefined && kind.authenticate(access.key)), ...access.headers };
+    const answer = await access.fetch(url, { headers: { accept: "application/json", ...headers }, signal });
+    const text = await answer.text();
+    if (!answer.ok) throw new ErrorAnswer(answer.status, answer.headers, text);
+    return JSON.parse(text);
+  }
+
+  function modelMissing(offered: readonly string[] = []): never {
+    const others = offered.length === 0 ? "" : `; it has ${scrub(offered.slice(0, 5).join(", "), party.secrets)}`;
+    throw new ProviderFailed(`${party.provider} has no model ${access.model} (${party.remedy})${others}`, {
+      failure: "refused",
+      status: 404,
+      isRetryable: false,
+    });
+  }
+
+  return {
+    async chat(call, signal) {
+      try {
+        return await generate(call, signal);
+      } catch (error) {
+        throw failureOf(error, signal);
+      }
+    },
+    async *stream(call, signal) {
+      const over = new AbortController();
+      try {
+        yield* parts(call, AbortSignal.any([signal, over.signal]));
+      } catch (error) {
+        throw failureOf(error, signal);
+      } finally {
+        // Whoever stops listening stops the provider as well.
+        over.abort();
+      }
+    },
+    async probe(signal) {
+      const asking: Asking = {
+        get: (url) => get(url, signal),
+        modelMissing,
+        async chat({ maxTokens }) {
+          const messages = [{ role: "user" as const, content: "ping" }];
+          await generate({ messages, maxTokens, temperature: undefined }, signal);
+        },
+      };
+      try {
+        await kind.probe(access, asking);
+      } catch (error) {
+        throw failureOf(error, signal);
+      }
+    },
+  };
+}

@@ -1,0 +1,133 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { ProviderFailed } from "#domain/connectors/ports.ts";
+import { ErrorAnswer, toProviderFailed } from "./failures.ts";
+
+const key = "sk-planted-0123456789abcdefXYZ";
+const party = { provider: "OpenAI", host: "127.0.0.1:1", model: "model-1", secrets: [key], remedy: "look it up" };
+const read = (error: unknown): ProviderFailed => toProviderFailed(error, party, 0);
+
+const withCode = (code: string): Error => Object.assign(new Error(`${code} at ${key}`), { code });
+/** As the libraries wrap what the network throws. */
+const wrapped = (code: string): Error =>
+  Object.assign(
+    new Error(`Cannot connect: ${key}`, { cause: new TypeError("fetch failed", { cause: withCode(code) }) }),
+    {
+      isRetryable: true,
+      requestBodyValues: { key },
+    },
+  );
+
+describe("what the network throws", () => {
+  it.each([
+    ["ECONNREFUSED", "unreachable", true],
+    ["EHOSTUNREACH", "unreachable", true],
+    ["EAI_AGAIN", "unreachable", true],
+    ["ENOTFOUND", "unreachable", false],
+    ["UND_ERR_CONNECT_TIMEOUT", "unreachable", true],
+    ["ECONNRESET", "unreachable", true],
+    ["UND_ERR_SOCKET", "unreachable", true],
+    ["SELF_SIGNED_CERT_IN_CHAIN", "unreachable", false],
+    ["ERR_TLS_CERT_ALTNAME_INVALID", "unreachable", false],
+    ["CERT_HAS_EXPIRED", "unreachable", false],
+    ["ERR_SSL_WRONG_VERSION_NUMBER", "unreachable", false],
+    ["UND_ERR_HEADERS_TIMEOUT", "silent", true],
+    ["UND_ERR_BODY_TIMEOUT", "silent", true],
+    ["HPE_INVALID_CONSTANT", "unreadable", false],
+    ["UND_ERR_HEADERS_OVERFLOW", "unreadable", false],
+    ["Z_DATA_ERROR", "unreadable", false],
+    ["ERR_INVALID_CHAR", "unreadable", false],
+  ] as const)("%s is %s", (code, failure, isRetryable) => {
+    for (const error of [withCode(code), wrapped(code)]) {
+      const failed = read(error);
+      expect(failed).toMatchObject({ failure, isRetryable, status: null, retryAfterMs: null });
+      expect(failed.message).not.toContain("planted");
+    }
+  });
+});
+
+describe("what providers answer", () => {
+  it.each([
+    [302, false],
+    [400, false],
+    [401, false],
+    [402, false],
+    [403, false],
+    [404, false],
+    [408, true],
+    [409, true],
+    [413, false],
+    [422, false],
+    [429, true],
+    [500, true],
+    [501, false],
+    [502, true],
+    [503, true],
+    [529, true],
+  ])("%i: again? %s", (status, isRetryable) => {
+    expect(read(new ErrorAnswer(status, new Headers(), ""))).toMatchObject({ failure: "refused", status, isRetryable });
+  });
+
+  it("may be an event in a stream, of any form", () => {
+    expect(read({ message: "overloaded", statusCode: 529, isRetryable: true })).toMatchObject({
+      message: "OpenAI has trouble of its own (529): overloaded",
+      status: 529,
+      isRetryable: true,
+    });
+    expect(read({ type: "overloaded_error", message: "busy" })).toMatchObject({
+      message: "OpenAI gave up: busy",
+      failure: "refused",
+      status: null,
+    });
+    expect(read("just text").message).toBe("OpenAI gave up: just text");
+    expect(read(undefined).message).toBe("OpenAI gave up");
+    expect(read(null).message).toBe("OpenAI gave up");
+  });
+});
+
+it("leaves a failure that is one already as it is, however deep", () => {
+  const known = new ProviderFailed("too much", { failure: "unreadable", isRetryable: false });
+  expect(read(new Error("a", { cause: new Error("b", { cause: known }) }))).toBe(known);
+});
+
+it("comes to an end where causes go in a circle", () => {
+  const error = new Error("round");
+  error.cause = error;
+  expect(read(error)).toMatchObject({ failure: "unreadable" });
+});
+
+it("never shows the key, whatever the answer, its headers and its status are", () => {
+  const keyed = fc.tuple(fc.string(), fc.string()).map(([before, after]) => `${before}${key}${after}`);
+  const text = fc.oneof(keyed, fc.string());
+  const body = fc.oneof(
+    keyed,
+    fc.record({ error: fc.record({ message: text, code: text }) }).map((value) => JSON.stringify(value)),
+    fc.record({ message: text, detail: text }).map((value) => JSON.stringify(value)),
+    fc.record({ detail: fc.array(fc.record({ msg: text })) }).map((value) => JSON.stringify(value)),
+    fc.anything().map((value) => JSON.stringify([value, key]) ?? key),
+  );
+  const error = fc.oneof(
+    fc
+      .tuple(fc.integer({ min: 300, max: 599 }), body, text)
+      .map(([statusCode, responseBody, message]) =>
+        Object.assign(new Error(message), { statusCode, responseBody, responseHeaders: { "retry-after": message } }),
+      ),
+    fc
+      .tuple(fc.constantFrom("ECONNREFUSED", "X", "ERR_X", key), text)
+      .map(([code, message]) => Object.assign(new Error(message), { code })),
+    fc.record({ message: text, statusCode: fc.integer(), code: text }),
+    fc.anything(),
+    keyed,
+  );
+  fc.assert(
+    fc.property(error, (thrown) => {
+      const failed = read(thrown);
+      expect(failed).toBeInstanceOf(ProviderFailed);
+      expect(failed.message.length).toBeLessThan(500);
+      const shown = JSON.stringify([failed.message, failed.stack, failed.cause, Object.entries(failed)]);
+      expect(shown).not.toContain(key);
+      expect(shown).not.toContain(key.slice(3, 20));
+    }),
+    { numRuns: 1000 },
+  );
+});

@@ -1,0 +1,205 @@
+import { ProviderFailed } from "#domain/connectors/ports.ts";
+import { fieldOf, isRecord, textOf } from "./json.ts";
+import { readRetryAfter } from "./retry-after.ts";
+import { scrub } from "./scrub.ts";
+
+/** Who was asked, for messages. */
+export interface Party {
+  /** Display name of the provider. */
+  readonly provider: string;
+  /** Host and port, without credentials. */
+  readonly host: string;
+  readonly model: string;
+  /** What was sent and must not be shown. */
+  readonly secrets: readonly string[];
+  /** What to do when the provider does not know the model. */
+  readonly remedy: string;
+}
+
+/** An answer that is an error by its status. The libraries' own errors have the same fields. */
+export class ErrorAnswer extends Error {
+  override readonly name = "ErrorAnswer";
+  readonly statusCode: number;
+  readonly responseHeaders: Readonly<Record<string, string>>;
+  readonly responseBody: string;
+
+  constructor(statusCode: number, headers: Headers, body: string) {
+    super(`answered with status ${statusCode}`);
+    this.statusCode = statusCode;
+    this.responseHeaders = Object.fromEntries(headers);
+    this.responseBody = body;
+  }
+}
+
+/** An error and what caused it, outermost first. */
+function chainOf(error: unknown): readonly unknown[] {
+  const chain: unknown[] = [];
+  for (let each = error; each !== undefined && chain.length < 10; each = fieldOf(each, "cause")) chain.push(each);
+  return chain;
+}
+
+/** Status, headers and body of the answer that an error is about, as far as there was one. */
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** What the library says of it: the status it was told in a stream, and whether to try again. */
+  readonly message: string | undefined;
+  readonly isRetryable: boolean | undefined;
+}
+
+function answerOf(error: unknown): Answer | undefined {
+  const status = fieldOf(error, "statusCode");
+  if (typeof status !== "number") return undefined;
+  const headers = fieldOf(error, "responseHeaders");
+  const isRetryable = fieldOf(error, "isRetryable");
+  return {
+    status,
+    headers: isRecord(headers)
+      ? Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]))
+      : {},
+    body: textOf(fieldOf(error, "responseBody")) ?? "",
+    message: error instanceof ErrorAnswer ? undefined : textOf(fieldOf(error, "message")),
+    isRetryable: typeof isRetryable === "boolean" ? isRetryable : undefined,
+  };
+}
+
+/** The sentence in a body of an error, wherever the provider puts it. */
+function sentenceIn(body: unknown): string | undefined {
+  const error = fieldOf(body, "error");
+  const detail = fieldOf(body, "detail");
+  const first = Array.isArray(detail) ? fieldOf(detail[0], "msg") : detail;
+  return (
+    textOf(fieldOf(error, "message")) ??
+    textOf(error) ??
+    textOf(fieldOf(body, "message")) ??
+    textOf(first) ??
+    textOf(body)
+  );
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    // A page for people, or nothing: there is no sentence in it.
+    return undefined;
+  }
+}
+
+function refusalWords(status: number, { model, remedy }: Party): string {
+  if (status === 401 || status === 403) return "does not accept the key";
+  if (status === 404) return `does not know the model ${model}, or its address is another (${remedy})`;
+  if (status === 413) return "says that this is too much";
+  if (status === 429) return "takes no more for now";
+  return status >= 500 ? "has trouble of its own" : "refuses this";
+}
+
+/** Statuses that say that the same request may be answered another time. */
+const isRetryableStatus = (status: number): boolean =>
+  status === 408 || status === 409 || status === 429 || (status >= 500 && status !== 501 && status !== 505);
+
+/** Whether the provider itself says to try again, or that it is of no use. */
+function toldToRetry({ headers, body, isRetryable }: Answer): boolean | undefined {
+  const header = headers["x-should-retry"];
+  if (header === "true" || header === "false") return header === "true";
+  // It comes with a status that says otherwise, and does not pass by itself.
+  if (body.includes('"insufficient_quota"')) return false;
+  return isRetryable === false ? false : undefined;
+}
+
+function refused(answer: Answer, party: Party, now: number): ProviderFailed {
+  const { status } = answer;
+  const sentence = scrub(sentenceIn(parsed(answer.body)) ?? answer.message ?? "", party.secrets);
+  const told = sentence === "" ? "" : `: ${sentence}`;
+  return new ProviderFailed(`${party.provider} ${refusalWords(status, party)} (${status})${told}`, {
+    failure: "refused",
+    status,
+    isRetryable: toldToRetry(answer) ?? isRetryableStatus(status),
+    retryAfterMs: readRetryAfter(answer, now),
+  });
+}
+
+const certificateCode = /^(ERR_TLS_CERT|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA)/;
+const tlsCode = /^(ERR_TLS_|ERR_SSL_|EPROTO$)/;
+const silentCodes: readonly string[] = ["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"];
+const brokenCodes: readonly string[] = [
+  "ECONNRESET",
+  "EPIPE",
+  "UND_ERR_SOCKET",
+  "UND_ERR_RES_CONTENT_LENGTH_MISMATCH",
+  "UND_ERR_CLOSED",
+  "UND_ERR_DESTROYED",
+];
+const unreachableCode = /^(E(?!RR_)[A-Z_]+|UND_ERR_CONNECT_TIMEOUT)$/;
+const unreadableCode = /^(HPE_|Z_|ERR_|UND_ERR_)/;
+
+/** What the code of an error of the network says; undefined for other codes. */
+function networkFailure(code: string, { provider, host }: Party): ProviderFailed | undefined {
+  if (silentCodes.includes(code)) {
+    return new ProviderFailed(`${provider} did not answer in time`, { failure: "silent", isRetryable: true });
+  }
+  if (brokenCodes.includes(code)) {
+    return new ProviderFailed(`the connection to ${provider} at ${host} broke off (${code})`, {
+      failure: "unreachable",
+      isRetryable: true,
+    });
+  }
+  if (certificateCode.test(code)) {
+    return new ProviderFailed(`the certificate of ${provider} at ${host} cannot be trusted (${code})`, {
+      failure: "unreachable",
+      isRetryable: false,
+    });
+  }
+  if (tlsCode.test(code)) {
+    return new ProviderFailed(`${provider} at ${host} does not speak TLS as it should (${code})`, {
+      failure: "unreachable",
+      isRetryable: false,
+    });
+  }
+  if (unreachableCode.test(code)) {
+    // A name that does not exist will not in a second either.
+    const isRetryable = code !== "ENOTFOUND";
+    return new ProviderFailed(`${provider} cannot be reached at ${host} (${code})`, {
+      failure: "unreachable",
+      isRetryable,
+    });
+  }
+  return unreadableCode.test(code) ? unreadable({ provider }) : undefined;
+}
+
+/** The answer of a provider is none that there is a use for. */
+export const unreadable = ({ provider }: Pick<Party, "provider">): ProviderFailed =>
+  new ProviderFailed(`${provider} answered with what cannot be understood`, {
+    failure: "unreadable",
+    isRetryable: false,
+  });
+
+/** The answer of a provider ended before its end. */
+export const brokenOff = ({ provider }: Pick<Party, "provider">): ProviderFailed =>
+  new ProviderFailed(`the answer of ${provider} broke off`, { failure: "unreachable", isRetryable: true });
+
+/**
+ * Whatever was thrown on the way to a provider and back, as what it means. Nothing of what was thrown is kept: it bears
+ * the request, and with it the key.
+ */
+export function toProviderFailed(error: unknown, party: Party, now: number): ProviderFailed {
+  const chain = chainOf(error);
+  const known = chain.find((each) => each instanceof ProviderFailed);
+  if (known !== undefined) return known;
+  const answer = answerOf(error);
+  if (answer !== undefined && (answer.status < 200 || answer.status > 299)) return refused(answer, party, now);
+  for (const each of chain) {
+    const code = textOf(fieldOf(each, "code"));
+    const isCode = each instanceof Error && code !== undefined && /^[A-Z0-9_]{1,64}$/.test(code);
+    const failure = isCode ? networkFailure(code, party) : undefined;
+    if (failure !== undefined) return failure;
+  }
+  if (error instanceof Error) return unreadable(party);
+  // In the middle of a stream a provider says what is wrong in an event, without a status.
+  const sentence = scrub(sentenceIn(error) ?? "", party.secrets);
+  return new ProviderFailed(`${party.provider} gave up${sentence === "" ? "" : `: ${sentence}`}`, {
+    failure: "refused",
+    isRetryable: fieldOf(error, "isRetryable") === true,
+  });
+}

@@ -1,0 +1,196 @@
+import { lookup } from "node:dns";
+import type { LookupFunction } from "node:net";
+import { ProviderFailed } from "#domain/connectors/ports.ts";
+import { isLinkLocal } from "./link-local.ts";
+import { createOnce } from "./once.ts";
+
+/** How long a provider may take, and how much it may say. */
+export interface FetchLimits {
+  /** To connect, TLS and all. */
+  readonly connectMs: number;
+  /** From the request until the answer begins. */
+  readonly headersMs: number;
+  /** Between two pieces of an answer. */
+  readonly idleMs: number;
+  /** Bytes of an answer, or of one event of a stream, after decompression. */
+  readonly answerBytes: number;
+  /** Bytes of a whole stream of events, whose wrapping is many times the text. */
+  readonly streamBytes: number;
+  /** What each request bears besides, such as the headers that name its span. */
+  readonly headers?: () => Readonly<Record<string, string>>;
+}
+
+export const defaultLimits: FetchLimits = {
+  connectMs: 10_000,
+  headersMs: 120_000,
+  idleMs: 60_000,
+  answerBytes: 8 * 1024 * 1024,
+  streamBytes: 64 * 1024 * 1024,
+};
+
+/** What is read of a refusal: more is no sentence for people. */
+const refusalBytes = 64 * 1024;
+
+export type Fetch = typeof globalThis.fetch;
+
+const neverAsked = (host: string): ProviderFailed =>
+  new ProviderFailed(`${host} is a link-local address, which is never asked`, {
+    failure: "unreachable",
+    isRetryable: false,
+  });
+
+/**
+ * Resolves names as the host does, without the addresses where nobody is asked. A name may have such beside others:
+ * multicast DNS tells all that a host has.
+ */
+const guarded =
+  (resolve: LookupFunction): LookupFunction =>
+  (host, options, callback) => {
+    resolve(host, options, (error, found, family) => {
+      if (error !== null) return callback(error, found, family);
+      const addresses = typeof found === "string" ? [{ address: found, family: family ?? 0 }] : found;
+      const allowed = addresses.filter(({ address }) => !isLinkLocal(address));
+      const [refused] = addresses;
+      if (allowed.length === 0 && refused !== undefined) return callback(neverAsked(refused.address), found, family);
+      callback(null, typeof found === "string" ? found : allowed, family);
+    });
+  };
+
+const tooMuch = (bytes: number): ProviderFailed =>
+  new ProviderFailed(`the provider answered with more than the ${bytes} bytes that are taken`, {
+    failure: "unreadable",
+    isRetryable: false,
+  });
+
+/** Counts the bytes of an answer; true when they are too many. */
+type Gauge = (chunk: Uint8Array) => boolean;
+
+function gaugeWhole(limit: number): Gauge {
+  let total = 0;
+  return (chunk) => {
+    total += chunk.length;
+    return total > limit;
+  };
+}
+
+const lineFeed = 10;
+const carriageReturn = 13;
+
+/** An event ends with an empty line, and whoever reads events holds one until then. */
+function gaugeEvents(eventLimit: number, limit: number): Gauge {
+  const isTooLong = gaugeWhole(limit);
+  let event = 0;
+  let isLineEmpty = true;
+  return (chunk) => {
+    for (const byte of chunk) {
+      event += 1;
+      if (byte === lineFeed) {
+        if (isLineEmpty) event = 0;
+        isLineEmpty = true;
+      } else if (byte !== carriageReturn) {
+        isLineEmpty = false;
+      }
+      if (event > eventLimit) return true;
+    }
+    return isTooLong(chunk);
+  };
+}
+
+/** The body, asked for piece by piece, and given up when it is too much: with an error, or cut short without one. */
+function bounded(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  isTooMuch: Gauge,
+  error: ProviderFailed | undefined,
+): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await reader.read();
+      if (done) return controller.close();
+      if (!isTooMuch(value)) return controller.enqueue(value);
+      await reader.cancel(error);
+      if (error === undefined) controller.close();
+      else controller.error(error);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+}
+
+/** What does not hold of the body any more once it is decompressed. */
+const bodyHeaders: readonly string[] = ["content-encoding", "content-length", "transfer-encoding"];
+
+interface Answer {
+  readonly status: number;
+  readonly ok: boolean;
+  readonly headers: Iterable<[string, string]>;
+  readonly body: ReadableStream<Uint8Array> | null;
+}
+
+/** The same answer, within the limits. */
+function boundedAnswer({ status, ok, headers, body }: Answer, limits: FetchLimits): Response {
+  const kept = new Headers([...headers].filter(([name]) => !bodyHeaders.includes(name)));
+  // Its own words for the status are left behind: they may be anything.
+  const init = { status, headers: kept };
+  if (body === null || status === 204 || status === 205) return new Response(null, init);
+  const isStream = ok && kept.get("content-type")?.startsWith("text/event-stream") === true;
+  const { answerBytes, streamBytes } = limits;
+  const gauge = isStream ? gaugeEvents(answerBytes, streamBytes) : gaugeWhole(ok ? answerBytes : refusalBytes);
+  return new Response(bounded(body.getReader(), gauge, ok ? tooMuch(answerBytes) : undefined), init);
+}
+
+/** An HTTP client that opens connections only where it may, and holds on to none for longer than a few seconds. */
+async function openClient({ connectMs, headersMs, idleMs }: FetchLimits, resolve: LookupFunction) {
+  // Loaded on demand, with the first call.
+  const { Agent, fetch } = await import("undici");
+  const dispatcher = new Agent({
+    connect: { timeout: connectMs, lookup: guarded(resolve) },
+    headersTimeout: headersMs,
+    bodyTimeout: idleMs,
+    allowH2: false,
+  });
+  return (url: URL, init: { method: string; headers: [string, string][]; body: string | null; signal: AbortSignal }) =>
+    fetch(url, { ...init, dispatcher, redirect: "manual" });
+}
+
+/** Ports of other protocols, such as mail, are refused before any connection (WHATWG Fetch, port blocking). */
+const isPortBlocked = (error: unknown): boolean =>
+  error instanceof TypeError && error.cause instanceof Error && error.cause.message === "bad port";
+
+/** What is not in the answer itself: the request as the providers' libraries make it. */
+function readRequest(input: string | URL | Request, init: RequestInit = {}) {
+  if (input instanceof Request) throw new TypeError("a request is an address and its parts");
+  const { body = null } = init;
+  if (body !== null && typeof body !== "string") throw new TypeError("the body of a request is text");
+  const headers = new Headers(init.headers);
+  headers.set("user-agent", "steward");
+  const signal = init.signal ?? new AbortController().signal;
+  return { url: new URL(input), init: { method: init.method ?? "GET", headers: [...headers], body, signal } };
+}
+
+/**
+ * `fetch` for talking to providers: within limits of time and size, to no link-local address, without following
+ * redirects and without proxies from the environment. TLS is as Node has it, `NODE_EXTRA_CA_CERTS` included.
+ * @param resolve for tests: turns names into addresses.
+ */
+export function createFetch(given: Partial<FetchLimits> = {}, resolve: LookupFunction = lookup): Fetch {
+  const limits = { ...defaultLimits, ...given };
+  const client = createOnce(() => openClient(limits, resolve));
+  return async (input, init) => {
+    const request = readRequest(input, init);
+    if (isLinkLocal(request.url.hostname)) throw neverAsked(request.url.hostname);
+    request.init.headers.push(...Object.entries(limits.headers?.() ?? {}));
+    const answer = await (await client())(request.url, request.init).catch((error: unknown) => {
+      if (!isPortBlocked(error)) throw error;
+      throw new ProviderFailed(`port ${request.url.port} is kept for another protocol and is never asked`, {
+        failure: "unreachable",
+        isRetryable: false,
+      });
+    });
+    if (answer.status < 300 || answer.status > 399) return boundedAnswer(answer, limits);
+    await answer.body?.cancel();
+    throw new ProviderFailed(`the provider answered with a redirect (${answer.status}), which is not followed`, {
+      failure: "refused",
+      status: answer.status,
+      isRetryable: false,
+    });
+  };
+}

@@ -1,0 +1,3 @@
+export { createDiscovery } from "./discovery.ts";
+export type { ConnectorEntry, ConnectorSettings } from "./plan.ts";
+export { createConnectorPlan } from "./plan.ts";

@@ -1,0 +1,112 @@
+import type { ConnectorDefinition, ConnectorPlan } from "#domain/connectors/ports.ts";
+import { readAddress } from "./address.ts";
+import { createChatProvider } from "./chat-provider.ts";
+import type { FetchLimits } from "./fetch.ts";
+import { createFetch, defaultLimits } from "./fetch.ts";
+import type { ProviderKind } from "./kind.ts";
+import type { ProviderName } from "./registry.ts";
+import { providers } from "./registry.ts";
+import type { Environment, Key, KeySource } from "./secrets.ts";
+import { readKey } from "./secrets.ts";
+
+/** A connector of the settings. */
+export interface ConnectorEntry {
+  readonly name: string;
+  readonly provider: ProviderName;
+  readonly model: string;
+  readonly baseUrl?: string;
+  /** Unless given, the variable that usually holds the key of the provider. */
+  readonly key?: KeySource;
+  readonly api?: "chat" | "responses";
+  readonly timeoutMs?: number;
+}
+
+/** The connectors of the settings. */
+export interface ConnectorSettings {
+  readonly default?: string;
+  readonly list: readonly ConnectorEntry[];
+  /** Whether to look for others in the environment and on this machine. */
+  readonly discovers: boolean;
+  readonly budgets: {
+    readonly tokensPerDay?: number;
+    /** By the name or the id of a key. */
+    readonly keys: Readonly<Record<string, number>>;
+  };
+}
+
+const defaultTimeoutMs = 120_000;
+
+function firstKey(variables: readonly string[], environment: Environment): Key {
+  const name = variables.find((each) => environment[each] !== undefined) ?? variables[0] ?? "";
+  return readKey({ from: "environment", name }, environment);
+}
+
+/** The key of a connector; undefined where none is needed. */
+function keyOf({ key }: ConnectorEntry, kind: ProviderKind, environment: Environment): Key | undefined {
+  if (key !== undefined) return readKey(key, environment);
+  return kind.needsKey ? firstKey(kind.keyVariables, environment) : undefined;
+}
+
+/** A connector as an entry has it, ready to be used or with the reason why it is not. */
+export function defineConnector(
+  entry: ConnectorEntry,
+  environment: Environment,
+  limits: Partial<FetchLimits> = {},
+): ConnectorDefinition {
+  const { name, model, timeoutMs = defaultTimeoutMs } = entry;
+  const kind: ProviderKind = providers[entry.provider];
+  const common = { name, provider: kind.display, model, timeoutMs };
+  const found = keyOf(entry, kind, environment);
+  if (found !== undefined && "missing" in found) return { ...common, access: found };
+  const text = entry.baseUrl ?? kind.baseUrl;
+  if (text === undefined) return { ...common, access: { missing: "base_url is not set" } };
+  const { baseUrl, host, headers, secrets } = readAddress(text, kind.path);
+  const key = found?.key;
+  const access = {
+    model,
+    baseUrl,
+    isOwnAddress: baseUrl !== kind.baseUrl,
+    key,
+    headers,
+    // A call is never over before its connector says so, and no pause in it is longer.
+    fetch: createFetch({ headersMs: timeoutMs, idleMs: Math.min(defaultLimits.idleMs, timeoutMs), ...limits }),
+    api: entry.api ?? "chat",
+  } as const;
+  const party = {
+    provider: kind.called ?? kind.display,
+    host,
+    model,
+    secrets: key === undefined ? secrets : [key, ...secrets],
+    remedy: kind.remedy(model),
+  };
+  return { ...common, access: { provider: createChatProvider(kind, access, party) } };
+}
+
+/** Connectors of the keys that the environment holds, for providers that the settings do not name. */
+function fromEnvironment({ list }: ConnectorSettings, environment: Environment): readonly ConnectorEntry[] {
+  return Object.keys(providers)
+    .filter((name): name is ProviderName => Object.hasOwn(providers, name))
+    .flatMap((provider) => {
+      const { defaultModel: model, keyVariables }: ProviderKind = providers[provider];
+      const isTaken = list.some((entry) => entry.provider === provider || entry.name === provider);
+      const hasKey = keyVariables.some((variable) => (environment[variable] ?? "").trim() !== "");
+      return model === undefined || isTaken || !hasKey ? [] : [{ name: provider, provider, model }];
+    });
+}
+
+/** The connectors of settings and environment. Keys are read now; nobody is asked and no library is loaded. */
+export function createConnectorPlan(
+  settings: ConnectorSettings,
+  environment: Environment,
+  limits: Partial<FetchLimits> = {},
+): ConnectorPlan {
+  const { list, discovers, budgets } = settings;
+  const entries = [...list, ...(discovers ? fromEnvironment(settings, environment) : [])];
+  return {
+    default: settings.default,
+    connectors: entries.map((entry) => defineConnector(entry, environment, limits)),
+    budgetOf: ({ id, name }) =>
+      [id, name].map((each) => (Object.hasOwn(budgets.keys, each) ? budgets.keys[each] : undefined)).find(Boolean) ??
+      budgets.tokensPerDay,
+  };
+}

@@ -1,0 +1,23 @@
+import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
+import type { ChatMessage } from "#contract/connectors.ts";
+
+const toMessage = ({ role, content }: ChatMessage): LanguageModelV4Message =>
+  role === "system" ? { role, content } : { role, content: [{ type: "text", text: content }] };
+
+/**
+ * The messages as the libraries take them. Where a provider has one place for system messages, all of them go there, in
+ * their order.
+ */
+export function toPrompt(
+  messages: readonly ChatMessage[],
+  hoistsSystem: boolean,
+): { readonly prompt: LanguageModelV4Prompt; readonly warnings: readonly string[] } {
+  if (!hoistsSystem) return { prompt: messages.map(toMessage), warnings: [] };
+  const system = messages.filter(({ role }) => role === "system");
+  const others = messages.filter(({ role }) => role !== "system");
+  const isMoved = system.some((message, at) => messages[at] !== message);
+  return {
+    prompt: [...system, ...others].map(toMessage),
+    warnings: isMoved ? ["system messages were sent before all others: the provider takes them nowhere else"] : [],
+  };
+}

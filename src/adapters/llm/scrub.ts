@@ -1,0 +1,62 @@
+const redacted = "[redacted]";
+/** Longest sentence of a provider that is passed on. */
+const maxLength = 300;
+/** Longest text that is looked at for one: the patterns below may take the square of it. */
+const maxScanned = 2048;
+/** A piece of a secret of this length and more is not shown. */
+const pieceLength = 6;
+
+/** Forms in which a secret may come back. */
+function formsOf(secret: string): readonly string[] {
+  const base64 = Buffer.from(secret).toString("base64");
+  return [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1), base64, base64.replaceAll("=", "")];
+}
+
+/** Where in the text a run of at least `pieceLength` characters of a form stands; shorter forms as a whole. */
+function markPieces(text: string, form: string, marks: boolean[]): void {
+  const length = Math.min(pieceLength, form.length);
+  const pieces = new Set(Array.from({ length: form.length - length + 1 }, (_, at) => form.slice(at, at + length)));
+  for (let at = 0; at + length <= text.length; at += 1) {
+    if (pieces.has(text.slice(at, at + length))) marks.fill(true, at, at + length);
+  }
+}
+
+function withoutPieces(text: string, secrets: readonly string[]): string {
+  const marks = Array.from(text, () => false);
+  // Without regard to case; where lower case has another length, the text is not compared letter by letter.
+  const lower = text.toLowerCase();
+  const compared = lower.length === text.length ? lower : text;
+  for (const form of new Set(secrets.flatMap(formsOf))) {
+    if (form !== "") markPieces(compared, compared === lower ? form.toLowerCase() : form, marks);
+  }
+  let result = "";
+  for (let at = 0; at < text.length; at += 1) {
+    if (marks[at] !== true) result += text[at];
+    else if (marks[at - 1] !== true) result += redacted;
+  }
+  return result;
+}
+
+/** What looks like a secret wherever it comes from: keys partly shown, tokens, credentials in addresses. */
+const patterns: readonly (readonly [RegExp, string])[] = [
+  [/[^\s"'`,;:=]*[*•]{2,}[^\s"'`,;]*/g, redacted],
+  [/\b[\w-]{2,}(?:\.{3,}|…)[\w-]+/g, redacted],
+  [/\b(bearer|basic)\s+[\w.~+/=-]{4,}/gi, `$1 ${redacted}`],
+  [/\b((?:x-(?:goog-)?)?api[-_ ]?key|authorization|key|token)(["']?\s*[=:]\s*["']?)[\w.~+/-]{8,}/gi, `$1$2${redacted}`],
+  [/\b(?:sk|pk|rk)-[\w-]{8,}|\bAIza[\w-]{16,}/g, redacted],
+  [/\/\/[^\s/@]{1,256}@/g, `//${redacted}@`],
+];
+
+/**
+ * A sentence of a provider as it may be shown: on one line, of bounded length, without the secrets that were sent, whole
+ * or in part, and without what looks like one.
+ */
+export function scrub(text: string, secrets: readonly string[]): string {
+  // Control characters and those that change the direction of a line have no place in a message.
+  const line = text
+    .slice(0, maxScanned)
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
+    .trim();
+  const safe = patterns.reduce((each, [pattern, by]) => each.replaceAll(pattern, by), withoutPieces(line, secrets));
+  return safe.length > maxLength ? `${safe.slice(0, maxLength - 1)}…` : safe;
+}

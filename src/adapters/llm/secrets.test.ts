@@ -1,0 +1,86 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { readKey } from "./secrets.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "steward-keys-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const file = (content: string | Buffer, mode = 0o600): string => {
+  const path = join(folder, "key");
+  writeFileSync(path, content);
+  chmodSync(path, mode);
+  return path;
+};
+const fromFile = (path: string) => readKey({ from: "file", name: path }, {});
+
+describe("a key in the environment", () => {
+  const read = (value: string | undefined) => readKey({ from: "environment", name: "THE_KEY" }, { THE_KEY: value });
+
+  it("is read without the space around it", () => {
+    expect(read(" sk-1\n")).toEqual({ key: "sk-1" });
+  });
+
+  it.each([
+    [undefined, "THE_KEY is not set"],
+    ["", "THE_KEY is empty"],
+    [" \n", "THE_KEY is empty"],
+    ["two words", "THE_KEY holds characters that no key has"],
+    ["sk-1\r\nx-other: 1", "THE_KEY holds characters that no key has"],
+    ["sk-ä", "THE_KEY holds characters that no key has"],
+  ])("that is %j is none", (value, missing) => {
+    expect(read(value)).toEqual({ missing });
+  });
+});
+
+describe("a key in a file", () => {
+  it.each([0o600, 0o400, 0o640])("is read with mode %o", (mode) => {
+    expect(fromFile(file("sk-1\n", mode))).toEqual({ key: "sk-1" });
+  });
+
+  it("may be led to by a link", () => {
+    const link = join(folder, "link");
+    symlinkSync(file("sk-1"), link);
+    expect(fromFile(link)).toEqual({ key: "sk-1" });
+  });
+
+  it.each([0o604, 0o644, 0o602, 0o666])("is not used with mode %o", (mode) => {
+    const path = file("sk-secret", mode);
+    expect(fromFile(path)).toEqual({
+      missing: `cannot use ${path}: everybody can read or write this key (chmod o-rwx it)`,
+    });
+  });
+
+  it("is none where there is no file, another thing, nothing in it or too much", () => {
+    expect(fromFile(join(folder, "nowhere"))).toMatchObject({ missing: expect.stringContaining("ENOENT") });
+    const inside = join(folder, "folder");
+    mkdirSync(inside, { mode: 0o700 });
+    expect(fromFile(inside)).toEqual({ missing: `cannot use ${inside}: it is no file` });
+    const empty = file("\n");
+    expect(fromFile(empty)).toEqual({ missing: `${empty} is empty` });
+    const long = file("a".repeat(65 * 1024));
+    expect(fromFile(long)).toEqual({ missing: `cannot use ${long}: it is too long for a key` });
+    const binary = file(Buffer.from([0xff, 0xfe, 0x00, 0x41]));
+    expect(fromFile(binary)).toEqual({ missing: `${binary} holds characters that no key has` });
+  });
+});
+
+describe("a systemd credential", () => {
+  it("is read from the folder that systemd names", () => {
+    file("sk-1\n", 0o444);
+    expect(readKey({ from: "credential", name: "key" }, { CREDENTIALS_DIRECTORY: folder })).toEqual({ key: "sk-1" });
+  });
+
+  it("is none where systemd passed none", () => {
+    expect(readKey({ from: "credential", name: "key" }, {})).toEqual({
+      missing: "systemd passed no credentials: the unit needs LoadCredential=key",
+    });
+    expect(readKey({ from: "credential", name: "other" }, { CREDENTIALS_DIRECTORY: folder })).toMatchObject({
+      missing: expect.stringContaining("ENOENT"),
+    });
+  });
+});

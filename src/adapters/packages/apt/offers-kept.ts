@@ -1,0 +1,91 @@
+import { createHash, randomBytes } from "node:crypto";
+import { constants } from "node:fs";
+import { lstat, mkdir, open, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { orUndefined } from "../files.ts";
+
+/** Answers that outlive the process, one for each question. */
+export interface KeptAnswers {
+  /** The answer that was kept under this key; undefined when another one was, or none. */
+  readonly recall: (question: string, key: string) => Promise<string | undefined>;
+  /** Takes the place of what was kept for the question before. */
+  readonly keep: (question: string, key: string, answer: string) => Promise<void>;
+}
+
+const seal = (key: string, answer: string): string =>
+  createHash("sha256").update(`${key.length}\n${key}`).update(answer).digest("hex");
+
+/** Only what nobody else can have written counts: a hash can be made by anybody. */
+const isOwn = ({ uid, mode }: { readonly uid: number; readonly mode: number }): boolean =>
+  uid === process.getuid?.() && (mode & 0o022) === 0;
+
+/** A file that cannot be read or written costs a question, nothing else: a disk that is full or read-only, a folder that is gone. */
+const isFileTrouble = (error: unknown): boolean => error instanceof Error && "code" in error;
+
+const isThere = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "EEXIST";
+
+/** Of more packages than a host has, which would be asked for again. */
+const mostBytes = 16 * 1024 * 1024;
+/** The hash and the end of its line. */
+const sealBytes = 65;
+
+/** What is in a file of our own; undefined for a link, a pipe, what is of somebody else, and what is too large. */
+async function readOwn(path: string): Promise<string | undefined> {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  try {
+    const found = await file.stat();
+    const isKept = found.isFile() && isOwn(found) && found.size <= sealBytes + mostBytes;
+    return isKept ? await file.readFile("utf8") : undefined;
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * Keeps answers in a folder of the service's own. The first line of a file is the hash of key and answer, so that neither an
+ * answer to something else nor half of one is believed, however the host went down; nothing is believed that somebody else may
+ * have written.
+ */
+export function createKeptAnswers(folder: string): KeptAnswers {
+  const pathOf = (question: string): string => join(folder, question);
+
+  /** Whether the folder is one that only we can have put something into. */
+  const isOurs = async (): Promise<boolean> => {
+    const found = await lstat(folder);
+    return found.isDirectory() && isOwn(found);
+  };
+
+  /** What a process left that was ended while it wrote. One that is still at it will have to ask again, no more. */
+  const removeUnfinished = async (question: string): Promise<void> => {
+    const names = await readdir(folder);
+    const unfinished = names.filter((name) => name.startsWith(`${question}.`) && name.endsWith(".new"));
+    await Promise.all(unfinished.map((name) => rm(join(folder, name), { force: true })));
+  };
+
+  const write = async (question: string, content: string): Promise<void> => {
+    await orUndefined(mkdir(folder, { mode: 0o700 }), isThere);
+    if (!(await isOurs())) return;
+    await removeUnfinished(question);
+    // A task may keep the same at the same time, so each writes under a name of its own.
+    const beside = join(folder, `${question}.${randomBytes(6).toString("hex")}.new`);
+    await writeFile(beside, content, { mode: 0o600, flag: "wx" });
+    await rename(beside, pathOf(question));
+  };
+
+  return {
+    async recall(question, key) {
+      if ((await orUndefined(isOurs(), isFileTrouble)) !== true) return undefined;
+      const content = await orUndefined(readOwn(pathOf(question)), isFileTrouble);
+      if (content === undefined) return undefined;
+      const end = content.indexOf("\n");
+      const answer = content.slice(end + 1);
+      return end > 0 && content.slice(0, end) === seal(key, answer) ? answer : undefined;
+    },
+
+    async keep(question, key, answer) {
+      if (Buffer.byteLength(answer) > mostBytes) return;
+      await orUndefined(write(question, `${seal(key, answer)}\n${answer}`), isFileTrouble);
+    },
+  };
+}

@@ -1,0 +1,96 @@
+import { failureReason } from "./output.ts";
+
+/** What apt says of a source, and what is to be done about it. */
+const remedies: readonly (readonly [words: RegExp, remedy: string])[] = [
+  [
+    /\bNO_PUBKEY\b|Missing key [0-9A-F]+/,
+    "this host does not trust the key that signs the source: compare it with what the maker of the source announces, and only then add it to the keys of its signed-by",
+  ],
+  [/\bEXPKEYSIG\b/, "the key that signs the source has expired: install the newer one of its maker"],
+  [/\bREVKEYSIG\b/, "the key that signs the source was revoked: use the source no more until its maker has a new one"],
+  [
+    /\b(?:BADSIG|EXPSIG|ERRSIG|NODATA)\b|signatures (?:were invalid|couldn't be verified)|Clearsigned file isn't valid|manipulated/,
+    "what the source gave is not what its maker has signed: try again later, and if it stays so use another mirror and look who is in between",
+  ],
+  [
+    /(?:is not|no longer) signed/,
+    "nobody vouches for what it has: use another mirror, or ask its maker, before it is trusted",
+  ],
+  [
+    /is expired \(invalid since/,
+    "the source gives lists of a time long past: use another mirror, and see whether the clock of this host is right",
+  ],
+  [/is not valid yet/, "the lists are of a time to come: see whether the clock of this host is right"],
+  [
+    /Hash Sum mismatch|unexpected size/,
+    "the source is being changed, or what it gave was changed on the way: try again later, and if it stays so use another mirror",
+  ],
+];
+
+/** Programs that verify differ in their words. */
+const otherwise = "it is not signed as it should be: use another mirror, or ask its maker, before it is trusted";
+const most = 3;
+const unspecific = /^Some index files failed to download/;
+
+/** `http://host ./ Release` and `http://host/./InRelease` are of one source. */
+const sourceIn = (line: string): string | undefined =>
+  /[a-z+]+:\/*[^\s']+/.exec(line)?.[0].replace(/\/(?:\.\/|dists\/.*)?(?:InRelease|Release|Release\.gpg)?$/, "");
+
+/** Why the lists of some sources are not what they should be: which source, what apt says of it, and what is to be done. */
+export function refreshFailure(text: string, exitCode: number): string {
+  const lines = text.split("\n").map((line) => line.trim());
+  const signatures = lines.flatMap(
+    (line) => /^W: (?:.*\b)?(?:GPG error|OpenPGP signature verification failed): (.*)$/.exec(line)?.[1] ?? [],
+  );
+  const errors = lines.flatMap((line) => /^E: (.*)$/.exec(line)?.[1] ?? []).filter((line) => !unspecific.test(line));
+  // What is wrong with a signature says more than that, for it, there is none.
+  const isTold = (line: string): boolean =>
+    sourceIn(line) !== undefined && signatures.some((other) => sourceIn(other) === sourceIn(line));
+  const problems = [...signatures, ...errors.filter((line) => !isTold(line))];
+  if (problems.length === 0) return failureReason(text, exitCode);
+  const told = problems.slice(0, most).map((line) => {
+    const [, remedy] = remedies.find(([words]) => words.test(line)) ?? [];
+    const advice = remedy ?? (signatures.includes(line) ? otherwise : undefined);
+    return advice === undefined ? line : `${line.replace(/\.$/, "")} (${advice})`;
+  });
+  const more = problems.length - told.length;
+  return [...told, ...(more > 0 ? [`and ${more} more`] : []), "the lists of before stay in use"].join("; ");
+}
+
+/** A file that says what a source has, as it was fetched. */
+export interface FetchedRelease {
+  readonly source: string;
+  /** Its name among the lists. */
+  readonly file: string;
+}
+
+/** As apt writes what is special in an address. */
+const quoted = (text: string): string =>
+  text.replaceAll(/[^-a-zA-Z0-9.,:;+/()?'`]/gu, (character) =>
+    Buffer.from(character).toString("hex").replace(/../g, "%$&"),
+  );
+
+/** The Release files that were fetched over a network; those that the server said had not changed are not. */
+export function fetchedReleases(text: string): readonly FetchedRelease[] {
+  return [
+    ...text.matchAll(/^Get:\d+ ((?:https?|ftp|tor\+https?|mirror\+https?):\/\/\S+) (\S+) ((?:In)?Release)\b/gm),
+  ].map(([, address = "", suite = "", name = ""]) => {
+    const folder = address.replace(/\/$/, "").replace(/^[^:]+:\/\/(?:[^/@]*@)?/, "");
+    const path = suite.endsWith("/") ? suite : `dists/${suite}/`;
+    return { source: `${address} ${suite}`, file: quoted(`${folder}/${path}${name}`).replaceAll("/", "_") };
+  });
+}
+
+/**
+ * Sources that gave a Release file which apt has silently put aside, since it is older than the one that it has: a mirror
+ * that lags behind, or somebody who withholds what came since.
+ */
+export function olderReleases(
+  text: string,
+  before: ReadonlyMap<string, string>,
+  after: ReadonlyMap<string, string>,
+): readonly string[] {
+  return fetchedReleases(text)
+    .filter(({ file }) => before.has(file) && before.get(file) === after.get(file))
+    .map(({ source }) => source);
+}

@@ -1,0 +1,118 @@
+import { constants } from "node:fs";
+import { copyFile, mkdtemp, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { PackageFiles, PackageVersion } from "#domain/updates/ports.ts";
+import { PackageFileMissing } from "#domain/updates/ports.ts";
+import type { Progress } from "#domain/updates/progress.ts";
+import { unitFor } from "../apt/manager-commit.ts";
+import { isMissing, orUndefined } from "../files.ts";
+import { keyOf, nevraOf, parseNevra } from "./names.ts";
+import type { createPackageFile } from "./package-file.ts";
+import type { createRpmSettle } from "./settle.ts";
+
+type Target = Parameters<PackageFiles["restore"]>[0];
+
+/** A package file. */
+export interface FoundFile extends PackageVersion {
+  readonly path: string;
+}
+
+/** What of a target is not so yet. */
+export interface Missing {
+  readonly install: readonly FoundFile[];
+  readonly remove: readonly PackageVersion[];
+}
+
+/** What of the target is missing on a host with these packages. */
+export function missingOf(
+  target: { readonly files: readonly FoundFile[]; readonly remove: Target["remove"] },
+  installed: readonly PackageVersion[],
+): Missing {
+  const present = new Set(installed.map(nevraOf));
+  const gone = new Set(target.remove.map(keyOf));
+  return {
+    install: target.files.filter((file) => !present.has(nevraOf(file))),
+    remove: installed.filter((each) => gone.has(keyOf(each))),
+  };
+}
+
+/** Brings the file of a package from a cache, or else from a repository; see the port. */
+export function createFetch(ports: {
+  readonly isWhole: ReturnType<typeof createPackageFile>["isWhole"];
+  /** Where a cache would have it. */
+  readonly cached: (wanted: PackageVersion) => Promise<readonly string[]>;
+  /** Downloads it below a folder; undefined where it cannot be had. */
+  readonly download: (wanted: PackageVersion, folder: string, signal: AbortSignal) => Promise<string | undefined>;
+}): PackageFiles["fetch"] {
+  const { isWhole, cached, download } = ports;
+
+  const fromCache = async (wanted: PackageVersion, target: string, signal: AbortSignal): Promise<boolean> => {
+    for (const path of await cached(wanted)) {
+      const copied = await orUndefined(
+        copyFile(path, target, constants.COPYFILE_FICLONE).then(() => true),
+        isMissing,
+      );
+      if (copied === undefined) continue;
+      if (await isWhole(target, wanted, signal)) return true;
+      await rm(target);
+    }
+    return false;
+  };
+
+  const fromRepository = async (wanted: PackageVersion, target: string, signal: AbortSignal): Promise<boolean> => {
+    const own = await mkdtemp(join(target, "..", "download-"));
+    try {
+      const path = await download(wanted, own, signal);
+      if (path === undefined || !(await isWhole(path, wanted, signal))) return false;
+      await rename(path, target);
+      return true;
+    } finally {
+      await rm(own, { recursive: true, force: true });
+    }
+  };
+
+  return async (wanted, folder, signal) => {
+    const nevra = nevraOf(wanted);
+    if (parseNevra(nevra) === undefined || nevra.includes("/"))
+      throw new PackageFileMissing(`${JSON.stringify(nevra)} is no name of a package`);
+    const name = `${nevra.replaceAll(":", "%3a")}.rpm`;
+    const target = join(folder, name);
+    if (await fromCache(wanted, target, signal)) return { name, origin: "cache" };
+    if (await fromRepository(wanted, target, signal)) return { name, origin: "repository" };
+    throw new PackageFileMissing(`${nevra} is neither in the cache nor in a repository`);
+  };
+}
+
+/** Brings the packages of a host to exact versions; see the port. */
+export function createRestore(ports: {
+  readonly settle: ReturnType<typeof createRpmSettle>;
+  readonly identify: PackageFiles["identify"];
+  readonly packages: (signal: AbortSignal) => Promise<readonly PackageVersion[]>;
+  /** Does what is missing. @returns why it was not done, or what failed on the way; else empty. */
+  readonly change: (unit: string, left: Missing, progress: Progress, signal: AbortSignal) => Promise<string>;
+  /** Marks what somebody asked for and what came along. */
+  readonly mark: (unit: string, wanted: Target["marks"], signal: AbortSignal) => Promise<void>;
+}): PackageFiles["restore"] {
+  const { settle, identify, packages, change, mark } = ports;
+  return async (target, { id, progress }, signal) => {
+    const unit = unitFor(id);
+    await settle(unit, signal);
+    const files = await Promise.all(target.files.map(async (path) => ({ ...(await identify(path, signal)), path })));
+    const missing = async (): Promise<Missing> => missingOf({ files, remove: target.remove }, await packages(signal));
+    const isThere = ({ install, remove }: Missing): boolean => install.length + remove.length === 0;
+
+    const left = await missing();
+    progress.step(5, "returning to the packages of the snapshot");
+    const reason = isThere(left) ? "" : await change(unit, left, progress, signal);
+    await mark(unit, target.marks, signal);
+    const after = await missing();
+    if (isThere(after) && reason === "") return { isDone: true, reason };
+    const names = [...after.install, ...after.remove].map(nevraOf).slice(0, 10).join(", ");
+    return {
+      isDone: false,
+      reason: [isThere(after) ? "" : `not as in the snapshot: ${names}`, reason]
+        .filter((each) => each !== "")
+        .join("; "),
+    };
+  };
+}

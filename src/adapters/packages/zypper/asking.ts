@@ -1,0 +1,119 @@
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { CommandFailed } from "#adapters/exec/command.ts";
+import type { CommandResult, Exec } from "#adapters/exec/index.ts";
+import { isMissing, marksOf, orUndefined } from "../files.ts";
+import { parseRepositories } from "./lists.ts";
+import { failureReason } from "./output.ts";
+import type { ZypperPlaces } from "./places.ts";
+
+/** Questions take no lock, and what is asked does not go into the log of what was done. */
+const reading = ["ZYPP_READONLY_HACK=1", "ZYPP_LOGFILE=/dev/null", "LC_ALL=C.UTF-8"] as const;
+
+/** Words of everything: no question, the lists on disk are what counts, and the output is for programs. */
+export const commonWords = ["--non-interactive", "--no-refresh", "--xmlout"] as const;
+
+/** No repository counts. */
+export const onlyInstalled = ["--disable-repositories"] as const;
+
+/**
+ * There are no repositories, as opposed to some that do not count: then package files would not either. Zypper removes the lists
+ * of those that it does not see, so it is shown other ones.
+ */
+export const onlyFiles = (folder: string): readonly string[] => [
+  ...["--reposd-dir", join(folder, "no-repositories")],
+  ...["--raw-cache-dir", join(folder, "raw"), "--solv-cache-dir", join(folder, "solv")],
+];
+
+/** The lists are not there: nobody has downloaded them yet, or they were removed. */
+export class NoLists extends CommandFailed {}
+
+/** Files of which one is in the folder of each list, by kind of repository; their time is when zypper last asked for it. */
+const listFiles = ["repodata/repomd.xml", "content", "cookie"] as const;
+
+export interface Asking {
+  /** @throws NoLists; CommandFailed where zypper does not answer. */
+  readonly ask: (words: readonly string[], signal: AbortSignal) => Promise<string>;
+  /** Whatever the answer is. @throws NoLists */
+  readonly tryAsking: (words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
+  /** Downloads packages into a folder. @throws NoLists */
+  readonly tryInto: (folder: string, words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
+  /** Only about what is installed: no list is needed. */
+  readonly tryInstalled: (words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
+  /** Only about what is installed and about package files: there are no repositories. The folder holds what is made for it. */
+  readonly tryFiles: (folder: string, words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
+  /** When the oldest of the lists was brought up to date; undefined where one is not there. */
+  readonly listsAt: (signal: AbortSignal) => Promise<number | undefined>;
+  /** A text that changes when other lists are downloaded, or other settings count. */
+  readonly listsMark: (signal: AbortSignal) => Promise<string>;
+}
+
+/** Zypper's own way from the name of a repository to that of its folder. */
+const folderOf = (alias: string): string => alias.replaceAll("/", "_");
+
+/** Asks zypper. */
+export function createAsking({ exec, places }: { readonly exec: Exec; readonly places: ZypperPlaces }): Asking {
+  let last: { readonly mark: string; readonly aliases: readonly string[] } | undefined;
+
+  const run = async (words: readonly string[], signal: AbortSignal, timeoutMs = 120_000): Promise<CommandResult> => {
+    const options = { signal, timeoutMs, maxOutputBytes: 64 * 1024 * 1024 };
+    const result = await exec(["/usr/bin/env", ...reading, ...places.zypper, ...commonWords, ...words], options);
+    if (result.truncated) throw new CommandFailed("cannot ask zypper: its answer has no end");
+    return result;
+  };
+  const answered = ({ exitCode, stdout, stderr }: CommandResult): string => {
+    if (exitCode !== 0)
+      throw new CommandFailed(`cannot ask zypper: ${failureReason(`${stdout}\n${stderr}`, exitCode)}`);
+    return stdout;
+  };
+
+  /** Repositories that count. */
+  const aliases = async (signal: AbortSignal): Promise<readonly string[]> => {
+    const mark = await marksOf(places.settings);
+    if (last?.mark !== mark) {
+      const result = await run(["repos"], signal);
+      // 6 says that there are none.
+      last = { mark, aliases: result.exitCode === 6 ? [] : parseRepositories(answered(result)) };
+    }
+    return last.aliases;
+  };
+
+  const listAt = async (alias: string): Promise<number | undefined> => {
+    const paths = listFiles.map((file) => join(places.lists, folderOf(alias), file));
+    const files = await Promise.all(paths.map((path) => orUndefined(stat(path), isMissing)));
+    return files.find((file) => file !== undefined)?.mtimeMs;
+  };
+
+  const listsAt: Asking["listsAt"] = async (signal) => {
+    const times = await Promise.all((await aliases(signal)).map(listAt));
+    const known = times.filter((time) => time !== undefined);
+    return known.length === 0 || known.length < times.length ? undefined : Math.floor(Math.min(...known));
+  };
+
+  /** Zypper would download what is not there, told not to refresh or not. */
+  const demandLists = async (signal: AbortSignal): Promise<void> => {
+    if ((await listsAt(signal)) === undefined) throw new NoLists("cannot ask zypper: there are no package lists");
+  };
+
+  const tryAsking: Asking["tryAsking"] = async (words, signal) => {
+    await demandLists(signal);
+    return run(words, signal);
+  };
+
+  return {
+    tryAsking,
+    ask: async (words, signal) => answered(await tryAsking(words, signal)),
+    async tryInto(folder, words, signal) {
+      await demandLists(signal);
+      return run(["--pkg-cache-dir", folder, ...words], signal, 10 * 60_000);
+    },
+    tryInstalled: (words, signal) => run([...onlyInstalled, ...words], signal),
+    tryFiles: (folder, words, signal) => run([...onlyFiles(folder), ...words], signal),
+    listsAt,
+    async listsMark(signal) {
+      const folders = (await aliases(signal)).map((alias) => join(places.lists, folderOf(alias)));
+      const files = folders.flatMap((folder) => listFiles.map((file) => join(folder, file)));
+      return marksOf([...files, ...places.settings]);
+    },
+  };
+}

@@ -1,0 +1,133 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { failureReason, parseLockConflict, parseScriptErrors, scriptFailures, telling } from "./output.ts";
+
+const message = (type: string, text: string): string => `<message type="${type}">${text}</message>\n`;
+const echo = message(
+  "error",
+  "Problem occurred during or after installation or removal of packages:\nInstallation has been aborted as directed.\nPlease see the above error message for a hint.\n",
+);
+const rpmOutput = (...lines: readonly string[]): string =>
+  message("info", `Additional rpm output:\n${lines.join("\n")}\n\n`);
+const lua = "error: lua script failed: [string &quot;%post(late-2.0-1.noarch)&quot;]:1: I will not end";
+
+describe("scripts that fail", () => {
+  it("are found in what rpm printed", () => {
+    expect(parseScriptErrors(rpmOutput(lua))).toEqual([{ name: "late", script: "post", said: "I will not end" }]);
+    const shell = rpmOutput("cannot find it", "warning: %post(lib-a-1:2.0-1.x86_64) scriptlet failed, exit status 3");
+    expect(parseScriptErrors(shell)).toEqual([
+      { name: "lib-a", script: "post", said: "cannot find it, exit status 3" },
+    ]);
+    expect(scriptFailures(rpmOutput(lua))).toBe("late: its post script failed (I will not end)");
+  });
+
+  it("are counted when there are many", () => {
+    expect(scriptFailures(rpmOutput(lua).repeat(5))).toMatch(/; and 2 more scripts$/);
+    expect(scriptFailures(message("info", "all is well"))).toBe("");
+  });
+});
+
+describe("why zypper failed", () => {
+  it.each([
+    [
+      "a file that is gone",
+      message("error", "File &apos;./a.rpm&apos; not found on medium &apos;file:/srv&apos;") + echo,
+      "File './a.rpm' not found on medium 'file:/srv'",
+    ],
+    [
+      "a problem without a solution",
+      '<prompt id="1">\n<description>Problem: nothing provides extra needed by app-2.0-1.noarch\n Solution 1: do not install app\n</description>\n<text>Choose from above</text>\n</prompt>\n',
+      "nothing provides extra needed by app-2.0-1.noarch",
+    ],
+    [
+      "a wrong digest",
+      message(
+        "warning",
+        "Digest verification failed for file &apos;a.rpm&apos;\n[/srv/a.rpm]\n\n  expected 1\n  but got 2\n",
+      ) + echo,
+      "Digest verification failed for file 'a.rpm'",
+    ],
+    [
+      "what rpm says",
+      message(
+        "error",
+        "Installation of a-1-1.noarch failed:\nError: Subprocess failed. Error: RPM failed: error: unpacking of archive failed\n",
+      ) + echo,
+      "Installation of a-1-1.noarch failed: error: unpacking of archive failed",
+    ],
+    ["a question", '<prompt id="4">\n<text>Do you agree?</text>\n</prompt>\n', "it asks: Do you agree?"],
+    ["something else", "Segmentation fault\n", "Segmentation fault"],
+    ["nothing", "", "exit code 8"],
+  ])("%s", (_what, text, reason) => expect(failureReason(text, 8)).toBe(reason));
+
+  it("may be a script of which nothing is told", () =>
+    expect(failureReason(message("info", "all done"), 107)).toBe("a script of a package failed"));
+
+  it("is told whatever it writes", () => {
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        expect(failureReason(text, 8)).not.toBe("");
+      }),
+    );
+  });
+});
+
+describe("a lock", () => {
+  it("is told with the process that holds it", () => {
+    const text = "System management is locked by the application with pid 15656 (/usr/bin/zypper).\nClose this";
+    expect(parseLockConflict(message("error", text))).toEqual({ pid: 15656 });
+    const rpm =
+      "error: can&apos;t create transaction lock on /var/lib/rpm/.rpm.lock (Resource temporarily unavailable)";
+    expect(parseLockConflict(message("error", rpm))).toEqual({ pid: undefined });
+    expect(parseLockConflict(echo)).toBeUndefined();
+  });
+});
+
+describe("what is told while it runs", () => {
+  const run = (text: string) => {
+    const lines: string[] = [];
+    const steps: number[] = [];
+    const tell = telling({ line: (line) => void lines.push(line), step: (percent) => void steps.push(percent) });
+    for (const line of text.split("\n")) tell(line);
+    return { lines, steps };
+  };
+
+  it("is text and steps that only go up", () => {
+    const progress = (at: number, name: string): string =>
+      `<progress id="install-resolvable" name="(${at}/2) Installing: ${name}" value="50"/>\n`;
+    const text =
+      message("info", "Retrieving package a-1-1.noarch (1/2),   6.1 KiB") +
+      message("info", "Retrieving package b-1-1.noarch (2/2),   6.1 KiB") +
+      progress(1, "a-1-1.noarch").repeat(2) +
+      progress(2, "b-1-1.noarch") +
+      message("info", "one\ntwo\n");
+    expect(run(text)).toEqual({
+      lines: [
+        "Retrieving package a-1-1.noarch (1/2),   6.1 KiB",
+        "Retrieving package b-1-1.noarch (2/2),   6.1 KiB",
+        "(1/2) installing a-1-1.noarch",
+        "(2/2) installing b-1-1.noarch",
+        "one",
+        "two",
+      ],
+      steps: [0, 16, 33, 66],
+    });
+  });
+
+  it("is never more than all", () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.nat(9), fc.nat(9), fc.boolean())), (given) => {
+        const text = given
+          .map(([at, of, isDownload]) =>
+            isDownload
+              ? message("info", `Retrieving package a${at} (${at}/${of})`)
+              : `<progress name="(${at}/${of}) Removing: b${at}"/>`,
+          )
+          .join("\n");
+        const { steps } = run(text);
+        expect(steps).toEqual([...steps].sort((one, other) => one - other));
+        for (const step of steps) expect(step >= 0 && step <= 100).toBe(true);
+      }),
+    );
+  });
+});

@@ -1,0 +1,149 @@
+import type { Progress } from "#domain/updates/progress.ts";
+import type { OutputReader } from "../apt/transactions.ts";
+import { parseNevra } from "../rpm/names.ts";
+import type { XmlElement } from "./xml.ts";
+import { createXmlReader, parseElements } from "./xml.ts";
+
+const most = 3;
+/** What a script prints before it fails is told as far as this. */
+const linesOfOne = 4;
+
+const linesIn = (text: string): readonly string[] =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+
+/** A script of a package that failed. */
+export interface ScriptError {
+  readonly name: string;
+  /** `prein`, `post`. */
+  readonly script: string;
+  /** What it said, or how it ended. */
+  readonly said: string;
+}
+
+const failedScripts = [
+  /^(?:warning|error): %(?<script>\w+)\((?<nevra>[^)]+)\) scriptlet failed, (?<said>.+)$/,
+  /^error: lua script failed: \[string "%(?<script>\w+)\((?<nevra>[^)]+)\)"\]:\d+: (?<said>.+)$/,
+];
+
+const nameIn = (nevra: string): string => parseNevra(nevra)?.name ?? nevra;
+
+/** Scripts that failed, from what rpm printed. Zypper goes on after those that run when the files are there already. */
+export function parseScriptErrors(text: string): readonly ScriptError[] {
+  const lines = parseElements(text).flatMap((each) => (each.name === "message" ? linesIn(each.text) : []));
+  return lines.flatMap((line, at) => {
+    const { script, nevra, said } =
+      failedScripts.map((pattern) => pattern.exec(line)?.groups).find((groups) => groups !== undefined) ?? {};
+    if (script === undefined || nevra === undefined || said === undefined) return [];
+    const before = lines[at - 1] ?? "";
+    // What the script itself printed says more than how it ended.
+    const isOwn = !/^(?:Additional rpm output:|rpm: |(?:error|warning): )/.test(before) && before !== "";
+    return [{ name: nameIn(nevra), script, said: isOwn && !line.includes("lua") ? `${before}, ${said}` : said }];
+  });
+}
+
+/** What failed although zypper went on and says that it was done; empty where nothing did. */
+export function scriptFailures(text: string): string {
+  const errors = parseScriptErrors(text);
+  const more = errors.length > most ? [`and ${errors.length - most} more scripts`] : [];
+  const told = errors.slice(0, most).map(({ name, script, said }) => `${name}: its ${script} script failed (${said})`);
+  return [...told, ...more].join("; ");
+}
+
+/** Says only that something was said before. */
+const isEcho = (text: string): boolean =>
+  /^(?:Problem occurred during or after installation|Skipping repository |Could not refresh the repositories|Some of the repositories have not)/.test(
+    text,
+  );
+
+/** Words of zypper in one line, without those that only say who passes them on. */
+function condensed(text: string): string {
+  const lines = linesIn(text)
+    .filter((line) => !/^(?:rpm: |Please |History:$| *Solution \d)/.test(line))
+    .map((line) => line.replace(/^Error: Subprocess failed\. Error: RPM failed: (?:rpm: .*)?/, "").replace(/^- /, ""));
+  return lines
+    .filter((line) => line !== "")
+    .slice(0, linesOfOne)
+    .join(" ");
+}
+
+/** What of the output says why it failed. */
+function told({ name, parent, attributes, text }: XmlElement): readonly string[] {
+  const problem = linesIn(text).filter((line) => line.startsWith("Problem: "));
+  if (name === "description" && parent === "prompt") return problem.map((line) => line.replace("Problem: ", ""));
+  if (name !== "message" || isEcho(text.trim())) return [];
+  if (attributes.type === "warning")
+    return linesIn(text).filter((line) => line.startsWith("Digest verification failed"));
+  return attributes.type === "error" ? [condensed(text)].filter((line) => line !== "") : [];
+}
+
+/** What newer ones exit with when all was done but a script. */
+const scriptCode = 107;
+
+/** Why zypper failed, in a sentence made of its own words and those of the packages. */
+export function failureReason(text: string, exitCode: number): string {
+  const scripts = scriptFailures(text);
+  if (scripts !== "") return scripts;
+  const elements = parseElements(text);
+  const own = [...new Set(elements.flatMap(told))].slice(0, most);
+  if (own.length > 0) return own.join("; ");
+  const asked = elements.findLast(({ name, parent }) => name === "text" && parent === "prompt");
+  if (asked !== undefined) return `it asks: ${condensed(asked.text)}`;
+  if (exitCode === scriptCode) return "a script of a package failed";
+  const plain = linesIn(text).filter((line) => !line.startsWith("<"));
+  return plain.at(-1) ?? `exit code ${exitCode}`;
+}
+
+/** The process that holds a lock. */
+export function parseLockConflict(text: string): { readonly pid: number | undefined } | undefined {
+  const [, by] = /System management is locked by the application with pid (\d+)/.exec(text) ?? [];
+  if (by !== undefined) return { pid: Number(by) };
+  return /can(?:'|&apos;)t create transaction lock/.test(text) ? { pid: undefined } : undefined;
+}
+
+export const zypperOutput: OutputReader = { failureReason, parseLockConflict };
+
+/** How far zypper is; `at` of `of` packages. */
+function parseStep(
+  element: XmlElement,
+): { readonly isDownload: boolean; readonly at: number; readonly of: number; readonly what: string } | undefined {
+  const { name, attributes, text } = element;
+  const [, fetched, number, count] =
+    name === "message" ? (/^Retrieving (?:package )?(\S+) \((\d+)\/(\d+)\)/.exec(text.trim()) ?? []) : [];
+  if (fetched !== undefined)
+    return { isDownload: true, at: Number(number), of: Number(count), what: `retrieving ${fetched}` };
+  const [, at, of, verb = "", what] =
+    name === "progress" ? (/^\((\d+)\/(\d+)\) (\w+):? (\S+)/.exec(attributes.name ?? "") ?? []) : [];
+  if (what === undefined) return undefined;
+  return { isDownload: false, at: Number(at), of: Number(of), what: `${verb.toLowerCase()} ${what}` };
+}
+
+/** To download counts as a third of all. */
+const downloadPercent = 33;
+
+/** Passes on what zypper prints, without the XML around it. */
+export function telling({ line: tell, step }: Progress): (line: string) => void {
+  const read = createXmlReader();
+  let last = "";
+  let reached = 0;
+
+  const take = (element: XmlElement): void => {
+    const { name, parent, text } = element;
+    if (name === "message" || (name === "description" && parent === "prompt"))
+      for (const line of linesIn(text)) tell(line);
+    const found = parseStep(element);
+    if (found === undefined || found.what === last) return;
+    last = found.what;
+    if (!found.isDownload) tell(`(${found.at}/${found.of}) ${found.what}`);
+    const share = Math.min(1, (found.at - 1) / Math.max(1, found.of));
+    const percent = found.isDownload ? share * downloadPercent : downloadPercent + share * (100 - downloadPercent);
+    reached = Math.max(reached, Math.floor(percent));
+    step(reached, found.what);
+  };
+
+  return (line) => {
+    for (const element of read(`${line}\n`)) take(element);
+  };
+}

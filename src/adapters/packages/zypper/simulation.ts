@@ -1,0 +1,72 @@
+import { CommandFailed } from "#adapters/exec/command.ts";
+import type { CommandResult } from "#adapters/exec/index.ts";
+import { UpdateRefused } from "#domain/updates/ports.ts";
+import type { PlainChange } from "../rpm/demands.ts";
+import { failureReason } from "./output.ts";
+import type { XmlElement } from "./xml.ts";
+import { parseElements } from "./xml.ts";
+
+/** What zypper says that it would do. */
+export interface Simulation {
+  readonly changes: readonly PlainChange[];
+  readonly downloadBytes: number;
+  readonly diskBytes: number;
+}
+
+/**
+ * Exit codes that say that all was done, and something beside it: that the host should be started anew (102), that zypper has
+ * updated itself (103).
+ */
+export const doneCodes: ReadonlySet<number> = new Set([102, 103]);
+
+const nothing: Simulation = { changes: [], downloadBytes: 0, diskBytes: 0 };
+
+const withoutZero = (version: string): string => version.replace(/^0+:/, "");
+
+/** A package of the summary; one whose architecture changes goes, and another one comes. */
+function changesOf({ parent, attributes }: XmlElement): readonly PlainChange[] {
+  const { name, edition, arch, "edition-old": old, "arch-old": oldArch = arch } = attributes;
+  if (name === undefined || edition === undefined || arch === undefined) return [];
+  const to = withoutZero(edition);
+  const from = old === undefined ? null : withoutZero(old);
+  if (parent === "to-remove") return [{ name, architecture: arch, from: to, to: null }];
+  if (parent === "to-reinstall") return [{ name, architecture: arch, from: to, to }];
+  if (parent === "to-install") return [{ name, architecture: arch, from: null, to }];
+  if (!/^to-(?:upgrade|downgrade|change)/.test(parent)) return [];
+  if (oldArch === arch || oldArch === undefined) return [{ name, architecture: arch, from: from ?? to, to }];
+  return [
+    { name, architecture: oldArch, from: from ?? to, to: null },
+    { name, architecture: arch, from: null, to },
+  ];
+}
+
+const numberOf = (text: string | undefined): number => (/^-?\d+$/.test(text ?? "") ? Number(text) : 0);
+
+/** Reads the summary that zypper writes before it begins; undefined where there is none. */
+export function parseSummary(text: string): Simulation | undefined {
+  const elements = parseElements(text);
+  const summary = elements.find(({ name }) => name === "install-summary");
+  if (summary === undefined) return undefined;
+  // Patches and products stand for packages, which are listed themselves.
+  const packages = elements.filter(({ name, attributes }) => name === "solvable" && attributes.type === "package");
+  const read = packages.map(changesOf).filter((changes) => changes.length > 0);
+  if (read.length !== numberOf(summary.attributes["packages-to-change"]))
+    throw new CommandFailed("cannot read what zypper would do");
+  return {
+    changes: read.flat(),
+    downloadBytes: numberOf(summary.attributes["download-size"]),
+    diskBytes: numberOf(summary.attributes["space-usage-diff"]),
+  };
+}
+
+/** What the words would do, as zypper says: changes nothing. @throws UpdateRefused where it cannot be solved. */
+export async function simulate(
+  tryAsking: (words: readonly string[], signal: AbortSignal) => Promise<CommandResult>,
+  [verb = "", ...words]: readonly string[],
+  signal: AbortSignal,
+): Promise<Simulation> {
+  const { exitCode, stdout, stderr } = await tryAsking([verb, "--dry-run", ...words], signal);
+  if (exitCode !== 0 && !doneCodes.has(exitCode))
+    throw new UpdateRefused(failureReason(`${stdout}\n${stderr}`, exitCode));
+  return parseSummary(stdout) ?? nothing;
+}

@@ -1,0 +1,135 @@
+import { createHash, type Hash } from "node:crypto";
+import {
+  type BigIntStats,
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+} from "node:fs";
+import { join, relative } from "node:path";
+import { isInside } from "./paths.ts";
+import { Distrusted, type Owner, requireTrusted } from "./trust.ts";
+
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+
+const maxFiles = 2000;
+const maxBytes = 64 * 1024 ** 2;
+const maxDepth = 32;
+const pieceBytes = 256 * 1024;
+
+/** Something in the folder of a plugin. */
+export interface Entry {
+  readonly path: string;
+  readonly stat: BigIntStats;
+}
+
+const kindOf = (stat: BigIntStats): string => {
+  if (stat.isFIFO()) return "a named pipe";
+  if (stat.isSocket()) return "a socket";
+  return "a device";
+};
+
+function requireInside(path: string, folder: string): void {
+  let target: string;
+  try {
+    target = realpathSync(path);
+  } catch (error) {
+    throw new Distrusted(`${path} is a link that leads to nothing (remove it)`, { cause: error });
+  }
+  if (!isInside(target, realpathSync(folder))) {
+    throw new Distrusted(
+      `${path} is a link that leads out of the folder of the plugin, to ${target} (put a copy there)`,
+    );
+  }
+}
+
+/** All that is in a folder, the folder itself first, in an order that is always the same. @throws Distrusted */
+export function listContent(folder: string, owner: Owner): readonly Entry[] {
+  const entries: Entry[] = [];
+  let bytes = 0n;
+  const look = (path: string, depth: number): void => {
+    const stat = lstatSync(path, { bigint: true });
+    requireTrusted(path, stat, owner);
+    entries.push({ path, stat });
+    if (entries.length > maxFiles) throw new Distrusted(`${folder} holds more than ${maxFiles} files`);
+    if (stat.isSymbolicLink()) requireInside(path, folder);
+    if (stat.isFile()) bytes += stat.size;
+    if (bytes > maxBytes) throw new Distrusted(`${folder} holds more than ${maxBytes / 1024 ** 2} MiB`);
+    if (stat.isFile() || stat.isSymbolicLink()) return;
+    if (!stat.isDirectory()) throw new Distrusted(`${path} is ${kindOf(stat)} (remove it)`);
+    if (depth > maxDepth) throw new Distrusted(`${path} is too deep inside of ${folder}`);
+    for (const name of readdirSync(path).sort()) look(join(path, name), depth + 1);
+  };
+  look(folder, 0);
+  return entries;
+}
+
+/** What changes when something in the folder does; takes no reading of contents. */
+export const signatureOf = (entries: readonly Entry[]): string =>
+  JSON.stringify(
+    entries.map(({ path, stat: { dev, ino, mode, uid, size, mtimeNs, ctimeNs } }) =>
+      [path, dev, ino, mode, uid, size, mtimeNs, ctimeNs].join(" "),
+    ),
+  );
+
+/** The newest change of what is in a folder, in epoch milliseconds. */
+export const newestChange = (entries: readonly Entry[]): number =>
+  Math.max(...entries.map(({ stat }) => Number(stat.ctimeMs)));
+
+/** Opens what is a file itself and no link to one. */
+function withFile<T>(path: string, work: (handle: number) => T): T {
+  const handle = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  try {
+    if (!fstatSync(handle).isFile()) throw new Distrusted(`${path} is not a file`);
+    return work(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** At most so many bytes of the beginning of a file. */
+export const beginningOf = (path: string, length: number): Buffer =>
+  withFile(path, (handle) => {
+    const buffer = Buffer.alloc(length);
+    let size = 0;
+    for (let read = -1; read !== 0 && size < length; size += read) {
+      read = readSync(handle, buffer, size, length - size, size);
+    }
+    return buffer.subarray(0, size);
+  });
+
+function addFile(hash: Hash, path: string, size: bigint): void {
+  withFile(path, (handle) => {
+    const piece = Buffer.alloc(pieceBytes);
+    let left = Number(size);
+    while (left > 0) {
+      const read = readSync(handle, piece, 0, Math.min(piece.length, left), null);
+      if (read === 0) throw new Distrusted(`${path} changed while it was read (try again)`);
+      hash.update(piece.subarray(0, read));
+      left -= read;
+    }
+  });
+}
+
+/** SHA-256 over names, kinds, modes and contents. Each entry says how long its content is, so no two folders read the same. */
+export function digestOf(folder: string, entries: readonly Entry[]): string {
+  const hash = createHash("sha256");
+  for (const { path, stat } of entries) {
+    const mode = Number(stat.mode & 0o7777n);
+    const head = (kind: string, content: number | string): void => {
+      hash.update(`${JSON.stringify([kind, relative(folder, path), mode, content])}\n`);
+    };
+    if (stat.isDirectory()) head("folder", 0);
+    else if (stat.isSymbolicLink()) head("link", readlinkSync(path));
+    else {
+      head("file", Number(stat.size));
+      addFile(hash, path, stat.size);
+    }
+  }
+  return hash.digest("hex");
+}

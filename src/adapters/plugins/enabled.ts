@@ -1,0 +1,126 @@
+import { randomBytes } from "node:crypto";
+import {
+  closeSync,
+  constants,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import type { EnabledPlugin, EnabledPlugins } from "#domain/plugins/ports.ts";
+
+const fileName = "enabled.json";
+const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY } = constants;
+
+const isPlugin = (value: unknown): value is EnabledPlugin =>
+  typeof value === "object" &&
+  value !== null &&
+  "name" in value &&
+  typeof value.name === "string" &&
+  "path" in value &&
+  typeof value.path === "string" &&
+  "digest" in value &&
+  typeof value.digest === "string" &&
+  "enabledAt" in value &&
+  typeof value.enabledAt === "number";
+
+function parse(text: string): readonly EnabledPlugin[] {
+  const value: unknown = JSON.parse(text);
+  const plugins: unknown =
+    typeof value === "object" && value !== null && "plugins" in value ? value.plugins : undefined;
+  if (!Array.isArray(plugins) || !plugins.every(isPlugin)) throw new Error("it is not a list of plugins");
+  return plugins.map(({ name, path, digest, enabledAt }) => ({ name, path, digest, enabledAt }));
+}
+
+/** Text of a file; undefined when there is none. */
+function textOf(path: string): string | undefined {
+  let handle: number;
+  try {
+    handle = openSync(path, O_RDONLY | O_NOFOLLOW);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+  try {
+    return readFileSync(handle, "utf8");
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** Writes a file whole or not at all; it is on disk, under its name, when this returns. */
+function writeWhole(folder: string, content: string): void {
+  const path = join(folder, fileName);
+  const beside = `${path}.${randomBytes(6).toString("hex")}.new`;
+  const handle = openSync(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+  try {
+    writeFileSync(handle, content);
+    fsyncSync(handle);
+    renameSync(beside, path);
+  } catch (error) {
+    unlinkSync(beside);
+    throw error;
+  } finally {
+    closeSync(handle);
+  }
+  const names = openSync(folder, O_RDONLY | O_DIRECTORY);
+  try {
+    fsyncSync(names);
+  } finally {
+    closeSync(names);
+  }
+}
+
+/**
+ * Which plugins are enabled, in `enabled.json` of the state folder. A file that cannot be read for what it is gives nobody
+ * leave to run: it is set aside, and none is enabled.
+ */
+export function openEnabledPlugins(ports: {
+  readonly stateDir: string;
+  /** Told of a damaged file, with the path under which it is kept. */
+  readonly onTrouble: (error: unknown, aside: string | undefined) => void;
+}): EnabledPlugins {
+  const { stateDir, onTrouble } = ports;
+  const path = join(stateDir, fileName);
+
+  const setAside = (): string => {
+    const aside = `${path}.damaged-${randomBytes(4).toString("hex")}`;
+    renameSync(path, aside);
+    return aside;
+  };
+
+  const load = (): readonly EnabledPlugin[] => {
+    try {
+      const text = textOf(path);
+      return text === undefined ? [] : parse(text);
+    } catch (error) {
+      let aside: string | undefined;
+      try {
+        aside = setAside();
+      } catch (cause) {
+        onTrouble(new AggregateError([error, cause], `cannot set ${path} aside`), undefined);
+        return [];
+      }
+      onTrouble(error, aside);
+      return [];
+    }
+  };
+
+  let plugins = new Map(load().map((each) => [each.name, each]));
+
+  const replace = (next: Map<string, EnabledPlugin>): void => {
+    writeWhole(stateDir, `${JSON.stringify({ plugins: [...next.values()] }, null, 2)}\n`);
+    plugins = next;
+  };
+
+  return {
+    all: () => [...plugins.values()],
+    save: (plugin) => replace(new Map([...plugins, [plugin.name, plugin]])),
+    remove(name) {
+      if (plugins.has(name)) replace(new Map([...plugins].filter(([each]) => each !== name)));
+    },
+  };
+}

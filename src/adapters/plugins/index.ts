@@ -1,0 +1,42 @@
+import { existsSync } from "node:fs";
+import type { Exec } from "#adapters/exec/index.ts";
+import type { PluginSandbox } from "#domain/plugins/ports.ts";
+import { createBareSandbox } from "./bare.ts";
+import { createUnitSandbox } from "./unit.ts";
+
+export { openEnabledPlugins } from "./enabled.ts";
+export { createPluginFolders } from "./folders.ts";
+
+/** Sends a datagram to loopback from a unit that may send none: says `EPERM` where systemd keeps its word. */
+const trial = `const socket = require("node:dgram").createSocket("udp4");
+socket.send("", 9, "127.0.0.1", (error) => { process.stdout.write(error?.code ?? "sent"); socket.close(); });`;
+
+/** Finds out, once, whether systemd can keep a unit from addresses: it starts those that it cannot keep from them all the same. */
+function createAddressTrial(exec: Exec): () => Promise<boolean> {
+  let known: Promise<boolean> | undefined;
+  const options = ["--pipe", "--wait", "--collect", "--quiet", "--no-ask-password", "--property=IPAddressDeny=any"];
+  return () => {
+    known ??= exec(["systemd-run", ...options, "--", process.execPath, "-e", trial])
+      .then(({ stdout }) => stdout === "EPERM")
+      .catch((error: unknown) => {
+        known = undefined;
+        throw error;
+      });
+    return known;
+  };
+}
+
+/** systemd starts units for root alone; others would be asked for a password. */
+const canStartUnits = (): boolean => existsSync("/run/systemd/system") && process.getuid?.() === 0;
+
+/** The tightest sandbox that this host can give. */
+export function createPluginSandbox(ports: {
+  readonly exec: Exec;
+  /** Folders that no plugin may see: the state folder. */
+  readonly hidden: readonly string[];
+  readonly hasSystemd?: () => boolean;
+}): PluginSandbox {
+  const { exec, hidden, hasSystemd = canStartUnits } = ports;
+  if (!hasSystemd()) return createBareSandbox({ exec });
+  return createUnitSandbox({ exec, hidden, filtersAddresses: createAddressTrial(exec) });
+}

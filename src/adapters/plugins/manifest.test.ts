@@ -1,0 +1,173 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type ManifestReading, printable, readManifest } from "./manifest.ts";
+
+const folder = "/etc/steward/plugins/backup-age";
+const least = ["name: backup-age", 'version: "1"', "type: check", "exec: check.sh"];
+const read = (...lines: readonly string[]): ManifestReading => readManifest(`${lines.join("\n")}\n`, folder);
+const faultOf = (reading: ManifestReading): string => ("fault" in reading ? reading.fault : "no fault");
+
+describe("manifest", () => {
+  it("says all there is to say", () => {
+    const reading = read(
+      "name: backup-age",
+      "version: 1.0.0",
+      "type: check",
+      "author: Example",
+      "description: Age of the newest backup",
+      "exec: bin/check.sh",
+      'args: ["--dir", "/srv/backup"]',
+      "timeout: 5m",
+      "permissions: { user: root, network: local, read: [/srv/backup], write: [/etc/x], memory: 1G, tasks: 8 }",
+      "check: { title: Age of the backup, severity: high, interval: 15m, output: json }",
+    );
+    expect(reading).toEqual({
+      manifest: {
+        name: "backup-age",
+        version: "1.0.0",
+        author: "Example",
+        description: "Age of the newest backup",
+        command: [`${folder}/bin/check.sh`, "--dir", "/srv/backup"],
+        timeoutMs: 300_000,
+        permissions: {
+          user: "root",
+          network: "local",
+          read: ["/srv/backup"],
+          write: ["/etc/x"],
+          memoryBytes: 2 ** 30,
+          tasks: 8,
+        },
+        role: { type: "check", title: "Age of the backup", severity: "high", intervalMs: 900_000, output: "json" },
+      },
+    });
+  });
+
+  it("takes the least for what it does not say", () => {
+    expect(read(...least)).toEqual({
+      manifest: {
+        name: "backup-age",
+        version: "1",
+        author: "",
+        description: "",
+        command: [`${folder}/check.sh`],
+        timeoutMs: 30_000,
+        permissions: { user: undefined, network: "none", read: [], write: [], memoryBytes: 2 ** 28, tasks: 64 },
+        role: { type: "check", title: "backup-age", severity: "medium", intervalMs: undefined, output: "nagios" },
+      },
+    });
+  });
+
+  it("has a part of its own for each type", () => {
+    const roleOf = (...lines: readonly string[]) => {
+      const reading = read("name: a", 'version: "1"', "exec: run", ...lines);
+      return "manifest" in reading ? reading.manifest.role : reading.fault;
+    };
+    expect(roleOf("type: command", "command: { usage: '[--all]' }")).toEqual({ type: "command", usage: "[--all]" });
+    expect(roleOf("type: command")).toEqual({ type: "command", usage: undefined });
+    const hook = { type: "hook", events: ["pre_update", "post_fix"], onFailure: "allow" };
+    expect(roleOf("type: hook", "hook: { events: [pre_update, post_fix] }")).toEqual(hook);
+    expect(roleOf("type: hook", "hook: { events: [pre_update, post_fix], on_failure: veto }")).toEqual({
+      ...hook,
+      onFailure: "veto",
+    });
+    expect(roleOf("type: hook")).toBe("plugin.yaml:1:1: hook: must be given, with events");
+    expect(roleOf("type: hook", "hook: { events: [] }")).toMatch(/hook\.events: must NOT have fewer than 1 items/);
+  });
+
+  it.each([
+    ["an unknown key", ["colour: blue"], "plugin.yaml:5:1: colour: unknown setting"],
+    ["one further inside", ["check: { warn: 3 }"], "plugin.yaml:5:10: check.warn: unknown setting"],
+    [
+      "a part of another type",
+      ["hook: { events: [pre_fix] }"],
+      "plugin.yaml:5:1: hook: belongs to a plugin of type hook, and this one is a check",
+    ],
+    [
+      "a wrong word",
+      ["permissions:", "  network: some"],
+      "plugin.yaml:6:12: permissions.network: must be one of none, local, full",
+    ],
+    ["another user", ["permissions: { user: www-data }"], "plugin.yaml:5:22: permissions.user: must be one of root"],
+    ["too long a time", ["timeout: 2h"], "plugin.yaml:5:10: timeout: must be 1h at most"],
+    ["too seldom a check", ["check: { interval: 30d }"], "plugin.yaml:5:20: check.interval: must be 7d at most"],
+    ["too little memory", ["permissions: { memory: 1M }"], "plugin.yaml:5:24: permissions.memory: must be 16M to 64G"],
+    [
+      "a folder of the kernel",
+      ["permissions: { read: [/proc/1] }"],
+      "plugin.yaml:5:23: permissions.read.0: is in /proc, which no permission opens",
+    ],
+    [
+      "the whole host to write",
+      ["permissions: { write: [/srv, /var/spool] }"],
+      "plugin.yaml:5:30: permissions.write.1: has to do with /var/spool/cron: whoever may change that is as good as root, so it takes user: root",
+    ],
+  ])("is refused with its place for %s", (_, lines, fault) => {
+    expect(faultOf(read(...least, ...lines))).toBe(fault);
+  });
+
+  it.each(["../run", "/bin/ls", "a/../../b", "./run", "run;id", "a b", "", ".", "a//b", "-rf=x"])(
+    "starts nothing but a file of its folder: %j",
+    (exec) => {
+      expect(faultOf(read(...least.slice(0, 3), `exec: ${JSON.stringify(exec)}`))).toMatch(
+        /:4:7: exec: must match pattern/,
+      );
+    },
+  );
+
+  it.each(["/", "/srv/../etc", "srv", "/a b", "/a:b", '/a"b', "/a%b", "/a$b", "/a/", "/a//b", "/a\\x20"])(
+    "opens nothing but a plain path: %j",
+    (path) => {
+      const fault = faultOf(read(...least, `permissions: { read: [${JSON.stringify(path)}] }`));
+      expect(fault).toMatch(/permissions\.read\.0: must match pattern/);
+    },
+  );
+
+  it.each(["Backup", "-a", "a b", "../a", "a\u001b[31m", "x".repeat(65), "ü"])("has a plain name: %j", (name) => {
+    const reading = read(`name: ${JSON.stringify(name)}`, ...least.slice(1));
+    expect(reading).toMatchObject({ fault: expect.stringMatching(/:1:7: name: must match pattern/), name: undefined });
+  });
+
+  it("says of a faulty one what it is, as far as that is known", () => {
+    expect(read(...least, "x: 1")).toMatchObject({ type: "check", name: "backup-age" });
+    expect(read("type: [check]", "name: { a: b }")).toMatchObject({ type: undefined, name: undefined });
+    expect(read("- a")).toMatchObject({ fault: "plugin.yaml:1:1: must be object", type: undefined });
+    expect(faultOf(read(""))).toMatch(/must have required property 'name'/);
+  });
+
+  it("tells that a version is text", () => {
+    expect(faultOf(read(least[0] ?? "", "version: 1.0", ...least.slice(2)))).toBe(
+      "plugin.yaml:2:10: version: must be string: write it in quotes",
+    );
+  });
+
+  it("tells all that is wrong, up to ten", () => {
+    const fault = faultOf(read(...least, ...Array.from({ length: 13 }, (_, at) => `x${at}: 1`)));
+    expect(fault.split("; ")).toHaveLength(11);
+    expect(fault).toMatch(/; and 3 more$/);
+  });
+
+  it("shows nothing of a hostile key but text", () => {
+    const fault = faultOf(read(...least, '"\\e[2J\\u202eevil": 1'));
+    expect(fault).toBe("plugin.yaml:5:1: \ufffd[2J\ufffdevil: unknown setting");
+    expect(printable("a\nb")).toBe("a\ufffdb");
+  });
+
+  it.each([
+    ["an alias", ["args: &a [x]", "description: *a"], /plugin\.yaml: Alias resolution is disabled/],
+    ["the same key twice", ["exec: a"], /plugin\.yaml:5:1: Map keys must be unique/],
+    ["a second document", ["---", "name: b"], /multiple documents/],
+    ["brackets without end", ["args: ", "[".repeat(50_000)], /plugin\.yaml:/],
+    ["a tab", ["check:", "\ttitle: x"], /plugin\.yaml:6/],
+  ])("is refused for %s", (_, lines, fault) => {
+    expect(faultOf(read(...least, ...lines))).toMatch(fault);
+  });
+
+  it("is never more than text, whatever the file holds", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ maxLength: 300 }), fc.json()), (text) => {
+        const reading = readManifest(text, folder);
+        if ("fault" in reading) expect(reading.fault).not.toBe("");
+      }),
+    );
+  });
+});

@@ -1,0 +1,224 @@
+import { join } from "node:path";
+import type { ErrorObject, ValidateFunction } from "ajv";
+import { Ajv } from "ajv";
+import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
+import { type PluginType, pluginNamePattern, pluginTypes } from "#contract/plugins.ts";
+import type { PluginManifest } from "#domain/plugins/ports.ts";
+import { isInside } from "./paths.ts";
+import { ManifestFile } from "./schema.ts";
+
+export const manifestName = "plugin.yaml";
+export const maxManifestBytes = 64 * 1024;
+
+let compiled: ValidateFunction<ManifestFile> | undefined;
+/** Made when the first manifest is read: many hosts have none. */
+const validator = (): ValidateFunction<ManifestFile> => {
+  compiled ??= new Ajv({ allErrors: true, verbose: true, strict: false }).compile<ManifestFile>(ManifestFile);
+  return compiled;
+};
+
+/** One thing that is wrong with a manifest, at the place in it that `path` leads to. */
+interface Flaw {
+  readonly path: readonly string[];
+  readonly message: string;
+  /** Whether the name of the setting is at fault, not its value. */
+  readonly isKey?: boolean;
+}
+
+/** What a manifest says, or every fault of it in one text: `plugin.yaml:3:7: exec: must be string; …`. */
+export type ManifestReading =
+  | { readonly manifest: PluginManifest }
+  | { readonly fault: string; readonly type: PluginType | undefined; readonly name: string | undefined };
+
+const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const unitBytes: Readonly<Record<string, number>> = { K: 1024, M: 1024 ** 2, G: 1024 ** 3 };
+const scaled = (text: string, units: Readonly<Record<string, number>>): number =>
+  Number(text.slice(0, -1)) * (units[text.slice(-1)] ?? Number.NaN);
+
+const defaults = { timeout: "30s", memory: "256M", tasks: 64 } as const;
+const longest = { timeoutMs: 3_600_000, intervalMs: 7 * 86_400_000 } as const;
+const memoryRange = [16 * 1024 ** 2, 64 * 1024 ** 3] as const;
+
+/** Where whoever may write has the host; and what is no place for files. */
+const systemFolders = [
+  "/etc",
+  "/usr",
+  "/boot",
+  "/bin",
+  "/sbin",
+  "/lib",
+  "/lib32",
+  "/lib64",
+  "/root",
+  "/opt",
+  "/var/spool/cron",
+];
+const noFiles = ["/proc", "/sys", "/dev", "/run", "/var/run", "/tmp", "/var/tmp"];
+
+const words = (path: string): readonly string[] => path.split("/").slice(1);
+const unescaped = (word: string): string => word.replaceAll("~1", "/").replaceAll("~0", "~");
+
+function toFlaw({ keyword, instancePath, params, data, message = "is wrong" }: ErrorObject): Flaw {
+  const path = words(instancePath).map(unescaped);
+  switch (keyword) {
+    case "additionalProperties":
+      return { path: [...path, String(params["additionalProperty"])], message: "unknown setting", isKey: true };
+    case "enum":
+      return { path, message: `must be one of ${[params["allowedValues"]].flat().join(", ")}` };
+    case "type":
+      return {
+        path,
+        message: params["type"] === "string" && typeof data === "number" ? `${message}: write it in quotes` : message,
+      };
+    default:
+      return { path, message };
+  }
+}
+
+/** What no schema can say. */
+function furtherFlaws(file: ManifestFile): readonly Flaw[] {
+  const { type, timeout = defaults.timeout, permissions = {}, check = {} } = file;
+  const { memory = defaults.memory, user, read = [], write = [] } = permissions;
+  const flaws: Flaw[] = [];
+  for (const part of pluginTypes.filter((each) => each !== type && file[each] !== undefined)) {
+    flaws.push({
+      path: [part],
+      message: `belongs to a plugin of type ${part}, and this one is a ${type}`,
+      isKey: true,
+    });
+  }
+  if (type === "hook" && file.hook === undefined) flaws.push({ path: ["hook"], message: "must be given, with events" });
+  if (scaled(timeout, unitMs) > longest.timeoutMs) flaws.push({ path: ["timeout"], message: "must be 1h at most" });
+  if (check.interval !== undefined && scaled(check.interval, unitMs) > longest.intervalMs) {
+    flaws.push({ path: ["check", "interval"], message: "must be 7d at most" });
+  }
+  const bytes = scaled(memory, unitBytes);
+  if (bytes < memoryRange[0] || bytes > memoryRange[1]) {
+    flaws.push({ path: ["permissions", "memory"], message: "must be 16M to 64G" });
+  }
+  for (const [key, paths] of [
+    ["read", read],
+    ["write", write],
+  ] as const) {
+    paths.forEach((path, at) => {
+      const place = { path: ["permissions", key, String(at)] };
+      const within = noFiles.find((folder) => isInside(path, folder));
+      if (within !== undefined) flaws.push({ ...place, message: `is in ${within}, which no permission opens` });
+      const system = systemFolders.find((folder) => isInside(path, folder) || isInside(folder, path));
+      if (key === "write" && user !== "root" && system !== undefined) {
+        flaws.push({
+          ...place,
+          message: `has to do with ${system}: whoever may change that is as good as root, so it takes user: root`,
+        });
+      }
+    });
+  }
+  return flaws;
+}
+
+function roleOf({ name, type, check = {}, hook, command }: ManifestFile): PluginManifest["role"] {
+  switch (type) {
+    case "check": {
+      const { title = name, severity = "medium", interval, output = "nagios" } = check;
+      return {
+        type,
+        title,
+        severity,
+        intervalMs: interval === undefined ? undefined : scaled(interval, unitMs),
+        output,
+      };
+    }
+    case "hook":
+      return { type, events: hook?.events ?? [], onFailure: hook?.on_failure ?? "allow" };
+    case "command":
+      return { type, usage: command?.usage };
+  }
+}
+
+function toManifest(file: ManifestFile, folder: string): PluginManifest {
+  const { name, version, author = "", description = "", exec, args = [], timeout = defaults.timeout } = file;
+  const {
+    user,
+    network = "none",
+    read = [],
+    write = [],
+    memory = defaults.memory,
+    tasks = defaults.tasks,
+  } = file.permissions ?? {};
+  return {
+    name,
+    version,
+    author,
+    description,
+    command: [join(folder, exec), ...args],
+    timeoutMs: scaled(timeout, unitMs),
+    permissions: { user, network, read, write, memoryBytes: scaled(memory, unitBytes), tasks },
+    role: roleOf(file),
+  };
+}
+
+/** Where in the file a setting stands; its nearest parent when it is missing. */
+function placeOf(document: Document, lines: LineCounter, { path, isKey = false }: Flaw): string {
+  for (let depth = path.length; depth > 0; depth -= 1) {
+    const parent = depth === 1 ? document.contents : document.getIn(path.slice(0, depth - 1), true);
+    const pair = isMap(parent)
+      ? parent.items.find(({ key }) => isScalar(key) && String(key.value) === path[depth - 1])
+      : undefined;
+    const value = document.getIn(path.slice(0, depth), true);
+    const node = isKey && depth === path.length ? pair?.key : (value ?? pair?.key);
+    const offset = isNode(node) ? node.range?.[0] : undefined;
+    if (offset === undefined) continue;
+    const { line, col } = lines.linePos(offset);
+    return `${line}:${col}`;
+  }
+  return "1:1";
+}
+
+const member = (value: unknown, key: string): unknown =>
+  typeof value === "object" && value !== null && key in value
+    ? Object.entries(value).find(([name]) => name === key)?.[1]
+    : undefined;
+
+/** What a faulty manifest is at least known to be. */
+function known(value: unknown): { readonly type: PluginType | undefined; readonly name: string | undefined } {
+  const [type, name] = [member(value, "type"), member(value, "name")];
+  return {
+    type: pluginTypes.find((each) => each === type),
+    name: typeof name === "string" && new RegExp(pluginNamePattern).test(name) ? name : undefined,
+  };
+}
+
+/** Reads the text of a manifest; `folder` is what its `exec` is in. */
+export function readManifest(text: string, folder: string): ManifestReading {
+  const unknown = { type: undefined, name: undefined };
+  const lines = new LineCounter();
+  let document: Document;
+  let value: unknown;
+  try {
+    document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+    const errors = document.errors.map((error) => {
+      const { line, col } = lines.linePos(error.pos[0]);
+      return `${manifestName}:${line}:${col}: ${error.message}`;
+    });
+    if (errors.length > 0) return { fault: errors.join("; "), ...unknown };
+    value = document.toJS({ maxAliasCount: 0 }) ?? {};
+  } catch (error) {
+    // Aliases, and brackets without end.
+    return { fault: `${manifestName}: ${error instanceof Error ? error.message : String(error)}`, ...unknown };
+  }
+  const validate = validator();
+  const file = validate(value) ? value : undefined;
+  const flaws = file === undefined ? (validate.errors ?? []).map(toFlaw) : furtherFlaws(file);
+  if (file !== undefined && flaws.length === 0) return { manifest: toManifest(file, folder) };
+  const told = flaws.map((flaw) => {
+    const where = flaw.path.length === 0 ? "" : ` ${flaw.path.map(printable).join(".")}:`;
+    return `${manifestName}:${placeOf(document, lines, flaw)}:${where} ${flaw.message}`;
+  });
+  const most = 10;
+  const rest = told.length > most ? [`and ${told.length - most} more`] : [];
+  return { fault: [...told.slice(0, most), ...rest].join("; "), ...known(value) };
+}
+
+/** Names that come from a file, as one short line that no terminal takes for more than text. */
+export const printable = (text: string): string =>
+  text.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, "\ufffd").slice(0, 64);

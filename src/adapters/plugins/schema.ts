@@ -1,0 +1,112 @@
+import type { Static } from "typebox";
+import { severities } from "#contract/checks.ts";
+import { hookEvents, pluginNamePattern, pluginTypes } from "#contract/plugins.ts";
+import { Type } from "#contract/type.ts";
+
+const strict = { additionalProperties: false } as const;
+const choice = <const T extends string>(values: readonly T[], description: string) =>
+  Type.Unsafe<T>({ type: "string", enum: [...values], description });
+/** One line that a terminal can show as it is. */
+const text = (maxLength: number, description: string) =>
+  Type.String({ maxLength, pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$", description });
+const duration = (description: string) => Type.String({ pattern: "^[1-9][0-9]{0,8}[smhd]$", description });
+/** Characters that mean nothing to whoever reads a list of paths, without `.` and `..` as names. */
+const path = Type.String({
+  maxLength: 1024,
+  pattern: "^(/(?!\\.\\.?(/|$))[A-Za-z0-9._@+,~-]+)+$",
+  description: "An absolute path.",
+});
+
+/** `plugin.yaml`. Unknown keys are faults. */
+export const ManifestFile = Type.Object(
+  {
+    name: Type.String({
+      pattern: pluginNamePattern,
+      description: "What it is called; of a check also the id of the check.",
+    }),
+    version: Type.String({ minLength: 1, maxLength: 64, pattern: "^[A-Za-z0-9.+:~_-]+$" }),
+    type: choice(pluginTypes, "`command`: run when it is called. `check`: a health check. `hook`: called on events."),
+    author: Type.Optional(text(256, "Who made it.")),
+    description: Type.Optional(text(1024, "What it does, in a sentence.")),
+    exec: Type.String({
+      maxLength: 512,
+      pattern: "^(?!\\.\\.?(/|$))[A-Za-z0-9._+-]+(/(?!\\.\\.?(/|$))[A-Za-z0-9._+-]+)*$",
+      description: "The program: a file in the folder of the plugin, in any language.",
+    }),
+    args: Type.Optional(
+      Type.Array(Type.String({ maxLength: 4096, pattern: "^[^\\u0000]*$" }), {
+        maxItems: 128,
+        description: "Arguments that always come first. No shell reads them.",
+      }),
+    ),
+    timeout: Type.Optional(duration("How long it may run: `30s` unless given, an hour at most.")),
+    permissions: Type.Optional(
+      Type.Object(
+        {
+          user: Type.Optional(
+            choice(["root"], "Without it, it runs as a user of its own that exists only while it runs."),
+          ),
+          network: Type.Optional(
+            choice(["none", "local", "full"], "`none` unless given: not even loopback. `local`: loopback alone."),
+          ),
+          read: Type.Optional(
+            Type.Array(path, {
+              maxItems: 32,
+              description:
+                "Paths that it may read whoever they belong to. Of the rest of the host it then sees the programs alone.",
+            }),
+          ),
+          write: Type.Optional(
+            Type.Array(path, { maxItems: 32, description: "Paths that it may change whoever they belong to." }),
+          ),
+          memory: Type.Optional(
+            Type.String({ pattern: "^[1-9][0-9]{0,8}[KMG]$", description: "`256M` unless given; 16M to 64G." }),
+          ),
+          tasks: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              maximum: 4096,
+              description: "Processes and threads at a time; 64 unless given.",
+            }),
+          ),
+        },
+        { ...strict, description: "What it asks for beyond its sandbox." },
+      ),
+    ),
+    check: Type.Optional(
+      Type.Object(
+        {
+          title: Type.Optional(text(128, "Display name; the name of the plugin unless given.")),
+          severity: Type.Optional(choice(severities, "How bad it is when it fails; `medium` unless given.")),
+          interval: Type.Optional(duration("How often it runs, 7 days at most.")),
+          output: Type.Optional(
+            choice(["nagios", "json"], "How its output is read: the plugin interface of Nagios, or one JSON object."),
+          ),
+        },
+        { ...strict, description: "Of a plugin of type check." },
+      ),
+    ),
+    hook: Type.Optional(
+      Type.Object(
+        {
+          events: Type.Array(choice(hookEvents, "What it is called for; what begins with `pre_` it may veto."), {
+            minItems: 1,
+            uniqueItems: true,
+          }),
+          on_failure: Type.Optional(
+            choice(["allow", "veto"], "What a `pre_` event comes to when the hook itself fails; `allow` unless given."),
+          ),
+        },
+        { ...strict, description: "Of a plugin of type hook." },
+      ),
+    ),
+    command: Type.Optional(
+      Type.Object(
+        { usage: Type.Optional(text(256, "Its arguments, for people: `[--all] HOST`.")) },
+        { ...strict, description: "Of a plugin of type command." },
+      ),
+    ),
+  },
+  { ...strict, title: "Steward plugin manifest" },
+);
+export type ManifestFile = Static<typeof ManifestFile>;

@@ -1,0 +1,72 @@
+import { type BigIntStats, lstatSync } from "node:fs";
+import { dirname } from "node:path";
+
+/** Why something is not used, as a sentence with what helps. */
+export class Distrusted extends Error {
+  override readonly name = "Distrusted";
+}
+
+/** Who the service is, which decides whose files it may run. */
+export interface Owner {
+  readonly uid: number;
+}
+
+const writableByOthers = 0o022n;
+const sticky = 0o1000n;
+
+/** What only root or the service itself may change. @throws Distrusted */
+export function requireTrusted(path: string, stat: BigIntStats, { uid }: Owner, isShared = false): void {
+  if (stat.uid !== 0n && stat.uid !== BigInt(uid)) {
+    const whom = uid === 0 ? "root" : "root or to the user of the service";
+    throw new Distrusted(`${path} belongs to user ${stat.uid}, and has to belong to ${whom} (chown root ${path})`);
+  }
+  // In a folder such as /tmp, nobody can put something else in the place of what is not theirs.
+  if (isShared && (stat.mode & sticky) !== 0n) return;
+  if (!stat.isSymbolicLink() && (stat.mode & writableByOthers) !== 0n) {
+    throw new Distrusted(`${path} may be changed by others than its owner (chmod go-w ${path})`);
+  }
+}
+
+/** The folders that lead to a path, from `/` on, itself not among them. */
+function parentsOf(path: string): readonly string[] {
+  const parent = dirname(path);
+  return parent === path ? [] : [...parentsOf(parent), parent];
+}
+
+/** All that leads to a folder: whoever may change that may put another one in its place. @throws Distrusted */
+export function requireTrustedWay(path: string, owner: Owner): void {
+  for (const parent of parentsOf(path)) {
+    const stat = lstatSync(parent, { bigint: true });
+    // What a link leads over would have to be looked at as well, link by link.
+    if (stat.isSymbolicLink()) {
+      throw new Distrusted(`${parent} is a link (name the folder that it leads to in plugins.dirs)`);
+    }
+    requireTrusted(parent, stat, owner, true);
+  }
+}
+
+/** That a user of no rights can go into a folder, and all that lead to it. @throws Distrusted */
+export function requireReachable(folder: string): void {
+  for (const path of [...parentsOf(folder), folder]) {
+    const { mode } = lstatSync(path, { bigint: true });
+    if ((mode & 0o001n) === 0n) {
+      throw new Distrusted(`${path} is closed to the user that the plugin runs as (chmod o+x ${path})`);
+    }
+  }
+}
+
+/**
+ * What keeps a path from meaning the same for ever: a link on the way to it, or a folder in which somebody else than root
+ * could put one. Undefined where nothing does.
+ */
+export function whatLeadsElsewhere(path: string): string | undefined {
+  for (const part of [...parentsOf(path), path]) {
+    const stat = lstatSync(part, { bigint: true, throwIfNoEntry: false });
+    if (stat === undefined) continue;
+    if (stat.isSymbolicLink()) return `${part} is a link (let it ask for what that leads to)`;
+    if (part !== path && (stat.uid !== 0n || (stat.mode & writableByOthers) !== 0n)) {
+      return `others than root may put something else there (let it ask for ${part})`;
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,175 @@
+import type { PluginCall } from "#domain/plugins/ports.ts";
+import { isInside } from "./paths.ts";
+
+/** What of the host decides how a plugin is contained. */
+export interface UnitPlace {
+  /** Where the end of a unit is told, in a folder that holds nothing else: root's alone. */
+  readonly ends: string;
+  /** What no plugin may see: the state folder. */
+  readonly hidden: readonly string[];
+  /** Whether the memory of a unit as a whole can be bounded. */
+  readonly boundsMemory: boolean;
+  /** Folders in `/` that hold neither programs nor what the kernel shows. */
+  readonly topFolders: readonly string[];
+  /** Files in `/`, such as one to swap to. */
+  readonly topFiles: readonly string[];
+}
+
+/** Longer than the time of the plugin itself: only where nobody is left to end it. */
+const spareMs = 15_000;
+
+/** Of /etc, what programs need to run at all, and names and certificates to be looked up. */
+const commonSettings = [
+  "alternatives",
+  "ca-certificates",
+  "crypto-policies",
+  "debian_version",
+  "gai.conf",
+  "group",
+  "host.conf",
+  "hostname",
+  "hosts",
+  "ld.so.cache",
+  "ld.so.conf",
+  "ld.so.conf.d",
+  "localtime",
+  "machine-id",
+  "mime.types",
+  "nsswitch.conf",
+  "os-release",
+  "passwd",
+  "pki/ca-trust",
+  "pki/tls/certs",
+  "pki/tls/openssl.cnf",
+  "protocols",
+  "resolv.conf",
+  "services",
+  "ssl/certs",
+  "ssl/openssl.cnf",
+  "timezone",
+];
+
+/** Holds for every plugin, root or not: how it ends, and how much of the host it takes. */
+const bounds = (unit: string, { manifest }: PluginCall, { ends, boundsMemory }: UnitPlace): readonly string[] => {
+  const { timeoutMs, permissions } = manifest;
+  const { memoryBytes, tasks } = permissions;
+  return [
+    "KillMode=control-group",
+    "TimeoutStopSec=1s",
+    "SendSIGKILL=yes",
+    `RuntimeMaxSec=${timeoutMs + spareMs}ms`,
+    `MemoryMax=${memoryBytes}`,
+    "MemorySwapMax=0",
+    // For each process by itself. Only where nothing better is there: what a program reserves and never uses counts too.
+    ...(boundsMemory ? [] : [`LimitDATA=${memoryBytes}`]),
+    "OOMPolicy=kill",
+    "OOMScoreAdjust=500",
+    `TasksMax=${tasks}`,
+    "LimitCORE=0",
+    "LimitNOFILE=1024",
+    "Nice=5",
+    "UMask=0077",
+    "IgnoreSIGPIPE=no",
+    "KeyringMode=private",
+    // What ends with an exit code has run, whatever the code says: that is no failed unit.
+    `SuccessExitStatus=${Array.from({ length: 199 }, (_, at) => at + 1).join(" ")}`,
+    // That it started and ended is in the metrics and traces; the journal gets what went wrong.
+    "LogLevelMax=notice",
+    "WorkingDirectory=/tmp",
+    // Only systemd knows how it ended, and tells it to this one. In the name of an empty file it can be told without a shell.
+    `ExecStopPost=+/usr/bin/touch "${ends}/${unit}.\${SERVICE_RESULT}.\${EXIT_CODE}.\${EXIT_STATUS}"`,
+  ];
+};
+
+const network = { none: "AF_UNIX", local: "AF_UNIX AF_INET AF_INET6", full: "AF_UNIX AF_INET AF_INET6 AF_NETLINK" };
+
+function networkProperties({ manifest }: PluginCall): readonly string[] {
+  const asked = manifest.permissions.network;
+  return [
+    `RestrictAddressFamilies=${network[asked]}`,
+    ...(asked === "none" ? ["PrivateNetwork=yes"] : []),
+    ...(asked === "local" ? ["IPAddressDeny=any", "IPAddressAllow=localhost"] : []),
+  ];
+}
+
+const system = [
+  "NoNewPrivileges=yes",
+  "ProtectSystem=strict",
+  "PrivateTmp=yes",
+  "PrivateIPC=yes",
+  "TemporaryFileSystem=/dev/shm:size=16M,mode=1777,nosuid,nodev",
+  "ProtectClock=yes",
+  "ProtectControlGroups=yes",
+  "ProtectHostname=yes",
+  "ProtectKernelLogs=yes",
+  "ProtectKernelModules=yes",
+  "ProtectKernelTunables=yes",
+  "RestrictNamespaces=yes",
+  "RestrictRealtime=yes",
+  "RestrictSUIDSGID=yes",
+  "LockPersonality=yes",
+  "PrivateDevices=yes",
+  "SystemCallArchitectures=native",
+  "SystemCallFilter=@system-service",
+  // With a capability to read, these would read past every mount.
+  "SystemCallFilter=~open_by_handle_at name_to_handle_at",
+  "SystemCallErrorNumber=EPERM",
+];
+
+const homes = ["/home", "/root", "/run/user"];
+
+/**
+ * To read what is closed to it a plugin gets the capability, and that would open all of the host: so all but programs and
+ * what it asked for is taken out of its sight.
+ */
+function viewProperties({ manifest }: PluginCall, { ends, topFolders, topFiles }: UnitPlace): readonly string[] {
+  const { read, write } = manifest.permissions;
+  const capabilities = write.length > 0 ? "CAP_DAC_READ_SEARCH CAP_DAC_OVERRIDE" : "CAP_DAC_READ_SEARCH";
+  return [
+    `TemporaryFileSystem=${["/run", ...topFolders].map((folder) => `${folder}:ro`).join(" ")}`,
+    ...commonSettings.map((name) => `BindReadOnlyPaths=-/etc/${name}`),
+    // Whoever tells of its end needs this folder, and sees what is bound; of the plugin itself all of it is hidden.
+    `BindPaths=${ends}`,
+    ...[ends, ...topFiles].map((path) => `InaccessiblePaths=-${path}`),
+    ...read.map((path) => `BindReadOnlyPaths=-${path}`),
+    ...write.map((path) => `BindPaths=-${path}`),
+    // What root's processes show of themselves is a matter of the same capability.
+    "ProtectProc=invisible",
+    `CapabilityBoundingSet=${capabilities}`,
+    `AmbientCapabilities=${capabilities}`,
+  ];
+}
+
+function ownUserProperties(call: PluginCall, place: UnitPlace): readonly string[] {
+  const { read, write, tasks } = call.manifest.permissions;
+  const needed = [call.path, ...read, ...write];
+  const hasHome = needed.some((path) => homes.some((home) => isInside(path, home)));
+  return [
+    "DynamicUser=yes",
+    // The user is no one else's, so that this holds for the plugin alone.
+    `LimitNPROC=${tasks}`,
+    `ProtectHome=${hasHome ? "tmpfs" : "yes"}`,
+    ...system,
+    ...(read.length + write.length > 0
+      ? viewProperties(call, place)
+      : ["CapabilityBoundingSet=", "ReadOnlyPaths=/run"]),
+  ];
+}
+
+/** Root is not contained by any of this, only kept from slips of the hand. */
+const rootProperties = ({ manifest }: PluginCall): readonly string[] => [
+  "ProtectSystem=strict",
+  "PrivateTmp=yes",
+  "NoNewPrivileges=yes",
+  ...manifest.permissions.write.map((path) => `ReadWritePaths=-${path}`),
+];
+
+/** The properties of the unit that a plugin runs in. */
+export const unitProperties = (unit: string, call: PluginCall, place: UnitPlace): readonly string[] => [
+  ...bounds(unit, call, place),
+  ...networkProperties(call),
+  ...(call.manifest.permissions.user === "root" ? rootProperties(call) : ownUserProperties(call, place)),
+  // It may go while the plugin runs, and whoever tells of the end needs all that is bound here.
+  `BindReadOnlyPaths=-${call.path}`,
+  ...place.hidden.map((path) => `InaccessiblePaths=-${path}`),
+];

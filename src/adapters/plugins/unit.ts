@@ -1,0 +1,212 @@
+import { randomBytes } from "node:crypto";
+import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { CommandFailed } from "#adapters/exec/command.ts";
+import type { CommandResult, Exec } from "#adapters/exec/index.ts";
+import type { PluginCall, PluginEnd, PluginSandbox } from "#domain/plugins/ports.ts";
+import { PluginNotRun } from "#domain/plugins/ports.ts";
+import { isPlain } from "./paths.ts";
+import { whatLeadsElsewhere } from "./trust.ts";
+import { unitProperties } from "./unit-properties.ts";
+import { ended, endedFor, environmentOf, maxOutputBytes, signalExitCode } from "./words.ts";
+
+const unitFolder = "/run/steward-plugins";
+/** How long after its time the unit of a plugin may take to be gone. */
+const graceMs = 20_000;
+const betweenStopsMs = 100;
+/** Ends that nobody came for are those of a service that was killed. */
+const forgottenMs = 3_600_000;
+
+/** In the arguments of a unit a dollar begins a variable. */
+const escaped = (word: string): string => word.replaceAll("$", () => "$$");
+
+/** How a unit ended, as systemd tells it: `signal`, `killed`, `KILL`. */
+interface UnitEnd {
+  readonly result: string;
+  readonly how: string;
+  readonly status: string;
+}
+
+/** Takes what was told of the end of a unit; undefined where it never began. */
+function takeEnd(ends: string, unit: string): UnitEnd | undefined {
+  const name = readdirSync(ends).find((each) => each.startsWith(`${unit}.`));
+  if (name === undefined) return undefined;
+  rmSync(join(ends, name), { force: true });
+  const [result = "", how = "", status = ""] = name.slice(unit.length + 1).split(".");
+  return { result, how, status };
+}
+
+function prepareEnds(ends: string): void {
+  mkdirSync(ends, { recursive: true, mode: 0o700 });
+  for (const name of readdirSync(ends)) {
+    const path = join(ends, name);
+    const writtenAt = lstatSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+    if (Date.now() - writtenAt > forgottenMs) rmSync(path, { force: true });
+  }
+}
+
+/** Folders that a plugin with a capability to read is kept from; those with programs are left, and what the kernel shows. */
+const leftInSight = /^\/(usr|bin|sbin|lib(32|64|x32)?|nix|gnu|proc|sys|dev|run|tmp|home|root)$/;
+
+function topEntries(): { readonly topFolders: readonly string[]; readonly topFiles: readonly string[] } {
+  const entries = readdirSync("/", { withFileTypes: true });
+  const pathsOf = (kept: typeof entries): readonly string[] => kept.map(({ name }) => `/${name}`);
+  return {
+    topFolders: pathsOf(entries.filter((each) => each.isDirectory())).filter((path) => !leftInSight.test(path)),
+    topFiles: pathsOf(entries.filter((each) => !each.isDirectory() && !each.isSymbolicLink())),
+  };
+}
+
+function boundsMemory(): boolean {
+  try {
+    return readFileSync("/sys/fs/cgroup/cgroup.controllers", "utf8").split(/\s+/).includes("memory");
+  } catch {
+    // An older hierarchy, of which systemd may have the memory or not.
+    return false;
+  }
+}
+
+/** Exit codes by which systemd says that it could not make what the program was to run in. */
+const isSetupCode = (code: number): boolean => code >= 200 && code <= 245;
+
+/** Runs plugins in systemd units of their own, each with a user that exists as long as it runs. */
+export function createUnitSandbox(ports: {
+  readonly exec: Exec;
+  /** Folders that no plugin may see. */
+  readonly hidden: readonly string[];
+  /** Whether a unit can be kept to loopback on this host. */
+  readonly filtersAddresses: () => Promise<boolean>;
+}): PluginSandbox {
+  const { exec, hidden, filtersAddresses } = ports;
+  const ends = join(unitFolder, "ends");
+  const hasMemory = boundsMemory();
+
+  const stop = async (unit: string): Promise<void> => {
+    await exec(["systemctl", "stop", "--no-ask-password", "--", `${unit}.service`], { timeoutMs: graceMs });
+  };
+
+  const requirePlain = (paths: readonly string[]): void => {
+    const odd = paths.find((path) => !isPlain(path));
+    if (odd === undefined) return;
+    throw new PluginNotRun(
+      `${JSON.stringify(odd)} cannot be kept from it: its name has other characters than A-Z a-z 0-9 . _ @ + , ~ -`,
+    );
+  };
+
+  /** A link in the place of what was asked for would open something else, with rights that nobody else has. */
+  const requireFixed = (paths: readonly string[]): void => {
+    for (const path of paths) {
+      const reason = whatLeadsElsewhere(path);
+      if (reason !== undefined) throw new PluginNotRun(`it asks for ${path}, and ${reason}`);
+    }
+  };
+
+  const command = (unit: string, call: PluginCall): readonly [string, ...string[]] => {
+    const { user, read, write } = call.manifest.permissions;
+    const hasView = user !== "root" && read.length + write.length > 0;
+    const top = topEntries();
+    requirePlain([...hidden, call.path, ...(hasView ? [...top.topFolders, ...top.topFiles] : [])]);
+    if (hasView) requireFixed([...read, ...write]);
+    const place = { ends, hidden, boundsMemory: hasMemory, ...top };
+    return [
+      "systemd-run",
+      "--pipe",
+      "--wait",
+      "--collect",
+      "--quiet",
+      "--no-ask-password",
+      "--service-type=exec",
+      `--unit=${unit}`,
+      `--description=Steward plugin ${call.manifest.name}`,
+      ...unitProperties(unit, call, place).map((property) => `--property=${property}`),
+      "--",
+      "/usr/bin/env",
+      "-i",
+      ...environmentOf(call, "/tmp"),
+      ...[...call.manifest.command, ...call.args].map(escaped),
+    ];
+  };
+
+  const toEnd = ({ manifest }: PluginCall, end: UnitEnd | undefined, result: CommandResult): PluginEnd => {
+    if (end === undefined) {
+      const told = /^Failed to .*$/m.exec(result.stderr)?.[0];
+      throw new PluginNotRun(
+        told === undefined ? "systemd did not tell how it ended" : `systemd did not start it: ${told}`,
+      );
+    }
+    const megabytes = Math.round(manifest.permissions.memoryBytes / 1024 ** 2);
+    if (end.result === "oom-kill") {
+      throw new PluginNotRun(`it was ended: it took more than the ${megabytes} MB of memory that it has`);
+    }
+    if (end.how !== "exited") return ended(signalExitCode(`SIG${end.status}`), result);
+    const code = Number(end.status);
+    if (isSetupCode(code) && result.stdout === "" && result.stderr === "") {
+      throw new PluginNotRun(
+        `its sandbox could not be made (systemd exit code ${code}; see journalctl -p notice -t systemd)`,
+      );
+    }
+    return ended(code, result);
+  };
+
+  return {
+    description: [
+      "Each plugin runs in a systemd unit of its own, as a user that exists only while it runs:",
+      "it changes no file but in a /tmp of its own, reads what everybody may read, has no network, no devices and no capabilities,",
+      "and ends with all that it started.",
+      hasMemory
+        ? "Its memory and its processes are bounded."
+        : "Its processes are bounded; its memory only for each process by itself, since this host has no memory controller.",
+      "How much it writes into its /tmp is not bounded. A plugin that runs as root is bounded in time and contained in nothing else.",
+    ].join(" "),
+    async run(call, signal) {
+      const { manifest, stdin } = call;
+      if (signal.aborted) throw endedFor(call, false);
+      if (manifest.permissions.network === "local" && !(await filtersAddresses())) {
+        throw new PluginNotRun(
+          "systemd cannot keep it to loopback on this host (it has no firewall for units), so it is not run (ask for network: none or full)",
+        );
+      }
+      prepareEnds(ends);
+      const unit = `steward-plugin-${manifest.name}-${randomBytes(4).toString("hex")}`;
+      const late = AbortSignal.timeout(manifest.timeoutMs);
+      const over = AbortSignal.any([signal, late]);
+      const argv = command(unit, call);
+      const state = { isOver: false };
+      let stopping: Promise<void> | undefined;
+      // Again and again: the first may come before there is a unit.
+      const stopAll = async (): Promise<void> => {
+        while (!state.isOver) {
+          await stop(unit);
+          await sleep(betweenStopsMs);
+        }
+        await stop(unit);
+      };
+      const onOver = (): void => {
+        stopping = stopAll();
+        stopping.catch(() => undefined);
+      };
+      over.addEventListener("abort", onOver, { once: true });
+      if (over.aborted) onOver();
+      try {
+        const timeoutMs = manifest.timeoutMs + graceMs;
+        const result = await exec(argv, { timeoutMs, maxOutputBytes, ...(stdin !== undefined && { input: stdin }) });
+        if (stopping === undefined) return toEnd(call, takeEnd(ends, unit), result);
+      } catch (error) {
+        if (!(error instanceof CommandFailed)) throw error;
+        if (stopping === undefined) {
+          await stop(unit);
+          throw new PluginNotRun(`it could not be run: ${error.message}`, { cause: error });
+        }
+      } finally {
+        state.isOver = true;
+        over.removeEventListener("abort", onOver);
+      }
+      await stopping?.catch((error: unknown) => {
+        throw new PluginNotRun(`it could not be ended: ${String(error)}`, { cause: error });
+      });
+      takeEnd(ends, unit);
+      throw endedFor(call, !signal.aborted);
+    },
+  };
+}

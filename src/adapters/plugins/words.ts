@@ -1,0 +1,36 @@
+import { constants } from "node:os";
+import type { PluginCall, PluginEnd } from "#domain/plugins/ports.ts";
+import { PluginNotRun } from "#domain/plugins/ports.ts";
+
+/** Of each of the two outputs; the rest is read and dropped. */
+export const maxOutputBytes = 1024 ** 2;
+
+const seconds = (ms: number): string => (ms % 60_000 === 0 ? `${ms / 60_000} min` : `${ms / 1000} s`);
+
+/** Why a plugin was ended: its own time was over, or whoever called it is gone. */
+export const endedFor = ({ manifest }: PluginCall, isLate: boolean): PluginNotRun =>
+  new PluginNotRun(
+    isLate
+      ? `it took longer than the ${seconds(manifest.timeoutMs)} that it has, and was ended with all that it had started`
+      : "it was ended with all that it had started: nobody waits for it any more",
+  );
+
+const signals: Readonly<Record<string, number>> = constants.signals;
+
+/** What a shell would call the exit code of a program that a signal ended. */
+export const signalExitCode = (name: string): number => 128 + (signals[name] ?? 0);
+
+export const ended = (
+  exitCode: number,
+  { stdout, stderr, truncated }: { readonly stdout: string; readonly stderr: string; readonly truncated: boolean },
+): PluginEnd => ({ exitCode, stdout, stderr, isTruncated: truncated });
+
+/** The whole environment of a plugin, as `env` takes it. */
+export const environmentOf = ({ manifest, path }: PluginCall, home: string): readonly string[] => [
+  "PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",
+  "LANG=C.UTF-8",
+  `HOME=${home}`,
+  `TMPDIR=${home}`,
+  `STEWARD_PLUGIN=${manifest.name}`,
+  `STEWARD_PLUGIN_DIR=${path}`,
+];

@@ -1,0 +1,155 @@
+import { closeSync, constants, fchmodSync, lstatSync, openSync, renameSync, rmSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import type { Dispose } from "#domain/kernel/clock.ts";
+
+/** What makes a file of the service's own. */
+export interface Format {
+  /** The statements that make it, without its version. */
+  readonly schema: string;
+  readonly version: number;
+  /** Reads what shows damage that is in the tables, so that it is met when the file is opened and not later. */
+  readonly check: string;
+}
+
+/** SQLITE_CORRUPT and SQLITE_NOTADB, the primary codes in the low byte. */
+const damageCodes = [11, 26];
+
+/** Whether an error says that the file itself is damaged, and not that the disk is full or the like. */
+const isDamage = (error: unknown): boolean =>
+  error instanceof Error &&
+  "errcode" in error &&
+  typeof error.errcode === "number" &&
+  damageCodes.includes(error.errcode & 0xff);
+
+const toError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
+
+/** The file is what this version does not write. */
+class NotOurs extends Error {
+  override readonly name = "NotOurs";
+}
+
+/** Makes the file where it is missing, mode 0600 whatever the umask; SQLite gives its log the mode of the file. */
+function makePrivate(path: string): void {
+  const { O_RDWR, O_CREAT, O_NOFOLLOW } = constants;
+  const handle = openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600);
+  try {
+    fchmodSync(handle, 0o600);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+const make = (database: DatabaseSync, { schema, version }: Format): void =>
+  database.exec(`${schema} PRAGMA user_version = ${version};`);
+
+/** @throws Error when it cannot be opened; NotOurs or one that {@link isDamage} knows when the file is at fault. */
+function open(path: string, format: Format): DatabaseSync {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (stat !== undefined && (!stat.isFile() || stat.uid !== process.getuid?.()))
+    throw new NotOurs("it is not a file of this user's own");
+  makePrivate(path);
+  const database = new DatabaseSync(path);
+  try {
+    // NORMAL: a killed service loses nothing; a power cut may take the last entries, which is not worth a wait for the disk
+    // with each of them.
+    database.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
+    database.exec("BEGIN EXCLUSIVE;");
+    const version = Number(database.prepare("PRAGMA user_version").get()?.["user_version"]);
+    if (version === 0) make(database, format);
+    else if (version !== format.version) throw new NotOurs(`its format ${version} is of another version of Steward`);
+    database.exec("COMMIT;");
+    database.prepare(format.check).all();
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** Puts a file that cannot be used beside its place, where somebody may look at it. The one put there before gives way. */
+function setAside(path: string): string {
+  const aside = `${path}.damaged`;
+  rmSync(aside, { recursive: true, force: true });
+  renameSync(path, aside);
+  for (const ending of ["-wal", "-shm"]) rmSync(`${path}${ending}`, { force: true });
+  return aside;
+}
+
+/** A file that the service can do without: it never keeps one from starting, nor stops one that runs. */
+export interface ExpendableDatabase<T> {
+  /** Works with the statements. Damage that shows is met as when opening, and the work is done on the new file. */
+  readonly use: <R>(work: (statements: T) => R) => R;
+  /** Does all of the work or none of it. */
+  readonly change: (work: (statements: T) => void) => void;
+  readonly dispose: Dispose;
+}
+
+/**
+ * Opens the file, or a new one in its place where it is damaged, or none but the memory where neither can be written.
+ * @param ports.onTrouble is told what went wrong, and where the old file is.
+ */
+export function openExpendable<T>(ports: {
+  readonly path: string;
+  readonly format: Format;
+  readonly prepare: (database: DatabaseSync) => T;
+  readonly onTrouble: (error: Error, aside?: string) => void;
+}): ExpendableDatabase<T> {
+  const { path, format, prepare, onTrouble } = ports;
+
+  const inMemory = (error: unknown): DatabaseSync => {
+    onTrouble(toError(error));
+    const memory = new DatabaseSync(":memory:");
+    make(memory, format);
+    return memory;
+  };
+
+  /** Begins anew in the place of a file that cannot be used. */
+  const replace = (reason: Error): DatabaseSync => {
+    try {
+      onTrouble(reason, setAside(path));
+      return open(path, format);
+    } catch (error) {
+      return inMemory(error);
+    }
+  };
+
+  const openOrReplace = (): DatabaseSync => {
+    try {
+      return open(path, format);
+    } catch (error) {
+      return error instanceof NotOurs || isDamage(error) ? replace(toError(error)) : inMemory(error);
+    }
+  };
+
+  let database = openOrReplace();
+  let statements = prepare(database);
+
+  const use = <R>(work: (statements: T) => R): R => {
+    try {
+      return work(statements);
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      database.close();
+      database = replace(toError(error));
+      statements = prepare(database);
+      return work(statements);
+    }
+  };
+
+  return {
+    use,
+    change: (work) =>
+      use((prepared) => {
+        try {
+          database.exec("BEGIN IMMEDIATE");
+          work(prepared);
+          database.exec("COMMIT");
+        } catch (error) {
+          // A full disk makes SQLite roll back by itself.
+          if (database.isTransaction) database.exec("ROLLBACK");
+          throw error;
+        }
+      }),
+    dispose: () => database.close(),
+  };
+}

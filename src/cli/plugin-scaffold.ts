@@ -1,0 +1,120 @@
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { PluginType } from "#contract/plugins.ts";
+import { pluginNamePattern } from "#contract/plugins.ts";
+
+const templates = fileURLToPath(new URL("plugin-templates", import.meta.url));
+
+/** Names of executable and test by what type of plugin it is, how the test is run, and the memory that it takes. */
+interface Language {
+  readonly exec: (type: PluginType) => string;
+  readonly test: (type: PluginType) => string;
+  readonly runTest: string;
+  readonly memory: string;
+}
+
+const files = {
+  sh: { exec: (type) => `${type}.sh`, test: () => "test.sh", runTest: "sh test.sh", memory: "64M" },
+  // Without -B its cache would be a change in the folder.
+  python: {
+    exec: (type) => `${type}.py`,
+    test: (type) => `test_${type}.py`,
+    runTest: "python3 -B -m unittest",
+    memory: "128M",
+  },
+  // It reserves much that it never uses, which counts on hosts that cannot measure the memory of a unit.
+  node: { exec: (type) => `${type}.mjs`, test: (type) => `${type}.test.mjs`, runTest: "node --test", memory: "1G" },
+} as const satisfies Record<string, Language>;
+
+export type PluginLanguage = keyof typeof files;
+const isLanguage = (name: string): name is PluginLanguage => Object.hasOwn(files, name);
+
+/** The languages that there are templates for. */
+export const pluginLanguages: readonly PluginLanguage[] = Object.keys(files).filter(isLanguage);
+
+export interface NewPlugin {
+  readonly name: string;
+  readonly type: PluginType;
+  readonly language: PluginLanguage;
+  readonly author: string;
+  /** The folder that its folder is made in. */
+  readonly parent: string;
+}
+
+export interface MadePlugin {
+  /** Its folder. */
+  readonly path: string;
+  readonly files: readonly string[];
+  /** What runs its test, in its folder. */
+  readonly runTest: string;
+}
+
+/** What stands in a template in double braces. */
+function wordsOf({ name, type, language, author }: NewPlugin): Readonly<Record<string, string>> {
+  const { exec, test, runTest, memory } = files[language];
+  return {
+    name,
+    label: name.toUpperCase().replaceAll("-", "_"),
+    // It stands in quotes, which for YAML are those of JSON.
+    author: JSON.stringify(author).slice(1, -1),
+    exec: exec(type),
+    test: test(type),
+    run_test: runTest,
+    memory,
+  };
+}
+
+const filled = (template: string, words: Readonly<Record<string, string>>): string =>
+  template.replaceAll(/\{\{(\w+)\}\}/g, (whole, word: string) => words[word] ?? whole);
+
+const textsOf = (folder: string): readonly (readonly [name: string, template: string])[] =>
+  readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ name }) => [name, readFileSync(join(folder, name), "utf8")]);
+
+function reasonOf(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === "EEXIST") return "it is there already";
+  if (code === "ENOENT") return "there is no folder to make it in";
+  return error instanceof Error ? error.message : String(error);
+}
+
+function makeFolder(path: string): void {
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    throw new Error(`cannot make ${path}: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
+/** Modes as the service wants them, whatever the umask: what others could write to it does not load. */
+function writeText(path: string, text: string): void {
+  writeFileSync(path, text, { flag: "wx" });
+  chmodSync(path, text.startsWith("#!") ? 0o755 : 0o644);
+}
+
+/**
+ * Makes a plugin that works, with its test.
+ * @throws Error when it cannot be made, or something is there; nothing of it is left then.
+ */
+export function makePlugin(plugin: NewPlugin): MadePlugin {
+  const { name, type, language, parent } = plugin;
+  if (!new RegExp(pluginNamePattern).test(name)) {
+    throw new Error(
+      `cannot name a plugin ${JSON.stringify(name)}: lower case letters, digits, _ and -, 64 at most, and no sign first`,
+    );
+  }
+  const words = wordsOf(plugin);
+  const texts = [join(templates, type), join(templates, type, language)].flatMap(textsOf);
+  const path = join(parent, name);
+  makeFolder(path);
+  try {
+    chmodSync(path, 0o755);
+    for (const [file, template] of texts) writeText(join(path, file), filled(template, words));
+  } catch (error) {
+    rmSync(path, { recursive: true, force: true });
+    throw new Error(`cannot make ${path}: ${reasonOf(error)}`, { cause: error });
+  }
+  return { path, files: texts.map(([file]) => file).sort(), runTest: words["run_test"] ?? "" };
+}

@@ -1,0 +1,83 @@
+import type { ChatRequest, ChatResponse } from "#contract/connectors.ts";
+import { operations } from "#contract/index.ts";
+import { apiBase } from "#contract/limits.ts";
+import { ApiError, readApiError, toApiError } from "./index.ts";
+
+export interface ChatOptions {
+  /** Address of the service: `http://127.0.0.1:8470`. */
+  readonly url: string;
+  readonly key: string;
+  readonly request: Omit<ChatRequest, "stream">;
+  readonly fetch?: typeof globalThis.fetch;
+  readonly signal?: AbortSignal;
+}
+
+/** A piece of the answer; the last one is the answer without its text. */
+export type ChatEvent =
+  | { readonly event: "delta"; readonly content: string }
+  | { readonly event: "done"; readonly answer: ChatResponse };
+
+interface RawEvent {
+  readonly event: string;
+  readonly data: string;
+}
+
+/** Server-sent events out of pieces of text that are cut anywhere (WHATWG HTML, §9.2.6). */
+async function* eventsIn(texts: AsyncIterable<string>): AsyncGenerator<RawEvent> {
+  let rest = "";
+  for await (const text of texts) {
+    const blocks = (rest + text).split("\n\n");
+    rest = blocks.pop() ?? "";
+    for (const block of blocks) {
+      const lines = block.split("\n");
+      const valuesOf = (name: string): readonly string[] =>
+        lines.filter((line) => line.startsWith(`${name}: `)).map((line) => line.slice(name.length + 2));
+      const data = valuesOf("data").join("\n");
+      // Comments are there to keep the connection alive.
+      if (data !== "") yield { event: valuesOf("event").at(-1) ?? "message", data };
+    }
+  }
+}
+
+async function* textsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield decoder.decode(value, { stream: true });
+    }
+  } finally {
+    // Leaving early ends the call, at the provider too.
+    await reader.cancel();
+  }
+}
+
+/**
+ * Has a model answer in pieces. Runs in Node and in browsers.
+ * @throws ApiError when the service refuses, or when the answer breaks off; what `fetch` throws when it cannot be reached.
+ */
+export async function* streamChat(options: ChatOptions): AsyncGenerator<ChatEvent> {
+  const { url, key, request, fetch = globalThis.fetch, signal } = options;
+  const response = await fetch(new URL(`${apiBase}${operations.chat.path}`, url), {
+    method: operations.chat.method,
+    redirect: "error",
+    headers: { "X-API-Key": key, "Content-Type": "application/json" },
+    body: JSON.stringify({ ...request, stream: true }),
+    ...(signal && { signal }),
+  });
+  if (!response.ok || response.body === null) throw await toApiError(response);
+  for await (const { event, data } of eventsIn(textsOf(response.body))) {
+    if (event === "error") throw readApiError(response, data);
+    // The service has checked what it wrote against the same types.
+    if (event === "delta") yield { event, content: (JSON.parse(data) as { content: string }).content };
+    if (event === "done") {
+      yield { event, answer: JSON.parse(data) as ChatResponse };
+      return;
+    }
+  }
+  const { status } = response;
+  const requestId = response.headers.get("X-Request-Id") ?? undefined;
+  throw new ApiError({ code: "UNREADABLE", message: "the answer broke off", status, details: undefined, requestId });
+}

@@ -1,0 +1,47 @@
+import type { Clock } from "#domain/kernel/clock.ts";
+import { timeUp } from "./failure.ts";
+
+/** A signal that fires after a time with {@link timeUp}, or with another signal. */
+export interface TimeLimit {
+  readonly signal: AbortSignal;
+  readonly remainingMs: () => number;
+  /** Ends it, and what still listens to its signal. */
+  readonly end: () => void;
+}
+
+export function createTimeLimit(
+  clock: Pick<Clock, "sleep" | "monotonicMs">,
+  limitMs: number,
+  outer: AbortSignal,
+): TimeLimit {
+  const deadline = clock.monotonicMs() + limitMs;
+  const over = new AbortController();
+  const ended = new AbortController();
+  void clock.sleep(limitMs, ended.signal).then(() => {
+    if (!ended.signal.aborted) over.abort(timeUp(limitMs));
+  });
+  return {
+    signal: AbortSignal.any([outer, over.signal]),
+    remainingMs: () => deadline - clock.monotonicMs(),
+    end() {
+      ended.abort();
+      over.abort();
+    },
+  };
+}
+
+/** Waits for work, but not beyond the signal: it may be deaf to it. @throws the signal's reason. */
+export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener("abort", onAbort);
+  if (signal.aborted) onAbort();
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    // What ends later than it is waited for ends unheard.
+    work.catch(() => undefined);
+    aborted.promise.catch(() => undefined);
+  }
+}

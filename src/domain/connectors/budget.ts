@@ -1,0 +1,116 @@
+import type { Quota } from "#contract/operation.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import { DomainError } from "#domain/kernel/error.ts";
+import type { TokenLedger } from "./ports.ts";
+
+const dayMs = 24 * 60 * 60 * 1000;
+const windowSeconds = dayMs / 1000;
+/** Days that stay in the ledger after their end, for a clock that is set back. */
+const keptDays = 7;
+/** When to come back where it is calls in flight that hold what is left. */
+const busyRetrySeconds = 5;
+
+/** Tokens set aside for a call. */
+export interface Reservation {
+  /** Gives back what was set aside and writes down what was used. */
+  readonly settle: (tokens: number) => void;
+}
+
+export interface TokenBudgets {
+  /**
+   * Sets tokens aside. A call begins as long as any are left, so that the day ends at most one call over its limit.
+   * @param tokens what the call may take; of parallel calls each sees what the others have set aside.
+   * @throws DomainError RATE_LIMITED when the day's tokens are used up.
+   */
+  readonly reserve: (request: {
+    readonly keyId: string;
+    /** Undefined: counted, never refused. */
+    readonly limit: number | undefined;
+    readonly tokens: number;
+    readonly drawsOn: (quota: Quota) => void;
+  }) => Reservation;
+}
+
+const dayOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, "2026-11-22".length);
+
+/** Counts tokens by key and day in UTC. */
+export function createTokenBudgets(ports: {
+  readonly ledger: TokenLedger;
+  readonly clock: Pick<Clock, "now">;
+  readonly onTrouble: (error: unknown) => void;
+}): TokenBudgets {
+  const { ledger, clock, onTrouble } = ports;
+  /** Set aside for calls in flight, by key: whatever day they end on. */
+  const aside = new Map<string, number>();
+  /** What the ledger would not take, by key and day. A full disk is no way around a budget. */
+  const unwritten = new Map<string, { readonly keyId: string; readonly day: string; tokens: number }>();
+  let lastDay = "";
+
+  const nameOf = (keyId: string, day: string): string => `${day} ${keyId}`;
+  const setAside = (keyId: string, tokens: number): void => {
+    const sum = (aside.get(keyId) ?? 0) + tokens;
+    if (sum > 0) aside.set(keyId, sum);
+    else aside.delete(keyId);
+  };
+
+  const forgetOldDays = (now: number, day: string): void => {
+    if (day === lastDay) return;
+    lastDay = day;
+    const oldest = dayOf(now - keptDays * dayMs);
+    for (const [name, each] of unwritten) if (each.day < oldest) unwritten.delete(name);
+    try {
+      ledger.forget(oldest);
+    } catch (error) {
+      onTrouble(error);
+    }
+  };
+
+  const write = (keyId: string, day: string, tokens: number): void => {
+    const name = nameOf(keyId, day);
+    const sum = tokens + (unwritten.get(name)?.tokens ?? 0);
+    if (sum === 0) return;
+    try {
+      ledger.add(keyId, day, sum);
+      unwritten.delete(name);
+    } catch (error) {
+      unwritten.set(name, { keyId, day, tokens: sum });
+      onTrouble(error);
+    }
+  };
+
+  const check = (keyId: string, limit: number, now: number, drawsOn: (quota: Quota) => void): void => {
+    const day = dayOf(now);
+    const used = ledger.used(keyId, day) + (unwritten.get(nameOf(keyId, day))?.tokens ?? 0);
+    const reserved = aside.get(keyId) ?? 0;
+    const resetSeconds = Math.max(1, Math.ceil((dayMs - (now % dayMs)) / 1000));
+    const remaining = Math.max(0, limit - used - reserved);
+    drawsOn({ name: "tokens", limit, remaining, windowSeconds, resetSeconds });
+    if (remaining > 0) return;
+    const isBusy = used < limit;
+    const retryAfter = isBusy ? Math.min(busyRetrySeconds, resetSeconds) : resetSeconds;
+    const state = isBusy ? "calls that still run have set the rest aside" : `${used} are used`;
+    throw new DomainError(
+      "RATE_LIMITED",
+      `too many tokens: ${limit} a day are allowed for this key and ${state} (try again in ${retryAfter} s)`,
+      { limit, used, window_seconds: windowSeconds, retry_after_seconds: retryAfter },
+    );
+  };
+
+  return {
+    reserve({ keyId, limit, tokens, drawsOn }) {
+      const now = clock.now();
+      forgetOldDays(now, dayOf(now));
+      if (limit !== undefined) check(keyId, limit, now, drawsOn);
+      setAside(keyId, tokens);
+      let isSettled = false;
+      return {
+        settle(used) {
+          if (isSettled) return;
+          isSettled = true;
+          setAside(keyId, -tokens);
+          write(keyId, dayOf(clock.now()), used);
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,273 @@
+import type { Connector, ConnectorList, ConnectorStatus, ConnectorTest } from "#contract/connectors.ts";
+import { probeIntervalMs } from "#contract/limits.ts";
+import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import { toNullableTimestamp } from "#domain/kernel/clock.ts";
+import { createTimeLimit, untilAborted } from "./bounded.ts";
+import { isOfTheCall, statusOf } from "./failure.ts";
+import type { BudgetOf, ConnectorDefinition, ConnectorDiscovery, ConnectorPlan } from "./ports.ts";
+import { ProviderFailed } from "./ports.ts";
+
+/** After which a probe, a test or a search for connectors has failed. */
+const probeTimeoutMs = 10_000;
+
+/** How the default connector is. */
+export interface DefaultState {
+  /** Null where there is none; one that was set and not found is named. */
+  readonly name: string | null;
+  readonly status: ConnectorStatus | undefined;
+  readonly reason: string | null;
+}
+
+/** What a connector was last seen to be. */
+export interface StatusChange {
+  readonly connector: string;
+  readonly status: ConnectorStatus;
+  readonly reason: string | null;
+}
+
+/** The connectors that there are, each with its status. */
+export interface Connectors {
+  /** Resolves once the plan is there and the first search for connectors is over. */
+  readonly ready: () => Promise<void>;
+  readonly list: () => ConnectorList;
+  readonly find: (name: string) => ConnectorDefinition | undefined;
+  /** Name of the connector that is used unless another is named; null where there is none. */
+  readonly defaultName: () => string | null;
+  readonly defaultState: () => DefaultState;
+  readonly budgetOf: BudgetOf;
+  /** Takes note of how a real call went; undefined: well. */
+  readonly used: (definition: ConnectorDefinition, failure: ProviderFailed | undefined) => void;
+  readonly test: (definition: ConnectorDefinition, signal: AbortSignal) => Promise<ConnectorTest>;
+  /** Looks for connectors and asks each that was not used of late. One round at a time: who comes in between waits for it. */
+  readonly probe: () => Promise<void>;
+  /** Puts other connectors in place of those that there are. What is the same keeps its status until it is asked, soon. */
+  readonly replace: (plan: ConnectorPlan, discovery: ConnectorDiscovery | undefined) => Promise<void>;
+  readonly dispose: Dispose;
+}
+
+/** A connector and what is known of it. */
+interface Entry {
+  definition: ConnectorDefinition;
+  status: ConnectorStatus;
+  /** Epoch milliseconds. */
+  checkedAt: number | null;
+  error: string | null;
+  /** Of the last real call, on the clock that never jumps. */
+  usedAt: number | undefined;
+}
+
+const freshEntry = (definition: ConnectorDefinition): Entry => ({
+  definition,
+  ...("missing" in definition.access
+    ? { status: "not_configured" as const, error: definition.access.missing }
+    : { status: "disconnected" as const, error: "not asked yet" }),
+  checkedAt: null,
+  usedAt: undefined,
+});
+
+/** Whether what was seen of one says something of the other. */
+const isAlike = (a: ConnectorDefinition, b: ConnectorDefinition): boolean =>
+  a.provider === b.provider && a.model === b.model && "missing" in a.access === "missing" in b.access;
+
+const toConnector = ({ definition, status, checkedAt, error }: Entry): Connector => ({
+  name: definition.name,
+  provider: definition.provider,
+  model: definition.model,
+  status,
+  last_checked_at: toNullableTimestamp(checkedAt),
+  last_error: error,
+});
+
+/** What a provider threw; what is no failure of a provider is a mistake of ours, and told as one. */
+function failureOf(error: unknown): ProviderFailed {
+  if (error instanceof ProviderFailed) return error;
+  const reason = error instanceof Error ? error.name : typeof error;
+  return new ProviderFailed(`internal error (${reason})`, { failure: "unreadable", isRetryable: false, cause: error });
+}
+
+export function createConnectors(ports: {
+  /** The first plan, on demand. */
+  readonly load: () => Promise<{ readonly plan: ConnectorPlan; readonly discovery: ConnectorDiscovery | undefined }>;
+  readonly clock: Clock;
+  readonly onChange: (change: StatusChange) => void;
+  /** Is told of what no provider should throw. */
+  readonly onTrouble: (error: unknown) => void;
+}): Connectors {
+  const { load, clock, onChange, onTrouble } = ports;
+  const shutdown = new AbortController();
+  let plan: ConnectorPlan = { default: undefined, connectors: [], budgetOf: () => undefined };
+  let discovery: ConnectorDiscovery | undefined;
+  let found: readonly ConnectorDefinition[] = [];
+  /** In the order of the plan, what was found behind it. */
+  let entries = new Map<string, Entry>();
+  let loading: Promise<void> | undefined;
+  let isReplaced = false;
+  let round: Promise<void> | undefined;
+
+  const place = (): void => {
+    const before = entries;
+    entries = new Map();
+    for (const definition of [...plan.connectors, ...found]) {
+      if (entries.has(definition.name)) continue;
+      const known = before.get(definition.name);
+      const isKnown = known !== undefined && isAlike(known.definition, definition);
+      // One that only looks the same may have another address or key, so it is asked even when the other was just used.
+      const usedAt = known?.definition === definition ? known.usedAt : undefined;
+      const entry = isKnown ? { ...known, definition, usedAt } : freshEntry(definition);
+      entries.set(definition.name, entry);
+      if (!isKnown && entry.status === "not_configured")
+        onChange({ connector: definition.name, status: entry.status, reason: entry.error });
+    }
+  };
+
+  /** Never another one in place of the one that was set: what is meant for a model on this machine is not for others. */
+  const defaultName = (): string | null => {
+    if (plan.default === undefined) return entries.keys().next().value ?? null;
+    return entries.has(plan.default) ? plan.default : null;
+  };
+
+  /** The entry that stands for a definition now; undefined when it was replaced in the meantime. */
+  const entryOf = (definition: ConnectorDefinition): Entry | undefined => {
+    const entry = entries.get(definition.name);
+    return entry?.definition === definition ? entry : undefined;
+  };
+
+  const note = (definition: ConnectorDefinition, failure: ProviderFailed | undefined): void => {
+    const entry = entryOf(definition);
+    if (entry === undefined) return;
+    const status = failure === undefined ? "connected" : statusOf(failure);
+    const reason = failure?.message ?? null;
+    const isChanged = entry.status !== status || entry.checkedAt === null;
+    entry.status = status;
+    entry.error = reason;
+    entry.checkedAt = clock.now();
+    if (isChanged) onChange({ connector: definition.name, status, reason });
+  };
+
+  /** Asks a provider whether it would answer. @returns why not. */
+  const ask = async (definition: ConnectorDefinition, signal: AbortSignal): Promise<ProviderFailed | undefined> => {
+    if ("missing" in definition.access) return undefined;
+    const { provider } = definition.access;
+    const limit = createTimeLimit(clock, probeTimeoutMs, signal);
+    try {
+      await untilAborted(provider.probe(limit.signal), limit.signal);
+      return undefined;
+    } catch (error) {
+      if (signal.aborted) return new ProviderFailed("cut short", { failure: "silent", isRetryable: true });
+      if (!(error instanceof ProviderFailed)) onTrouble(error);
+      return failureOf(error);
+    } finally {
+      limit.end();
+    }
+  };
+
+  const look = async (): Promise<void> => {
+    const finder = discovery;
+    if (finder === undefined) return;
+    const limit = createTimeLimit(clock, probeTimeoutMs, shutdown.signal);
+    let fresh: readonly ConnectorDefinition[] = [];
+    try {
+      fresh = await untilAborted(finder.find(limit.signal), limit.signal);
+    } catch (error) {
+      if (!(error instanceof ProviderFailed) && !shutdown.signal.aborted) onTrouble(error);
+    } finally {
+      limit.end();
+    }
+    if (finder !== discovery || shutdown.signal.aborted) return;
+    // What was there already stays the very same, so that its calls in flight are still known as its own.
+    const known = new Map(found.map((each) => [each.name, each]));
+    found = fresh.map((each) => {
+      const same = known.get(each.name);
+      return same !== undefined && isAlike(same, each) ? same : each;
+    });
+    place();
+  };
+
+  const isIdle = ({ definition, usedAt }: Entry): boolean =>
+    !("missing" in definition.access) && (usedAt === undefined || clock.monotonicMs() - usedAt >= probeIntervalMs);
+
+  const askAll = async (): Promise<void> => {
+    const idle = [...entries.values()].filter(isIdle);
+    await Promise.all(
+      idle.map(async ({ definition }) => {
+        const failure = await ask(definition, shutdown.signal);
+        if (!shutdown.signal.aborted) note(definition, failure);
+      }),
+    );
+  };
+
+  const begin = async (): Promise<void> => {
+    const first = await load();
+    // Settings that were read again in the meantime are newer.
+    if (isReplaced) return;
+    plan = first.plan;
+    discovery = first.discovery;
+    place();
+    await look();
+  };
+
+  const ready = (): Promise<void> => {
+    loading ??= begin().catch((error: unknown) => {
+      loading = undefined;
+      throw error;
+    });
+    return loading;
+  };
+
+  const runRound = async (): Promise<void> => {
+    const isFirst = loading === undefined;
+    await ready();
+    if (!isFirst) await look();
+    await askAll();
+  };
+
+  const probe = (): Promise<void> => {
+    round ??= runRound().finally(() => {
+      round = undefined;
+    });
+    return round;
+  };
+
+  return {
+    ready,
+    list: () => ({ default: defaultName(), connectors: [...entries.values()].map(toConnector) }),
+    find: (name) => entries.get(name)?.definition,
+    defaultName,
+    defaultState() {
+      const name = plan.default ?? defaultName();
+      const entry = name === null ? undefined : entries.get(name);
+      if (name !== null && entry === undefined) return { name, status: "disconnected", reason: "it was not found" };
+      const isUnknown = entry?.checkedAt === null && entry.status !== "not_configured";
+      return { name, status: isUnknown ? undefined : entry?.status, reason: entry?.error ?? null };
+    },
+    budgetOf: (key) => plan.budgetOf(key),
+    used(definition, failure) {
+      const entry = entryOf(definition);
+      if (entry !== undefined) entry.usedAt = clock.monotonicMs();
+      note(definition, failure !== undefined && isOfTheCall(failure) ? undefined : failure);
+    },
+    async test(definition, signal) {
+      const startedAt = clock.monotonicMs();
+      const failure = await ask(definition, signal);
+      const latencyMs = Math.round(clock.monotonicMs() - startedAt);
+      if ("missing" in definition.access)
+        return { success: false, message: `not configured: ${definition.access.missing}`, latency_ms: latencyMs };
+      // Who went away has seen nothing of the connector.
+      if (!signal.aborted) note(definition, failure);
+      const message = failure?.message ?? `${definition.provider} would answer with ${definition.model}`;
+      return { success: failure === undefined, message, latency_ms: latencyMs };
+    },
+    probe,
+    replace(nextPlan, nextDiscovery) {
+      loading ??= Promise.resolve();
+      isReplaced = true;
+      plan = nextPlan;
+      discovery = nextDiscovery;
+      if (discovery === undefined) found = [];
+      place();
+      // A round that is under way asks the connectors of before.
+      return (round ?? Promise.resolve()).then(probe, probe);
+    },
+    dispose: () => shutdown.abort(),
+  };
+}

@@ -1,0 +1,66 @@
+import type { ConnectorStatus } from "#contract/connectors.ts";
+import { DomainError } from "#domain/kernel/error.ts";
+import type { ConnectorDefinition } from "./ports.ts";
+import { ProviderFailed } from "./ports.ts";
+
+/** The time limit of a call or of a probe is over. */
+export const timeUp = (limitMs: number): ProviderFailed =>
+  new ProviderFailed(`no answer within ${limitMs / 1000} s`, { failure: "silent", isRetryable: true });
+
+export const statusOf = ({ failure }: ProviderFailed): ConnectorStatus =>
+  failure === "refused" || failure === "unreadable" ? "error" : "disconnected";
+
+/** Refusals of what was asked, not of who asks: they say nothing against the connector. */
+const ofTheCall: readonly (number | null)[] = [400, 413, 422];
+export const isOfTheCall = ({ failure, status }: ProviderFailed): boolean =>
+  failure === "refused" && ofTheCall.includes(status);
+
+/** Whether the provider may have worked for the call, and count its tokens, although there is no answer. */
+export const mayHaveCost = (error: unknown): boolean =>
+  !(error instanceof ProviderFailed) || error.failure === "silent" || error.failure === "unreadable";
+
+/** The failure of a call as callers are told. */
+export function toUnavailable(connector: string, error: ProviderFailed): DomainError {
+  const { message, status, isRetryable, retryAfterMs } = error;
+  const details = {
+    connector,
+    provider_status: status,
+    retryable: isRetryable,
+    ...(retryAfterMs !== null && { retry_after_seconds: Math.max(1, Math.ceil(retryAfterMs / 1000)) }),
+  };
+  return new DomainError("UNAVAILABLE", `cannot get an answer from connector ${connector}: ${message}`, details, error);
+}
+
+/** Nobody waits for the answer any more, or the service is about to end. */
+export const cutShort = (connector: string): DomainError =>
+  new DomainError("UNAVAILABLE", `cannot wait for connector ${connector}: the service is stopping`, {
+    connector,
+    provider_status: null,
+    retryable: true,
+  });
+
+/** The time of a call is over, and most of it went to waiting for the client. */
+export const takenTooSlowly = (connector: string, limitMs: number): DomainError =>
+  new DomainError(
+    "UNAVAILABLE",
+    `cannot go on with the answer of connector ${connector}: it was not read within ${limitMs / 1000} s`,
+    { connector, provider_status: null, retryable: true },
+  );
+
+/** @param wanted the default that was set and not found; null where none was set. */
+export function noDefault(wanted: string | null): DomainError {
+  const reason =
+    wanted === null
+      ? "there is no connector (add one under connectors.list in the settings file)"
+      : `the default connector ${wanted} was not found (start it, or name another connector)`;
+  const details = { connector: wanted, provider_status: null, retryable: wanted !== null };
+  return new DomainError("UNAVAILABLE", `cannot choose a connector: ${reason}`, details);
+}
+
+export function notConfigured({ name }: ConnectorDefinition, missing: string): DomainError {
+  return new DomainError("UNAVAILABLE", `cannot use connector ${name}: it is not configured (${missing})`, {
+    connector: name,
+    provider_status: null,
+    retryable: false,
+  });
+}

@@ -1,0 +1,49 @@
+import type { connectors as rows } from "#contract/connectors.ts";
+import type { Handlers, Plan } from "#contract/operation.ts";
+import { EventStream } from "#contract/operation.ts";
+import { DomainError } from "#domain/kernel/error.ts";
+import type { Chat, ChosenConnector } from "./chat.ts";
+import type { Connectors } from "./connectors.ts";
+import type { ConnectorDefinition } from "./ports.ts";
+
+const plan = (step: string): Plan => ({
+  dry_run: true,
+  steps: [step],
+  units: [],
+  packages: [],
+  bytes: 0,
+  requires_reboot: false,
+});
+
+const described = ({ name, provider, model }: ConnectorDefinition): string =>
+  `connector ${name} (${provider}, model ${model})`;
+
+const chatStep = ({ definition }: ChosenConnector, messages: number): string =>
+  `send ${messages === 1 ? "1 message" : `${messages} messages`} to ${described(definition)}`;
+
+/** The connectors part. */
+export function connectorHandlers(ports: {
+  readonly connectors: Connectors;
+  readonly chat: Chat;
+}): Handlers<typeof rows> {
+  const { connectors, chat } = ports;
+  return {
+    async listConnectors() {
+      await connectors.ready();
+      return connectors.list();
+    },
+    async testConnector({ params, query }, context) {
+      await connectors.ready();
+      const definition = connectors.find(params.name);
+      if (definition === undefined) throw new DomainError("NOT_FOUND", `cannot find connector ${params.name}`);
+      if (query.dry_run) return plan(`ask ${described(definition)} whether it would answer`);
+      return connectors.test(definition, context.signal());
+    },
+    async chat({ query, body }, context) {
+      const { connector, messages, max_tokens: maxTokens, temperature, stream = false } = body;
+      const input = { connector, messages, maxTokens, temperature };
+      if (query.dry_run) return plan(chatStep(await chat.choose(connector, context.caller), messages.length));
+      return stream ? new EventStream(chat.stream(input, context)) : chat.ask(input, context);
+    },
+  };
+}

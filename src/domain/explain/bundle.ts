@@ -1,0 +1,153 @@
+import type { HealthCheckResult } from "#contract/checks.ts";
+import { checkHistoryWindowMs } from "#contract/limits.ts";
+import type { Caller } from "#contract/operation.ts";
+import { toNullableTimestamp, toTimestamp } from "#domain/kernel/clock.ts";
+import { redact } from "#domain/kernel/redact.ts";
+import { beginningOf } from "./beginning.ts";
+import { bytesOf, cutTo, inert } from "./inert.ts";
+import type { JournalLine } from "./journal-lines.ts";
+import { journalLines } from "./journal-lines.ts";
+import type { ExplainSources, PastRun, UnitFacts } from "./sources.ts";
+import { subjectsOf } from "./subjects.ts";
+
+/** Bytes that the parts may have; with 32 KiB of journal lines and the words around them, they stay below 64 KiB. */
+const mostOf = { message: 1024, details: 11 * 1024, history: 4 * 1024, units: 4 * 1024, unit: 400, run: 300 } as const;
+const mostChanges = 50;
+/** How many times as much as can be shown is looked at for secrets: what is taken out leaves room. */
+const lookedAt = 4;
+
+/** A part of what is sent: lines that are safe to show. */
+interface Part {
+  readonly lines: readonly string[];
+  readonly redactions: number;
+  readonly omitted: readonly string[];
+}
+
+/** What is sent of a check. */
+export interface Bundle {
+  readonly check: readonly string[];
+  readonly history: readonly string[];
+  readonly units: readonly string[];
+  readonly journal: readonly JournalLine[];
+  readonly redactions: number;
+  readonly omitted: readonly string[];
+}
+
+const nothing = (...omitted: readonly string[]): Part => ({ lines: [], redactions: 0, omitted });
+/** Why something cannot be read; whoever threw it may have repeated what it read. */
+const reasonOf = (error: unknown): string =>
+  shown(error instanceof Error ? error.message : String(error), mostOf.run).text;
+
+/** A text without secrets, on one line, in no more than so many bytes. */
+function shown(text: string, most: number) {
+  const redacted = redact(beginningOf(text, most * lookedAt).join("\n"));
+  return { text: cutTo(inert(redacted.text), most), redactions: redacted.count };
+}
+
+function checkPart(result: HealthCheckResult): Part {
+  const { details, message, name } = result;
+  const told = shown(message, mostOf.message);
+  // On one line: a secret and its name stay beside each other.
+  const figures = shown(JSON.stringify(details), mostOf.details);
+  const calm = shown(name, mostOf.run);
+  return {
+    lines: [
+      `id: ${result.check_id}`,
+      `name: ${calm.text}`,
+      `category: ${result.category}, severity: ${result.severity}`,
+      `status: ${result.status} since ${result.since}, looked at ${result.checked_at}`,
+      `failures in a row: ${result.consecutive_failures}`,
+      `fix: ${result.fix_id ?? "none"}${result.fixable ? "" : " (not for what was found)"}`,
+      `message: ${told.text}`,
+      `details: ${figures.text}`,
+    ],
+    redactions: told.redactions + figures.redactions + calm.redactions,
+    omitted: figures.text.endsWith("bytes cut off]") ? ["details of the check: the rest, for want of room"] : [],
+  };
+}
+
+/** Runs whose status is another than that of the run before. */
+const changesIn = (runs: readonly PastRun[]): readonly PastRun[] =>
+  runs.filter(({ status }, at) => status !== runs[at - 1]?.status);
+
+function historyPart(history: ExplainSources["history"], checkId: string, nowMs: number): Part {
+  let changes: readonly PastRun[];
+  try {
+    changes = changesIn(history(checkId, nowMs - checkHistoryWindowMs));
+  } catch (error) {
+    return nothing(`history of the check: it cannot be read (${reasonOf(error)})`);
+  }
+  const written = changes.slice(-mostChanges).map(({ checkedAt, status, message }) => {
+    const told = shown(message, mostOf.run);
+    return { text: `${toTimestamp(checkedAt)} ${status}: ${told.text}`, redactions: told.redactions };
+  });
+  const kept = newest(written, mostOf.history);
+  return {
+    lines: kept.map(({ text }) => text),
+    redactions: kept.reduce((sum, { redactions }) => sum + redactions, 0),
+    omitted: kept.length < changes.length ? ["history of the check: earlier changes, for want of room"] : [],
+  };
+}
+
+/** The last of the lines, as many as there is room for. */
+function newest<T extends { readonly text: string }>(lines: readonly T[], most: number): readonly T[] {
+  let used = 0;
+  const from = lines.findLastIndex(({ text }) => {
+    used += bytesOf(text) + 1;
+    return used > most;
+  });
+  return lines.slice(from + 1);
+}
+
+const stateOf = (unit: UnitFacts): string =>
+  [
+    `${unit.name}: ${unit.activeState} (${unit.subState})`,
+    `since ${toNullableTimestamp(unit.since) ?? "the start"}`,
+    `result ${unit.result}`,
+    `restarts ${unit.restarts}`,
+    `unit file ${unit.unitFileState === "" ? "none" : unit.unitFileState}`,
+    `loaded ${unit.loadState}`,
+    ...(unit.description === unit.name ? [] : [unit.description]),
+  ].join(", ");
+
+async function unitsPart(sources: ExplainSources, names: readonly string[], caller: Caller): Promise<Part> {
+  const services = names.filter((name) => name.endsWith(".service"));
+  if (services.length === 0) return nothing();
+  if (!sources.seesUnits(caller)) return nothing("state of units: this key lacks the scope system:read");
+  let all: readonly UnitFacts[];
+  try {
+    all = await sources.units();
+  } catch (error) {
+    return nothing(`state of units: it cannot be read (${reasonOf(error)})`);
+  }
+  const found = all.filter(({ name }) => services.includes(name));
+  const written = found.map((unit) => shown(stateOf(unit), mostOf.unit)).reverse();
+  const kept = [...newest(written, mostOf.units)].reverse();
+  return {
+    lines: kept.map(({ text }) => text),
+    redactions: kept.reduce((sum, { redactions }) => sum + redactions, 0),
+    omitted: kept.length < written.length ? ["state of units: more of them, for want of room"] : [],
+  };
+}
+
+/** Puts together what is known of a check: what the caller may see, without secrets, in bounded size. */
+export async function makeBundle(
+  sources: ExplainSources,
+  { result, nowMs, caller }: { result: HealthCheckResult; nowMs: number; caller: Caller },
+  signal: AbortSignal,
+): Promise<Bundle> {
+  const subjects = subjectsOf(result);
+  const check = checkPart(result);
+  const history = historyPart(sources.history, result.check_id, nowMs);
+  const units = await unitsPart(sources, subjects.units, caller);
+  const journal = await journalLines(sources, { subjects, sinceMs: Date.parse(result.since), nowMs, caller }, signal);
+  const parts = [check, history, units, journal];
+  return {
+    check: check.lines,
+    history: history.lines,
+    units: units.lines,
+    journal: journal.lines,
+    redactions: parts.reduce((sum, { redactions }) => sum + redactions, 0),
+    omitted: parts.flatMap(({ omitted }) => omitted),
+  };
+}

@@ -1,0 +1,98 @@
+import type { Explanation, ExplanationPreview, explanations } from "#contract/connectors.ts";
+import type { Caller, Handlers, Plan } from "#contract/operation.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import { DomainError } from "#domain/kernel/error.ts";
+import type { Bundle } from "./bundle.ts";
+import { makeBundle } from "./bundle.ts";
+import { citedLines } from "./citations.ts";
+import { bytesOf, cutTo, inertLines } from "./inert.ts";
+import { writePrompt } from "./prompt.ts";
+import type { Asking, ExplainSources } from "./sources.ts";
+
+/** Enough for an answer of 300 words and for what some models think before it. */
+const mostAnswerTokens = 4096;
+const mostExplanationBytes = 16 * 1024;
+
+/** What would be sent to whom. */
+type Prepared = Omit<ExplanationPreview, "preview">;
+
+const planOf = (checkId: string, { connector, bytes, redactions, omitted }: Prepared): Plan => ({
+  dry_run: true,
+  steps: [`send ${bytes} bytes about ${checkId} to connector ${connector}, less ${redactions} redacted secrets`],
+  units: [],
+  packages: [],
+  bytes: 0,
+  requires_reboot: false,
+  ...(omitted.length > 0 && { reason: `not sent: ${omitted.join("; ")}` }),
+});
+
+const cursorsOf = ({ journal }: Bundle, text: string): string[] =>
+  citedLines(text, journal.length).flatMap((line) => journal[line - 1]?.cursor ?? []);
+
+/** What is shown of an answer. Only that is gone through: how long an answer is, its provider says. */
+function shortened(content: string): string {
+  const head = content.slice(0, mostExplanationBytes);
+  return cutTo(inertLines(head), mostExplanationBytes, bytesOf(content) - bytesOf(head));
+}
+
+/** Explanations of checks by a language model, with the journal entries that they rest on. */
+export function explainHandlers(ports: {
+  sources: ExplainSources;
+  asking: Asking;
+  clock: Pick<Clock, "now">;
+}): Handlers<typeof explanations> {
+  const { sources, asking, clock } = ports;
+
+  const unknown = (id: string): DomainError =>
+    new DomainError("NOT_FOUND", `cannot find the check ${id}: there is none, or it is switched off`, { check_id: id });
+
+  const silent = (connector: string): DomainError =>
+    new DomainError("UNAVAILABLE", `connector ${connector} answered without a text`, {
+      provider_status: null,
+      retryable: true,
+      connector,
+    });
+
+  /** The route needs a key, so there is a caller. */
+  const known = (caller: Caller | undefined): Caller => {
+    if (caller === undefined) throw new DomainError("FORBIDDEN", "cannot explain a check to nobody: a key is needed");
+    return caller;
+  };
+
+  return {
+    async explainCheck({ params: { check_id: id }, query, body }, context) {
+      const caller = known(context.caller);
+      const running = sources.check(id);
+      if (running === undefined) throw unknown(id);
+      const result = await running;
+      const connector = await asking.choose(body.connector, caller);
+      context.touched({ connector });
+      const bundle = await makeBundle(sources, { result, nowMs: clock.now(), caller }, context.signal());
+      const prompt = writePrompt(bundle, body.question);
+      const messages = [...prompt.messages];
+      const prepared: Prepared = {
+        connector,
+        messages,
+        bytes: messages.reduce((sum, { content }) => sum + bytesOf(content), 0),
+        redactions: bundle.redactions + prompt.redactions,
+        omitted: [...bundle.omitted],
+      };
+      if (query.dry_run) return planOf(id, prepared);
+      if (query.preview) return { preview: true, ...prepared };
+
+      const answer = await asking.ask({ connector, messages, maxTokens: mostAnswerTokens }, context);
+      if (answer.content.trim() === "") throw silent(answer.connector);
+      const explanation = shortened(answer.content);
+      return {
+        explanation,
+        model: answer.model,
+        connector: answer.connector,
+        usage: answer.usage,
+        cited: cursorsOf(bundle, explanation),
+        redactions: prepared.redactions,
+        omitted: prepared.omitted,
+        check: result,
+      } satisfies Explanation;
+    },
+  };
+}

@@ -1,0 +1,173 @@
+import { logWindowMs } from "#contract/limits.ts";
+import type { LogEntry, LogList } from "#contract/logs.ts";
+import { priorityNames } from "#contract/logs.ts";
+import type { Caller } from "#contract/operation.ts";
+import { redactLines } from "#domain/kernel/redact.ts";
+import { beginningOf } from "./beginning.ts";
+import { bytesOf, cutTo, inert } from "./inert.ts";
+import type { ExplainSources, LogSearch } from "./sources.ts";
+import type { Subjects } from "./subjects.ts";
+
+const mostLines = 100;
+const mostBytes = 32 * 1024;
+const mostLineBytes = 500;
+/** Entries may be of any length: an answer that is longer is asked for again with fewer of them. */
+const mostAnswerBytes = 4 * 1024 * 1024;
+const warning = 4;
+/** A check sees a change some time after it came, and the log tells at once. */
+const beforeChangeMs = 10 * 60_000;
+const afterChangeMs = 10_000;
+/** So many of the lines from around the change that there is room for what came later. */
+const mostOfChange = 50;
+
+/** A line as it is sent, and the entry that it is of. */
+export interface JournalLine {
+  readonly text: string;
+  readonly cursor: string;
+}
+
+export interface JournalLines {
+  /** Oldest first. */
+  readonly lines: readonly JournalLine[];
+  readonly redactions: number;
+  readonly omitted: readonly string[];
+}
+
+type Sources = Pick<ExplainSources, "logs" | "logUnitsOf" | "isWithin">;
+type Place = Pick<LogSearch, "units" | "identifier">;
+
+/** Where to look: only where the caller may. */
+function placesOf(subjects: Subjects, granted: "all" | readonly string[], isWithin: Sources["isWithin"]) {
+  const { units, identifiers } = subjects;
+  const isSeen = (unit: string): boolean => granted === "all" || granted.some((pattern) => isWithin(unit, pattern));
+  const seen = units.filter(isSeen);
+  const places: Place[] = seen.length > 0 ? [{ units: seen, identifier: undefined }] : [];
+  const within = granted === "all" ? undefined : granted;
+  for (const identifier of identifiers) places.push({ units: within, identifier });
+  return { places, hidden: units.filter((unit) => !isSeen(unit)) };
+}
+
+/** The windows, the more telling ones first. */
+function windowsOf(
+  sinceMs: number,
+  nowMs: number,
+): readonly Pick<LogSearch, "since" | "until" | "priority" | "limit">[] {
+  const until = nowMs * 1000 + 999;
+  const lastHour = { since: Math.max(0, nowMs - logWindowMs) * 1000, until };
+  const change = {
+    since: Math.max(0, sinceMs - beforeChangeMs) * 1000,
+    until: Math.min(until, (sinceMs + afterChangeMs) * 1000),
+  };
+  return [
+    { ...change, priority: warning, limit: mostOfChange },
+    { ...lastHour, priority: warning, limit: mostLines },
+    { ...change, priority: undefined, limit: mostOfChange },
+    { ...lastHour, priority: undefined, limit: mostLines },
+  ];
+}
+
+interface Found {
+  readonly entries: readonly LogEntry[];
+  readonly isAll: boolean;
+}
+
+async function find(logs: Sources["logs"], search: LogSearch, signal: AbortSignal): Promise<Found> {
+  for (let limit = search.limit; limit >= 1; limit = Math.floor(limit / 4)) {
+    const { bytes } = await logs({ ...search, limit }, signal);
+    if (bytes.length > mostAnswerBytes) continue;
+    const answer = JSON.parse(new TextDecoder().decode(bytes)) as LogList;
+    return { entries: answer.logs, isAll: answer.total <= answer.logs.length };
+  }
+  return { entries: [], isAll: false };
+}
+
+/** Number of an entry in its file: entries of the same microsecond are in the order of it. */
+const sequenceOf = ({ cursor }: LogEntry): number => Number.parseInt(/;i=([0-9a-f]+)/i.exec(cursor)?.[1] ?? "0", 16);
+
+const inOrder = (a: LogEntry, b: LogEntry): number =>
+  a.timestamp === b.timestamp ? sequenceOf(a) - sequenceOf(b) : a.timestamp < b.timestamp ? -1 : 1;
+
+/** Messages without secrets. What a source wrote is looked at together: a key may stand in many entries. */
+function redactedMessages(entries: readonly LogEntry[]) {
+  const bySource = Map.groupBy(entries, ({ unit, identifier }) => `${unit}\n${identifier}`);
+  const messages = new Map<LogEntry, string>();
+  let count = 0;
+  for (const each of bySource.values()) {
+    const parts = each.map((entry) => beginningOf(entry.message));
+    const redacted = redactLines(parts.flat());
+    count += redacted.count;
+    let at = 0;
+    for (const [index, entry] of each.entries()) {
+      const next = at + (parts[index]?.length ?? 0);
+      messages.set(entry, redacted.lines.slice(at, next).join("\n"));
+      at = next;
+    }
+  }
+  return { messages, count };
+}
+
+function lineOf({ timestamp, unit, identifier, pid, priority }: LogEntry, message: string) {
+  const process = pid === null ? identifier : `${identifier}[${pid}]`;
+  // Programs name themselves as they like.
+  const origin = redactLines([`${unit === "" ? "-" : unit} ${process} ${priorityNames[priority] ?? priority}`]);
+  const text = cutTo(inert(`${timestamp} ${origin.lines.join("")}: ${message}`), mostLineBytes - numberBytes);
+  return { text, redactions: origin.count };
+}
+
+/** Room for the number that stands in front of a line. */
+const numberBytes = 6;
+
+/** As many of the lines, the more telling ones first, as there is room for. */
+function withinRoom(ranked: readonly LogEntry[], textOf: (entry: LogEntry) => string): readonly LogEntry[] {
+  let used = 0;
+  return ranked.filter((entry) => {
+    used += bytesOf(textOf(entry)) + numberBytes;
+    return used <= mostBytes;
+  });
+}
+
+/**
+ * Journal entries that have to do with a check: of its subjects, from around its last change and from the last hour,
+ * warnings and worse before the rest; none that the caller may not see.
+ */
+export async function journalLines(
+  sources: Sources,
+  { subjects, sinceMs, nowMs, caller }: { subjects: Subjects; sinceMs: number; nowMs: number; caller: Caller },
+  signal: AbortSignal,
+): Promise<JournalLines> {
+  const nothing = (...omitted: readonly string[]): JournalLines => ({ lines: [], redactions: 0, omitted });
+  const granted = sources.logUnitsOf(caller);
+  if (granted !== "all" && granted.length === 0) return nothing("journal entries: this key lacks the scope logs:read");
+  const { places, hidden } = placesOf(subjects, granted, sources.isWithin);
+  const omitted =
+    hidden.length === 0 ? [] : [`journal entries of ${hidden.join(", ")}: outside the scope logs:read of this key`];
+  if (places.length === 0 && hidden.length === 0) return nothing("journal entries: the check names no unit or program");
+
+  const ranked = new Map<string, LogEntry>();
+  let isAll = true;
+  try {
+    for (const window of windowsOf(sinceMs, nowMs)) {
+      for (const place of places) {
+        const found = await find(sources.logs, { ...window, ...place }, signal);
+        isAll &&= found.isAll;
+        // Newest first: what is cut off is then the oldest.
+        for (const entry of [...found.entries].reverse())
+          if (!ranked.has(entry.cursor)) ranked.set(entry.cursor, entry);
+      }
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    const reason = error instanceof Error ? error.message : String(error);
+    return nothing(...omitted, `journal entries: they cannot be read (${reason})`);
+  }
+
+  const chosen = [...ranked.values()].slice(0, mostLines);
+  const { messages, count } = redactedMessages([...chosen].sort(inOrder));
+  const texts = new Map(chosen.map((entry) => [entry, lineOf(entry, messages.get(entry) ?? "")]));
+  const sent = withinRoom(chosen, (entry) => texts.get(entry)?.text ?? "");
+  if (!isAll || sent.length < ranked.size)
+    omitted.push(`journal entries beyond ${sent.length} that are sent: for want of room`);
+  const lines = [...sent].sort(inOrder).map((entry) => ({ text: texts.get(entry)?.text ?? "", cursor: entry.cursor }));
+  const redactions = [...texts.values()].reduce((sum, line) => sum + line.redactions, count);
+  return { lines, redactions, omitted };
+}

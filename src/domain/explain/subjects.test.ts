@@ -1,0 +1,54 @@
+import { describe, expect, it } from "vitest";
+import type { HealthCheckResult } from "#contract/checks.ts";
+import { subjectsOf } from "./subjects.ts";
+
+const resultOf = (given: Partial<HealthCheckResult>): HealthCheckResult => ({
+  check_id: "custom",
+  name: "Custom",
+  status: "fail",
+  message: "",
+  details: {},
+  duration_ms: 1,
+  category: "custom",
+  severity: "low",
+  checked_at: "2026-01-01T00:00:00.000Z",
+  fixable: false,
+  since: "2026-01-01T00:00:00.000Z",
+  consecutive_failures: 1,
+  ...given,
+});
+
+describe("subjectsOf", () => {
+  it("takes the units that details name, wherever they stand", () => {
+    const details = {
+      units: [{ name: "nginx.service", result: "exit-code" }, { name: "srv-data.mount" }],
+      output: "CRITICAL: app@1.service, (backup.timer) dev-disk\\x2dby.swap are down",
+    };
+    expect(subjectsOf(resultOf({ details })).units).toEqual([
+      "nginx.service",
+      "srv-data.mount",
+      "app@1.service",
+      "backup.timer",
+      "dev-disk\\x2dby.swap",
+    ]);
+  });
+
+  it("takes programs by the fields that name them", () => {
+    const details = { kills: [{ process: "java", pid: 7 }], changed_by: { program: "apt" }, note: "cat", process: "" };
+    expect(subjectsOf(resultOf({ details }))).toEqual({ units: [], identifiers: ["java", "apt"] });
+  });
+
+  it("adds what belongs to the check", () => {
+    expect(subjectsOf(resultOf({ check_id: "raid_status" })).units).toEqual(["kernel", "mdmonitor.service"]);
+  });
+
+  it("takes nothing that is no unit, no pattern, and not without end", () => {
+    const details = {
+      a: "*.service /etc/systemd/system/x.service http://x.service/ -x.service .service a.service-b x.serviced",
+      many: Array.from({ length: 50 }, (_, at) => `unit-${at}.service`),
+    };
+    const { units } = subjectsOf(resultOf({ details }));
+    expect(units.length).toBe(20);
+    expect(units.every((name) => name.startsWith("unit-"))).toBe(true);
+  });
+});

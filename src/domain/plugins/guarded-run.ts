@@ -1,0 +1,52 @@
+import type { Clock } from "#domain/kernel/clock.ts";
+import type { LoadedPlugin, RunResult } from "./plugin-kind.ts";
+import type { EnabledPlugin, PluginFolders, PluginManifest, PluginSandbox } from "./ports.ts";
+import { PluginNotRun } from "./ports.ts";
+
+export const changedFault = "it changed on disk since it was enabled: enable it again to accept it as it is now";
+export const goneFault = "its folder is gone";
+
+/** The sandbox ends what takes too long; this is for what it cannot end. */
+const graceMs = 5_000;
+
+/** Runs enabled plugins: only as what was enabled, only as long as they may. */
+export function createGuardedRun(ports: {
+  readonly parts: () => { readonly folders: Pick<PluginFolders, "read">; readonly sandbox: PluginSandbox };
+  readonly clock: Pick<Clock, "sleep">;
+  readonly onRun: (run: { readonly plugin: string; readonly result: RunResult }) => void;
+}): (enabled: EnabledPlugin, manifest: PluginManifest, over: AbortSignal) => LoadedPlugin["run"] {
+  const { parts, clock, onRun } = ports;
+
+  /** Looked at right before each run: between the two lies no more than the start of a process. */
+  const requireUnchanged = async ({ path, digest }: EnabledPlugin): Promise<void> => {
+    const found = await parts().folders.read(path);
+    if (found === undefined) throw new PluginNotRun(goneFault);
+    if ("fault" in found.loaded) throw new PluginNotRun(found.loaded.fault);
+    if (found.loaded.digest !== digest) throw new PluginNotRun(changedFault);
+  };
+
+  return (enabled, manifest, over) => async (input, read, signal) => {
+    const { args = [], stdin, timeoutMs = manifest.timeoutMs } = input;
+    const ended = new AbortController();
+    const late = new AbortController();
+    const end = AbortSignal.any([over, late.signal, ...(signal === undefined ? [] : [signal])]);
+    let result: RunResult = "failure";
+    try {
+      await requireUnchanged(enabled);
+      end.throwIfAborted();
+      void clock.sleep(timeoutMs + graceMs, ended.signal).then(() => {
+        if (!ended.signal.aborted) late.abort(new PluginNotRun(`it did not end within ${timeoutMs / 1000} s`));
+      });
+      const call = { manifest: { ...manifest, timeoutMs }, path: enabled.path, args, stdin };
+      const answer = read(await parts().sandbox.run(call, end));
+      ({ result } = answer);
+      return answer.value;
+    } catch (error) {
+      // Whoever ended it knows better why than the sandbox, which only sees that it was ended.
+      throw end.aborted && end.reason instanceof PluginNotRun ? end.reason : error;
+    } finally {
+      ended.abort();
+      onRun({ plugin: manifest.name, result });
+    }
+  };
+}

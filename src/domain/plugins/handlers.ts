@@ -1,0 +1,91 @@
+import type { Handlers, Plan } from "#contract/operation.ts";
+import type { PluginChange, plugins as rows } from "#contract/plugins.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import { DomainError } from "#domain/kernel/error.ts";
+import type { PluginStep, Plugins } from "./plugins.ts";
+import { type PluginEnd, PluginNotRun } from "./ports.ts";
+
+/** Commands that may run at once. Each is a process or more with memory of its own. */
+const maxConcurrentRuns = 8;
+
+const plan = (steps: readonly string[], reason?: string): Plan => ({
+  dry_run: true,
+  steps: [...steps],
+  units: [],
+  packages: [],
+  bytes: 0,
+  requires_reboot: false,
+  ...(reason !== undefined && { reason }),
+});
+
+const toChange = ({ plugin, success, message }: PluginStep): PluginChange => ({ ...plugin, success, message });
+
+/** What a step would do; nothing where it cannot be done or is done already. */
+const toPlan = (step: PluginStep, isThere: boolean): Plan =>
+  step.success && !isThere ? plan([step.message]) : plan([], step.message);
+
+/** Words as a person would read them in a terminal. */
+const words = (argv: readonly string[]): string => argv.map((word) => JSON.stringify(word)).join(" ");
+
+function notRun(name: string, error: unknown): never {
+  if (!(error instanceof PluginNotRun)) throw error;
+  const details = { reason: error.message, retryable: false };
+  throw new DomainError("UNAVAILABLE", `cannot run ${name}: ${error.message}`, details, error);
+}
+
+/** The plugins part. */
+export function pluginHandlers(ports: {
+  readonly plugins: Plugins;
+  readonly clock: Pick<Clock, "monotonicMs">;
+}): Handlers<typeof rows> {
+  const { plugins, clock } = ports;
+  let running = 0;
+
+  const bounded = async (name: string, run: () => Promise<PluginEnd>): Promise<PluginEnd> => {
+    if (running >= maxConcurrentRuns) {
+      const message = `cannot run ${name}: ${running} plugins run already (try again when one has ended)`;
+      throw new DomainError("UNAVAILABLE", message, { reason: "too many run already", retryable: true });
+    }
+    running += 1;
+    try {
+      return await run();
+    } finally {
+      running -= 1;
+    }
+  };
+
+  return {
+    async listPlugins() {
+      return { plugins: [...(await plugins.list())] };
+    },
+    async enablePlugin({ params: { name }, query, body }, { touched }) {
+      const isDryRun = query.dry_run ?? false;
+      const step = await plugins.enable(name, { isConfirmed: body.confirm ?? false, isDryRun });
+      if (isDryRun) return toPlan(step, step.plugin.enabled && step.plugin.fault === null);
+      touched({ ...(step.digest !== undefined && { digest: step.digest }), path: step.plugin.path });
+      return toChange(step);
+    },
+    async disablePlugin({ params: { name }, query }) {
+      const isDryRun = query.dry_run ?? false;
+      const step = await plugins.disable(name, { isDryRun });
+      return isDryRun ? toPlan(step, !step.plugin.enabled) : toChange(step);
+    },
+    async runPlugin({ params: { name }, query, body }, context) {
+      const { args = [], stdin } = body;
+      const { manifest, run } = await plugins.command(name);
+      if (query.dry_run ?? false) return plan([`run ${words([...manifest.command, ...args])} in its sandbox`]);
+      const startedAtMs = clock.monotonicMs();
+      const input = { args, ...(stdin !== undefined && { stdin }) };
+      const end = await bounded(name, () => run(input, context.signal())).catch((error: unknown) =>
+        notRun(name, error),
+      );
+      return {
+        exit_code: end.exitCode,
+        stdout: end.stdout,
+        stderr: end.stderr,
+        duration_ms: Math.round(clock.monotonicMs() - startedAtMs),
+        truncated: end.isTruncated,
+      };
+    },
+  };
+}

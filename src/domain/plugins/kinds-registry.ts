@@ -1,0 +1,12 @@
+import type { PluginType } from "#contract/plugins.ts";
+import type { PluginKind } from "./plugin-kind.ts";
+import { checkKind } from "./types/check.ts";
+import { commandKind } from "./types/command.ts";
+import { hookKind } from "./types/hook.ts";
+
+/** The types of plugins: one row, and one file, each. */
+export const pluginKinds: { readonly [T in PluginType]: PluginKind<T> } = {
+  command: commandKind,
+  check: checkKind,
+  hook: hookKind,
+};

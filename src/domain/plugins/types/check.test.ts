@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import { plainManifest } from "../../../../test/fakes/plugin-folders.ts";
+import type { ExtensionPoints, PluginCheck, PluginInput, RunResult } from "../plugin-kind.ts";
+import type { PluginManifest } from "../ports.ts";
+import { checkKind } from "./check.ts";
+
+const role = { type: "check", title: "Age", severity: "high", intervalMs: 900_000, output: "nagios" } as const;
+const manifest: PluginManifest = { ...plainManifest("age"), role };
+
+function connected(exitCode: number, output: "nagios" | "json" = "nagios") {
+  const checks: PluginCheck[] = [];
+  const results: RunResult[] = [];
+  const inputs: PluginInput[] = [];
+  const points: ExtensionPoints = {
+    hooks: { add: () => () => undefined },
+    commands: { add: () => () => undefined },
+    checks: {
+      isTaken: (id) => id === "memory",
+      add(check) {
+        checks.push(check);
+        return () => checks.pop();
+      },
+    },
+  };
+  const release = checkKind.connect(
+    {
+      manifest,
+      run(input, read) {
+        inputs.push(input);
+        const { result, value } = read({ exitCode, stdout: "OK", stderr: "", isTruncated: false });
+        results.push(result);
+        return Promise.resolve(value);
+      },
+    },
+    { ...role, output },
+    points,
+  );
+  return { checks, results, inputs, points, release };
+}
+
+describe("a check", () => {
+  it("is one under the name of its plugin, with what its manifest says, until it is taken away", () => {
+    const { checks, release } = connected(0);
+    const { title, severity, intervalMs } = role;
+    expect(checks).toMatchObject([{ id: "age", title, severity, intervalMs, timeoutMs: 30_000, output: "nagios" }]);
+    release();
+    expect(checks).toEqual([]);
+  });
+
+  it("cannot have a name that is taken", () => {
+    const { points } = connected(0);
+    expect(checkKind.faultOf(manifest, points)).toBeUndefined();
+    expect(checkKind.faultOf({ ...manifest, name: "memory" }, points)).toBe(
+      "cannot be a check named memory: the service has one of that name",
+    );
+  });
+
+  it.each([
+    [0, "nagios", "success"],
+    [2, "nagios", "success"],
+    [3, "nagios", "success"],
+    [4, "nagios", "failure"],
+    [0, "json", "success"],
+    [2, "json", "failure"],
+  ] as const)("that ends with %i and speaks %s is a %s", async (exitCode, output, result) => {
+    const { checks, results, inputs } = connected(exitCode, output);
+    const end = await checks[0]?.run(7_000, new AbortController().signal);
+    expect(end).toMatchObject({ exitCode, stdout: "OK" });
+    expect([results, inputs]).toEqual([[result], [{ timeoutMs: 7_000 }]]);
+  });
+});

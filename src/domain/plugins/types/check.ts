@@ -1,0 +1,28 @@
+import type { PluginKind, RunResult } from "../plugin-kind.ts";
+import type { PluginEnd } from "../ports.ts";
+
+/** The highest exit code that means something to a monitoring system: `UNKNOWN`. */
+const highestCode = 3;
+
+/** A check that finds something bad has run well. */
+function resultOf({ exitCode }: PluginEnd, output: "nagios" | "json"): RunResult {
+  return exitCode === 0 || (output === "nagios" && exitCode <= highestCode) ? "success" : "failure";
+}
+
+/** A check: it is in the list of checks, in their stream and in their metrics, under the name of the plugin. */
+export const checkKind: PluginKind<"check"> = {
+  faultOf: ({ name }, points) =>
+    points.checks.isTaken(name) ? `cannot be a check named ${name}: the service has one of that name` : undefined,
+  connect({ manifest: { name, timeoutMs }, run }, { title, severity, intervalMs, output }, points) {
+    return points.checks.add({
+      id: name,
+      title,
+      severity,
+      intervalMs,
+      timeoutMs,
+      output,
+      run: (limitMs, signal) =>
+        run({ timeoutMs: limitMs }, (end) => ({ result: resultOf(end, output), value: end }), signal),
+    });
+  },
+};

@@ -1,0 +1,79 @@
+import { describe, expect, it } from "vitest";
+import { plainManifest } from "../../../../test/fakes/plugin-folders.ts";
+import type { ExtensionPoints, LoadedPlugin, PluginHook, RunResult } from "../plugin-kind.ts";
+import type { PluginEnd, PluginManifest } from "../ports.ts";
+import { PluginNotRun } from "../ports.ts";
+import { hookKind } from "./hook.ts";
+
+const role = { type: "hook", events: ["pre_fix", "post_fix"], onFailure: "veto" } as const;
+const manifest: PluginManifest = { ...plainManifest("freeze"), role };
+
+/** A hook that leaves this, whatever it is told. */
+function connected(end: Partial<PluginEnd>) {
+  const hooks: PluginHook[] = [];
+  const results: RunResult[] = [];
+  const told: (string | undefined)[] = [];
+  const points: ExtensionPoints = {
+    checks: { isTaken: () => false, add: () => () => undefined },
+    commands: { add: () => () => undefined },
+    hooks: {
+      add(hook) {
+        hooks.push(hook);
+        return () => hooks.pop();
+      },
+    },
+  };
+  const run: LoadedPlugin["run"] = (input, read) => {
+    told.push(input.stdin);
+    const { result, value } = read({ exitCode: 0, stdout: "", stderr: "", isTruncated: false, ...end });
+    results.push(result);
+    return Promise.resolve(value);
+  };
+  const release = hookKind.connect({ manifest, run: async (...args) => run(...args) }, role, points);
+  return { hooks, results, told, release };
+}
+const call = async (end: Partial<PluginEnd>, event: "pre_fix" | "post_fix" = "pre_fix") => {
+  const { hooks, results } = connected(end);
+  const answer = await hooks[0]?.call(event, "{}");
+  return { answer, results };
+};
+
+describe("a hook", () => {
+  it("is called under its name with what it is told, until it is taken away", async () => {
+    const { hooks, told, release } = connected({});
+    expect(hooks).toMatchObject([{ name: "freeze", events: ["pre_fix", "post_fix"], onFailure: "veto" }]);
+    await hooks[0]?.call("pre_fix", '{"event":"pre_fix"}\n');
+    expect(told).toEqual(['{"event":"pre_fix"}\n']);
+    release();
+    expect(hooks).toEqual([]);
+  });
+
+  it.each(["", " \n", "{}", '{"veto": false, "reason": "no"}', '{"veto": false}'])("agrees with %j", async (stdout) => {
+    expect(await call({ stdout })).toEqual({ answer: undefined, results: ["success"] });
+  });
+
+  it.each([
+    ['{"veto": true, "reason": "change freeze"}', "change freeze"],
+    ['{"veto": true, "reason": "two\\nlines \\u001b[31m\\u202ered"}\n', "two lines [31m red"],
+    ['{"veto": true}', "it gives no reason"],
+    [JSON.stringify({ veto: true, reason: "x".repeat(2_000) }), "x".repeat(1_000)],
+  ])("objects with %j", async (stdout, answer) => {
+    expect(await call({ stdout })).toEqual({ answer, results: ["veto"] });
+  });
+
+  it.each([
+    [{ exitCode: 1, stdout: '{"veto": true}' }, "it ended with exit code 1"],
+    [{ exitCode: 137, stderr: "\n" }, "it ended with exit code 137"],
+    [{ stdout: "true" }, "it printed something else than one JSON object"],
+    [{ stdout: '{"veto": true}{' }, "it printed something else than one JSON object"],
+    [{ stdout: '{"veto": 1}' }, "it printed a veto that is neither true nor false"],
+  ])("has no answer with %j", async (end, why) => {
+    await expect(call(end)).rejects.toThrow(new PluginNotRun(why));
+  });
+
+  it("may print what it likes once something is done", async () => {
+    expect(await call({ stdout: "posted" }, "post_fix")).toEqual({ answer: undefined, results: ["success"] });
+    expect(await call({ stdout: '{"veto": true}' }, "post_fix")).toEqual({ answer: undefined, results: ["success"] });
+    await expect(call({ exitCode: 1 }, "post_fix")).rejects.toThrow("it ended with exit code 1");
+  });
+});

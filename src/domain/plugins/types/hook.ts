@@ -1,0 +1,53 @@
+import type { PluginKind } from "../plugin-kind.ts";
+import { type PluginEnd, PluginNotRun } from "../ports.ts";
+
+const maxReasonChars = 1000;
+/** What does nothing good in a terminal or on a page: control characters, and those that turn text round or hide. */
+const unruly = /[\s\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu;
+
+const inert = (text: string): string => text.replaceAll(unruly, " ").trim().slice(0, maxReasonChars);
+
+function parsed(text: string): object {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  } catch {
+    // Said below, together with JSON that is no object.
+  }
+  throw new PluginNotRun("it printed something else than one JSON object");
+}
+
+/** What a hook objects to. A hook that means to object and fails at it must not pass for one that agrees. */
+function objection({ stdout }: PluginEnd): string | undefined {
+  if (stdout.trim() === "") return undefined;
+  const answer = parsed(stdout);
+  const veto: unknown = Reflect.get(answer, "veto");
+  if (veto === undefined || veto === false) return undefined;
+  if (veto !== true) throw new PluginNotRun("it printed a veto that is neither true nor false");
+  const reason: unknown = Reflect.get(answer, "reason");
+  return (typeof reason === "string" ? inert(reason) : "") || "it gives no reason";
+}
+
+function requireSuccess({ exitCode, stderr }: PluginEnd): void {
+  if (exitCode === 0) return;
+  const complaint = inert(stderr.trim().split("\n")[0] ?? "");
+  throw new PluginNotRun(`it ended with exit code ${exitCode}${complaint === "" ? "" : `: ${complaint}`}`);
+}
+
+/** A hook: called before and after what the service does, with the event as JSON on its standard input. */
+export const hookKind: PluginKind<"hook"> = {
+  faultOf: () => undefined,
+  connect({ manifest: { name }, run }, { events, onFailure }, points) {
+    return points.hooks.add({
+      name,
+      events,
+      onFailure,
+      call: (event, message) =>
+        run({ stdin: message }, (end) => {
+          requireSuccess(end);
+          const value = event.startsWith("pre_") ? objection(end) : undefined;
+          return { result: value === undefined ? "success" : "veto", value };
+        }),
+    });
+  },
+};

@@ -1,0 +1,53 @@
+import { expect, it } from "vitest";
+import { createSharedRun } from "./shared-run.ts";
+
+/** Work that ends when it is told to, or stopped. */
+function setUp() {
+  const begun: { readonly end: (value: string) => void; readonly signal: AbortSignal }[] = [];
+  const shared = createSharedRun((signal) => {
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    signal.addEventListener("abort", () => reject(signal.reason as Error));
+    begun.push({ end: resolve, signal });
+    return promise;
+  });
+  return { begun, shared };
+}
+const patient = new AbortController().signal;
+
+it("is one for all who ask meanwhile, and another afterwards", async () => {
+  const { begun, shared } = setUp();
+  const both = Promise.all([shared(patient), shared(patient)]);
+  begun[0]?.end("done");
+  expect(await both).toEqual(["done", "done"]);
+  const next = shared(patient);
+  begun[1]?.end("again");
+  expect([await next, begun.length]).toEqual(["again", 2]);
+});
+
+it("goes on while somebody waits, and stops when nobody does", async () => {
+  const { begun, shared } = setUp();
+  const [one, other] = [new AbortController(), new AbortController()];
+  const [first, second] = [shared(one.signal), shared(other.signal)];
+  one.abort(new Error("one is gone"));
+  await expect(first).rejects.toThrow("one is gone");
+  expect(begun[0]?.signal.aborted).toBe(false);
+  other.abort(new Error("the other too"));
+  // Who asks now is not given what is being stopped.
+  const third = shared(patient);
+  await expect(second).rejects.toThrow("the other too");
+  expect(begun.map(({ signal }) => signal.aborted)).toEqual([true, false]);
+  begun[1]?.end("done");
+  expect(await third).toBe("done");
+});
+
+it("fails for all, and is not begun for who has gone before", async () => {
+  let runs = 0;
+  const shared = createSharedRun(() => {
+    runs += 1;
+    return Promise.reject(new Error("nobody answers"));
+  });
+  const failing = [shared(patient), shared(patient)];
+  for (const each of failing) await expect(each).rejects.toThrow("nobody answers");
+  await expect(shared(AbortSignal.abort(new Error("gone")))).rejects.toThrow("gone");
+  expect(runs).toBe(1);
+});

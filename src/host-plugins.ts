@@ -1,0 +1,104 @@
+import { systemClock } from "#adapters/clock/index.ts";
+import type { Exec } from "#adapters/exec/index.ts";
+import { createPluginFolders, createPluginSandbox, openEnabledPlugins } from "#adapters/plugins/index.ts";
+import { builtInCheckIds } from "#config/checks.ts";
+import type { Config } from "#config/load.ts";
+import type { Settings } from "#config/settings.ts";
+import type { Check } from "#domain/health/check.ts";
+import type { CheckPlan } from "#domain/health/runner.ts";
+import type { Hooks } from "#domain/kernel/hooks.ts";
+import { changedFault, goneFault } from "#domain/plugins/guarded-run.ts";
+import { createHooks } from "#domain/plugins/hooks.ts";
+import { createPlugins, type PluginParts } from "#domain/plugins/plugins.ts";
+import type { PluginFolders } from "#domain/plugins/ports.ts";
+import type { Logger } from "#telemetry/logger.ts";
+import { toCheck } from "./plugin-checks.ts";
+
+const usualDirs = ["/etc/steward/plugins", "/usr/lib/steward/plugins"];
+
+/** The plugin folders that settings name. */
+export const pluginFoldersOf = ({ plugins = {} }: Pick<Settings, "plugins">): PluginFolders =>
+  createPluginFolders({ dirs: plugins.dirs ?? usualDirs, now: systemClock.now });
+
+/** What of this host plugins are made of. */
+export function createHostPlugins(
+  { stateDir, settings }: Pick<Config, "stateDir" | "settings">,
+  { exec, log }: { readonly exec: Exec; readonly log: Pick<Logger, "warn"> },
+): PluginParts {
+  return {
+    folders: pluginFoldersOf(settings),
+    sandbox: createPluginSandbox({ exec, hidden: [stateDir] }),
+    enabled: openEnabledPlugins({
+      stateDir,
+      onTrouble: (error, aside) =>
+        log.warn({ err: error, set_aside: aside ?? null }, "list of enabled plugins not usable, so none is enabled"),
+    }),
+  };
+}
+
+/** What the enabled plugins are to a task: hooks that it calls, and checks that tell how the host is. */
+export interface TaskPlugins {
+  readonly hooks: Pick<Hooks, "tell">;
+  readonly checks: readonly Check[];
+  /** Ids of those that were found to have changed on disk when they were last run. */
+  readonly replaced: ReadonlySet<string>;
+  readonly stop: () => Promise<void>;
+}
+
+/**
+ * What an update does to a plugin says nothing of the host: one that it has replaced waits for somebody to accept it, and is
+ * noted; one that it has removed cannot look any more.
+ */
+function withoutOwnFaults(check: Check, replaced: Set<string>): Check {
+  return {
+    ...check,
+    async run(settings, signal) {
+      const outcome = await check.run(settings, signal);
+      const error = outcome.details["error"];
+      if (error === changedFault) replaced.add(check.id);
+      else replaced.delete(check.id);
+      return error === goneFault ? { ...outcome, status: "skip" } : outcome;
+    },
+  };
+}
+
+/** Loads the enabled plugins for a process that ends soon. One that cannot be loaded is missing, and no more than that. */
+export async function startTaskPlugins(ports: {
+  readonly config: Config;
+  readonly exec: Exec;
+  readonly log: Logger;
+  /** The checks that there are without plugins. */
+  readonly checks: readonly Check[];
+  readonly plan: CheckPlan;
+  readonly isSafeMode: boolean;
+}): Promise<TaskPlugins> {
+  const { config, exec, log, plan, isSafeMode } = ports;
+  const checks: Check[] = [];
+  const replaced = new Set<string>();
+  const hooks = createHooks({
+    clock: systemClock,
+    onFailure: ({ hook, event, error }) => log.warn({ plugin: hook, event, err: error }, "hook without an answer"),
+  });
+  const plugins = createPlugins({
+    load: () => Promise.resolve(createHostPlugins(config, { exec, log })),
+    isSafeMode,
+    clock: systemClock,
+    points: {
+      hooks,
+      checks: {
+        isTaken: (id) => builtInCheckIds.includes(id) || ports.checks.some((check) => check.id === id),
+        add(check) {
+          checks.push(withoutOwnFaults(toCheck(check, plan), replaced));
+          return () => undefined;
+        },
+      },
+    },
+    // Counted by the service alone: nobody asks a task for metrics.
+    onRun: () => undefined,
+    onLoaded: () => undefined,
+    onGone: () => undefined,
+    onFault: (fault) => log.warn(fault, "enabled plugin does not run"),
+  });
+  await plugins.start().catch((error: unknown) => log.error({ err: error }, "plugins not loaded"));
+  return { hooks, checks, replaced, stop: plugins.stop };
+}

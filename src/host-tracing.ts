@@ -1,0 +1,110 @@
+import type { StartDetached } from "#adapters/exec/detached.ts";
+import { startDetached } from "#adapters/exec/detached.ts";
+import type { Exec } from "#adapters/exec/index.ts";
+import { exec } from "#adapters/exec/index.ts";
+import type { HostJournal } from "#adapters/journald/index.ts";
+import type { ObserveCall } from "#adapters/systemd/connection.ts";
+import type { Config } from "#config/load.ts";
+import type { ConnectorDiscovery, ConnectorPlan } from "#domain/connectors/ports.ts";
+import type { OperationSpec } from "#domain/operations/ports.ts";
+import type { TaskOutcome } from "#domain/operations/task.ts";
+import type { Logger } from "#telemetry/logger.ts";
+import type { SpanResult } from "#telemetry/otlp-queue.ts";
+import type { Tracer, Tracing } from "#telemetry/tracing.ts";
+
+const maxReasonLength = 200;
+
+/** What is short and safe to log of an error: the collector's own words may be long. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return "unknown";
+  const code = "code" in error ? String(error.code) : error.name;
+  return (error.message === "" ? code : error.message).slice(0, maxReasonLength);
+}
+
+/** Traces as the settings want them; undefined where they want none, and then nothing of it is loaded. */
+export async function createHostTracing(
+  { settings }: Pick<Config, "settings">,
+  ports: {
+    readonly version: string;
+    readonly log: Logger;
+    readonly onSpans: (result: SpanResult, count: number) => void;
+  },
+): Promise<Tracing | undefined> {
+  const { endpoint, protocol = "http", sample = 1 } = settings.tracing ?? {};
+  if (endpoint === undefined) return undefined;
+  const { version, log, onSpans } = ports;
+  const { createOtlpTracing } = await import("#telemetry/otlp.ts");
+  // Without what the address may have besides: a name and a password.
+  const { host: collector } = new URL(endpoint);
+  onSpans("exported", 0);
+  onSpans("dropped", 0);
+  return createOtlpTracing({
+    endpoint,
+    protocol,
+    sample,
+    version,
+    onSpans,
+    onLost: (error) => log.warn({ collector, reason: reasonOf(error) }, "traces not taken by the collector"),
+    onBack: () => log.info({ collector }, "traces taken by the collector again"),
+  });
+}
+
+/** What the service works with, as it is or with spans around its calls. */
+export interface TracedParts {
+  readonly exec: Exec;
+  readonly startDetached: StartDetached;
+  readonly observeCall: ObserveCall | undefined;
+  /** For requests to other programs: what names the span that they are made in. */
+  readonly requestOptions: { readonly headers?: Tracer["headers"] };
+  readonly journalOf: (journal: HostJournal) => HostJournal;
+  readonly connectorsOf: <T extends Connectors>(connectors: T) => T;
+}
+
+interface Connectors {
+  readonly plan: ConnectorPlan;
+  readonly discovery: ConnectorDiscovery;
+}
+
+const untraced: TracedParts = {
+  exec,
+  startDetached,
+  observeCall: undefined,
+  requestOptions: {},
+  journalOf: (journal) => journal,
+  connectorsOf: (connectors) => connectors,
+};
+
+/** Puts spans around what leads out of the process, where there is a tracer. */
+export async function createTracedParts(tracer: Tracer | undefined): Promise<TracedParts> {
+  if (tracer === undefined) return untraced;
+  const traced = await import("./traced-ports.ts");
+  return {
+    exec: traced.tracedExec(exec, tracer),
+    startDetached: traced.tracedStart(startDetached, tracer),
+    observeCall: traced.tracedCalls(tracer),
+    requestOptions: { headers: tracer.headers },
+    journalOf: (host) => ({ ...host, journal: traced.tracedJournal(host.journal, tracer) }),
+    connectorsOf: (connectors) => ({
+      ...connectors,
+      plan: traced.tracedPlan(connectors.plan, tracer),
+      discovery: traced.tracedDiscovery(connectors.discovery, tracer),
+    }),
+  };
+}
+
+/** Does an operation within a span, where there is a tracer. */
+export function tracedOperation(
+  tracer: Tracer | undefined,
+  spec: OperationSpec | undefined,
+  work: () => Promise<TaskOutcome>,
+): Promise<TaskOutcome> {
+  if (tracer === undefined || spec === undefined) return work();
+  const { id, kind, traceparent } = spec;
+  const attributes = { "steward.operation.id": id, "steward.operation.kind": kind };
+  return tracer.operation(`operation ${kind}`, attributes, traceparent, async (span) => {
+    const outcome = await work();
+    span.set({ "steward.operation.outcome": outcome });
+    if (outcome === "failed") span.fail(outcome);
+    return outcome;
+  });
+}

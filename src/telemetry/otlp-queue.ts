@@ -1,0 +1,174 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { TraceFlags } from "@opentelemetry/api";
+import type { ReadableSpan, SpanExporter, SpanProcessor } from "@opentelemetry/sdk-trace";
+
+/** What became of spans. */
+export type SpanResult = "exported" | "dropped";
+
+export interface QueueLimits {
+  /** Spans that wait; further ones are dropped. */
+  readonly waiting: number;
+  /** Spans that are sent together. */
+  readonly batch: number;
+  /** How long a span waits for others. */
+  readonly delayMs: number;
+  /** How often the same spans are sent; the pause between grows from `delayMs`. */
+  readonly attempts: number;
+  /** How long the collector has to be well before that is worth telling. */
+  readonly calmMs: number;
+  /** How long the end may take. */
+  readonly closeMs: number;
+}
+
+const defaultQueueLimits: QueueLimits = {
+  waiting: 2048,
+  batch: 512,
+  delayMs: 1_000,
+  attempts: 4,
+  calmMs: 5_000,
+  closeMs: 1_500,
+};
+
+export interface QueuePorts {
+  /** Makes an exporter; another one after each failure, since one that waits to connect again may wait for minutes. */
+  readonly connect: () => SpanExporter;
+  readonly onSpans: (result: SpanResult, count: number) => void;
+  /** The first failure after things were well. */
+  readonly onLost: (error: unknown) => void;
+  /** The collector takes spans again. */
+  readonly onBack: () => void;
+  readonly limits?: Partial<QueueLimits>;
+}
+
+export interface SpanQueue {
+  readonly processor: SpanProcessor;
+  readonly close: () => Promise<void>;
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());
+
+/** @returns undefined when the collector has taken the spans, else why it has not. */
+function send(exporter: SpanExporter, spans: ReadableSpan[]): Promise<Error | undefined> {
+  return new Promise((resolve) => {
+    try {
+      exporter.export(spans, ({ code, error }) => resolve(code === 0 ? undefined : (error ?? new Error("no answer"))));
+    } catch (error) {
+      resolve(error instanceof Error ? error : new Error(String(error)));
+    }
+  });
+}
+
+/**
+ * Spans on their way to the collector: one batch at a time, a bounded number behind it. What does not fit, and what a collector
+ * has not taken after some attempts, is dropped and counted. Nobody ever waits for a collector.
+ */
+export function createSpanQueue({ connect, onSpans, onLost, onBack, limits = {} }: QueuePorts): SpanQueue {
+  const { waiting, batch, delayMs, attempts, calmMs, closeMs } = { ...defaultQueueLimits, ...limits };
+  let exporter = connect();
+  let queue: ReadableSpan[] = [];
+  let sending: ReadableSpan[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let isLost = false;
+  let lostAtMs = 0;
+  let isClosed = false;
+
+  const reconnect = (): void => {
+    const old = exporter;
+    exporter = connect();
+    // What it still had to say was said with its result.
+    void old.shutdown().catch(() => undefined);
+  };
+
+  /** Takes note of how it went. */
+  const judge = (error: Error | undefined): void => {
+    if (error === undefined) {
+      if (!isLost || performance.now() - lostAtMs < calmMs) return;
+      isLost = false;
+      onBack();
+      return;
+    }
+    lostAtMs = performance.now();
+    if (!isLost) onLost(error);
+    isLost = true;
+    reconnect();
+  };
+
+  const deliver = async (): Promise<void> => {
+    sending = queue.slice(0, batch);
+    queue = queue.slice(batch);
+    for (let attempt = 1; ; attempt += 1) {
+      const error = await send(exporter, sending);
+      if (isClosed) return;
+      judge(error);
+      if (error === undefined) onSpans("exported", sending.length);
+      else if (attempt >= attempts) onSpans("dropped", sending.length);
+      else {
+        await pause(delayMs * 2 ** attempt);
+        if (isClosed) return;
+        continue;
+      }
+      sending = [];
+      return;
+    }
+  };
+
+  // Bound to no request: what a batch opens, such as a connection, must not keep the one alive that filled it.
+  const flush = AsyncLocalStorage.bind((): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (sending.length > 0 || queue.length === 0 || isClosed) return;
+    void deliver().then(() => {
+      if (queue.length >= batch) flush();
+      else schedule();
+    });
+  });
+  const schedule = AsyncLocalStorage.bind((): void => {
+    if (queue.length > 0 && sending.length === 0) timer ??= setTimeout(flush, delayMs).unref();
+  });
+
+  /** What waits, sent without another attempt. */
+  const drain = async (): Promise<void> => {
+    for (let spans = queue.splice(0, batch); spans.length > 0; spans = queue.splice(0, batch)) {
+      sending = spans;
+      const error = await send(exporter, spans);
+      sending = [];
+      onSpans(error === undefined ? "exported" : "dropped", spans.length);
+      if (error !== undefined) return;
+    }
+  };
+
+  const close = async (): Promise<void> => {
+    if (isClosed) return;
+    isClosed = true;
+    clearTimeout(timer);
+    // Sent twice rather than not at all: nobody knows what became of a batch under way.
+    queue = [...sending, ...queue];
+    sending = [];
+    // A collector that was not there a moment ago is not waited for.
+    if (!isLost) {
+      const late = Promise.withResolvers<void>();
+      const deadline = setTimeout(late.resolve, closeMs);
+      await Promise.race([drain(), late.promise]);
+      clearTimeout(deadline);
+    }
+    const left = sending.length + queue.length;
+    if (left > 0) onSpans("dropped", left);
+    queue = [];
+  };
+
+  return {
+    processor: {
+      onStart: () => undefined,
+      onEnd(span) {
+        if ((span.spanContext().traceFlags & TraceFlags.SAMPLED) === 0 || isClosed) return;
+        if (queue.length >= waiting) return onSpans("dropped", 1);
+        queue.push(span);
+        if (queue.length >= batch && sending.length === 0) flush();
+        else schedule();
+      },
+      forceFlush: () => Promise.resolve(),
+      shutdown: close,
+    },
+    close,
+  };
+}

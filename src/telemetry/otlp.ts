@@ -1,0 +1,180 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { hostname } from "node:os";
+import type { Context, Span as SdkSpan } from "@opentelemetry/api";
+import {
+  createTraceState,
+  SpanKind as Kinds,
+  ROOT_CONTEXT,
+  SpanStatusCode,
+  TraceFlags,
+  trace,
+} from "@opentelemetry/api";
+import { defaultResource, resourceFromAttributes } from "@opentelemetry/resources";
+import type { SpanExporter } from "@opentelemetry/sdk-trace";
+import { ParentBasedSampler, TraceIdRatioBasedSampler, TracerProvider } from "@opentelemetry/sdk-trace";
+import { createSpanQueue, type QueueLimits, type QueuePorts } from "./otlp-queue.ts";
+import type { OpenSpan, RequestSpan, Span, SpanKind, TraceHeaders, Tracer, Tracing } from "./tracing.ts";
+import { errorTypeOf } from "./tracing.ts";
+import { formatTraceparent, parseTraceparent } from "./tracing-context.ts";
+
+export interface OtlpOptions extends Omit<QueuePorts, "connect"> {
+  /** Address of the collector; over HTTP the path `/v1/traces` belongs to it and may be left out. */
+  readonly endpoint: string;
+  readonly protocol: "http" | "grpc";
+  /** Which part of the traces that begin here is kept: 0 to 1. */
+  readonly sample: number;
+  readonly version: string;
+  readonly limits?: Partial<QueueLimits>;
+}
+
+const tracesPath = "v1/traces";
+/** How long the collector may take. */
+const answerMs = 10_000;
+const maxTextLength = 1024;
+
+const kinds: Readonly<Record<SpanKind, Kinds>> = { internal: Kinds.INTERNAL, client: Kinds.CLIENT };
+
+/** The address that spans are posted to. */
+export function tracesUrl(endpoint: string): string {
+  const url = new URL(endpoint);
+  if (!url.pathname.endsWith(`/${tracesPath}`)) url.pathname = `${url.pathname.replace(/\/$/, "")}/${tracesPath}`;
+  return url.href;
+}
+
+/** Only the one that is used is loaded. */
+async function exporterMaker({ endpoint, protocol }: OtlpOptions): Promise<() => SpanExporter> {
+  if (protocol === "grpc") {
+    const { OTLPTraceExporter } = await import("@opentelemetry/exporter-trace-otlp-grpc");
+    const connect = (): SpanExporter => new OTLPTraceExporter({ url: endpoint, timeoutMillis: answerMs });
+    // It loads the rest of itself when it is first used, which may be after an update has replaced the files of this program.
+    const first = connect();
+    first.export([], () => void first.shutdown());
+    return connect;
+  }
+  const { OTLPTraceExporter } = await import("@opentelemetry/exporter-trace-otlp-proto");
+  return () => new OTLPTraceExporter({ url: tracesUrl(endpoint), timeoutMillis: answerMs });
+}
+
+const one = (header: string | string[] | undefined): string | undefined =>
+  typeof header === "string" ? header : undefined;
+
+/** The span of another program that headers name; the root where they name none, or name it wrongly. */
+function remoteContext(traceparent: string | undefined, tracestate?: string): Context {
+  const parent = traceparent === undefined ? undefined : parseTraceparent(traceparent);
+  if (parent === undefined) return ROOT_CONTEXT;
+  return trace.setSpanContext(ROOT_CONTEXT, {
+    traceId: parent.traceId,
+    spanId: parent.spanId,
+    traceFlags: parent.isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
+    isRemote: true,
+    ...(tracestate !== undefined && { traceState: createTraceState(tracestate) }),
+  });
+}
+
+function headersOf(context: Context | undefined): TraceHeaders {
+  const current = context && trace.getSpanContext(context);
+  if (current === undefined) return {};
+  const { traceId, spanId, traceFlags, traceState } = current;
+  const isSampled = (traceFlags & TraceFlags.SAMPLED) !== 0;
+  const tracestate = traceState?.serialize() ?? "";
+  return {
+    traceparent: formatTraceparent({ traceId, spanId, isSampled }),
+    ...(tracestate !== "" && { tracestate }),
+  };
+}
+
+/** Where work stands that spans may be made of. */
+interface Scope {
+  readonly context: Context;
+  /** The request or operation that the trace has begun with, here. */
+  readonly root: { isOver: boolean };
+}
+
+const asSpan = (span: SdkSpan): Span => ({
+  set: (attributes) => void span.setAttributes(attributes),
+  fail(type) {
+    span.setAttribute("error.type", type);
+    span.setStatus({ code: SpanStatusCode.ERROR });
+  },
+});
+
+/** Spans by way of OpenTelemetry's SDK, sent to a collector over OTLP. To be loaded only where there is one. */
+export async function createOtlpTracing(options: OtlpOptions): Promise<Tracing> {
+  const queue = createSpanQueue({ ...options, connect: await exporterMaker(options) });
+  const provider = new TracerProvider({
+    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(options.sample) }),
+    spanLimits: { attributeValueLengthLimit: maxTextLength },
+    resource: defaultResource().merge(
+      resourceFromAttributes({
+        "service.name": "steward",
+        "service.version": options.version,
+        "host.name": hostname(),
+        "process.pid": process.pid,
+      }),
+    ),
+    spanProcessors: [queue.processor],
+  });
+  const sdk = provider.getTracer("steward", options.version);
+  const active = new AsyncLocalStorage<Scope>();
+
+  /** Undefined outside of a trace. What goes on after the answer, such as a timer that a request has set, is nobody's. */
+  const current = (): Scope | undefined => {
+    const scope = active.getStore();
+    return scope?.root.isOver === true ? undefined : scope;
+  };
+
+  const open = (span: SdkSpan, { context: parent, root }: Scope): OpenSpan => {
+    const scope = { context: trace.setSpan(parent, span), root };
+    return { ...asSpan(span), run: (work) => active.run(scope, work), end: () => span.end() };
+  };
+
+  const openRoot = (span: SdkSpan, context: Context): RequestSpan => {
+    const root = { isOver: false };
+    return {
+      ...open(span, { context, root }),
+      traceId: span.spanContext().traceId,
+      end() {
+        root.isOver = true;
+        span.end();
+      },
+    };
+  };
+
+  const within = async <T>(span: OpenSpan, work: (span: Span) => Promise<T>): Promise<T> => {
+    try {
+      return await span.run(() => work(span));
+    } catch (error) {
+      span.fail(errorTypeOf(error));
+      throw error;
+    } finally {
+      span.end();
+    }
+  };
+
+  const begin: Tracer["begin"] = (kind, name, attributes) => {
+    const scope = current();
+    if (scope === undefined) return undefined;
+    return open(sdk.startSpan(name, { kind: kinds[kind], attributes }, scope.context), scope);
+  };
+  const nowhere: Span = { set: () => undefined, fail: () => undefined };
+
+  return {
+    tracer: {
+      request(name, attributes, headers) {
+        const parent = remoteContext(one(headers["traceparent"]), one(headers["tracestate"]));
+        return openRoot(sdk.startSpan(name, { kind: Kinds.SERVER, attributes }, parent), parent);
+      },
+      operation(name, attributes, traceparent, work) {
+        const parent = remoteContext(traceparent);
+        return within(openRoot(sdk.startSpan(name, { kind: Kinds.INTERNAL, attributes }, parent), parent), work);
+      },
+      begin,
+      span(kind, name, attributes, work) {
+        const span = begin(kind, name, attributes);
+        return span === undefined ? work(nowhere) : within(span, work);
+      },
+      headers: () => headersOf(current()?.context),
+    },
+    close: queue.close,
+  };
+}

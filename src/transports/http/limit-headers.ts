@@ -1,0 +1,29 @@
+import type { FastifyReply } from "fastify";
+import type { Quota } from "#contract/operation.ts";
+import type { Decision } from "#domain/access/rate-limit.ts";
+
+export const secondsUntil = (epochMs: number, now: number): number => Math.max(1, Math.ceil((epochMs - now) / 1000));
+
+/** The headers of both windows, on every answer to a key. */
+export function setLimitHeaders(reply: FastifyReply, { tightest, windows }: Decision, now: number): void {
+  reply.header("X-RateLimit-Limit", tightest.window.quota);
+  reply.header("X-RateLimit-Remaining", tightest.remaining);
+  reply.header("X-RateLimit-Reset", Math.ceil(tightest.resetAt / 1000));
+  const policies = windows.map(({ window }) => `"${window.name}";q=${window.quota};w=${window.seconds}`);
+  reply.header("RateLimit-Policy", policies.join(", "));
+  const { window, remaining, resetAt } = tightest;
+  reply.header("RateLimit", `"${window.name}";r=${remaining};t=${secondsUntil(resetAt, now)}`);
+}
+
+/** Lists a further item in a header that may be there already (RFC 9651 §3.1). */
+function addItem(reply: FastifyReply, name: string, item: string): void {
+  const before = reply.getHeader(name);
+  reply.header(name, before === undefined ? item : `${String(before)}, ${item}`);
+}
+
+/** Names a budget beside those of requests. */
+export function setQuotaHeaders(reply: FastifyReply, quota: Quota): void {
+  const { name, limit, remaining, windowSeconds, resetSeconds } = quota;
+  addItem(reply, "RateLimit-Policy", `"${name}";q=${limit};w=${windowSeconds}`);
+  addItem(reply, "RateLimit", `"${name}";r=${remaining};t=${resetSeconds}`);
+}

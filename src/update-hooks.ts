@@ -1,0 +1,89 @@
+import type { Handlers, Plan } from "#contract/operation.ts";
+import type { updates } from "#contract/updates.ts";
+import type { HookSubject, Hooks, PostEvent, PreEvent } from "#domain/kernel/hooks.ts";
+import { askingSteps, refusedBy } from "#domain/kernel/hooks.ts";
+import type { StoredOperation } from "#domain/operations/ports.ts";
+import { isFinished } from "#domain/operations/state.ts";
+import type { UpdateKind, UpdateWork } from "#domain/updates/verbs.ts";
+
+interface Watched<K extends UpdateKind> {
+  readonly pre: PreEvent;
+  readonly post: PostEvent;
+  /** In a sentence: `cannot …`. */
+  readonly what: string;
+  /** What hooks are told of a request. */
+  readonly subject: (input: UpdateWork[K]["input"]) => HookSubject;
+}
+
+/** Which operations hooks are called for. Snapshots change nothing that is in use. */
+const watched: { readonly [K in UpdateKind]?: Watched<K> } = {
+  "updates.apply": {
+    pre: "pre_update",
+    post: "post_update",
+    what: "update",
+    subject: ({ request: { type, isSecurityOnly, names }, takesSnapshot, isGuarded }) => ({
+      type,
+      security_only: isSecurityOnly,
+      packages: names ?? null,
+      create_snapshot: takesSnapshot,
+      guard: isGuarded,
+    }),
+  },
+  "updates.rollback": {
+    pre: "pre_rollback",
+    post: "post_rollback",
+    what: "roll back",
+    subject: ({ snapshotId }) => ({ snapshot_id: snapshotId }),
+  },
+};
+
+/**
+ * Asks the hooks before an operation is written down.
+ * @throws DomainError `FORBIDDEN` where one holds it back.
+ */
+export async function requireConsent<K extends UpdateKind>(
+  hooks: Pick<Hooks, "ask">,
+  kind: K,
+  input: UpdateWork[K]["input"],
+  keyId: string | null,
+): Promise<void> {
+  const row = watched[kind];
+  if (row === undefined) return;
+  const veto = await hooks.ask(row.pre, { key_id: keyId, ...row.subject(input) });
+  if (veto !== undefined) throw refusedBy(veto, row.what);
+}
+
+/** Tells the hooks how an operation ended, in the process that did it. */
+export async function tellEnd(hooks: Pick<Hooks, "tell">, { spec, state }: StoredOperation): Promise<void> {
+  if (state === undefined || !isFinished(state.status)) return;
+  const tell = async <K extends UpdateKind>(kind: K): Promise<void> => {
+    const row = watched[kind];
+    if (row === undefined) return;
+    await hooks.tell(row.post, {
+      operation_id: spec.id,
+      key_id: spec.keyId,
+      // What was written down under this kind was checked when it was asked for.
+      ...row.subject(spec.input as UpdateWork[K]["input"]),
+      status: state.status,
+      result: state.result,
+      error: state.error,
+    });
+  };
+  if (Object.hasOwn(watched, spec.kind)) await tell(spec.kind as UpdateKind);
+}
+
+/** The updates part, whose dry runs say as well which hooks would be asked. */
+export function withAskingSteps(
+  handlers: Handlers<typeof updates>,
+  hooks: Pick<Hooks, "names">,
+): Handlers<typeof updates> {
+  const told = <T>(answer: T | Plan, event: PreEvent): T | Plan => {
+    const isPlan = typeof answer === "object" && answer !== null && "dry_run" in answer && answer.steps.length > 0;
+    return isPlan ? { ...answer, steps: [...askingSteps(hooks, event), ...answer.steps] } : answer;
+  };
+  return {
+    ...handlers,
+    applyUpdates: async (input, context) => told(await handlers.applyUpdates(input, context), "pre_update"),
+    rollback: async (input, context) => told(await handlers.rollback(input, context), "pre_rollback"),
+  };
+}

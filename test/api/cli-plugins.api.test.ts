@@ -1,0 +1,438 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { LocalCommands, PluginReport } from "#cli/index.ts";
+import { runCli } from "#cli/index.ts";
+import type { Plugin } from "#contract/plugins.ts";
+import { createTestPlugins, startTestService } from "./harness.ts";
+
+const plugin = (name: string, rest: Partial<Plugin> = {}): Plugin => ({
+  name,
+  version: "1.0.0",
+  type: "command",
+  enabled: true,
+  author: "Ada",
+  description: `What ${name} does`,
+  permissions: [],
+  needs_confirmation: false,
+  path: `/etc/steward/plugins/${name}`,
+  fault: null,
+  ...rest,
+});
+
+interface Answer {
+  readonly status: number;
+  readonly body: object;
+}
+const refused = (status: number, code: string, message: string): Answer => ({
+  status,
+  body: { error: { code, message } },
+});
+const fine = (body: object): Answer => ({ status: 200, body });
+
+/** What the service was asked, and what it answers: by method and path. */
+let asked: { call: string; key: string | undefined; body: unknown }[];
+let answers: Record<string, Answer>;
+let redirects: boolean;
+
+const server = createServer((request, response) => {
+  const chunks: Buffer[] = [];
+  request.on("data", (chunk: Buffer) => chunks.push(chunk));
+  request.on("end", () => {
+    const call = `${request.method} ${request.url?.replace("/api/v1", "")}`;
+    const text = Buffer.concat(chunks).toString();
+    const key = request.headers["x-api-key"];
+    asked.push({ call, key: key?.toString(), body: text === "" ? undefined : JSON.parse(text) });
+    const { status, body } = answers[call] ?? refused(404, "NOT_FOUND", "not found");
+    const headers = { "content-type": "application/json", ...(redirects && { location: "/elsewhere" }) };
+    response.writeHead(status, headers).end(JSON.stringify(body));
+  });
+});
+let url: string;
+let folder: string;
+let keyFile: string;
+
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  url = `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
+  folder = mkdtempSync(join(tmpdir(), "steward-cli-plugins-"));
+  keyFile = join(folder, "other.key");
+  writeFileSync(keyFile, "other");
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+  rmSync(folder, { recursive: true });
+});
+beforeEach(() => {
+  asked = [];
+  redirects = false;
+  answers = { "GET /plugins": fine({ plugins: [plugin("certs"), plugin("raid", { type: "check" })] }) };
+});
+
+interface Surroundings {
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly input?: () => Promise<string | undefined>;
+  readonly report?: (folder: string) => Promise<PluginReport>;
+}
+
+async function steward(argv: readonly string[], surroundings: Surroundings = {}) {
+  const elsewhere = () => Promise.reject(new Error("not here"));
+  const { environment = {}, input = elsewhere, report = elsewhere } = surroundings;
+  const local: LocalCommands = {
+    serve: elsewhere,
+    runTask: elsewhere,
+    checkConfig: elsewhere,
+    localService: elsewhere,
+    checkPlugin: report,
+    readInput: input,
+  };
+  let out = "";
+  let err = "";
+  const code = await runCli({
+    argv,
+    environment: { STEWARD_URL: url, STEWARD_API_KEY: "key", ...environment },
+    version: "1.2.3",
+    io: {
+      out: (text) => {
+        out += text;
+      },
+      err: (text) => {
+        err += text;
+      },
+    },
+    now: () => 0,
+    local,
+  });
+  return { code, out, err };
+}
+
+const run = (rest: object = {}): Answer =>
+  fine({ exit_code: 0, stdout: "", stderr: "", duration_ms: 5, truncated: false, ...rest });
+const nothing = () => Promise.resolve(undefined);
+
+describe("steward plugins list", () => {
+  it.each([[["plugins"]], [["plugins", "list"]]])("is %j", async (argv) => {
+    const answer = { plugins: [plugin("certs", { permissions: ["runs as root", "reads /srv"] }), plugin("raid")] };
+    answers["GET /plugins"] = fine(answer);
+    const { code, out, err } = await steward(argv);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(out).toMatch(
+      /│ certs\s+│ 1\.0\.0\s+│ command\s+│ enabled\s+│ runs as root, reads \/srv\s+│ What certs does/,
+    );
+    expect(out).toMatch(/│ raid\s+│ 1\.0\.0\s+│ command\s+│ enabled\s+│ nothing\s+│/);
+    const json = await steward([...argv, "--json"]);
+    expect(JSON.parse(json.out)).toEqual(answer);
+  });
+
+  it("ends with 1 when an enabled plugin does not run, and says why; with 0 when it is not enabled anyway", async () => {
+    const fault = "check.sh changed since it was enabled";
+    answers["GET /plugins"] = fine({ plugins: [plugin("certs", { fault })] });
+    const { code, out } = await steward(["plugins"]);
+    expect({ code, line: out.split("\n").at(-2) }).toEqual({
+      code: 1,
+      line: `certs (/etc/steward/plugins/certs): ${fault}`,
+    });
+    expect((await steward(["plugins", "--json"])).code).toBe(1);
+    answers["GET /plugins"] = fine({ plugins: [plugin("certs", { fault, enabled: false })] });
+    expect((await steward(["plugins"])).code).toBe(0);
+  });
+
+  it("shows a terminal nothing but text", async () => {
+    const hostile = "a\u001b[31m\nb\r\u2028c";
+    const rest = { path: hostile, description: hostile, version: hostile, permissions: [hostile], fault: hostile };
+    answers["GET /plugins"] = fine({ plugins: [plugin(hostile, rest)] });
+    const { out } = await steward(["plugins"]);
+    expect(out.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\u2028]/u);
+    expect(out.trimEnd().split("\n")).toHaveLength(6);
+  });
+
+  it("ends with 2 when it could not ask, or did not understand", async () => {
+    answers = { "GET /plugins": refused(403, "FORBIDDEN", "no right") };
+    expect(await steward(["plugins"])).toEqual({ code: 2, out: "", err: "steward: no right (FORBIDDEN)\n" });
+    asked = [];
+    expect(await steward(["plugins", "enabel", "certs"])).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringContaining("error: unknown command 'enabel' of plugins"),
+    });
+    expect(asked).toEqual([]);
+  });
+});
+
+describe("steward plugins enable and disable", () => {
+  const changed = (rest: object): Answer => fine({ ...plugin("certs"), success: true, message: "enabled", ...rest });
+
+  it("enables, and says what the plugin may do", async () => {
+    answers["POST /plugins/certs/enable?dry_run=false"] = changed({ permissions: ["runs as root"] });
+    expect(await steward(["plugins", "enable", "certs", "--confirm"])).toEqual({
+      code: 0,
+      out: "certs: enabled\nbeyond its sandbox it runs as root\n",
+      err: "",
+    });
+    expect(asked).toMatchObject([{ body: { confirm: true } }]);
+    await steward(["plugins", "enable", "certs"]);
+    expect(asked[1]).toMatchObject({ body: { confirm: false } });
+    const json = await steward(["plugins", "enable", "certs", "--json"]);
+    expect(JSON.parse(json.out)).toMatchObject({ name: "certs", success: true });
+  });
+
+  it("ends with 1 when the plugin cannot be enabled, and with 2 when that has to be confirmed", async () => {
+    answers["POST /plugins/certs/enable?dry_run=false"] = changed({
+      success: false,
+      message: "cannot be loaded",
+      fault: "writable by others: chmod go-w check.sh",
+      permissions: ["runs as root"],
+    });
+    const failed = {
+      code: 1,
+      out: "certs: cannot be loaded\nwritable by others: chmod go-w check.sh\n",
+      err: "",
+    };
+    expect(await steward(["plugins", "enable", "certs"])).toEqual(failed);
+    expect((await steward(["plugins", "enable", "certs", "--json"])).code).toBe(1);
+    answers["POST /plugins/certs/enable?dry_run=false"] = refused(400, "VALIDATION_ERROR", "it runs as root: confirm");
+    expect(await steward(["plugins", "enable", "certs"])).toMatchObject({
+      code: 2,
+      out: "",
+      err: "steward: it runs as root: confirm (VALIDATION_ERROR)\n",
+    });
+    expect((await steward(["plugins", "enable"])).code).toBe(2);
+  });
+
+  it("disables", async () => {
+    answers["POST /plugins/certs/disable?dry_run=false"] = changed({ enabled: false, message: "disabled" });
+    expect(await steward(["plugins", "disable", "certs"])).toEqual({ code: 0, out: "certs: disabled\n", err: "" });
+    expect(await steward(["plugins", "disable", "nobody"])).toMatchObject({ code: 2, out: "" });
+  });
+
+  it("says what it would do", async () => {
+    const plan = { dry_run: true, steps: ["run certs"], units: [], packages: [], bytes: 0, requires_reboot: false };
+    for (const verb of ["enable", "disable"]) {
+      answers[`POST /plugins/certs/${verb}?dry_run=true`] = fine(plan);
+      const { code, out } = await steward(["plugins", verb, "certs", "--dry-run"]);
+      expect({ code, plan: JSON.parse(out) }).toEqual({ code: 0, plan });
+    }
+  });
+});
+
+describe("steward <plugin>", () => {
+  it("runs it with all that follows its name, and ends as it ended", async () => {
+    answers["POST /plugins/certs/run"] = run({ exit_code: 7, stdout: "one\ntwo", stderr: "three\n" });
+    const args = ["--json", "--help", "--url", "x", "--key-file=y", "-V", "check", "--nagios", "--", "", "a b"];
+    const ended = await steward(["--key-file", keyFile, `--url=${url}`, "certs", ...args], { input: nothing });
+    expect(ended).toEqual({ code: 7, out: "one\ntwo", err: "three\n" });
+    expect(asked).toEqual([
+      { call: "GET /plugins", key: "other", body: undefined },
+      { call: "POST /plugins/certs/run", key: "other", body: { args } },
+    ]);
+  });
+
+  it("hands on what is on standard input, where there is something", async () => {
+    answers["POST /plugins/certs/run"] = run();
+    await steward(["certs"], { input: () => Promise.resolve("line\n") });
+    await steward(["certs"], { input: () => Promise.resolve("") });
+    const bodies = asked.filter(({ call }) => call.startsWith("POST")).map(({ body }) => body);
+    expect(bodies).toEqual([{ args: [], stdin: "line\n" }, { args: [] }]);
+    const input = () => Promise.reject(new Error("cannot hand standard input on: it is too long"));
+    expect(await steward(["certs"], { input })).toEqual({
+      code: 2,
+      out: "",
+      err: "steward: cannot hand standard input on: it is too long\n",
+    });
+  });
+
+  it("says that output was dropped", async () => {
+    answers["POST /plugins/certs/run"] = run({ stdout: "x", truncated: true });
+    expect(await steward(["certs"], { input: nothing })).toEqual({
+      code: 0,
+      out: "x",
+      err: "steward: certs printed more than it may, the rest was dropped\n",
+    });
+  });
+
+  it("needs no right to list plugins", async () => {
+    answers = {
+      "GET /plugins": refused(403, "FORBIDDEN", "no right"),
+      "POST /plugins/certs/run": run({ stdout: "x" }),
+    };
+    expect(await steward(["certs"], { input: nothing })).toEqual({ code: 0, out: "x", err: "" });
+    expect(await steward(["cert"], { input: nothing })).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringContaining("error: unknown command 'cert'"),
+    });
+  });
+
+  it.each([
+    [plugin("certs", { enabled: false }), "the plugin certs is not enabled: steward plugins enable certs"],
+    [plugin("certs", { type: "check" }), "certs is a check: steward check certs"],
+    [plugin("certs", { type: "hook" }), "certs is a hook: the service calls it by itself"],
+  ])("is not run when it is %j", async (found, reason) => {
+    answers["GET /plugins"] = fine({ plugins: [found] });
+    expect(await steward(["certs"])).toEqual({ code: 2, out: "", err: `steward: ${reason}\n` });
+    expect(asked).toHaveLength(1);
+  });
+
+  it("passes on why the service did not run it", async () => {
+    answers["POST /plugins/certs/run"] = refused(503, "UNAVAILABLE", "certs took longer than 10 s");
+    expect(await steward(["certs"], { input: nothing })).toEqual({
+      code: 2,
+      out: "",
+      err: "steward: certs took longer than 10 s (UNAVAILABLE)\n",
+    });
+  });
+
+  it.each([
+    ["cert", "certs"],
+    ["kesy", "keys"],
+    ["plugin", "plugins"],
+  ])("that is neither a command nor a plugin, such as %s, is told the nearest: %s", async (name, nearest) => {
+    expect(await steward([name, "--json"])).toMatchObject({
+      code: 2,
+      out: "",
+      err: `error: unknown command '${name}'\n(Did you mean ${nearest}?)\n(--help says more)\n`,
+    });
+  });
+
+  it("is told about commands when the service cannot be asked", async () => {
+    answers = { "GET /plugins": refused(401, "UNAUTHORIZED", "wrong key") };
+    expect(await steward(["kesy"])).toEqual({
+      code: 2,
+      out: "",
+      err: "steward: cannot ask for a plugin kesy: wrong key (UNAUTHORIZED)\nerror: unknown command 'kesy'\n(Did you mean keys?)\n(--help says more)\n",
+    });
+  });
+
+  it("says so when the service is not there, or somewhere else", async () => {
+    const gone = createServer();
+    await new Promise<void>((resolve) => gone.listen(0, "127.0.0.1", resolve));
+    const address = gone.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    await new Promise((resolve) => gone.close(resolve));
+    const environment = { STEWARD_URL: `http://127.0.0.1:${port}` };
+    expect(await steward(["certs"], { environment })).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringMatching(
+        /cannot ask for a plugin certs: cannot reach the service: .*ECONNREFUSED.*is it running/,
+      ),
+    });
+    answers["GET /plugins"] = { status: 307, body: {} };
+    redirects = true;
+    expect(await steward(["certs"])).toMatchObject({ code: 2, err: expect.stringContaining("redirect") });
+    // Its key is not shown to where it was sent.
+    expect(asked).toHaveLength(1);
+  });
+
+  it("is listed, enabled, run and disabled on a service", async () => {
+    const plugins = createTestPlugins();
+    plugins.folders.put("upper", { description: "Makes letters big" });
+    plugins.sandbox.behave("upper", ({ args, stdin = "" }) => {
+      return { exitCode: args.length, stdout: stdin.toUpperCase(), stderr: args.join(" "), isTruncated: false };
+    });
+    const service = await startTestService({ plugins });
+    const environment = {
+      STEWARD_URL: await service.app.listen({ host: "127.0.0.1", port: 0 }),
+      STEWARD_API_KEY: service.admin,
+    };
+    const input = () => Promise.resolve("text");
+    expect(await steward(["upper"], { environment })).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("not enabled"),
+    });
+    expect(await steward(["plugins", "enable", "upper"], { environment })).toMatchObject({ code: 0 });
+    expect((await steward(["plugins"], { environment })).out).toMatch(/│ upper\s+│ 1\.0\.0\s+│ command │ enabled │/);
+    const ended = await steward(["upper", "--json", "-x"], { environment, input });
+    expect(ended).toEqual({ code: 2, out: "TEXT", err: "--json -x" });
+    expect(await steward(["plugins", "disable", "upper"], { environment })).toMatchObject({ code: 0 });
+    expect(await steward(["plugins", "enable", "nobody"], { environment })).toMatchObject({ code: 2, out: "" });
+    await service.app.close();
+  });
+
+  it("never stands in for a command of the program, and is asked for by its name alone", async () => {
+    answers["GET /plugins"] = fine({ plugins: [plugin("help"), plugin("config")] });
+    expect((await steward(["help"])).out).toContain("steward <plugin>");
+    for (const argv of [["config"], ["--colour", "certs"], ["../x"], ["Certs"], [""], ["--url"], ["--url", url], []]) {
+      expect([argv, await steward(argv)]).toMatchObject([argv, { code: 2 }]);
+    }
+    expect((await steward(["--version", "certs"])).out).toBe("1.2.3\n");
+    expect(asked).toEqual([]);
+  });
+});
+
+describe("steward plugins validate", () => {
+  const report = (rest: Partial<PluginReport>) => (path: string) => Promise.resolve({ path, faults: [], ...rest });
+  const faults = [{ text: "/x/plugin.yaml:3:7: type: must be one of command, check, hook" }, { text: "/x/a\nb: link" }];
+  const found = { name: "certs", version: "1.0.0", type: "command", permissions: ["reads /srv"] } as const;
+
+  it("prints every fault and ends with 1", async () => {
+    expect(await steward(["plugins", "validate", "/x"], { report: report({ faults }) })).toEqual({
+      code: 1,
+      out: "/x/plugin.yaml:3:7: type: must be one of command, check, hook\n/x/a b: link\n",
+      err: "",
+    });
+    const json = await steward(["plugins", "validate", "/x", "--json"], { report: report({ faults }) });
+    expect([json.code, JSON.parse(json.out)]).toEqual([1, { path: "/x", faults }]);
+  });
+
+  it("says that a plugin has no fault, and ends with 0", async () => {
+    expect(await steward(["plugins", "validate"], { report: report({ plugin: found }) })).toEqual({
+      code: 0,
+      out: "certs 1.0.0 (command): no fault\nbeyond its sandbox it reads /srv\n",
+      err: "",
+    });
+    const modest = report({ plugin: { ...found, permissions: [] } });
+    expect((await steward(["plugins", "validate"], { report: modest })).out).toContain("it does nothing\n");
+    const json = await steward(["plugins", "validate", "--json"], { report: report({ plugin: found }) });
+    expect(JSON.parse(json.out)).toEqual({ path: process.cwd(), faults: [], plugin: found });
+    expect(asked).toEqual([]);
+  });
+
+  it("ends with 2 when the folder cannot be looked at", async () => {
+    const missing = () => Promise.reject(new Error("cannot read /x: no such folder"));
+    expect(await steward(["plugins", "validate", "/x"], { report: missing })).toEqual({
+      code: 2,
+      out: "",
+      err: "steward: cannot read /x: no such folder\n",
+    });
+  });
+});
+
+describe("steward plugins new", () => {
+  const make = (name: string, ...more: readonly string[]) =>
+    steward(["plugins", "new", name, "--type", "check", "--lang", "python", "--dir", folder, ...more]);
+
+  it("says what it made and how to go on", async () => {
+    const path = join(folder, "ages");
+    expect(await make("ages")).toEqual({
+      code: 0,
+      out: `${path}: README.md, check.py, plugin.yaml, test_check.py\ntest it there: python3 -B -m unittest\nsee what the service would say of it: steward plugins validate ${path}\n`,
+      err: "",
+    });
+    expect(await make("ages")).toEqual({
+      code: 2,
+      out: "",
+      err: `steward: cannot make ${path}: it is there already\n`,
+    });
+    expect(asked).toEqual([]);
+  });
+
+  it.each([
+    [["new", "a"], /required option '--type <type>'/],
+    [["new", "a", "--type", "check"], /required option '--lang <language>'/],
+    [["new", "a", "--type", "thing", "--lang", "node"], /choices are command, check, hook/],
+    [["new", "a", "--type", "check", "--lang", "perl"], /choices are sh, python, node/],
+    [["new", "../a", "--type", "check", "--lang", "node"], /cannot name a plugin "\.\.\/a"/],
+    [["new", "A", "--type", "check", "--lang", "node"], /cannot name a plugin "A"/],
+    [["new", "a", "--type", "check", "--lang", "node", "--author", "a\nb"], /one line of 100 characters/],
+    [["new", "keys", "--type", "command", "--lang", "node"], /steward has a command keys itself/],
+    [["new", "help", "--type", "command", "--lang", "node"], /steward has a command help itself/],
+    [["new", "a", "--type", "check", "--lang", "node", "--dir", "/nowhere"], /there is no folder to make it in/],
+  ])("%j is refused", async (argv, reason) => {
+    expect(await steward(["plugins", ...argv])).toMatchObject({ code: 2, out: "", err: expect.stringMatching(reason) });
+  });
+});

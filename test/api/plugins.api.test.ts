@@ -1,0 +1,692 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { HealthCheckList } from "#contract/checks.ts";
+import type { Plugin, PluginList } from "#contract/plugins.ts";
+import type { PluginManifest } from "#domain/plugins/ports.ts";
+import { PluginNotRun } from "#domain/plugins/ports.ts";
+import { createFakePluginFolders, plainManifest } from "../fakes/plugin-folders.ts";
+import { openStream } from "../process/support/ws-client.ts";
+import {
+  createTestPlugins,
+  send,
+  startTestService,
+  type TestPlugins,
+  type TestReply,
+  type TestService,
+} from "./harness.ts";
+
+const { permissions: none } = plainManifest("any");
+const changed = "it changed on disk since it was enabled: enable it again to accept it as it is now";
+
+let plugins: TestPlugins;
+let service: TestService;
+
+async function start(overrides: Parameters<typeof startTestService>[0] = {}): Promise<void> {
+  service = await startTestService({ plugins, ...overrides });
+}
+async function restart(overrides: Parameters<typeof startTestService>[0] = {}): Promise<void> {
+  await service.app.close();
+  await start(overrides);
+}
+beforeEach(async () => {
+  plugins = createTestPlugins();
+  await start();
+});
+afterEach(() => service.app.close());
+
+const get = (path: string): Promise<TestReply> => send(service, { path: `/api/v1${path}`, key: service.admin });
+const post = (path: string, body?: unknown, key = service.admin): Promise<TestReply> =>
+  send(service, { method: "POST", path: `/api/v1${path}`, key, body });
+const enable = (name: string, body?: unknown) => post(`/plugins/${name}/enable`, body);
+const disable = (name: string) => post(`/plugins/${name}/disable`);
+const run = (name: string, body: unknown = {}) => post(`/plugins/${name}/run`, body);
+const list = async () => ((await get("/plugins")).json as PluginList).plugins;
+const find = async (name: string): Promise<Plugin | undefined> => (await list()).find((each) => each.name === name);
+const checkIds = async () =>
+  ((await get("/health/checks")).json as HealthCheckList).results.map(({ check_id: id }) => id);
+const check = async (id: string) => (await get(`/health/checks/${id}`)).json;
+const metrics = async () => (await send(service, { path: "/metrics", key: service.admin })).text;
+
+type Role = PluginManifest["role"];
+const checkRole = (rest: Partial<Extract<Role, { type: "check" }>> = {}): Pick<PluginManifest, "role"> => ({
+  role: { type: "check", title: "Age", severity: "high", intervalMs: undefined, output: "nagios", ...rest },
+});
+const hookRole = (
+  events: Extract<Role, { type: "hook" }>["events"],
+  onFailure: "allow" | "veto" = "allow",
+): Pick<PluginManifest, "role"> => ({ role: { type: "hook", events, onFailure } });
+
+/** Puts a plugin into its folder and enables it. */
+async function add(name: string, manifest: Partial<PluginManifest> = {}): Promise<void> {
+  plugins.folders.put(name, manifest);
+  const { json } = await enable(name);
+  expect(json).toMatchObject({ success: true });
+}
+/** A hook that writes down what it is told, and answers with what it is given. */
+async function addHook(name: string, role: ReturnType<typeof hookRole>, stdout = ""): Promise<void> {
+  plugins.sandbox.behave(name, { stdout });
+  await add(name, role);
+}
+const veto = (reason: unknown): string => JSON.stringify({ veto: true, reason });
+/** What plugins were told on standard input, by name. */
+const told = (name?: string) =>
+  plugins.sandbox.calls
+    .filter(({ manifest }) => name === undefined || manifest.name === name)
+    .map(({ stdin = "" }) => JSON.parse(stdin) as Record<string, unknown>);
+/** Waits for something to have happened, without time moving on. */
+async function settled(isSo: () => boolean): Promise<void> {
+  for (let turns = 0; turns < 1_000 && !isSo(); turns += 1) await service.clock.advance(0);
+  expect(isSo()).toBe(true);
+}
+
+describe("GET /plugins", () => {
+  it("is empty where there are none", async () => {
+    expect((await get("/plugins")).json).toEqual({ plugins: [] });
+  });
+
+  it("lists all by name, with what they may do, and those that cannot be loaded with their fault", async () => {
+    plugins.folders.spoil("zebra", "plugin.yaml:3:1: exec: must be given");
+    plugins.folders.put("backup", {
+      version: "2.1.0",
+      author: "<script>",
+      description: "Backs up",
+      permissions: { ...none, user: "root", network: "full", read: ["/srv"], write: ["/var/backups"], tasks: 65 },
+    });
+    plugins.folders.put("age", checkRole());
+    expect(await list()).toEqual([
+      {
+        name: "age",
+        version: "1.0.0",
+        type: "check",
+        enabled: false,
+        author: "",
+        description: "",
+        permissions: [],
+        needs_confirmation: false,
+        path: "/etc/steward/plugins/age",
+        fault: null,
+      },
+      {
+        name: "backup",
+        version: "2.1.0",
+        type: "command",
+        enabled: false,
+        author: "<script>",
+        description: "Backs up",
+        permissions: [
+          "runs as root",
+          "reaches the network",
+          "reads /srv",
+          "changes /var/backups",
+          "starts up to 65 processes",
+        ],
+        needs_confirmation: true,
+        path: "/etc/steward/plugins/backup",
+        fault: null,
+      },
+      {
+        name: "zebra",
+        version: "",
+        type: "command",
+        enabled: false,
+        author: "",
+        description: "",
+        permissions: [],
+        needs_confirmation: false,
+        path: "/etc/steward/plugins/zebra",
+        fault: "plugin.yaml:3:1: exec: must be given",
+      },
+    ]);
+  });
+});
+
+describe("enabling", () => {
+  it("makes a plugin run, is kept over a restart, and twice is once", async () => {
+    plugins.folders.put("greet");
+    const first = await enable("greet");
+    expect(first.status).toBe(200);
+    expect(first.json).toMatchObject({ name: "greet", enabled: true, success: true, message: "greet is enabled" });
+    const [entry] = plugins.enabled.all();
+    expect((await enable("greet")).json).toMatchObject({ success: true, message: "greet is enabled already" });
+    expect(plugins.enabled.all()).toEqual([entry]);
+    await restart();
+    expect(await find("greet")).toMatchObject({ enabled: true, fault: null });
+    expect((await run("greet")).status).toBe(200);
+  });
+
+  it("is written down with the digest of what was enabled", async () => {
+    const { loaded } = plugins.folders.put("greet");
+    await enable("greet");
+    expect(service.audit.entries.at(-1)).toMatchObject({
+      operation: "enablePlugin",
+      target: { name: "greet", path: "/etc/steward/plugins/greet", digest: "digest" in loaded ? loaded.digest : "" },
+    });
+  });
+
+  it("takes a confirmation for one that asks for root", async () => {
+    plugins.folders.put("rooted", { permissions: { ...none, user: "root" } });
+    for (const body of [undefined, {}, { confirm: false }]) {
+      const refused = await enable("rooted", body);
+      expect(refused.status).toBe(400);
+      expect(refused.json).toMatchObject({ error: { details: { field: "confirm", issue: "Must be true" } } });
+    }
+    expect(plugins.enabled.all()).toEqual([]);
+    expect((await enable("rooted", { confirm: true })).json).toMatchObject({ success: true, enabled: true });
+  });
+
+  it("leaves one as it is that cannot be loaded", async () => {
+    plugins.folders.spoil("broken", "no manifest");
+    const reply = await enable("broken", { confirm: true });
+    expect(reply.status).toBe(200);
+    expect(reply.json).toMatchObject({
+      success: false,
+      enabled: false,
+      message: "cannot enable broken: no manifest",
+      fault: "no manifest",
+    });
+    expect(plugins.enabled.all()).toEqual([]);
+  });
+
+  it.each(["plain", "elsewhere"])("refuses a check under the name of one that the service has: %s", async (name) => {
+    plugins.folders.put(name, checkRole());
+    const fault = `cannot be a check named ${name}: the service has one of that name`;
+    expect((await enable(name)).json).toMatchObject({ success: false, enabled: false, fault });
+    plugins.folders.put(name);
+    expect((await enable(name)).json).toMatchObject({ success: true });
+  });
+
+  it("fails where it cannot be written down, and changes nothing", async () => {
+    plugins.folders.put("greet");
+    plugins.enabled.fault = new Error("no space left on device");
+    expect((await enable("greet")).status).toBe(500);
+    expect(await find("greet")).toMatchObject({ enabled: false });
+    plugins.enabled.fault = undefined;
+    expect((await enable("greet")).json).toMatchObject({ success: true });
+    plugins.enabled.fault = new Error("no space left on device");
+    expect((await disable("greet")).status).toBe(500);
+    expect((await run("greet")).status).toBe(200);
+  });
+
+  it("plans, and does nothing", async () => {
+    plugins.folders.put("greet");
+    plugins.folders.spoil("broken", "no manifest");
+    const plan = async (path: string) => (await post(`/plugins/${path}?dry_run=true`)).json;
+    expect(await plan("greet/enable")).toMatchObject({ dry_run: true, steps: ["enable greet 1.0.0"] });
+    expect(await plan("broken/enable")).toMatchObject({ steps: [], reason: "cannot enable broken: no manifest" });
+    expect(await plan("greet/disable")).toMatchObject({ steps: [], reason: "greet is not enabled" });
+    expect(plugins.enabled.all()).toEqual([]);
+    await enable("greet");
+    expect(await plan("greet/enable")).toMatchObject({ steps: [], reason: "greet is enabled already" });
+    expect(await plan("greet/disable")).toMatchObject({ steps: ["disable greet"] });
+    expect(await plan("greet/run")).toMatchObject({
+      steps: ['run "/etc/steward/plugins/greet/run" in its sandbox'],
+    });
+    expect(plugins.sandbox.calls).toEqual([]);
+    plugins.folders.touch("greet");
+    expect(await plan("greet/enable")).toMatchObject({ steps: ["enable greet 1.0.0"] });
+  });
+
+  it("accepts one that has changed on disk, which does not run until then", async () => {
+    await add("greet");
+    plugins.folders.touch("greet");
+    expect(await find("greet")).toMatchObject({ enabled: true, fault: changed });
+    const refused = await run("greet");
+    expect(refused.status).toBe(503);
+    expect(refused.json).toMatchObject({ error: { code: "UNAVAILABLE", message: `cannot run greet: ${changed}` } });
+    expect(plugins.sandbox.calls).toEqual([]);
+    expect((await enable("greet")).json).toMatchObject({ success: true, message: "greet is enabled as it is now" });
+    expect((await run("greet")).status).toBe(200);
+  });
+
+  it("takes effect in safe mode for the next start alone, and so does disabling", async () => {
+    await add("greet");
+    await add("age", checkRole());
+    plugins.folders.put("later");
+    await restart({ isSafeMode: true });
+    const fault = "safe mode: the service was started without plugins";
+    expect((await list()).map(({ name, enabled, fault: why }) => [name, enabled, why])).toEqual([
+      ["age", true, fault],
+      ["greet", true, fault],
+      ["later", false, fault],
+    ]);
+    expect(await checkIds()).toEqual(["plain", "vital"]);
+    expect((await run("greet")).status).toBe(503);
+    expect((await enable("later")).json).toMatchObject({ success: false, message: `cannot enable later: ${fault}` });
+    expect((await disable("age")).json).toMatchObject({ success: true, enabled: false });
+    await restart();
+    expect((await list()).map(({ name, enabled, fault: why }) => [name, enabled, why])).toEqual([
+      ["age", false, null],
+      ["greet", true, null],
+      ["later", false, null],
+    ]);
+  });
+});
+
+describe("disabling", () => {
+  it("ends what runs, and twice is once", async () => {
+    await add("slow");
+    plugins.sandbox.behave("slow", () => new Promise(() => undefined));
+    const running = run("slow");
+    await settled(() => plugins.sandbox.calls.length === 1);
+    expect((await disable("slow")).json).toMatchObject({ success: true, enabled: false, message: "slow is disabled" });
+    expect((await running).json).toMatchObject({
+      error: { code: "UNAVAILABLE", message: "cannot run slow: it was ended, since it has been disabled" },
+    });
+    expect((await disable("slow")).json).toMatchObject({ success: true, message: "slow is not enabled" });
+    expect((await run("slow")).status).toBe(400);
+    await restart();
+    expect(await find("slow")).toMatchObject({ enabled: false });
+  });
+
+  it("is possible where the folder is gone", async () => {
+    await add("age", checkRole());
+    plugins.folders.remove("age");
+    expect(await find("age")).toMatchObject({ enabled: true, type: "check", fault: "its folder is gone" });
+    expect(await check("age")).toMatchObject({ status: "fail", details: { error: "its folder is gone" } });
+    expect((await enable("age")).json).toMatchObject({ success: false });
+    expect((await disable("age")).json).toMatchObject({ success: true, enabled: false });
+    expect(await list()).toEqual([]);
+    expect((await disable("age")).status).toBe(404);
+    expect(await checkIds()).toEqual(["plain", "vital"]);
+  });
+});
+
+describe("POST /plugins/{name}/run", () => {
+  it("answers with what the plugin leaves", async () => {
+    await add("greet", { command: ["/etc/steward/plugins/greet/run", "--first"] });
+    plugins.sandbox.behave("greet", { exitCode: 3, stdout: "out\ufffd", stderr: "err", isTruncated: true });
+    const reply = await run("greet", { args: ["$(id)", "", "--x"], stdin: "hello" });
+    expect(reply.json).toEqual({ exit_code: 3, stdout: "out\ufffd", stderr: "err", duration_ms: 0, truncated: true });
+    expect(plugins.sandbox.calls).toMatchObject([
+      { path: "/etc/steward/plugins/greet", args: ["$(id)", "", "--x"], stdin: "hello" },
+    ]);
+    expect(await metrics()).toContain('svc_plugin_runs_total{plugin="greet",result="failure"} 1');
+  });
+
+  it("looks right before each run whether the plugin is still what was enabled", async () => {
+    await add("greet");
+    const { reads } = plugins.folders;
+    await run("greet");
+    expect(plugins.folders.reads).toBe(reads + 1);
+  });
+
+  it("is for commands alone", async () => {
+    await add("age", checkRole());
+    const reply = await run("age");
+    expect(reply.status).toBe(400);
+    expect(reply.json).toMatchObject({
+      error: { message: "cannot run age: it is a check, not a command", details: { field: "name" } },
+    });
+  });
+
+  it.each([
+    [{ args: ["a\u0000b"] }, "args"],
+    [{ args: "a" }, "args"],
+    [{ args: Array.from({ length: 129 }, () => "x") }, "args"],
+    [{ stdin: 5 }, "stdin"],
+    [{ command: "sh" }, "command"],
+  ])("refuses %j", async (body, field) => {
+    await add("greet");
+    const reply = await run("greet", body);
+    expect(reply.status).toBe(400);
+    expect(reply.json).toMatchObject({ error: { details: { field: expect.stringContaining(field) } } });
+    expect(plugins.sandbox.calls).toEqual([]);
+  });
+
+  it("says why there is no result", async () => {
+    await add("greet");
+    plugins.sandbox.behave("greet", () => Promise.reject(new PluginNotRun("it could not be started")));
+    expect((await run("greet")).json).toMatchObject({
+      error: {
+        code: "UNAVAILABLE",
+        message: "cannot run greet: it could not be started",
+        details: { retryable: false },
+      },
+    });
+  });
+
+  it("ends one that its sandbox does not end", async () => {
+    await add("slow", { timeoutMs: 10_000 });
+    plugins.sandbox.behave("slow", () => new Promise(() => undefined));
+    const running = run("slow");
+    await settled(() => plugins.sandbox.calls.length === 1);
+    await service.clock.advance(15_000);
+    expect((await running).json).toMatchObject({ error: { message: "cannot run slow: it did not end within 10 s" } });
+  });
+
+  it("runs eight at once and no more", async () => {
+    await add("slow");
+    const release = Promise.withResolvers<{ exitCode: number; stdout: string; stderr: string; isTruncated: boolean }>();
+    plugins.sandbox.behave("slow", () => release.promise);
+    const running = Array.from({ length: 8 }, () => run("slow"));
+    await settled(() => plugins.sandbox.calls.length === 8);
+    expect((await run("slow")).json).toMatchObject({ error: { code: "UNAVAILABLE", details: { retryable: true } } });
+    release.resolve({ exitCode: 0, stdout: "", stderr: "", isTruncated: false });
+    for (const reply of await Promise.all(running)) expect(reply.status).toBe(200);
+    expect((await run("slow")).status).toBe(200);
+  });
+
+  it("is for the plugins that a narrowed scope covers", async () => {
+    await add("greet");
+    await add("other");
+    const key = service.key(["plugins:run:gr*"]);
+    expect((await post("/plugins/greet/run", {}, key)).status).toBe(200);
+    expect((await post("/plugins/other/run", {}, key)).status).toBe(403);
+    expect((await post("/plugins/greet/disable", undefined, key)).status).toBe(403);
+  });
+});
+
+describe("a check plugin", () => {
+  it("is in the list, the stream and the metrics at once, and gone from them when it is disabled", async () => {
+    const url = await service.app.listen({ host: "127.0.0.1", port: 0 });
+    const open = () => openStream(url, "/api/v1/ws/health", { headers: { "X-API-Key": service.admin } });
+    const stream = await open();
+    await stream.first(2);
+    plugins.sandbox.behave("age", { exitCode: 1, stdout: "3 days old | age=3d\n" });
+    await add("age", checkRole());
+    const [, , frame] = await stream.first(3);
+    expect(frame).toMatchObject({ check_id: "age", name: "Age", status: "warn", severity: "high", category: "custom" });
+    expect(await checkIds()).toEqual(["plain", "vital", "age"]);
+    expect(await metrics()).toContain('svc_check_status{check="age"} 1');
+    expect((await get("/health")).json).toMatchObject({ status: "degraded" });
+
+    await disable("age");
+    expect(await checkIds()).toEqual(["plain", "vital"]);
+    expect((await get("/health/checks/age")).status).toBe(404);
+    expect((await get("/health/checks/age/history")).status).toBe(404);
+    expect(await metrics()).not.toContain('"age"');
+    expect((await get("/health")).json).toMatchObject({ status: "healthy" });
+    const later = await open();
+    expect((await later.first(2)).map(({ check_id: id }) => id)).toEqual(["plain", "vital"]);
+
+    await enable("age");
+    await checkIds();
+    expect((await get("/health/checks/age/history")).json).toMatchObject({ total: 2 });
+    for (const { socket } of [stream, later]) socket.terminate();
+  });
+
+  it("is there after a restart, in the order of names behind those of the service", async () => {
+    await add("weight", checkRole());
+    await add("age", checkRole());
+    expect(await checkIds()).toEqual(["plain", "vital", "age", "weight"]);
+    await restart();
+    expect(await checkIds()).toEqual(["plain", "vital", "age", "weight"]);
+  });
+
+  it("runs at the interval of its manifest, unless settings say another", async () => {
+    await add("age", checkRole({ intervalMs: 900_000 }));
+    const runs = () => plugins.sandbox.calls.length;
+    await settled(() => runs() === 1);
+    await service.clock.advance(890_000);
+    expect(runs()).toBe(1);
+    await service.clock.advance(10_000);
+    expect(runs()).toBe(2);
+    await restart({ checkPlan: { checks: { age: { intervalMs: 5_000, timeoutMs: 7_000 } } } });
+    plugins.sandbox.calls.length = 0;
+    await service.clock.advance(60_000);
+    expect(runs()).toBeGreaterThan(9);
+    expect(plugins.sandbox.calls[0]).toMatchObject({ manifest: { timeoutMs: 7_000 } });
+    expect(service.logLines().filter(({ msg }) => msg === "settings for checks that do not exist")).toEqual([]);
+  });
+
+  it("may be switched off by settings, which otherwise have to name what there is", async () => {
+    await add("age", checkRole());
+    await restart({ checkPlan: { checks: { age: { isEnabled: false }, agee: {} } } });
+    expect(await find("age")).toMatchObject({ enabled: true });
+    expect(await checkIds()).toEqual(["plain", "vital"]);
+    expect(service.logLines()).toContainEqual(
+      expect.objectContaining({ msg: "settings for checks that do not exist", checks: ["agee"] }),
+    );
+  });
+
+  it("may speak JSON", async () => {
+    const answer = { status: "fail", message: "no backup\u001b[31m", details: { age_days: 3 } };
+    plugins.sandbox.behave("age", { stdout: JSON.stringify(answer) });
+    await add("age", checkRole({ output: "json" }));
+    expect(await check("age")).toMatchObject({ status: "fail", message: "no backup[31m", details: { age_days: 3 } });
+    plugins.sandbox.behave("age", { stdout: "well" });
+    expect(await check("age")).toMatchObject({
+      status: "fail",
+      message: "The plugin gave no result: it printed something else than one JSON object",
+    });
+  });
+
+  it("fails where it gives no result or has changed, and cannot be fixed", async () => {
+    await add("age", checkRole());
+    plugins.sandbox.behave("age", () => Promise.reject(new PluginNotRun("it could not be started")));
+    expect(await check("age")).toMatchObject({
+      status: "fail",
+      message: "The plugin gave no result: it could not be started",
+      details: { error: "it could not be started" },
+      fixable: false,
+    });
+    expect((await post("/health/checks/age/fix")).json).toMatchObject({
+      error: { code: "VALIDATION_ERROR", details: { issue: "there is no fix for this check" } },
+    });
+    plugins.folders.touch("age");
+    expect(await check("age")).toMatchObject({ status: "fail", details: { error: changed } });
+    await restart();
+    expect(await check("age")).toMatchObject({ status: "fail", details: { error: changed } });
+    expect(service.logLines()).toContainEqual(
+      expect.objectContaining({ level: "warn", plugin: "age", fault: changed, msg: "enabled plugin does not run" }),
+    );
+  });
+
+  it("says nothing any more when it is disabled while it runs", async () => {
+    plugins.sandbox.behave("age", () => new Promise(() => undefined));
+    await add("age", checkRole());
+    await settled(() => plugins.sandbox.calls.length === 1);
+    const listed = get("/health/checks");
+    await disable("age");
+    expect(((await listed).json as HealthCheckList).results.map(({ check_id: id }) => id)).toEqual(["plain", "vital"]);
+    expect(await metrics()).not.toContain('"age"');
+    expect(service.checkHistory.runs("age", 0, 10).total).toBe(0);
+  });
+});
+
+describe("folders that settings name anew", () => {
+  it("replace those that there were; what is the same goes on", async () => {
+    await add("age", checkRole());
+    await add("gone", checkRole());
+    await settled(() => plugins.sandbox.calls.length === 2);
+    const other = createFakePluginFolders();
+    other.put("age", checkRole());
+    other.put("fresh");
+    service.service.replacePluginFolders(other);
+    await service.clock.advance(0);
+    expect((await list()).map(({ name, fault }) => [name, fault])).toEqual([
+      ["age", null],
+      ["fresh", null],
+      ["gone", "its folder is gone"],
+    ]);
+    expect(await checkIds()).toEqual(["plain", "vital", "age"]);
+    expect(plugins.sandbox.calls).toHaveLength(2);
+  });
+});
+
+describe("hooks around checks", () => {
+  it("are not made to cost anything where nobody wants them", async () => {
+    await addHook("fixes", hookRole(["pre_fix"]));
+    await check("plain");
+    expect(plugins.sandbox.calls).toEqual([]);
+  });
+
+  it("may hold a check back, which is then skipped", async () => {
+    await addHook("window", hookRole(["pre_check"]), veto("maintenance\u0007 until noon"));
+    const { plain } = service.checks;
+    const runs = plain.runs();
+    expect(await check("plain")).toMatchObject({
+      status: "skip",
+      message: "held back by window: maintenance until noon",
+      details: { held_back_by: "window" },
+    });
+    expect(plain.runs()).toBe(runs);
+    expect(told("window").at(-1)).toMatchObject({
+      event: "pre_check",
+      at: "2026-01-01T00:00:00.000Z",
+      subject: { check_id: "plain", name: "Check of plain", category: "system", severity: "medium" },
+    });
+    expect(await metrics()).toContain('svc_plugin_runs_total{plugin="window",result="veto"}');
+    await disable("window");
+    expect(await check("plain")).toMatchObject({ status: "pass" });
+  });
+
+  it("are told what a check found", async () => {
+    await addHook("listener", hookRole(["post_check"]));
+    await check("plain");
+    service.checks.plain.finds = "fail";
+    await check("plain");
+    await settled(() => told("listener").length === 2);
+    expect(told("listener")).toMatchObject([
+      { event: "post_check", subject: { check_id: "plain", status: "pass", previous_status: null } },
+      { event: "post_check", subject: { check_id: "plain", status: "fail", previous_status: "pass" } },
+    ]);
+  });
+
+  it("are called in the order of their names, until one objects", async () => {
+    await addHook("c", hookRole(["pre_check"]));
+    await addHook("b", hookRole(["pre_check"]), veto("no"));
+    await addHook("a", hookRole(["pre_check"]), "{}");
+    await check("plain");
+    expect(plugins.sandbox.calls.map(({ manifest }) => manifest.name)).toEqual(["a", "b"]);
+  });
+
+  it.each([
+    ["ends badly", { exitCode: 2, stderr: "no route\nto host" }, "it ended with exit code 2: no route"],
+    ["prints no JSON", { stdout: "veto: true" }, "it printed something else than one JSON object"],
+    ["prints a list", { stdout: "[]" }, "it printed something else than one JSON object"],
+    ["is not clear", { stdout: '{"veto": "yes"}' }, "it printed a veto that is neither true nor false"],
+  ])("come to what their manifest says when one %s", async (_, end, why) => {
+    plugins.sandbox.behave("window", end);
+    await add("window", hookRole(["pre_check"]));
+    expect(await check("plain")).toMatchObject({ status: "pass" });
+    expect(service.logLines()).toContainEqual(
+      expect.objectContaining({ level: "warn", plugin: "window", event: "pre_check", msg: "hook without an answer" }),
+    );
+    expect(await metrics()).toContain('svc_plugin_runs_total{plugin="window",result="failure"} 1');
+    await add("window", hookRole(["pre_check"], "veto"));
+    expect(await check("plain")).toMatchObject({
+      status: "skip",
+      message: `held back by window: it has no answer, and objects then: ${why}`,
+    });
+  });
+
+  it.each([undefined, 5, " "])("may give no reason: %j", async (reason) => {
+    await addHook("window", hookRole(["pre_check"]), veto(reason));
+    expect(await check("plain")).toMatchObject({ message: "held back by window: it gives no reason" });
+  });
+});
+
+describe("hooks around fixes", () => {
+  const fix = (query = "") => post(`/health/checks/vital/fix${query}`);
+  let done: number;
+  beforeEach(() => {
+    done = 0;
+    service.checks.vital.finds = "fail";
+    service.fixes.mend.does = {
+      steps: [
+        {
+          action: "mend it",
+          run() {
+            done += 1;
+            service.checks.vital.finds = "pass";
+            return Promise.resolve("mended");
+          },
+        },
+      ],
+    };
+  });
+
+  it("may hold a fix back before anything is done", async () => {
+    await addHook("freeze", hookRole(["pre_fix"]), veto("change freeze"));
+    expect((await fix("?dry_run=true")).json).toMatchObject({ steps: ["ask the hook freeze (pre_fix)", "mend it"] });
+    expect(plugins.sandbox.calls).toEqual([]);
+    const refused = await fix();
+    expect(refused.status).toBe(403);
+    expect(refused.json).toMatchObject({
+      error: {
+        code: "FORBIDDEN",
+        message: "cannot fix vital: held back by freeze: change freeze",
+        details: { hook: "freeze", reason: "change freeze" },
+      },
+    });
+    expect(done).toBe(0);
+    expect(told("freeze")).toMatchObject([
+      { event: "pre_fix", subject: { check_id: "vital", fix_id: "mend", risk: "moderate", check: { status: "fail" } } },
+    ]);
+    await disable("freeze");
+    expect((await fix()).json).toMatchObject({ success: true });
+  });
+
+  it("are told what came of it, and cannot break it", async () => {
+    await addHook("listener", hookRole(["post_fix"]));
+    plugins.sandbox.behave("a-broken", () => Promise.reject(new Error("out of order")));
+    await add("a-broken", hookRole(["pre_fix", "post_fix"]));
+    expect((await fix()).json).toMatchObject({ success: true });
+    await settled(() => told("listener").length === 1);
+    expect(told("listener")).toMatchObject([
+      { event: "post_fix", subject: { check_id: "vital", fix_id: "mend", result: { success: true } } },
+    ]);
+    expect(done).toBe(1);
+  });
+});
+
+describe("hooks around updates", () => {
+  const apply = (query = "", body: unknown = {}) => post(`/updates/apply${query}`, body);
+  beforeEach(() => service.packageManager.repository.set("editor", { version: "1.1", isSecurity: false }));
+
+  it("may hold an update back before it is written down", async () => {
+    await addHook("freeze", hookRole(["pre_update", "pre_rollback"]), veto("change freeze"));
+    expect((await apply("?dry_run=true")).json).toMatchObject({
+      steps: ["ask the hook freeze (pre_update)", "take a snapshot", "update editor from 1.0 to 1.1"],
+    });
+    const refused = await apply("", { packages: ["editor"] });
+    expect(refused.status).toBe(403);
+    expect(refused.json).toMatchObject({ error: { details: { hook: "freeze", reason: "change freeze" } } });
+    expect((await get("/operations")).json).toEqual({ operations: [], total: 0 });
+    expect(told()).toMatchObject([
+      {
+        event: "pre_update",
+        subject: { type: "packages", packages: ["editor"], create_snapshot: true, key_id: service.admin.slice(4, 12) },
+      },
+    ]);
+    expect((await post("/updates/snapshots")).status).toBe(201);
+    const snapshots = (await get("/updates/snapshots")).json as { snapshots: { id: string }[] };
+    const id = snapshots.snapshots[0]?.id ?? "";
+    expect((await post(`/updates/rollback/${id}?dry_run=true`)).json).toMatchObject({
+      steps: ["ask the hook freeze (pre_rollback)", "verify the snapshot", "take a safety snapshot"],
+    });
+    const rollback = await post(`/updates/rollback/${id}`);
+    expect(rollback.status).toBe(403);
+    expect(told().at(-1)).toMatchObject({ event: "pre_rollback", subject: { snapshot_id: id } });
+    await disable("freeze");
+    expect((await apply()).json).toMatchObject({ success: true });
+  });
+
+  it("hold back what comes right after a start, too, but nothing in safe mode", async () => {
+    await addHook("freeze", hookRole(["pre_update", "pre_check"]), veto("change freeze"));
+    await restart();
+    expect((await apply()).status).toBe(403);
+    await service.clock.advance(20_000);
+    expect([service.checks.plain.runs(), service.checks.vital.runs()]).toEqual([0, 0]);
+    await restart({ isSafeMode: true });
+    service.packageManager.repository.set("editor", { version: "1.1", isSecurity: false });
+    expect((await apply()).json).toMatchObject({ success: true });
+  });
+
+  it("are not asked again for a request that has begun before", async () => {
+    await addHook("listener", hookRole(["pre_update"]));
+    const headers = { "Idempotency-Key": "once", Prefer: "respond-async" };
+    const again = () =>
+      send(service, { method: "POST", path: "/api/v1/updates/apply", key: service.admin, body: {}, headers });
+    expect([(await again()).status, (await again()).status]).toEqual([202, 202]);
+    expect(plugins.sandbox.calls).toHaveLength(1);
+  });
+});
+
+describe("a start", () => {
+  it("is not kept from by plugins that cannot be loaded", async () => {
+    await restart({ loadPlugins: () => Promise.reject(new Error("the disk is on fire")) });
+    expect((await send(service, { path: "/readyz" })).status).toBe(200);
+    expect(service.logLines()).toContainEqual(expect.objectContaining({ level: "error", msg: "plugins not loaded" }));
+  });
+});

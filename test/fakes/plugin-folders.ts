@@ -1,0 +1,63 @@
+import type { FoundPlugin, PluginFolders, PluginManifest } from "#domain/plugins/ports.ts";
+
+export interface FakePluginFolders extends PluginFolders {
+  /** Puts a plugin into its folder, or changes it there. */
+  readonly put: (name: string, manifest?: Partial<PluginManifest>) => FoundPlugin;
+  /** Makes a folder that cannot be loaded. */
+  readonly spoil: (name: string, fault: string) => void;
+  /** Changes something in the folder, so that its digest is another. */
+  readonly touch: (name: string) => void;
+  readonly remove: (name: string) => void;
+  /** How often a folder was read by itself. */
+  reads: number;
+}
+
+const dir = "/etc/steward/plugins";
+
+/** A manifest of a command that asks for nothing. */
+export const plainManifest = (name: string): PluginManifest => ({
+  name,
+  version: "1.0.0",
+  author: "",
+  description: "",
+  command: [`${dir}/${name}/run`],
+  timeoutMs: 30_000,
+  permissions: { user: undefined, network: "none", read: [], write: [], memoryBytes: 268_435_456, tasks: 64 },
+  role: { type: "command", usage: undefined },
+});
+
+/** Folders of plugins in memory, each named after its plugin. */
+export function createFakePluginFolders(): FakePluginFolders {
+  const plugins = new Map<string, FoundPlugin>();
+  let changes = 0;
+  const nextDigest = (): string => {
+    changes += 1;
+    return changes.toString(16).padStart(64, "0");
+  };
+  const pathOf = (name: string): string => `${dir}/${name}`;
+  const fake: FakePluginFolders = {
+    reads: 0,
+    find: () => Promise.resolve([...plugins.values()].sort((one, other) => (one.path < other.path ? -1 : 1))),
+    read(path) {
+      fake.reads += 1;
+      return Promise.resolve([...plugins.values()].find((each) => each.path === path));
+    },
+    put(name, manifest = {}) {
+      const whole = { ...plainManifest(name), ...manifest };
+      const found = { path: pathOf(name), name, loaded: { manifest: whole, digest: nextDigest() } };
+      plugins.set(name, found);
+      return found;
+    },
+    spoil(name, fault) {
+      plugins.set(name, { path: pathOf(name), name, loaded: { fault, type: undefined } });
+    },
+    touch(name) {
+      const found = plugins.get(name);
+      if (found === undefined || !("manifest" in found.loaded))
+        throw new Error(`cannot change ${name}: it is not there`);
+      plugins.set(name, { ...found, loaded: { ...found.loaded, digest: nextDigest() } });
+    },
+    remove: (name) => void plugins.delete(name),
+  };
+  return fake;
+}

@@ -1,0 +1,176 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { pluginLanguages } from "#cli/plugin-scaffold.ts";
+import { pluginTypes } from "#contract/plugins.ts";
+import { eventually } from "./support/eventually.ts";
+import { describeOnHost } from "./support/session.ts";
+
+const program = ["/opt/steward/node_modules/.bin/node", "/opt/steward/src/main.ts"];
+const folder = "/etc/steward/plugins";
+const examples = fileURLToPath(new URL("../../examples/plugins", import.meta.url));
+const words = (line: string): readonly string[] => line.split(" ");
+
+/** Messages that a chat got. */
+const posts: unknown[] = [];
+const chat = createServer((request, response) => {
+  const chunks: Buffer[] = [];
+  request.on("data", (chunk: Buffer) => chunks.push(chunk));
+  request.on("end", () => {
+    posts.push(JSON.parse(Buffer.concat(chunks).toString()));
+    response.end("ok");
+  });
+});
+
+describeOnHost("plugins from the command line", (session) => {
+  const run = async (argv: readonly string[], input?: string) => {
+    const environment = ["env", `STEWARD_URL=${session.service.url}`, `STEWARD_API_KEY=${session.service.adminKey}`];
+    const given = input === undefined ? [] : ["sh", "-c", 'printf %s "$1" | { shift; "$@"; }', "-", input];
+    const command = [...environment, ...given, ...program, ...argv];
+    const { stdout, stderr, exitCode } = await session.host.exec(command, { allowFailure: true });
+    return { code: exitCode, stdout, stderr };
+  };
+  const steward = (line: string) => run(words(line));
+
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => chat.listen(0, "127.0.0.1", resolve));
+    await session.shell(`mkdir -p ${folder}`);
+    // As where Node is installed for everybody.
+    await session.shell("ln -s /opt/steward/node_modules/.bin/node /usr/local/bin/node");
+    for (const name of readdirSync(examples)) {
+      for (const file of readdirSync(join(examples, name))) {
+        const path = join(examples, name, file);
+        await session.host.writeFile(
+          `${folder}/${name}/${file}`,
+          readFileSync(path, "utf8"),
+          statSync(path).mode & 0o777,
+        );
+      }
+      await session.shell(`chmod 755 ${folder}/${name}`);
+    }
+  });
+  afterAll(() => {
+    chat.closeAllConnections();
+    chat.close();
+  });
+
+  describe("made with plugins new", () => {
+    it.each(pluginLanguages)("in %s: each type is valid, enabled and does its work", async (language) => {
+      for (const type of pluginTypes) {
+        const name = `${type}-${language}`;
+        const options = `--type ${type} --lang ${language} --dir ${folder}`;
+        expect(await steward(`plugins new ${name} ${options}`)).toMatchObject({ code: 0, stderr: "" });
+        expect(await steward(`plugins validate ${folder}/${name}`)).toMatchObject({ code: 0, stderr: "" });
+        expect(await steward(`plugins enable ${name}`)).toMatchObject({ code: 0, stderr: "" });
+      }
+      expect(await steward(`check check-${language}`)).toEqual({
+        code: 0,
+        stdout: expect.stringMatching(`check-${language} pass: .* entries in /var/spool`),
+        stderr: "",
+      });
+      const told = await steward(`command-${language} --json`);
+      expect(told).toMatchObject({ code: 0, stderr: "" });
+      const host = (await session.shell("uname -n")).trim();
+      expect(JSON.parse(told.stdout)).toMatchObject({ host });
+      expect(await steward(`command-${language} --nonsense`)).toMatchObject({
+        code: 2,
+        stdout: "",
+        stderr: expect.stringContaining(`usage: command-${language}`),
+      });
+
+      const update = () => session.api.applyUpdates({ body: { type: "packages" } });
+      await session.shell("echo 'end of quarter' > /etc/update-freeze");
+      await expect(update()).rejects.toMatchObject({ details: { hook: `hook-${language}`, reason: "end of quarter" } });
+      await session.shell("rm /etc/update-freeze");
+
+      for (const type of pluginTypes) await steward(`plugins disable ${type}-${language}`);
+      expect(await steward(`command-${language}`)).toEqual({
+        code: 2,
+        stdout: "",
+        stderr: `steward: the plugin command-${language} is not enabled: steward plugins enable command-${language}\n`,
+      });
+    });
+  });
+
+  it("are listed, and told from words that are nothing", async () => {
+    const { code, stdout } = await steward("plugins");
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/│ backup-age\s+│ 1\.0\.0\s+│ check\s+│ disabled │ reads \/srv\/backup/);
+    await steward("plugins enable certificates");
+    expect(await steward("certificate")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("(Did you mean certificates?)"),
+    });
+  });
+
+  it("backup-age looks at backups that root alone may read", async () => {
+    await session.shell("mkdir -p /srv/backup/db && chmod 700 /srv/backup");
+    expect(await steward("plugins enable backup-age")).toMatchObject({ code: 0, stderr: "" });
+    expect(await steward("check backup-age")).toMatchObject({ code: 1, stdout: expect.stringContaining("0 files") });
+    await session.shell("umask 077; head -c 3000 /dev/zero > /srv/backup/db/a.dump");
+    await session.shell("touch -d '3 hours ago' /srv/backup/db/a.dump");
+    const result = await session.api.getCheck({ params: { check_id: "backup-age" } });
+    expect(result).toMatchObject({
+      status: "pass",
+      severity: "high",
+      message: expect.stringMatching(/the newest of 1 files, db\/a\.dump, is 3 h old/),
+      details: { perfdata_malformed: 0 },
+    });
+    await session.shell("touch -d '3 days ago' /srv/backup/db/a.dump");
+    expect(await steward("check backup-age")).toMatchObject({ code: 1, stdout: expect.stringContaining("is 3 d old") });
+  });
+
+  it("certificates finds those in folders that are root's alone, and tells what it cannot see", async () => {
+    await session.shell("mkdir -p /etc/letsencrypt/live/a.example && chmod 700 /etc/letsencrypt/live");
+    await session.shell(
+      "cd /etc/letsencrypt/live/a.example && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout privkey.pem -subj /CN=a.example -days 9 -out fullchain.pem 2>&1",
+    );
+    expect((await steward("plugins enable certificates")).code).toBe(0);
+    const { code, stdout, stderr } = await steward("certificates --json");
+    expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
+    const path = "/etc/letsencrypt/live/a.example/fullchain.pem";
+    const { certificates } = JSON.parse(stdout) as { certificates: object[] };
+    expect(certificates).toContainEqual(expect.objectContaining({ names: ["a.example"], days_left: 8, paths: [path] }));
+    expect((await steward("certificates --days 5")).stdout).toMatch(/^good +8 +\S+ +a\.example +itself +/m);
+    expect(await steward("certificates /var/log")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("/var/log: "),
+    });
+  });
+
+  it("a command gets what is on standard input", async () => {
+    const manifest = ["name: upper", "version: 1.0.0", "type: command", "exec: upper"];
+    await session.host.writeFile(`${folder}/upper/plugin.yaml`, `${manifest.join("\n")}\n`);
+    await session.host.writeFile(`${folder}/upper/upper`, '#!/bin/sh\ntr a-z A-Z\necho "$@" >&2\nexit 9\n', 0o755);
+    await session.shell(`chmod 755 ${folder}/upper`);
+    expect(await steward("plugins enable upper")).toMatchObject({ code: 0, stderr: "" });
+    expect(await run(["upper", "--url", "a b"], "some text\n")).toEqual({
+      code: 9,
+      stdout: "SOME TEXT\n",
+      stderr: "--url a b\n",
+    });
+  });
+
+  it("chat-webhook tells of a fix, with the address from a file that is root's alone", async () => {
+    const address = chat.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    await session.host.writeFile("/etc/steward/chat-webhook", `http://127.0.0.1:${port}/services/x\n`, 0o600);
+    expect(await steward("plugins enable chat-webhook")).toMatchObject({ code: 0, stderr: "" });
+    const unit = ["[Service]", "Type=oneshot", "RemainAfterExit=yes", "ExecStart=/usr/bin/test -e /run/needed"];
+    await session.writeUnits({ "needs.service": unit });
+    await session.host.exec(["systemctl", "start", "needs.service"], { allowFailure: true });
+    await eventually(async () => {
+      expect(await session.api.getCheck({ params: { check_id: "systemd_failed" } })).toMatchObject({ status: "fail" });
+    });
+    await session.shell("touch /run/needed");
+    const fixed = await session.api.fixCheck({ params: { check_id: "systemd_failed" } });
+    expect(fixed).toMatchObject({ success: true });
+    await eventually(() => expect(posts).toHaveLength(1));
+    const host = (await session.shell("uname -n")).trim();
+    expect(posts).toEqual([
+      expect.objectContaining({ text: expect.stringMatching(`^${host}: fix ended \\(systemd_failed\\): done\\n`) }),
+    ]);
+  });
+});

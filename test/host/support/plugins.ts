@@ -1,0 +1,55 @@
+import { fileURLToPath } from "node:url";
+import type { PluginEnd } from "#domain/plugins/ports.ts";
+import type { Session } from "./session.ts";
+
+const checkout = "/opt/steward";
+const script = fileURLToPath(new URL("./run-plugin.ts", import.meta.url)).replace(/^.*(?=\/test\/host\/)/, checkout);
+
+/** A plugin to be called in the guest. */
+export interface PluginWork {
+  readonly dir: string;
+  readonly folder: string;
+  readonly args?: readonly string[];
+  readonly stdin?: string;
+}
+
+/** What came of it: a fault of its folder, an end, or why it has none. */
+export interface PluginAnswer {
+  readonly fault?: string;
+  readonly end?: PluginEnd & { readonly outputBytes: number };
+  readonly notRun?: string;
+  readonly digest?: string;
+}
+
+export const pluginDir = "/etc/steward/plugins";
+
+/** The words that call a plugin in the guest. */
+export const pluginCommand = (work: Omit<PluginWork, "dir">): readonly string[] => [
+  `${checkout}/node_modules/.bin/node`,
+  script,
+  JSON.stringify({ dir: pluginDir, ...work }),
+];
+
+/** Calls a plugin in the guest as the service would. */
+export async function callPlugin(
+  { host }: Pick<Session, "host">,
+  folder: string,
+  options: Omit<PluginWork, "dir" | "folder"> = {},
+): Promise<PluginAnswer> {
+  const { stdout } = await host.exec(pluginCommand({ folder, ...options }), { timeoutMs: 90_000 });
+  return JSON.parse(stdout) as PluginAnswer;
+}
+
+/** Writes a plugin: its program, and of its manifest what differs from the least there can be. */
+export async function writePlugin(
+  { host }: Pick<Session, "host">,
+  name: string,
+  program: string,
+  manifest: readonly string[] = [],
+): Promise<void> {
+  const folder = `${pluginDir}/${name}`;
+  const least = [`name: ${name}`, 'version: "1"', "type: command", "exec: run"];
+  await host.writeFile(`${folder}/plugin.yaml`, `${[...least, ...manifest].join("\n")}\n`, 0o644);
+  await host.writeFile(`${folder}/run`, program, 0o755);
+  await host.exec(["chmod", "-R", "go-w,a+rX", pluginDir]);
+}

@@ -1,0 +1,160 @@
+import { systemClock } from "#adapters/clock/index.ts";
+import type { Exec } from "#adapters/exec/index.ts";
+import { exec } from "#adapters/exec/index.ts";
+import { createDnf } from "#adapters/packages/dnf/index.ts";
+import { createDnfManager } from "#adapters/packages/dnf/manager.ts";
+import { createDnfPackageFiles } from "#adapters/packages/dnf/package-files.ts";
+import { dnfPlaces } from "#adapters/packages/dnf/places.ts";
+import type { HostPackages } from "#adapters/packages/index.ts";
+import { createPacman } from "#adapters/packages/pacman/index.ts";
+import { createPacmanManager } from "#adapters/packages/pacman/manager.ts";
+import { pacmanPlaces } from "#adapters/packages/pacman/places.ts";
+import { createZypper } from "#adapters/packages/zypper/index.ts";
+import { createZypperManager } from "#adapters/packages/zypper/manager.ts";
+import { createZypperPackageFiles } from "#adapters/packages/zypper/package-files.ts";
+import { zypperPlaces } from "#adapters/packages/zypper/places.ts";
+import { packageStatusCheck } from "#domain/health/checks/package-status.ts";
+import { securityUpdatesCheck } from "#domain/health/checks/security-updates.ts";
+import type { PackageFiles, PackageManager, TransactionPlan, UpdateRequest } from "#domain/updates/ports.ts";
+import { doneOf } from "#domain/updates/transaction.ts";
+import type { GoneOn, PackageWork } from "./package-work.ts";
+
+// Runs inside the guest: node run-packages.ts MANAGER ROOT WORK. Prints what came of it as JSON.
+const [name = "", root = "", given = ""] = process.argv.slice(2);
+const lines: string[] = [];
+const steps: number[] = [];
+const progress = { step: (percent: number) => void steps.push(percent), line: (text: string) => void lines.push(text) };
+let asked = 0;
+const counted: Exec = (...words) => {
+  asked += 1;
+  return exec(...words);
+};
+const ports = {
+  exec: counted,
+  clock: systemClock,
+  lockWaitMs: 3000,
+  needsReboot: () => Promise.resolve(false),
+  dnfPlaces: dnfPlaces(root),
+  pacmanPlaces: pacmanPlaces(root),
+  zypperPlaces: zypperPlaces(root),
+};
+
+interface Adapter extends HostPackages {
+  readonly manager: PackageManager;
+  readonly files?: PackageFiles;
+}
+
+const adapters: Readonly<Record<string, () => Adapter>> = {
+  dnf: () => ({ ...createDnf(ports), manager: createDnfManager(ports), files: createDnfPackageFiles(ports) }),
+  pacman: () => ({ ...createPacman(ports), manager: createPacmanManager(ports) }),
+  zypper: () => ({
+    ...createZypper(ports),
+    manager: createZypperManager(ports),
+    files: createZypperPackageFiles(ports),
+  }),
+};
+const make = adapters[name];
+if (make === undefined) throw new Error(`no package manager is called ${name}`);
+const { manager, states, updates, repairs, files } = make();
+const signal = AbortSignal.timeout(300_000);
+
+const demandFiles = (): PackageFiles => {
+  if (files === undefined) throw new Error(`${name} has no package files`);
+  return files;
+};
+
+const check = (id: string) =>
+  (id === "security_updates"
+    ? securityUpdatesCheck({ updates, clock: systemClock })
+    : packageStatusCheck({ packages: states, clock: systemClock })
+  ).run({ ignore: [] }, signal);
+
+/** Where packages are updated all together or not at all, no other question makes sense. */
+const type = name === "pacman" ? "all" : "packages";
+
+const simulate = (request: Partial<UpdateRequest>): Promise<TransactionPlan> =>
+  manager.simulate({ type, isSecurityOnly: false, names: undefined, ...request }, signal);
+
+/** Brings the files of packages into the folder and says where each came from. */
+async function fetchAll(names: readonly string[], folder: string) {
+  const present = await demandFiles().present(signal);
+  const wanted = present.filter((each) => names.includes(each.name));
+  return Promise.all(wanted.map((each) => demandFiles().fetch(each, folder, signal)));
+}
+
+/** How often a program is run for a second look. */
+async function countAgain(): Promise<number> {
+  const look = async () => [
+    await manager.updates(signal),
+    await check(`${name}_status`),
+    await check("security_updates"),
+    await updates.refreshedAt(),
+  ];
+  await look();
+  asked = 0;
+  await look();
+  return asked;
+}
+
+/** Goes on with a plan at once, as the next process of an update does. */
+async function goOn(id: string, plan: TransactionPlan): Promise<GoneOn> {
+  await manager.settle(id, signal);
+  const repaired = await manager.repair({ id, progress }, signal);
+  const done = doneOf(plan, await manager.installed(signal));
+  const rest = { ...plan, changes: plan.changes.filter((change) => !done.includes(change)) };
+  const committed = await manager.commit(rest, { id, progress }, signal);
+  const left = await manager.audit(signal);
+  const { status } = await check(`${name}_status`);
+  return { repaired, committed, installed: await manager.installed(signal), left, status };
+}
+
+async function carryOut(work: PackageWork): Promise<unknown> {
+  switch (work.verb) {
+    case "check":
+      return check(work.id);
+    case "countAgain":
+      return countAgain();
+    case "updates":
+      return manager.updates(signal);
+    case "installed":
+      return manager.installed(signal);
+    case "release":
+      return manager.release(signal);
+    case "refresh":
+      return manager.refresh(progress, signal);
+    case "simulate":
+      return simulate(work.request);
+    case "commit":
+      return manager.commit(work.plan, { id: work.id, progress }, signal);
+    case "goOn":
+      return goOn(work.id, work.plan);
+    case "settle":
+      return manager.settle(work.id, signal);
+    case "repair":
+      return manager.repair({ id: work.id, progress }, signal);
+    case "audit":
+      return manager.audit(signal);
+    case "restartNeeds":
+      return manager.restartNeeds(signal);
+    case "finish":
+      return repairs.finish(signal);
+    case "planMissing":
+      return repairs.planMissing([], signal);
+    case "installMissing":
+      return repairs.installMissing(await repairs.planMissing([], signal), signal);
+    case "fetch":
+      return fetchAll(work.names, work.folder);
+    case "identify":
+      return demandFiles().identify(work.path, signal);
+    case "restore":
+      return demandFiles().restore(work.target, { id: work.id, progress }, signal);
+  }
+}
+
+try {
+  const result = await carryOut(JSON.parse(given) as PackageWork);
+  process.stdout.write(JSON.stringify({ result: result ?? null, lines, steps }));
+} catch (error) {
+  if (!(error instanceof Error)) throw error;
+  process.stdout.write(JSON.stringify({ error: `${error.name}: ${error.message}`, lines, steps }));
+}

@@ -1,0 +1,24 @@
+import { exec } from "#adapters/exec/index.ts";
+import { createPluginFolders, createPluginSandbox } from "#adapters/plugins/index.ts";
+import type { PluginAnswer, PluginWork } from "./plugins.ts";
+
+// Runs inside the guest: node run-plugin.ts WORK. Prints what came of it as JSON. SIGTERM stands for a client that goes.
+const [work = "{}"] = process.argv.slice(2);
+const { folder, args = [], stdin, dir } = JSON.parse(work) as PluginWork;
+const abort = new AbortController();
+process.once("SIGTERM", () => abort.abort());
+
+async function answer(): Promise<PluginAnswer> {
+  const sandbox = createPluginSandbox({ exec, hidden: ["/var/lib/steward"] });
+  const found = await createPluginFolders({ dirs: [dir], now: Date.now }).read(`${dir}/${folder}`);
+  if (found === undefined) return { fault: "there is no such folder" };
+  if ("fault" in found.loaded) return { fault: found.loaded.fault };
+  const { manifest, digest } = found.loaded;
+  try {
+    const end = await sandbox.run({ manifest, path: found.path, args, stdin }, abort.signal);
+    return { end: { ...end, stdout: end.stdout.slice(0, 100_000), outputBytes: end.stdout.length }, digest };
+  } catch (error) {
+    return { notRun: error instanceof Error ? `${error.name}: ${error.message}` : String(error), digest };
+  }
+}
+process.stdout.write(JSON.stringify(await answer()));

@@ -1,0 +1,622 @@
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type {
+  AvailableUpdates,
+  InstalledPackage,
+  PackageFile,
+  TransactionPlan,
+  TransactionResult,
+  UpdateRequest,
+} from "#domain/updates/ports.ts";
+import { eventually } from "./support/eventually.ts";
+import { changesSince, fileTree } from "./support/file-tree.ts";
+import type { GoneOn, PackageAnswer, PackageWork } from "./support/package-work.ts";
+import type { Advisory, RpmRecipe } from "./support/rpm-host.ts";
+import { makeRpmRepository, rpmRepository } from "./support/rpm-host.ts";
+import { describeOnHost } from "./support/session.ts";
+import { exportKeys, makeSigningKeys, signed, signingKeys } from "./support/signing-keys.ts";
+import {
+  describeRelease,
+  makeZypperRoot,
+  useRepository,
+  zypper,
+  zypperCommand,
+  zypperLock,
+  zypperRoot,
+  zypperWords,
+} from "./support/zypper-host.ts";
+
+/** A script that goes on for as long as a file is there; what is killed meanwhile is in the middle. */
+const waits = 'local file = "/tmp/wait"\nwhile posix.access(file) do posix.sleep(1) end';
+const sideBySide = { isSideBySide: true, header: ["Provides: multiversion(kernel)"] } as const;
+
+const recipes: readonly RpmRecipe[] = [
+  { name: "release", version: "15.5", header: ["Provides: distribution-release"] },
+  { name: "release", version: "15.6", header: ["Provides: distribution-release"] },
+  { name: "app", version: "1.0", header: ["Requires: library"] },
+  { name: "app", version: "2.0", header: ["Requires: library >= 2", "Requires: extra"] },
+  { name: "library", version: "1.0" },
+  { name: "library", version: "2.0" },
+  { name: "extra", version: "1.0" },
+  { name: "hole", version: "1.0" },
+  { name: "hole", version: "1.1" },
+  { name: "hole", version: "1.2" },
+  { name: "demanding", version: "1.0" },
+  { name: "demanding", version: "1.1", header: ["Requires: library >= 2"] },
+  { name: "steady", version: "1.0" },
+  { name: "steady", version: "2.0" },
+  { name: "replaced", version: "1.0" },
+  { name: "successor", version: "2.0", header: ["Obsoletes: replaced < 2", "Provides: replaced = 2"] },
+  { name: "early", version: "1.0" },
+  { name: "early", version: "2.0", scripts: { "%pre": 'error("I will not begin")' } },
+  { name: "late", version: "1.0" },
+  { name: "late", version: "2.0", scripts: { "%post": 'error("I will not end")' } },
+  { name: "slow", version: "1.0" },
+  { name: "slow", version: "2.0", scripts: { "%post": waits } },
+  { name: "dated", version: "1.0", epoch: 1 },
+  { name: "dated", version: "0.9", epoch: 2 },
+  { name: "kernel", version: "1.0", ...sideBySide },
+  { name: "kernel", version: "2.0", ...sideBySide },
+  { name: "needy", version: "1.0", header: ["Requires: extra"] },
+  { name: "hopeless", version: "1.0", header: ["Requires: nowhere-to-be-had"] },
+];
+const advisories: readonly Advisory[] = [{ id: "TEST-2026-1", name: "hole", version: "1.1" }];
+/** Zypper's own books: its caches, its history, and what readers of rpm's database share. */
+const books = [
+  /^\/var\/log\/journal\//,
+  /^\/(?:var\/)?tmp\/systemd-private-/,
+  /^\/srv\/zypperhost\/var\/(?:log|cache\/zypp\/solv)(?:\/|$)/,
+  /\.sqlite(?:-shm|-wal)?$/,
+];
+const nothingChanged = { added: [], removed: [], changed: [] };
+
+describeOnHost("zypper as the package manager of updates", (session) => {
+  const { shell } = session;
+  const work = <T>(given: PackageWork): Promise<PackageAnswer<T>> => zypper<T>(session, given);
+  const result = async <T>(given: PackageWork): Promise<T> => {
+    const answer = await work<T>(given);
+    if (answer.result === undefined) throw new Error(`${given.verb} failed: ${answer.error}`);
+    return answer.result;
+  };
+  const simulate = (request: Partial<UpdateRequest>): Promise<TransactionPlan> => result({ verb: "simulate", request });
+  const refusal = async (request: Partial<UpdateRequest>) => (await work({ verb: "simulate", request })).error;
+  const commit = (plan: TransactionPlan, id = "one"): Promise<TransactionResult> =>
+    result({ verb: "commit", id, plan });
+  const check = (id: "zypper_status" | "security_updates") =>
+    result<{ status: string; message: string; details: Record<string, unknown> }>({ verb: "check", id });
+  const namesOf = ({ changes }: TransactionPlan): readonly string[] => changes.map(({ name }) => name).sort();
+  const told = ({ changes }: TransactionPlan): readonly string[] =>
+    changes.map(({ name, from, to }) => `${name} ${from} ${to}`).sort();
+  const all = (): Promise<readonly InstalledPackage[]> => result({ verb: "installed" });
+  const installed = async (): Promise<readonly string[]> =>
+    (await all()).map(({ name, version }) => `${name} ${version}`);
+  const marked = async (): Promise<readonly string[]> =>
+    (await all()).map(({ name, version, isManual }) => `${name} ${version} ${isManual}`);
+  const fileOf = (name: string, version: string): string => `${rpmRepository}/noarch/${name}-${version}-1.noarch.rpm`;
+  const refresh = () => session.host.exec([...zypperWords, "refresh"]);
+  /** Brings exact versions as an administrator does. */
+  const install = async (...names: readonly string[]): Promise<void> => {
+    await session.host.exec([
+      ...zypperWords,
+      "--no-refresh",
+      "install",
+      "--no-recommends",
+      "--oldpackage",
+      "--",
+      ...names,
+    ]);
+  };
+
+  beforeAll(() => makeRpmRepository(session, recipes, advisories));
+  beforeEach(async () => {
+    await session.shell(`rm -rf ${zypperRoot} /tmp/wait`);
+    await makeZypperRoot(session);
+    await refresh();
+    await install("release=15.5");
+  });
+
+  it("tells what could be updated, what for security, and the newer release", async () => {
+    await install("app=1.0", "library=1.0", "hole=1.0", "dated=1:1.0");
+    const { updates, held, listsAt } = await result<AvailableUpdates>({ verb: "updates" });
+    expect(updates.map(({ name, from, to, isSecurity }) => `${name} ${from} ${to} ${isSecurity}`).sort()).toEqual([
+      "app 1.0-1 2.0-1 false",
+      "dated 1:1.0-1 2:0.9-1 false",
+      "hole 1.0-1 1.2-1 true",
+      "library 1.0-1 2.0-1 false",
+      "release 15.5-1 15.6-1 false",
+    ]);
+    expect(held).toEqual([]);
+    expect(Number.isSafeInteger(listsAt)).toBe(true);
+    expect(await result({ verb: "release" })).toEqual({
+      version: "15.6",
+      releaseDate: "",
+      isSecurity: false,
+      changelog: "",
+    });
+    expect(await check("security_updates")).toMatchObject({
+      status: "warn",
+      message: "1 security update is not installed: hole",
+      details: {
+        updates: [{ name: "hole", installed: "1.0-1", candidate: "1.2-1", suites: ["TEST-2026-1"], held: false }],
+      },
+    });
+    expect(await result({ verb: "restartNeeds" })).toMatchObject({ requiresReboot: false });
+  });
+
+  it("changes nothing by asking, and does not ask again while nothing has changed", async () => {
+    await install("app=1.0", "library=1.0", "hole=1.0");
+    await result({ verb: "updates" });
+    const before = await fileTree(session);
+    await result({ verb: "updates" });
+    await result({ verb: "release" });
+    await check("zypper_status");
+    await simulate({ type: "all" });
+    await simulate({ isSecurityOnly: true });
+    await result({ verb: "audit" });
+    expect(changesSince(before, await fileTree(session), { ignore: books })).toEqual(nothingChanged);
+    expect(await result({ verb: "countAgain" })).toBe(0);
+  });
+
+  it("says that there are no lists, and downloads them", async () => {
+    await session.shell(`rm -rf ${zypperRoot}/var/cache/zypp`);
+    expect(await result({ verb: "updates" })).toEqual({ updates: [], held: [], listsAt: null });
+    expect(await check("security_updates")).toMatchObject({
+      status: "warn",
+      message: expect.stringMatching(/^There are no package lists/),
+    });
+    expect(await refusal({})).toBe("UpdateRefused: there are no package lists: they have to be refreshed first");
+    await session.shell(`test ! -e ${zypperRoot}/var/cache/zypp/raw/base`);
+    await result({ verb: "refresh" });
+    expect(await result({ verb: "updates" })).toMatchObject({ updates: [{ name: "release" }] });
+  });
+
+  it("cannot refresh what is gone, and still knows what it knew", async () => {
+    await session.shell(`mv ${rpmRepository} ${rpmRepository}.gone`);
+    try {
+      expect((await work({ verb: "refresh" })).error).toContain("Problem retrieving files from 'base'");
+      expect(await result({ verb: "updates" })).toMatchObject({ updates: [{ name: "release" }] });
+    } finally {
+      await session.shell(`mv ${rpmRepository}.gone ${rpmRepository}`);
+    }
+  });
+
+  it("installs exactly the version that closes the hole, one of three that could be updated", async () => {
+    await install("app=1.0", "library=1.0", "hole=1.0");
+    const plan = await simulate({ isSecurityOnly: true });
+    expect(plan.changes).toEqual([
+      { name: "hole", architecture: "noarch", from: "1.0-1", to: "1.1-1", isSecurity: true },
+    ]);
+    expect(plan.downloadBytes).toBeGreaterThan(0);
+    await session.host.writeFile(`${zypperRoot}/etc/hole/conf`, "mine\n");
+    const { result: done, lines, steps } = await work<TransactionResult>({ verb: "commit", id: "hole", plan });
+    expect(done).toEqual({ isDone: true, reason: "" });
+    expect(lines).toContain("(1/1) installing hole-1.1-1.noarch");
+    expect(lines.join("\n")).not.toMatch(/<\w/);
+    expect(steps).toEqual([...steps].sort((one, other) => one - other));
+    expect(await installed()).toEqual(["app 1.0-1", "hole 1.1-1", "library 1.0-1", "release 15.5-1"]);
+    expect(await session.shell(`cat ${zypperRoot}/etc/hole/conf`)).toBe("mine\n");
+    expect(await simulate({ isSecurityOnly: true })).toEqual({ changes: [], downloadBytes: 0, diskBytes: 0 });
+    expect(await check("security_updates")).toMatchObject({ status: "pass" });
+  });
+
+  it("refuses security updates that need others which are none", async () => {
+    await install("demanding=1.0", "library=1.0");
+    await makeRpmRepository(session, [], [...advisories, { id: "TEST-2026-2", name: "demanding", version: "1.1" }]);
+    try {
+      await result({ verb: "refresh" });
+      expect(await refusal({ isSecurityOnly: true })).toBe(
+        "UpdateRefused: the security updates need more than themselves: library 2.0-1",
+      );
+    } finally {
+      await makeRpmRepository(session, [], advisories);
+    }
+  });
+
+  it("updates all, and keeps what somebody asked for apart from what came along", async () => {
+    await install("library=1.0");
+    await session.host.writeFile(`${zypperRoot}/var/lib/zypp/AutoInstalled`, "library\n");
+    await install("app=1.0", "hole=1.0");
+    expect(await marked()).toEqual(["app 1.0-1 true", "hole 1.0-1 true", "library 1.0-1 false", "release 15.5-1 true"]);
+    const plan = await simulate({ type: "all" });
+    expect(told(plan)).toEqual([
+      "app 1.0-1 2.0-1",
+      "extra null 1.0-1",
+      "hole 1.0-1 1.2-1",
+      "library 1.0-1 2.0-1",
+      "release 15.5-1 15.6-1",
+    ]);
+    expect(await commit(plan)).toEqual({ isDone: true, reason: "" });
+    expect(await marked()).toEqual([
+      "app 2.0-1 true",
+      "extra 1.0-1 false",
+      "hole 1.2-1 true",
+      "library 2.0-1 false",
+      "release 15.6-1 true",
+    ]);
+    expect(await simulate({ type: "all" })).toEqual({ changes: [], downloadBytes: 0, diskBytes: 0 });
+    expect(await result({ verb: "audit" })).toEqual([]);
+    expect(await check("zypper_status")).toMatchObject({
+      status: "pass",
+      message: "5 packages installed, all in order",
+    });
+  });
+
+  it("updates the named packages with what they need", async () => {
+    await install("app=1.0", "library=1.0", "steady=1.0");
+    const plan = await simulate({ names: ["app"] });
+    expect(namesOf(plan)).toEqual(["app", "extra", "library"]);
+    expect(await commit(plan)).toEqual({ isDone: true, reason: "" });
+    expect(await installed()).toEqual(["app 2.0-1", "extra 1.0-1", "library 2.0-1", "release 15.5-1", "steady 1.0-1"]);
+    expect(await simulate({ names: ["app"] })).toMatchObject({ changes: [] });
+    expect(await simulate({ names: [] })).toMatchObject({ changes: [] });
+    for (const name of ["nowhere", "*", "app=1.0", "--help"])
+      expect(await refusal({ names: [name] })).toBe(`UpdateRefused: ${name} is not installed`);
+  });
+
+  it("lets packages take the place of others only in an update of the system", async () => {
+    await install("replaced=1.0");
+    expect(namesOf(await simulate({ type: "packages" }))).toEqual(["release"]);
+    const plan = await simulate({ type: "all" });
+    expect(told(plan)).toEqual(["release 15.5-1 15.6-1", "replaced 1.0-1 null", "successor null 2.0-1"]);
+    expect(await commit(plan)).toEqual({ isDone: true, reason: "" });
+    expect(await marked()).toEqual(["release 15.6-1 true", "successor 2.0-1 true"]);
+  });
+
+  it("goes to what the repositories have, older or not, where there are no releases", async () => {
+    await describeRelease(session, "opensuse-tumbleweed");
+    await install("steady=2.0");
+    await session.shell(`mv ${fileOf("steady", "2.0")} /root/`);
+    try {
+      await makeRpmRepository(session, [], advisories);
+      await result({ verb: "refresh" });
+      expect(namesOf(await simulate({ type: "packages" }))).toEqual(["release"]);
+      const plan = await simulate({ type: "system" });
+      expect(told(plan)).toEqual(["release 15.5-1 15.6-1", "steady 2.0-1 1.0-1"]);
+      expect(await commit(plan)).toEqual({ isDone: true, reason: "" });
+      expect(await installed()).toEqual(["release 15.6-1", "steady 1.0-1"]);
+    } finally {
+      await session.shell(`mv /root/steady-2.0-1.noarch.rpm ${fileOf("steady", "2.0")}`);
+      await makeRpmRepository(session, [], advisories);
+    }
+  });
+
+  it("keeps kernels beside each other, and takes none for left over", async () => {
+    await install("kernel=1.0");
+    const plan = await simulate({ names: ["kernel"] });
+    expect(told(plan)).toEqual(["kernel null 2.0-1"]);
+    expect(await commit(plan)).toEqual({ isDone: true, reason: "" });
+    expect(await installed()).toEqual(["kernel 1.0-1", "kernel 2.0-1", "release 15.5-1"]);
+    expect(await check("zypper_status")).toMatchObject({ status: "pass" });
+    expect(await result({ verb: "repair", id: "one" })).toEqual({ isDone: true, reason: "" });
+    expect(await installed()).toEqual(["kernel 1.0-1", "kernel 2.0-1", "release 15.5-1"]);
+  });
+
+  it("leaves what is held, and tells of a hole in it", async () => {
+    await install("steady=1.0", "hole=1.0");
+    await session.host.exec([...zypperWords, "addlock", "stea*", "hole"]);
+    const { updates, held } = await result<AvailableUpdates>({ verb: "updates" });
+    expect(updates.map(({ name }) => name)).toEqual(["release"]);
+    expect(held).toEqual(["hole", "steady"]);
+    expect(namesOf(await simulate({ type: "all" }))).toEqual(["release"]);
+    expect(await simulate({ isSecurityOnly: true })).toMatchObject({ changes: [] });
+    expect(await refusal({ names: ["steady"] })).toBe("UpdateRefused: steady is held at its version");
+    expect(await check("zypper_status")).toMatchObject({
+      status: "warn",
+      message: expect.stringMatching(/^2 packages held at their version and not updated: hole, steady/),
+    });
+    expect(await check("security_updates")).toMatchObject({
+      status: "warn",
+      details: { pending: 1, pending_held: 1, updates: [{ name: "hole", candidate: "1.1-1", held: true }] },
+    });
+  });
+
+  it("tells of a script that fails before a package is unpacked, and goes no further", async () => {
+    await install("early=1.0", "steady=1.0");
+    const { isDone, reason } = await commit(await simulate({ names: ["early"] }));
+    expect(isDone).toBe(false);
+    expect(reason).toMatch(/^early: its prein script failed \(I will not begin\)/);
+    expect(await installed()).toEqual(["early 1.0-1", "release 15.5-1", "steady 1.0-1"]);
+    expect(await result({ verb: "audit" })).toEqual([]);
+    expect(await check("zypper_status")).toMatchObject({ status: "pass" });
+  });
+
+  it("tells of a script that fails afterwards, although the package counts as installed", async () => {
+    await install("late=1.0");
+    expect(await commit(await simulate({ names: ["late"] }))).toEqual({
+      isDone: false,
+      reason: "late: its post script failed (I will not end)",
+    });
+    expect(await installed()).toEqual(["late 2.0-1", "release 15.5-1"]);
+  });
+
+  it("refuses a plan that is no longer what would be done", async () => {
+    await install("app=1.0", "library=1.0", "steady=1.0");
+    const plan = await simulate({ names: ["app"] });
+    const short = { ...plan, changes: plan.changes.filter(({ name }) => name !== "extra") };
+    expect((await work({ verb: "commit", id: "short", plan: short })).error).toMatch(
+      /^UpdateRefused: what would be done has changed since it was planned \(now .*extra 1.0-1/,
+    );
+    const [steady] = (await simulate({ names: ["steady"] })).changes;
+    const gone = { changes: [{ ...steady, to: "3.0-1" }], downloadBytes: 0, diskBytes: 0 } as TransactionPlan;
+    expect((await work({ verb: "commit", id: "gone", plan: gone })).error).toMatch(
+      /^UpdateRefused: what would be done has changed since it was planned: No provider of 'steady.noarch=3.0-1' found/,
+    );
+    expect(await installed()).toEqual(["app 1.0-1", "library 1.0-1", "release 15.5-1", "steady 1.0-1"]);
+  });
+
+  it.each([
+    ["is gone", "mv {} /root/", "not found on medium"],
+    ["is damaged", "cp {} /root/ && echo more >> {}", "Digest verification failed for file 'steady-2.0-1.noarch.rpm'"],
+  ])("changes nothing when the file of a package %s", async (_what, spoil, reason) => {
+    await install("steady=1.0", "hole=1.0");
+    const plan = await simulate({ names: ["steady", "hole"] });
+    await session.shell(spoil.replaceAll("{}", fileOf("steady", "2.0")));
+    try {
+      expect(await commit(plan)).toMatchObject({ isDone: false, reason: expect.stringContaining(reason) });
+      expect(await installed()).toEqual(["hole 1.0-1", "release 15.5-1", "steady 1.0-1"]);
+    } finally {
+      await session.shell(`mv /root/steady-2.0-1.noarch.rpm ${fileOf("steady", "2.0")}`);
+    }
+  });
+
+  it("changes nothing when the repository vanishes", async () => {
+    await install("steady=1.0", "hole=1.0");
+    const plan = await simulate({ names: ["steady", "hole"] });
+    await session.shell(`mv ${rpmRepository} ${rpmRepository}.gone`);
+    try {
+      expect(await commit(plan)).toMatchObject({ isDone: false, reason: expect.stringContaining(rpmRepository) });
+      expect(await installed()).toEqual(["hole 1.0-1", "release 15.5-1", "steady 1.0-1"]);
+    } finally {
+      await session.shell(`mv ${rpmRepository}.gone ${rpmRepository}`);
+    }
+  });
+
+  describe("that looks at signatures", () => {
+    const kept = "/root/unsigned";
+    const sign = (signer: string, path: string) =>
+      shell(
+        `rpmsign --define '__gpg /usr/bin/gpg' --define '_gpg_name ${signer}' --define '_gpg_path ${signingKeys}' --addsign ${path} 2>&1`,
+      );
+    beforeAll(() => makeSigningKeys(session));
+    beforeEach(async () => {
+      await shell(`rm -rf ${kept} && cp -a ${rpmRepository} ${kept}`);
+      await shell(`${exportKeys(["maker"], "--armor")} > /root/maker.asc`);
+      await shell(`rpm --root ${zypperRoot} --import /root/maker.asc`);
+      await install("steady=1.0", "hole=1.0");
+    });
+    const putBack = () => shell(`rm -rf ${rpmRepository} && mv ${kept} ${rpmRepository}`);
+
+    it("refuses a package that is signed by somebody else, and takes the right one", async () => {
+      try {
+        await sign("maker", fileOf("steady", "2.0"));
+        await sign("stranger", fileOf("hole", "1.2"));
+        await makeRpmRepository(session, [], advisories);
+        await useRepository(session, ["gpgcheck=1", "repo_gpgcheck=0", "pkg_gpgcheck=1"]);
+        await result({ verb: "refresh" });
+        const both = await simulate({ names: ["steady", "hole"] });
+        expect(await commit(both, "both")).toMatchObject({
+          isDone: false,
+          reason: expect.stringContaining("Signatures public key is not available"),
+        });
+        expect(await installed()).toEqual(["hole 1.0-1", "release 15.5-1", "steady 1.0-1"]);
+        const bare = await simulate({ names: ["release"] });
+        expect(await commit(bare, "bare")).toMatchObject({
+          isDone: false,
+          reason: expect.stringContaining("File is unsigned"),
+        });
+        expect(await commit(await simulate({ names: ["steady"] }), "right")).toEqual({ isDone: true, reason: "" });
+        expect(await installed()).toEqual(["hole 1.0-1", "release 15.5-1", "steady 2.0-1"]);
+      } finally {
+        await putBack();
+      }
+    });
+
+    it("refuses lists that are signed by somebody else, and goes on with those that it has", async () => {
+      const list = `${rpmRepository}/repodata/repomd.xml`;
+      try {
+        await makeRpmRepository(session, [], advisories);
+        await shell(signed("stranger", `--armor --detach-sign ${list}`));
+        await shell(`${exportKeys(["stranger"], "--armor")} > ${list}.key`);
+        await useRepository(session, ["gpgcheck=1"]);
+        await shell(`echo '<!-- newer -->' >> ${list}`);
+        await shell(`rm ${list}.asc`);
+        await shell(signed("stranger", `--armor --detach-sign ${list}`));
+        expect((await work({ verb: "refresh" })).error).toContain("Signature verification failed for repomd.xml");
+        expect(await shell(`rpm --root ${zypperRoot} --query gpg-pubkey | wc -l`)).toBe("1\n");
+        expect(await result({ verb: "updates" })).toMatchObject({ listsAt: expect.any(Number) });
+      } finally {
+        await putBack();
+      }
+    });
+  });
+
+  describe("what is interrupted", () => {
+    /** Zypper in the middle of the script of `slow`. */
+    const begin = async (unit: string): Promise<number> => {
+      await session.host.writeFile("/tmp/wait", "");
+      await session.host.writeFile(`${zypperRoot}/tmp/wait`, "");
+      const words = [...zypperWords, "--no-refresh", "update", "--", "slow"];
+      await session.shell(`systemd-run --quiet --collect --unit=${unit} ${words.join(" ")}`);
+      await eventually(async () => expect(await installed()).toContain("slow 2.0-1"));
+      return Number((await session.shell(`cat ${zypperLock}`)).trim());
+    };
+    const letGo = () => session.shell(`rm -f /tmp/wait ${zypperRoot}/tmp/wait`);
+
+    it("is found, named and mended", async () => {
+      await install("slow=1.0");
+      const pid = await begin("administrator");
+      expect(await check("zypper_status")).toMatchObject({
+        status: "pass",
+        message: `zypper (process ${pid}) is changing packages right now`,
+      });
+      const plan = await simulate({ names: ["release"] });
+      expect((await work({ verb: "commit", id: "locked", plan })).error).toMatch(
+        new RegExp(`^PackagesLocked: zypper \\(process ${pid}\\) holds the lock`),
+      );
+      expect((await work({ verb: "refresh" })).error).toMatch(
+        new RegExp(`^PackagesLocked: zypper \\(process ${pid}\\) holds the lock`),
+      );
+      await session.shell("systemctl kill --signal=KILL administrator.service");
+      await letGo();
+      await eventually(async () =>
+        expect(await check("zypper_status")).toMatchObject({
+          status: "fail",
+          message: expect.stringMatching(
+            /^The package manager was stopped in the middle of its work: slow \(left beside 2.0-1\)/,
+          ),
+        }),
+      );
+      expect(await result({ verb: "audit" })).toEqual(["slow 1.0-1 is left beside another version of it"]);
+      await result({ verb: "finish" });
+      expect(await check("zypper_status")).toMatchObject({
+        status: "pass",
+        message: "2 packages installed, all in order",
+      });
+      expect(await installed()).toEqual(["release 15.5-1", "slow 2.0-1"]);
+    });
+
+    it("waits for an administrator, and then does what was planned", async () => {
+      await install("slow=1.0", "steady=1.0");
+      const plan = await simulate({ names: ["steady"] });
+      await begin("meanwhile");
+      const running = work<TransactionResult>({ verb: "commit", id: "waiting", plan });
+      await letGo();
+      expect((await running).result).toEqual({ isDone: true, reason: "" });
+      expect(await installed()).toEqual(["release 15.5-1", "slow 2.0-1", "steady 2.0-1"]);
+    });
+
+    it.each([1, 2, 3, 4, 5, 6])("ends at the plan although zypper was killed at package %i of 6", async (at) => {
+      const names = ["app", "library", "steady", "hole", "dated"];
+      await install("app=1.0", "library=1.0", "steady=1.0", "hole=1.0", "dated=1:1.0");
+      const plan = await simulate({ names });
+      expect(plan.changes).toHaveLength(6);
+      const id = `round-${at}`;
+      const running = work<TransactionResult>({ verb: "commit", id, plan });
+      await session.shell(
+        `until grep -q '(${at}/6) Installing' /run/steward-packages/steward-packages-${id}.log 2>/dev/null; do :; done; ` +
+          `systemctl kill --signal=KILL steward-packages-${id}.service 2>/dev/null || true`,
+      );
+      await running;
+      const end = await result<GoneOn>({ verb: "goOn", id, plan });
+      const isDone = { isDone: true, reason: "" };
+      expect(end).toMatchObject({ repaired: isDone, committed: isDone, left: [], status: "pass" });
+      expect(await installed()).toEqual([
+        "app 2.0-1",
+        "dated 2:0.9-1",
+        "extra 1.0-1",
+        "hole 1.2-1",
+        "library 2.0-1",
+        "release 15.5-1",
+        "steady 2.0-1",
+      ]);
+    });
+
+    it("is repaired without anything else, and the marks are as they were", async () => {
+      await install("slow=1.0", "steady=1.0");
+      await session.host.writeFile(`${zypperRoot}/var/lib/zypp/AutoInstalled`, "slow\n");
+      const plan = await simulate({ names: ["slow", "steady"] });
+      await session.host.writeFile("/tmp/wait", "");
+      await session.host.writeFile(`${zypperRoot}/tmp/wait`, "");
+      const running = work<TransactionResult>({ verb: "commit", id: "killed", plan });
+      await eventually(async () => expect(await installed()).toContain("slow 2.0-1"));
+      await session.shell("systemctl kill --signal=KILL steward-packages-killed.service");
+      expect((await running).result).toEqual({ isDone: false, reason: "it was ended by SIGKILL" });
+      await letGo();
+      await result({ verb: "settle", id: "killed" });
+      expect(await result({ verb: "repair", id: "killed" })).toEqual({ isDone: true, reason: "" });
+      expect((await marked()).filter((line) => line.startsWith("slow"))).toEqual(["slow 2.0-1 false"]);
+      expect(await result({ verb: "audit" })).toEqual([]);
+    });
+
+    it("goes on when who waits for it is killed", async () => {
+      await install("slow=1.0");
+      const plan = await simulate({ names: ["slow"] });
+      await session.host.writeFile("/tmp/wait", "");
+      await session.host.writeFile(`${zypperRoot}/tmp/wait`, "");
+      const argv = zypperCommand({ verb: "commit", id: "lost", plan });
+      await session.shell(`systemd-run --quiet --collect --unit=caller ${argv.map((word) => `'${word}'`).join(" ")}`);
+      await eventually(async () => expect(await installed()).toContain("slow 2.0-1"));
+      await session.host.exec(["systemctl", "kill", "--signal=KILL", "caller.service"]);
+      await session.shell("systemctl is-active steward-packages-lost.service");
+      const settled = result({ verb: "settle", id: "lost" });
+      await letGo();
+      await settled;
+      expect(await result({ verb: "audit" })).toEqual([]);
+      expect(await installed()).toEqual(["release 15.5-1", "slow 2.0-1"]);
+    });
+  });
+
+  it("returns to exact versions from the files of packages", async () => {
+    await install("app=1.0", "library=1.0", "steady=1.0", "dated=1:1.0", "replaced=1.0", "hole=1.0");
+    await session.host.writeFile(`${zypperRoot}/var/lib/zypp/AutoInstalled`, "library\n");
+    const before = await all();
+    const folder = "/srv/kept";
+    await shell(`rm -rf ${folder} && mkdir ${folder}`);
+    const names = before.map(({ name }) => name);
+    const files = await result<readonly PackageFile[]>({ verb: "fetch", names, folder });
+    expect(new Set(files.map(({ origin }) => origin))).toEqual(new Set(["repository"]));
+    expect(await result({ verb: "identify", path: `${folder}/dated-1%3a1.0-1.noarch.rpm` })).toEqual({
+      name: "dated",
+      architecture: "noarch",
+      version: "1:1.0-1",
+    });
+
+    expect(await commit(await simulate({ type: "all" }))).toEqual({ isDone: true, reason: "" });
+    await session.host.writeFile(`${zypperRoot}/var/lib/zypp/AutoInstalled`, "steady\n");
+    await session.host.exec([...zypperWords, "--no-refresh", "remove", "--", "hole"]);
+    expect(await installed()).toContain("successor 2.0-1");
+    const target = {
+      files: files.map(({ name }) => `${folder}/${name}`),
+      configuration: [],
+      remove: ["extra", "successor"].map((name) => ({ name, architecture: "noarch" })),
+      marks: before,
+    };
+    expect(await result({ verb: "restore", id: "back", target })).toEqual({ isDone: true, reason: "" });
+    expect(await all()).toEqual(before);
+    expect(await result({ verb: "restore", id: "back", target })).toEqual({ isDone: true, reason: "" });
+    expect(await result({ verb: "updates" })).toMatchObject({ listsAt: expect.any(Number) });
+
+    const torn = { ...target, files: [], remove: [{ name: "library", architecture: "noarch" }], marks: [] };
+    expect(await result({ verb: "restore", id: "torn", target: torn })).toMatchObject({
+      isDone: false,
+      reason: expect.stringContaining("zypper would not do just that"),
+    });
+    expect(await all()).toEqual(before);
+  });
+
+  it("cannot fetch a version that is nowhere", async () => {
+    await install("steady=1.0");
+    await shell(`mv ${fileOf("steady", "1.0")} /root/`);
+    try {
+      await makeRpmRepository(session, [], advisories);
+      await result({ verb: "refresh" });
+      expect(await work({ verb: "fetch", names: ["steady"], folder: "/srv" })).toMatchObject({
+        error: "PackageFileMissing: steady-1.0-1.noarch is neither in the cache nor in a repository",
+      });
+    } finally {
+      await shell(`mv /root/steady-1.0-1.noarch.rpm ${fileOf("steady", "1.0")}`);
+      await makeRpmRepository(session, [], advisories);
+    }
+  });
+
+  it("installs what is missing, and says when it is nowhere", async () => {
+    await install("needy=1.0");
+    await session.host.exec(["rpm", "--root", zypperRoot, "--erase", "--nodeps", "extra"]);
+    expect(await check("zypper_status")).toMatchObject({
+      status: "fail",
+      message: expect.stringContaining("needy (Requires: extra)"),
+    });
+    expect(await result({ verb: "audit" })).toEqual(["needy lacks what it needs (Requires: extra)"]);
+    expect(await result({ verb: "planMissing" })).toMatchObject({
+      changes: [{ name: "extra", from: null, to: "1.0-1" }],
+      obstacle: null,
+    });
+    await result({ verb: "installMissing" });
+    expect(await check("zypper_status")).toMatchObject({ status: "pass" });
+    const file = fileOf("hopeless", "1.0");
+    await session.host.exec(["rpm", "--root", zypperRoot, "--force-debian", "--install", "--nodeps", file]);
+    expect(await result({ verb: "planMissing" })).toMatchObject({
+      changes: [],
+      obstacle: expect.stringContaining("nowhere-to-be-had"),
+    });
+  });
+});

@@ -1,0 +1,108 @@
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openEnabledPlugins } from "#adapters/plugins/index.ts";
+import type { EnabledPlugin, EnabledPlugins } from "#domain/plugins/ports.ts";
+import { createFakeEnabledPlugins } from "../fakes/enabled-plugins.ts";
+
+let stateDir: string;
+let troubles: (string | undefined)[];
+beforeEach(() => {
+  stateDir = mkdtempSync(join(tmpdir(), "steward-enabled-"));
+  troubles = [];
+});
+afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
+const openReal = (): EnabledPlugins =>
+  openEnabledPlugins({ stateDir, onTrouble: (_, aside) => void troubles.push(aside) });
+const file = (): string => join(stateDir, "enabled.json");
+
+const plugin = (name: string, more: Partial<EnabledPlugin> = {}): EnabledPlugin => ({
+  name,
+  path: `/etc/steward/plugins/${name}`,
+  digest: "a".repeat(64),
+  enabledAt: 1_700_000_000_000,
+  ...more,
+});
+
+describe.each([
+  ["fake", createFakeEnabledPlugins],
+  ["file", openReal],
+] as const)("enabled plugins: %s", (_, make: () => EnabledPlugins) => {
+  it("are none at first", () => {
+    expect(make().all()).toEqual([]);
+  });
+
+  it("are kept by name, the last word on each", () => {
+    const enabled = make();
+    enabled.save(plugin("one"));
+    enabled.save(plugin("two"));
+    enabled.save(plugin("one", { digest: "b".repeat(64) }));
+    expect(enabled.all()).toEqual([plugin("one", { digest: "b".repeat(64) }), plugin("two")]);
+  });
+
+  it("go when they are removed, and what is not there may be removed too", () => {
+    const enabled = make();
+    enabled.save(plugin("one"));
+    enabled.save(plugin("two"));
+    enabled.remove("one");
+    enabled.remove("one");
+    expect(enabled.all()).toEqual([plugin("two")]);
+  });
+});
+
+describe("enabled plugins: file", () => {
+  it("outlives whoever wrote it, and is for its owner alone", () => {
+    openReal().save(plugin("one"));
+    openReal().save(plugin("__proto__"));
+    expect(openReal().all()).toEqual([plugin("one"), plugin("__proto__")]);
+    expect(statSync(file()).mode & 0o777).toBe(0o600);
+    expect(readdirSync(stateDir)).toEqual(["enabled.json"]);
+  });
+
+  it.each([
+    ["not JSON", "{"],
+    ["empty, as a crash may leave a file that was not synced", ""],
+    ["another shape", '{"plugins": [{"name": "one"}]}'],
+    ["no object", "null"],
+  ])("enables nothing when it is damaged, says so and keeps it: %s", (_, text) => {
+    writeFileSync(file(), text);
+    const enabled = openReal();
+    expect(enabled.all()).toEqual([]);
+    expect(troubles).toEqual([expect.stringMatching(/enabled\.json\.damaged-[0-9a-f]{8}$/)]);
+    expect(readFileSync(troubles[0] ?? "", "utf8")).toBe(text);
+    enabled.save(plugin("one"));
+    expect(openReal().all()).toEqual([plugin("one")]);
+    expect(troubles).toHaveLength(1);
+  });
+
+  it("is not followed where it is a link", () => {
+    const elsewhere = join(stateDir, "elsewhere");
+    writeFileSync(elsewhere, JSON.stringify({ plugins: [plugin("one")] }));
+    symlinkSync(elsewhere, file());
+    const enabled = openReal();
+    expect(enabled.all()).toEqual([]);
+    enabled.save(plugin("two"));
+    expect(JSON.parse(readFileSync(elsewhere, "utf8"))).toEqual({ plugins: [plugin("one")] });
+  });
+
+  it("changes nothing when it cannot be written, and leaves nothing half-done", () => {
+    const enabled = openReal();
+    enabled.save(plugin("one"));
+    rmSync(file());
+    mkdirSync(file());
+    expect(() => enabled.save(plugin("two"))).toThrow(/EISDIR|EEXIST|ENOTEMPTY/);
+    expect(() => enabled.remove("one")).toThrow();
+    expect(enabled.all()).toEqual([plugin("one")]);
+    expect(readdirSync(stateDir)).toEqual(["enabled.json"]);
+  });
+});

@@ -1,0 +1,145 @@
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { exec } from "#adapters/exec/index.ts";
+import { createPluginSandbox } from "#adapters/plugins/index.ts";
+import type { PluginCall, PluginEnd, PluginManifest, PluginSandbox } from "#domain/plugins/ports.ts";
+import { PluginNotRun } from "#domain/plugins/ports.ts";
+import { plainManifest } from "../fakes/plugin-folders.ts";
+import { createFakePluginSandbox } from "../fakes/plugin-sandbox.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "steward-sandbox-"));
+chmodSync(folder, 0o755);
+afterAll(() => rmSync(folder, { recursive: true }));
+const at = (name: string): string => join(folder, name);
+const isRoot = process.getuid?.() === 0;
+
+const script = (name: string, lines: readonly string[]): string => {
+  writeFileSync(at(name), `#!/bin/sh\n${lines.join("\n")}\n`);
+  chmodSync(at(name), 0o755);
+  return at(name);
+};
+const call = (name: string, options: Partial<PluginCall> = {}, manifest: Partial<PluginManifest> = {}): PluginCall => ({
+  manifest: { ...plainManifest(name), command: [at(name), "first"], ...manifest },
+  path: folder,
+  args: [],
+  stdin: undefined,
+  ...options,
+});
+const never = new AbortController().signal;
+
+script("tells", ['printf "<%s>" "$@"', "cat", "echo hm >&2", "exit 3"]);
+script("waits", ["sleep 1000"]);
+const fake = createFakePluginSandbox();
+fake.behave("tells", ({ manifest, args, stdin = "" }) => ({
+  exitCode: 3,
+  stdout: `${[...manifest.command.slice(1), ...args].map((word) => `<${word}>`).join("")}${stdin}`,
+  stderr: "hm\n",
+  isTruncated: false,
+}));
+fake.behave("waits", () => new Promise<PluginEnd>(() => undefined));
+const plain = createPluginSandbox({ exec, hidden: [], hasSystemd: () => false });
+
+describe.each([
+  ["fake", fake],
+  ["processes", plain],
+])("plugin sandbox: %s", (_, sandbox: PluginSandbox) => {
+  it("hands over arguments and input, and gives back what came of it", async () => {
+    const args = ["$(id)", "a b", "", "*", "--", "\n", "ü", "$HOME", "%n", "\\"];
+    const end = await sandbox.run(call("tells", { args, stdin: "in\n" }), never);
+    const told = ["first", ...args].map((word) => `<${word}>`).join("");
+    expect(end).toEqual({ exitCode: 3, stdout: `${told}in\n`, stderr: "hm\n", isTruncated: false });
+    expect(await sandbox.run(call("tells"), never)).toMatchObject({ stdout: "<first>" });
+  });
+
+  it("ends a plugin that nobody waits for, before and while it runs", async () => {
+    const abort = new AbortController();
+    const running = sandbox.run(call("waits"), abort.signal);
+    abort.abort();
+    await expect(running).rejects.toThrow(PluginNotRun);
+    await expect(running).rejects.toThrow("it was ended with all that it had started: nobody waits for it any more");
+    await expect(sandbox.run(call("tells"), abort.signal)).rejects.toThrow(PluginNotRun);
+  });
+
+  it("says in words what it keeps a plugin from", () => {
+    expect(sandbox.description).toMatch(/\.$/);
+  });
+});
+
+describe("plugin sandbox: processes", () => {
+  it("says what it cannot do", () => {
+    expect(plain.description).toMatch(/Nothing keeps them from the network, from files of their user/);
+    expect(plain.description).toMatch(isRoot ? /as nobody unless they ask for root/ : /whose key store they can read/);
+  });
+
+  it("gives an environment with nothing of ours, a folder of its own that is gone afterwards, and no rights", async () => {
+    process.env["STEWARD_TEST_SECRET"] = "x";
+    script("looks", ["env", "pwd", "id -u", "touch here && ls", "grep NoNewPrivs /proc/self/status"]);
+    const { stdout, stderr } = await plain.run(call("looks"), never);
+    const lines = stdout.trim().split("\n");
+    const home = lines.find((line) => line.startsWith("HOME="))?.slice(5) ?? "";
+    expect(home).toMatch(/steward-plugin-/);
+    expect([...lines.slice(0, 7)].sort()).toEqual(
+      [
+        `HOME=${home}`,
+        "LANG=C.UTF-8",
+        "PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",
+        `PWD=${home}`,
+        `STEWARD_PLUGIN=looks`,
+        `STEWARD_PLUGIN_DIR=${folder}`,
+        `TMPDIR=${home}`,
+      ].sort(),
+    );
+    expect(lines.slice(7)).toEqual([home, isRoot ? "65534" : String(process.getuid?.()), "here", "NoNewPrivs:\t1"]);
+    expect(stderr).toBe("");
+    expect(existsSync(home)).toBe(false);
+  });
+
+  it("ends a plugin whose time is over, deaf or not, with its group", async () => {
+    script("deaf", ['trap "" TERM', "sleep 1000 & echo $! $$ > pids", "wait; wait; sleep 1000"]);
+    const late = plain.run(call("deaf", {}, { timeoutMs: 500 }), never);
+    await expect(late).rejects.toThrow(
+      "it took longer than the 0.5 s that it has, and was ended with all that it had started",
+    );
+    expect(readdirSync(tmpdir()).filter((name) => name.startsWith("steward-plugin-"))).toEqual([]);
+  });
+
+  it("bounds what it keeps of the output, and reads what is not UTF-8", async () => {
+    script("floods", ["head -c 30000000 /dev/zero | tr '\\0' x", "printf 'gr\\374n' >&2"]);
+    const { stdout, stderr, isTruncated } = await plain.run(call("floods"), never);
+    expect([stdout.length, stderr, isTruncated]).toEqual([1024 ** 2, "gr\ufffdn", true]);
+  });
+
+  it("tells the signal that ended it as a shell does", async () => {
+    script("crashes", ["kill -SEGV $$"]);
+    expect(await plain.run(call("crashes"), never)).toMatchObject({ exitCode: 139 });
+  });
+
+  it("bounds the memory of a process", async () => {
+    writeFileSync(at("eats"), `#!/usr/bin/env python3\nx = bytearray(200 * 1024 * 1024)\nprint(len(x))\n`);
+    chmodSync(at("eats"), 0o755);
+    const { permissions } = plainManifest("eats");
+    const little = { permissions: { ...permissions, memoryBytes: 64 * 1024 ** 2 } };
+    expect(await plain.run(call("eats", {}, little), never)).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining("MemoryError"),
+    });
+    expect(await plain.run(call("eats"), never)).toMatchObject({ exitCode: 0, stdout: "209715200\n" });
+  });
+
+  it.runIf(isRoot)("runs as root who asks for it, and nobody else", async () => {
+    script("who", ["id -u", "cat /etc/shadow > /dev/null && echo read"]);
+    const { permissions } = plainManifest("who");
+    const asRoot = { permissions: { ...permissions, user: "root" as const } };
+    expect(await plain.run(call("who", {}, asRoot), never)).toMatchObject({ stdout: "0\nread\n" });
+    expect(await plain.run(call("who"), never)).toMatchObject({ stdout: "65534\n" });
+  });
+
+  it("leaves nothing of its folder, whatever the plugin made of it", async () => {
+    script("litters", ["ln -s /etc link; mkdir -p a/b; ln -s / a/b/root; chmod 0 a", "pwd"]);
+    const { stdout } = await plain.run(call("litters"), never);
+    expect(existsSync(stdout.trim())).toBe(false);
+    expect(readFileSync("/etc/passwd", "utf8")).toContain("root");
+  });
+});

@@ -1,0 +1,311 @@
+import { once } from "node:events";
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createClient } from "#client/index.ts";
+import { type ModelServer, startModelServer } from "./support/model-server.ts";
+import type { LaunchOptions, RunningService } from "./support/service.ts";
+import { logged, startService } from "./support/service.ts";
+import { until } from "./support/until.ts";
+import { createWorkspace } from "./support/workspace.ts";
+
+const workspace = createWorkspace();
+afterAll(workspace.dispose);
+
+const messages = [{ role: "user" as const, content: "How is it?" }];
+const withoutOthers = "updates: { enabled: false }\n";
+let models: ModelServer;
+let file: string;
+let files = 0;
+beforeEach(async () => {
+  models = await startModelServer();
+  files += 1;
+  file = workspace.path(`settings-${files}.yaml`);
+});
+afterEach(() => models.close());
+
+/** Writes the settings file with these connectors, one a line. */
+function write(list: readonly string[], rest = "", others = withoutOthers): void {
+  const lines = list.map((each) => `    - { ${each} }\n`).join("");
+  writeFileSync(file, `${others}connectors:\n  discover: false\n${rest}  list:\n${lines}`);
+}
+const entry = (name: string, rest = ""): string =>
+  `name: ${name}, provider: openai-compatible, model: ${models.model}, base_url: "${models.url}"${rest}`;
+
+const start = (options: LaunchOptions = {}): Promise<RunningService> =>
+  startService(workspace, {
+    ...options,
+    environment: { STEWARD_CONFIG: file, STEWARD_RATE_LIMITS: "off", ...options.environment },
+  });
+const clientOf = ({ url, adminKey }: RunningService) => createClient({ url, key: adminKey });
+const linesOf = ({ lines }: RunningService, message: string) => lines().filter(({ msg }) => msg === message);
+
+/** Sends SIGHUP and waits until the service has said what came of it. */
+async function reload(service: RunningService, message = "settings reloaded"): Promise<void> {
+  const before = linesOf(service, message).length;
+  service.kill("SIGHUP");
+  await until(message, () => linesOf(service, message).length > before || undefined);
+}
+
+const ask = ({ url, adminKey }: RunningService, body: object, signal?: AbortSignal): Promise<Response> =>
+  fetch(`${url}/api/v1/connectors/chat`, {
+    method: "POST",
+    headers: { "X-API-Key": adminKey, "Content-Type": "application/json" },
+    body: JSON.stringify({ messages, ...body }),
+    ...(signal && { signal }),
+  });
+
+describe("a model server that has nothing but an address", () => {
+  it("is found well, tested and talked to, whole and in pieces", async () => {
+    write([entry("local")]);
+    const service = await start();
+    const client = clientOf(service);
+    await until("a status", async () => (await client.getHealth()).components.llm || undefined);
+    expect(await client.listConnectors()).toMatchObject({
+      default: "local",
+      connectors: [{ name: "local", model: models.model, status: "connected", last_error: null }],
+    });
+    expect(await client.testConnector({ params: { name: "local" } })).toMatchObject({ success: true });
+    expect(await client.chat({ body: { messages } })).toEqual({
+      content: "All is well",
+      model: models.model,
+      usage: { input_tokens: 11, output_tokens: 3 },
+      connector: "local",
+      finish_reason: "stop",
+      warnings: [],
+    });
+    const text = await (await ask(service, { stream: true })).text();
+    expect([...text.matchAll(/^event: (.*)$/gm)].map(([, event]) => event)).toEqual([
+      "delta",
+      "delta",
+      "delta",
+      "done",
+    ]);
+    expect(text).toContain('"usage":{"input_tokens":11,"output_tokens":3}');
+    const scraped = await (await fetch(`${service.url}/metrics`)).text();
+    expect(scraped).toContain('svc_llm_tokens_total{connector="local",direction="input"} 22');
+    expect(scraped).toContain('svc_component_up{component="llm"} 1');
+  });
+
+  it("is found by itself where it is an Ollama, and talked to", async () => {
+    const answer = {
+      id: "c1",
+      created: 1,
+      model: "llama3.2:latest",
+      choices: [{ index: 0, message: { role: "assistant", content: "All is well" }, finish_reason: "stop" }],
+      usage: { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 },
+    };
+    const ollama = createServer(({ url }, response) => {
+      const body = url === "/api/tags" ? { models: [{ name: "llama3.2:latest" }] } : answer;
+      response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(body));
+    }).listen(0, "127.0.0.1");
+    try {
+      await once(ollama, "listening");
+      const address = ollama.address();
+      if (typeof address !== "object" || address === null) throw new Error("it does not listen");
+      writeFileSync(file, withoutOthers);
+      const service = await start({ environment: { OLLAMA_HOST: `127.0.0.1:${address.port}` } });
+      const client = clientOf(service);
+      await until("a status", async () => (await client.getHealth()).components.llm || undefined);
+      expect(await client.listConnectors()).toMatchObject({
+        default: "ollama",
+        connectors: [{ name: "ollama", model: "llama3.2:latest", status: "connected", last_error: null }],
+      });
+      expect(await client.chat({ body: { messages } })).toMatchObject({
+        content: "All is well",
+        usage: { input_tokens: 5, output_tokens: 3 },
+      });
+    } finally {
+      ollama.close();
+      ollama.closeAllConnections();
+    }
+  });
+
+  it("is hung up on when the client of the service is gone", async () => {
+    write([entry("local")]);
+    const service = await start();
+    models.mode = "held";
+    for (const stream of [false, true]) {
+      const [chats, hungUp] = [models.chats(), models.hungUp()];
+      const gone = new AbortController();
+      const pending = ask(service, { stream }, gone.signal).then((response) => response.text());
+      await until("a chat", () => models.chats() > chats || undefined);
+      gone.abort();
+      await expect(pending).rejects.toThrow();
+      await until("the end of it", () => models.hungUp() > hungUp || undefined);
+    }
+  });
+
+  it("does not keep the service from stopping", async () => {
+    write([entry("local")]);
+    const service = await start();
+    models.mode = "held";
+    const response = await ask(service, { stream: true });
+    service.kill("SIGTERM");
+    expect(await response.text()).toContain("event: error\n");
+    await expect(service.exit).resolves.toEqual({ code: 0, signal: null });
+    expect(models.hungUp()).toBe(1);
+  });
+});
+
+describe("SIGHUP", () => {
+  it("puts other connectors in place while a chat is in flight, which ends well", async () => {
+    write([entry("old")]);
+    const service = await start();
+    const client = clientOf(service);
+    models.mode = "held";
+    const [whole, pieces] = [client.chat({ body: { messages } }), ask(service, { stream: true })];
+    await until("two chats", () => models.chats() === 2 || undefined);
+    write([entry("new"), entry("other")], "  default: other\n");
+    await reload(service);
+    expect(await client.listConnectors()).toMatchObject({
+      default: "other",
+      connectors: [{ name: "new" }, { name: "other" }],
+    });
+    models.release();
+    expect(await whole).toMatchObject({ connector: "old", content: "All is well" });
+    expect(await (await pieces).text()).toContain("event: done\n");
+    expect(await client.chat({ body: { messages } })).toMatchObject({ connector: "other" });
+    await expect(client.chat({ body: { messages, connector: "old" } })).rejects.toMatchObject({ code: "NOT_FOUND" });
+    await until("a status", async () => (await client.getHealth()).components.llm || undefined);
+  });
+
+  it("reads keys from their files again", async () => {
+    const key = workspace.path("key");
+    writeFileSync(key, "first-key-of-the-file\n", { mode: 0o600 });
+    write([entry("local", `, api_key_file: ${key}`)]);
+    const service = await start();
+    await clientOf(service).chat({ body: { messages } });
+    expect(models.received().at(-1)).toContain("Bearer first-key-of-the-file");
+    writeFileSync(key, "second-key-of-the-file\n");
+    await reload(service);
+    await clientOf(service).chat({ body: { messages } });
+    expect(models.received().at(-1)).toContain("Bearer second-key-of-the-file");
+  });
+
+  it("changes nothing where the file has faults, and names each with its line", async () => {
+    write([entry("local")]);
+    const service = await start();
+    write([entry("local"), entry("local"), "name: x, provider: nobody, model: m"], "  default: gone\n");
+    await reload(service, "settings not reloaded");
+    await reload(service, "settings not reloaded");
+    const faults = () => new Set(linesOf(service, "settings not reloaded").map(({ fault }) => String(fault)));
+    expect([...faults()]).toEqual([expect.stringContaining(`${file}:8:`)]);
+    // What does not go together is looked for once each part has the right form.
+    write([entry("local"), entry("local")], "  default: gone\n");
+    await reload(service, "settings not reloaded");
+    await until("all faults", () => faults().size >= 3 || undefined);
+    expect([...faults()].slice(1)).toEqual([
+      expect.stringMatching(/:4:\d+: connectors\.default: there is no connector gone/),
+      expect.stringMatching(/:7:\d+: connectors\.list\.1\.name: there is another connector local/),
+    ]);
+    expect(await clientOf(service).chat({ body: { messages } })).toMatchObject({ connector: "local" });
+  });
+
+  it("names what takes effect with a restart alone", async () => {
+    write([entry("local")]);
+    const service = await start();
+    write([entry("local")], "", `${withoutOthers}rate_limits: { per_minute: 5 }\nallowed_hosts: [example.org]\n`);
+    await reload(service);
+    const line = await logged(service, "settings changed that take effect with a restart");
+    // Limits are set by the environment here, which stands above the file.
+    expect(line).toMatchObject({ level: "warn", parts: ["allowed_hosts"] });
+  });
+
+  it("many times at once is as good as once", async () => {
+    write([entry("local")]);
+    const service = await start();
+    for (let count = 0; count < 20; count += 1) service.kill("SIGHUP");
+    await until("reloads", () => linesOf(service, "settings reloaded").length > 0 || undefined);
+    expect(await clientOf(service).chat({ body: { messages } })).toMatchObject({ connector: "local" });
+  });
+});
+
+describe("budgets", () => {
+  it("outlive the service, and change with its settings", async () => {
+    write([entry("local")], "  budgets: { tokens_per_day: 20 }\n");
+    const first = await start();
+    const client = clientOf(first);
+    await client.chat({ body: { messages } });
+    first.kill("SIGKILL");
+    await first.exit;
+    const second = await start({ stateDir: first.stateDir });
+    expect((await ask(second, {})).headers.get("ratelimit")).toMatch(/^"tokens";r=6;t=\d+$/);
+    const refused = await ask(second, {});
+    expect([refused.status, refused.headers.get("ratelimit-policy")]).toEqual([429, '"tokens";q=20;w=86400']);
+    expect(await refused.json()).toMatchObject({ error: { code: "RATE_LIMITED", details: { limit: 20, used: 28 } } });
+    write([entry("local")], "  budgets: { tokens_per_day: 20, keys: { admin: 1000 } }\n");
+    await reload(second);
+    expect((await ask(second, {})).status).toBe(200);
+  });
+});
+
+describe("keys of providers", () => {
+  it("are in no answer, log line, metric or file of the state folder, whatever the provider says", async () => {
+    const planted = {
+      environment: "sk-planted-Environment-4f9a8c1e7b2d6035",
+      file: "sk-planted-File-91c7e5d3b8a2f6047c1d",
+      credential: "sk-planted-Credential-0a1b2c3d4e5f6a7b",
+      user: "plantedUserName77",
+      password: "plantedPassWord4242",
+    };
+    const keyFile = workspace.path("planted");
+    writeFileSync(keyFile, planted.file, { mode: 0o600 });
+    const credentials = workspace.path();
+    writeFileSync(join(credentials, "planted-credential"), planted.credential, { mode: 0o600 });
+    chmodSync(keyFile, 0o600);
+    const withUser = models.url.replace("http://", `http://${planted.user}:${planted.password}@`);
+    const nowhere = "http://127.0.0.1:9/v1";
+    write([
+      entry("by-environment", ", api_key_env: PLANTED_KEY"),
+      entry("by-file", `, api_key_file: ${keyFile}`),
+      entry("by-credential", ", api_key_credential: planted-credential"),
+      `name: by-address, provider: openai-compatible, model: ${models.model}, base_url: "${withUser}"`,
+      `name: unreachable, provider: openai-compatible, model: m, base_url: "${nowhere}", api_key_env: PLANTED_KEY, timeout: 3s`,
+      `name: gone, provider: openai-compatible, model: m, base_url: "${withUser.replace(/:\d+\/v1$/, ":9/v1")}", timeout: 3s`,
+    ]);
+    const service = await start({
+      environment: {
+        PLANTED_KEY: planted.environment,
+        CREDENTIALS_DIRECTORY: credentials,
+        STEWARD_LOG_LEVEL: "trace",
+      },
+    });
+    const names = ["by-environment", "by-file", "by-credential", "by-address", "unreachable", "gone"];
+    const seen: string[] = [];
+    const keep = async (response: Response): Promise<void> => {
+      seen.push([...response.headers].join("\n"), await response.text());
+    };
+    const headers = { "X-API-Key": service.adminKey, "Idempotency-Key": "kept" };
+    for (const mode of ["well", "echoing"] as const) {
+      models.mode = mode;
+      for (const connector of names) {
+        await keep(await ask(service, { connector }));
+        await keep(await ask(service, { connector, stream: true }));
+        const address = `${service.url}/api/v1/connectors/${connector}/test`;
+        await keep(await fetch(address, { method: "POST", headers: { "X-API-Key": service.adminKey } }));
+      }
+      await keep(await fetch(`${service.url}/api/v1/connectors`, { headers }));
+      await keep(await fetch(`${service.url}/api/v1/health`, { headers }));
+    }
+    // All were sent to the provider, so the search has something to find.
+    const sent = models.received().join("\n");
+    const basic = Buffer.from(`${planted.user}:${planted.password}`).toString("base64");
+    for (const secret of [planted.environment, planted.file, planted.credential, basic]) expect(sent).toContain(secret);
+
+    writeFileSync(file, `connectors: { list: [{ name: x, provider: openai-compatible, base_url: "${withUser}" }] }`);
+    await reload(service, "settings not reloaded");
+    await keep(await fetch(`${service.url}/metrics`));
+    service.kill("SIGTERM");
+    await service.exit;
+    const kept = readdirSync(service.stateDir, { recursive: true, withFileTypes: true })
+      .filter((each) => each.isFile())
+      .map(({ parentPath, name }) => readFileSync(join(parentPath, name), "latin1"));
+    const everything = [...seen, service.stdout(), service.stderr(), ...kept].join("\n");
+    expect(seen.join("")).toContain('"provider_status":401');
+    const parts = [...Object.values(planted), basic].flatMap((secret) => [secret, secret.slice(-12)]);
+    const lines = everything.split("\n");
+    expect(parts.flatMap((part) => lines.filter((line) => line.includes(part)).slice(0, 2))).toEqual([]);
+  });
+});

@@ -1,0 +1,60 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+import { afterAll, expect, it } from "vitest";
+import { createClient } from "#client/index.ts";
+import { startModelServer } from "./support/model-server.ts";
+import { startService } from "./support/service.ts";
+import { until } from "./support/until.ts";
+import { createWorkspace } from "./support/workspace.ts";
+
+const workspace = createWorkspace();
+afterAll(workspace.dispose);
+
+/** What only talking to providers and sending traces has use for. The interface of OpenTelemetry is small, and the metrics take it. */
+const heavy = /node_modules\/(?:undici|@ai-sdk|@grpc|@opentelemetry\/(?!api\/))/;
+
+/** Starts the service with a note of each module that it loads. */
+async function startWatched(settings: string, environment: Readonly<Record<string, string>>) {
+  const list = workspace.path(`modules-${Math.random()}`);
+  const preload = `${list}.mjs`;
+  writeFileSync(
+    preload,
+    `import { appendFileSync } from "node:fs";
+    import { registerHooks } from "node:module";
+    registerHooks({ load(url, context, next) { appendFileSync(${JSON.stringify(list)}, url + "\\n"); return next(url, context); } });`,
+  );
+  const service = await startService(workspace, {
+    settings,
+    environment: { NODE_OPTIONS: `--import ${pathToFileURL(preload).href}`, ...environment },
+  });
+  const loaded = () => (existsSync(list) ? readFileSync(list, "utf8").split("\n") : []);
+  // What is loaded once the service has come to rest.
+  await until("the last of the start", () => loaded().some((url) => url.endsWith("/src/host-updates.ts")) || undefined);
+  return { service, client: createClient({ url: service.url, key: service.adminKey }), loaded };
+}
+
+it("a service with no connector and no collector loads no library for either, though it looks for an Ollama", async () => {
+  const models = await startModelServer();
+  const { port } = new URL(models.url);
+  await models.close();
+  const { client, loaded } = await startWatched("updates: { enabled: false }\n", { OLLAMA_HOST: `127.0.0.1:${port}` });
+  expect((await client.listConnectors({})).connectors).toEqual([]);
+  await client.listChecks({});
+  expect(loaded().some((url) => url.endsWith("/src/adapters/llm/discovery.ts"))).toBe(true);
+  expect(loaded().filter((url) => heavy.test(url))).toEqual([]);
+});
+
+it("a service with a connector loads them with the first question", async () => {
+  const models = await startModelServer();
+  try {
+    const entry = `{ name: local, provider: openai-compatible, model: ${models.model}, base_url: "${models.url}" }`;
+    const settings = `updates: { enabled: false }\nconnectors: { discover: false, list: [${entry}] }\n`;
+    const { client, loaded } = await startWatched(settings, {});
+    await client.chat({ body: { messages: [{ role: "user", content: "Hello" }] } });
+    expect(loaded().some((url) => url.includes("node_modules/undici/"))).toBe(true);
+    expect(loaded().some((url) => url.includes("node_modules/@ai-sdk/"))).toBe(true);
+    expect(loaded().filter((url) => url.includes("node_modules/@opentelemetry/") && heavy.test(url))).toEqual([]);
+  } finally {
+    await models.close();
+  }
+});
