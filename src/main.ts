@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
-import { createPluginFolders } from "#adapters/plugins/index.ts";
+import { createPluginFolders, inspectPlugin } from "#adapters/plugins/index.ts";
 import { certName } from "#adapters/tls/files.ts";
 import { type PluginReport, readInput, runCli } from "#cli/index.ts";
 import { formatFault, SettingsFaulty } from "#config/faults.ts";
@@ -25,13 +25,15 @@ process.on("exit", writer.flush);
 
 const load = (file: string | undefined) => loadConfig({ file, environment, isRoot: process.getuid?.() === 0 });
 
-/** What the loader of plugins found, a fault a line. Those of the manifest come in one text, each with its place. */
-function pluginReport({ path, loaded }: FoundPlugin): PluginReport {
+/** What the service would say of a plugin, and every fault of it. */
+function pluginReport(folder: string, { path, loaded }: FoundPlugin): PluginReport {
   if ("manifest" in loaded) {
     const { name, version, role, permissions } = loaded.manifest;
     return { path, faults: [], plugin: { name, version, type: role.type, permissions: permissionWords(permissions) } };
   }
-  const faults = loaded.fault.split(/; (?=plugin\.yaml:\d|and \d+ more$)/);
+  const all = inspectPlugin(folder);
+  // What has been mended between the two was a fault when it was loaded.
+  const faults = all.length > 0 ? all : [loaded.fault];
   return { path, faults: faults.map((fault) => ({ text: fault.replace(/^(?=plugin\.yaml:)/, `${path}/`) })) };
 }
 
@@ -87,7 +89,7 @@ const code = await runCli({
       const folders = createPluginFolders({ dirs: [dirname(folder)], now: () => Date.now() });
       const found = await folders.read(folder);
       if (found === undefined) throw new Error(`cannot look at ${folder}: there is no such folder`);
-      return pluginReport(found);
+      return pluginReport(folder, found);
     },
     readInput: () => readInput(process.stdin),
   },

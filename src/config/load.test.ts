@@ -127,6 +127,7 @@ describe("the file", () => {
       "    swap_usage: { name: Swap, severity: high }",
       "    nobody: { warn: 5 }",
       "    fine: { command: [/usr/bin/check, ''], name: Fine, severity: low, interval: 5m, timeout: 1h, enabled: true }",
+      "    backup-age: { interval: 5m, timeout: 20s, enabled: true }",
       "",
     ].join("\n");
     expect(await faults(text)).toEqual([

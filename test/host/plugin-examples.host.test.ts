@@ -37,8 +37,8 @@ describeOnHost("plugins from the command line", (session) => {
   beforeAll(async () => {
     await new Promise<void>((resolve) => chat.listen(0, "127.0.0.1", resolve));
     await session.shell(`mkdir -p ${folder}`);
-    // As where Node is installed for everybody.
-    await session.shell("ln -s /opt/steward/node_modules/.bin/node /usr/local/bin/node");
+    // As where Node is installed for everybody; a checkout may belong to anybody.
+    await session.shell("install -m 755 /opt/steward/node_modules/.bin/node /usr/local/bin/node");
     for (const name of readdirSync(examples)) {
       for (const file of readdirSync(join(examples, name))) {
         const path = join(examples, name, file);

@@ -43,6 +43,19 @@ describeOnHost("plugins in their sandbox", (session) => {
     expect(changesSince(before, await fileTree(session), { ignore })).toEqual({ added: [], removed: [], changed: [] });
   });
 
+  /** A terminal that somebody of root works at, as long as this goes on. */
+  const withTerminal = async <T>(work: () => Promise<T>): Promise<T> => {
+    await session.shell(
+      "setsid script -qfc 'exec sleep 300' /dev/null > /dev/null 2>&1 < /dev/null & echo $! > /run/terminal",
+    );
+    try {
+      await eventually(async () => expect(await session.shell("ls /dev/pts")).toMatch(/^0$/m));
+      return await work();
+    } finally {
+      await session.shell("pkill -KILL -P $(cat /run/terminal); rm /run/terminal");
+    }
+  };
+
   const report = async (name: string): Promise<Readonly<Record<string, string>>> => {
     const args = [String(await session.service.pid()), "/srv/backup/secret"];
     const { end, notRun, fault } = await callPlugin(session, name, { args });
@@ -81,11 +94,11 @@ describeOnHost("plugins in their sandbox", (session) => {
 
   it("can do what a plugin needs, and nothing of what it should not", async () => {
     await writePlugin(session, "report", reportingPlugin);
-    expect(await report("report")).toEqual({
+    expect(await withTerminal(() => report("report"))).toEqual({
       ...untouchable,
       root: "False",
       environment,
-      folder: "/tmp",
+      folder: "/dev/shm",
       CapEff: "0000000000000000",
       CapBnd: "0000000000000000",
       CapAmb: "0000000000000000",
@@ -93,15 +106,18 @@ describeOnHost("plugins in their sandbox", (session) => {
       Seccomp: "2",
       "read /etc/shadow": "EACCES",
       "read the secret": "EACCES",
-      "writes into": "/dev/shm /tmp /var/tmp",
+      "writes into": "/dev/shm",
       "be more important": "EPERM",
       "socket of the manager": "EACCES",
+      "socket of the bus": "EACCES",
+      "read a terminal": "EACCES",
+      "read what the kernel shows to root": expect.any(String),
     });
   });
 
   it("reads and changes what it asked for, and sees nothing else that is closed", async () => {
     await writePlugin(session, "reader", reportingPlugin, ["permissions: { read: [/srv/backup], write: [/srv/out] }"]);
-    expect(await report("reader")).toEqual({
+    expect(await withTerminal(() => report("reader"))).toEqual({
       ...untouchable,
       "read the key store": "ENOENT",
       "read the admin key": "ENOENT",
@@ -114,7 +130,7 @@ describeOnHost("plugins in their sandbox", (session) => {
       "read the environment of systemd": "ENOENT",
       root: "False",
       environment,
-      folder: "/tmp",
+      folder: "/dev/shm",
       CapEff: "0000000000000006",
       CapBnd: "0000000000000006",
       CapAmb: "0000000000000006",
@@ -122,9 +138,12 @@ describeOnHost("plugins in their sandbox", (session) => {
       Seccomp: "2",
       "read /etc/shadow": "ENOENT",
       "read the secret": "ok",
-      "writes into": "/dev/shm /srv/out /tmp /var/tmp",
+      "writes into": "/dev/shm /srv/out",
       "be more important": "EPERM",
       "socket of the manager": "ENOENT",
+      "socket of the bus": "ENOENT",
+      "read a terminal": "ENOENT",
+      "read what the kernel shows to root": "nothing",
     });
   });
 
@@ -220,6 +239,27 @@ describeOnHost("plugins in their sandbox", (session) => {
       /^steward-plugin-orphan-\S+\.timeout\.killed\.KILL\n$/,
     );
     await session.shell("rm /run/steward-plugins/ends/*");
+  });
+
+  it("may write no more than its folder holds, be it files or bytes", async () => {
+    await writePlugin(
+      session,
+      "fills",
+      shell(
+        "head -c 200000000 /dev/zero > big",
+        "stat -c %s big",
+        "rm big",
+        "i=0; while true > f$i; do i=$((i+1)); done 2> /dev/null",
+        "ls | wc -l",
+        "for f in /tmp/x /var/tmp/x; do echo x > $f; done",
+      ),
+      ["timeout: 60s"],
+    );
+    const { end } = await callPlugin(session, "fills");
+    expect(end?.stdout).toBe(`${64 * 1024 ** 2}\n4095\n`);
+    expect(end?.stderr).toMatch(/No space left on device/);
+    expect(end?.stderr).toMatch(/\/tmp\/x: Read-only file system/);
+    expect(end?.stderr).toMatch(/\/var\/tmp\/x: Read-only file system/);
   });
 
   it("may print a gigabyte, of which the beginning is kept", async () => {

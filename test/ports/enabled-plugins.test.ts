@@ -1,4 +1,7 @@
+import { execFileSync } from "node:child_process";
 import {
+  chmodSync,
+  chownSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -6,6 +9,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -83,6 +87,26 @@ describe("enabled plugins: file", () => {
     enabled.save(plugin("one"));
     expect(openReal().all()).toEqual([plugin("one")]);
     expect(troubles).toHaveLength(1);
+  });
+
+  const planted: readonly (readonly [string, () => void])[] = [
+    ["everybody may write", () => chmodSync(file(), 0o666)],
+    [
+      "is a pipe",
+      () => {
+        rmSync(file());
+        execFileSync("mkfifo", [file()]);
+      },
+    ],
+    ["is endless", () => truncateSync(file(), 2 * 1024 ** 2)],
+    // Only root can give a file away.
+    ...(process.getuid?.() === 0 ? [["belongs to somebody else", () => chownSync(file(), 1234, 0)] as const] : []),
+  ];
+  it.each(planted)("enables nothing when somebody may have planted it: one that %s", (_, plant) => {
+    openReal().save(plugin("one"));
+    plant();
+    expect(openReal().all()).toEqual([]);
+    expect(troubles).toEqual([expect.stringMatching(/enabled\.json\.damaged-[0-9a-f]{8}$/)]);
   });
 
   it("is not followed where it is a link", () => {

@@ -17,7 +17,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createPluginFolders } from "#adapters/plugins/index.ts";
+import { createPluginFolders, inspectPlugin } from "#adapters/plugins/index.ts";
 import type { FoundPlugin, PluginFolders } from "#domain/plugins/ports.ts";
 import { createFakePluginFolders } from "../fakes/plugin-folders.ts";
 
@@ -213,6 +213,31 @@ describe("trust", () => {
       () => writeFileSync(at("one", "run"), "#!/usr/bin/nopython -u\n"),
       /is run by \/usr\/bin\/nopython, which is not there/,
     ],
+    [
+      "a script for what env does not find",
+      () => writeFileSync(at("one", "run"), "#!/usr/bin/env -S A=b nopython -u\n"),
+      /is run by nopython, which is not there/,
+    ],
+    [
+      "a script whose interpreter others may change",
+      () => {
+        writeFileSync(at("one", "run"), `#!${join(root, "sh")} -e\n`);
+        writeFileSync(join(root, "sh"), "", { mode: 0o755 });
+        chmodSync(join(root, "sh"), 0o757);
+      },
+      /one\/run is run by \S+\/sh: \S+\/sh may be changed by others than its owner \(chmod go-w/,
+    ],
+    [
+      "a script whose interpreter lies where others may put another, behind a link",
+      () => {
+        mkdirSync(join(root, "open"));
+        symlinkSync("/bin/sh", join(root, "open", "sh"));
+        chmodSync(join(root, "open"), 0o777);
+        symlinkSync("open/sh", join(root, "sh"));
+        writeFileSync(at("one", "run"), `#!/usr/bin/env ${join(root, "sh")}\n`);
+      },
+      /is run by \S+\/sh: \S+\/open may be changed by others/,
+    ],
     ["a script from elsewhere", () => writeFileSync(at("one", "run"), "#!/bin/sh\r\n"), /line ends of another system/],
     [
       "a link out of the folder",
@@ -265,6 +290,52 @@ describe("trust", () => {
         loaded: expect.objectContaining({ fault: expect.stringMatching(fault) }),
       }),
     ]);
+  });
+
+  it("notices an interpreter that others may change now, although the folder is as it was", async () => {
+    write(at("one"));
+    const sh = join(root, "sh");
+    symlinkSync("/bin/sh", sh);
+    writeFileSync(at("one", "run"), `#!${sh}\n`);
+    const later = open(() => Date.now() + 60_000);
+    expect(faultOf(await later.read(at("one")))).toBe("no fault");
+    rmSync(sh);
+    writeFileSync(sh, "", { mode: 0o755 });
+    chmodSync(sh, 0o757);
+    expect(faultOf(await later.read(at("one")))).toMatch(/is run by \S+\/sh: .* may be changed by others/);
+  });
+
+  it("tells every fault of a folder when it is asked for all", () => {
+    write(at("one"), ["timeout: 5h", ...Array.from({ length: 12 }, (_, count) => `x${count}: 1`)]);
+    expect(inspectPlugin(at("one"))).toHaveLength(13);
+    writeFileSync(at("one", "a"), "");
+    for (const name of ["a", "run"]) chmodSync(at("one", name), 0o666);
+    symlinkSync("/etc", at("one", "b"));
+    execFileSync("mkfifo", [at("one", "c")]);
+    chmodSync(dir(), 0o777);
+    expect(inspectPlugin(at("one"))).toEqual([
+      expect.stringMatching(/first may be changed by others/),
+      expect.stringMatching(/one\/a may be changed by others/),
+      expect.stringMatching(/one\/b is a link that leads out/),
+      expect.stringMatching(/one\/c is a named pipe/),
+      expect.stringMatching(/one\/run may be changed by others/),
+      ...Array.from({ length: 12 }, (_, count) => expect.stringContaining(`x${count}: unknown setting`)),
+      expect.stringMatching(/timeout: must be 1h at most$/),
+    ]);
+    rmSync(at("one", "plugin.yaml"));
+    expect(inspectPlugin(at("one"))).toContainEqual(expect.stringMatching(/one has no plugin\.yaml$/));
+    chmodSync(dir(), 0o755);
+    write(at("x y"), ["x: 1"]);
+    renameSync(at("x y"), at("other"));
+    symlinkSync("other", at("x y"));
+    expect(inspectPlugin(at("x y"))).toEqual([
+      expect.stringMatching(/^the path of its folder has other characters/),
+      expect.stringMatching(/is a link \(put the folder itself there\)$/),
+      expect.stringMatching(/x: unknown setting$/),
+      expect.stringMatching(/name: must match pattern/),
+    ]);
+    write(at("two"));
+    expect(inspectPlugin(at("two"))).toEqual([]);
   });
 
   it("refuses a way that leads over a link", async () => {

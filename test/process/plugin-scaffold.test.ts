@@ -168,6 +168,18 @@ describe("steward plugins validate", () => {
     expect(lines).toHaveLength(5);
   });
 
+  it("leaves no fault out, however many there are, of the files as of the manifest", async () => {
+    const { path } = makePlugin({ ...basics, name: "worse", language: "sh" });
+    const unknown = Array.from({ length: 30 }, (_, at) => `x${at}: 1`);
+    writeFileSync(join(path, "plugin.yaml"), [...unknown, ""].join("\n"), { flag: "a" });
+    for (const name of ["check.sh", "test.sh"]) chmodSync(join(path, name), 0o777);
+    const { code, stdout } = await runSteward(workspace, ["plugins", "validate", path]);
+    const lines = stdout.trimEnd().split("\n");
+    expect([code, lines.length]).toEqual([1, 32]);
+    expect(lines).toContainEqual(expect.stringMatching(/test\.sh may be changed by others/));
+    expect(lines).toContainEqual(expect.stringMatching(/x29: unknown setting$/));
+  });
+
   it("says what is wrong with the files", async () => {
     const { path } = makePlugin({ ...basics, name: "open", language: "sh" });
     chmodSync(join(path, "check.sh"), 0o777);

@@ -48,20 +48,39 @@ function requireInside(path: string, folder: string): void {
   }
 }
 
-/** All that is in a folder, the folder itself first, in an order that is always the same. @throws Distrusted */
-export function listContent(folder: string, owner: Owner): readonly Entry[] {
+const refuse = (fault: Distrusted): void => {
+  throw fault;
+};
+
+/**
+ * All that is in a folder, the folder itself first, in an order that is always the same.
+ * @param onFault is told of each thing that is not as it should be; the first one ends it unless given.
+ * @throws Distrusted
+ */
+export function listContent(folder: string, owner: Owner, onFault = refuse): readonly Entry[] {
+  const check = (work: () => void): void => {
+    try {
+      work();
+    } catch (error) {
+      if (!(error instanceof Distrusted)) throw error;
+      onFault(error);
+    }
+  };
   const entries: Entry[] = [];
   let bytes = 0n;
   const look = (path: string, depth: number): void => {
     const stat = lstatSync(path, { bigint: true });
-    requireTrusted(path, stat, owner);
+    check(() => requireTrusted(path, stat, owner));
     entries.push({ path, stat });
     if (entries.length > maxFiles) throw new Distrusted(`${folder} holds more than ${maxFiles} files`);
-    if (stat.isSymbolicLink()) requireInside(path, folder);
+    if (stat.isSymbolicLink()) check(() => requireInside(path, folder));
     if (stat.isFile()) bytes += stat.size;
     if (bytes > maxBytes) throw new Distrusted(`${folder} holds more than ${maxBytes / 1024 ** 2} MiB`);
     if (stat.isFile() || stat.isSymbolicLink()) return;
-    if (!stat.isDirectory()) throw new Distrusted(`${path} is ${kindOf(stat)} (remove it)`);
+    if (!stat.isDirectory()) {
+      onFault(new Distrusted(`${path} is ${kindOf(stat)} (remove it)`));
+      return;
+    }
     if (depth > maxDepth) throw new Distrusted(`${path} is too deep inside of ${folder}`);
     for (const name of readdirSync(path).sort()) look(join(path, name), depth + 1);
   };

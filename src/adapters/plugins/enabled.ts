@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import {
   closeSync,
   constants,
+  fstatSync,
   fsyncSync,
   openSync,
   readFileSync,
@@ -13,7 +14,9 @@ import { join } from "node:path";
 import type { EnabledPlugin, EnabledPlugins } from "#domain/plugins/ports.ts";
 
 const fileName = "enabled.json";
-const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY } = constants;
+const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_DIRECTORY } = constants;
+/** Far more than all plugins of a host take. */
+const maxBytes = 1024 ** 2;
 
 const isPlugin = (value: unknown): value is EnabledPlugin =>
   typeof value === "object" &&
@@ -35,16 +38,27 @@ function parse(text: string): readonly EnabledPlugin[] {
   return plugins.map(({ name, path, digest, enabledAt }) => ({ name, path, digest, enabledAt }));
 }
 
+/** A list that somebody else may have written lets somebody else decide what runs. */
+function requireOwn(handle: number): void {
+  const stat = fstatSync(handle);
+  const { uid, mode, size } = stat;
+  if (!stat.isFile()) throw new Error("it is not a file");
+  if (uid !== 0 && uid !== process.getuid?.()) throw new Error(`it belongs to user ${uid}`);
+  if ((mode & 0o022) !== 0) throw new Error("others than its owner may change it");
+  if (size > maxBytes) throw new Error(`it is longer than ${maxBytes} bytes`);
+}
+
 /** Text of a file; undefined when there is none. */
 function textOf(path: string): string | undefined {
   let handle: number;
   try {
-    handle = openSync(path, O_RDONLY | O_NOFOLLOW);
+    handle = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
     throw error;
   }
   try {
+    requireOwn(handle);
     return readFileSync(handle, "utf8");
   } finally {
     closeSync(handle);

@@ -1,40 +1,27 @@
-import { accessSync, constants, lstatSync, readdirSync, statSync } from "node:fs";
+import { lstatSync, readdirSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import type { FoundPlugin, PluginFolders, PluginManifest } from "#domain/plugins/ports.ts";
 import { beginningOf, digestOf, listContent, newestChange, signatureOf } from "./content.ts";
-import { manifestName, maxManifestBytes, printable, readManifest } from "./manifest.ts";
+import {
+  faultText,
+  type ManifestReading,
+  manifestName,
+  maxManifestBytes,
+  printable,
+  readManifest,
+} from "./manifest.ts";
 import { isInside, isPlain } from "./paths.ts";
+import { requireStartable } from "./startable.ts";
 import { Distrusted, type Owner, requireReachable, requireTrustedWay } from "./trust.ts";
 
 /** A change may come in the same moment of the file system's clock as the one before it, and is then not seen by its time. */
 const settledMs = 2_000;
-const maxFirstLine = 256;
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
 const isMissing = (error: unknown): boolean => ["ENOENT", "ENOTDIR"].includes(String(codeOf(error)));
 
 /** One sentence why a folder is not used. What the system says of a file names it. */
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
-/** A script has to say what reads it: the system would guess, and some programs would take a shell. */
-function requireStartable(program: string): void {
-  const beginning = beginningOf(program, maxFirstLine);
-  if (beginning.subarray(0, 4).equals(Buffer.from("\x7fELF", "latin1"))) return;
-  const [firstLine = ""] = beginning.toString("latin1").split("\n");
-  const interpreter = /^#![ \t]*(\/[^ \t\r]+)/.exec(firstLine)?.[1];
-  if (interpreter === undefined) {
-    throw new Distrusted(
-      `${program} is no program, and no script whose first line says what runs it (#!/usr/bin/python3)`,
-    );
-  }
-  if (firstLine.endsWith("\r"))
-    throw new Distrusted(`${program} has the line ends of another system (dos2unix ${program})`);
-  try {
-    accessSync(interpreter, constants.X_OK);
-  } catch (error) {
-    throw new Distrusted(`${program} is run by ${interpreter}, which is not there (install it)`, { cause: error });
-  }
-}
 
 function requireProgram({ command: [program], permissions }: PluginManifest, folder: string, owner: Owner): void {
   let stat: ReturnType<typeof lstatSync>;
@@ -47,7 +34,7 @@ function requireProgram({ command: [program], permissions }: PluginManifest, fol
   if (!stat.isFile()) throw new Distrusted(`${program}, its exec, is not a file itself`);
   if ((stat.mode & 0o100) === 0)
     throw new Distrusted(`${program}, its exec, may not be executed (chmod a+rx ${program})`);
-  requireStartable(program);
+  requireStartable(program, owner);
   // Only root can take on another user.
   if (owner.uid !== 0 || permissions.user === "root") return;
   requireReachable(folder);
@@ -56,8 +43,45 @@ function requireProgram({ command: [program], permissions }: PluginManifest, fol
   }
 }
 
+function readingOf(folder: string): ManifestReading {
+  const path = join(folder, manifestName);
+  const bytes = beginningOf(path, maxManifestBytes + 1);
+  if (bytes.length > maxManifestBytes) throw new Distrusted(`${path} is longer than 64 KiB`);
+  return readManifest(bytes.toString("utf8"), folder);
+}
+
+const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+const self = (): Owner => ({ uid: process.getuid?.() ?? 0 });
+
+const oddPath = "the path of its folder has other characters than A-Z a-z 0-9 . _ @ + , ~ - (rename it)";
+const isLink = (path: string): string => `${path} is a link (put the folder itself there)`;
+
+/** Every fault of a folder that is there: of what leads to it, of all in it, of its manifest and of its program. */
+export function inspectPlugin(path: string, owner: Owner = self()): readonly string[] {
+  const faults: string[] = [];
+  const look = (work: () => void): void => {
+    try {
+      work();
+    } catch (error) {
+      faults.push(reasonOf(error));
+    }
+  };
+  if (!isPlain(path)) faults.push(oddPath);
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) faults.push(isLink(path));
+  look(() => requireTrustedWay(path, owner));
+  look(() => void listContent(path, owner, ({ message }) => faults.push(message)));
+  look(() => {
+    if (!isThere(join(path, manifestName))) throw new Distrusted(`${path} has no ${manifestName}`);
+    const reading = readingOf(path);
+    if ("faults" in reading) faults.push(...reading.faults);
+    else requireProgram(reading.manifest, path, owner);
+  });
+  return faults;
+}
+
 interface Kept {
   readonly signature: string;
+  readonly reading: ManifestReading;
   readonly found: FoundPlugin;
 }
 
@@ -68,7 +92,7 @@ export function createPluginFolders(ports: {
   /** Who the service is; this process unless given. */
   readonly owner?: Owner;
 }): PluginFolders {
-  const { now, owner = { uid: process.getuid?.() ?? 0 } } = ports;
+  const { now, owner = self() } = ports;
   const dirs = ports.dirs.map((dir) => resolve(dir));
   const kept = new Map<string, Kept>();
 
@@ -77,26 +101,25 @@ export function createPluginFolders(ports: {
     const entries = listContent(path, owner);
     const signature = signatureOf(entries);
     const before = kept.get(path);
-    if (before?.signature === signature) return before.found;
-    const manifestPath = join(path, manifestName);
-    const bytes = beginningOf(manifestPath, maxManifestBytes + 1);
-    if (bytes.length > maxManifestBytes) throw new Distrusted(`${manifestPath} is longer than 64 KiB`);
-    const reading = readManifest(bytes.toString("utf8"), path);
-    if ("fault" in reading) {
-      const { fault, type, name = basename(path) } = reading;
-      return { path, name, loaded: { fault, type } };
+    const isSame = before?.signature === signature;
+    const reading = isSame ? before.reading : readingOf(path);
+    if ("faults" in reading) {
+      const { faults, type, name = basename(path) } = reading;
+      return { path, name, loaded: { fault: faultText(faults), type } };
     }
     const { manifest } = reading;
     try {
+      // What runs it is outside of the folder, and may have changed by itself.
       requireProgram(manifest, path, owner);
     } catch (error) {
       return { path, name: manifest.name, loaded: { fault: reasonOf(error), type: manifest.role.type } };
     }
+    if (isSame) return before.found;
     const found = { path, name: manifest.name, loaded: { manifest, digest: digestOf(path, entries) } };
     if (signatureOf(listContent(path, owner)) !== signature) {
       throw new Distrusted(`${path} changed while it was read (try again)`);
     }
-    if (now() - newestChange(entries) > settledMs) kept.set(path, { signature, found });
+    if (now() - newestChange(entries) > settledMs) kept.set(path, { signature, reading, found });
     return found;
   };
 
@@ -110,12 +133,12 @@ export function createPluginFolders(ports: {
     try {
       if (!isPlain(path)) {
         const shown = path.split("/").map(printable).join("/");
-        return faulty(shown, "the path of its folder has other characters than A-Z a-z 0-9 . _ @ + , ~ - (rename it)");
+        return faulty(shown, oddPath);
       }
       const stat = lstatSync(path);
       if (stat.isSymbolicLink()) {
         const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? true;
-        return isFolder ? faulty(path, `${path} is a link (put the folder itself there)`) : undefined;
+        return isFolder ? faulty(path, isLink(path)) : undefined;
       }
       if (!stat.isDirectory()) return undefined;
       return load(path);
@@ -126,8 +149,6 @@ export function createPluginFolders(ports: {
       return faulty(path, reasonOf(error));
     }
   };
-
-  const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 
   /** What is in one of the folders, by name; a folder that is not there holds nothing. One that cannot be read is a fault itself. */
   const below = (dir: string): readonly (() => FoundPlugin | undefined)[] => {

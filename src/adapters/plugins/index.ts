@@ -5,7 +5,7 @@ import { createBareSandbox } from "./bare.ts";
 import { createUnitSandbox } from "./unit.ts";
 
 export { openEnabledPlugins } from "./enabled.ts";
-export { createPluginFolders } from "./folders.ts";
+export { createPluginFolders, inspectPlugin } from "./folders.ts";
 
 /** Sends a datagram to loopback from a unit that may send none: says `EPERM` where systemd keeps its word. */
 const trial = `const socket = require("node:dgram").createSocket("udp4");

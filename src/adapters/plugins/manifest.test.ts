@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type ManifestReading, printable, readManifest } from "./manifest.ts";
+import { faultText, type ManifestReading, printable, readManifest } from "./manifest.ts";
 
 const folder = "/etc/steward/plugins/backup-age";
 const least = ["name: backup-age", 'version: "1"', "type: check", "exec: check.sh"];
 const read = (...lines: readonly string[]): ManifestReading => readManifest(`${lines.join("\n")}\n`, folder);
-const faultOf = (reading: ManifestReading): string => ("fault" in reading ? reading.fault : "no fault");
+const faultOf = (reading: ManifestReading): string => ("faults" in reading ? faultText(reading.faults) : "no fault");
 
 describe("manifest", () => {
   it("says all there is to say", () => {
@@ -60,7 +60,7 @@ describe("manifest", () => {
   it("has a part of its own for each type", () => {
     const roleOf = (...lines: readonly string[]) => {
       const reading = read("name: a", 'version: "1"', "exec: run", ...lines);
-      return "manifest" in reading ? reading.manifest.role : reading.fault;
+      return "manifest" in reading ? reading.manifest.role : faultText(reading.faults);
     };
     expect(roleOf("type: command", "command: { usage: '[--all]' }")).toEqual({ type: "command", usage: "[--all]" });
     expect(roleOf("type: command")).toEqual({ type: "command", usage: undefined });
@@ -124,13 +124,16 @@ describe("manifest", () => {
 
   it.each(["Backup", "-a", "a b", "../a", "a\u001b[31m", "x".repeat(65), "ü"])("has a plain name: %j", (name) => {
     const reading = read(`name: ${JSON.stringify(name)}`, ...least.slice(1));
-    expect(reading).toMatchObject({ fault: expect.stringMatching(/:1:7: name: must match pattern/), name: undefined });
+    expect(reading).toMatchObject({
+      faults: [expect.stringMatching(/:1:7: name: must match pattern/)],
+      name: undefined,
+    });
   });
 
   it("says of a faulty one what it is, as far as that is known", () => {
     expect(read(...least, "x: 1")).toMatchObject({ type: "check", name: "backup-age" });
     expect(read("type: [check]", "name: { a: b }")).toMatchObject({ type: undefined, name: undefined });
-    expect(read("- a")).toMatchObject({ fault: "plugin.yaml:1:1: must be object", type: undefined });
+    expect(read("- a")).toMatchObject({ faults: ["plugin.yaml:1:1: must be object"], type: undefined });
     expect(faultOf(read(""))).toMatch(/must have required property 'name'/);
   });
 
@@ -140,10 +143,35 @@ describe("manifest", () => {
     );
   });
 
-  it("tells all that is wrong, up to ten", () => {
-    const fault = faultOf(read(...least, ...Array.from({ length: 13 }, (_, at) => `x${at}: 1`)));
+  it("tells all that is wrong, in a text up to ten", () => {
+    const reading = read(...least, ...Array.from({ length: 13 }, (_, at) => `x${at}: 1`));
+    expect("faults" in reading && reading.faults).toHaveLength(13);
+    const fault = faultOf(reading);
     expect(fault.split("; ")).toHaveLength(11);
     expect(fault).toMatch(/; and 3 more$/);
+  });
+
+  it.each(["\u202e", "\u2066", "\u200f", "\u2028", "\u0085"])("turns no text round: %j", (sign) => {
+    expect(faultOf(read(...least, `description: ${JSON.stringify(`a${sign}b`)}`))).toMatch(
+      /description: must match pattern/,
+    );
+  });
+
+  it.each(["/var/lib/dpkg/info", "/var/lib", "/var/lib/systemd/x", "/nix/store", "/var/spool"])(
+    "changes %s, of which root runs or believes something, as root alone",
+    (path) => {
+      expect(faultOf(read(...least, `permissions: { write: [${path}] }`))).toMatch(/so it takes user: root$/);
+      expect(faultOf(read(...least, `permissions: { user: root, write: [${path}] }`))).toBe("no fault");
+      expect(faultOf(read(...least, `permissions: { write: [${path.replace("/", "/srv/")}] }`))).toBe("no fault");
+    },
+  );
+
+  it("tells what is wrong with a setting beside others of which the form is wrong", () => {
+    const lines = ["timeout: 5h", "permissions: { memory: 1M }", "hook: 5", "x: 1"];
+    const places = ["8:1: x", "7:7: hook", "5:10: timeout", "6:24: permissions.memory"];
+    expect(faultOf(read(...least, ...lines)).split("; ")).toEqual(
+      places.map((place) => expect.stringContaining(`plugin.yaml:${place}: `)),
+    );
   });
 
   it("shows nothing of a hostile key but text", () => {
@@ -166,7 +194,7 @@ describe("manifest", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ maxLength: 300 }), fc.json()), (text) => {
         const reading = readManifest(text, folder);
-        if ("fault" in reading) expect(reading.fault).not.toBe("");
+        if ("faults" in reading) expect(faultText(reading.faults)).not.toBe("");
       }),
     );
   });

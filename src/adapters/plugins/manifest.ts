@@ -25,10 +25,14 @@ interface Flaw {
   readonly isKey?: boolean;
 }
 
-/** What a manifest says, or every fault of it in one text: `plugin.yaml:3:7: exec: must be string; …`. */
+/** What a manifest says, or every fault of it: `plugin.yaml:3:7: exec: must be string`. */
 export type ManifestReading =
   | { readonly manifest: PluginManifest }
-  | { readonly fault: string; readonly type: PluginType | undefined; readonly name: string | undefined };
+  | {
+      readonly faults: readonly string[];
+      readonly type: PluginType | undefined;
+      readonly name: string | undefined;
+    };
 
 const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const unitBytes: Readonly<Record<string, number>> = { K: 1024, M: 1024 ** 2, G: 1024 ** 3 };
@@ -38,6 +42,8 @@ const scaled = (text: string, units: Readonly<Record<string, number>>): number =
 const defaults = { timeout: "30s", memory: "256M", tasks: 64 } as const;
 const longest = { timeoutMs: 3_600_000, intervalMs: 7 * 86_400_000 } as const;
 const memoryRange = [16 * 1024 ** 2, 64 * 1024 ** 3] as const;
+
+const inVarLib = (name: string): string => `/var/lib/${name}`;
 
 /** Where whoever may write has the host; and what is no place for files. */
 const systemFolders = [
@@ -51,7 +57,14 @@ const systemFolders = [
   "/lib64",
   "/root",
   "/opt",
+  "/nix",
+  "/gnu",
+  "/snap",
   "/var/spool/cron",
+  "/var/spool/at",
+  // What programs of root run, load or believe.
+  ...["apt", "containerd", "dpkg", "docker", "dbus", "cloud", "machines", "NetworkManager"].map(inVarLib),
+  ...["pacman", "polkit-1", "rpm", "snapd", "sudo", "systemd"].map(inVarLib),
 ];
 const noFiles = ["/proc", "/sys", "/dev", "/run", "/var/run", "/tmp", "/var/tmp"];
 
@@ -114,6 +127,16 @@ function furtherFlaws(file: ManifestFile): readonly Flaw[] {
     });
   }
   return flaws;
+}
+
+/** Flaws of form, and what else is wrong with the settings that have none. */
+function allFlaws(value: unknown, flaws: readonly Flaw[]): readonly Flaw[] {
+  const flawed = new Set(flaws.map(({ path: [setting] }) => setting));
+  const isFlawless = ([setting]: readonly [string, unknown]): boolean => !flawed.has(setting);
+  const rest: unknown =
+    typeof value === "object" && value !== null ? Object.fromEntries(Object.entries(value).filter(isFlawless)) : value;
+  if (!validator()(rest)) return flaws;
+  return [...flaws, ...furtherFlaws(rest).filter(({ path: [setting] }) => !flawed.has(setting))];
 }
 
 function roleOf({ name, type, check = {}, hook, command }: ManifestFile): PluginManifest["role"] {
@@ -200,24 +223,29 @@ export function readManifest(text: string, folder: string): ManifestReading {
       const { line, col } = lines.linePos(error.pos[0]);
       return `${manifestName}:${line}:${col}: ${error.message}`;
     });
-    if (errors.length > 0) return { fault: errors.join("; "), ...unknown };
+    if (errors.length > 0) return { faults: errors, ...unknown };
     value = document.toJS({ maxAliasCount: 0 }) ?? {};
   } catch (error) {
     // Aliases, and brackets without end.
-    return { fault: `${manifestName}: ${error instanceof Error ? error.message : String(error)}`, ...unknown };
+    return { faults: [`${manifestName}: ${error instanceof Error ? error.message : String(error)}`], ...unknown };
   }
   const validate = validator();
   const file = validate(value) ? value : undefined;
-  const flaws = file === undefined ? (validate.errors ?? []).map(toFlaw) : furtherFlaws(file);
+  const flaws = file === undefined ? allFlaws(value, (validate.errors ?? []).map(toFlaw)) : furtherFlaws(file);
   if (file !== undefined && flaws.length === 0) return { manifest: toManifest(file, folder) };
-  const told = flaws.map((flaw) => {
+  const faults = flaws.map((flaw) => {
     const where = flaw.path.length === 0 ? "" : ` ${flaw.path.map(printable).join(".")}:`;
     return `${manifestName}:${placeOf(document, lines, flaw)}:${where} ${flaw.message}`;
   });
-  const most = 10;
-  const rest = told.length > most ? [`and ${told.length - most} more`] : [];
-  return { fault: [...told.slice(0, most), ...rest].join("; "), ...known(value) };
+  return { faults, ...known(value) };
 }
+
+const maxFaults = 10;
+/** Faults in one text, of which a list shows no more than the first ones. */
+export const faultText = (faults: readonly string[]): string =>
+  [...faults.slice(0, maxFaults), ...(faults.length > maxFaults ? [`and ${faults.length - maxFaults} more`] : [])].join(
+    "; ",
+  );
 
 /** Names that come from a file, as one short line that no terminal takes for more than text. */
 export const printable = (text: string): string =>

@@ -6,9 +6,13 @@ import { Type } from "#contract/type.ts";
 const strict = { additionalProperties: false } as const;
 const choice = <const T extends string>(values: readonly T[], description: string) =>
   Type.Unsafe<T>({ type: "string", enum: [...values], description });
-/** One line that a terminal can show as it is. */
+/** One line that a terminal can show as it is, read in the order in which it is written. */
 const text = (maxLength: number, description: string) =>
-  Type.String({ maxLength, pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$", description });
+  Type.String({
+    maxLength,
+    pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]*$",
+    description,
+  });
 const duration = (description: string) => Type.String({ pattern: "^[1-9][0-9]{0,8}[smhd]$", description });
 /** Characters that mean nothing to whoever reads a list of paths, without `.` and `..` as names. */
 const path = Type.String({

@@ -1,5 +1,5 @@
-import { type BigIntStats, lstatSync } from "node:fs";
-import { dirname } from "node:path";
+import { type BigIntStats, lstatSync, readlinkSync } from "node:fs";
+import { dirname, isAbsolute, join } from "node:path";
 
 /** Why something is not used, as a sentence with what helps. */
 export class Distrusted extends Error {
@@ -42,6 +42,35 @@ export function requireTrustedWay(path: string, owner: Owner): void {
       throw new Distrusted(`${parent} is a link (name the folder that it leads to in plugins.dirs)`);
     }
     requireTrusted(parent, stat, owner, true);
+  }
+}
+
+const maxLinks = 40;
+const namesOf = (path: string): readonly string[] => path.split("/").filter((name) => name !== "" && name !== ".");
+
+/** A file and all that leads to it, over links too: whoever may change one of them has another file there. @throws Distrusted */
+export function requireTrustedFile(path: string, owner: Owner): void {
+  let reached = "/";
+  let left = namesOf(path);
+  for (let links = 0; left.length > 0; ) {
+    const [name = "", ...rest] = left;
+    left = rest;
+    if (name === "..") {
+      reached = dirname(reached);
+      continue;
+    }
+    const next = join(reached, name);
+    const stat = lstatSync(next, { bigint: true });
+    requireTrusted(next, stat, owner, stat.isDirectory());
+    if (!stat.isSymbolicLink()) {
+      reached = next;
+      continue;
+    }
+    links += 1;
+    if (links > maxLinks) throw new Distrusted(`${path} leads over more than ${maxLinks} links`);
+    const target = readlinkSync(next);
+    if (isAbsolute(target)) reached = "/";
+    left = [...namesOf(target), ...rest];
   }
 }
 

@@ -77,12 +77,40 @@ describe("properties of a unit", () => {
   it("hide all that is not asked for from who has a capability, files in / too", () => {
     const hiddenFrom = (permissions: Partial<PluginPermissions>) =>
       propertiesOf(permissions).filter((each) => each.startsWith("InaccessiblePaths="));
-    expect(hiddenFrom({})).toEqual(["InaccessiblePaths=-/var/lib/steward"]);
-    expect(hiddenFrom({ read: ["/srv/a"] })).toEqual([
-      "InaccessiblePaths=-/run/ends",
-      "InaccessiblePaths=-/swapfile",
-      "InaccessiblePaths=-/var/lib/steward",
-    ]);
+    const kernel = [
+      "/sys/firmware",
+      "/sys/fs/bpf",
+      "/sys/fs/pstore",
+      "/sys/kernel/debug",
+      "/sys/kernel/security",
+      "/sys/kernel/tracing",
+      "/dev/hugepages",
+    ];
+    expect(hiddenFrom({ network: "full" })).toEqual(["InaccessiblePaths=-/var/lib/steward"]);
+    expect(hiddenFrom({ network: "full", read: ["/srv/a"] })).toEqual(
+      ["/run/ends", "/swapfile", ...kernel, "/var/lib/steward"].map((path) => `InaccessiblePaths=-${path}`),
+    );
+    expect(propertiesOf({ read: ["/srv/a"] })).toContain("TemporaryFileSystem=/dev/pts:ro");
+  });
+
+  it("keep the bus from who asks for no network", () => {
+    const bus = "InaccessiblePaths=-/run/dbus/system_bus_socket";
+    expect(propertiesOf({})).toContain(bus);
+    expect(propertiesOf({ network: "local" })).not.toContain(bus);
+  });
+
+  it("bound what is written unasked, and let others go first", () => {
+    expect(propertiesOf({})).toEqual(
+      expect.arrayContaining([
+        "WorkingDirectory=/dev/shm",
+        "TemporaryFileSystem=/dev/shm:size=64M,nr_inodes=4096,mode=1777,nosuid,nodev",
+        "ReadOnlyPaths=-/tmp",
+        "ReadOnlyPaths=-/var/tmp",
+        "CPUWeight=20",
+        "IOWeight=20",
+      ]),
+    );
+    expect(propertiesOf({ user: "root" })).toContain("WorkingDirectory=/tmp");
   });
 
   it("bound each process where the unit as a whole cannot be bounded", () => {

@@ -15,6 +15,13 @@ export interface UnitPlace {
   readonly topFiles: readonly string[];
 }
 
+/**
+ * Where a plugin begins, and the only place that it may write to unasked. Not /tmp: the private one that comes with a user of
+ * its own is on the disk of the host, as big as that, and what bounds it is left out beside it.
+ */
+export const workFolderOf = ({ manifest }: PluginCall): string =>
+  manifest.permissions.user === "root" ? "/tmp" : "/dev/shm";
+
 /** Longer than the time of the plugin itself: only where nobody is left to end it. */
 const spareMs = 15_000;
 
@@ -50,8 +57,8 @@ const commonSettings = [
 ];
 
 /** Holds for every plugin, root or not: how it ends, and how much of the host it takes. */
-const bounds = (unit: string, { manifest }: PluginCall, { ends, boundsMemory }: UnitPlace): readonly string[] => {
-  const { timeoutMs, permissions } = manifest;
+const bounds = (unit: string, call: PluginCall, { ends, boundsMemory }: UnitPlace): readonly string[] => {
+  const { timeoutMs, permissions } = call.manifest;
   const { memoryBytes, tasks } = permissions;
   return [
     "KillMode=control-group",
@@ -75,7 +82,10 @@ const bounds = (unit: string, { manifest }: PluginCall, { ends, boundsMemory }: 
     `SuccessExitStatus=${Array.from({ length: 199 }, (_, at) => at + 1).join(" ")}`,
     // That it started and ended is in the metrics and traces; the journal gets what went wrong.
     "LogLevelMax=notice",
-    "WorkingDirectory=/tmp",
+    // What the service and the programs of the host have to do comes first.
+    "CPUWeight=20",
+    "IOWeight=20",
+    `WorkingDirectory=${workFolderOf(call)}`,
     // Only systemd knows how it ended, and tells it to this one. In the name of an empty file it can be told without a shell.
     `ExecStopPost=+/usr/bin/touch "${ends}/${unit}.\${SERVICE_RESULT}.\${EXIT_CODE}.\${EXIT_STATUS}"`,
   ];
@@ -97,7 +107,9 @@ const system = [
   "ProtectSystem=strict",
   "PrivateTmp=yes",
   "PrivateIPC=yes",
-  "TemporaryFileSystem=/dev/shm:size=16M,mode=1777,nosuid,nodev",
+  "TemporaryFileSystem=/dev/shm:size=64M,nr_inodes=4096,mode=1777,nosuid,nodev",
+  "ReadOnlyPaths=-/tmp",
+  "ReadOnlyPaths=-/var/tmp",
   "ProtectClock=yes",
   "ProtectControlGroups=yes",
   "ProtectHostname=yes",
@@ -116,6 +128,23 @@ const system = [
   "SystemCallErrorNumber=EPERM",
 ];
 
+/**
+ * Who has no network has no business with the services of the host either: over the bus everybody may ask for the
+ * environment that a unit was given.
+ */
+const buses = ["/run/dbus/system_bus_socket", "/run/systemd/io.systemd.Manager"];
+
+/** What the kernel shows to root alone, which a capability to read would open. */
+const kernelSecrets = [
+  "/sys/firmware",
+  "/sys/fs/bpf",
+  "/sys/fs/pstore",
+  "/sys/kernel/debug",
+  "/sys/kernel/security",
+  "/sys/kernel/tracing",
+  "/dev/hugepages",
+];
+
 const homes = ["/home", "/root", "/run/user"];
 
 /**
@@ -127,10 +156,12 @@ function viewProperties({ manifest }: PluginCall, { ends, topFolders, topFiles }
   const capabilities = write.length > 0 ? "CAP_DAC_READ_SEARCH CAP_DAC_OVERRIDE" : "CAP_DAC_READ_SEARCH";
   return [
     `TemporaryFileSystem=${["/run", ...topFolders].map((folder) => `${folder}:ro`).join(" ")}`,
+    // The terminals of others.
+    "TemporaryFileSystem=/dev/pts:ro",
     ...commonSettings.map((name) => `BindReadOnlyPaths=-/etc/${name}`),
     // Whoever tells of its end needs this folder, and sees what is bound; of the plugin itself all of it is hidden.
     `BindPaths=${ends}`,
-    ...[ends, ...topFiles].map((path) => `InaccessiblePaths=-${path}`),
+    ...[ends, ...topFiles, ...kernelSecrets].map((path) => `InaccessiblePaths=-${path}`),
     ...read.map((path) => `BindReadOnlyPaths=-${path}`),
     ...write.map((path) => `BindPaths=-${path}`),
     // What root's processes show of themselves is a matter of the same capability.
@@ -141,7 +172,7 @@ function viewProperties({ manifest }: PluginCall, { ends, topFolders, topFiles }
 }
 
 function ownUserProperties(call: PluginCall, place: UnitPlace): readonly string[] {
-  const { read, write, tasks } = call.manifest.permissions;
+  const { read, write, tasks, network: asked } = call.manifest.permissions;
   const needed = [call.path, ...read, ...write];
   const hasHome = needed.some((path) => homes.some((home) => isInside(path, home)));
   return [
@@ -150,6 +181,7 @@ function ownUserProperties(call: PluginCall, place: UnitPlace): readonly string[
     `LimitNPROC=${tasks}`,
     `ProtectHome=${hasHome ? "tmpfs" : "yes"}`,
     ...system,
+    ...(asked === "none" ? buses.map((path) => `InaccessiblePaths=-${path}`) : []),
     ...(read.length + write.length > 0
       ? viewProperties(call, place)
       : ["CapabilityBoundingSet=", "ReadOnlyPaths=/run"]),

@@ -8,7 +8,7 @@ import type { PluginCall, PluginEnd, PluginSandbox } from "#domain/plugins/ports
 import { PluginNotRun } from "#domain/plugins/ports.ts";
 import { isPlain } from "./paths.ts";
 import { whatLeadsElsewhere } from "./trust.ts";
-import { unitProperties } from "./unit-properties.ts";
+import { unitProperties, workFolderOf } from "./unit-properties.ts";
 import { ended, endedFor, environmentOf, maxOutputBytes, signalExitCode } from "./words.ts";
 
 const unitFolder = "/run/steward-plugins";
@@ -123,7 +123,7 @@ export function createUnitSandbox(ports: {
       "--",
       "/usr/bin/env",
       "-i",
-      ...environmentOf(call, "/tmp"),
+      ...environmentOf(call, workFolderOf(call)),
       ...[...call.manifest.command, ...call.args].map(escaped),
     ];
   };
@@ -152,12 +152,12 @@ export function createUnitSandbox(ports: {
   return {
     description: [
       "Each plugin runs in a systemd unit of its own, as a user that exists only while it runs:",
-      "it changes no file but in a /tmp of its own, reads what everybody may read, has no network, no devices and no capabilities,",
+      "it changes no file but in a folder of 64 MB that is gone when it ends, reads what everybody may read, has no network, no devices and no capabilities,",
       "and ends with all that it started.",
       hasMemory
         ? "Its memory and its processes are bounded."
         : "Its processes are bounded; its memory only for each process by itself, since this host has no memory controller.",
-      "How much it writes into its /tmp is not bounded. A plugin that runs as root is bounded in time and contained in nothing else.",
+      "A plugin that runs as root is bounded in time and contained in nothing else.",
     ].join(" "),
     async run(call, signal) {
       const { manifest, stdin } = call;

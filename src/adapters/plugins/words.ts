@@ -25,9 +25,19 @@ export const ended = (
   { stdout, stderr, truncated }: { readonly stdout: string; readonly stderr: string; readonly truncated: boolean },
 ): PluginEnd => ({ exitCode, stdout, stderr, isTruncated: truncated });
 
+/** Where a plugin finds programs. */
+export const programFolders: readonly string[] = [
+  "/usr/local/bin",
+  "/usr/bin",
+  "/bin",
+  "/usr/local/sbin",
+  "/usr/sbin",
+  "/sbin",
+];
+
 /** The whole environment of a plugin, as `env` takes it. */
 export const environmentOf = ({ manifest, path }: PluginCall, home: string): readonly string[] => [
-  "PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",
+  `PATH=${programFolders.join(":")}`,
   "LANG=C.UTF-8",
   `HOME=${home}`,
   `TMPDIR=${home}`,

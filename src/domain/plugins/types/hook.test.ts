@@ -13,6 +13,7 @@ function connected(end: Partial<PluginEnd>) {
   const hooks: PluginHook[] = [];
   const results: RunResult[] = [];
   const told: (string | undefined)[] = [];
+  const limits: (number | undefined)[] = [];
   const points: ExtensionPoints = {
     checks: { isTaken: () => false, add: () => () => undefined },
     commands: { add: () => () => undefined },
@@ -25,12 +26,13 @@ function connected(end: Partial<PluginEnd>) {
   };
   const run: LoadedPlugin["run"] = (input, read) => {
     told.push(input.stdin);
+    limits.push(input.timeoutMs);
     const { result, value } = read({ exitCode: 0, stdout: "", stderr: "", isTruncated: false, ...end });
     results.push(result);
     return Promise.resolve(value);
   };
   const release = hookKind.connect({ manifest, run: async (...args) => run(...args) }, role, points);
-  return { hooks, results, told, release };
+  return { hooks, results, told, limits, release };
 }
 const call = async (end: Partial<PluginEnd>, event: "pre_fix" | "post_fix" = "pre_fix") => {
   const { hooks, results } = connected(end);
@@ -66,9 +68,19 @@ describe("a hook", () => {
     [{ exitCode: 137, stderr: "\n" }, "it ended with exit code 137"],
     [{ stdout: "true" }, "it printed something else than one JSON object"],
     [{ stdout: '{"veto": true}{' }, "it printed something else than one JSON object"],
+    [
+      { stdout: `{"veto": true, "reason": "${"x".repeat(50)}`, isTruncated: true },
+      "it printed more than is kept of it",
+    ],
     [{ stdout: '{"veto": 1}' }, "it printed a veto that is neither true nor false"],
   ])("has no answer with %j", async (end, why) => {
     await expect(call(end)).rejects.toThrow(new PluginNotRun(why));
+  });
+
+  it("has less time where checks wait for it", async () => {
+    const { hooks, limits } = connected({});
+    for (const event of ["pre_check", "pre_fix", "post_check"] as const) await hooks[0]?.call(event, "{}");
+    expect(limits).toEqual([10_000, undefined, undefined]);
   });
 
   it("may print what it likes once something is done", async () => {

@@ -2,6 +2,8 @@ import type { PluginKind } from "../plugin-kind.ts";
 import { type PluginEnd, PluginNotRun } from "../ports.ts";
 
 const maxReasonChars = 1000;
+/** Checks wait for it, few at a time: one that hangs must not blind the service for as long as it may run otherwise. */
+const maxPreCheckMs = 10_000;
 /** What does nothing good in a terminal or on a page: control characters, and those that turn text round or hide. */
 const unruly = /[\s\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu;
 
@@ -18,7 +20,8 @@ function parsed(text: string): object {
 }
 
 /** What a hook objects to. A hook that means to object and fails at it must not pass for one that agrees. */
-function objection({ stdout }: PluginEnd): string | undefined {
+function objection({ stdout, isTruncated }: PluginEnd): string | undefined {
+  if (isTruncated) throw new PluginNotRun("it printed more than is kept of it");
   if (stdout.trim() === "") return undefined;
   const answer = parsed(stdout);
   const veto: unknown = Reflect.get(answer, "veto");
@@ -37,17 +40,20 @@ function requireSuccess({ exitCode, stderr }: PluginEnd): void {
 /** A hook: called before and after what the service does, with the event as JSON on its standard input. */
 export const hookKind: PluginKind<"hook"> = {
   faultOf: () => undefined,
-  connect({ manifest: { name }, run }, { events, onFailure }, points) {
+  connect({ manifest: { name, timeoutMs }, run }, { events, onFailure }, points) {
     return points.hooks.add({
       name,
       events,
       onFailure,
       call: (event, message) =>
-        run({ stdin: message }, (end) => {
-          requireSuccess(end);
-          const value = event.startsWith("pre_") ? objection(end) : undefined;
-          return { result: value === undefined ? "success" : "veto", value };
-        }),
+        run(
+          { stdin: message, ...(event === "pre_check" && { timeoutMs: Math.min(timeoutMs, maxPreCheckMs) }) },
+          (end) => {
+            requireSuccess(end);
+            const value = event.startsWith("pre_") ? objection(end) : undefined;
+            return { result: value === undefined ? "success" : "veto", value };
+          },
+        ),
     });
   },
 };
