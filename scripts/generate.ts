@@ -1,4 +1,5 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ManifestFile } from "#adapters/plugins/schema.ts";
 import { Settings } from "#config/settings.ts";
@@ -12,8 +13,11 @@ import type { Stream } from "#contract/streams.ts";
 import { streams } from "#contract/streams.ts";
 import { openapiDocument } from "#transports/http/openapi.ts";
 import { checksPage } from "./checks-page.ts";
+import { grafanaDashboard } from "./grafana-dashboard.ts";
+import { prometheusRules } from "./prometheus-rules.ts";
 
-const docs = new URL("../docs/", import.meta.url);
+const root = new URL("../", import.meta.url);
+const docs = new URL("docs/", root);
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
@@ -71,7 +75,7 @@ function operationsPage(): string {
   ].join("\n");
 }
 
-/** Every generated file below docs with what it must hold. */
+/** Every generated file, from docs on, with what it must hold. */
 const generated: Readonly<Record<string, () => string>> = {
   "reference/openapi.json": () => json(openapiDocument(version)),
   "reference/config.schema.json": () => json({ $schema: "https://json-schema.org/draft/2020-12/schema", ...Settings }),
@@ -79,6 +83,8 @@ const generated: Readonly<Record<string, () => string>> = {
     json({ $schema: "https://json-schema.org/draft/2020-12/schema", ...ManifestFile }),
   "reference/operations.md": operationsPage,
   "reference/checks.md": checksPage,
+  "../deploy/observability/prometheus/steward-alerts.yml": prometheusRules,
+  "../deploy/observability/grafana/steward.json": grafanaDashboard,
 };
 
 const isCheck = process.argv.includes("--check");
@@ -96,7 +102,7 @@ for (const [name, make] of Object.entries(generated)) {
   } catch {
     // Missing counts as stale.
   }
-  if (present !== make()) stale.push(`docs/${name}`);
+  if (present !== make()) stale.push(relative(fileURLToPath(root), path));
 }
 if (stale.length > 0) {
   console.error(`generated files are not what the sources make: ${stale.join(", ")} (run: npm run generate)`);

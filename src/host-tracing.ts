@@ -11,17 +11,9 @@ import type { TaskOutcome } from "#domain/operations/task.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import type { SpanResult } from "#telemetry/otlp-queue.ts";
 import type { Tracer, Tracing } from "#telemetry/tracing.ts";
+import { reasonOf } from "./error-reason.ts";
 
-const maxReasonLength = 200;
-
-/** What is short and safe to log of an error: the collector's own words may be long. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return "unknown";
-  const code = "code" in error ? String(error.code) : error.name;
-  return (error.message === "" ? code : error.message).slice(0, maxReasonLength);
-}
-
-/** Traces as the settings want them; undefined where they want none, and then nothing of it is loaded. */
+/** Traces to a collector; undefined where the settings name none, and then nothing of it is loaded. */
 export async function createHostTracing(
   { settings }: Pick<Config, "settings">,
   ports: {

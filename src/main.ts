@@ -6,9 +6,9 @@ import { certName } from "#adapters/tls/files.ts";
 import { type PluginReport, readInput, runCli } from "#cli/index.ts";
 import { formatFault, SettingsFaulty } from "#config/faults.ts";
 import { configFile, loadConfig } from "#config/load.ts";
-import { unusedParts } from "#config/settings.ts";
 import { permissionWords } from "#domain/plugins/permissions.ts";
 import type { FoundPlugin } from "#domain/plugins/ports.ts";
+import { isJournal, withPriorities } from "#telemetry/journal-output.ts";
 import { createLineWriter } from "#telemetry/line-writer.ts";
 import { createLogs } from "#telemetry/logger.ts";
 import { adminKeyFile, localUrl, serve } from "./serve.ts";
@@ -22,6 +22,7 @@ const { env: environment } = process;
 const writer = createLineWriter(process.stdout.fd);
 // Whatever ends the process, its last lines are out first.
 process.on("exit", writer.flush);
+const logWriter = isJournal(process.stdout.fd, environment) ? withPriorities(writer) : writer;
 
 const load = (file: string | undefined) => loadConfig({ file, environment, isRoot: process.getuid?.() === 0 });
 
@@ -51,7 +52,7 @@ const code = await runCli({
       const config = await load(file);
       await serve(config, {
         version,
-        logs: createLogs({ level: config.logLevel, writer }),
+        logs: createLogs({ level: config.logLevel, writer: logWriter }),
         newAdminKey,
         isSafeMode: safeMode,
         reload: () => load(file),
@@ -59,7 +60,7 @@ const code = await runCli({
     },
     async runTask(id) {
       const config = await load(undefined);
-      const { log } = createLogs({ level: config.logLevel, writer });
+      const { log } = createLogs({ level: config.logLevel, writer: logWriter });
       // Loaded on demand: the service and the other commands have no use for it.
       const { runOperation } = await import("./task.ts");
       return runOperation(id, config, { version, log, isSafeMode: environment[safeModeVariable] === "1" });
@@ -67,10 +68,8 @@ const code = await runCli({
     async checkConfig(named) {
       const file = configFile(named, environment);
       try {
-        const { warnings, settings } = await load(named);
-        const unused = unusedParts.filter((part) => settings[part] !== undefined);
-        const note = unused.length > 0 ? [`this version does not act on: ${unused.join(", ")}`] : [];
-        return { file, faults: [], warnings: [...warnings, ...note] };
+        const { warnings } = await load(named);
+        return { file, faults: [], warnings };
       } catch (error) {
         if (!(error instanceof SettingsFaulty)) throw error;
         return { file, faults: error.faults.map((fault) => ({ ...fault, text: formatFault(fault) })), warnings: [] };
@@ -90,6 +89,12 @@ const code = await runCli({
       const found = await folders.read(folder);
       if (found === undefined) throw new Error(`cannot look at ${folder}: there is no such folder`);
       return pluginReport(folder, found);
+    },
+    async stackHost(url) {
+      const config = await load(undefined);
+      // Loaded on demand: no other command has use for it.
+      const { stackHost } = await import("./stack-host.ts");
+      return stackHost(config, url);
     },
     readInput: () => readInput(process.stdin),
   },

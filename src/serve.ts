@@ -24,7 +24,7 @@ import { builtInCheckIds } from "#config/checks.ts";
 import { connectorSettings } from "#config/connectors.ts";
 import { formatFault, SettingsFaulty } from "#config/faults.ts";
 import type { Config } from "#config/load.ts";
-import { type Settings, unusedParts } from "#config/settings.ts";
+import type { Settings } from "#config/settings.ts";
 import { roles } from "#contract/scopes.ts";
 import type { Keyring } from "#domain/access/keyring.ts";
 import type { Probe } from "#domain/health/ports.ts";
@@ -32,7 +32,9 @@ import type { Prober } from "#domain/health/prober.ts";
 import type { OperationStore } from "#domain/operations/ports.ts";
 import type { Logger, Logs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
+import { createHostAlerting } from "./host-alerting.ts";
 import { createHostChecks } from "./host-checks.ts";
+import { createTraceParts } from "./host-receiver.ts";
 import { createHostTracing, createTracedParts, type TracedParts } from "./host-tracing.ts";
 import { createService, type Service } from "./service.ts";
 import { taskProgram } from "./task-program.ts";
@@ -228,8 +230,6 @@ export async function serve(
   process.on("SIGHUP", () => onHangup());
 
   for (const warning of config.warnings) log.warn({ setting: warning }, "settings");
-  const unused = unusedParts.filter((part) => config.settings[part] !== undefined);
-  if (unused.length > 0) log.warn({ parts: unused }, "settings that this version does not act on yet");
 
   // Opened in the order of need, closed in reverse.
   const closers: (() => void)[] = [];
@@ -245,7 +245,8 @@ export async function serve(
   let prober: Prober | undefined;
   const metrics = createMetrics();
   const tracing = await createHostTracing(config, { version, log, onSpans: metrics.traceSpans });
-  const { tracer } = tracing ?? {};
+  const traceParts = createTraceParts(config, { version, log, onSpans: metrics.traceSpans });
+  const tracer = tracing?.tracer ?? traceParts.own?.tracer;
   const traced = await createTracedParts(tracer);
   const { exec, startDetached } = traced;
   const systemd = createHostUnits({
@@ -285,6 +286,15 @@ export async function serve(
   });
   closers.push(tokenLedger.dispose);
   const { checks, fixes, plan } = createHostChecks({ config, host, systemd, journal, packages, exec });
+
+  const alerting = createHostAlerting({
+    config,
+    host,
+    units: systemd.units,
+    onTrouble: (error, aside) =>
+      log.warn({ err: error, set_aside: aside ?? null }, "records of alerts not usable, begun anew"),
+  });
+  closers.push(alerting.dispose);
 
   let ownUrl = localUrl(config);
   const isGuarded = config.tls !== "off" || isLoopbackAddress(config.listen.host);
@@ -340,10 +350,13 @@ export async function serve(
         );
       },
     },
+    addedProbes: alerting.probes,
+    alerting: alerting.parts,
     tls,
     rateLimits: config.rateLimits,
     allowedHosts: [hostname(), config.listen.host, ...certNames, ...config.allowedHosts],
     trustedProxies: config.trustedProxies,
+    traces: traceParts.store,
     tracer,
     metricsPublic: config.metricsPublic,
   });
@@ -376,6 +389,7 @@ export async function serve(
     prober = each;
     closers.push(each.dispose);
     log.info("ready");
+    await traceParts.open();
     // When the first requests are answered; before somebody waits for it, or an update replaces the files of this program.
     await systemClock.sleep(restMs);
     await import("./host-updates.ts");
@@ -408,6 +422,7 @@ export async function serve(
       log.error({ err: error }, "state not carried over to the next boot");
     }
   }
+  await traceParts.close();
   await tracing?.close();
   log.info("stopped");
 }

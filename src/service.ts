@@ -1,5 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import type { ComponentName } from "#contract/health.ts";
+import { componentNames } from "#contract/health.ts";
 import { checkHistoryLimit, probeIntervalMs } from "#contract/limits.ts";
 import type { Caller } from "#contract/operation.ts";
 import { Accepted } from "#contract/operation-entry.ts";
@@ -45,6 +46,8 @@ import { createPlugins, type PluginParts } from "#domain/plugins/plugins.ts";
 import type { PluginFolders } from "#domain/plugins/ports.ts";
 import { systemHandlers } from "#domain/system/handlers.ts";
 import type { HostFacts, Units } from "#domain/system/ports.ts";
+import { tracesHandlers } from "#domain/traces/handlers.ts";
+import type { TraceStore } from "#domain/traces/ports.ts";
 import { type LongWork, updatesHandlers } from "#domain/updates/handlers.ts";
 import type { HostUpdates } from "#domain/updates/ports.ts";
 import { createSecurityUpdater } from "#domain/updates/security.ts";
@@ -59,6 +62,7 @@ import { openapiDocument } from "#transports/http/openapi.ts";
 import { addReference } from "#transports/http/reference.ts";
 import { createHttpServer } from "#transports/http/server.ts";
 import { createStreamServer, encodeTextFrame } from "#transports/ws/index.ts";
+import { type AlertingParts, createAlerting } from "./alerting.ts";
 import { toCheck } from "./plugin-checks.ts";
 import { requireConsent, withAskingSteps } from "./update-hooks.ts";
 
@@ -91,6 +95,10 @@ export interface ServicePorts {
   readonly grep: Grep;
   /** `llm` is how the default connector is. */
   readonly probes: Readonly<Record<Exclude<ComponentName, "llm">, Probe>>;
+  /** Of components that settings add, by name. */
+  readonly addedProbes: Readonly<Record<string, Probe>>;
+  /** Where alerts and notifications are kept, and whom they go to. */
+  readonly alerting: AlertingParts;
   readonly checks: readonly Check[];
   readonly fixes: (parts: Pick<FixPorts, "security">) => readonly Fix[];
   readonly checkPlan: CheckPlan;
@@ -112,6 +120,7 @@ export interface ServicePorts {
   readonly allowedHosts: readonly string[];
   readonly trustedProxies: readonly string[];
   readonly metricsPublic: "loopback" | "always" | "never";
+  readonly traces: Pick<TraceStore, "list" | "trace">;
   /** Undefined where nothing is traced. */
   readonly tracer?: Tracer | undefined;
 }
@@ -142,7 +151,8 @@ function waitedFor<T>(answer: T | Accepted): T {
 /** How the default connector is. One that is not configured is not missed. */
 function defaultConnector(connectors: Pick<Connectors, "defaultState">): ProbeResult {
   const { name, status, reason } = connectors.defaultState();
-  if (name === null) return { healthy: false, expected: false, reason: "no connector is configured" };
+  if (name === null)
+    return { healthy: false, expected: false, reason: "there is no connector, or none was looked for yet" };
   if (status === "connected") return { healthy: true, expected: true };
   const isExpected = status !== undefined && status !== "not_configured";
   return { healthy: false, expected: isExpected, reason: `connector ${name}: ${reason ?? "not asked yet"}` };
@@ -192,8 +202,11 @@ export function createService(ports: ServicePorts): Service {
     history: ports.checkHistory,
     clock,
     onRun(run) {
-      const { check_id: check, status, duration_ms: durationMs, message } = run.result;
+      const { check_id: check, status, duration_ms: durationMs, message, details } = run.result;
       metrics.checkRun(check, status, durationMs / 1000);
+      // It looks by itself, without anybody who asks for updates.
+      if (check === "security_updates" && "pending" in details && typeof details.pending === "number")
+        metrics.updatesAvailable("security", details.pending);
       // A check that passes from the first is no news.
       if ((run.previousStatus ?? "pass") !== status)
         log.info({ check, status, previous: run.previousStatus, message }, "check changed");
@@ -327,6 +340,15 @@ export function createService(ports: ServicePorts): Service {
     if (unknown.length > 0) log.warn({ checks: unknown }, "settings for checks that do not exist");
   };
 
+  const alerting = createAlerting({
+    parts: ports.alerting,
+    components: [...componentNames, ...Object.keys(ports.addedProbes)],
+    clock,
+    log,
+    createId: ports.createId,
+    onNotification: metrics.notification,
+  });
+
   // The server must listen before the probes run, since one of them asks it; requests that come sooner wait.
   const started = Promise.withResolvers<Prober>();
   let prober: Prober | undefined;
@@ -354,6 +376,10 @@ export function createService(ports: ServicePorts): Service {
           work: longWork,
           clock,
           takesSnapshot: ports.takesSnapshot,
+          onChecked({ packages: { total, security: ofSecurity }, security_known: isKnown }) {
+            metrics.updatesAvailable("all", total);
+            if (isKnown) metrics.updatesAvailable("security", ofSecurity);
+          },
         }),
         hooks,
       ),
@@ -382,7 +408,9 @@ export function createService(ports: ServicePorts): Service {
       }),
       ...logsHandlers({ journal: ports.journal, clock, unitsOf }),
       ...accessHandlers({ keyring, clock }),
+      ...alerting.handlers,
       getMetrics: () => metrics.text(),
+      ...tracesHandlers({ store: ports.traces }),
     },
     admit: createAdmission({
       authenticate: keyring.authenticate,
@@ -441,6 +469,7 @@ export function createService(ports: ServicePorts): Service {
     runner.dispose();
     fixer.dispose();
     operations.dispose();
+    alerting.dispose();
     stopConnectors?.();
     connectors.dispose();
     done();
@@ -455,14 +484,18 @@ export function createService(ports: ServicePorts): Service {
     async start() {
       prober = startProber({
         probes: { ...probes, llm: () => Promise.resolve(defaultConnector(connectors)) },
+        added: ports.addedProbes,
         clock,
-        onChange(component, { healthy, expected, reason }) {
+        onChange(component, result) {
+          const { healthy, expected, reason } = result;
+          alerting.probed(component, result);
           metrics.componentUp(component, healthy);
           if (healthy) log.info({ component }, "component is well");
           else log[expected ? "warn" : "info"]({ component, reason }, "component is not well");
         },
       });
       started.resolve(prober);
+      alerting.start();
       // What hooks hold back is not to run before they are there.
       await Promise.all([prober.components(), startPlugins().then(runner.start)]);
       isReady = true;

@@ -9,6 +9,7 @@ import { logsGrowth } from "./logs-growth.ts";
 import { logsLatency } from "./logs-latency.ts";
 import { logsTail, logsTailProcess } from "./logs-tail.ts";
 import { metrics } from "./metrics.ts";
+import { otlp } from "./otlp.ts";
 import { services } from "./services.ts";
 import { start } from "./start.ts";
 import { updates } from "./updates.ts";
@@ -29,5 +30,6 @@ export const rows: readonly Row[] = [
   health,
   info,
   metrics,
+  otlp,
   start,
 ];

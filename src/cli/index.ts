@@ -1,10 +1,14 @@
 import { Command, CommanderError } from "commander";
 import { ApiError } from "#client/index.ts";
+import { addAlertsCommands } from "./alerts.ts";
 import { addCheckCommand } from "./check.ts";
 import type { LocalService, ServiceOptions } from "./connect.ts";
 import { connect } from "./connect.ts";
 import { addKeysCommands } from "./keys.ts";
 import { nagiosUnknown, speaksNagios, unknownCode } from "./nagios.ts";
+import { addNotifyCommands } from "./notify.ts";
+import { addObservabilityCommands } from "./observability.ts";
+import type { StackHost } from "./observability-files.ts";
 import type { Io } from "./output.ts";
 import { exitCode, printJson } from "./output.ts";
 import { callPlugin, type PluginCall, pluginCallOf } from "./plugin-call.ts";
@@ -13,6 +17,7 @@ import type { PluginReport } from "./plugins.ts";
 import { addPluginsCommands } from "./plugins.ts";
 import { addTaskCommand, type TaskOutcome } from "./task.ts";
 
+export type { StackHost } from "./observability-files.ts";
 export type { Io } from "./output.ts";
 export { readInput } from "./plugin-input.ts";
 export type { PluginReport } from "./plugins.ts";
@@ -34,6 +39,8 @@ export interface LocalCommands {
   readonly localService: () => Promise<LocalService>;
   /** What the service would say of a folder with a plugin. */
   readonly checkPlugin: (folder: string) => Promise<PluginReport>;
+  /** This host, for the files of the observability stack, with the service at another address where one is given. */
+  readonly stackHost: (url: string | undefined) => Promise<StackHost>;
   /** What is on standard input; undefined at a terminal. */
   readonly readInput: () => Promise<string | undefined>;
 }
@@ -117,6 +124,15 @@ export async function runCli(ports: {
     },
   });
   addConfigCommands(program, io, local, finish);
+  const client = (command: Command) =>
+    connect({ options: serviceOptions(command), environment, local: local.localService });
+  addAlertsCommands(program, { io, now, finish, client });
+  addNotifyCommands(program, { io, finish, client });
+  addObservabilityCommands(program, {
+    io,
+    stackHost: local.stackHost,
+    givenUrl: (command) => serviceOptions(command).url ?? environment["STEWARD_URL"],
+  });
   addCheckCommand(program, {
     io,
     finish,

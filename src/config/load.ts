@@ -7,6 +7,8 @@ import { checkFaults } from "./checks.ts";
 import { connectorFaults } from "./connectors.ts";
 import type { Fault } from "./faults.ts";
 import { SettingsFaulty } from "./faults.ts";
+import { notificationFaults } from "./notifications.ts";
+import { probeFaults } from "./probes.ts";
 import type { SettingsFile } from "./read-file.ts";
 import type { Settings } from "./settings.ts";
 import { defaultListen, logLevels } from "./settings.ts";
@@ -96,6 +98,8 @@ function usageFaults(
   faults.push(
     ...checkFaults(settings, faultAt),
     ...connectorFaults(settings, faultAt),
+    ...probeFaults(settings, faultAt),
+    ...notificationFaults(settings, faultAt),
     ...tracingFaults(settings, faultAt),
   );
   return faults;

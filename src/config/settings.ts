@@ -2,6 +2,7 @@ import type { Static } from "typebox";
 import { severities } from "#contract/checks.ts";
 import { defaultRateLimits } from "#contract/limits.ts";
 import { Type } from "#contract/type.ts";
+import { AlertsSettings, NotificationsSettings, ProbesSettings } from "./alerting-settings.ts";
 
 const strict = { additionalProperties: false } as const;
 const text = (description: string) => Type.String({ minLength: 1, description });
@@ -18,6 +19,7 @@ export const defaultListen = "127.0.0.1:8470";
 export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal"] as const;
 
 const Quota = Type.Integer({ minimum: 1, maximum: 1_000_000_000 });
+const Port = { minimum: 0, maximum: 65_535 };
 const Percent = Type.Number({ minimum: 0 });
 
 const CheckSettings = Type.Object(
@@ -191,7 +193,7 @@ export const Settings = Type.Object(
         {
           endpoint: Type.Optional(
             text(
-              "Address of an OTLP collector that spans are sent to: `http://127.0.0.1:4318`. Without it nothing is traced.",
+              "Address of an OTLP collector that spans are sent to, received ones too: `http://127.0.0.1:4318`. Without it a few of the service's own are kept here.",
             ),
           ),
           protocol: Type.Optional(choice(["http", "grpc"], "OTLP over HTTP (unless given) or gRPC.")),
@@ -203,29 +205,35 @@ export const Settings = Type.Object(
                 "Which part of the traces is kept; 1 unless given. Of a trace that began elsewhere its headers decide.",
             }),
           ),
-          receiver: Type.Optional(choice(["auto", "on", "off"], "Whether to receive spans on 4317 and 4318.")),
-        },
-        strict,
-      ),
-    ),
-    notifications: Type.Optional(
-      Type.Object(
-        {
-          chat: Type.Optional(Type.Object({ webhook_url_file: text("File that holds the webhook address.") }, strict)),
-          email: Type.Optional(
-            Type.Object(
-              { smtp: text("SMTP address."), from: text("Sender."), to: Type.Array(Type.String(), { minItems: 1 }) },
-              strict,
+          receiver: Type.Optional(
+            choice(
+              ["auto", "on", "off"],
+              "Whether to receive spans over OTLP on loopback: `auto` (unless given) where both ports are free; with `on` a taken port is a fault.",
             ),
+          ),
+          ports: Type.Optional(
+            Type.Object(
+              {
+                grpc: Type.Optional(Type.Integer({ ...Port, description: "4317 unless given." })),
+                http: Type.Optional(Type.Integer({ ...Port, description: "4318 unless given." })),
+              },
+              { ...strict, description: "Where spans are received; 0 is any port, which the log names." },
+            ),
+          ),
+          keep: Type.Optional(
+            Type.String({
+              pattern: "^[1-9][0-9]{0,5}(MiB|GiB)$",
+              description: "Room for traces on disk, `64MiB` unless given: the oldest go first.",
+            }),
           ),
         },
         strict,
       ),
     ),
+    probes: Type.Optional(ProbesSettings),
+    alerts: Type.Optional(AlertsSettings),
+    notifications: Type.Optional(NotificationsSettings),
   },
   { ...strict, title: "Steward settings" },
 );
 export type Settings = Static<typeof Settings>;
-
-/** Parts of the settings that are checked but that this version does not act on yet. */
-export const unusedParts = ["notifications"] as const;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { tracingFaults } from "./tracing.ts";
 
-const faultsOf = (tracing: { endpoint?: string } | undefined) =>
+const faultsOf = (tracing: { endpoint?: string; receiver?: "auto" | "on" } | undefined) =>
   tracingFaults({ ...(tracing && { tracing }) }, (path, message) => ({
     source: "file",
     path: path.join("."),
@@ -23,3 +23,11 @@ it.each(["", "127.0.0.1:4318", "collector", "grpc://127.0.0.1:4317", "/var/run/c
     ]);
   },
 );
+
+it("takes no endpoint that would be the service itself", () => {
+  const endpoint = "http://localhost:4318";
+  expect(faultsOf({ endpoint, receiver: "auto" })).toEqual([]);
+  expect(faultsOf({ endpoint, receiver: "on" })).toMatchObject([
+    { path: "tracing.endpoint", message: expect.stringContaining("receives traces itself") },
+  ]);
+});

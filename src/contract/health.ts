@@ -26,7 +26,10 @@ export const HealthStatus = Type.Object({
           "The key store is private and readable, the audit log can be written, TLS is on where the address asks for it.",
       }),
     },
-    { description: "Whether each component is well. Probed every 30 s." },
+    {
+      additionalProperties: Type.Boolean(),
+      description: "Whether each component is well, those that settings add beside these four. Probed every 30 s.",
+    },
   ),
 });
 export type HealthStatus = Static<typeof HealthStatus>;

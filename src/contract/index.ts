@@ -1,3 +1,14 @@
+import {
+  Alert,
+  AlertList,
+  alerts,
+  Notification,
+  NotificationList,
+  NotificationTest,
+  RemovedSilence,
+  Silence,
+  SilenceList,
+} from "./alerts.ts";
 import { auth, CreatedKey, Identity, KeyEntry, RevokedKey, Token } from "./auth.ts";
 import {
   checks,
@@ -33,6 +44,7 @@ import { longOperations } from "./operations.ts";
 import { Plugin, PluginChange, PluginList, PluginRun, plugins } from "./plugins.ts";
 import { HealthServerFrame, LogFilterFrame, LogServerFrame } from "./streams.ts";
 import { RestartResult, ServiceEntry, ServiceList, SystemInfo, system } from "./system.ts";
+import { Span, SpanEvent, SpanLink, Trace, TraceList, TraceSummary, traces } from "./traces.ts";
 import {
   ChangedPackage,
   GuardVerdict,
@@ -58,7 +70,9 @@ export const operations = {
   ...explanations,
   ...plugins,
   ...auth,
+  ...alerts,
   ...observability,
+  ...traces,
 } as const satisfies Operations;
 
 export type OperationName = keyof typeof operations;
@@ -101,10 +115,24 @@ export const resources = {
   TokenUsage,
   Explanation,
   ExplanationPreview,
+  TraceSummary,
+  TraceList,
+  Trace,
+  Span,
+  SpanEvent,
+  SpanLink,
   Plugin,
   PluginList,
   PluginChange,
   PluginRun,
+  Alert,
+  AlertList,
+  Silence,
+  SilenceList,
+  RemovedSilence,
+  Notification,
+  NotificationList,
+  NotificationTest,
   Identity,
   KeyEntry,
   CreatedKey,

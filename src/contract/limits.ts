@@ -16,6 +16,9 @@ export const logQueryLimit = { minimum: 1, maximum: 10_000, default: 1000 } as c
 /** Bounds and default of `limit` on the history of a check. */
 export const checkHistoryLimit = { minimum: 1, maximum: 10_000, default: 1000 } as const;
 
+/** Bounds and default of `limit` on the trace listing. */
+export const traceListLimit = { minimum: 1, maximum: 1000, default: 100 } as const;
+
 /** How far back the history of a check goes unless asked otherwise, and how long runs are kept. */
 export const checkHistoryWindowMs = 24 * 60 * 60 * 1000;
 export const checkHistoryKeptMs = 30 * checkHistoryWindowMs;

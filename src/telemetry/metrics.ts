@@ -1,10 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { Counter, Gauge, Histogram, Registry } from "@prometheus-io/client";
 import { type CheckStatus, checkStatuses } from "#contract/checks.ts";
-import type { ComponentName } from "#contract/health.ts";
 import { durationBuckets } from "#contract/limits.ts";
 import { streams } from "#contract/streams.ts";
-import type { SpanResult } from "./otlp-queue.ts";
+
+/**
+ * What became of spans: on their way to the collector `exported` or `dropped`; of those that were received `kept` or `rejected`.
+ */
+export type SpanResult = "exported" | "dropped" | "kept" | "rejected";
 
 /** One answered request. `endpoint` is the route template, `unmatched` for paths that have none. */
 export interface RequestSample {
@@ -27,7 +30,9 @@ export interface Metrics {
   readonly request: (sample: RequestSample) => void;
   /** Where the number of open connections is to be asked. */
   readonly watchConnections: (count: () => number) => void;
-  readonly componentUp: (component: ComponentName, isUp: boolean) => void;
+  readonly componentUp: (component: string, isUp: boolean) => void;
+  /** A notification to people that was sent or given up. */
+  readonly notification: (channel: string, outcome: string) => void;
   /** How many clients a stream has. */
   readonly streamClients: (stream: string, count: number) => void;
   /** Frames that a slow client of a stream has lost. */
@@ -36,6 +41,8 @@ export interface Metrics {
   readonly checkRun: (check: string, status: CheckStatus, seconds: number) => void;
   /** A health check that is there no more: nothing of it is told any more. */
   readonly checkGone: (check: string) => void;
+  /** Package updates that the last look offered: all of them, or those for security. */
+  readonly updatesAvailable: (kind: "all" | "security", count: number) => void;
   /** A fix that has ended. */
   readonly fixRun: (fix: string, isSuccess: boolean) => void;
   /** A call to a language model that has ended. */
@@ -46,7 +53,7 @@ export interface Metrics {
   readonly pluginGone: (plugin: string) => void;
   /** Something in a journal file that cannot be read. */
   readonly journalFault: () => void;
-  /** Spans that the collector took, or never will. */
+  /** Spans of which it is known what became of them. */
   readonly traceSpans: (result: SpanResult, count: number) => void;
   /** All metrics in the Prometheus text format 0.0.4. */
   readonly text: () => Promise<string>;
@@ -160,6 +167,12 @@ export function createMetrics(): Metrics {
     buckets: checkBuckets,
     registers,
   });
+  const updatesAvailable = new Gauge({
+    name: "svc_updates_available",
+    help: "Package updates that the last look at the package lists offered.",
+    labelNames: ["kind"],
+    registers,
+  });
   const fixes = new Counter({
     name: "svc_check_fixes_total",
     help: "Fixes of health checks that were carried out.",
@@ -191,6 +204,12 @@ export function createMetrics(): Metrics {
     labelNames: ["plugin", "result"],
     registers,
   });
+  const notifications = new Counter({
+    name: "svc_notifications_total",
+    help: "Notifications to people that were sent or given up.",
+    labelNames: ["channel", "outcome"],
+    registers,
+  });
   const journalFaults = new Counter({
     name: "svc_journal_faults_total",
     help: "Things found in journal files that cannot be read.",
@@ -198,7 +217,7 @@ export function createMetrics(): Metrics {
   });
   const traceSpans = new Counter({
     name: "svc_trace_spans_total",
-    help: "Spans of traces that were sent to the collector, or were dropped.",
+    help: "Spans of traces by what became of them: exported to the collector or dropped, received and kept or rejected.",
     labelNames: ["result"],
     registers,
   });
@@ -233,6 +252,7 @@ export function createMetrics(): Metrics {
       checkStatus.remove({ check });
       checkDurations.remove({ check });
     },
+    updatesAvailable: (kind, count) => updatesAvailable.set({ kind }, count),
     fixRun: (fix, isSuccess) => fixes.inc({ fix, result: isSuccess ? "success" : "failure" }),
     modelCall({ connector, result, seconds, tokens }) {
       modelCalls.inc({ connector, result });
@@ -245,6 +265,7 @@ export function createMetrics(): Metrics {
     pluginGone(plugin) {
       for (const result of ["success", "failure", "veto"]) pluginRuns.remove({ plugin, result });
     },
+    notification: (channel, outcome) => notifications.inc({ channel, outcome }),
     journalFault: () => journalFaults.inc(),
     traceSpans: (result, count) => traceSpans.inc({ result }, count),
     text: () => registry.metrics(),

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { TraceFlags } from "@opentelemetry/api";
 import type { ReadableSpan, SpanExporter, SpanProcessor } from "@opentelemetry/sdk-trace";
 
-/** What became of spans. */
+/** What became of spans on their way to a collector. */
 export type SpanResult = "exported" | "dropped";
 
 export interface QueueLimits {

@@ -35,6 +35,8 @@ export type TraceHeaders = Readonly<Record<string, string>>;
  * spans that would have no parent are not made. Whoever has no tracer traces nothing, and pays nothing.
  */
 export interface Tracer {
+  /** Whether the next request of this route is to have a span; without it all are. */
+  readonly takes?: (route: string) => boolean;
   /** Begins the span of a request, as a child of what its headers name where they are well formed. */
   readonly request: (
     name: string,

@@ -38,6 +38,7 @@ const local: LocalCommands = {
   checkConfig: () => Promise.reject(new Error("not here")),
   checkPlugin: () => Promise.reject(new Error("not here")),
   readInput: () => Promise.reject(new Error("not here")),
+  stackHost: () => Promise.reject(new Error("not here")),
   localService: () => Promise.reject(new Error("cannot use the settings:\n  config.yaml:1:1: colour: unknown setting")),
 };
 

@@ -89,6 +89,7 @@ async function steward(argv: readonly string[], surroundings: Surroundings = {})
     localService: elsewhere,
     checkPlugin: report,
     readInput: input,
+    stackHost: () => Promise.reject(new Error("not here")),
   };
   let out = "";
   let err = "";

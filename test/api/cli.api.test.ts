@@ -36,6 +36,7 @@ const local = (): LocalCommands => ({
   localService: () => Promise.resolve({ url, adminKeyFile: join(folder, "admin.key") }),
   checkPlugin: () => Promise.reject(new Error("not here")),
   readInput: () => Promise.reject(new Error("not here")),
+  stackHost: () => Promise.reject(new Error("not here")),
 });
 
 async function steward(argv: readonly string[], environment: Record<string, string> = {}, commands = local()) {

@@ -3,11 +3,14 @@ import { type ErrorCode, errorStatus } from "#contract/errors.ts";
 import { type OperationName, operations } from "#contract/index.ts";
 import { errorsOf, type Operation } from "#contract/operation.ts";
 import type { KeyRecord, KeyStore } from "#domain/access/ports.ts";
+import type { StoredSilence } from "#domain/alerts/ports.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
+import { createFakeAlertStore } from "../fakes/alert-store.ts";
 import { createFakeCheckHistory } from "../fakes/check-history.ts";
 import { createFakeJournal } from "../fakes/journal.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
 import { plainManifest } from "../fakes/plugin-folders.ts";
+import { createFakeTraceStore } from "../fakes/trace-store.ts";
 import { createFakeUnits } from "../fakes/units.ts";
 import { pathOf, send, startTestService, type TestRequest, type TestService } from "./harness.ts";
 
@@ -40,6 +43,12 @@ const unavailable = async (): Promise<TestService> => {
 const withoutPackages = (): Promise<TestService> =>
   startTestService({ hostUpdates: () => Promise.resolve({ manager: undefined, backends: [] }) });
 
+const withoutTraces = (): Promise<TestService> => {
+  const traces = createFakeTraceStore();
+  traces.available = false;
+  return startTestService({ traces });
+};
+
 const snapshotId = "20260101-000000";
 const offer = ({ repository }: TestService["packageManager"]): void => {
   repository.set("editor", { version: "1.1", isSecurity: false });
@@ -62,6 +71,15 @@ function damage(service: TestService): void {
 }
 const messages = [{ role: "user", content: "Hello" }];
 const missing = (field: string) => ({ field, issue: "Required field missing" });
+
+const someSilence = (id: string): StoredSilence => ({
+  id,
+  alert: "DiskSpaceLow",
+  until: Date.parse("2026-01-02T00:00:00Z"),
+  comment: "",
+  createdAt: 0,
+  createdBy: "",
+});
 
 const cases: Cases = {
   getHealth: {},
@@ -275,6 +293,38 @@ const cases: Cases = {
       details: { reason: expect.stringContaining("it changed on disk"), retryable: false },
     },
   },
+  listAlerts: {},
+  listSilences: {},
+  silenceAlert: {
+    VALIDATION_ERROR: {
+      request: { body: { alert: "DiskSpaceLow", until: "2025-12-31T23:59:59Z" } },
+      details: { field: "until", issue: "lies in the past" },
+    },
+    CONFLICT: {
+      request: { body: { alert: "DiskSpaceLow", until: "2026-01-02T00:00:00Z" } },
+      service: () => {
+        const alerts = createFakeAlertStore();
+        for (let count = 0; count < 100; count += 1) alerts.saveSilence(someSilence(`silence-${count}`));
+        return startTestService({ alerts });
+      },
+    },
+  },
+  removeSilence: {
+    VALIDATION_ERROR: {
+      request: { path: `/api/v1/alerts/silences/${"x".repeat(65)}` },
+      details: { field: "id" },
+    },
+    NOT_FOUND: {},
+  },
+  listNotifications: {
+    VALIDATION_ERROR: { request: { path: "/api/v1/alerts/notifications?limit=0" }, details: { field: "limit" } },
+  },
+  testNotifications: {
+    VALIDATION_ERROR: {
+      request: { body: { channel: "paging_chat" } },
+      details: { field: "channel", issue: "is not configured" },
+    },
+  },
   whoami: {},
   listKeys: {},
   createKey: { VALIDATION_ERROR: { request: { body: { scopes: [] } }, details: missing("name") } },
@@ -293,6 +343,15 @@ const cases: Cases = {
     FORBIDDEN: { request: { body: { scopes: ["keys:admin"] } }, details: { required_scope: "keys:admin" } },
   },
   getMetrics: {},
+  listTraces: {
+    VALIDATION_ERROR: { request: { path: "/api/v1/traces?since=yesterday" }, details: { field: "since" } },
+    UNAVAILABLE: { service: withoutTraces, details: { missing: "traces", retryable: true } },
+  },
+  getTrace: {
+    VALIDATION_ERROR: { request: { path: "/api/v1/traces/abc" }, details: { field: "trace_id" } },
+    NOT_FOUND: { request: { path: `/api/v1/traces/${"0".repeat(31)}1` } },
+    UNAVAILABLE: { request: { path: `/api/v1/traces/${"0".repeat(31)}1` }, service: withoutTraces },
+  },
 };
 
 const secretReason = "the disk behind /dev/secret is on fire";
@@ -315,6 +374,7 @@ const broken: Partial<Record<OperationName, () => Overrides>> = {
   createKey: () => ({ store: failingAfterFirst("insertKey") }),
   revokeKey: () => ({ store: { ...createFakeKeyStore(), revokeKey: breaks } }),
   createToken: () => ({ store: { ...createFakeKeyStore(), insertToken: breaks } }),
+  listTraces: () => ({ traces: { ...createFakeTraceStore(), list: () => Promise.reject(new Error(secretReason)) } }),
   getMetrics: () => ({ metrics: { ...createMetrics(), text: () => Promise.reject(new Error(secretReason)) } }),
 };
 

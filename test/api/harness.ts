@@ -15,6 +15,7 @@ import { createMetrics } from "#telemetry/metrics.ts";
 import type { Service, ServicePorts } from "../../src/service.ts";
 import { createService } from "../../src/service.ts";
 import { asVerbs } from "../../src/task-verbs.ts";
+import { createFakeAlertStore, type FakeAlertStore } from "../fakes/alert-store.ts";
 import { createFakeAuditLog, type FakeAuditLog } from "../fakes/audit-log.ts";
 import { createFakeCheckHistory, type FakeCheckHistory } from "../fakes/check-history.ts";
 import { createFakeClock, type FakeClock } from "../fakes/clock.ts";
@@ -23,6 +24,8 @@ import { createFakeGrep, type FakeGrep } from "../fakes/grep.ts";
 import { createFakeHostFacts } from "../fakes/host-facts.ts";
 import { createFakeJournal, type FakeJournal } from "../fakes/journal.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
+import { createFakeNotificationStore } from "../fakes/notification-store.ts";
+import { createFakeNotifier, type FakeNotifier } from "../fakes/notifier.ts";
 import { createFakeOperationStore } from "../fakes/operation-store.ts";
 import { createFakePackageManager, type FakePackageManager, fakePackage } from "../fakes/package-manager.ts";
 import { createFakePluginFolders, type FakePluginFolders } from "../fakes/plugin-folders.ts";
@@ -31,6 +34,7 @@ import { createFakeProbe, type FakeProbe } from "../fakes/probe.ts";
 import { createSnapshotsOf, type FakeSnapshotBackend } from "../fakes/snapshot-backend.ts";
 import { createFakeTaskLauncher, type FakeTaskLauncher } from "../fakes/task-launcher.ts";
 import { createFakeTokenLedger } from "../fakes/token-ledger.ts";
+import { createFakeTraceStore } from "../fakes/trace-store.ts";
 import { createFakeUnits, type FakeUnits } from "../fakes/units.ts";
 
 type Probes = Readonly<Record<"cli" | "ops" | "security", FakeProbe>>;
@@ -104,6 +108,11 @@ export interface TestService {
   /** How a guarded update finds the host from now on. */
   readonly becomes: (condition: () => Condition) => void;
   readonly checkHistory: FakeCheckHistory;
+  readonly alertStore: FakeAlertStore;
+  /** The channels that people are told by; only these two are configured. */
+  readonly notifiers: Readonly<Record<"chat" | "email", FakeNotifier>>;
+  /** What the host measures of itself for the alerts, in percent. */
+  readonly usage: { cpu: number };
   /** Empty folders, unless others were given. */
   readonly plugins: TestPlugins;
   /** Log lines so far. */
@@ -159,6 +168,7 @@ export async function startTestService(
     journal?: FakeJournal;
     grep?: FakeGrep;
     checkHistory?: FakeCheckHistory;
+    alerts?: FakeAlertStore;
     plugins?: TestPlugins;
   } = {},
 ): Promise<TestService> {
@@ -201,6 +211,9 @@ export async function startTestService(
   const checkHistory = overrides.checkHistory ?? createFakeCheckHistory();
   const plugins = overrides.plugins ?? createTestPlugins();
   const lines: string[] = [];
+  const alertStore = overrides.alerts ?? createFakeAlertStore();
+  const notifiers = { chat: createFakeNotifier(), email: createFakeNotifier(["ops@example.org"]) };
+  const usage = { cpu: 10 };
   const probes = { cli: createFakeProbe(), ops: createFakeProbe(), security: createFakeProbe() };
   const service = createService({
     version: "1.2.3",
@@ -231,9 +244,26 @@ export async function startTestService(
         discovery: undefined,
       }),
     tokenLedger: createFakeTokenLedger(),
+    traces: createFakeTraceStore(),
     loadPlugins: () => Promise.resolve(plugins),
     takenCheckIds: ["elsewhere"],
     isSafeMode: false,
+    addedProbes: {},
+    alerting: {
+      alerts: alertStore,
+      notifications: createFakeNotificationStore(),
+      channels: new Map([
+        ["chat", notifiers.chat],
+        ["email", notifiers.email],
+      ]),
+      evaluator: "steward",
+      readings: {
+        cpu_percent: () => Promise.resolve(usage.cpu),
+        memory_percent: () => Promise.resolve(50),
+        root_filesystem_percent: () => Promise.resolve(50),
+      },
+      host: "host.example.org",
+    },
     tls: undefined,
     rateLimits: "off",
     allowedHosts: [],
@@ -262,6 +292,9 @@ export async function startTestService(
     fixes,
     packageManager,
     snapshots,
+    alertStore,
+    notifiers,
+    usage,
     launcher,
     becomes(next) {
       condition = next;

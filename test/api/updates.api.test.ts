@@ -81,6 +81,15 @@ describe("GET /updates/check", () => {
     expect(service.packageManager.refreshes()).toBe(1);
   });
 
+  it("is in the metrics: how many there are, and how many for security", async () => {
+    offerThree();
+    const metrics = async () => (await send(service, { path: "/metrics", key: service.admin })).text;
+    expect(await metrics()).not.toContain("svc_updates_available{");
+    await get("/updates/check");
+    expect(await metrics()).toContain('svc_updates_available{kind="all"} 3');
+    expect(await metrics()).toContain('svc_updates_available{kind="security"} 1');
+  });
+
   it("keeps in the audit log who brought the lists up to date, however that ended, and no mere look", async () => {
     const key = service.key(["updates:read"]);
     const check = (query: string) => send(service, { path: `/api/v1/updates/check${query}`, key });

@@ -30,6 +30,10 @@ export const recipe = {
     "pacman-package-manager",
     "polkitd",
     "procps",
+    // The observability stack: Prometheus, what routes its alerts, and what measures the host.
+    "prometheus",
+    "prometheus-alertmanager",
+    "prometheus-node-exporter",
     "python3-minimal",
     "rpm",
     "snapper",
@@ -48,7 +52,15 @@ export const recipe = {
     "console-getty.service",
   ],
   /** What they do at a moment of their own (a snapshot at boot, downloads) would come between the steps of a test. */
-  disabledUnits: ["snapper-boot.timer", "apt-daily.timer", "apt-daily-upgrade.timer"],
+  disabledUnits: [
+    "snapper-boot.timer",
+    "apt-daily.timer",
+    "apt-daily-upgrade.timer",
+    // They listen on the network: a test starts them where it is its own.
+    "prometheus.service",
+    "prometheus-alertmanager.service",
+    "prometheus-node-exporter.service",
+  ],
   files: {
     "/etc/hostname": "steward-testhost\n",
     "/etc/hosts": "127.0.0.1 localhost\n127.0.1.1 steward-testhost\n::1 localhost\n",

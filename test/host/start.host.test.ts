@@ -45,6 +45,29 @@ describeOnHost("the service as root", (session) => {
     expect(JSON.parse(await session.shell(`${line} 2>/dev/null`))).toMatchObject({ components: { security: true } });
   });
 
+  it("logs with the priorities of its levels", async () => {
+    const settings = "/etc/steward/config.yaml";
+    const before = await session.host.readFile(settings).catch(() => "");
+    await session.host.writeFile(settings, "colour: blue\n");
+    await session.shell("systemctl kill --kill-who=main -s HUP steward.service");
+    const priorities: Readonly<Record<string, string>> = { debug: "7", info: "6", warn: "4", error: "3" };
+    await eventually(async () => {
+      const text = await session.shell("journalctl --quiet --no-pager -o json -u steward.service _TRANSPORT=stdout");
+      const entries = text
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line) as { MESSAGE: string; PRIORITY: string });
+      const told = entries
+        .filter(({ MESSAGE: message }) => message.startsWith("{"))
+        .map(({ MESSAGE, PRIORITY }) => ({ level: (JSON.parse(MESSAGE) as { level: string }).level, PRIORITY }));
+      for (const { level, PRIORITY } of told) expect([level, PRIORITY]).toEqual([level, priorities[level]]);
+      expect(told.filter(({ level }) => level === "warn" || level === "error")).not.toEqual([]);
+      // A mark that the journal had left in the text would be a line that is not JSON.
+      expect(entries.filter(({ MESSAGE: message }) => message.startsWith("<"))).toEqual([]);
+    });
+    await session.host.writeFile(settings, before);
+  });
+
   it("logs one JSON object a line, without a secret", async () => {
     const { key } = await session.api.createKey({ body: { name: "logged", scopes: ["system:read"] } });
     const { access_token } = await createClient({ url: session.service.url, key }).createToken();

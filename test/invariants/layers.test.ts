@@ -7,6 +7,8 @@ import { filesBelow, foldersIn, read, root } from "./project.ts";
 const domainParts = [
   "kernel",
   "access",
+  "alerts",
+  "notifications",
   "health",
   "system",
   "logs",
@@ -15,6 +17,7 @@ const domainParts = [
   "connectors",
   "explain",
   "plugins",
+  "traces",
 ];
 const mayImport = (folder: string): RegExp => {
   const [layer = "", part = ""] = folder.split("/").slice(1);
@@ -152,6 +155,7 @@ describe("ports", () => {
 
   it("are found", () => {
     expect([...ports].sort()).toEqual([
+      "AlertStore",
       "AuditLog",
       "CertificateFiles",
       "ChatProvider",
@@ -172,6 +176,8 @@ describe("ports", () => {
       "KeyStore",
       "ListeningSockets",
       "NameServers",
+      "NotificationStore",
+      "Notifier",
       "OperationStore",
       "PackageFiles",
       "PackageManager",
@@ -190,6 +196,7 @@ describe("ports", () => {
       "TaskLauncher",
       "TimeSync",
       "TokenLedger",
+      "TraceStore",
       "UnitRepair",
       "UnitStates",
       "Units",

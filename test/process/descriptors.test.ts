@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { afterAll, expect, it } from "vitest";
-import { baseEnvironment, mainFile } from "./support/service.ts";
+import { baseEnvironment, mainFile, writeSettings } from "./support/service.ts";
 import { until } from "./support/until.ts";
 import { createWorkspace } from "./support/workspace.ts";
 
@@ -15,7 +15,7 @@ it("outlives a flood of connections with few descriptors to spare", async () => 
     ...baseEnvironment(workspace),
     STEWARD_LISTEN: "127.0.0.1:0",
     STEWARD_STATE_DIR: state,
-    STEWARD_CONFIG: "/dev/null",
+    STEWARD_CONFIG: writeSettings(workspace, "tracing: { receiver: off }\n"),
   };
   // A shell is the way to a lower limit; the service is what it becomes.
   const child = spawn("/bin/sh", ["-c", 'ulimit -n 160; exec "$0" "$@"', process.execPath, mainFile, "serve"], {

@@ -3,15 +3,21 @@ import { pathToFileURL } from "node:url";
 import { afterAll, expect, it } from "vitest";
 import { createClient } from "#client/index.ts";
 import { startModelServer } from "./support/model-server.ts";
-import { startService } from "./support/service.ts";
+import { logged, startService } from "./support/service.ts";
 import { until } from "./support/until.ts";
 import { createWorkspace } from "./support/workspace.ts";
 
 const workspace = createWorkspace();
 afterAll(workspace.dispose);
 
-/** What only talking to providers and sending traces has use for. The interface of OpenTelemetry is small, and the metrics take it. */
-const heavy = /node_modules\/(?:undici|@ai-sdk|@grpc|@opentelemetry\/(?!api\/))/;
+/** What only talking to providers, traces and mail have use for. The interface of OpenTelemetry is small, and the metrics take it. */
+const heavy = /node_modules\/(?:undici|@ai-sdk|@grpc|@bufbuild|nodemailer|@opentelemetry\/(?!api\/))/;
+/** The thread of the traces and what only it takes. */
+const traceThread = /\/src\/(?:trace-thread|adapters\/trace-store\/|transports\/otlp\/(?:grpc|intake|decode|forward))/;
+/** Receives traces, on ports that no other service has. */
+const receiving = "tracing: { ports: { grpc: 0, http: 0 } }\n";
+
+const mail = `{ smtp: "smtp://127.0.0.1:9", from: steward@example.org, to: [ops@example.org] }`;
 
 /** Starts the service with a note of each module that it loads. */
 async function startWatched(settings: string, environment: Readonly<Record<string, string>>) {
@@ -33,15 +39,20 @@ async function startWatched(settings: string, environment: Readonly<Record<strin
   return { service, client: createClient({ url: service.url, key: service.adminKey }), loaded };
 }
 
-it("a service with no connector and no collector loads no library for either, though it looks for an Ollama", async () => {
+it("a service loads no library that is not needed yet, though it receives traces and looks for an Ollama", async () => {
   const models = await startModelServer();
   const { port } = new URL(models.url);
   await models.close();
-  const { client, loaded } = await startWatched("updates: { enabled: false }\n", { OLLAMA_HOST: `127.0.0.1:${port}` });
+  const settings = `updates: { enabled: false }\nnotifications: { email: ${mail} }\n${receiving}`;
+  const { service, client, loaded } = await startWatched(settings, { OLLAMA_HOST: `127.0.0.1:${port}` });
+  await logged(service, "receiving traces");
   expect((await client.listConnectors({})).connectors).toEqual([]);
   await client.listChecks({});
   expect(loaded().some((url) => url.endsWith("/src/adapters/llm/discovery.ts"))).toBe(true);
-  expect(loaded().filter((url) => heavy.test(url))).toEqual([]);
+  expect(loaded().filter((url) => heavy.test(url) || traceThread.test(url))).toEqual([]);
+  // With the first question they are.
+  await client.listTraces({});
+  await until("the thread of the traces", () => loaded().some((url) => traceThread.test(url)) || undefined);
 });
 
 it("a service with a connector loads them with the first question", async () => {

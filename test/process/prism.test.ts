@@ -106,6 +106,8 @@ function takenSnapshot(): Promise<string> {
   return taken;
 }
 
+const inAnHour = (): string => new Date(Date.now() + 3_600_000).toISOString();
+
 /** A good request for every operation: a new row of the table does not compile without one. */
 const good: Readonly<Record<OperationName, () => Filling | Promise<Filling>>> = {
   getHealth: () => ({}),
@@ -140,6 +142,15 @@ const good: Readonly<Record<OperationName, () => Filling | Promise<Filling>>> = 
   listConnectors: () => ({}),
   testConnector: () => ({ params: { name: "local" } }),
   chat: () => ({ body: { messages: [{ role: "user", content: "How is it?" }], max_tokens: 10 } }),
+  listAlerts: () => ({}),
+  listSilences: () => ({}),
+  silenceAlert: () => ({ body: { alert: "ServiceDown", until: inAnHour(), comment: "of a test" } }),
+  async removeSilence() {
+    const client = createClient({ url: service.url, key: service.adminKey });
+    return { params: { id: (await client.silenceAlert({ body: { alert: "ServiceDown", until: inAnHour() } })).id } };
+  },
+  listNotifications: () => ({ query: "?limit=3" }),
+  testNotifications: () => ({ body: {} }),
   listPlugins: () => ({}),
   enablePlugin: () => ({ params: { name: "greet" }, body: { confirm: false } }),
   disablePlugin: () => ({ params: { name: "greet" } }),
@@ -157,6 +168,13 @@ const good: Readonly<Record<OperationName, () => Filling | Promise<Filling>>> = 
   },
   createToken: () => ({ body: { scopes: ["system:read"], expires_in: 60 } }),
   getMetrics: () => ({}),
+  listTraces: () => ({ query: "?limit=5" }),
+  async getTrace() {
+    const client = createClient({ url: service.url, key: service.adminKey });
+    await client.getSystemInfo();
+    const { traces } = await client.listTraces({ query: { limit: 1 } });
+    return { params: { trace_id: traces[0]?.trace_id ?? "" } };
+  },
 };
 const rows = Object.entries<Operation>(operations) as [OperationName, Operation][];
 

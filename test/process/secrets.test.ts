@@ -133,6 +133,14 @@ describe("credentials", () => {
       expect({ name, seen: seenIn(readFileSync(`/proc/${service.pid}/${name}`, "utf8")) }).toEqual({ name, seen: [] });
   });
 
+  it("are never in the traces that the service makes of itself", async () => {
+    const client = createClient({ url: service.url, key: service.adminKey });
+    const { traces } = await client.listTraces({ query: { limit: 1000 } });
+    expect(traces.length).toBeGreaterThan(0);
+    for (const { trace_id } of traces)
+      expect(seenIn(JSON.stringify(await client.getTrace({ params: { trace_id } })))).toEqual([]);
+  });
+
   it("are never in the metrics or in the list of keys", async () => {
     expect(seenIn(await (await fetch(`${service.url}/metrics`)).text())).toEqual([]);
     const client = createClient({ url: service.url, key: service.adminKey });

@@ -34,6 +34,7 @@ export function healthHandlers(ports: {
     version,
     uptime_seconds: Math.floor((clock.monotonicMs() - startedAtMs) / 1000),
     components: {
+      ...Object.fromEntries(Object.entries(components).map(([name, { healthy }]) => [name, healthy])),
       cli: components.cli.healthy,
       ops: components.ops.healthy,
       llm: components.llm.healthy,

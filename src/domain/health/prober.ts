@@ -1,5 +1,4 @@
 import type { ComponentName } from "#contract/health.ts";
-import { componentNames } from "#contract/health.ts";
 import { probeIntervalMs } from "#contract/limits.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import type { Probe, ProbeResult } from "./ports.ts";
@@ -7,13 +6,14 @@ import type { Probe, ProbeResult } from "./ports.ts";
 /** Time after which a probe that has not answered counts as failed. */
 const probeTimeoutMs = 10_000;
 
-export type Components = Readonly<Record<ComponentName, ProbeResult>>;
+/** What was found of the service's own components, and of those that settings add. */
+export type Components = Readonly<Record<ComponentName, ProbeResult>> & Readonly<Record<string, ProbeResult>>;
 
 export interface Prober {
   /** The last results; a promise while the first round is still under way. */
   readonly components: () => Components | Promise<Components>;
   /** Probes one component at once, for what learns of a change before the interval is over. */
-  readonly probeNow: (name: ComponentName) => Promise<void>;
+  readonly probeNow: (name: string) => Promise<void>;
   readonly dispose: Dispose;
 }
 
@@ -24,22 +24,25 @@ export interface Prober {
  */
 export function startProber(ports: {
   probes: Readonly<Record<ComponentName, Probe>>;
+  /** Of components that settings add, by name. */
+  added?: Readonly<Record<string, Probe>>;
   clock: Clock;
-  onChange: (name: ComponentName, result: ProbeResult) => void;
+  onChange: (name: string, result: ProbeResult) => void;
 }): Prober {
-  const { probes, clock, onChange } = ports;
+  const { added = {}, clock, onChange } = ports;
+  const probes = new Map(Object.entries({ ...added, ...ports.probes }));
   const shutdown = new AbortController();
-  const results = new Map<ComponentName, ProbeResult>();
-  const running = new Map<ComponentName, Promise<void>>();
+  const results = new Map<string, ProbeResult>();
+  const running = new Map<string, Promise<void>>();
 
-  const outcome = async (name: ComponentName): Promise<ProbeResult> => {
+  const outcome = async (probe: Probe): Promise<ProbeResult> => {
     const over = new AbortController();
     const signal = AbortSignal.any([shutdown.signal, over.signal]);
     const late = clock.sleep(probeTimeoutMs, signal).then(() => {
       throw new Error(`no answer after ${probeTimeoutMs / 1000} s`);
     });
     try {
-      return await Promise.race([probes[name](signal), late]);
+      return await Promise.race([probe(signal), late]);
     } catch (error) {
       return { healthy: false, expected: true, reason: error instanceof Error ? error.message : String(error) };
     } finally {
@@ -48,24 +51,25 @@ export function startProber(ports: {
     }
   };
 
-  const run = async (name: ComponentName): Promise<void> => {
-    const result = await outcome(name);
+  const run = async (name: string, probe: Probe): Promise<void> => {
+    const result = await outcome(probe);
     if (shutdown.signal.aborted) return;
     const before = results.get(name);
     results.set(name, result);
     if (before?.healthy !== result.healthy || before.reason !== result.reason) onChange(name, result);
   };
 
-  const probeNow = (name: ComponentName): Promise<void> => {
+  const probeNow = async (name: string): Promise<void> => {
     const current = running.get(name);
-    if (current !== undefined) return current;
-    const started = run(name).finally(() => running.delete(name));
+    const probe = probes.get(name);
+    if (current !== undefined || probe === undefined) return current;
+    const started = run(name, probe).finally(() => running.delete(name));
     running.set(name, started);
-    return started;
+    await started;
   };
 
   const probeAll = async (): Promise<void> => {
-    await Promise.all(componentNames.map(probeNow));
+    await Promise.all([...probes.keys()].map(probeNow));
   };
 
   let isFirstRoundOver = false;
@@ -74,10 +78,11 @@ export function startProber(ports: {
   });
   const stop = clock.every(probeIntervalMs, () => void probeAll());
 
-  const result = (name: ComponentName): ProbeResult =>
+  const result = (name: string): ProbeResult =>
     results.get(name) ?? { healthy: false, expected: true, reason: "not probed yet" };
 
   const current = (): Components => ({
+    ...Object.fromEntries(Object.keys(added).map((name) => [name, result(name)])),
     cli: result("cli"),
     ops: result("ops"),
     llm: result("llm"),

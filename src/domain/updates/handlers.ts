@@ -73,8 +73,10 @@ export function updatesHandlers(ports: {
   readonly clock: Pick<Clock, "now">;
   /** Whether an update takes a snapshot unless it is told otherwise. */
   readonly takesSnapshot: boolean;
+  /** Told of what every look has found. */
+  readonly onChecked: (found: UpdateCheck) => void;
 }): Handlers<typeof updates> {
-  const { host, work, clock } = ports;
+  const { host, work, clock, onChecked } = ports;
 
   const managed = async (): Promise<HostUpdates & { readonly manager: PackageManager }> => {
     const { manager, backends } = await host();
@@ -139,7 +141,9 @@ export function updatesHandlers(ports: {
         context.touched({ refresh: "true" });
         await refresh(signal);
       }
-      return check(manager, signal);
+      const found = await check(manager, signal);
+      onChecked(found);
+      return found;
     },
 
     async applyUpdates({ query, body }, context) {

@@ -5,15 +5,19 @@ import type { RequestSpan, Tracer } from "#telemetry/tracing.ts";
 /** Methods that are label values of their own; others are made up by clients. */
 const knownMethods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]);
 const firstServerError = 500;
+/** All paths that there are not. */
+const unknownRoute = "unmatched";
 
 /**
- * Begins the span of a request, by the semantic conventions for HTTP servers. It has the route and not the path, and nothing of
+ * Begins the span of a request where the tracer wants one, by the semantic conventions for HTTP servers. It has the route and not the path, and nothing of
  * query and headers: a client may have put a key into any of them.
  */
-export function beginTrace(tracer: Tracer, request: FastifyRequest): RequestSpan {
-  const { method, route, id, ip, protocol, headers } = request;
+export function beginTrace(tracer: Tracer, request: FastifyRequest): RequestSpan | undefined {
+  const endpoint = request.route?.endpoint;
+  if (tracer.takes?.(endpoint ?? unknownRoute) === false) return undefined;
+  // Only now: the address is looked for when it is asked for.
+  const { method, id, ip, protocol, headers } = request;
   const known = knownMethods.has(method) ? method : undefined;
-  const endpoint = route?.endpoint;
   const name = known ?? "HTTP";
   return tracer.request(
     endpoint === undefined ? name : `${name} ${endpoint}`,

@@ -22,7 +22,7 @@ export interface Session {
 export function describeOnHost(
   name: string,
   suite: (session: Session) => void,
-  options: Pick<HostOptions, "fileSystem"> = {},
+  options: Pick<HostOptions, "fileSystem" | "privateNetwork"> = {},
 ): void {
   const required = requireHost();
   if (!required.available) process.stdout.write(`skipped: ${name}: ${required.reason}\n`);

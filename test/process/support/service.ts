@@ -36,7 +36,10 @@ export interface RunningService extends ServiceProcess {
 }
 
 export interface LaunchOptions {
-  /** The settings file, YAML; one with no more than that packages and model servers are left alone when left out: no file of the machine is read. */
+  /**
+   * The settings file, YAML; one with no more than that packages and model servers are left alone when left out: no file of the
+   * machine is read. Traces are received only where it says something of tracing.
+   */
   readonly settings?: string;
   readonly environment?: Readonly<Record<string, string>>;
   readonly stateDir?: string;
@@ -50,6 +53,10 @@ export interface LaunchOptions {
  * model server on it is left alone.
  */
 const withoutUpdates = "updates: { enabled: false }\nconnectors: { discover: false }\n";
+
+/** The ports for traces are the same for every service: those of other tests leave them alone. */
+const withoutReceiver = (settings: string): string =>
+  /^tracing:/m.test(settings) ? settings : `${settings.replace(/\n?$/, "\n")}tracing: { receiver: off }\n`;
 
 /** What every process gets: nothing of the variables that the test run happens to have. */
 export const baseEnvironment = (workspace: Workspace): Readonly<Record<string, string>> => ({
@@ -68,7 +75,7 @@ export function writeSettings(workspace: Workspace, text: string): string {
 /** Starts `steward serve` without waiting for anything. */
 export function launchService(workspace: Workspace, options: LaunchOptions = {}): ServiceProcess {
   const stateDir = options.stateDir ?? workspace.path(`state-${randomUUID()}`);
-  const settings = writeSettings(workspace, options.settings ?? withoutUpdates);
+  const settings = writeSettings(workspace, withoutReceiver(options.settings ?? withoutUpdates));
   if (options.uid !== undefined) chmodSync(workspace.path(), 0o755);
   const child = spawn(process.execPath, [mainFile, "serve", ...(options.arguments ?? [])], {
     stdio: ["ignore", "pipe", "pipe"],

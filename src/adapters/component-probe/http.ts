@@ -1,0 +1,39 @@
+import type { ProbeResult } from "#domain/health/ports.ts";
+import { type Answer, ask, type HttpTarget, type ProbeContext } from "./request.ts";
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+const well: ProbeResult = { healthy: true, expected: true };
+const unwell = (reason: string): ProbeResult => ({ healthy: false, expected: true, reason });
+
+/** The reason stays the same from probe to probe as long as nothing changes: no figures that count down. */
+function certificateFault({ certificateEnd }: Answer, { certificateDays }: HttpTarget): string | undefined {
+  if (certificateDays === undefined || certificateEnd === undefined) return undefined;
+  if (certificateEnd - Date.now() >= certificateDays * dayMs) return undefined;
+  return `its certificate ends on ${new Date(certificateEnd).toISOString().slice(0, 10)}`;
+}
+
+const judged = (answer: Answer, target: HttpTarget, isWanted: (status: number) => boolean): ProbeResult => {
+  if (!isWanted(answer.status)) return unwell(`it answers ${answer.status}`);
+  const fault = certificateFault(answer, target);
+  return fault === undefined ? well : unwell(fault);
+};
+
+const isGood = (status: number): boolean => status >= 200 && status < 300;
+
+/** Whether an address answers with the right status in time, over TLS that can be trusted. */
+export async function probeHttp(
+  target: HttpTarget & { readonly statuses?: readonly number[] },
+  context: ProbeContext,
+): Promise<ProbeResult> {
+  const { statuses } = target;
+  return judged(await ask(target, {}, context), target, (status) => statuses?.includes(status) ?? isGood(status));
+}
+
+/** Whether a collector takes traces over HTTP: none are sent, which the protocol allows. */
+export const probeCollector = async (target: HttpTarget, context: ProbeContext): Promise<ProbeResult> =>
+  judged(await ask(target, { path: "/v1/traces", body: '{"resourceSpans":[]}' }, context), target, isGood);
+
+/** Whether Prometheus says that it is well. */
+export const probePrometheus = async (target: HttpTarget, context: ProbeContext): Promise<ProbeResult> =>
+  judged(await ask(target, { path: "/-/healthy" }, context), target, isGood);

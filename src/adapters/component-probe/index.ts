@@ -1,0 +1,37 @@
+import type { Probe } from "#domain/health/ports.ts";
+import { probeCollector, probeHttp, probePrometheus } from "./http.ts";
+import type { HttpTarget, IsForbidden } from "./request.ts";
+import { probeTcp, type TcpTarget } from "./tcp.ts";
+import { probeUnit, type ReadUnit } from "./unit.ts";
+
+/** Something that settings name and that is to be well. */
+export type ProbeTarget =
+  | (HttpTarget & {
+      readonly kind: "http";
+      /** Statuses that are well; 200 to 299 unless given. */
+      readonly statuses?: readonly number[];
+    })
+  | (TcpTarget & { readonly kind: "tcp" })
+  | { readonly kind: "unit"; readonly unit: string }
+  | (HttpTarget & { readonly kind: "collector" | "prometheus" });
+
+/** Looks at one component of the settings. */
+export function createComponentProbe(ports: {
+  readonly target: ProbeTarget;
+  readonly readUnit: ReadUnit;
+  readonly isForbidden: IsForbidden;
+}): Probe {
+  const { target, readUnit, isForbidden } = ports;
+  switch (target.kind) {
+    case "http":
+      return (signal) => probeHttp(target, { isForbidden, signal });
+    case "collector":
+      return (signal) => probeCollector(target, { isForbidden, signal });
+    case "prometheus":
+      return (signal) => probePrometheus(target, { isForbidden, signal });
+    case "tcp":
+      return (signal) => probeTcp(target, { isForbidden, signal });
+    case "unit":
+      return () => probeUnit(target.unit, readUnit);
+  }
+}

@@ -1,0 +1,96 @@
+import { lookup } from "node:dns";
+import { readFileSync } from "node:fs";
+import { request as requestHttp } from "node:http";
+import { request as requestHttps } from "node:https";
+import { isIP, type LookupFunction } from "node:net";
+import { TLSSocket } from "node:tls";
+
+/** An address that is asked over HTTP. */
+export interface HttpTarget {
+  readonly url: string;
+  /** How long the answer may take to begin. */
+  readonly timeoutMs: number;
+  /** Certificates to trust besides those of the host; PEM. */
+  readonly caFile?: string;
+  /** How many days its certificate has to be good for; being good now is enough unless given. */
+  readonly certificateDays?: number;
+}
+
+/** Whether an IP address is one where nobody is asked. */
+export type IsForbidden = (address: string) => boolean;
+
+export interface ProbeContext {
+  readonly isForbidden: IsForbidden;
+  readonly signal: AbortSignal;
+}
+
+/** The beginning of an answer. */
+export interface Answer {
+  readonly status: number;
+  /** Epoch milliseconds at which the certificate ends; undefined without TLS. */
+  readonly certificateEnd: number | undefined;
+}
+
+const linkLocal = (): Error => new Error("it leads to a link-local address, which is never asked");
+
+/** Resolves names as the host does, without the addresses where nobody is asked. */
+export const allowedLookup =
+  (isForbidden: IsForbidden): LookupFunction =>
+  (host, options, callback) => {
+    lookup(host, options, (error, found, family) => {
+      if (error !== null) return callback(error, found, family);
+      const addresses = typeof found === "string" ? [{ address: found, family: family ?? 0 }] : found;
+      const allowed = addresses.filter(({ address }) => !isForbidden(address));
+      if (allowed.length === 0) return callback(linkLocal(), found, family);
+      callback(null, typeof found === "string" ? found : allowed, family);
+    });
+  };
+
+/** @throws Error for an address where nobody is asked; a name is looked at when it is resolved. */
+export function checkHost(host: string, isForbidden: IsForbidden): void {
+  if (isIP(host) !== 0 && isForbidden(host)) throw linkLocal();
+}
+
+/** An error with a message: what fails for each address of a name has none of its own. */
+export const worded = (error: Error): Error =>
+  error instanceof AggregateError && error.message === ""
+    ? new Error(error.errors.map((each) => (each instanceof Error ? each.message : String(each))).join("; "))
+    : error;
+
+const certificateEndOf = (socket: unknown): number | undefined =>
+  socket instanceof TLSSocket ? Date.parse(socket.getPeerCertificate().valid_to) : undefined;
+
+/** Asks once, on a connection of its own, and reads no more than the beginning of the answer. Follows no redirect. */
+export async function ask(
+  target: HttpTarget,
+  { path, body }: { readonly path?: string; readonly body?: string },
+  { isForbidden, signal }: ProbeContext,
+): Promise<Answer> {
+  const { url: text, timeoutMs, caFile } = target;
+  const url = path === undefined ? new URL(text) : new URL(text.replace(/\/*$/, path));
+  checkHost(url.hostname.replace(/^\[(.*)\]$/, "$1"), isForbidden);
+  const ca = caFile === undefined ? undefined : readFileSync(caFile);
+  const over = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  return new Promise((resolve, reject) => {
+    const send = url.protocol === "https:" ? requestHttps : requestHttp;
+    const request = send(url, {
+      method: body === undefined ? "GET" : "POST",
+      agent: false,
+      signal: over,
+      lookup: allowedLookup(isForbidden),
+      headers: {
+        "user-agent": "steward",
+        ...(body !== undefined && { "content-type": "application/json", "content-length": Buffer.byteLength(body) }),
+      },
+      ...(ca !== undefined && { ca }),
+    });
+    request.on("response", (response) => {
+      resolve({ status: response.statusCode ?? 0, certificateEnd: certificateEndOf(response.socket) });
+      response.destroy();
+    });
+    request.on("error", (error) => {
+      reject(over.aborted && !signal.aborted ? new Error(`no answer within ${timeoutMs / 1000} s`) : worded(error));
+    });
+    request.end(body);
+  });
+}

@@ -1,0 +1,29 @@
+import { connect } from "node:net";
+import type { ProbeResult } from "#domain/health/ports.ts";
+import { allowedLookup, checkHost, type ProbeContext, worded } from "./request.ts";
+
+export interface TcpTarget {
+  readonly host: string;
+  readonly port: number;
+  readonly timeoutMs: number;
+}
+
+/** Whether a port takes connections. Nothing is sent. */
+export async function probeTcp(target: TcpTarget, { isForbidden, signal }: ProbeContext): Promise<ProbeResult> {
+  const { host, port, timeoutMs } = target;
+  checkHost(host, isForbidden);
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port, lookup: allowedLookup(isForbidden), autoSelectFamily: true });
+    const end = (work: () => void): void => {
+      signal.removeEventListener("abort", onAbort);
+      socket.destroy();
+      work();
+    };
+    const onAbort = (): void => end(() => reject(new Error("given up")));
+    if (signal.aborted) return onAbort();
+    signal.addEventListener("abort", onAbort);
+    socket.setTimeout(timeoutMs, () => end(() => reject(new Error(`no connection within ${timeoutMs / 1000} s`))));
+    socket.once("error", (error) => end(() => reject(worded(error))));
+    socket.once("connect", () => end(() => resolve({ healthy: true, expected: true })));
+  });
+}

@@ -1,0 +1,88 @@
+import { request as requestHttp } from "node:http";
+import { request as requestHttps } from "node:https";
+import type { LookupFunction } from "node:net";
+import type { Message, Notifier } from "#domain/notifications/ports.ts";
+import { NotificationFailed } from "#domain/notifications/ports.ts";
+import { failureWords } from "./failure-words.ts";
+import { forbidden, guardedLookup, hostOf, type IsForbidden, isForbiddenHost } from "./guarded-lookup.ts";
+import { readSecretFile } from "./secret-file.ts";
+
+const timeoutMs = 15_000;
+
+/** What chat programs act upon: `&`, `<` and `>` as Slack wants them written. */
+const entities: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
+const escaped = (text: string): string => text.replaceAll(/[&<>]/g, (character) => entities[character] ?? character);
+
+/** Text of others as code, in which no name calls anybody and no address becomes a link. */
+const asCode = (text: string): string => `\`${escaped(text).replaceAll("`", "'")}\``;
+
+/** The message as Slack's webhooks take it, and all that are made like them. */
+function toChatBody({ title, facts, isGood }: Message): string {
+  const lines = facts.map(([name, text]) => `${escaped(name)}: ${asCode(text)}`);
+  const text = [`${isGood ? ":white_check_mark:" : ":warning:"} ${asCode(title)}`, ...lines].join("\n");
+  return JSON.stringify({ text });
+}
+
+/** Statuses after which it may be taken when it is sent again. */
+const isRetryableStatus = (status: number): boolean => status >= 500 || [408, 425, 429].includes(status);
+
+function parsed(text: string): URL {
+  const url = URL.parse(text);
+  if (url === null || (url.protocol !== "http:" && url.protocol !== "https:"))
+    throw new NotificationFailed("the webhook's file does not hold an address (http or https)", true);
+  return url;
+}
+
+/** Posts to a webhook. A redirect is not followed: who may answer there is not who was configured. */
+function post(url: URL, body: string, lookup: LookupFunction, signal: AbortSignal): Promise<number> {
+  const send = url.protocol === "https:" ? requestHttps : requestHttp;
+  return new Promise((resolve, reject) => {
+    const request = send(url, {
+      method: "POST",
+      agent: false,
+      lookup,
+      signal,
+      timeout: timeoutMs,
+      headers: {
+        "content-type": "application/json; charset=utf-8",
+        "content-length": Buffer.byteLength(body),
+        "user-agent": "steward",
+      },
+    });
+    request.on("response", (response) => {
+      const { statusCode = 0 } = response;
+      resolve(statusCode);
+      // Its words are of no use here, and there may be no end of them.
+      response.destroy();
+    });
+    request.on("timeout", () => request.destroy(new NotificationFailed("no answer in time", true)));
+    request.on("error", reject);
+    request.end(body);
+  });
+}
+
+/** A chat channel behind a webhook, whose address is the secret: it is in the file, and nowhere else. */
+export function createChatNotifier(ports: {
+  readonly webhookFile: string;
+  readonly isForbidden: IsForbidden;
+  readonly resolve?: LookupFunction;
+}): Notifier {
+  const { webhookFile, isForbidden, resolve } = ports;
+  const lookup = guardedLookup(isForbidden, resolve);
+
+  return {
+    to: [],
+    async send(message, signal) {
+      const url = parsed(readSecretFile(webhookFile));
+      if (isForbiddenHost(hostOf(url), isForbidden)) throw forbidden();
+      const status = await post(url, toChatBody(message), lookup, signal).catch((error: unknown) => {
+        if (error instanceof NotificationFailed) throw error;
+        throw new NotificationFailed(`the webhook was not reached: ${failureWords(error)}`, true);
+      });
+      if (status >= 200 && status < 300) return;
+      if (status >= 300 && status < 400)
+        throw new NotificationFailed(`the webhook answers with a redirect (${status}), which is not followed`, false);
+      throw new NotificationFailed(`the webhook answers ${status}`, isRetryableStatus(status));
+    },
+  };
+}

@@ -1,0 +1,136 @@
+import { readFileSync } from "node:fs";
+import { isIP, type LookupFunction } from "node:net";
+import type { Message, Notifier } from "#domain/notifications/ports.ts";
+import { NotificationFailed } from "#domain/notifications/ports.ts";
+import { failureWords } from "./failure-words.ts";
+import { forbidden, guardedLookup, hostOf, type IsForbidden, isForbiddenHost, resolveHost } from "./guarded-lookup.ts";
+import { readSecretFile } from "./secret-file.ts";
+
+/** Limits of one mail: to connect, to be greeted, and between two words. */
+const connectMs = 10_000;
+const idleMs = 20_000;
+
+const defaultPort = { "smtp:": 25, "smtps:": 465 } as const;
+
+/** How a mail server is reached. */
+export interface MailServer {
+  /** `smtp://host:port` or `smtps://host:port`. */
+  readonly url: URL;
+  /** Of `smtp:`: whether the connection has to become a TLS one, or is to stay as it is. */
+  readonly startTls: "required" | "off";
+  /** Certificates to trust besides; PEM. */
+  readonly caFile?: string;
+  readonly login?: { readonly user: string; readonly passwordFile: string };
+}
+
+export interface MailSettings {
+  readonly server: MailServer;
+  readonly from: string;
+  readonly to: readonly string[];
+}
+
+/** The mail: plain text, in which nothing is markup. */
+function toMail({ id, title, facts, at }: Message, { from, to }: Pick<MailSettings, "from" | "to">) {
+  const domain =
+    from
+      .split("@")
+      .at(-1)
+      ?.replaceAll(/[^A-Za-z0-9.-]/g, "") ?? "localhost";
+  return {
+    from,
+    to: [...to],
+    subject: title,
+    date: new Date(at),
+    // The same with each attempt, so that a mail that was taken twice is known to be one.
+    messageId: `<${id.replaceAll(/[^A-Za-z0-9.-]/g, "")}.steward@${domain}>`,
+    text: `${title}\n\n${facts.map(([name, text]) => `${name}: ${text}`).join("\n")}\n`,
+    headers: { "Auto-Submitted": "auto-generated", "X-Auto-Response-Suppress": "All" },
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  };
+}
+
+function readCa(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    throw new NotificationFailed(`cannot read ${path}`, true);
+  }
+}
+
+/** Words of the server in a refusal, on one short line. */
+const serverWords = (text: string, password: string | undefined): string => {
+  const line = (password === undefined ? text : text.replaceAll(password, "[redacted]")).replaceAll(/\p{C}+/gu, " ");
+  return line.trim().slice(0, 200);
+};
+
+function toFailed(error: unknown, password: string | undefined): NotificationFailed {
+  if (error instanceof NotificationFailed) return error;
+  const { responseCode, response } = error as { responseCode?: unknown; response?: unknown };
+  if (typeof responseCode === "number" && typeof response === "string" && responseCode >= 400) {
+    return new NotificationFailed(`the mail server says: ${serverWords(response, password)}`, responseCode < 500);
+  }
+  return new NotificationFailed(`the mail server was not reached: ${failureWords(error)}`, true);
+}
+
+async function sendMail(
+  settings: MailSettings,
+  message: Message,
+  connection: { readonly address: string; readonly password: string | undefined; readonly signal: AbortSignal },
+) {
+  const { server } = settings;
+  const { address, password, signal } = connection;
+  const { url, startTls, caFile, login } = server;
+  const host = hostOf(url);
+  const isTls = url.protocol === "smtps:";
+  // Loaded on demand: most services never send a mail.
+  const { createTransport } = await import("nodemailer");
+  const transport = createTransport({
+    // The address that was checked, and the name that its certificate has to be for.
+    host: address,
+    ...(isIP(host) === 0 && { servername: host }),
+    port: Number(url.port) || defaultPort[isTls ? "smtps:" : "smtp:"],
+    secure: isTls,
+    ignoreTLS: !isTls && startTls === "off",
+    requireTLS: !isTls && startTls === "required",
+    tls: { minVersion: "TLSv1.2", ...(caFile !== undefined && { ca: readCa(caFile) }) },
+    connectionTimeout: connectMs,
+    greetingTimeout: connectMs,
+    socketTimeout: idleMs,
+    ...(login !== undefined && password !== undefined && { auth: { user: login.user, pass: password } }),
+  });
+  try {
+    return await transport.sendMail({ ...toMail(message, settings), signal });
+  } finally {
+    transport.close();
+  }
+}
+
+/** Mail by way of one server. The password is in its file, and nowhere else. */
+export function createEmailNotifier(ports: {
+  readonly settings: MailSettings;
+  readonly isForbidden: IsForbidden;
+  readonly resolve?: LookupFunction;
+}): Notifier {
+  const { settings, isForbidden, resolve } = ports;
+  const { server, to } = settings;
+  const lookup = guardedLookup(isForbidden, resolve);
+
+  return {
+    to,
+    async send(message, signal) {
+      const host = hostOf(server.url);
+      if (isForbiddenHost(host, isForbidden)) throw forbidden();
+      const password = server.login === undefined ? undefined : readSecretFile(server.login.passwordFile);
+      try {
+        const address = await resolveHost(host, lookup);
+        const { rejected } = await sendMail(settings, message, { address, password, signal });
+        // Not again: whoever has it already would get it twice.
+        if (rejected.length > 0)
+          throw new NotificationFailed(`refused for ${rejected.length} of ${to.length} addresses`, false);
+      } catch (error) {
+        throw toFailed(error, password);
+      }
+    },
+  };
+}

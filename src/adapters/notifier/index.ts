@@ -1,0 +1,2 @@
+export { createChatNotifier } from "./chat.ts";
+export { createEmailNotifier, type MailSettings } from "./email.ts";

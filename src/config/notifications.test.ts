@@ -1,0 +1,83 @@
+import { describe, expect, it } from "vitest";
+import type { AlertingSettings } from "./alerting-settings.ts";
+import { notificationFaults, notificationTargets } from "./notifications.ts";
+
+type Notifications = NonNullable<AlertingSettings["notifications"]>;
+const email = { smtp: "smtp://127.0.0.1:25", from: "steward@example.org", to: ["ops@example.org"] };
+const faultsOf = (notifications: Notifications): readonly string[] =>
+  notificationFaults({ notifications }, (path, message) => ({ source: "test", path: path.join("."), message })).map(
+    ({ path, message }) => `${path}: ${message}`,
+  );
+
+describe("notifications of the settings", () => {
+  it("go nowhere unless they are told to", () => {
+    expect(notificationTargets({})).toEqual({ chat: [], email: [] });
+  });
+
+  it("go to each channel that is given", () => {
+    const paging = { chat: { webhook_url_file: "/etc/page" }, email: { to: ["night@example.org"] } };
+    const given = { chat: { webhook_url_file: "/etc/chat" }, email, paging };
+    expect(faultsOf(given)).toEqual([]);
+    const server = { url: new URL("smtp://127.0.0.1:25"), startTls: "off" };
+    expect(notificationTargets({ notifications: given })).toEqual({
+      chat: [
+        { channel: "chat", webhookFile: "/etc/chat" },
+        { channel: "paging_chat", webhookFile: "/etc/page" },
+      ],
+      email: [
+        { channel: "email", settings: { server, from: "steward@example.org", to: ["ops@example.org"] } },
+        { channel: "paging_email", settings: { server, from: "steward@example.org", to: ["night@example.org"] } },
+      ],
+    });
+  });
+
+  it("go by a server of its own to the paging receiver where it has one", () => {
+    const own = { ...email, smtp: "smtps://mail.example.org", to: ["night@example.org"] };
+    const { email: targets } = notificationTargets({ notifications: { paging: { email: own } } });
+    expect(targets).toMatchObject([
+      { channel: "paging_email", settings: { server: { url: new URL("smtps://mail.example.org") } } },
+    ]);
+  });
+
+  it.each([
+    ["smtp://127.0.0.1:25", undefined, "off"],
+    ["smtp://localhost", undefined, "off"],
+    ["smtp://[::1]:25", undefined, "off"],
+    ["smtp://mail.example.org:587", undefined, "required"],
+    ["smtp://localhost.example.org", undefined, "required"],
+    ["smtp://127.0.0.1:25", "required", "required"],
+    ["smtp://mail.example.org", "off", "off"],
+  ] as const)("%s with starttls %s has it %s", (smtp, starttls, expected) => {
+    const given = { ...email, smtp, ...(starttls !== undefined && { starttls }) };
+    expect(notificationTargets({ notifications: { email: given } }).email[0]?.settings.server.startTls).toBe(expected);
+  });
+
+  it("log in with a password from a file", () => {
+    const given = { ...email, smtp: "smtps://mail.example.org", user: "steward", password_file: "/etc/pw" };
+    expect(faultsOf({ email: given })).toEqual([]);
+    expect(notificationTargets({ notifications: { email: given } }).email[0]?.settings.server.login).toEqual({
+      user: "steward",
+      passwordFile: "/etc/pw",
+    });
+  });
+
+  it.each<[Notifications, string]>([
+    [{ chat: { webhook_url_file: "hook" } }, "chat.webhook_url_file: must be an absolute path"],
+    [{ paging: { chat: { webhook_url_file: "hook" } } }, "paging.chat.webhook_url_file: must be an absolute path"],
+    [{ email: { ...email, smtp: "mail.example.org" } }, "email.smtp: must be an address such as smtp://127.0.0.1:25"],
+    [{ email: { ...email, smtp: "http://mail" } }, "email.smtp: must be an address such as smtp://127.0.0.1:25"],
+    [{ email: { ...email, smtp: "smtp://u:p@mail" } }, "email.smtp: cannot bear a user or a password"],
+    [{ email: { ...email, smtp: "smtp://mail/x" } }, "email.smtp: must end with its port"],
+    [{ email: { ...email, user: "u" } }, "email.user: needs password_file beside it"],
+    [{ email: { ...email, password_file: "/p" } }, "email.password_file: needs user beside it"],
+    [{ email: { ...email, ca_file: "ca.pem" } }, "email.ca_file: must be an absolute path"],
+    [
+      { email: { ...email, smtp: "smtp://mail", starttls: "off", user: "u", password_file: "/p" } },
+      "email.starttls: must be required where a password is sent",
+    ],
+    [{ paging: { email: { to: ["a@b.c"] } } }, "paging.email.to: needs smtp and from, here or in notifications.email"],
+    [{ email, paging: { email: { to: ["a@b.c"], starttls: "off" } } }, "paging.email.starttls: needs smtp beside it"],
+  ])("%j are at fault", (given, fault) => {
+    expect(faultsOf(given)).toEqual([expect.stringContaining(`notifications.${fault}`)]);
+  });
+});

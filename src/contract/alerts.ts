@@ -1,0 +1,230 @@
+import type { Static } from "typebox";
+import type { Operations } from "./operation.ts";
+import { DryRunQuery } from "./operation.ts";
+import { NullableString, NullableTimestamp, Timestamp } from "./schema.ts";
+import { Type } from "./type.ts";
+
+/** The alerts that there are: a closed list. */
+export const alertNames = ["HighCPUUsage", "HighMemoryUsage", "DiskSpaceLow", "ServiceDown"] as const;
+export type AlertName = (typeof alertNames)[number];
+
+/** `critical` goes to the paging receiver, all else to the default one. */
+export const alertSeverities = ["warning", "critical"] as const;
+export type AlertSeverity = (typeof alertSeverities)[number];
+
+const alertStates = ["inactive", "pending", "firing", "not_evaluated"] as const;
+
+/** Where notifications go. `paging_…` are for alerts of severity critical. */
+export const notificationChannels = ["chat", "email", "paging_chat", "paging_email"] as const;
+export type NotificationChannel = (typeof notificationChannels)[number];
+
+export const notificationKinds = [
+  "component_down",
+  "component_up",
+  "component_flaps",
+  "component_settled",
+  "alert_firing",
+  "alert_resolved",
+  "test",
+] as const;
+export type NotificationKind = (typeof notificationKinds)[number];
+
+export const notificationOutcomes = ["queued", "sent", "failed", "dropped"] as const;
+export type NotificationOutcome = (typeof notificationOutcomes)[number];
+
+/** Longest time for which an alert can be silenced. */
+export const longestSilenceMs = 30 * 24 * 60 * 60 * 1000;
+
+/** Bounds and default of `limit` on the list of notifications. */
+export const notificationListLimit = { minimum: 1, maximum: 1000, default: 100 } as const;
+
+const choice = <const T extends string>(values: readonly T[], description: string) =>
+  Type.Unsafe<T>({ type: "string", enum: [...values], description });
+
+export const Alert = Type.Object({
+  name: choice(alertNames, "Name of the alert."),
+  severity: choice(alertSeverities, "`critical` goes to the paging receiver."),
+  condition: Type.String({ description: "The condition in words." }),
+  threshold: Type.Number({ description: "The value above which the condition holds." }),
+  for_seconds: Type.Integer({ description: "How long the condition has to hold before the alert fires." }),
+  state: choice(
+    alertStates,
+    "`pending`: the condition holds, and not yet for long enough. `not_evaluated`: this service does not look at it.",
+  ),
+  evaluated_by: choice(
+    ["steward", "prometheus", "systemd", "nobody"],
+    "Who looks at it. `systemd`: a service cannot tell that it is down itself; its watchdog and `OnFailure=` of the unit do.",
+  ),
+  since: NullableTimestamp("Since when it is pending or firing; null when it is neither."),
+  value: Type.Unsafe<number | null>({
+    type: ["number", "null"],
+    description: "What was measured last; null where nothing is.",
+  }),
+  silenced: Type.Boolean({ description: "Whether nobody is told of it at present." }),
+});
+export type Alert = Static<typeof Alert>;
+
+export const AlertList = Type.Object({
+  alerts: Type.Array(Alert),
+  firing: Type.Integer({ description: "How many of them fire." }),
+});
+export type AlertList = Static<typeof AlertList>;
+
+export const Silence = Type.Object({
+  id: Type.String(),
+  alert: choice(alertNames, "The alert that nobody is told of."),
+  until: Timestamp("When it ends."),
+  comment: Type.String(),
+  created_at: Timestamp("When it was made."),
+  created_by: Type.String({ description: "Name of the key that made it." }),
+});
+export type Silence = Static<typeof Silence>;
+
+export const SilenceList = Type.Object({ silences: Type.Array(Silence) });
+export type SilenceList = Static<typeof SilenceList>;
+
+const SilenceRequest = Type.Object(
+  {
+    alert: choice(alertNames, "The alert that nobody is to be told of."),
+    until: Type.String({ format: "date-time", description: "When it ends: within 30 days, RFC 3339." }),
+    comment: Type.Optional(
+      Type.String({ maxLength: 500, pattern: "^[^\\u0000]*$", default: "", description: "Why, for others." }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+export const RemovedSilence = Type.Object({
+  ...Silence.properties,
+  success: Type.Boolean(),
+  message: Type.String(),
+});
+export type RemovedSilence = Static<typeof RemovedSilence>;
+
+export const Notification = Type.Object({
+  id: Type.String(),
+  kind: choice(notificationKinds, "What it tells of."),
+  subject: Type.String({ description: "The component or the alert; `test` for a test." }),
+  title: Type.String({ description: "Its first line." }),
+  channel: choice(notificationChannels, "Where it goes."),
+  to: Type.Array(Type.String(), { description: "Addresses that mail goes to; empty for chat." }),
+  created_at: Timestamp("When there was reason for it."),
+  attempts: Type.Integer({ description: "How often it was tried to send it." }),
+  outcome: choice(
+    notificationOutcomes,
+    "`queued`: to be sent, or sent again. `failed`: refused, or given up. `dropped`: too many were waiting.",
+  ),
+  error: NullableString("What went wrong last; null when nothing did."),
+  ended_at: NullableTimestamp("When it was sent or given up; null while it waits."),
+});
+export type Notification = Static<typeof Notification>;
+
+export const NotificationList = Type.Object({
+  notifications: Type.Array(Notification, { description: "Newest first." }),
+  total: Type.Integer({ description: "How many there are, before `limit`." }),
+});
+export type NotificationList = Static<typeof NotificationList>;
+
+export const NotificationTest = Type.Object({
+  success: Type.Boolean({ description: "Whether it could be sent wherever it was to be." }),
+  message: Type.String({ description: "Outcome for people." }),
+  results: Type.Array(
+    Type.Object({
+      channel: choice(notificationChannels, "Where it went."),
+      to: Type.Array(Type.String()),
+      success: Type.Boolean(),
+      message: Type.String(),
+    }),
+  ),
+});
+export type NotificationTest = Static<typeof NotificationTest>;
+
+export const alerts = {
+  listAlerts: {
+    method: "GET",
+    path: "/alerts",
+    tag: "Observability",
+    summary: "All alerts and their states",
+    description:
+      "The same table that the rules for Prometheus are made from. Without Prometheus the service evaluates it itself, every 15 s.",
+    scope: "metrics:read",
+    effect: "read",
+    response: AlertList,
+    errors: [],
+  },
+  listSilences: {
+    method: "GET",
+    path: "/alerts/silences",
+    tag: "Observability",
+    summary: "Silences that have not ended",
+    scope: "metrics:read",
+    effect: "read",
+    response: SilenceList,
+    errors: [],
+  },
+  silenceAlert: {
+    method: "POST",
+    path: "/alerts/silences",
+    tag: "Observability",
+    summary: "Tell nobody of an alert for a while",
+    description:
+      "The alert goes on being evaluated. One that fires when the silence ends is told then. Holds for what this service itself tells, not for an Alertmanager.",
+    scope: "health:fix",
+    resource: () => "silences",
+    effect: "write",
+    query: DryRunQuery,
+    body: SilenceRequest,
+    response: Silence,
+    status: 201,
+    errors: ["CONFLICT"],
+  },
+  removeSilence: {
+    method: "DELETE",
+    path: "/alerts/silences/{id}",
+    tag: "Observability",
+    summary: "End a silence",
+    scope: "health:fix",
+    resource: () => "silences",
+    effect: "write",
+    params: Type.Object({
+      id: Type.String({ minLength: 1, maxLength: 64, description: "Id of the silence.", examples: ["silence-1"] }),
+    }),
+    query: DryRunQuery,
+    response: RemovedSilence,
+    errors: ["NOT_FOUND"],
+  },
+  listNotifications: {
+    method: "GET",
+    path: "/alerts/notifications",
+    tag: "Observability",
+    summary: "What people were told, and what became of it",
+    description: "One entry for each notification and channel; the newest 1000 are kept.",
+    scope: "metrics:read",
+    effect: "read",
+    query: Type.Object(
+      { limit: Type.Optional(Type.Integer({ ...notificationListLimit, description: "Most entries to answer." })) },
+      { additionalProperties: false },
+    ),
+    response: NotificationList,
+    errors: [],
+  },
+  testNotifications: {
+    method: "POST",
+    path: "/alerts/notifications/test",
+    tag: "Observability",
+    summary: "Send a test notification",
+    description:
+      "Once, now, to each channel of the settings or to one of them. A refusal is 200 with `success: false`.",
+    scope: "health:fix",
+    resource: () => "notifications",
+    effect: "write",
+    takesLong: true,
+    query: DryRunQuery,
+    body: Type.Object(
+      { channel: Type.Optional(choice(notificationChannels, "The only one to send to.")) },
+      { additionalProperties: false },
+    ),
+    response: NotificationTest,
+    errors: [],
+  },
+} as const satisfies Operations;

@@ -1,0 +1,124 @@
+import type { Static } from "typebox";
+import { traceListLimit } from "./limits.ts";
+import type { Operations } from "./operation.ts";
+import { Timestamp } from "./schema.ts";
+import { Type } from "./type.ts";
+
+export const spanKinds = ["unspecified", "internal", "server", "client", "producer", "consumer"] as const;
+export type SpanKindName = (typeof spanKinds)[number];
+
+export const spanStatuses = ["unset", "ok", "error"] as const;
+export type SpanStatus = (typeof spanStatuses)[number];
+
+export const TraceSummary = Type.Object({
+  trace_id: Type.String({ description: "32 hex digits." }),
+  name: Type.String({
+    description: "Name of the root span; of the earliest span as long as there is no root. Empty where it has none.",
+  }),
+  service: Type.String({ description: "`service.name` of the same span; empty where it has none." }),
+  start: Timestamp("Start of the earliest span, to the microsecond."),
+  duration_ms: Type.Number({ description: "From the start of the earliest span to the end of the last." }),
+  spans: Type.Integer({ description: "Spans that are kept." }),
+  errors: Type.Integer({ description: "Spans among them that have the status `error`." }),
+});
+export type TraceSummary = Static<typeof TraceSummary>;
+
+export const TraceList = Type.Object({ traces: Type.Array(TraceSummary) });
+export type TraceList = Static<typeof TraceList>;
+
+const Attributes = (description: string) => Type.Record(Type.String(), Type.Unknown(), { description });
+const dropped = (what: string) =>
+  Type.Optional(Type.Integer({ description: `${what} that are not here; absent where all are.` }));
+
+export const SpanEvent = Type.Object({
+  time: Timestamp("To the nanosecond."),
+  name: Type.String(),
+  attributes: Attributes("As those of the span."),
+  dropped_attributes: dropped("Attributes"),
+});
+export type SpanEvent = Static<typeof SpanEvent>;
+
+export const SpanLink = Type.Object({
+  trace_id: Type.String({ description: "32 hex digits." }),
+  span_id: Type.String({ description: "16 hex digits." }),
+  attributes: Attributes("As those of the span."),
+  dropped_attributes: dropped("Attributes"),
+});
+export type SpanLink = Static<typeof SpanLink>;
+
+export const Span = Type.Object({
+  span_id: Type.String({ description: "16 hex digits." }),
+  parent_span_id: Type.String({ description: "16 hex digits; empty for a root." }),
+  name: Type.String(),
+  kind: Type.Unsafe<SpanKindName>({ type: "string", enum: [...spanKinds] }),
+  start: Timestamp("To the nanosecond."),
+  duration_ms: Type.Number(),
+  status: Type.Unsafe<SpanStatus>({ type: "string", enum: [...spanStatuses] }),
+  status_message: Type.String(),
+  trace_state: Type.String({ description: "As W3C Trace Context writes it." }),
+  scope: Type.String({ description: "Name of the library that made the span." }),
+  attributes: Attributes(
+    "By name. Integers that JSON numbers cannot hold exactly are strings, as are numbers that are not finite; bytes are base64.",
+  ),
+  dropped_attributes: dropped("Attributes"),
+  events: Type.Array(SpanEvent),
+  dropped_events: dropped("Events"),
+  links: Type.Array(SpanLink),
+  dropped_links: dropped("Links"),
+  resource: Attributes("What the span is from: `service.name`, `host.name` and the like."),
+});
+export type Span = Static<typeof Span>;
+
+export const Trace = Type.Object({
+  trace_id: Type.String({ description: "32 hex digits." }),
+  spans: Type.Array(Span, { description: "By their start." }),
+});
+export type Trace = Static<typeof Trace>;
+
+export const traces = {
+  listTraces: {
+    method: "GET",
+    path: "/traces",
+    tag: "Observability",
+    summary: "Newest traces",
+    description:
+      "What arrived over OTLP, and the service's own where no `tracing.endpoint` is set. Newest first, by their start. The oldest are forgotten when `tracing.keep` is reached.",
+    scope: "metrics:read",
+    effect: "read",
+    query: Type.Object({
+      service: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: 1024,
+          description: "Only traces with a span of this service (`service.name`).",
+        }),
+      ),
+      min_duration: Type.Optional(
+        Type.String({
+          pattern: "^[0-9]{1,9}(us|ms|s|m|h)$",
+          description: "Only traces that took so long or longer.",
+          examples: ["250ms"],
+        }),
+      ),
+      since: Type.Optional(
+        Type.String({ format: "date-time", description: "Only traces that began then or later, RFC 3339." }),
+      ),
+      limit: Type.Optional(Type.Integer({ ...traceListLimit, description: "Maximum traces." })),
+    }),
+    response: TraceList,
+    errors: ["UNAVAILABLE"],
+  },
+  getTrace: {
+    method: "GET",
+    path: "/traces/{trace_id}",
+    tag: "Observability",
+    summary: "One trace with all its spans",
+    scope: "metrics:read",
+    effect: "read",
+    params: Type.Object({
+      trace_id: Type.String({ pattern: "^[0-9a-fA-F]{32}$", description: "32 hex digits." }),
+    }),
+    response: Trace,
+    errors: ["NOT_FOUND", "UNAVAILABLE"],
+  },
+} as const satisfies Operations;

@@ -1,0 +1,362 @@
+import fc from "fast-check";
+import { beforeEach, describe, expect, it } from "vitest";
+import { createFakeAlertStore, type FakeAlertStore } from "../../../test/fakes/alert-store.ts";
+import { createFakeClock, type FakeClock } from "../../../test/fakes/clock.ts";
+import { type AlertNews, createAlerts, type Evaluator } from "./alerts.ts";
+
+const secondMs = 1_000;
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+
+let clock: FakeClock;
+let store: FakeAlertStore;
+let startMs: number;
+let told: string[];
+let news: AlertNews[];
+let troubles: unknown[];
+let silenced: Set<string>;
+let cpu: number;
+let disk: number | Error;
+
+function reset(): void {
+  clock = createFakeClock();
+  startMs = clock.monotonicMs();
+  store = createFakeAlertStore();
+  told = [];
+  news = [];
+  troubles = [];
+  silenced = new Set();
+  cpu = 10;
+  disk = 10;
+}
+beforeEach(reset);
+
+/** A process: what an ended one would tell is not heard. */
+async function open(evaluator: Evaluator = "steward") {
+  const alerts = createAlerts({
+    evaluator,
+    readings: {
+      cpu_percent: () => Promise.resolve(cpu),
+      memory_percent: () => Promise.resolve(50),
+      root_filesystem_percent: () => (disk instanceof Error ? Promise.reject(disk) : Promise.resolve(disk)),
+    },
+    store,
+    isSilenced: (name) => silenced.has(name),
+    clock,
+    tell(each) {
+      news.push(each);
+      told.push(`${each.condition.name} ${each.what} ${(clock.monotonicMs() - startMs) / secondMs}`);
+    },
+    onTrouble: (error) => void troubles.push(error),
+  });
+  alerts.start();
+  await clock.advance(0);
+  return alerts;
+}
+
+const stateOf = (alerts: Awaited<ReturnType<typeof open>>, name: string) =>
+  alerts.list().find((alert) => alert.name === name);
+
+describe("an alert", () => {
+  it.each([
+    ["at its threshold", 80],
+    ["below it", 79.9],
+  ])("does not hold %s", async (_, value) => {
+    cpu = value;
+    const alerts = await open();
+    await clock.advance(hourMs);
+    expect(stateOf(alerts, "HighCPUUsage")).toMatchObject({ state: "inactive", since: null, value });
+    expect(told).toEqual([]);
+  });
+
+  it("is pending until it has held for its duration, and fires from then on", async () => {
+    cpu = 80.1;
+    const alerts = await open();
+    await clock.advance(5 * minuteMs - 1);
+    expect(stateOf(alerts, "HighCPUUsage")).toMatchObject({ state: "pending", since: "2026-01-01T00:00:00.000Z" });
+    await clock.advance(1);
+    expect(stateOf(alerts, "HighCPUUsage")).toMatchObject({
+      state: "firing",
+      since: "2026-01-01T00:00:00.000Z",
+      value: 80.1,
+      evaluated_by: "steward",
+    });
+  });
+
+  it("begins anew when the condition breaks off for one look", async () => {
+    cpu = 99;
+    const alerts = await open();
+    await clock.advance(4 * minuteMs);
+    cpu = 80;
+    await clock.advance(15 * secondMs);
+    cpu = 99;
+    await clock.advance(5 * minuteMs);
+    expect(stateOf(alerts, "HighCPUUsage")).toMatchObject({ state: "pending" });
+    await clock.advance(15 * secondMs);
+    expect(stateOf(alerts, "HighCPUUsage")).toMatchObject({ state: "firing" });
+  });
+
+  it("is told 30 s after it fires, again every four hours, and within five minutes when it is over", async () => {
+    cpu = 99;
+    await open();
+    await clock.advance(9 * hourMs);
+    cpu = 10;
+    await clock.advance(hourMs);
+    // 330 s: five minutes and thirty seconds. Then at the first look through the group after four hours.
+    expect(told).toEqual([
+      "HighCPUUsage firing 330",
+      "HighCPUUsage repeated 14730",
+      "HighCPUUsage repeated 29130",
+      "HighCPUUsage resolved 32430",
+    ]);
+    await clock.advance(24 * hourMs);
+    expect(told).toHaveLength(4);
+    expect(store.alerts()).toEqual([]);
+  });
+
+  it("that is over before the first wait is, is not told", async () => {
+    cpu = 99;
+    await open();
+    await clock.advance(5 * minuteMs + 15 * secondMs);
+    cpu = 10;
+    await clock.advance(hourMs);
+    expect(told).toEqual([]);
+  });
+
+  it("that comes and goes is not told to be over, or to be back, within five minutes of being told", async () => {
+    cpu = 99;
+    await open();
+    await clock.advance(6 * minuteMs);
+    for (let round = 0; round < 12; round += 1) {
+      cpu = 10;
+      await clock.advance(minuteMs);
+      cpu = 99;
+      await clock.advance(6 * minuteMs);
+    }
+    const moments = (word: string) =>
+      told.filter((each) => each.includes(word)).map((each) => Number(each.split(" ")[2]));
+    const fired = moments("firing");
+    const resolved = moments("resolved");
+    for (const [index, at] of fired.entries()) {
+      expect(at - (fired[index - 1] ?? -300)).toBeGreaterThanOrEqual(300);
+      expect((resolved[index] ?? at + 300) - at).toBeGreaterThanOrEqual(300);
+    }
+    expect(fired.length).toBeGreaterThan(2);
+  });
+
+  it("tells with its value, since when, and how bad", async () => {
+    disk = 93.26;
+    await open();
+    await clock.advance(6 * minuteMs);
+    expect(news).toMatchObject([
+      { what: "firing", value: 93.26, since: clock.now() - 6 * minuteMs, condition: { severity: "critical" } },
+    ]);
+  });
+
+  it("stays as it is while it cannot be measured", async () => {
+    disk = 95;
+    const alerts = await open();
+    await clock.advance(6 * minuteMs);
+    disk = new Error("no such file system");
+    await clock.advance(hourMs);
+    expect(stateOf(alerts, "DiskSpaceLow")).toMatchObject({ state: "firing", value: null });
+    expect(told).toEqual(["DiskSpaceLow firing 330"]);
+    expect(troubles.length).toBeGreaterThan(0);
+  });
+});
+
+describe("a silence", () => {
+  it("keeps what fires from being told, until it is over", async () => {
+    cpu = 99;
+    silenced.add("HighCPUUsage");
+    const alerts = await open();
+    await clock.advance(2 * hourMs);
+    expect(stateOf(alerts, "HighCPUUsage")).toMatchObject({ state: "firing", silenced: true });
+    expect(told).toEqual([]);
+    silenced.clear();
+    await clock.advance(5 * minuteMs);
+    expect(told).toHaveLength(1);
+  });
+
+  it("does not swallow that it is over", async () => {
+    cpu = 99;
+    await open();
+    await clock.advance(hourMs);
+    silenced.add("HighCPUUsage");
+    cpu = 10;
+    await clock.advance(hourMs);
+    expect(told).toHaveLength(1);
+    silenced.clear();
+    await clock.advance(5 * minuteMs);
+    expect(told.at(-1)).toMatch(/resolved/);
+  });
+});
+
+describe("a restart", () => {
+  it("goes on counting, without the time in which nobody looked", async () => {
+    cpu = 99;
+    const first = await open();
+    await clock.advance(3 * minuteMs);
+    first.dispose();
+    await clock.advance(10 * minuteMs);
+    const alerts = await open();
+    await clock.advance(2 * minuteMs - 1);
+    expect(stateOf(alerts, "HighCPUUsage")).toMatchObject({ state: "pending" });
+    await clock.advance(1);
+    expect(stateOf(alerts, "HighCPUUsage")).toMatchObject({
+      state: "firing",
+      since: new Date(clock.now() - 5 * minuteMs).toISOString(),
+    });
+  });
+
+  it("leaves what fires firing since it began", async () => {
+    cpu = 99;
+    const first = await open();
+    await clock.advance(6 * minuteMs);
+    first.dispose();
+    await clock.advance(10 * minuteMs);
+    expect(stateOf(await open(), "HighCPUUsage")).toMatchObject({
+      state: "firing",
+      since: "2026-01-01T00:00:00.000Z",
+    });
+  });
+
+  it("begins anew where nobody knows what was in between", async () => {
+    cpu = 99;
+    (await open()).dispose();
+    await clock.advance(2 * hourMs);
+    const alerts = await open();
+    expect(stateOf(alerts, "HighCPUUsage")).toMatchObject({ state: "pending" });
+    await clock.advance(4 * minuteMs);
+    expect(stateOf(alerts, "HighCPUUsage")).toMatchObject({ state: "pending" });
+  });
+
+  it("neither tells again nor forgets to", async () => {
+    cpu = 99;
+    const first = await open();
+    await clock.advance(hourMs);
+    first.dispose();
+    await clock.advance(hourMs);
+    const second = await open();
+    await clock.advance(hourMs);
+    expect(told).toEqual(["HighCPUUsage firing 330"]);
+    second.dispose();
+    cpu = 10;
+    await open();
+    await clock.advance(5 * minuteMs);
+    expect(told.map((each) => each.split(" ")[1])).toEqual(["firing", "resolved"]);
+  });
+});
+
+it("a process that stood still for an hour has not looked for an hour", async () => {
+  const gate = Promise.withResolvers<number>();
+  const values = [() => Promise.resolve(99), () => gate.promise];
+  const alerts = createAlerts({
+    evaluator: "steward",
+    readings: {
+      cpu_percent: () => (values.shift() ?? (() => Promise.resolve(99)))(),
+      memory_percent: () => Promise.resolve(50),
+      root_filesystem_percent: () => Promise.resolve(50),
+    },
+    store,
+    isSilenced: () => false,
+    clock,
+    tell: () => undefined,
+    onTrouble: (error) => void troubles.push(error),
+  });
+  alerts.start();
+  await clock.advance(hourMs);
+  gate.resolve(99);
+  await clock.advance(15 * secondMs);
+  expect(stateOf(alerts, "HighCPUUsage")).toMatchObject({ state: "pending" });
+  await clock.advance(5 * minuteMs);
+  expect(stateOf(alerts, "HighCPUUsage")).toMatchObject({ state: "firing" });
+});
+
+describe("a clock that is set", () => {
+  it.each([
+    ["back by a day", -24 * hourMs],
+    ["ahead by a day", 24 * hourMs],
+  ])("%s moves no timer", async (_, jumpMs) => {
+    cpu = 99;
+    const alerts = await open();
+    await clock.advance(4 * minuteMs);
+    clock.set(clock.now() + jumpMs);
+    await clock.advance(minuteMs - 1);
+    expect(stateOf(alerts, "HighCPUUsage")).toMatchObject({ state: "pending" });
+    await clock.advance(1);
+    expect(stateOf(alerts, "HighCPUUsage")).toMatchObject({
+      state: "firing",
+      since: new Date(clock.now() - 5 * minuteMs).toISOString(),
+    });
+    await clock.advance(30 * secondMs);
+    expect(told).toEqual(["HighCPUUsage firing 330"]);
+  });
+
+  it("back while the service was away moves no timer back", async () => {
+    cpu = 99;
+    const first = await open();
+    await clock.advance(4 * minuteMs);
+    first.dispose();
+    clock.set(clock.now() - 24 * hourMs);
+    const alerts = await open();
+    await clock.advance(minuteMs);
+    expect(stateOf(alerts, "HighCPUUsage")).toMatchObject({ state: "firing" });
+  });
+});
+
+describe("who evaluates", () => {
+  it("the service leaves to systemd that it is down itself", async () => {
+    expect(stateOf(await open(), "ServiceDown")).toMatchObject({
+      state: "not_evaluated",
+      evaluated_by: "systemd",
+      since: null,
+      value: null,
+    });
+  });
+
+  it.each(["prometheus", "nobody"] as const)("where it is %s, the service looks at nothing", async (evaluator) => {
+    cpu = 99;
+    const alerts = await open(evaluator);
+    await clock.advance(hourMs);
+    for (const alert of alerts.list()) expect(alert).toMatchObject({ state: "not_evaluated", evaluated_by: evaluator });
+    expect(told).toEqual([]);
+  });
+});
+
+it("a disk that is full keeps nobody from being told of it", async () => {
+  disk = 100;
+  store.fault = new Error("database or disk is full");
+  await open();
+  await clock.advance(6 * minuteMs);
+  expect(told).toEqual(["DiskSpaceLow firing 330"]);
+});
+
+it("any sequence: what was told last is how it stays, and no two say the same but for a repetition", async () => {
+  const step = fc.record({ isHigh: fc.boolean(), minutes: fc.integer({ min: 0, max: 20 }), restarts: fc.boolean() });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 15 }), async (steps) => {
+      reset();
+      let alerts = await open();
+      for (const { isHigh, minutes, restarts } of steps) {
+        cpu = isHigh ? 99 : 1;
+        await clock.advance(minutes * minuteMs);
+        if (!restarts) continue;
+        alerts.dispose();
+        alerts = await open();
+      }
+      await clock.advance(15 * minuteMs);
+      const words = told.map((each) => each.split(" ")[1]);
+      const isTold = words.length > 0 && words.at(-1) !== "resolved";
+      expect(isTold).toBe(stateOf(alerts, "HighCPUUsage")?.state === "firing");
+      for (const [index, word] of words.entries()) {
+        if (word !== "repeated")
+          expect(word).toBe(
+            words.slice(0, index).filter((each) => each !== "repeated").length % 2 === 0 ? "firing" : "resolved",
+          );
+      }
+      alerts.dispose();
+    }),
+    { numRuns: 30 },
+  );
+});

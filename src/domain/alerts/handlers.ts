@@ -1,0 +1,73 @@
+import { type alerts, longestSilenceMs, type Silence } from "#contract/alerts.ts";
+import type { Handlers, Plan } from "#contract/operation.ts";
+import { parseTimestamp } from "#contract/schema.ts";
+import { type Clock, toTimestamp } from "#domain/kernel/clock.ts";
+import { DomainError, invalid } from "#domain/kernel/error.ts";
+import type { Alerts } from "./alerts.ts";
+import type { StoredSilence } from "./ports.ts";
+import { maxSilences, type Silences } from "./silences.ts";
+
+const plan = (...steps: string[]): Plan => ({
+  dry_run: true,
+  steps,
+  units: [],
+  packages: [],
+  bytes: 0,
+  requires_reboot: false,
+});
+
+const toEntry = ({ id, alert, until, comment, createdAt, createdBy }: StoredSilence): Silence => ({
+  id,
+  alert,
+  until: toTimestamp(until),
+  comment,
+  created_at: toTimestamp(createdAt),
+  created_by: createdBy,
+});
+
+/** The alerts part: their states, and silences. */
+export function alertHandlers(ports: {
+  readonly alerts: Pick<Alerts, "list">;
+  readonly silences: Silences;
+  readonly clock: Pick<Clock, "now">;
+}): Pick<Handlers<typeof alerts>, "listAlerts" | "listSilences" | "silenceAlert" | "removeSilence"> {
+  const { silences, clock } = ports;
+
+  const endOf = (text: string): number => {
+    const until = parseTimestamp(text);
+    const now = clock.now();
+    if (until === undefined) throw invalid("until", "must be a moment (RFC 3339)");
+    if (until <= now) throw invalid("until", "lies in the past");
+    if (until > now + longestSilenceMs) throw invalid("until", "lies more than 30 days ahead");
+    return until;
+  };
+
+  return {
+    listAlerts() {
+      const all = ports.alerts.list();
+      return { alerts: [...all], firing: all.filter(({ state }) => state === "firing").length };
+    },
+
+    listSilences: () => ({ silences: silences.list().map(toEntry) }),
+
+    silenceAlert({ body, query }, context) {
+      const { alert, comment = "" } = body;
+      const until = endOf(body.until);
+      if (silences.list().length >= maxSilences)
+        throw new DomainError("CONFLICT", `cannot silence ${alert}: there are ${maxSilences} silences (remove one)`);
+      if (query.dry_run) return plan(`tell nobody of ${alert} until ${toTimestamp(until)}`);
+      const silence = silences.add({ alert, until, comment, createdBy: context.caller?.keyName ?? "" });
+      context.touched({ id: silence.id, alert, until: toTimestamp(until) });
+      return toEntry(silence);
+    },
+
+    removeSilence({ params, query }, context) {
+      const silence = silences.list().find(({ id }) => id === params.id);
+      if (silence === undefined) throw new DomainError("NOT_FOUND", "cannot end the silence: none has this id");
+      if (query.dry_run) return plan(`end the silence of ${silence.alert}`);
+      silences.remove(silence.id);
+      context.touched({ id: silence.id, alert: silence.alert });
+      return { ...toEntry(silence), success: true, message: `${silence.alert} is no longer silenced` };
+    },
+  };
+}

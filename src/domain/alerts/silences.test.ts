@@ -1,0 +1,78 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { createFakeAlertStore, type FakeAlertStore } from "../../../test/fakes/alert-store.ts";
+import { createFakeClock, type FakeClock } from "../../../test/fakes/clock.ts";
+import { createSilences } from "./silences.ts";
+
+let clock: FakeClock;
+let store: FakeAlertStore;
+let ids: number;
+beforeEach(() => {
+  clock = createFakeClock();
+  store = createFakeAlertStore();
+  ids = 0;
+});
+const open = (onTrouble: (error: unknown) => void = () => undefined) =>
+  createSilences({
+    store,
+    clock,
+    createId() {
+      ids += 1;
+      return `s${ids}`;
+    },
+    onTrouble,
+  });
+const wanted = (forMs: number) => ({
+  alert: "DiskSpaceLow" as const,
+  until: clock.now() + forMs,
+  comment: "moving data",
+  createdBy: "admin",
+});
+
+describe("a silence", () => {
+  it("holds for its alert until it ends, and is forgotten then", async () => {
+    const silences = open();
+    silences.add(wanted(60_000));
+    expect([silences.isSilenced("DiskSpaceLow"), silences.isSilenced("HighCPUUsage")]).toEqual([true, false]);
+    await clock.advance(59_999);
+    expect(silences.isSilenced("DiskSpaceLow")).toBe(true);
+    await clock.advance(1);
+    expect(silences.isSilenced("DiskSpaceLow")).toBe(false);
+    expect([silences.list(), store.silences()]).toEqual([[], []]);
+  });
+
+  it("made while the clock was years ahead ends once it is right, and one of 30 days outlives a small step", () => {
+    const silences = open();
+    const dayMs = 24 * 60 * 60_000;
+    silences.add(wanted(30 * dayMs));
+    clock.set(clock.now() - 60 * 60_000);
+    expect(silences.isSilenced("DiskSpaceLow")).toBe(true);
+    clock.set(clock.now() - 365 * dayMs);
+    expect(silences.isSilenced("DiskSpaceLow")).toBe(false);
+    expect([silences.list(), store.silences()]).toEqual([[], []]);
+  });
+
+  it("outlives the process, and may be removed by the next", () => {
+    const { id } = open().add(wanted(60_000));
+    const next = open();
+    expect(next.list()).toMatchObject([{ id, comment: "moving data", createdBy: "admin", createdAt: clock.now() }]);
+    next.remove(id);
+    expect([next.isSilenced("DiskSpaceLow"), open().list()]).toEqual([false, []]);
+  });
+
+  it("that cannot be written down is refused, and does not hold", () => {
+    const silences = open();
+    store.fault = new Error("disk full");
+    expect(() => silences.add(wanted(60_000))).toThrow("disk full");
+    expect(silences.isSilenced("DiskSpaceLow")).toBe(false);
+  });
+
+  it("that cannot be forgotten has ended all the same, and is tried again no more than once", async () => {
+    const troubles: unknown[] = [];
+    const silences = open((error) => void troubles.push(error));
+    silences.add(wanted(60_000));
+    store.fault = new Error("disk full");
+    await clock.advance(60_000);
+    expect([silences.isSilenced("DiskSpaceLow"), silences.isSilenced("DiskSpaceLow")]).toEqual([false, false]);
+    expect(troubles).toHaveLength(1);
+  });
+});

@@ -1,0 +1,72 @@
+import { type AlertName, longestSilenceMs } from "#contract/alerts.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import type { AlertStore, StoredSilence } from "./ports.ts";
+
+/** As many silences as there may be at a time. */
+export const maxSilences = 100;
+/** What a clock may be set back without ending the longest silence. */
+const clockStepMs = 24 * 60 * 60 * 1000;
+
+export interface Silences {
+  /** Those that have not ended. */
+  readonly list: () => readonly StoredSilence[];
+  readonly isSilenced: (alert: AlertName) => boolean;
+  /** @throws when it cannot be written down. */
+  readonly add: (silence: Omit<StoredSilence, "id" | "createdAt">) => StoredSilence;
+  /** @throws when it cannot be written down. */
+  readonly remove: (id: string) => void;
+}
+
+/** Silences in force: they end by themselves. */
+export function createSilences(ports: {
+  readonly store: Pick<AlertStore, "silences" | "saveSilence" | "forgetSilence">;
+  readonly clock: Pick<Clock, "now">;
+  readonly createId: () => string;
+  readonly onTrouble: (error: unknown) => void;
+}): Silences {
+  const { store, clock, createId, onTrouble } = ports;
+
+  const load = (): readonly StoredSilence[] => {
+    try {
+      return store.silences();
+    } catch (error) {
+      onTrouble(error);
+      return [];
+    }
+  };
+
+  let kept = load();
+
+  /** One made while the clock was years ahead would never end: its end is no longer one that may be given. */
+  const isOver = ({ until }: StoredSilence, now: number): boolean =>
+    until <= now || until - now > longestSilenceMs + clockStepMs;
+
+  /** What has ended is forgotten. */
+  const current = (): readonly StoredSilence[] => {
+    const now = clock.now();
+    const ended = kept.filter((silence) => isOver(silence, now));
+    if (ended.length === 0) return kept;
+    kept = kept.filter((silence) => !isOver(silence, now));
+    try {
+      for (const { id } of ended) store.forgetSilence(id);
+    } catch (error) {
+      onTrouble(error);
+    }
+    return kept;
+  };
+
+  return {
+    list: current,
+    isSilenced: (alert) => current().some((silence) => silence.alert === alert),
+    add(wanted) {
+      const silence = { ...wanted, id: createId(), createdAt: clock.now() };
+      store.saveSilence(silence);
+      kept = [...current(), silence];
+      return silence;
+    },
+    remove(id) {
+      store.forgetSilence(id);
+      kept = kept.filter((silence) => silence.id !== id);
+    },
+  };
+}

@@ -1,0 +1,116 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { createFakeClock, type FakeClock } from "../../../test/fakes/clock.ts";
+import { createFakeNotificationStore, type FakeNotificationStore } from "../../../test/fakes/notification-store.ts";
+import { type ComponentNews, createComponentWatch } from "./components.ts";
+
+let clock: FakeClock;
+let store: FakeNotificationStore;
+let news: ComponentNews[];
+let troubles: unknown[];
+beforeEach(() => {
+  clock = createFakeClock();
+  store = createFakeNotificationStore();
+  news = [];
+  troubles = [];
+});
+
+const start = (components: readonly string[] = ["ops", "web"]) => {
+  const watch = createComponentWatch({
+    components,
+    store,
+    clock,
+    tell: (each) => void news.push(each),
+    onTrouble: (error) => void troubles.push(error),
+  });
+  watch.start();
+  return watch;
+};
+const well = { healthy: true, expected: true };
+const unwell = { healthy: false, expected: true, reason: "no answer" };
+const told = () => news.map(({ kind, component }) => `${component} ${kind}`);
+
+describe("the watch over components", () => {
+  it("tells each change with its reason, and the same finding once", () => {
+    const watch = start();
+    watch.probed("web", well);
+    watch.probed("web", unwell);
+    watch.probed("web", { ...unwell, reason: "another" });
+    watch.probed("web", well);
+    expect(news).toEqual([
+      { kind: "component_down", component: "web", isDown: true, changes: 1, reason: "no answer" },
+      { kind: "component_up", component: "web", isDown: false, changes: 2, reason: undefined },
+    ]);
+  });
+
+  it("does not miss what the host cannot have", () => {
+    const watch = start();
+    watch.probed("ops", { healthy: false, expected: false, reason: "systemd is not running" });
+    expect(told()).toEqual([]);
+    watch.probed("ops", unwell);
+    watch.probed("ops", { healthy: false, expected: false });
+    expect(told()).toEqual(["ops component_down", "ops component_up"]);
+  });
+
+  it("tells that one has settled without being probed again, once ten minutes have passed", async () => {
+    const watch = start();
+    for (let round = 0; round < 5; round += 1) {
+      watch.probed("web", unwell);
+      await clock.advance(30_000);
+      watch.probed("web", well);
+      await clock.advance(30_000);
+    }
+    watch.probed("web", unwell);
+    expect(told().at(-1)).toBe("web component_flaps");
+    await clock.advance(9.4 * 60_000);
+    expect(told().at(-1)).toBe("web component_flaps");
+    await clock.advance(60_000);
+    expect(news.at(-1)).toEqual({
+      kind: "component_settled",
+      component: "web",
+      isDown: true,
+      changes: 11,
+      reason: "no answer",
+    });
+    await clock.advance(24 * 3_600_000);
+    expect(told()).toHaveLength(5);
+  });
+
+  it("remembers over a restart what it told", () => {
+    start().probed("web", unwell);
+    const again = start();
+    again.probed("web", unwell);
+    expect(told()).toEqual(["web component_down"]);
+    start().probed("web", well);
+    expect(told()).toEqual(["web component_down", "web component_up"]);
+  });
+
+  it("goes on flapping after a restart, whatever the clock says", async () => {
+    const first = start();
+    for (const result of [unwell, well, unwell, well]) first.probed("web", result);
+    expect(told().at(-1)).toBe("web component_flaps");
+    first.dispose();
+    clock.set(clock.now() - 3 * 24 * 3_600_000);
+    const again = start();
+    again.probed("web", unwell);
+    expect(told()).toHaveLength(4);
+    await clock.advance(11 * 60_000);
+    expect(told().at(-1)).toBe("web component_settled");
+    expect(news.at(-1)?.changes).toBe(5);
+  });
+
+  it("forgets what was taken out of the settings", () => {
+    start().probed("web", unwell);
+    start(["ops"]);
+    expect(store.components()).toEqual([]);
+    start().probed("web", unwell);
+    expect(told()).toEqual(["web component_down", "web component_down"]);
+  });
+
+  it("tells where nothing can be written down", () => {
+    store.fault = new Error("disk full");
+    const watch = start();
+    watch.probed("web", unwell);
+    expect(told()).toEqual(["web component_down"]);
+    expect(troubles.length).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,128 @@
+import type { NotificationKind } from "#contract/alerts.ts";
+import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import { flapWindowMs, found, passed, type Step, type Telling, unknownComponent, type Watched } from "./flapping.ts";
+import type { NotificationStore } from "./ports.ts";
+
+/** How often it is looked whether a component that flapped has settled. */
+const settleIntervalMs = 30_000;
+
+type ComponentKind = Extract<NotificationKind, `component_${string}`>;
+
+/** News of a component. */
+export interface ComponentNews {
+  readonly kind: ComponentKind;
+  readonly component: string;
+  readonly isDown: boolean;
+  readonly changes: number;
+  /** Why it is not well, as its probe says. */
+  readonly reason: string | undefined;
+}
+
+const kinds: Readonly<Record<Telling, ComponentKind>> = {
+  down: "component_down",
+  up: "component_up",
+  flaps: "component_flaps",
+  settled: "component_settled",
+};
+
+export interface ComponentWatch {
+  /** Takes up what a probe found. One that cannot be there is not missed. */
+  readonly probed: (
+    component: string,
+    result: { readonly healthy: boolean; readonly expected: boolean; readonly reason?: string },
+  ) => void;
+  readonly start: () => void;
+  readonly dispose: Dispose;
+}
+
+type Store = Pick<NotificationStore, "components" | "saveComponent" | "forgetComponent">;
+
+interface Entry {
+  watched: Watched;
+  /** Of the monotonic clock. */
+  lookedAtMs: number;
+  reason: string | undefined;
+}
+
+/** What is remembered, aged by the time since. A clock that went back meanwhile ages nothing. */
+function remembered(store: Store, clock: Clock, onTrouble: (error: unknown) => void): Map<string, Entry> {
+  const lookedAtMs = clock.monotonicMs();
+  try {
+    return new Map(
+      store.components().map(({ name, savedAt, ...watched }) => {
+        const awayMs = Math.max(0, clock.now() - savedAt);
+        const changeAgesMs = watched.changeAgesMs.map((age) => Math.min(age + awayMs, flapWindowMs));
+        return [name, { watched: { ...watched, changeAgesMs }, lookedAtMs, reason: undefined }];
+      }),
+    );
+  } catch (error) {
+    onTrouble(error);
+    return new Map();
+  }
+}
+
+/** Makes news from what the probes of components find: each change once, and flapping once. */
+export function createComponentWatch(ports: {
+  readonly components: readonly string[];
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly tell: (news: ComponentNews) => void;
+  readonly onTrouble: (error: unknown) => void;
+}): ComponentWatch {
+  const { components, store, clock, tell, onTrouble } = ports;
+  const entries = remembered(store, clock, onTrouble);
+  let stop: Dispose | undefined;
+
+  const keep = (work: () => void): void => {
+    try {
+      work();
+    } catch (error) {
+      onTrouble(error);
+    }
+  };
+
+  // What was taken out of the settings is not told of again, and begins anew should it come back.
+  for (const name of entries.keys()) {
+    if (components.includes(name)) continue;
+    entries.delete(name);
+    keep(() => store.forgetComponent(name));
+  }
+
+  const take = (name: string, entry: Entry, { watched, tell: news }: Step): void => {
+    const isNew = watched.isDown !== entry.watched.isDown || watched.flaps !== entry.watched.flaps;
+    entry.watched = watched;
+    if (isNew) keep(() => store.saveComponent({ name, ...watched, savedAt: clock.now() }));
+    if (news === undefined) return;
+    const { what, changes } = news;
+    tell({ kind: kinds[what], component: name, isDown: watched.isDown, changes, reason: entry.reason });
+  };
+
+  const age = (name: string, entry: Entry): void => {
+    const nowMs = clock.monotonicMs();
+    const step = passed(entry.watched, nowMs - entry.lookedAtMs);
+    entry.lookedAtMs = nowMs;
+    take(name, entry, step);
+  };
+
+  return {
+    probed(component, { healthy, expected, reason }) {
+      const isDown = !healthy && expected;
+      let entry = entries.get(component);
+      if (entry === undefined) {
+        entry = { watched: unknownComponent, lookedAtMs: clock.monotonicMs(), reason };
+        entries.set(component, entry);
+      }
+      age(component, entry);
+      entry.reason = isDown ? reason : undefined;
+      take(component, entry, found(entry.watched, isDown));
+    },
+    start() {
+      stop ??= clock.every(settleIntervalMs, () => {
+        for (const [name, entry] of entries) age(name, entry);
+      });
+    },
+    dispose() {
+      stop?.();
+    },
+  };
+}

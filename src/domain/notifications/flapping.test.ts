@@ -1,0 +1,97 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { flapChanges, flapWindowMs, found, passed, type Step, unknownComponent, type Watched } from "./flapping.ts";
+
+const minuteMs = 60_000;
+
+/** Runs probes one after the other and notes what was told, and after how many changes. */
+function watch(probes: readonly { readonly isDown: boolean; readonly afterMs: number }[]) {
+  let watched: Watched = unknownComponent;
+  let changes = 0;
+  const told: {
+    readonly what: string;
+    readonly isDown: boolean;
+    readonly counted: number;
+    readonly changes: number;
+  }[] = [];
+  const take = ({ watched: next, tell }: Step): void => {
+    if (next.isDown !== watched.isDown) changes += 1;
+    watched = next;
+    if (tell !== undefined) told.push({ what: tell.what, isDown: next.isDown, counted: tell.changes, changes });
+  };
+  for (const { isDown, afterMs } of probes) {
+    take(passed(watched, afterMs));
+    take(found(watched, isDown));
+  }
+  return { told, watched: () => watched, take };
+}
+
+const probes = (text: string, afterMs = minuteMs) =>
+  text.split("").map((character) => ({ isDown: character === "D", afterMs }));
+
+const words = ({ told }: ReturnType<typeof watch>): readonly string[] =>
+  told.map(({ what, counted }) => (what === "flaps" || what === "settled" ? `${what} ${counted}` : what));
+
+describe("a component", () => {
+  it("is told of once when it goes down, and once when it is back", () => {
+    expect(words(watch(probes("UUDDDDUUU")))).toEqual(["down", "up"]);
+  });
+
+  it("that is down from the first is told of, and one that is well is not", () => {
+    expect(words(watch(probes("DDD")))).toEqual(["down"]);
+    expect(words(watch(probes("UUU")))).toEqual([]);
+  });
+
+  it("that flaps is told of once, with its count, and once when it has settled", () => {
+    const flapping = watch(probes(`${"DU".repeat(10)}${"U".repeat(12)}`));
+    expect(words(flapping)).toEqual(["down", "up", "down", `flaps ${flapChanges}`, "settled 20"]);
+    expect(flapping.told.at(-1)).toMatchObject({ isDown: false });
+  });
+
+  it("is not told to have settled where nothing changed since it was told to flap", () => {
+    expect(words(watch(probes(`DUDU${"U".repeat(30)}`)))).toEqual(["down", "up", "down", "flaps 4"]);
+  });
+
+  it("that changes seldom does not flap", () => {
+    expect(words(watch(probes("DUDUDU", flapWindowMs)))).toEqual(["down", "up", "down", "up", "down", "up"]);
+  });
+});
+
+const anyProbes = fc.array(
+  fc.record({ isDown: fc.boolean(), afterMs: fc.integer({ min: 0, max: 2 * flapWindowMs }) }),
+  { maxLength: 200 },
+);
+
+describe("any sequence", () => {
+  it("never brings two notifications without a change between them", () => {
+    fc.assert(
+      fc.property(anyProbes, (sequence) => {
+        const run = watch(sequence);
+        run.take(passed(run.watched(), flapWindowMs));
+        run.take(passed(run.watched(), flapWindowMs));
+        const at = run.told.map(({ changes }) => changes);
+        expect(new Set(at).size).toBe(at.length);
+      }),
+    );
+  });
+
+  it("never brings none after a lasting change", () => {
+    fc.assert(
+      fc.property(anyProbes, (sequence) => {
+        const run = watch(sequence);
+        run.take(passed(run.watched(), flapWindowMs));
+        expect(run.told.at(-1)?.isDown ?? false).toBe(run.watched().isDown);
+        expect(run.watched().untold).toBe(0);
+      }),
+    );
+  });
+
+  it("brings no more than a few notifications in any window", () => {
+    fc.assert(
+      fc.property(fc.array(fc.boolean(), { maxLength: 100 }), (sequence) => {
+        const run = watch(sequence.map((isDown) => ({ isDown, afterMs: 5_000 })));
+        expect(run.told.length).toBeLessThanOrEqual(flapChanges);
+      }),
+    );
+  });
+});

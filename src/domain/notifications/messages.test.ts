@@ -1,0 +1,81 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { ComponentNews } from "./components.ts";
+import { alertDraft, componentDraft, testDraft } from "./messages.ts";
+import { alertChannels } from "./routing.ts";
+
+const at = Date.parse("2026-01-01T00:00:00Z");
+const news = (changes: Partial<ComponentNews> = {}): ComponentNews => ({
+  kind: "component_down",
+  component: "web",
+  isDown: true,
+  changes: 1,
+  reason: "it answers 500",
+  ...changes,
+});
+
+describe("what is told", () => {
+  it.each<[Partial<ComponentNews>, string, boolean]>([
+    [{}, "web is not well on host", false],
+    [{ kind: "component_up", isDown: false }, "web is well again on host", true],
+    [{ kind: "component_flaps", isDown: false, changes: 4 }, "web flaps: 4 changes within ten minutes on host", false],
+    [
+      { kind: "component_settled", isDown: false, changes: 17 },
+      "web has settled: it is well, after 17 changes on host",
+      true,
+    ],
+    [{ kind: "component_settled", changes: 5 }, "web has settled: it is not well, after 5 changes on host", false],
+  ])("of a component: %j", (changes, title, isGood) => {
+    expect(componentDraft(news(changes), "host", at)).toMatchObject({ title, isGood, subject: "web" });
+  });
+
+  it.each([
+    ["firing", "[firing] DiskSpaceLow (critical) on host", "firing", "More than 90 % is used", false],
+    ["repeated", "[firing] DiskSpaceLow (critical) on host", "still firing", "More than 90 % is used", false],
+    ["resolved", "[resolved] DiskSpaceLow (critical) on host", "resolved", "no longer: usage above 90%", true],
+  ] as const)("of an alert that is %s", (what, title, state, summary, isGood) => {
+    const told = {
+      what,
+      name: "DiskSpaceLow",
+      severity: "critical",
+      summary: "More than 90 % is used",
+      expression: "usage above 90%",
+      value: 93.256,
+      since: at,
+    };
+    const draft = alertDraft(told, "host", at);
+    expect(draft).toMatchObject({ title, isGood });
+    expect(Object.fromEntries(draft.facts)).toMatchObject({ State: state, What: summary, Value: "93.3" });
+  });
+
+  it("is on one line each, whatever others have written", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 2000 }), (text) => {
+        const drafts = [componentDraft(news({ reason: text }), text, at), testDraft(text, text, at)];
+        for (const { title, facts } of drafts) {
+          for (const line of [title, ...facts.map(([, fact]) => fact)]) {
+            expect(line).not.toMatch(/[\r\n\p{Cc}\u2028\u2029\u202e]/u);
+            expect(line.length).toBeLessThanOrEqual(500);
+          }
+        }
+      }),
+    );
+  });
+});
+
+describe("an alert goes", () => {
+  const all = ["chat", "email", "paging_chat", "paging_email"] as const;
+  it.each([
+    ["critical", all, ["paging_chat", "paging_email"]],
+    ["critical", ["chat", "email", "paging_email"], ["paging_email"]],
+    ["critical", ["chat", "email"], ["email"]],
+    ["critical", ["chat"], ["chat"]],
+    ["critical", [], []],
+    ["warning", all, ["email"]],
+    ["warning", ["chat", "paging_chat"], ["chat"]],
+    ["warning", ["paging_chat"], []],
+  ] as const)("that is %s, where there are %j, to %j", (severity, configured, channels) => {
+    const has = (channel: (typeof all)[number]) => configured.some((each) => each === channel);
+    expect(alertChannels(severity, has)).toEqual(channels);
+  });
+});

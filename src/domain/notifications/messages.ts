@@ -1,0 +1,106 @@
+import type { NotificationKind } from "#contract/alerts.ts";
+import { toTimestamp } from "#domain/kernel/clock.ts";
+import type { ComponentNews } from "./components.ts";
+import type { Message } from "./ports.ts";
+
+/** A message before it has an id. */
+export interface Draft extends Omit<Message, "id"> {
+  readonly kind: NotificationKind;
+  readonly subject: string;
+}
+
+const maxFactChars = 500;
+/** What is not seen, moves the cursor, changes direction or ends a line. */
+const active = /[\p{C}\p{Zl}\p{Zp}]+/gu;
+
+/** A text on one line of bounded length, whoever has written it. */
+function plainLine(text: string, maxChars = maxFactChars): string {
+  const line = text.replaceAll(active, " ").trim();
+  return line.length > maxChars ? `${line.slice(0, maxChars - 1)}…` : line;
+}
+
+/** Facts that have a text, each on one line. */
+const factsOf = (facts: readonly (readonly [name: string, text: string | undefined])[]): Message["facts"] =>
+  facts.flatMap(([name, text]) => (text === undefined || text === "" ? [] : [[name, plainLine(text)] as const]));
+
+const stateWords = (isDown: boolean): string => (isDown ? "not well" : "well");
+
+function componentTitle({ kind, component, isDown, changes }: ComponentNews): string {
+  switch (kind) {
+    case "component_down":
+      return `${component} is not well`;
+    case "component_up":
+      return `${component} is well again`;
+    case "component_flaps":
+      return `${component} flaps: ${changes} changes within ten minutes`;
+    case "component_settled":
+      return `${component} has settled: it is ${stateWords(isDown)}, after ${changes} changes`;
+  }
+}
+
+/** What people are told of a component. */
+export function componentDraft(news: ComponentNews, host: string, at: number): Draft {
+  const { kind, component, isDown, reason } = news;
+  return {
+    kind,
+    subject: component,
+    at,
+    isGood: !isDown && kind !== "component_flaps",
+    title: plainLine(`${componentTitle(news)} on ${host}`, 200),
+    facts: factsOf([
+      ["Component", component],
+      ["State", stateWords(isDown)],
+      ["Reason", reason],
+      ["Time", toTimestamp(at)],
+    ]),
+  };
+}
+
+/** What a test says. */
+export const testDraft = (host: string, keyName: string | undefined, at: number): Draft => ({
+  kind: "test",
+  subject: "test",
+  at,
+  isGood: true,
+  title: plainLine(`Test notification of Steward on ${host}`, 200),
+  facts: factsOf([
+    ["Asked for by", keyName],
+    ["Time", toTimestamp(at)],
+  ]),
+});
+
+/** What is told of an alert. */
+export interface AlertTold {
+  readonly what: "firing" | "repeated" | "resolved";
+  readonly name: string;
+  readonly severity: string;
+  readonly summary: string;
+  /** The condition in words. */
+  readonly expression: string;
+  readonly value: number | undefined;
+  /** Epoch milliseconds. */
+  readonly since: number;
+}
+
+/** What people are told of an alert. */
+export function alertDraft(told: AlertTold, host: string, at: number): Draft {
+  const { what, name, severity, summary, expression, value, since } = told;
+  const isOver = what === "resolved";
+  const state = isOver ? "resolved" : "firing";
+  return {
+    kind: isOver ? "alert_resolved" : "alert_firing",
+    subject: name,
+    at,
+    isGood: isOver,
+    title: plainLine(`[${state}] ${name} (${severity}) on ${host}`, 200),
+    facts: factsOf([
+      ["Alert", name],
+      ["State", what === "repeated" ? "still firing" : state],
+      ["Severity", severity],
+      ["What", isOver ? `no longer: ${expression}` : summary],
+      ["Value", value === undefined ? undefined : String(Math.round(value * 10) / 10)],
+      ["Since", isOver ? undefined : toTimestamp(since)],
+      ["Time", toTimestamp(at)],
+    ]),
+  };
+}

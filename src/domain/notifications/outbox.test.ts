@@ -1,0 +1,226 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { NotificationChannel } from "#contract/alerts.ts";
+import { createFakeClock, type FakeClock } from "../../../test/fakes/clock.ts";
+import { createFakeNotificationStore, type FakeNotificationStore } from "../../../test/fakes/notification-store.ts";
+import { createFakeNotifier, type FakeNotifier } from "../../../test/fakes/notifier.ts";
+import type { Draft } from "./messages.ts";
+import { createOutbox, pauseAfter } from "./outbox.ts";
+import { NotificationFailed } from "./ports.ts";
+
+let clock: FakeClock;
+let store: FakeNotificationStore;
+let chat: FakeNotifier;
+let email: FakeNotifier;
+let ended: string[];
+let troubles: unknown[];
+let ids: number;
+beforeEach(() => {
+  clock = createFakeClock();
+  store = createFakeNotificationStore();
+  chat = createFakeNotifier();
+  email = createFakeNotifier(["ops@example.org"]);
+  ended = [];
+  troubles = [];
+  ids = 0;
+});
+
+const open = (channels?: ReadonlyMap<NotificationChannel, FakeNotifier>) => {
+  const outbox = createOutbox({
+    store,
+    channels:
+      channels ??
+      new Map<NotificationChannel, FakeNotifier>([
+        ["chat", chat],
+        ["email", email],
+      ]),
+    clock,
+    createId() {
+      ids += 1;
+      return `n${ids}`;
+    },
+    onEnd: (channel, outcome, error) => void ended.push([channel, outcome, error ?? ""].join(" ").trim()),
+    onTrouble: (error) => void troubles.push(error),
+  });
+  outbox.start();
+  return outbox;
+};
+/** What the old process does from here on reaches nobody: the next one has what was on disk. */
+const crash = (): void => {
+  const kept = store.notifications();
+  store = createFakeNotificationStore();
+  for (const each of kept) store.saveNotification(each);
+};
+const draft = (subject: string): Draft => ({
+  kind: "component_down",
+  subject,
+  at: clock.now(),
+  isGood: false,
+  title: `${subject} is not well`,
+  facts: [],
+});
+const titles = ({ taken }: FakeNotifier) => taken.map(({ title }) => title.split(" ")[0]);
+const signal = new AbortController().signal;
+const later = new NotificationFailed("it answers 503", true);
+
+describe("the outbox", () => {
+  it("sends to each channel, and keeps a record of each", async () => {
+    const outbox = open();
+    outbox.post(draft("web"), ["chat", "email", "paging_chat"]);
+    await clock.advance(0);
+    expect([titles(chat), titles(email)]).toEqual([["web"], ["web"]]);
+    expect(outbox.list()).toMatchObject([
+      { id: "n2", channel: "email", to: ["ops@example.org"], attempts: 1, outcome: "sent", error: null },
+      { id: "n1", channel: "chat", to: [], attempts: 1, outcome: "sent", error: null },
+    ]);
+    expect(ended).toEqual(["chat sent", "email sent"]);
+  });
+
+  it("tries again with growing pauses, and in order", async () => {
+    const outbox = open();
+    chat.fault = later;
+    outbox.post(draft("a"), ["chat"]);
+    outbox.post(draft("b"), ["chat"]);
+    await clock.advance(0);
+    await clock.advance(10_000 + 20_000 + 40_000 - 1);
+    expect(chat.attempts()).toBe(3);
+    expect(outbox.list()[1]).toMatchObject({ attempts: 3, outcome: "queued", error: "it answers 503" });
+    chat.fault = undefined;
+    await clock.advance(1);
+    expect(titles(chat)).toEqual(["a", "b"]);
+    expect(outbox.list()).toMatchObject([
+      { attempts: 1, outcome: "sent" },
+      { attempts: 4, outcome: "sent" },
+    ]);
+  });
+
+  it("is not held up by the other channel", async () => {
+    chat.fault = later;
+    open().post(draft("web"), ["chat", "email"]);
+    await clock.advance(0);
+    expect(titles(email)).toEqual(["web"]);
+  });
+
+  it("gives up at once where it was refused for good, and after hours where it was not", async () => {
+    const outbox = open();
+    email.fault = new NotificationFailed("no such user", false);
+    outbox.post(draft("web"), ["email"]);
+    await clock.advance(0);
+    expect(outbox.list()[0]).toMatchObject({ attempts: 1, outcome: "failed", error: "no such user" });
+    email.fault = later;
+    outbox.post(draft("web"), ["email"]);
+    await clock.advance(5 * 3_600_000);
+    expect(outbox.list()[0]).toMatchObject({ outcome: "queued" });
+    await clock.advance(3 * 3_600_000);
+    expect(outbox.list()[0]).toMatchObject({ attempts: 30, outcome: "failed" });
+    expect(ended).toEqual(["email failed no such user", "email failed it answers 503"]);
+  });
+
+  it("pauses no longer than a quarter of an hour", () => {
+    expect([1, 2, 7, 8, 1000].map(pauseAfter)).toEqual([10_000, 20_000, 640_000, 900_000, 900_000]);
+  });
+
+  it("gives up an attempt that never ends, and cannot be told to", async () => {
+    const hanging = createFakeNotifier();
+    const outbox = open(new Map([["chat", { ...hanging, send: () => new Promise<void>(() => undefined) }]]));
+    outbox.post(draft("web"), ["chat"]);
+    await clock.advance(30_000);
+    expect(outbox.list()[0]).toMatchObject({ attempts: 1, outcome: "queued", error: "no answer in time" });
+  });
+
+  it("shows nothing of what else went wrong: it may hold the address", async () => {
+    const outbox = open();
+    chat.fault = new Error("connect https://hooks.example.org/secret");
+    outbox.post(draft("web"), ["chat"]);
+    await clock.advance(0);
+    expect(JSON.stringify(outbox.list())).not.toContain("secret");
+  });
+
+  it("sends after a crash what was queued, once, and goes on counting", async () => {
+    chat.fault = later;
+    open().post(draft("web"), ["chat"]);
+    await clock.advance(0);
+    await clock.advance(10_000);
+    expect(chat.attempts()).toBe(2);
+    crash();
+    chat = createFakeNotifier();
+    const outbox = open();
+    await clock.advance(0);
+    expect(titles(chat)).toEqual(["web"]);
+    expect(outbox.list()).toMatchObject([{ attempts: 3, outcome: "sent" }]);
+    crash();
+    open();
+    await clock.advance(3_600_000);
+    expect(titles(chat)).toEqual(["web"]);
+  });
+
+  it("sends again what it does not know to have arrived, under the same id", async () => {
+    chat.fault = () => {
+      // Killed after it was taken, and before that could be written down.
+      crash();
+      return undefined;
+    };
+    open().post(draft("web"), ["chat"]);
+    await clock.advance(0);
+    chat.fault = undefined;
+    open();
+    await clock.advance(0);
+    expect(chat.taken.map(({ id }) => id)).toEqual(["n1", "n1"]);
+  });
+
+  it("sends where nothing can be written down, which may be what it tells of", async () => {
+    store.fault = new Error("disk full");
+    const outbox = open();
+    outbox.post(draft("disk"), ["chat"]);
+    await clock.advance(0);
+    expect(titles(chat)).toEqual(["disk"]);
+    expect(outbox.list()).toMatchObject([{ outcome: "sent" }]);
+    expect(troubles.length).toBeGreaterThan(0);
+  });
+
+  it("drops the oldest where too many wait, and keeps a bounded record", async () => {
+    chat.fault = later;
+    const outbox = open();
+    for (let count = 0; count < 250; count += 1) outbox.post(draft(`c${count}`), ["chat"]);
+    expect(outbox.list().filter(({ outcome }) => outcome === "queued")).toHaveLength(200);
+    expect(ended.filter((each) => each.startsWith("chat dropped"))).toHaveLength(50);
+    chat.fault = undefined;
+    for (let count = 0; count < 1500; count += 1) {
+      outbox.post(draft("x"), ["email"]);
+      await clock.advance(0);
+    }
+    expect([outbox.list().length, store.notifications().length]).toEqual([1000, 1000]);
+    expect(outbox.list().filter(({ outcome }) => outcome === "queued")).toHaveLength(200);
+  });
+
+  it("fails what waits for a channel that is no longer configured", () => {
+    chat.fault = later;
+    open().post(draft("web"), ["chat"]);
+    const outbox = open(new Map([["email", email]]));
+    expect(outbox.list()[0]).toMatchObject({ outcome: "failed", error: "its channel is no longer configured" });
+  });
+
+  it("sends a test once, whatever becomes of it", async () => {
+    const outbox = open();
+    email.fault = later;
+    const results = await outbox.sendNow(draft("test"), ["chat", "email"], signal);
+    expect(results).toMatchObject([
+      { channel: "chat", outcome: "sent" },
+      { channel: "email", outcome: "failed", error: "it answers 503", attempts: 1 },
+    ]);
+    await clock.advance(3_600_000);
+    open();
+    await clock.advance(3_600_000);
+    expect([chat.attempts(), email.attempts()]).toEqual([1, 1]);
+  });
+
+  it("stops sending when it is closed, and loses nothing", async () => {
+    chat.fault = later;
+    const outbox = open();
+    outbox.post(draft("web"), ["chat"]);
+    await clock.advance(0);
+    outbox.dispose();
+    await clock.advance(3_600_000);
+    expect(chat.attempts()).toBe(1);
+    expect(store.notifications()).toMatchObject([{ outcome: "queued" }]);
+  });
+});

@@ -1,0 +1,48 @@
+import { traceListLimit } from "#contract/limits.ts";
+import type { Handlers } from "#contract/operation.ts";
+import { SerializedJson } from "#contract/operation.ts";
+import { parseTimestamp } from "#contract/schema.ts";
+import type { traces } from "#contract/traces.ts";
+import { DomainError, invalid } from "#domain/kernel/error.ts";
+import { type TraceStore, TracesUnavailable } from "./ports.ts";
+import { durationUs } from "./time.ts";
+
+/** Turns what the store throws into what a caller is told, in one place. */
+async function onStore<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof TracesUnavailable)) throw error;
+    const details = { missing: "traces", retryable: true };
+    throw new DomainError("UNAVAILABLE", `cannot read traces: ${error.message}`, details, error);
+  }
+}
+
+/** @throws DomainError when the text is not RFC 3339. */
+function sinceUs(text: string | undefined): number {
+  if (text === undefined) return 0;
+  const millis = parseTimestamp(text);
+  if (millis === undefined) throw invalid("since", "Must be an RFC 3339 time such as 2026-01-31T12:00:00Z");
+  return millis * 1000;
+}
+
+/** The traces part: what was received, and what the service has made itself. */
+export function tracesHandlers({ store }: { store: Pick<TraceStore, "list" | "trace"> }): Handlers<typeof traces> {
+  return {
+    async listTraces({ query }) {
+      const wanted = {
+        service: query.service,
+        minDurationUs: query.min_duration === undefined ? 0 : durationUs(query.min_duration),
+        sinceUs: sinceUs(query.since),
+        limit: query.limit ?? traceListLimit.default,
+      };
+      return { traces: [...(await onStore(() => store.list(wanted)))] };
+    },
+    async getTrace({ params }) {
+      const id = params.trace_id.toLowerCase();
+      const bytes = await onStore(() => store.trace(id));
+      if (bytes === undefined) throw new DomainError("NOT_FOUND", `cannot find trace ${id}: it is not kept here`);
+      return new SerializedJson(bytes);
+    },
+  };
+}

@@ -1,0 +1,87 @@
+import type { Span, SpanKindName, SpanStatus } from "#contract/traces.ts";
+import type { KeptSpan } from "./ports.ts";
+import { msBetween, timestampOfNs, usOfNs } from "./time.ts";
+
+/** Attributes by name, their values as JSON can write them. */
+export type AttributeValues = Readonly<Record<string, unknown>>;
+
+/** What may be left out of a span that has too much of it. */
+interface Described {
+  readonly attributes: AttributeValues;
+  readonly droppedAttributes: number;
+}
+
+export interface SpanEventData extends Described {
+  readonly timeNs: bigint;
+  readonly name: string;
+}
+
+export interface SpanLinkData extends Described {
+  readonly traceId: string;
+  readonly spanId: string;
+}
+
+/** A span that was received or made here. Ids are hex digits in lower case. */
+export interface SpanData extends Described {
+  readonly traceId: string;
+  readonly spanId: string;
+  /** Empty for a root. */
+  readonly parentSpanId: string;
+  readonly traceState: string;
+  readonly scope: string;
+  readonly name: string;
+  readonly kind: SpanKindName;
+  readonly startNs: bigint;
+  readonly endNs: bigint;
+  readonly status: SpanStatus;
+  readonly statusMessage: string;
+  readonly events: readonly SpanEventData[];
+  readonly droppedEvents: number;
+  readonly links: readonly SpanLinkData[];
+  readonly droppedLinks: number;
+}
+
+const described = ({ attributes, droppedAttributes }: Described) => ({
+  attributes,
+  ...(droppedAttributes > 0 && { dropped_attributes: droppedAttributes }),
+});
+
+/** The span as an answer has it. */
+function entryOf(span: SpanData): Omit<Span, "resource"> {
+  return {
+    span_id: span.spanId,
+    parent_span_id: span.parentSpanId,
+    name: span.name,
+    kind: span.kind,
+    start: timestampOfNs(span.startNs),
+    duration_ms: msBetween(span.startNs, span.endNs),
+    status: span.status,
+    status_message: span.statusMessage,
+    trace_state: span.traceState,
+    scope: span.scope,
+    ...described(span),
+    events: span.events.map((event) => ({
+      time: timestampOfNs(event.timeNs),
+      name: event.name,
+      ...described(event),
+    })),
+    ...(span.droppedEvents > 0 && { dropped_events: span.droppedEvents }),
+    links: span.links.map((link) => ({ trace_id: link.traceId, span_id: link.spanId, ...described(link) })),
+    ...(span.droppedLinks > 0 && { dropped_links: span.droppedLinks }),
+  };
+}
+
+/** Makes a span ready to be kept. One that ends before it begins ends when it begins. */
+export function keptSpan(span: SpanData): KeptSpan {
+  const { traceId, spanId, parentSpanId, name, status, startNs, endNs } = span;
+  return {
+    traceId,
+    spanId,
+    name,
+    isRoot: parentSpanId === "",
+    isError: status === "error",
+    startUs: usOfNs(startNs),
+    endUs: Math.max(usOfNs(startNs), usOfNs(endNs)),
+    json: JSON.stringify(entryOf(span)),
+  };
+}

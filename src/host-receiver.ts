@@ -1,0 +1,128 @@
+import type { Config } from "#config/load.ts";
+import { isOwnCollector, keepBytes, receiverPorts } from "#config/receiver.ts";
+import type { TraceStore } from "#domain/traces/ports.ts";
+import type { Logger } from "#telemetry/logger.ts";
+import type { SpanResult } from "#telemetry/metrics.ts";
+import type { Forwarder } from "#transports/otlp/forward.ts";
+import type { TraceBody } from "#transports/otlp/receiver.ts";
+import type { Taken } from "#transports/otlp/reply.ts";
+import { reasonOf } from "./error-reason.ts";
+import { createHostTraces, type HostTraces } from "./host-traces.ts";
+import { createOwnTraces, type OwnTraces } from "./own-traces.ts";
+import { onceAMinute } from "./repeated-trouble.ts";
+
+/** What this host knows of traces: those that programs send, and its own. */
+export interface TraceParts {
+  readonly store: Pick<TraceStore, "list" | "trace">;
+  /** Undefined where a collector gets the service's own spans. */
+  readonly own: OwnTraces | undefined;
+  /** Opens the ports where the settings want them open. @throws PortTaken where they insist. */
+  readonly open: () => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+interface Ports {
+  readonly version: string;
+  readonly log: Logger;
+  readonly onSpans: (result: SpanResult, count: number) => void;
+}
+
+/** Passes on what is received where the settings name a collector. */
+async function openForwarder(tracing: Config["settings"]["tracing"], ports: Ports): Promise<Forwarder | undefined> {
+  const { endpoint, protocol = "http" } = tracing ?? {};
+  if (endpoint === undefined) return undefined;
+  const { log, onSpans } = ports;
+  const { createForwarder } = await import("#transports/otlp/forward.ts");
+  const { tracesUrl } = await import("#telemetry/otlp.ts");
+  const { host: collector } = new URL(endpoint);
+  return createForwarder({
+    url: protocol === "http" ? tracesUrl(endpoint) : endpoint,
+    protocol,
+    onSpans,
+    onLost: (error) => log.warn({ collector, reason: reasonOf(error) }, "received traces not taken by the collector"),
+    onBack: () => log.info({ collector }, "received traces taken by the collector again"),
+  });
+}
+
+async function take(
+  traces: HostTraces,
+  forwarder: Forwarder | undefined,
+  body: TraceBody,
+  ports: Ports,
+): Promise<Taken> {
+  const { kept, rejected, reason, protobuf } = await traces.takeBody(body);
+  ports.onSpans("kept", kept);
+  if (rejected > 0) ports.onSpans("rejected", rejected);
+  if (protobuf !== undefined) forwarder?.forward(protobuf, kept + rejected);
+  return { rejected, message: reason };
+}
+
+/** The traces of this host as the settings want them. Nothing is loaded or opened before it is needed. */
+export function createTraceParts(
+  { settings, stateDir }: Pick<Config, "settings" | "stateDir">,
+  ports: Ports,
+): TraceParts {
+  const { log, onSpans, version } = ports;
+  const { tracing = {} } = settings;
+  const { endpoint, receiver = "auto" } = tracing;
+  const onTrouble = onceAMinute(
+    (message, aside) => log.warn({ reason: message, set_aside: aside ?? null }, "traces cannot be kept as they should"),
+    () => performance.now(),
+  );
+  const traces = createHostTraces({
+    stateDir,
+    keepBytes: keepBytes(tracing),
+    forwards: endpoint !== undefined,
+    onTrouble,
+  });
+  const own =
+    endpoint === undefined
+      ? createOwnTraces({
+          store: traces,
+          version,
+          onDropped: (spans) => onSpans("dropped", spans),
+          onTrouble: (error) => onTrouble(reasonOf(error)),
+        })
+      : undefined;
+  const closers: (() => void | Promise<void>)[] = [traces.close];
+
+  /** What was traced a moment ago is in the answer too. */
+  const current = async <T>(work: () => Promise<T>): Promise<T> => {
+    await own?.flush();
+    return work();
+  };
+
+  return {
+    store: {
+      list: (query) => current(() => traces.list(query)),
+      trace: (traceId) => current(() => traces.trace(traceId)),
+    },
+    own,
+    async open() {
+      // A collector is expected there, be it not up yet.
+      if (receiver === "off" || (receiver === "auto" && isOwnCollector(tracing))) return;
+      const { openReceivers, PortTaken } = await import("#transports/otlp/index.ts");
+      const forwarder = await openForwarder(tracing, ports);
+      try {
+        const receivers = await openReceivers({
+          take: (body) => take(traces, forwarder, body, ports),
+          onTrouble: (error) => log.error({ err: error }, "receiver of traces disturbed"),
+          ports: receiverPorts(tracing),
+        });
+        closers.push(...(forwarder === undefined ? [] : [forwarder.close]), receivers.close);
+        // Known from the start, so that a rate over them has a beginning.
+        onSpans("kept", 0);
+        onSpans("rejected", 0);
+        log.info(receivers.ports, "receiving traces");
+      } catch (error) {
+        await forwarder?.close();
+        if (receiver === "on" || !(error instanceof PortTaken)) throw error;
+        log.debug({ reason: error.message }, "not receiving traces");
+      }
+    },
+    async close() {
+      await own?.flush();
+      for (const close of closers.toReversed()) await close();
+    },
+  };
+}

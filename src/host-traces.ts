@@ -1,0 +1,164 @@
+import { Worker } from "node:worker_threads";
+import { type TraceStore, TracesUnavailable } from "#domain/traces/ports.ts";
+import { type TraceBody, TracesRefused } from "#transports/otlp/receiver.ts";
+import type { TraceAnswers, TraceJob, TraceReply, TraceRequest, TraceThreadSetup } from "./trace-protocol.ts";
+
+/** Heap of the thread: what the largest body may take, several times. */
+const maxHeapMb = 256;
+/** What is new in it: less is slower, and more is memory that is not given back. */
+const maxYoungHeapMb = 16;
+/** Bytes of bodies that wait for the thread. */
+const maxWaitingBytes = 32 * 1024 * 1024;
+/** Requests that wait for the thread. */
+const maxWaiting = 1000;
+/** A thread that was asked nothing for so long is ended: that is what gives its memory back. */
+const idleMs = 60_000;
+
+interface Waiting {
+  readonly bytes: number;
+  readonly resolve: (answer: TraceAnswers[TraceJob["kind"]]) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** The traces of this host, in a thread that runs while there is something to do. */
+export interface HostTraces extends TraceStore {
+  /** Reads and keeps the spans of a body. @throws TracesRefused */
+  readonly takeBody: (body: TraceBody) => Promise<TraceAnswers["body"]>;
+  /** Writes what waits and closes the file. */
+  readonly close: () => Promise<void>;
+}
+
+export function createHostTraces(
+  options: TraceThreadSetup & {
+    /** Something is wrong with the file, or the thread has ended by itself. */
+    readonly onTrouble: (message: string, aside?: string) => void;
+    readonly idleMs?: number;
+  },
+): HostTraces {
+  const { onTrouble, idleMs: idleAfterMs = idleMs, stateDir, keepBytes, forwards } = options;
+  const waiting = new Map<number, Waiting>();
+  let waitingBytes = 0;
+  let nextId = 0;
+  let worker: Worker | undefined;
+  let idle: NodeJS.Timeout | undefined;
+  let closing: Promise<void> | undefined;
+  let isClosed = false;
+
+  const settle = (id: number): Waiting | undefined => {
+    const found = waiting.get(id);
+    waiting.delete(id);
+    waitingBytes -= found?.bytes ?? 0;
+    if (waiting.size === 0 && !isClosed) {
+      idle = setTimeout(() => void rest(), idleAfterMs);
+      idle.unref();
+    }
+    return found;
+  };
+
+  const onReply = (reply: TraceReply): void => {
+    if (reply.kind === "trouble") {
+      onTrouble(reply.message, reply.aside);
+      return;
+    }
+    const asked = settle(reply.id);
+    if (reply.kind === "answer") asked?.resolve(reply.answer);
+    else if (reply.kind === "refused") asked?.reject(new TracesRefused(reply.refusal, reply.message));
+    else {
+      onTrouble(reply.message);
+      asked?.reject(new TracesUnavailable(reply.message));
+    }
+  };
+
+  const start = (): Worker => {
+    const workerData: TraceThreadSetup = { stateDir, keepBytes, forwards };
+    const started = new Worker(new URL("./trace-thread.ts", import.meta.url), {
+      workerData,
+      name: "traces",
+      resourceLimits: { maxOldGenerationSizeMb: maxHeapMb, maxYoungGenerationSizeMb: maxYoungHeapMb },
+    });
+    let reason = "it ended";
+    started.on("message", onReply);
+    started.on("error", (error) => {
+      reason = error instanceof Error ? error.message : String(error);
+    });
+    started.once("exit", () => {
+      if (worker !== started) return;
+      worker = undefined;
+      if (waiting.size > 0) onTrouble(`the thread of the traces ended: ${reason}`);
+      for (const id of [...waiting.keys()])
+        settle(id)?.reject(new TracesUnavailable(`the thread of the traces ended: ${reason}`));
+    });
+    started.unref();
+    return started;
+  };
+
+  function ask<K extends TraceJob["kind"]>(
+    job: Extract<TraceJob, { kind: K }>,
+    bytes = 0,
+    transfer: readonly ArrayBuffer[] = [],
+  ): Promise<TraceAnswers[K]> {
+    const { promise, resolve, reject } = Promise.withResolvers<TraceAnswers[TraceJob["kind"]]>();
+    clearTimeout(idle);
+    worker ??= start();
+    nextId += 1;
+    waiting.set(nextId, { bytes, resolve, reject });
+    waitingBytes += bytes;
+    const request: TraceRequest = { id: nextId, job };
+    worker.postMessage(request, [...transfer]);
+    // The thread answers each job with what belongs to its kind.
+    return promise as Promise<TraceAnswers[K]>;
+  }
+
+  /** Ends the thread, its file closed. What is asked meanwhile waits for the next one. */
+  function rest(): Promise<void> {
+    const resting = worker;
+    if (resting === undefined) return Promise.resolve();
+    closing ??= ask<"close">({ kind: "close" })
+      .catch(() => undefined)
+      .then(async () => {
+        if (worker === resting) worker = undefined;
+        await resting.terminate();
+        clearTimeout(idle);
+        closing = undefined;
+      });
+    return closing;
+  }
+
+  /** @throws TracesUnavailable */
+  async function askStore<K extends "add" | "list" | "trace">(
+    job: Extract<TraceJob, { kind: K }>,
+  ): Promise<TraceAnswers[K]> {
+    await closing;
+    if (isClosed) throw new TracesUnavailable("the service is stopping");
+    if (waiting.size >= maxWaiting) throw new TracesUnavailable("too much waits for them (try again later)");
+    return ask<K>(job);
+  }
+
+  return {
+    add: (groups) => askStore<"add">({ kind: "add", groups }),
+    list: (query) => askStore<"list">({ kind: "list", query }),
+    trace: (traceId) => askStore<"trace">({ kind: "trace", traceId }),
+    async takeBody(body) {
+      await closing;
+      const { length } = body.bytes;
+      if (isClosed || waiting.size >= maxWaiting || waitingBytes + length > maxWaitingBytes)
+        throw new TracesRefused(
+          "overloaded",
+          isClosed ? "the service is stopping" : "too many traces at the same time",
+        );
+      try {
+        // Handed over and not copied once more; what came may be a part of a larger buffer.
+        const bytes = new Uint8Array(body.bytes);
+        return await ask<"body">({ kind: "body", body: { ...body, bytes } }, length, [bytes.buffer]);
+      } catch (error) {
+        if (error instanceof TracesUnavailable) throw new TracesRefused("failed", "cannot keep traces");
+        throw error;
+      }
+    },
+    async close() {
+      isClosed = true;
+      clearTimeout(idle);
+      await rest();
+    },
+  };
+}

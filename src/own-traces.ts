@@ -1,0 +1,96 @@
+import { hostname } from "node:os";
+import type { KeptSpan, TraceStore } from "#domain/traces/ports.ts";
+import { keptSpan } from "#domain/traces/span.ts";
+import { createLocalTracer, type LocalSpan, type LocalTracer } from "#telemetry/local-tracing.ts";
+
+/** What programs ask again and again that only want to know whether the service is there. */
+const ignored: ReadonlySet<string> = new Set(["/livez", "/readyz", "/metrics"]);
+/** Spans that wait to be kept; further ones are dropped. */
+const maxWaiting = 2048;
+/** So many are kept together, or those of so long: each time a thread may have to start for it. */
+const batch = 256;
+const delayMs = 30_000;
+
+/** The service's own traces on the way to the store. */
+export interface OwnTraces {
+  readonly tracer: LocalTracer;
+  /** Keeps what waits. */
+  readonly flush: () => Promise<void>;
+}
+
+const keptOf = ({ traceId, spanId, parentSpanId, traceState, name, kind, ...span }: LocalSpan): KeptSpan =>
+  keptSpan({
+    traceId,
+    spanId,
+    parentSpanId,
+    traceState,
+    scope: "steward",
+    name,
+    kind,
+    startNs: span.startNs,
+    endNs: span.endNs,
+    status: span.isFailed ? "error" : "unset",
+    statusMessage: "",
+    attributes: span.attributes,
+    droppedAttributes: 0,
+    events: [],
+    droppedEvents: 0,
+    links: [],
+    droppedLinks: 0,
+  });
+
+/** Traces of the service itself that go straight into the store, without a collector. */
+export function createOwnTraces(ports: {
+  readonly store: Pick<TraceStore, "add">;
+  readonly version: string;
+  /** Spans that are lost. */
+  readonly onDropped: (spans: number) => void;
+  readonly onTrouble: (error: unknown) => void;
+}): OwnTraces {
+  const { store, version, onDropped, onTrouble } = ports;
+  const resource = JSON.stringify({
+    "service.name": "steward",
+    "service.version": version,
+    "host.name": hostname(),
+    "process.pid": process.pid,
+  });
+  let waiting: LocalSpan[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let flushing: Promise<void> | undefined;
+
+  const write = async (spans: readonly LocalSpan[]): Promise<void> => {
+    try {
+      const { rejected } = await store.add([{ service: "steward", resource, spans: spans.map(keptOf) }]);
+      if (rejected > 0) onDropped(rejected);
+    } catch (error) {
+      onDropped(spans.length);
+      onTrouble(error);
+    }
+  };
+
+  async function flush(): Promise<void> {
+    clearTimeout(timer);
+    timer = undefined;
+    await flushing;
+    if (waiting.length === 0) return;
+    const spans = waiting;
+    waiting = [];
+    flushing = write(spans);
+    await flushing;
+  }
+
+  const tracer = createLocalTracer({
+    ignored,
+    monotonicMs: () => performance.now(),
+    onTrace(spans) {
+      if (waiting.length + spans.length > maxWaiting) {
+        onDropped(spans.length);
+        return;
+      }
+      waiting.push(...spans);
+      if (waiting.length >= batch) void flush();
+      else timer ??= setTimeout(() => void flush(), delayMs).unref();
+    },
+  });
+  return { tracer, flush };
+}

@@ -1,0 +1,60 @@
+import { X509Certificate } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { isIP } from "node:net";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { certName } from "#adapters/tls/files.ts";
+import type { StackHost } from "#cli/index.ts";
+import type { Config } from "#config/load.ts";
+import { notificationTargets } from "#config/notifications.ts";
+import { localUrl } from "./serve.ts";
+
+/** The certificate of the service; undefined without TLS, or before the first start has made one. */
+function certificateOf({ tls, stateDir }: Pick<Config, "tls" | "stateDir">): string | undefined {
+  if (tls === "off") return undefined;
+  const path = tls === "auto" ? join(stateDir, certName) : tls.cert;
+  if (existsSync(path)) return readFileSync(path, "utf8");
+  if (tls !== "auto") throw new Error(`cannot read ${path}: there is no such file`);
+  throw new Error(`cannot read ${path}: the first start of the service makes it`);
+}
+
+/** What a client has to be told to accept the certificate at this address. */
+function trustFor(pem: string, url: string): Pick<StackHost, "certificate" | "serverName"> {
+  const certificate = new X509Certificate(pem);
+  const isSelfSigned = certificate.checkIssued(certificate);
+  const name = new URL(url).hostname.replace(/^\[(.*)\]$/, "$1");
+  const isNamed = isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name);
+  const [, other] = /\bDNS:([^,\s"]+)/.exec(certificate.subjectAltName ?? "") ?? [];
+  return {
+    ...(isSelfSigned && { certificate: pem }),
+    ...(isNamed === undefined && other !== undefined && !other.startsWith("*") && { serverName: other }),
+  };
+}
+
+function mailOf(config: Config): StackHost["mail"] {
+  const { email } = notificationTargets(config.settings);
+  const found = email.find(({ channel }) => channel === "email");
+  if (found === undefined) return undefined;
+  const { server, from, to } = found.settings;
+  return {
+    smtp: server.url.href,
+    isTlsRequired: server.url.protocol === "smtps:" || server.startTls === "required",
+    from,
+    to,
+    ...(server.login !== undefined && { user: server.login.user }),
+  };
+}
+
+/** This host as its settings say, for the files of the observability stack. */
+export function stackHost(config: Config, givenUrl: string | undefined): StackHost {
+  const url = givenUrl ?? localUrl(config);
+  const isOwn = new URL(url).protocol === "https:" && config.tls !== "off";
+  const pem = isOwn ? certificateOf(config) : undefined;
+  const mail = mailOf(config);
+  return {
+    name: hostname(),
+    url,
+    ...(pem !== undefined && trustFor(pem, url)),
+    ...(mail !== undefined && { mail }),
+  };
+}

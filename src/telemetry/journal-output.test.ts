@@ -1,0 +1,54 @@
+import { closeSync, fstatSync, openSync } from "node:fs";
+import { expect, it } from "vitest";
+import { isJournal, withPriorities } from "./journal-output.ts";
+import { createLogs } from "./logger.ts";
+
+it("marks each line with its priority, those of a child and of requests too", () => {
+  const lines: string[] = [];
+  const { log, requestLog } = createLogs({
+    level: "trace",
+    writer: withPriorities({ write: (line) => void lines.push(line) }),
+  });
+  for (const level of ["trace", "debug", "info", "warn", "error", "fatal"] as const) log[level]("m");
+  requestLog.info("m");
+  requestLog.warn("m");
+  log.child({ a: 1 }).error("m");
+  log.info("m");
+  expect(lines.map((line) => line.slice(0, line.indexOf("{")))).toEqual([
+    "<7>",
+    "<7>",
+    "",
+    "<4>",
+    "<3>",
+    "<2>",
+    "",
+    "<4>",
+    "<3>",
+    "",
+  ]);
+  expect(lines.map((line) => (JSON.parse(line.slice(line.indexOf("{"))) as { level: string }).level)).toEqual([
+    "trace",
+    "debug",
+    "info",
+    "warn",
+    "error",
+    "fatal",
+    "info",
+    "warn",
+    "error",
+    "info",
+  ]);
+});
+
+it("knows the journal by the stream that it has connected, and not by the variable alone", () => {
+  const fd = openSync("/dev/null", "w");
+  try {
+    const { dev, ino } = fstatSync(fd, { bigint: true });
+    expect(isJournal(fd, { JOURNAL_STREAM: `${dev}:${ino}` })).toBe(true);
+    expect(isJournal(fd, { JOURNAL_STREAM: `${dev}:${ino + 1n}` })).toBe(false);
+    expect(isJournal(fd, { JOURNAL_STREAM: "" })).toBe(false);
+    expect(isJournal(fd, {})).toBe(false);
+  } finally {
+    closeSync(fd);
+  }
+});

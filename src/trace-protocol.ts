@@ -1,0 +1,47 @@
+import type { TraceSummary } from "#contract/traces.ts";
+import type { Keeping, SpanGroup, TraceQuery } from "#domain/traces/ports.ts";
+import type { RefusalKind, TraceBody } from "#transports/otlp/receiver.ts";
+
+/** What the thread of the traces is started with. */
+export interface TraceThreadSetup {
+  readonly stateDir: string;
+  readonly keepBytes: number;
+  /** Whether bodies are wanted back, to be sent to a further collector. */
+  readonly forwards: boolean;
+}
+
+/** What the thread is asked. */
+export type TraceJob =
+  | { readonly kind: "body"; readonly body: TraceBody }
+  | { readonly kind: "add"; readonly groups: readonly SpanGroup[] }
+  | { readonly kind: "list"; readonly query: TraceQuery }
+  | { readonly kind: "trace"; readonly traceId: string }
+  | { readonly kind: "close" };
+
+/** What a body came to. */
+export interface TakenBody extends Keeping {
+  readonly reason: string;
+  /** The request as protobuf, where that is wanted. */
+  readonly protobuf: Uint8Array<ArrayBuffer> | undefined;
+}
+
+/** What it answers to each kind. */
+export interface TraceAnswers {
+  readonly body: TakenBody;
+  readonly add: Keeping;
+  readonly list: readonly TraceSummary[];
+  readonly trace: Uint8Array<ArrayBuffer> | undefined;
+  readonly close: undefined;
+}
+
+export interface TraceRequest {
+  readonly id: number;
+  readonly job: TraceJob;
+}
+
+/** What the thread says: an answer to each request, and trouble with its file whenever there is some. */
+export type TraceReply =
+  | { readonly kind: "answer"; readonly id: number; readonly answer: TraceAnswers[TraceJob["kind"]] }
+  | { readonly kind: "refused"; readonly id: number; readonly refusal: RefusalKind; readonly message: string }
+  | { readonly kind: "failed"; readonly id: number; readonly message: string }
+  | { readonly kind: "trouble"; readonly message: string; readonly aside: string | undefined };

@@ -1,0 +1,74 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { openTraces } from "#adapters/trace-store/index.ts";
+import { readTraces } from "#transports/otlp/intake.ts";
+import { type TraceBody, TracesRefused } from "#transports/otlp/receiver.ts";
+import type {
+  TakenBody,
+  TraceAnswers,
+  TraceJob,
+  TraceReply,
+  TraceRequest,
+  TraceThreadSetup,
+} from "./trace-protocol.ts";
+
+/**
+ * What runs in the thread of the traces: reading what others have sent, and the file. A body that takes more memory than the thread
+ * may have ends the thread and not the service.
+ */
+const port = parentPort;
+if (port === null) throw new Error("this runs in the thread of the traces only");
+const { stateDir, keepBytes, forwards } = workerData as TraceThreadSetup;
+
+const reply = (message: TraceReply, transfer: readonly ArrayBuffer[] = []): void =>
+  port.postMessage(message, [...transfer]);
+
+const store = openTraces({
+  stateDir,
+  keepBytes,
+  onTrouble: (error, aside) => reply({ kind: "trouble", message: error.message, aside }),
+});
+
+function takeBody(body: TraceBody): TakenBody {
+  const { groups, rejected, reason, protobuf } = readTraces(body);
+  const keeping = store.add(groups);
+  const full = keeping.rejected > 0 ? [`${keeping.rejected} spans of traces that are full`] : [];
+  return {
+    kept: keeping.kept,
+    rejected: rejected + keeping.rejected,
+    reason: [...(reason === "" ? [] : [reason]), ...full].join(", "),
+    // A copy of what may be a part of a larger buffer.
+    protobuf: forwards ? new Uint8Array(protobuf) : undefined,
+  };
+}
+
+function perform(job: TraceJob): TraceAnswers[TraceJob["kind"]] {
+  switch (job.kind) {
+    case "body":
+      return takeBody(job.body);
+    case "add":
+      return store.add(job.groups);
+    case "list":
+      return store.list(job.query);
+    case "trace":
+      return store.trace(job.traceId);
+    case "close":
+      store.dispose();
+      return undefined;
+  }
+}
+
+/** Memory that is handed over and not copied. */
+function transferOf(answer: TraceAnswers[TraceJob["kind"]]): readonly ArrayBuffer[] {
+  if (answer instanceof Uint8Array) return [answer.buffer];
+  return answer !== undefined && "protobuf" in answer && answer.protobuf !== undefined ? [answer.protobuf.buffer] : [];
+}
+
+port.on("message", ({ id, job }: TraceRequest) => {
+  try {
+    const answer = perform(job);
+    reply({ kind: "answer", id, answer }, transferOf(answer));
+  } catch (error) {
+    if (error instanceof TracesRefused) reply({ kind: "refused", id, refusal: error.kind, message: error.message });
+    else reply({ kind: "failed", id, message: error instanceof Error ? error.message : String(error) });
+  }
+});

@@ -1,0 +1,133 @@
+import type { Socket } from "node:net";
+import {
+  Server,
+  ServerCredentials,
+  ServerInterceptingCall,
+  type ServerInterceptor,
+  type ServerUnaryCall,
+  type sendUnaryData,
+  status,
+} from "@grpc/grpc-js";
+import { maxBodyBytes, maxReading } from "./limits.ts";
+import {
+  createRoom,
+  type RefusalKind,
+  type Room,
+  type SocketServer,
+  type TakeTraces,
+  TracesRefused,
+} from "./receiver.ts";
+import { takenReply } from "./reply.ts";
+
+const method = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
+/** Requests at the same time on one connection. */
+const maxStreams = 8;
+const maxHeaderBytes = 16 * 1024;
+/** A client that does not answer for so long has gone. */
+const pingMs = 60_000;
+/** A connection without a request for so long is closed, for the sake of others; exporters open another one. */
+const idleMs = 300_000;
+
+const codeOf: Readonly<Record<RefusalKind, status>> = {
+  malformed: status.INVALID_ARGUMENT,
+  too_large: status.RESOURCE_EXHAUSTED,
+  overloaded: status.UNAVAILABLE,
+  failed: status.INTERNAL,
+};
+
+const asIs = (bytes: Buffer): Buffer => bytes;
+const overloaded = "too many traces at the same time";
+
+/**
+ * Lets only so many bodies arrive at the same time: the library keeps what has come of each, and says how long it is when it is
+ * whole. Who does not get to its end in time loses the connection, which is what gives the memory back.
+ */
+function limitReading(readingMs: number, cut: (peer: string) => void): ServerInterceptor {
+  const places = createRoom(maxReading);
+  return (_, call) =>
+    new ServerInterceptingCall(call, {
+      start(next) {
+        if (!places.take(1)) return call.sendStatus({ code: status.UNAVAILABLE, details: overloaded });
+        let isReading = true;
+        const late = setTimeout(() => cut(call.getPeer()), readingMs).unref();
+        const read = (): void => {
+          if (!isReading) return;
+          isReading = false;
+          clearTimeout(late);
+          places.give(1);
+        };
+        return next({
+          onReceiveMessage(message, pass) {
+            read();
+            pass(message);
+          },
+          // However it ends.
+          onCancel: read,
+        });
+      },
+    });
+}
+
+/** Serves OTLP over gRPC on sockets that it is handed. To be loaded only when there is one. */
+export function createGrpcReceiver(ports: {
+  readonly take: TakeTraces;
+  readonly room: Room;
+  readonly readingMs: number;
+}): SocketServer {
+  const { take, room, readingMs } = ports;
+  const sockets = new Map<string, Socket>();
+  const server = new Server({
+    interceptors: [limitReading(readingMs, (peer) => sockets.get(peer)?.destroy())],
+    "grpc.max_receive_message_length": maxBodyBytes,
+    "grpc.max_concurrent_streams": maxStreams,
+    "grpc.max_metadata_size": maxHeaderBytes,
+    "grpc.keepalive_time_ms": pingMs,
+    "grpc.max_connection_idle_ms": idleMs,
+    // Nobody asks this server how it is doing.
+    "grpc.enable_channelz": 0,
+  });
+  const definition = {
+    path: method,
+    requestStream: false,
+    responseStream: false,
+    requestSerialize: asIs,
+    requestDeserialize: asIs,
+    responseSerialize: asIs,
+    responseDeserialize: asIs,
+  } as const;
+  const serve = async (bytes: Buffer): Promise<Buffer> => {
+    if (!room.take(bytes.length)) throw new TracesRefused("overloaded", overloaded);
+    try {
+      return takenReply(await take({ bytes, format: "protobuf", isGzip: false }));
+    } finally {
+      room.give(bytes.length);
+    }
+  };
+  server.addService(
+    { Export: definition },
+    {
+      Export(call: ServerUnaryCall<Buffer, Buffer>, answer: sendUnaryData<Buffer>) {
+        serve(call.request).then(
+          (reply) => answer(null, reply),
+          (error: unknown) => {
+            const refusal = error instanceof TracesRefused ? error : new TracesRefused("failed", "cannot keep traces");
+            answer({ code: codeOf[refusal.kind], details: refusal.message });
+          },
+        );
+      },
+    },
+  );
+  const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
+  return {
+    accept(socket: Socket) {
+      const peer = `${socket.remoteAddress}:${socket.remotePort}`;
+      sockets.set(peer, socket);
+      socket.once("close", () => sockets.delete(peer));
+      injector.injectConnection(socket);
+    },
+    close() {
+      injector.destroy();
+      server.forceShutdown();
+    },
+  };
+}

@@ -1,0 +1,150 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { maxBodyBytes } from "./limits.ts";
+import { type RefusalKind, type Room, type TakeTraces, type TraceBody, TracesRefused } from "./receiver.ts";
+import { refusalReply, refusalReplyJson, takenReply, takenReplyJson } from "./reply.ts";
+
+const formats: Readonly<Record<string, TraceBody["format"]>> = {
+  "application/x-protobuf": "protobuf",
+  "application/json": "json",
+};
+const tracesPath = "/v1/traces";
+/** How long the head and the whole of a request may take. */
+const headMs = 10_000;
+const requestMs = 30_000;
+const idleMs = 60_000;
+/** How long an exporter is asked to wait before it sends again. */
+const retrySeconds = 5;
+
+/** A request that is refused before its body is looked at. */
+interface Refusal {
+  readonly status: number;
+  readonly message: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const statusOf: Readonly<Record<RefusalKind, number>> = {
+  malformed: 400,
+  too_large: 413,
+  overloaded: 503,
+  // Not one that exporters answer by sending the same again.
+  failed: 500,
+};
+
+const mediaType = (header: string | undefined): string => (header ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
+
+/**
+ * Whether the request was meant for this machine: under another name it is a web page that had its own name lead here, and a
+ * page is what sends an `Origin`.
+ */
+function isLocal({ headers }: IncomingMessage): boolean {
+  if (headers.origin !== undefined) return false;
+  const name = (headers.host ?? "localhost").replace(/:\d+$/, "").toLowerCase();
+  return name === "localhost" || /^127(\.\d{1,3}){3}$/.test(name) || name === "[::1]";
+}
+
+function refusalOf(request: IncomingMessage): Refusal | undefined {
+  const { method, url = "", headers } = request;
+  if (!isLocal(request)) return { status: 403, message: "only programs on this machine may send traces" };
+  if (url.split("?")[0] !== tracesPath) return { status: 404, message: `only ${tracesPath} is received here` };
+  if (method !== "POST") return { status: 405, message: "traces are posted", headers: { allow: "POST" } };
+  if (formats[mediaType(headers["content-type"])] === undefined)
+    return { status: 415, message: "the content type is neither application/x-protobuf nor application/json" };
+  if (!["", "identity", "gzip"].includes(headers["content-encoding"] ?? ""))
+    return { status: 415, message: "the content encoding is not gzip", headers: { "accept-encoding": "gzip" } };
+  if (Number(headers["content-length"] ?? 0) > maxBodyBytes) return tooLarge;
+  return undefined;
+}
+
+const tooLarge: Refusal = { status: 413, message: `the body is larger than ${maxBodyBytes} bytes` };
+const overloaded: Refusal = { status: 503, message: "too many traces at the same time" };
+
+/** Room that one request has taken. */
+interface Held {
+  bytes: number;
+}
+
+/** Reads the body. @returns why it was not read to its end; undefined when the client has gone. */
+async function readBody(request: IncomingMessage, room: Room, held: Held): Promise<Uint8Array | Refusal | undefined> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      if (held.bytes + chunk.length > maxBodyBytes) return tooLarge;
+      if (!room.take(chunk.length)) return overloaded;
+      held.bytes += chunk.length;
+      chunks.push(chunk);
+    }
+  } catch {
+    // Cut off on the way: there is nobody to tell.
+    return undefined;
+  }
+  return Buffer.concat(chunks);
+}
+
+/** Answers over HTTP, in the format in which was asked. */
+function answer(
+  response: ServerResponse,
+  format: TraceBody["format"],
+  reply: Refusal & { body: Buffer | string },
+): void {
+  const { status, headers = {}, body } = reply;
+  response.writeHead(status, {
+    "content-type": format === "json" ? "application/json" : "application/x-protobuf",
+    "content-length": Buffer.byteLength(body),
+    ...(status === 503 && { "retry-after": String(retrySeconds) }),
+    // What is left of the body is not read.
+    ...(status !== 200 && { connection: "close" }),
+    ...headers,
+  });
+  response.end(body);
+}
+
+function refuse(response: ServerResponse, format: TraceBody["format"], refusal: Refusal): void {
+  const { message } = refusal;
+  answer(response, format, { ...refusal, body: format === "json" ? refusalReplyJson(message) : refusalReply(message) });
+}
+
+interface Ports {
+  readonly take: TakeTraces;
+  readonly room: Room;
+}
+
+async function respond(request: IncomingMessage, response: ServerResponse, ports: Ports, held: Held): Promise<void> {
+  const { headers } = request;
+  const format = formats[mediaType(headers["content-type"])] ?? "json";
+  const refusal = refusalOf(request);
+  if (refusal !== undefined) return refuse(response, format, refusal);
+  const body = await readBody(request, ports.room, held);
+  if (body === undefined) return;
+  if ("status" in body) return refuse(response, format, body);
+  try {
+    const taken = await ports.take({ bytes: body, format, isGzip: headers["content-encoding"] === "gzip" });
+    const reply = format === "json" ? takenReplyJson(taken) : takenReply(taken);
+    answer(response, format, { status: 200, message: "", body: reply });
+  } catch (error) {
+    const { kind, message } =
+      error instanceof TracesRefused ? error : new TracesRefused("failed", "cannot keep traces");
+    refuse(response, format, { status: statusOf[kind], message });
+  }
+}
+
+async function serve(request: IncomingMessage, response: ServerResponse, ports: Ports): Promise<void> {
+  const held: Held = { bytes: 0 };
+  try {
+    await respond(request, response, ports, held);
+  } finally {
+    ports.room.give(held.bytes);
+  }
+}
+
+/** A server of OTLP over HTTP that does not listen yet. */
+export function createHttpReceiver(ports: Ports): Server {
+  return createServer(
+    {
+      headersTimeout: headMs,
+      requestTimeout: requestMs,
+      keepAliveTimeout: idleMs,
+      connectionsCheckingInterval: headMs,
+    },
+    (request, response) => void serve(request, response, ports),
+  );
+}

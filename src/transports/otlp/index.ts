@@ -1,0 +1,136 @@
+import { createServer, type Server, type Socket } from "node:net";
+import { createHttpReceiver } from "./http.ts";
+import { maxWaitingBytes, readingMs } from "./limits.ts";
+import { createRoom, type SocketServer, type TakeTraces } from "./receiver.ts";
+
+/** Where OTLP is received, by the specification. */
+export const otlpPorts = { grpc: 4317, http: 4318 } as const;
+export type OtlpPorts = Readonly<Record<keyof typeof otlpPorts, number>>;
+
+/** Connections of one receiver. */
+const maxConnections = 32;
+
+/** A port is taken by another program. */
+export class PortTaken extends Error {
+  override readonly name = "PortTaken";
+}
+
+export interface Receivers {
+  /** The ports that were bound. */
+  readonly ports: OtlpPorts;
+  readonly close: () => void;
+}
+
+const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
+
+function listen(server: Server, host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error) => {
+      const isTaken = codeOf(error) === "EADDRINUSE";
+      reject(
+        isTaken ? new PortTaken(`cannot receive traces on ${host}:${port}: it is taken`, { cause: error }) : error,
+      );
+    });
+    server.listen({ host, port }, () => {
+      const address = server.address();
+      resolve(typeof address === "object" && address !== null ? address.port : port);
+    });
+  });
+}
+
+/** There is no IPv6 here. */
+const noSuchAddress: readonly unknown[] = ["EADDRNOTAVAIL", "EAFNOSUPPORT", "EINVAL"];
+
+/**
+ * Makes the server of a protocol with the first connection: until then it is no more than its port, and nothing of it is loaded.
+ * @param onTrouble is told when it cannot be made; the next connection tries again.
+ */
+function onDemand(make: () => Promise<SocketServer>, onTrouble: (error: unknown) => void): SocketServer {
+  let made: Promise<SocketServer> | undefined;
+  let isClosed = false;
+  const get = (): Promise<SocketServer> => {
+    made ??= make().catch((error: unknown) => {
+      made = undefined;
+      onTrouble(error);
+      throw error;
+    });
+    return made;
+  };
+  return {
+    accept(socket) {
+      // Until there is somebody who listens to it.
+      const onError = (): void => void socket.destroy();
+      socket.on("error", onError);
+      get().then(
+        (server) => {
+          if (isClosed || socket.destroyed) return socket.destroy();
+          server.accept(socket);
+          return socket.off("error", onError);
+        },
+        () => socket.destroy(),
+      );
+    },
+    close() {
+      isClosed = true;
+      made?.then((server) => server.close()).catch(onTrouble);
+    },
+  };
+}
+
+/**
+ * Receives traces over OTLP on loopback, from every program on this machine: there is no secret, as with any collector.
+ * @throws PortTaken when another program has one of the ports; then none is open.
+ */
+export async function openReceivers(options: {
+  readonly take: TakeTraces;
+  readonly onTrouble: (error: unknown) => void;
+  readonly ports?: OtlpPorts;
+  /** How long a body may take to arrive over gRPC. */
+  readonly readingMs?: number;
+}): Promise<Receivers> {
+  const { take, onTrouble, ports = otlpPorts, readingMs: bodyMs = readingMs } = options;
+  const room = createRoom(maxWaitingBytes);
+  const grpc = onDemand(async () => {
+    const { createGrpcReceiver } = await import("./grpc.ts");
+    return createGrpcReceiver({ take, room, readingMs: bodyMs });
+  }, onTrouble);
+  const sockets = new Set<Socket>();
+  const servers: Server[] = [];
+
+  const add = (server: Server): Server => {
+    server.maxConnections = maxConnections;
+    server.on("connection", (socket: Socket) => {
+      sockets.add(socket);
+      socket.once("close", () => sockets.delete(socket));
+    });
+    servers.push(server);
+    return server;
+  };
+  /** Binds a port of loopback, for both versions of IP where there are both. */
+  const bind = async (port: number, make: () => Server): Promise<number> => {
+    const bound = await listen(add(make()), "127.0.0.1", port);
+    try {
+      await listen(add(make()), "::1", bound);
+    } catch (error) {
+      if (!noSuchAddress.includes(codeOf(error))) throw error;
+    }
+    return bound;
+  };
+  const close = (): void => {
+    for (const server of servers) server.close();
+    grpc.close();
+    for (const socket of sockets) socket.destroy();
+  };
+  try {
+    return {
+      ports: {
+        grpc: await bind(ports.grpc, () => createServer({ noDelay: true }, grpc.accept)),
+        http: await bind(ports.http, () => createHttpReceiver({ take, room })),
+      },
+      close,
+    };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}

@@ -1,0 +1,69 @@
+import { gunzipSync } from "node:zlib";
+import type { SpanGroup } from "#domain/traces/ports.ts";
+import { type DecodedTraces, decodeTraces } from "./decode.ts";
+import { protobufOfJson } from "./json.ts";
+import { maxRequestSpans, maxUnpackedBytes } from "./limits.ts";
+import { type TraceBody, TracesRefused } from "./receiver.ts";
+import { MalformedTraces } from "./wire.ts";
+
+/** What is in a body. */
+export interface ReadTraces {
+  readonly groups: readonly SpanGroup[];
+  /** Spans that can be kept. */
+  readonly accepted: number;
+  readonly rejected: number;
+  /** Why; empty when none were rejected. */
+  readonly reason: string;
+  /** The request as protobuf, unpacked. */
+  readonly protobuf: Uint8Array;
+}
+
+const isTooLarge = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE";
+
+function unpack({ bytes, isGzip }: TraceBody): Uint8Array {
+  if (!isGzip) return bytes;
+  try {
+    return gunzipSync(bytes, { maxOutputLength: maxUnpackedBytes });
+  } catch (error) {
+    if (isTooLarge(error))
+      throw new TracesRefused("too_large", `the body is larger than ${maxUnpackedBytes} bytes when it is unpacked`);
+    throw new TracesRefused("malformed", "the body is not gzip");
+  }
+}
+
+function reasonOf({ rejected }: DecodedTraces): string {
+  const reasons = [
+    [rejected.invalid_id, "with an invalid id"],
+    [rejected.invalid_time, "with a time beyond the year 2255"],
+    [rejected.too_many, `beyond the ${maxRequestSpans} of one request`],
+  ] as const;
+  return reasons
+    .filter(([count]) => count > 0)
+    .map(([count, why]) => `${count} spans ${why}`)
+    .join(", ");
+}
+
+/**
+ * Reads a body.
+ * @throws TracesRefused
+ */
+export function readTraces(body: TraceBody): ReadTraces {
+  const unpacked = unpack(body);
+  try {
+    const protobuf = body.format === "json" ? protobufOfJson(unpacked) : unpacked;
+    const decoded = decodeTraces(protobuf);
+    const rejected = Object.values(decoded.rejected).reduce((sum, count) => sum + count, 0);
+    return {
+      groups: decoded.groups,
+      accepted: decoded.spans - rejected,
+      rejected,
+      reason: reasonOf(decoded),
+      protobuf,
+    };
+  } catch (error) {
+    if (error instanceof MalformedTraces)
+      throw new TracesRefused("malformed", `the body is malformed: ${error.message}`);
+    throw error;
+  }
+}

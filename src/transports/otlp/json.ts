@@ -1,0 +1,180 @@
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { maxDepth } from "./limits.ts";
+import { MalformedTraces } from "./wire.ts";
+
+/*
+ * OTLP/JSON is written as protobuf and then read like it, so that one place holds the limits and what is passed on is always the
+ * same. It is not the JSON of protobuf: ids are hex digits (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding).
+ */
+
+type Json = Readonly<Record<string, unknown>>;
+/** Writes a value of a JSON member as a field. */
+type FieldWriter = (writer: BinaryWriter, value: unknown, depth: number) => void;
+type Message = Readonly<Record<string, readonly [field: number, write: (field: number) => FieldWriter]>>;
+
+const isObject = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const latestFixed64 = 2n ** 64n - 1n;
+
+/** An integer as JSON has it: a number, or decimal digits. */
+function integerOf(value: unknown, least: bigint, most: bigint): bigint {
+  const isInteger = typeof value === "number" ? Number.isInteger(value) : /^-?\d{1,20}$/.test(String(value));
+  if (!isInteger || (typeof value !== "number" && typeof value !== "string"))
+    throw new MalformedTraces("an integer is none");
+  const integer = BigInt(value);
+  if (integer < least || integer > most) throw new MalformedTraces("an integer is out of range");
+  return integer;
+}
+
+const text =
+  (field: number): FieldWriter =>
+  (writer, value) => {
+    if (typeof value !== "string") throw new MalformedTraces("a text is none");
+    writer.tag(field, WireType.LengthDelimited).string(value.toWellFormed());
+  };
+/** What is no hex is no id, which shows where ids are read. */
+const hex =
+  (field: number): FieldWriter =>
+  (writer, value) => {
+    if (typeof value !== "string") throw new MalformedTraces("an id is no text");
+    const isHex = /^([0-9a-fA-F]{2}){0,32}$/.test(value);
+    writer.tag(field, WireType.LengthDelimited).bytes(isHex ? Buffer.from(value, "hex") : new Uint8Array(1));
+  };
+const base64 =
+  (field: number): FieldWriter =>
+  (writer, value) => {
+    if (typeof value !== "string") throw new MalformedTraces("bytes are no text");
+    writer.tag(field, WireType.LengthDelimited).bytes(Buffer.from(value, "base64"));
+  };
+const fixed64 =
+  (field: number): FieldWriter =>
+  (writer, value) =>
+    void writer.tag(field, WireType.Bit64).fixed64(integerOf(value, 0n, latestFixed64));
+const int64 =
+  (field: number): FieldWriter =>
+  (writer, value) =>
+    void writer.tag(field, WireType.Varint).int64(integerOf(value, -(2n ** 63n), 2n ** 63n - 1n));
+const uint32 =
+  (field: number): FieldWriter =>
+  (writer, value) =>
+    void writer.tag(field, WireType.Varint).uint32(Number(integerOf(value, 0n, 2n ** 32n - 1n)));
+const bool =
+  (field: number): FieldWriter =>
+  (writer, value) => {
+    if (typeof value !== "boolean") throw new MalformedTraces("a truth value is none");
+    writer.tag(field, WireType.Varint).bool(value);
+  };
+const double =
+  (field: number): FieldWriter =>
+  (writer, value) => {
+    const isNamed = typeof value === "string" && /^(NaN|-?Infinity|-?\d+(\.\d+)?([eE][+-]?\d+)?)$/.test(value);
+    if (typeof value !== "number" && !isNamed) throw new MalformedTraces("a number is none");
+    writer.tag(field, WireType.Bit64).double(Number(value));
+  };
+const nested =
+  (message: () => Message) =>
+  (field: number): FieldWriter =>
+  (writer, value, depth) => {
+    writer.tag(field, WireType.LengthDelimited).fork();
+    writeMessage(writer, message(), value, depth);
+    writer.join();
+  };
+const each =
+  (write: (field: number) => FieldWriter) =>
+  (field: number): FieldWriter =>
+  (writer, value, depth) => {
+    if (!Array.isArray(value)) throw new MalformedTraces("a list is none");
+    for (const item of value) write(field)(writer, item, depth);
+  };
+/** One deeper than may be kept is still written, so that it is found to be too deep. */
+const deeper =
+  (write: (field: number) => FieldWriter) =>
+  (field: number): FieldWriter =>
+  (writer, value, depth) => {
+    if (depth <= maxDepth) write(field)(writer, value, depth + 1);
+  };
+
+function writeMessage(writer: BinaryWriter, message: Message, value: unknown, depth: number): void {
+  if (!isObject(value)) throw new MalformedTraces("an object is none");
+  for (const [name, [field, write]] of Object.entries(message)) {
+    const member = Object.hasOwn(value, name) ? value[name] : undefined;
+    // null is the same as nothing in the JSON of protobuf.
+    if (member !== undefined && member !== null) write(field)(writer, member, depth);
+  }
+}
+
+const anyValue: Message = {
+  stringValue: [1, text],
+  boolValue: [2, bool],
+  intValue: [3, int64],
+  doubleValue: [4, double],
+  arrayValue: [5, nested(() => listValue)],
+  kvlistValue: [6, nested(() => membersValue)],
+  bytesValue: [7, base64],
+};
+const keyValue: Message = { key: [1, text], value: [2, nested(() => anyValue)] };
+const listValue: Message = { values: [1, each(deeper(nested(() => anyValue)))] };
+const membersValue: Message = { values: [1, each(deeper(nested(() => keyValue)))] };
+const attributes = each(nested(() => keyValue));
+
+const status: Message = { message: [2, text], code: [3, uint32] };
+const event: Message = {
+  timeUnixNano: [1, fixed64],
+  name: [2, text],
+  attributes: [3, attributes],
+  droppedAttributesCount: [4, uint32],
+};
+const link: Message = {
+  traceId: [1, hex],
+  spanId: [2, hex],
+  traceState: [3, text],
+  attributes: [4, attributes],
+  droppedAttributesCount: [5, uint32],
+};
+const span: Message = {
+  traceId: [1, hex],
+  spanId: [2, hex],
+  traceState: [3, text],
+  parentSpanId: [4, hex],
+  name: [5, text],
+  kind: [6, uint32],
+  startTimeUnixNano: [7, fixed64],
+  endTimeUnixNano: [8, fixed64],
+  attributes: [9, attributes],
+  droppedAttributesCount: [10, uint32],
+  events: [11, each(nested(() => event))],
+  droppedEventsCount: [12, uint32],
+  links: [13, each(nested(() => link))],
+  droppedLinksCount: [14, uint32],
+  status: [15, nested(() => status)],
+};
+const scope: Message = { name: [1, text], version: [2, text], attributes: [3, attributes] };
+const scopeSpans: Message = {
+  scope: [1, nested(() => scope)],
+  spans: [2, each(nested(() => span))],
+  schemaUrl: [3, text],
+};
+const resource: Message = { attributes: [1, attributes], droppedAttributesCount: [2, uint32] };
+const resourceSpans: Message = {
+  resource: [1, nested(() => resource)],
+  scopeSpans: [2, each(nested(() => scopeSpans))],
+  schemaUrl: [3, text],
+};
+const request: Message = { resourceSpans: [1, each(nested(() => resourceSpans))] };
+
+/**
+ * The protobuf of a request that came as JSON.
+ * @throws MalformedTraces when it is none.
+ */
+export function protobufOfJson(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    throw new MalformedTraces("it is not JSON");
+  }
+  const writer = new BinaryWriter();
+  writeMessage(writer, request, value, 0);
+  return new Uint8Array(writer.finish());
+}

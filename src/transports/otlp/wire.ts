@@ -1,0 +1,84 @@
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+
+/** A body is not what its content type says. */
+export class MalformedTraces extends Error {
+  override readonly name = "MalformedTraces";
+}
+
+/** Reads the field at which the reader stands. @returns false for a field that is not known here, which is then skipped. */
+export type FieldReader = (field: number, type: WireType) => boolean;
+
+/**
+ * Reads a message: up to `end`, which has to be the end of a field too. Nothing is made of the bytes but what `read` makes of
+ * them, so that a body of a million empty messages costs no more than its own length.
+ */
+export function readMessage(reader: BinaryReader, end: number, read: FieldReader): void {
+  if (end > reader.len) throw new MalformedTraces("a field goes beyond the end");
+  while (reader.pos < end) {
+    const [field, type] = reader.tag();
+    if (!read(field, type)) reader.skip(type, field);
+  }
+  if (reader.pos !== end) throw new MalformedTraces("a field goes beyond the end of its message");
+}
+
+const isOf = (type: WireType, wanted: WireType): void => {
+  if (type !== wanted) throw new MalformedTraces("a field has the wrong wire type");
+};
+
+/** Where the message, the text or the bytes end at which the reader stands; their length is read. */
+export function delimitedEnd(reader: BinaryReader, type: WireType): number {
+  isOf(type, WireType.LengthDelimited);
+  // The sum is of two numbers below 2^32, in the order of their reading.
+  const length = reader.uint32();
+  return reader.pos + length;
+}
+
+/** Leaves out what is between the reader and the end of its field. */
+export function skipTo(reader: BinaryReader, end: number): void {
+  if (end > reader.len) throw new MalformedTraces("a field goes beyond the end");
+  reader.pos = end;
+}
+
+export function bytesAt(reader: BinaryReader, type: WireType): Uint8Array {
+  isOf(type, WireType.LengthDelimited);
+  return reader.bytes();
+}
+
+export function fixed64At(reader: BinaryReader, type: WireType): bigint {
+  isOf(type, WireType.Bit64);
+  return BigInt(reader.fixed64());
+}
+
+export function doubleAt(reader: BinaryReader, type: WireType): number {
+  isOf(type, WireType.Bit64);
+  return reader.double();
+}
+
+export function uint32At(reader: BinaryReader, type: WireType): number {
+  isOf(type, WireType.Varint);
+  return reader.uint32();
+}
+
+export function int64At(reader: BinaryReader, type: WireType): bigint {
+  isOf(type, WireType.Varint);
+  return BigInt(reader.int64());
+}
+
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+
+/** Text of no more than so many bytes; what is not UTF-8 becomes U+FFFD. */
+export function textOf(bytes: Uint8Array, maxBytes: number): string {
+  if (bytes.length <= maxBytes) return decoder.decode(bytes);
+  // A character that is cut in two is left out.
+  return decoder.decode(bytes.subarray(0, maxBytes)).replace(/\uFFFD$/, "");
+}
+
+/** Runs a reading of a whole body. @throws MalformedTraces whatever the library throws. */
+export function readBody<T>(bytes: Uint8Array, work: (reader: BinaryReader) => T): T {
+  try {
+    return work(new BinaryReader(bytes));
+  } catch (error) {
+    if (error instanceof MalformedTraces) throw error;
+    throw new MalformedTraces(error instanceof Error ? error.message : String(error));
+  }
+}

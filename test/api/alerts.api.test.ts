@@ -1,0 +1,222 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { NotificationFailed } from "#domain/notifications/ports.ts";
+import { createFakeProbe, type FakeProbe } from "../fakes/probe.ts";
+import { send, startTestService, type TestRequest, type TestService } from "./harness.ts";
+
+let service: TestService;
+/** A component that settings add. */
+let website: FakeProbe;
+beforeEach(async () => {
+  website = createFakeProbe();
+  service = await startTestService({ addedProbes: { website: website.probe } });
+});
+afterEach(() => service.app.close());
+
+const ask = (path: string, request: Partial<TestRequest> = {}) =>
+  send(service, { path: `/api/v1${path}`, key: service.admin, ...request });
+const post = (path: string, body: unknown, request: Partial<TestRequest> = {}) =>
+  ask(path, { method: "POST", body, ...request });
+
+const minuteMs = 60_000;
+const titles = (channel: "chat" | "email") => service.notifiers[channel].taken.map(({ title }) => title);
+const unwell = { healthy: false, expected: true, reason: "it answers 500" };
+const well = { healthy: true, expected: true };
+
+describe("a component of the settings", () => {
+  it("is in the health status, in the metrics, and told of by chat and mail when it changes", async () => {
+    expect((await ask("/health")).json).toMatchObject({ status: "healthy", components: { website: true, ops: true } });
+    website.result = unwell;
+    await service.clock.advance(30_000);
+    expect((await ask("/health")).json).toMatchObject({
+      status: "degraded",
+      components: { website: false, ops: true },
+    });
+    const { text } = await send(service, { path: "/metrics", from: "127.0.0.1" });
+    expect(text).toContain('svc_component_up{component="website"} 0');
+    expect(text).toContain('svc_component_up{component="ops"} 1');
+    expect(text).toContain('svc_notifications_total{channel="chat",outcome="sent"} 1');
+    website.result = well;
+    await service.clock.advance(30_000);
+    for (const channel of ["chat", "email"] as const)
+      expect(titles(channel)).toEqual([
+        "website is not well on host.example.org",
+        "website is well again on host.example.org",
+      ]);
+    expect(service.notifiers.chat.taken[0]?.facts).toContainEqual(["Reason", "it answers 500"]);
+  });
+
+  it("keeps the components of the contract where they are", async () => {
+    const { components } = (await ask("/health")).json as { components: object };
+    expect(Object.keys(components).sort()).toEqual(["cli", "llm", "ops", "security", "website"]);
+  });
+
+  it("cannot be one of the service's own components, which are told of as well", async () => {
+    service.probes.security.result = { healthy: false, expected: true, reason: "the audit log cannot be written" };
+    await service.clock.advance(30_000);
+    expect(titles("email")).toEqual(["security is not well on host.example.org"]);
+  });
+});
+
+describe("GET /alerts", () => {
+  it("lists the four alerts of the contract", async () => {
+    const { json } = await ask("/alerts");
+    expect(json).toEqual({
+      firing: 0,
+      alerts: [
+        expect.objectContaining({
+          name: "HighCPUUsage",
+          severity: "warning",
+          state: "inactive",
+          value: 10,
+          for_seconds: 300,
+        }),
+        expect.objectContaining({ name: "HighMemoryUsage", severity: "warning", threshold: 85 }),
+        expect.objectContaining({ name: "DiskSpaceLow", severity: "critical", threshold: 90 }),
+        {
+          name: "ServiceDown",
+          severity: "critical",
+          condition: "the service's scrape target is down",
+          threshold: 0,
+          for_seconds: 60,
+          state: "not_evaluated",
+          evaluated_by: "systemd",
+          since: null,
+          value: null,
+          silenced: false,
+        },
+      ],
+    });
+  });
+
+  it("says what fires and since when, and mail says it too", async () => {
+    service.usage.cpu = 97;
+    await service.clock.advance(5 * minuteMs + 15_000);
+    expect((await ask("/alerts")).json).toMatchObject({
+      firing: 1,
+      alerts: [{ state: "firing", value: 97 }, {}, {}, {}],
+    });
+    await service.clock.advance(30_000);
+    expect(titles("email")).toEqual(["[firing] HighCPUUsage (warning) on host.example.org"]);
+    expect(titles("chat")).toEqual([]);
+  });
+});
+
+describe("silences", () => {
+  const wanted = { alert: "HighCPUUsage", until: "2026-01-01T02:00:00Z", comment: "a <b>big</b> build" };
+
+  it("are made, listed, hold, and are removed", async () => {
+    const made = await post("/alerts/silences", wanted);
+    expect(made.status).toBe(201);
+    expect(made.json).toEqual({
+      id: expect.any(String),
+      alert: "HighCPUUsage",
+      until: "2026-01-01T02:00:00.000Z",
+      comment: "a <b>big</b> build",
+      created_at: "2026-01-01T00:00:00.000Z",
+      created_by: "test",
+    });
+    expect((await ask("/alerts/silences")).json).toEqual({ silences: [made.json] });
+    service.usage.cpu = 97;
+    await service.clock.advance(60 * minuteMs);
+    expect((await ask("/alerts")).json).toMatchObject({ firing: 1, alerts: [{ silenced: true }, {}, {}, {}] });
+    expect(titles("email")).toEqual([]);
+    const { id } = made.json as { id: string };
+    const removed = await ask(`/alerts/silences/${id}`, { method: "DELETE" });
+    expect(removed.json).toMatchObject({ id, success: true });
+    expect((await ask(`/alerts/silences/${id}`, { method: "DELETE" })).status).toBe(404);
+    await service.clock.advance(5 * minuteMs);
+    expect(titles("email")).toEqual(["[firing] HighCPUUsage (warning) on host.example.org"]);
+  });
+
+  it("end by themselves", async () => {
+    await post("/alerts/silences", wanted);
+    await service.clock.advance(120 * minuteMs);
+    expect((await ask("/alerts/silences")).json).toEqual({ silences: [] });
+  });
+
+  it("are in the audit log, and a dry run makes none", async () => {
+    const dry = await post("/alerts/silences?dry_run=true", wanted);
+    expect(dry.json).toMatchObject({
+      dry_run: true,
+      steps: ["tell nobody of HighCPUUsage until 2026-01-01T02:00:00.000Z"],
+    });
+    expect((await ask("/alerts/silences")).json).toEqual({ silences: [] });
+    const { id } = (await post("/alerts/silences", wanted)).json as { id: string };
+    await ask(`/alerts/silences/${id}?dry_run=true`, { method: "DELETE" });
+    expect(service.alertStore.silences()).toHaveLength(1);
+    expect(JSON.stringify(service.audit.entries)).toContain("HighCPUUsage");
+  });
+
+  it.each([
+    [{ ...wanted, until: "2026-02-01T00:00:00Z" }, "until", "lies more than 30 days ahead"],
+    [{ ...wanted, until: "2026-01-01T00:00:00Z" }, "until", "lies in the past"],
+    [{ ...wanted, until: "tomorrow" }, "until", undefined],
+    [{ alert: "HighCPUUsage" }, "until", "Required field missing"],
+    [{ ...wanted, alert: "Everything" }, "alert", undefined],
+    [{ ...wanted, comment: "x".repeat(501) }, "comment", undefined],
+    [{ ...wanted, forever: true }, "forever", undefined],
+  ])("are refused: %j", async (body, field, issue) => {
+    const { status, json } = await post("/alerts/silences", body);
+    expect(status).toBe(400);
+    expect(json).toMatchObject({ error: { details: { field, ...(issue !== undefined && { issue }) } } });
+  });
+
+  it("take a key for health:fix, which may be narrowed to them", async () => {
+    const reader = service.key(["metrics:read"]);
+    expect((await ask("/alerts/silences", { key: reader })).status).toBe(200);
+    expect((await post("/alerts/silences", wanted, { key: reader })).status).toBe(403);
+    expect((await post("/alerts/silences", wanted, { key: service.key(["health:fix:disk_space"]) })).status).toBe(403);
+    expect((await post("/alerts/silences", wanted, { key: service.key(["health:fix:silences"]) })).status).toBe(201);
+  });
+
+  it("that cannot be written down are refused, and nothing of the reason is shown", async () => {
+    service.alertStore.fault = new Error("the disk behind /dev/secret is full");
+    const { status, text } = await post("/alerts/silences", wanted);
+    expect(status).toBe(500);
+    expect(text).not.toContain("secret");
+  });
+});
+
+describe("notifications", () => {
+  it("are listed with what became of them, newest first", async () => {
+    service.notifiers.email.fault = new NotificationFailed("the mail server says: 550 no", false);
+    website.result = unwell;
+    await service.clock.advance(30_000);
+    const { json } = await ask("/alerts/notifications");
+    expect(json).toMatchObject({
+      total: 2,
+      notifications: [
+        { channel: "email", to: ["ops@example.org"], outcome: "failed", error: "the mail server says: 550 no" },
+        { channel: "chat", to: [], outcome: "sent", attempts: 1, kind: "component_down", subject: "website" },
+      ],
+    });
+    expect((await ask("/alerts/notifications?limit=1")).json).toMatchObject({ total: 2, notifications: [{}] });
+  });
+
+  it("can be tested, each channel or one", async () => {
+    const all = await post("/alerts/notifications/test", {});
+    expect(all.json).toEqual({
+      success: true,
+      message: "sent",
+      results: [
+        { channel: "chat", to: [], success: true, message: "sent" },
+        { channel: "email", to: ["ops@example.org"], success: true, message: "sent" },
+      ],
+    });
+    service.notifiers.chat.fault = new NotificationFailed("the webhook answers 404", false);
+    const one = await post("/alerts/notifications/test", { channel: "chat" });
+    expect(one.status).toBe(200);
+    expect(one.json).toMatchObject({
+      success: false,
+      message: "not taken by chat",
+      results: [{ message: "the webhook answers 404" }],
+    });
+    expect(service.notifiers.email.taken).toHaveLength(1);
+  });
+
+  it("are not sent by a dry run", async () => {
+    const { json } = await post("/alerts/notifications/test?dry_run=true", {});
+    expect(json).toMatchObject({ steps: ["send a test notification to chat", "send a test notification to email"] });
+    expect(service.notifiers.chat.taken).toEqual([]);
+  });
+});

@@ -1,0 +1,107 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type LocalCommands, runCli } from "#cli/index.ts";
+import { NotificationFailed } from "#domain/notifications/ports.ts";
+import { startTestService, type TestService } from "./harness.ts";
+
+let service: TestService;
+let url: string;
+beforeEach(async () => {
+  service = await startTestService();
+  url = await service.app.listen({ host: "127.0.0.1", port: 0 });
+});
+afterEach(() => service.app.close());
+
+const elsewhere = () => Promise.reject(new Error("not here"));
+const local: LocalCommands = {
+  serve: elsewhere,
+  runTask: elsewhere,
+  checkConfig: elsewhere,
+  localService: elsewhere,
+  checkPlugin: elsewhere,
+  readInput: elsewhere,
+  stackHost: elsewhere,
+};
+
+async function steward(...argv: readonly string[]) {
+  let out = "";
+  let err = "";
+  const code = await runCli({
+    argv,
+    environment: { STEWARD_URL: url, STEWARD_API_KEY: service.admin },
+    version: "1.2.3",
+    io: {
+      out: (text) => {
+        out += text;
+      },
+      err: (text) => {
+        err += text;
+      },
+    },
+    now: () => service.clock.now(),
+    local,
+  });
+  return { code, out, err };
+}
+
+describe("steward alerts", () => {
+  it.each([[["alerts"]], [["alerts", "list"]]])("lists them: %j", async (argv) => {
+    const { code, out } = await steward(...argv);
+    expect(code).toBe(0);
+    expect(out).toMatch(/HighCPUUsage.*warning.*inactive.*10/);
+    expect(out).toMatch(/ServiceDown.*critical.*by systemd/);
+    expect(out).toMatch(/0 firing\n$/);
+  });
+
+  it("exits with 1 while one fires that is not silenced", async () => {
+    service.usage.cpu = 97;
+    await service.clock.advance(6 * 60_000);
+    const firing = await steward("alerts");
+    expect([firing.code, firing.out]).toEqual([1, expect.stringMatching(/firing.*2026-01-01T00:00:15/)]);
+    expect((await steward("alerts", "silence", "HighCPUUsage", "--for", "2h", "--comment", "a build")).code).toBe(0);
+    const silenced = await steward("alerts", "--json");
+    expect(silenced.code).toBe(0);
+    expect(JSON.parse(silenced.out)).toMatchObject({ firing: 1 });
+  });
+
+  it("silences, lists silences, and ends one", async () => {
+    const made = await steward("alerts", "silence", "DiskSpaceLow", "--for", "90m", "--comment", "two\nlines");
+    expect(made.out).toMatch(/^DiskSpaceLow is silenced until 2026-01-01T01:30:00.000Z \(operation-\d+\)\n$/);
+    const id = /\((.*)\)/.exec(made.out)?.[1] ?? "";
+    expect((await steward("alerts", "silences")).out).toMatch(new RegExp(`${id}.*DiskSpaceLow.*test.*two lines`));
+    expect((await steward("alerts", "unsilence", id)).out).toBe("DiskSpaceLow is no longer silenced\n");
+    expect(await steward("alerts", "unsilence", id)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("none has this id"),
+    });
+  });
+
+  it.each([
+    [["alerts", "silence", "DiskSpaceLow"], /--for/],
+    [["alerts", "silence", "DiskSpaceLow", "--for", "soon"], /30m, 4h or 2d/],
+    [["alerts", "silence", "Everything", "--for", "1h"], /there is no alert Everything/],
+    [["alerts", "silence", "DiskSpaceLow", "--for", "31d"], /30 days/],
+  ])("refuses %j", async (argv, message) => {
+    expect(await steward(...argv)).toMatchObject({ code: 2, err: expect.stringMatching(message) });
+    expect(service.alertStore.silences()).toEqual([]);
+  });
+});
+
+describe("steward notify", () => {
+  it("sends a test to each channel, and says what came of it", async () => {
+    expect(await steward("notify", "test")).toMatchObject({
+      code: 0,
+      out: "chat: sent\nemail (ops@example.org): sent\n",
+    });
+    service.notifiers.chat.fault = new NotificationFailed("the webhook answers 404", false);
+    expect(await steward("notify", "test", "chat")).toMatchObject({ code: 1, out: "chat: the webhook answers 404\n" });
+    expect((await steward("notify", "test", "pigeon")).code).toBe(2);
+    expect((await steward("notify", "test", "paging_chat")).code).toBe(2);
+  });
+
+  it("lists what people were told", async () => {
+    await steward("notify", "test", "email");
+    const { code, out } = await steward("notify");
+    expect([code, out]).toEqual([0, expect.stringMatching(/email.*sent.*1.*Test notification of Steward/)]);
+    expect(out).toMatch(/1 of 1\n$/);
+  });
+});

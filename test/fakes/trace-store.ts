@@ -1,0 +1,89 @@
+import {
+  type KeptSpan,
+  maxTraceSpans,
+  type SpanGroup,
+  type TraceStore,
+  TracesUnavailable,
+} from "#domain/traces/ports.ts";
+import { timestampOfUs } from "#domain/traces/time.ts";
+
+export interface FakeTraceStore extends TraceStore {
+  /** Whether it answers at all. */
+  available: boolean;
+}
+
+interface Kept extends KeptSpan {
+  readonly service: string;
+  readonly resource: string;
+}
+
+/** Traces in memory, without a limit to their size. */
+export function createFakeTraceStore(): FakeTraceStore {
+  const traces = new Map<string, Map<string, Kept>>();
+  const answer = <T>(work: () => T): Promise<T> =>
+    fake.available ? Promise.resolve(work()) : Promise.reject(new TracesUnavailable("the disk is full"));
+
+  const summaryOf = (traceId: string, spans: readonly Kept[]) => {
+    const sorted = spans.toSorted((a, b) => a.startUs - b.startUs);
+    const named = spans.find(({ isRoot }) => isRoot) ?? sorted[0];
+    const startUs = Math.min(...spans.map((span) => span.startUs));
+    const endUs = Math.max(...spans.map((span) => span.endUs));
+    return {
+      startUs,
+      endUs,
+      services: new Set(spans.map(({ service }) => service)),
+      summary: {
+        trace_id: traceId,
+        name: named?.name ?? "",
+        service: named?.service ?? "",
+        start: timestampOfUs(startUs),
+        duration_ms: (endUs - startUs) / 1000,
+        spans: spans.length,
+        errors: spans.filter(({ isError }) => isError).length,
+      },
+    };
+  };
+
+  const put = ({ service, resource, spans }: SpanGroup): number => {
+    let rejected = 0;
+    for (const span of spans) {
+      const trace = traces.get(span.traceId) ?? new Map<string, Kept>();
+      traces.set(span.traceId, trace);
+      if (trace.size >= maxTraceSpans) rejected += 1;
+      else if (!trace.has(span.spanId)) trace.set(span.spanId, { ...span, service, resource });
+    }
+    return rejected;
+  };
+
+  const fake: FakeTraceStore = {
+    available: true,
+    add: (groups) =>
+      answer(() => {
+        const total = groups.reduce((sum, { spans }) => sum + spans.length, 0);
+        const rejected = groups.reduce((sum, group) => sum + put(group), 0);
+        return { kept: total - rejected, rejected };
+      }),
+    list: ({ service, minDurationUs, sinceUs, limit }) =>
+      answer(() =>
+        [...traces]
+          .map(([traceId, spans]) => summaryOf(traceId, [...spans.values()]))
+          .filter(
+            ({ startUs, endUs, services }) =>
+              startUs >= sinceUs &&
+              endUs - startUs >= minDurationUs &&
+              (service === undefined || services.has(service)),
+          )
+          .sort((a, b) => b.startUs - a.startUs)
+          .slice(0, limit)
+          .map(({ summary }) => summary),
+      ),
+    trace: (traceId) =>
+      answer(() => {
+        const spans = [...(traces.get(traceId)?.values() ?? [])].sort((a, b) => a.startUs - b.startUs);
+        if (spans.length === 0) return undefined;
+        const entries = spans.map(({ json, resource }) => ({ ...JSON.parse(json), resource: JSON.parse(resource) }));
+        return new Uint8Array(Buffer.from(JSON.stringify({ trace_id: traceId, spans: entries })));
+      }),
+  };
+  return fake;
+}

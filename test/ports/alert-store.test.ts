@@ -1,0 +1,98 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openAlertStore, type SqliteAlertStore } from "#adapters/alert-store/index.ts";
+import type { AlertStore, StoredAlert, StoredSilence } from "#domain/alerts/ports.ts";
+import { createFakeAlertStore } from "../fakes/alert-store.ts";
+
+const alert = (changes: Partial<StoredAlert> = {}): StoredAlert => ({
+  name: "HighCPUUsage",
+  heldMs: 15_000.5,
+  isFiring: false,
+  isToldFiring: false,
+  sinceToldMs: 0,
+  groupMs: null,
+  isFirstWait: false,
+  savedAt: 1_700_000_000_000,
+  ...changes,
+});
+const silence = (id: string, changes: Partial<StoredSilence> = {}): StoredSilence => ({
+  id,
+  alert: "DiskSpaceLow",
+  until: 1_700_000_600_000,
+  comment: 'it\'s being "moved"\n',
+  createdAt: 1_700_000_000_000,
+  createdBy: "admin",
+  ...changes,
+});
+
+let stateDir: string;
+let open: SqliteAlertStore | undefined;
+let troubles: (string | undefined)[];
+beforeEach(() => {
+  stateDir = mkdtempSync(join(tmpdir(), "steward-alerts-"));
+  troubles = [];
+});
+afterEach(() => {
+  open?.dispose();
+  open = undefined;
+  rmSync(stateDir, { recursive: true, force: true });
+});
+const openReal = (): AlertStore => {
+  open?.dispose();
+  open = openAlertStore({ stateDir, onTrouble: (_, aside) => void troubles.push(aside) });
+  return open.alerts;
+};
+const file = (): string => join(stateDir, "alerts.db");
+
+describe.each([
+  ["fake", createFakeAlertStore],
+  ["sqlite", openReal],
+] as const)("alert store: %s", (_, make: () => AlertStore) => {
+  it("starts empty", () => {
+    const store = make();
+    expect([store.alerts(), store.silences()]).toEqual([[], []]);
+  });
+
+  it("keeps the last of each alert, by name, until it is forgotten", () => {
+    const store = make();
+    const firing = alert({ isFiring: true, isToldFiring: true, sinceToldMs: 7.5, groupMs: 30_000, isFirstWait: true });
+    store.saveAlert(alert());
+    store.saveAlert(alert({ name: "DiskSpaceLow", heldMs: null }));
+    store.saveAlert(firing);
+    expect(store.alerts()).toEqual([alert({ name: "DiskSpaceLow", heldMs: null }), firing]);
+    store.forgetAlert("DiskSpaceLow");
+    expect(store.alerts()).toEqual([firing]);
+  });
+
+  it("keeps silences in their order of coming, until they are forgotten", () => {
+    const store = make();
+    const [b, a] = [silence("b"), silence("a", { alert: "ServiceDown", comment: "" })];
+    store.saveSilence(b);
+    store.saveSilence(a);
+    expect(store.silences()).toEqual([b, a]);
+    store.forgetSilence("b");
+    store.forgetSilence("of nobody");
+    expect(store.silences()).toEqual([a]);
+  });
+});
+
+describe("alerts on disk", () => {
+  it("are there again when they are opened again", () => {
+    const store = openReal();
+    store.saveAlert(alert());
+    store.saveSilence(silence("a"));
+    const again = openReal();
+    expect([again.alerts(), again.silences()]).toEqual([[alert()], [silence("a")]]);
+    expect(troubles).toEqual([]);
+  });
+
+  it("are begun anew, and the old file set aside, where it is damaged", () => {
+    writeFileSync(file(), "this is no database, and was never one");
+    openReal().saveSilence(silence("a"));
+    expect(troubles).toEqual([`${file()}.damaged`]);
+    expect(readFileSync(`${file()}.damaged`, "utf8")).toContain("no database");
+    expect(openReal().silences()).toEqual([silence("a")]);
+  });
+});

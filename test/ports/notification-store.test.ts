@@ -1,0 +1,137 @@
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openAlertStore, type SqliteAlertStore } from "#adapters/alert-store/index.ts";
+import { exec } from "#adapters/exec/index.ts";
+import type { NotificationStore, StoredComponent, StoredNotification } from "#domain/notifications/ports.ts";
+import { createFakeNotificationStore } from "../fakes/notification-store.ts";
+
+const notification = (id: string, changes: Partial<StoredNotification> = {}): StoredNotification => ({
+  id,
+  kind: "component_down",
+  subject: "web",
+  channel: "email",
+  to: ["ops@example.org", "night@example.org"],
+  message: { id, at: 1_700_000_000_000, isGood: false, title: 'web is "not" well – ü', facts: [["Reason", "a\"b'c"]] },
+  attempts: 0,
+  outcome: "queued",
+  error: null,
+  endedAt: null,
+  ...changes,
+});
+const component = (changes: Partial<StoredComponent> = {}): StoredComponent => ({
+  name: "web",
+  isDown: true,
+  changeAgesMs: [0, 1500.25],
+  flaps: 4,
+  untold: 2,
+  savedAt: 1_700_000_000_000,
+  ...changes,
+});
+
+let stateDir: string;
+let open: SqliteAlertStore | undefined;
+let troubles: (string | undefined)[];
+beforeEach(() => {
+  stateDir = mkdtempSync(join(tmpdir(), "steward-alerts-"));
+  troubles = [];
+});
+afterEach(() => {
+  open?.dispose();
+  open = undefined;
+  rmSync(stateDir, { recursive: true, force: true });
+});
+const openReal = (): NotificationStore => {
+  open?.dispose();
+  open = openAlertStore({ stateDir, onTrouble: (_, aside) => void troubles.push(aside) });
+  return open.notifications;
+};
+const file = (): string => join(stateDir, "alerts.db");
+
+describe.each([
+  ["fake", createFakeNotificationStore],
+  ["sqlite", openReal],
+] as const)("notification store: %s", (_, make: () => NotificationStore) => {
+  it("starts empty", () => {
+    const store = make();
+    expect([store.notifications(), store.components()]).toEqual([[], []]);
+  });
+
+  it("gives notifications in their order of coming, each as it was saved last", () => {
+    const store = make();
+    const [b, a] = [notification("b"), notification("a", { kind: "test", channel: "chat", to: [] })];
+    store.saveNotification(b);
+    store.saveNotification(a);
+    const sent = { ...b, attempts: 3, outcome: "sent", error: "it answered 503", endedAt: 5 } as const;
+    store.saveNotification(sent);
+    expect(store.notifications()).toEqual([sent, a]);
+  });
+
+  it("forgets a notification", () => {
+    const store = make();
+    store.saveNotification(notification("a"));
+    store.saveNotification(notification("b"));
+    store.forgetNotification("a");
+    store.forgetNotification("of nobody");
+    expect(store.notifications()).toEqual([notification("b")]);
+  });
+
+  it("keeps the last of each component, by name, until it is forgotten", () => {
+    const store = make();
+    store.saveComponent(component());
+    store.saveComponent(component({ name: "ops", isDown: false, changeAgesMs: [], flaps: 0, untold: 0 }));
+    store.saveComponent(component({ flaps: 5 }));
+    expect(store.components().map(({ name, flaps }) => [name, flaps])).toEqual([
+      ["ops", 0],
+      ["web", 5],
+    ]);
+    expect(store.components()[1]).toEqual(component({ flaps: 5 }));
+    store.forgetComponent("ops");
+    expect(store.components().map(({ name }) => name)).toEqual(["web"]);
+  });
+});
+
+describe("notifications on disk", () => {
+  it("are private, and there again when they are opened again", () => {
+    const store = openReal();
+    store.saveNotification(notification("a"));
+    store.saveComponent(component());
+    for (const path of [file(), `${file()}-wal`]) expect(statSync(path).mode & 0o777).toBe(0o600);
+    const again = openReal();
+    expect([again.notifications(), again.components()]).toEqual([[notification("a")], [component()]]);
+    expect(troubles).toEqual([]);
+  });
+
+  it("are all there when their process is killed", async () => {
+    const module = new URL("../../src/adapters/alert-store/index.ts", import.meta.url).href;
+    const program = `
+      const { openAlertStore } = await import(${JSON.stringify(module)});
+      const { notifications } = openAlertStore({ stateDir: process.argv[1], onTrouble: (error) => { throw error; } });
+      const first = JSON.parse(process.argv[2]);
+      for (let count = 0; count < 100; count += 1) notifications.saveNotification({ ...first, id: "n" + count });
+      process.kill(process.pid, "SIGKILL");`;
+    const operands = [stateDir, JSON.stringify(notification("n"))];
+    await exec([process.execPath, "--input-type=module", "-e", program, ...operands], { timeoutMs: 15_000 }).catch(
+      () => undefined,
+    );
+    expect(openReal().notifications()).toHaveLength(100);
+    expect(troubles).toEqual([]);
+  });
+
+  it("leave out what another version has written and this one does not know", () => {
+    openReal().saveNotification(notification("a"));
+    open?.dispose();
+    open = undefined;
+    const database = new DatabaseSync(file());
+    const rest = "at, is_good, title, facts, attempts, outcome, error, ended_at FROM notifications WHERE id = 'a'";
+    for (const columns of [
+      "9, 'b', 'pigeon', subject, channel, recipients",
+      "10, 'c', kind, subject, channel, 'no list'",
+    ])
+      database.exec(`INSERT INTO notifications SELECT ${columns}, ${rest}`);
+    database.close();
+    expect(openReal().notifications()).toEqual([notification("a")]);
+  });
+});

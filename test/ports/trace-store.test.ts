@@ -1,0 +1,303 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { exec } from "#adapters/exec/index.ts";
+import { openTraces, type SqliteTraces } from "#adapters/trace-store/index.ts";
+import {
+  type KeptSpan,
+  maxTraceSpans,
+  type SpanGroup,
+  type TraceStore,
+  TracesUnavailable,
+} from "#domain/traces/ports.ts";
+import { createHostTraces, type HostTraces } from "../../src/host-traces.ts";
+import { createFakeTraceStore } from "../fakes/trace-store.ts";
+
+const mib = 1024 * 1024;
+let stateDir: string;
+let open: SqliteTraces | undefined;
+let thread: HostTraces | undefined;
+let troubles: (string | undefined)[];
+beforeEach(() => {
+  stateDir = mkdtempSync(join(tmpdir(), "steward-traces-"));
+  troubles = [];
+});
+afterEach(async () => {
+  open?.dispose();
+  open = undefined;
+  await thread?.close();
+  thread = undefined;
+  rmSync(stateDir, { recursive: true, force: true });
+});
+const file = (): string => join(stateDir, "traces.db");
+
+const openReal = (keepBytes = 8 * mib, folder = stateDir): SqliteTraces => {
+  open?.dispose();
+  open = openTraces({
+    stateDir: folder,
+    keepBytes,
+    onTrouble: (_, aside) => void troubles.push(aside ?? "memory"),
+  });
+  return open;
+};
+const openReally = (): TraceStore => {
+  const { add, list, trace } = openReal();
+  return {
+    add: (groups) => Promise.resolve(add(groups)),
+    list: (query) => Promise.resolve(list(query)),
+    trace: (traceId) => Promise.resolve(trace(traceId)),
+  };
+};
+const openThread = (options: { idleMs?: number } = {}): HostTraces => {
+  thread = createHostTraces({
+    stateDir,
+    keepBytes: 8 * mib,
+    forwards: false,
+    onTrouble: (message) => void troubles.push(message),
+    ...options,
+  });
+  return thread;
+};
+
+const secondUs = 1_000_000;
+const traceId = (number: number): string => number.toString(16).padStart(32, "0");
+const spanId = (number: number): string => number.toString(16).padStart(16, "0");
+const span = (trace: number, id: number, rest: Partial<KeptSpan> = {}): KeptSpan => ({
+  traceId: traceId(trace),
+  spanId: spanId(id),
+  isRoot: false,
+  isError: false,
+  name: `span ${id}`,
+  startUs: 1000 * secondUs,
+  endUs: 1001 * secondUs,
+  json: JSON.stringify({ span_id: spanId(id) }),
+  ...rest,
+});
+const group = (service: string, ...spans: readonly KeptSpan[]): SpanGroup => ({
+  service,
+  resource: JSON.stringify({ "service.name": service }),
+  spans,
+});
+const all = { service: undefined, minDurationUs: 0, sinceUs: 0, limit: 100 };
+const read = async (store: Pick<TraceStore, "trace">, trace: number): Promise<unknown> => {
+  const bytes = await store.trace(traceId(trace));
+  return bytes === undefined ? undefined : JSON.parse(Buffer.from(bytes).toString());
+};
+
+describe.each([
+  ["fake", createFakeTraceStore],
+  ["sqlite", openReally],
+  ["thread", openThread],
+] as const)("trace store: %s", (_, make: () => TraceStore) => {
+  it("starts empty", async () => {
+    const store = make();
+    expect(await store.list(all)).toEqual([]);
+    expect(await store.trace(traceId(1))).toBeUndefined();
+  });
+
+  it("puts a trace together from what comes in any order, and from any service", async () => {
+    const store = make();
+    const child = span(1, 2, { startUs: 1001 * secondUs, endUs: 1009 * secondUs, isError: true });
+    const sibling = span(1, 3, { startUs: 1002 * secondUs, endUs: 1003 * secondUs });
+    expect(await store.add([group("shop", child)])).toEqual({ kept: 1, rejected: 0 });
+    expect(await store.list(all)).toMatchObject([{ name: "span 2", service: "shop", duration_ms: 8000, spans: 1 }]);
+    await store.add([group("front", span(1, 1, { isRoot: true, name: "GET /" })), group("shop", sibling)]);
+    expect(await store.list(all)).toEqual([
+      {
+        trace_id: traceId(1),
+        name: "GET /",
+        service: "front",
+        start: "1970-01-01T00:16:40.000000Z",
+        duration_ms: 9000,
+        spans: 3,
+        errors: 1,
+      },
+    ]);
+    expect(await read(store, 1)).toEqual({
+      trace_id: traceId(1),
+      spans: [
+        { span_id: spanId(1), resource: { "service.name": "front" } },
+        { span_id: spanId(2), resource: { "service.name": "shop" } },
+        { span_id: spanId(3), resource: { "service.name": "shop" } },
+      ],
+    });
+  });
+
+  it("keeps a span once, however often it comes", async () => {
+    const store = make();
+    for (let count = 0; count < 3; count += 1)
+      expect(await store.add([group("shop", span(1, 1), span(1, 1), span(1, 2))])).toEqual({ kept: 3, rejected: 0 });
+    expect(await store.list(all)).toMatchObject([{ spans: 2 }]);
+  });
+
+  it("lists the newest first, by service, duration and start", async () => {
+    const store = make();
+    const times = [5, 1, 3].map((start, at) =>
+      span(at + 1, 1, { startUs: start * secondUs, endUs: (start + at) * secondUs }),
+    );
+    await store.add([group("a", ...times.slice(0, 2)), group("b", ...times.slice(2))]);
+    const ids = async (query: Partial<typeof all> | { service: string }): Promise<readonly number[]> =>
+      (await store.list({ ...all, ...query })).map(({ trace_id: id }) => Number.parseInt(id, 16));
+    expect(await ids({})).toEqual([1, 3, 2]);
+    expect(await ids({ limit: 2 })).toEqual([1, 3]);
+    expect(await ids({ service: "a" })).toEqual([1, 2]);
+    expect(await ids({ service: "b" })).toEqual([3]);
+    expect(await ids({ service: "" })).toEqual([]);
+    expect(await ids({ minDurationUs: secondUs })).toEqual([3, 2]);
+    expect(await ids({ minDurationUs: 2 * secondUs + 1 })).toEqual([]);
+    expect(await ids({ sinceUs: 3 * secondUs })).toEqual([1, 3]);
+  });
+
+  it("has a trace of so many spans, and no more", async () => {
+    const store = make();
+    const spans = Array.from({ length: maxTraceSpans + 3 }, (_each, id) => span(1, id + 1));
+    expect(await store.add([group("shop", ...spans)])).toEqual({ kept: maxTraceSpans, rejected: 3 });
+    expect(await store.list(all)).toMatchObject([{ spans: maxTraceSpans }]);
+  });
+
+  it("takes the latest moment that there is", async () => {
+    const store = make();
+    const latest = Number.MAX_SAFE_INTEGER;
+    await store.add([group("shop", span(1, 1, { startUs: latest, endUs: latest }))]);
+    expect(await store.list(all)).toMatchObject([{ start: "2255-06-05T23:47:34.740991Z", duration_ms: 0 }]);
+  });
+});
+
+describe("fake trace store", () => {
+  it("fails when it is told to", async () => {
+    const store = createFakeTraceStore();
+    store.available = false;
+    await expect(store.list(all)).rejects.toThrow(TracesUnavailable);
+  });
+});
+
+/** Spans of traces that no other batch has, 1 KiB each. */
+const batch = (number: number, traces = 100): SpanGroup =>
+  group(
+    "shop",
+    ...Array.from({ length: traces }, (_, at) =>
+      span(number * 1000 + at + 1, 1, { json: JSON.stringify({ text: "x".repeat(1000) }) }),
+    ),
+  );
+
+describe("traces on disk", () => {
+  it("stay within their room, the oldest go first, and the file does not grow", () => {
+    const traces = openReal(mib);
+    for (let number = 0; number < 40; number += 1) {
+      traces.add([batch(number)]);
+      expect(traces.usedBytes()).toBeLessThanOrEqual(mib);
+    }
+    const ids = traces.list({ ...all, limit: 5000 }).map(({ trace_id: id }) => Number.parseInt(id, 16));
+    expect(ids.length).toBeGreaterThan(500);
+    expect(ids.length).toBeLessThan(1000);
+    // Those that are left are the last that came, without a gap.
+    const expected = Array.from({ length: 4000 }, (_, at) => Math.floor(at / 100) * 1000 + (at % 100) + 1);
+    expect(ids.toSorted((a, b) => a - b)).toEqual(expected.slice(-ids.length));
+    for (const [path, most] of [
+      [file(), 1.5 * mib],
+      [`${file()}-wal`, 8 * mib],
+    ] as const)
+      expect(statSync(path).size).toBeLessThan(most);
+  });
+
+  it("never let one trace push out all the others", () => {
+    const traces = openReal(mib);
+    traces.add([group("other", span(1, 1))]);
+    const json = JSON.stringify({ text: "x".repeat(1000) });
+    const spans = Array.from({ length: 1000 }, (_, id) => span(2, id + 1, { json }));
+    const { kept, rejected } = traces.add([group("shop", ...spans)]);
+    expect(kept + rejected).toBe(1000);
+    expect(kept).toBeLessThan(mib / 8 / 1000);
+    expect(traces.list(all)).toMatchObject([{ spans: kept }, { spans: 1 }]);
+  });
+
+  it("keep nothing of a trace whose only span is too large", () => {
+    const traces = openReal(mib);
+    const json = JSON.stringify({ text: "x".repeat(mib) });
+    expect(traces.add([group("shop", span(1, 1, { json }))])).toEqual({ kept: 0, rejected: 1 });
+    expect(traces.list(all)).toEqual([]);
+  });
+
+  it("give room back when there may be less", () => {
+    for (let number = 0; number < 60; number += 1) openReal(8 * mib).add([batch(number)]);
+    expect(statSync(file()).size).toBeGreaterThan(6 * mib);
+    expect(openReal(mib).usedBytes()).toBeLessThanOrEqual(mib);
+    expect(statSync(file()).size).toBeLessThan(1.5 * mib);
+    expect(openReal(mib).list(all)[0]?.trace_id).toBe(traceId(59_100));
+  });
+
+  it("are private, and there again when they are opened again", () => {
+    openReal().add([batch(0)]);
+    for (const path of [file(), `${file()}-wal`]) expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(openReal().list({ ...all, limit: 1000 })).toHaveLength(100);
+    expect(troubles).toEqual([]);
+  });
+
+  it("are there when their process is killed", async () => {
+    const module = new URL("../../src/adapters/trace-store/index.ts", import.meta.url).href;
+    const program = `
+      const { openTraces } = await import(${JSON.stringify(module)});
+      const traces = openTraces({ stateDir: process.argv[1], keepBytes: 8e6, onTrouble: (error) => { throw error; } });
+      const [group] = JSON.parse(process.argv[2]);
+      traces.add([group]);
+      process.kill(process.pid, "SIGKILL");`;
+    const groups = JSON.stringify([group("shop", span(7, 1))]);
+    await exec([process.execPath, "--input-type=module", "-e", program, stateDir, groups], { timeoutMs: 15_000 }).catch(
+      () => undefined,
+    );
+    expect(openReal().list(all)).toMatchObject([{ trace_id: traceId(7), spans: 1 }]);
+    expect(troubles).toEqual([]);
+  });
+
+  it("are set aside when they are damaged, and begun anew", () => {
+    writeFileSync(file(), "this is no database, and was never one");
+    openReal().add([group("shop", span(1, 1))]);
+    expect(troubles).toEqual([`${file()}.damaged`]);
+    expect(readFileSync(`${file()}.damaged`, "latin1")).toContain("never one");
+    expect(openReal().list(all)).toHaveLength(1);
+  });
+
+  it("are kept in memory where no file can be made", () => {
+    const traces = openReal(mib, join(stateDir, "nowhere"));
+    traces.add([group("shop", span(1, 1))]);
+    expect(traces.list(all)).toHaveLength(1);
+    expect(troubles).toEqual(["memory"]);
+  });
+});
+
+describe("the thread of the traces", () => {
+  it("is ended when it has nothing to do, and its file is there for the next", async () => {
+    const traces = openThread({ idleMs: 1 });
+    for (let number = 1; number <= 5; number += 1) {
+      await traces.add([group("shop", span(number, 1))]);
+      // Long enough for it to be at rest, or about to be.
+      await new Promise((resolve) => setTimeout(resolve, number));
+      expect(await traces.list(all)).toHaveLength(number);
+    }
+    expect(troubles).toEqual([]);
+  });
+
+  it("answers what was asked before it was closed, and nothing after", async () => {
+    const traces = openThread();
+    const added = traces.add([group("shop", span(1, 1))]);
+    await new Promise(setImmediate);
+    await Promise.all([added, traces.close()]);
+    await expect(traces.list(all)).rejects.toThrow(TracesUnavailable);
+    await expect(
+      traces.takeBody({ bytes: new Uint8Array(0), format: "protobuf", isGzip: false }),
+    ).rejects.toMatchObject({ kind: "overloaded" });
+    expect(openReal().list(all)).toHaveLength(1);
+  });
+
+  it("has only so much waiting", async () => {
+    const traces = openThread();
+    const bytes = Buffer.alloc(4 * mib, 0x0a);
+    const answers = await Promise.allSettled(
+      Array.from({ length: 12 }, () => traces.takeBody({ bytes, format: "protobuf", isGzip: false })),
+    );
+    const kinds = answers.map((answer) => (answer.status === "rejected" ? String(answer.reason.kind) : "taken"));
+    expect(kinds.filter((kind) => kind === "overloaded").length).toBe(4);
+    expect(await traces.list(all)).toEqual([]);
+  });
+});

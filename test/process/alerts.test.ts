@@ -1,0 +1,168 @@
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { NotificationList, NotificationTest } from "#contract/alerts.ts";
+import { type MailServer, withMailServer } from "../ports/support/mail-server.ts";
+import { runSteward } from "./support/program.ts";
+import { logged, type RunningService, startService } from "./support/service.ts";
+import { until } from "./support/until.ts";
+import { createWorkspace } from "./support/workspace.ts";
+
+const workspace = createWorkspace();
+afterAll(workspace.dispose);
+
+const secretPath = "/services/T0/B0/planted-5ecret";
+
+/** A webhook, and a website that may be well or not. */
+let server: Server;
+let port: number;
+let posts: { readonly path: string; readonly text: string }[];
+let websiteStatus: number;
+let hookStatus: number;
+beforeEach(async () => {
+  posts = [];
+  websiteStatus = 200;
+  hookStatus = 200;
+  server = createServer((request, response) => {
+    if (request.url === "/website") return void response.writeHead(websiteStatus).end();
+    let body = "";
+    request.setEncoding("utf8").on("data", (text: string) => {
+      body += text;
+    });
+    request.on("end", () => {
+      posts.push({ path: request.url ?? "", text: body });
+      response.writeHead(hookStatus).end("ok");
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  port = typeof address === "object" && address !== null ? address.port : 0;
+});
+afterEach(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+let files = 0;
+function settings(mailPort: number): string {
+  files += 1;
+  const webhook = workspace.path(`webhook-${files}`);
+  writeFileSync(webhook, `http://127.0.0.1:${port}${secretPath}\n`, { mode: 0o600 });
+  return [
+    "updates: { enabled: false }",
+    "connectors: { discover: false }",
+    "rate_limits: off",
+    `probes: { list: [{ name: website, http: "http://127.0.0.1:${port}/website" }] }`,
+    "notifications:",
+    `  chat: { webhook_url_file: ${webhook} }`,
+    `  email: { smtp: "smtp://127.0.0.1:${mailPort}", from: steward@example.org, to: [ops@example.org] }`,
+    "",
+  ].join("\n");
+}
+
+async function get<T>(service: RunningService, path: string): Promise<T> {
+  const reply = await fetch(`${service.url}/api/v1${path}`, { headers: { "X-API-Key": service.adminKey } });
+  return (await reply.json()) as T;
+}
+const records = async (service: RunningService) =>
+  (await get<NotificationList>(service, "/alerts/notifications")).notifications;
+const subjects = ({ mails }: Pick<MailServer, "mails">): readonly string[] =>
+  mails.map(({ raw }) => /^Subject: (.*)\r$/m.exec(raw)?.[1] ?? "");
+
+/** Runs the test with a mail server, and ends the services that it started. */
+async function withMail(
+  test: (mail: MailServer, started: (service: RunningService) => RunningService) => Promise<void>,
+) {
+  const services: RunningService[] = [];
+  await withMailServer({}, async (mail) => {
+    try {
+      await test(mail, (service) => {
+        services.push(service);
+        return service;
+      });
+    } finally {
+      for (const service of services) service.kill("SIGKILL");
+      await Promise.all(services.map(({ exit }) => exit));
+    }
+  });
+}
+
+describe("a component that is not well", () => {
+  it("is told of by chat and mail, and after a restart that it is well again", async () => {
+    await withMail(async (mail, started) => {
+      const options = { settings: settings(mail.port), stateDir: workspace.path("state-told") };
+      websiteStatus = 500;
+      const first = started(await startService(workspace, options));
+      await until("a mail", () => (mail.mails.length > 0 ? true : undefined));
+      await until("a post", () => (posts.length > 0 ? true : undefined));
+      expect(subjects(mail)).toEqual([expect.stringMatching(/^website is not well on /)]);
+      expect(posts).toEqual([{ path: secretPath, text: expect.stringContaining("it answers 500") }]);
+      await until("both sent", async () =>
+        (await records(first)).every(({ outcome }) => outcome === "sent") ? true : undefined,
+      );
+      first.kill("SIGTERM");
+      await first.exit;
+
+      websiteStatus = 200;
+      const second = started(await startService(workspace, options));
+      await until("a second mail", () => (mail.mails.length > 1 ? true : undefined));
+      expect(subjects(mail)[1]).toMatch(/^website is well again on /);
+      await until("a second post", () => (posts.length > 1 ? true : undefined));
+      for (const service of [first, second])
+        expect(service.stdout() + JSON.stringify(await records(second))).not.toMatch(/planted-5ecret/);
+      expect((await records(second)).map(({ channel, kind }) => `${channel} ${kind}`)).toHaveLength(4);
+    });
+  });
+
+  it("is told of after a crash between the queue and the sending", async () => {
+    await withMail(async (mail, started) => {
+      const options = { settings: settings(mail.port), stateDir: workspace.path("state-crash") };
+      websiteStatus = 500;
+      hookStatus = 503;
+      const first = started(await startService(workspace, options));
+      await until("an attempt", () => (posts.length > 0 ? true : undefined));
+      await until("a record of both", async () => {
+        const all = await records(first);
+        const isTried = all.some(({ channel, error }) => channel === "chat" && error === "the webhook answers 503");
+        return isTried && all.some(({ channel, outcome }) => channel === "email" && outcome === "sent")
+          ? true
+          : undefined;
+      });
+      first.kill("SIGKILL");
+      await first.exit;
+
+      hookStatus = 200;
+      const second = started(await startService(workspace, options));
+      const sent = await until("a record of the sending", async () =>
+        (await records(second)).find(({ channel, outcome }) => channel === "chat" && outcome === "sent"),
+      );
+      expect(sent).toMatchObject({ attempts: 2, kind: "component_down", subject: "website" });
+      expect(posts).toHaveLength(2);
+      expect(posts[1]).toEqual(posts[0]);
+      expect(mail.mails).toHaveLength(1);
+    });
+  });
+});
+
+describe("steward notify test", () => {
+  it("says of each channel whether it took the test", async () => {
+    await withMail(async (mail, started) => {
+      const service = started(await startService(workspace, { settings: settings(mail.port) }));
+      const key = { STEWARD_URL: service.url, STEWARD_API_KEY: service.adminKey };
+      const run = (...argv: readonly string[]) => runSteward(workspace, ["notify", "test", ...argv], key);
+      const good = await run("--json");
+      expect(good.code).toBe(0);
+      expect((JSON.parse(good.stdout) as NotificationTest).results.map(({ channel }) => channel)).toEqual([
+        "chat",
+        "email",
+      ]);
+      expect(posts[0]?.text).toContain("Test notification");
+      expect(subjects(mail)[0]).toMatch(/^Test notification of Steward on /);
+      hookStatus = 404;
+      const bad = await run("chat");
+      expect([bad.code, bad.stdout]).toEqual([1, "chat: the webhook answers 404\n"]);
+      await logged(service, "notification not sent");
+    });
+  });
+});
