@@ -23,11 +23,15 @@ export const pluginFoldersOf = ({ plugins = {} }: Pick<Settings, "plugins">): Pl
 /** What of this host plugins are made of. */
 export function createHostPlugins(
   { stateDir, settings }: Pick<Config, "stateDir" | "settings">,
-  { exec, log }: { readonly exec: Exec; readonly log: Pick<Logger, "warn"> },
+  {
+    exec,
+    log,
+    ownUnit,
+  }: { readonly exec: Exec; readonly log: Pick<Logger, "warn">; readonly ownUnit?: string | undefined },
 ): PluginParts {
   return {
     folders: pluginFoldersOf(settings),
-    sandbox: createPluginSandbox({ exec, hidden: [stateDir] }),
+    sandbox: createPluginSandbox({ exec, hidden: [stateDir], partOf: ownUnit }),
     enabled: openEnabledPlugins({
       stateDir,
       onTrouble: (error, aside) =>

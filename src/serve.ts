@@ -336,7 +336,7 @@ export async function serve(
     loadPlugins: createOnce(async () => {
       // Loaded on demand: a host without plugins has no use for it.
       const { createHostPlugins } = await import("./host-plugins.ts");
-      return createHostPlugins(config, { exec, log });
+      return createHostPlugins(config, { exec, log, ownUnit: ownServiceUnit() });
     }),
     takenCheckIds: builtInCheckIds,
     isSafeMode,

@@ -34,9 +34,11 @@ export function createPluginSandbox(ports: {
   readonly exec: Exec;
   /** Folders that no plugin may see: the state folder. */
   readonly hidden: readonly string[];
+  /** The unit whose stop is that of the plugins too: that of the service, where it has one. */
+  readonly partOf?: string | undefined;
   readonly hasSystemd?: () => boolean;
 }): PluginSandbox {
-  const { exec, hidden, hasSystemd = canStartUnits } = ports;
+  const { exec, hidden, partOf, hasSystemd = canStartUnits } = ports;
   if (!hasSystemd()) return createBareSandbox({ exec });
-  return createUnitSandbox({ exec, hidden, filtersAddresses: createAddressTrial(exec) });
+  return createUnitSandbox({ exec, hidden, partOf, filtersAddresses: createAddressTrial(exec) });
 }

@@ -75,10 +75,12 @@ export function createUnitSandbox(ports: {
   readonly exec: Exec;
   /** Folders that no plugin may see. */
   readonly hidden: readonly string[];
+  /** The unit whose stop is that of the plugins too, also where nobody is left to end them. */
+  readonly partOf: string | undefined;
   /** Whether a unit can be kept to loopback on this host. */
   readonly filtersAddresses: () => Promise<boolean>;
 }): PluginSandbox {
-  const { exec, hidden, filtersAddresses } = ports;
+  const { exec, hidden, partOf, filtersAddresses } = ports;
   const ends = join(unitFolder, "ends");
   const hasMemory = boundsMemory();
 
@@ -120,6 +122,7 @@ export function createUnitSandbox(ports: {
       `--unit=${unit}`,
       `--description=Steward plugin ${call.manifest.name}`,
       ...unitProperties(unit, call, place).map((property) => `--property=${property}`),
+      ...(partOf === undefined ? [] : [`--property=PartOf=${partOf}`]),
       "--",
       "/usr/bin/env",
       "-i",
