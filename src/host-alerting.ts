@@ -1,7 +1,6 @@
 import { hostname } from "node:os";
 import { openAlertStore } from "#adapters/alert-store/index.ts";
 import { createComponentProbe } from "#adapters/component-probe/index.ts";
-import { isLinkLocal } from "#adapters/llm/link-local.ts";
 import { createChatNotifier, createEmailNotifier } from "#adapters/notifier/index.ts";
 import type { ProcHostFacts } from "#adapters/procfs/index.ts";
 import type { HostUnits } from "#adapters/systemd/index.ts";
@@ -23,19 +22,16 @@ export interface HostAlerting {
 
 function channelsOf({ settings }: Config): Channels {
   const { chat, email } = notificationTargets(settings);
-  const isForbidden = isLinkLocal;
   return new Map([
-    ...chat.map(({ channel, webhookFile }) => [channel, createChatNotifier({ webhookFile, isForbidden })] as const),
-    ...email.map(
-      ({ channel, settings: mail }) => [channel, createEmailNotifier({ settings: mail, isForbidden })] as const,
-    ),
+    ...chat.map(({ channel, webhookFile }) => [channel, createChatNotifier({ webhookFile })] as const),
+    ...email.map(({ channel, settings: mail }) => [channel, createEmailNotifier({ settings: mail })] as const),
   ]);
 }
 
 /** Picks what alerts are made from, where they go, and how components of the settings are looked at. */
 export function createHostAlerting(ports: {
   readonly config: Config;
-  readonly host: Pick<ProcHostFacts, "info" | "cpuLoad">;
+  readonly host: Pick<ProcHostFacts, "cpuLoad" | "memoryPercent" | "diskPercent">;
   readonly units: Pick<HostUnits["units"], "read">;
   readonly onTrouble: (error: Error, aside?: string) => void;
 }): HostAlerting {
@@ -44,7 +40,7 @@ export function createHostAlerting(ports: {
   const store = openAlertStore({ stateDir, onTrouble });
   const probes = probeTargets(settings).map(({ name, target }): [string, Probe] => [
     name,
-    createComponentProbe({ target, readUnit: units.read, isForbidden: isLinkLocal }),
+    createComponentProbe({ target, readUnit: units.read }),
   ]);
   return {
     parts: {
@@ -54,8 +50,8 @@ export function createHostAlerting(ports: {
       evaluator: alertEvaluator(settings),
       readings: {
         cpu_percent: host.cpuLoad.minutePercent,
-        memory_percent: async () => (await host.info()).memory.percent_used,
-        root_filesystem_percent: async () => (await host.info()).disk.percent_used,
+        memory_percent: () => Promise.resolve(host.memoryPercent()),
+        root_filesystem_percent: host.diskPercent,
       },
       host: hostname(),
     },

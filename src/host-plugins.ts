@@ -27,11 +27,20 @@ export function createHostPlugins(
     exec,
     log,
     ownUnit,
-  }: { readonly exec: Exec; readonly log: Pick<Logger, "warn">; readonly ownUnit?: string | undefined },
+  }: { readonly exec: Exec; readonly log: Pick<Logger, "warn" | "error">; readonly ownUnit?: string | undefined },
 ): PluginParts {
   return {
     folders: pluginFoldersOf(settings),
-    sandbox: createPluginSandbox({ exec, hidden: [stateDir], partOf: ownUnit }),
+    sandbox: createPluginSandbox({
+      exec,
+      hidden: [stateDir],
+      partOf: ownUnit,
+      onNotEnded({ plugin, unit, error, isTriedAgain }) {
+        const fields = { plugin, unit, err: error };
+        if (isTriedAgain) log.warn(fields, "plugin not ended at the first attempt");
+        else log.error(fields, "plugin could not be ended");
+      },
+    }),
     enabled: openEnabledPlugins({
       stateDir,
       onTrouble: (error, aside) =>

@@ -460,12 +460,13 @@ export function createService(ports: ServicePorts): Service {
     addUpgrade({ path, access, query, accept: (request) => streamServer.accept(name, request) });
   }
   let pluginsStopped: Promise<void> | undefined;
+  const pluginsNotEnded = (error: unknown): void => log.error({ err: error }, "plugins not ended in order");
   // What they have started is not to outlive the service.
   app.addHook("onClose", () => pluginsStopped);
   app.addHook("preClose", (done) => {
     streamServer.close();
     logStream.dispose();
-    pluginsStopped = plugins.stop();
+    pluginsStopped = plugins.stop().catch(pluginsNotEnded);
     runner.dispose();
     fixer.dispose();
     operations.dispose();
@@ -509,6 +510,10 @@ export function createService(ports: ServicePorts): Service {
       isReady = false;
     },
     abort: () => shutdown.abort(),
-    cut,
+    cut() {
+      const left = plugins.running();
+      if (left.length > 0) log.error({ plugins: left }, "plugins not ended in time");
+      cut();
+    },
   };
 }

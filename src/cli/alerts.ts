@@ -25,7 +25,7 @@ function durationMs(text: string): number {
 }
 
 const evaluatedBy: Readonly<Record<AlertList["alerts"][number]["evaluated_by"], string>> = {
-  steward: "",
+  steward: "not measured",
   prometheus: "by Prometheus",
   systemd: "by systemd",
   nobody: "by nobody",

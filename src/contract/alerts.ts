@@ -49,7 +49,7 @@ export const Alert = Type.Object({
   for_seconds: Type.Integer({ description: "How long the condition has to hold before the alert fires." }),
   state: choice(
     alertStates,
-    "`pending`: the condition holds, and not yet for long enough. `not_evaluated`: this service does not look at it.",
+    "`pending`: the condition holds, and not yet for long enough. `not_evaluated`: this service does not look at it, or cannot measure it.",
   ),
   evaluated_by: choice(
     ["steward", "prometheus", "systemd", "nobody"],

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomBytes } from "node:crypto";
-import type { Attributes, OpenSpan, RequestSpan, Span, SpanKind, Tracer } from "./tracing.ts";
-import { errorTypeOf } from "./tracing.ts";
+import type { Attributes, OpenSpan, RequestSpan, SpanKind, Tracer } from "./tracing.ts";
+import { spanOf, within } from "./tracing.ts";
 import { formatTraceparent, parseTraceparent } from "./tracing-context.ts";
 
 /** A span of the service's own that has ended. */
@@ -152,23 +152,11 @@ export function createLocalTracer(options: LocalTracingOptions): LocalTracer {
     return { ...span, traceId: root.traceId };
   };
 
-  const within = async <T>(span: OpenSpan, work: (span: Span) => Promise<T>): Promise<T> => {
-    try {
-      return await span.run(() => work(span));
-    } catch (error) {
-      span.fail(errorTypeOf(error));
-      throw error;
-    } finally {
-      span.end();
-    }
-  };
-
   const begin: Tracer["begin"] = (kind, name, attributes) => {
     const scope = current();
     if (scope === undefined) return undefined;
     return open(scope.root, { parentSpanId: scope.spanId, kind, name }, attributes);
   };
-  const nowhere: Span = { set: () => undefined, fail: () => undefined };
 
   return {
     takes,
@@ -180,10 +168,7 @@ export function createLocalTracer(options: LocalTracingOptions): LocalTracer {
     operation: (name, attributes, traceparent = "", work) =>
       within(openRoot("internal", name, attributes, { traceparent, tracestate: "" }), work),
     begin,
-    span(kind, name, attributes, work) {
-      const span = begin(kind, name, attributes);
-      return span === undefined ? work(nowhere) : within(span, work);
-    },
+    span: spanOf(begin),
     headers() {
       const scope = current();
       if (scope === undefined) return {};

@@ -14,7 +14,7 @@ import type { SpanExporter } from "@opentelemetry/sdk-trace";
 import { ParentBasedSampler, TraceIdRatioBasedSampler, TracerProvider } from "@opentelemetry/sdk-trace";
 import { createSpanQueue, type QueueLimits, type QueuePorts } from "./otlp-queue.ts";
 import type { OpenSpan, RequestSpan, Span, SpanKind, TraceHeaders, Tracer, Tracing } from "./tracing.ts";
-import { errorTypeOf } from "./tracing.ts";
+import { spanOf, within } from "./tracing.ts";
 import { formatTraceparent, parseTraceparent } from "./tracing-context.ts";
 
 export interface OtlpOptions extends Omit<QueuePorts, "connect"> {
@@ -140,23 +140,11 @@ export async function createOtlpTracing(options: OtlpOptions): Promise<Tracing> 
     };
   };
 
-  const within = async <T>(span: OpenSpan, work: (span: Span) => Promise<T>): Promise<T> => {
-    try {
-      return await span.run(() => work(span));
-    } catch (error) {
-      span.fail(errorTypeOf(error));
-      throw error;
-    } finally {
-      span.end();
-    }
-  };
-
   const begin: Tracer["begin"] = (kind, name, attributes) => {
     const scope = current();
     if (scope === undefined) return undefined;
     return open(sdk.startSpan(name, { kind: kinds[kind], attributes }, scope.context), scope);
   };
-  const nowhere: Span = { set: () => undefined, fail: () => undefined };
 
   return {
     tracer: {
@@ -169,10 +157,7 @@ export async function createOtlpTracing(options: OtlpOptions): Promise<Tracing> 
         return within(openRoot(sdk.startSpan(name, { kind: Kinds.INTERNAL, attributes }, parent), parent), work);
       },
       begin,
-      span(kind, name, attributes, work) {
-        const span = begin(kind, name, attributes);
-        return span === undefined ? work(nowhere) : within(span, work);
-      },
+      span: spanOf(begin),
       headers: () => headersOf(current()?.context),
     },
     close: queue.close,

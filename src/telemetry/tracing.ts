@@ -70,5 +70,27 @@ export interface Tracing {
   readonly close: () => Promise<void>;
 }
 
+/** Does work within a span that has begun, and ends it. */
+export async function within<T>(span: OpenSpan, work: (span: Span) => Promise<T>): Promise<T> {
+  try {
+    return await span.run(() => work(span));
+  } catch (error) {
+    span.fail(errorTypeOf(error));
+    throw error;
+  } finally {
+    span.end();
+  }
+}
+
+const nowhere: Span = { set: () => undefined, fail: () => undefined };
+
+/** Spans of the length of their work, by way of those that are ended by hand. */
+export const spanOf =
+  (begin: Tracer["begin"]): Tracer["span"] =>
+  (kind, name, attributes, work) => {
+    const span = begin(kind, name, attributes);
+    return span === undefined ? work(nowhere) : within(span, work);
+  };
+
 /** The kind of an error: never its message, which may hold anything. */
 export const errorTypeOf = (error: unknown): string => (error instanceof Error ? error.name : "unknown");

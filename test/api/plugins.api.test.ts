@@ -353,6 +353,29 @@ describe("POST /plugins/{name}/run", () => {
     expect((await running).json).toMatchObject({ error: { message: "cannot run slow: it did not end within 10 s" } });
   });
 
+  it("says which ones still run when the service does not wait for them any more", async () => {
+    await add("slow");
+    const release = Promise.withResolvers<{ exitCode: number; stdout: string; stderr: string; isTruncated: boolean }>();
+    let runs = 0;
+    const run = () => {
+      runs += 1;
+      return release.promise;
+    };
+    // Deaf, where the other one ends with its signal.
+    await restart({ plugins: { ...plugins, sandbox: { ...plugins.sandbox, run } } });
+    const running = post("/plugins/slow/run", {});
+    await settled(() => runs === 1);
+    const closed = service.app.close();
+    const said = () => service.logLines().filter(({ msg }) => msg === "plugins not ended in time");
+    expect(said()).toEqual([]);
+    service.service.cut();
+    expect(said()).toMatchObject([{ level: "error", plugins: ["slow"] }]);
+    release.resolve({ exitCode: 0, stdout: "", stderr: "", isTruncated: false });
+    await Promise.allSettled([running, closed]);
+    service.service.cut();
+    expect(said()).toHaveLength(1);
+  });
+
   it("runs eight at once and no more", async () => {
     await add("slow");
     const release = Promise.withResolvers<{ exitCode: number; stdout: string; stderr: string; isTruncated: boolean }>();

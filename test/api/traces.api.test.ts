@@ -106,6 +106,11 @@ it.each([
   expect(answer).toMatchObject({ status: 400, json: { error: { details: { field: query.split("=")[0] } } } });
 });
 
+it("shows what a duration looks like where one is malformed", async () => {
+  const answer = await send(service, { path: "/api/v1/traces?min_duration=long", key: service.admin });
+  expect(answer.json).toMatchObject({ error: { details: { issue: "Must be of the form of 250ms" } } });
+});
+
 it.each(["0", "g".repeat(32), `${"0".repeat(31)}%00`])("knows that %s is no trace id", async (id) => {
   const answer = await send(service, { path: `/api/v1/traces/${id}`, key: service.admin });
   expect(answer.status).toBe(400);

@@ -6,7 +6,7 @@ export interface FakeNotifier extends Notifier {
   /** How often it was tried. */
   readonly attempts: () => number;
   /** What it throws while it is set; a function is asked each time. */
-  fault: Error | (() => Error | undefined) | undefined;
+  fault: Error | ((message: Message) => Error | undefined) | undefined;
 }
 
 /** A channel that takes what it is given. */
@@ -20,7 +20,7 @@ export function createFakeNotifier(to: readonly string[] = []): FakeNotifier {
     fault: undefined,
     send(message, signal) {
       attempts += 1;
-      const fault = typeof fake.fault === "function" ? fake.fault() : fake.fault;
+      const fault = typeof fake.fault === "function" ? fake.fault(message) : fake.fault;
       if (signal.aborted) return Promise.reject(new Error("told to stop"));
       if (fault !== undefined) return Promise.reject(fault);
       taken.push(message);

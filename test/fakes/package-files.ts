@@ -1,5 +1,5 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { PackageFiles, PackageVersion, PresentPackage } from "#domain/updates/ports.ts";
 import { PackageFileMissing } from "#domain/updates/ports.ts";
 
@@ -30,6 +30,8 @@ const isSame = (one: PackageVersion, other: PackageVersion): boolean =>
 const isVersion = (value: unknown): value is PackageVersion =>
   typeof value === "object" && value !== null && "name" in value && "architecture" in value && "version" in value;
 
+const fileName: PackageFiles["fileName"] = ({ name, version }) => `${encodeURIComponent(`${name}-${version}`)}.package`;
+
 /** Package files of a host in memory. */
 export function createFakePackageFiles(packages: readonly PresentPackage[] = []): FakePackageFiles {
   const put = (wanted: PackageVersion, state: PresentPackage["state"]): void => {
@@ -46,13 +48,14 @@ export function createFakePackageFiles(packages: readonly PresentPackage[] = [])
     stubborn: new Set(),
     onChange: () => undefined,
     present: () => Promise.resolve(fake.packages),
+    fileName,
     async fetch({ name, architecture, version, state }, folder) {
       const wanted = { name, architecture, version };
       const isOffered = state !== "configuration" && fake.repository.some((each) => isSame(each, wanted));
       if (!isOffered && !fake.packages.some((each) => isSame(each, wanted) && each.state === state)) {
         throw new PackageFileMissing(`${name} ${version} is nowhere`);
       }
-      const file = `${name}_${architecture}.deb`;
+      const file = fileName(wanted);
       await writeFile(join(folder, file), JSON.stringify(wanted));
       return { name: file, origin: isOffered ? "repository" : "installed" };
     },
@@ -69,6 +72,8 @@ export function createFakePackageFiles(packages: readonly PresentPackage[] = [])
     async restore(target, _, signal) {
       for (const path of target.files) {
         const wanted = await fake.identify(path, signal);
+        // As package managers do.
+        if (basename(path) !== fileName(wanted)) throw new Error(`${path} is not called as package files are`);
         const found = fake.packages.find((each) => isSame(each, wanted));
         if (found?.state === "installed") continue;
         put(wanted, fake.stubborn.has(wanted.name) ? "unfinished" : "installed");

@@ -1,30 +1,26 @@
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type {
-  AvailableUpdates,
-  InstalledPackage,
-  PackageFile,
-  TransactionPlan,
-  TransactionResult,
-  UpdateRequest,
-} from "#domain/updates/ports.ts";
+import type { AvailableUpdates, TransactionPlan, TransactionResult } from "#domain/updates/ports.ts";
 import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
-import type { GoneOn, PackageAnswer, PackageWork } from "./support/package-work.ts";
+import type { GoneOn } from "./support/package-work.ts";
+import { namesOf, packageVerbs } from "./support/package-work.ts";
 import type { Advisory, RpmRecipe } from "./support/rpm-host.ts";
 import {
-  dnf,
+  dnfAdapter,
   dnfCommand,
   dnfWords,
   makeRpmRepository,
   makeRpmRoot,
+  rpmFile,
   rpmRepository,
   rpmRoot,
 } from "./support/rpm-host.ts";
+import type { RpmTree } from "./support/rpm-tree.ts";
+import { commonRecipes, testLists, testLostCaller, testPackageFiles } from "./support/rpm-tree.ts";
+import { testWayBack } from "./support/rpm-way-back.ts";
 import { describeOnHost } from "./support/session.ts";
 
 const longName = "a-package-whose-name-is-far-too-long-for-the-column-that-it-is-listed-in";
-/** A script that goes on for as long as a file is there; what is killed meanwhile is in the middle. */
-const waits = 'local file = "/tmp/wait"\nwhile posix.access(file) do posix.sleep(1) end';
 
 const recipes: readonly RpmRecipe[] = [
   {
@@ -37,35 +33,12 @@ const recipes: readonly RpmRecipe[] = [
     version: "9.2",
     header: ["Provides: system-release = 9.2", "Provides: system-release(releasever) = 9"],
   },
-  { name: "app", version: "1.0", header: ["Requires: library"] },
-  { name: "app", version: "2.0", header: ["Requires: library >= 2", "Requires: extra"] },
-  { name: "library", version: "1.0" },
-  { name: "library", version: "2.0" },
-  { name: "extra", version: "1.0" },
-  { name: "hole", version: "1.0" },
-  { name: "hole", version: "1.1" },
-  { name: "hole", version: "1.2" },
-  { name: "demanding", version: "1.0" },
-  { name: "demanding", version: "1.1", header: ["Requires: library >= 2"] },
-  { name: "steady", version: "1.0" },
-  { name: "steady", version: "2.0" },
-  { name: "replaced", version: "1.0" },
-  { name: "successor", version: "2.0", header: ["Obsoletes: replaced < 2", "Provides: replaced = 2"] },
-  { name: "early", version: "1.0" },
-  { name: "early", version: "2.0", scripts: { "%pre": 'error("I will not begin")' } },
-  { name: "late", version: "1.0" },
-  { name: "late", version: "2.0", scripts: { "%post": 'error("I will not end")' } },
-  { name: "slow", version: "1.0" },
-  { name: "slow", version: "2.0", scripts: { "%post": waits } },
-  { name: "dated", version: "1.0", epoch: 1 },
-  { name: "dated", version: "0.9", epoch: 2 },
+  ...commonRecipes,
   { name: longName, version: "1.0" },
   { name: longName, version: "2.0" },
   { name: "kernel", version: "1.0", isSideBySide: true },
   { name: "kernel", version: "2.0", isSideBySide: true },
   { name: "kernel", version: "3.0", isSideBySide: true },
-  { name: "needy", version: "1.0", header: ["Requires: extra"] },
-  { name: "hopeless", version: "1.0", header: ["Requires: nowhere-to-be-had"] },
 ];
 const advisories: readonly Advisory[] = [{ id: "TEST-2026:1", name: "hole", version: "1.1" }];
 /** Dnf's own books: its log, its cache, journals of its databases, and checksums that it notes beside files of a repository. */
@@ -80,18 +53,8 @@ const books = [
 const nothingChanged = { added: [], removed: [], changed: [] };
 
 describeOnHost("dnf as the package manager of updates", (session) => {
-  const work = <T>(given: PackageWork): Promise<PackageAnswer<T>> => dnf<T>(session, given);
-  const result = async <T>(given: PackageWork): Promise<T> => {
-    const answer = await work<T>(given);
-    if (answer.result === undefined) throw new Error(`${given.verb} failed: ${answer.error}`);
-    return answer.result;
-  };
-  const simulate = (request: Partial<UpdateRequest>): Promise<TransactionPlan> => result({ verb: "simulate", request });
-  const commit = (plan: TransactionPlan, id = "one"): Promise<TransactionResult> =>
-    result({ verb: "commit", id, plan });
-  const check = (id: "dnf_status" | "security_updates") =>
-    result<{ status: string; message: string; details: Record<string, unknown> }>({ verb: "check", id });
-  const namesOf = ({ changes }: TransactionPlan): readonly string[] => changes.map(({ name }) => name).sort();
+  const verbs = packageVerbs(session, dnfAdapter);
+  const { work, result, simulate, commit, check, all } = verbs;
 
   const installed = async (): Promise<Readonly<Record<string, string>>> => {
     const words = ["rpm", "--root", rpmRoot, "--query", "--all", "--queryformat", "%{NAME} %{VERSION}\\n"];
@@ -104,6 +67,20 @@ describeOnHost("dnf as the package manager of updates", (session) => {
     );
   };
   const install = (...names: readonly string[]) => session.host.exec([...dnfWords, "install", ...names]);
+
+  const tree: RpmTree = {
+    name: "dnf",
+    root: rpmRoot,
+    verbs,
+    command: dnfCommand,
+    release: "9.1",
+    lists: ["var/cache/dnf", "var/cache/dnf/base-*/repodata"],
+    install: (...packages) => install(...packages.map((each) => each.replace("=", "-"))),
+    remove: (...names) => session.host.exec([...dnfWords, "remove", ...names]),
+    markAutomatic: (name) => session.host.exec([...dnfWords, "mark", "remove", name]),
+    holdSteady: () => session.host.writeFile("/etc/dnf/plugins/versionlock.list", "steady-0:2.0-1.*\n"),
+    relist: (more = []) => makeRpmRepository(session, [], [...advisories, ...more]),
+  };
 
   beforeAll(async () => {
     await makeRpmRepository(session, recipes, advisories);
@@ -144,7 +121,7 @@ describeOnHost("dnf as the package manager of updates", (session) => {
 
   it("knows what somebody asked for and what came along", async () => {
     await install("app-1.0");
-    const found = await result<readonly InstalledPackage[]>({ verb: "installed" });
+    const found = await all();
     expect(found.map(({ name, isManual }) => `${name} ${isManual}`)).toEqual([
       "app true",
       "library false",
@@ -170,19 +147,7 @@ describeOnHost("dnf as the package manager of updates", (session) => {
     expect(await result({ verb: "countAgain" })).toBe(0);
   });
 
-  it("says that there are no lists, and downloads them", async () => {
-    await session.shell(`rm -rf ${rpmRoot}/var/cache/dnf`);
-    expect(await result({ verb: "updates" })).toEqual({ updates: [], held: [], listsAt: null });
-    expect(await check("security_updates")).toMatchObject({
-      status: "warn",
-      message: expect.stringMatching(/^There are no package lists/),
-    });
-    expect(await work({ verb: "simulate", request: {} })).toMatchObject({
-      error: "UpdateRefused: there are no package lists: they have to be refreshed first",
-    });
-    await result({ verb: "refresh" });
-    expect(await result({ verb: "updates" })).toMatchObject({ updates: [{ name: "release" }] });
-  });
+  testLists(session, tree);
 
   it("cannot refresh what is gone", async () => {
     await session.shell(`mv ${rpmRepository} ${rpmRepository}.gone`);
@@ -217,19 +182,6 @@ describeOnHost("dnf as the package manager of updates", (session) => {
     expect(await check("security_updates")).toMatchObject({ status: "pass" });
   });
 
-  it("refuses security updates that need others which are none", async () => {
-    await install("demanding-1.0", "library-1.0");
-    await makeRpmRepository(session, [], [...advisories, { id: "TEST-2026:2", name: "demanding", version: "1.1" }]);
-    try {
-      await result({ verb: "refresh" });
-      expect(await work({ verb: "simulate", request: { isSecurityOnly: true } })).toMatchObject({
-        error: "UpdateRefused: the security updates need more than themselves: library 2.0-1",
-      });
-    } finally {
-      await makeRpmRepository(session, [], advisories);
-    }
-  });
-
   it("updates the named packages with what they need, and keeps the marks", async () => {
     await install("library-1.0");
     await install("app-1.0", "hole-1.0", "steady-1.0");
@@ -237,7 +189,7 @@ describeOnHost("dnf as the package manager of updates", (session) => {
     const plan = await simulate({ names: ["app"] });
     expect(namesOf(plan)).toEqual(["app", "extra", "library"]);
     expect(await commit(plan)).toEqual({ isDone: true, reason: "" });
-    const found = await result<readonly InstalledPackage[]>({ verb: "installed" });
+    const found = await all();
     expect(found.map(({ name, version, isManual }) => `${name} ${version} ${isManual}`)).toEqual([
       "app 2.0-1 true",
       "extra 1.0-1 false",
@@ -266,7 +218,7 @@ describeOnHost("dnf as the package manager of updates", (session) => {
     });
     expect(await commit(plan)).toEqual({ isDone: true, reason: "" });
     expect(await installed()).toEqual({ release: "9.2", successor: "2.0" });
-    const found = await result<readonly InstalledPackage[]>({ verb: "installed" });
+    const found = await all();
     expect(found.find(({ name }) => name === "successor")).toMatchObject({ isManual: true });
   });
 
@@ -282,7 +234,7 @@ describeOnHost("dnf as the package manager of updates", (session) => {
       { name: "kernel", architecture: "noarch", from: "1.0-1", to: "3.0-1", isSecurity: false },
     ]);
     expect(await commit(third)).toEqual({ isDone: true, reason: "" });
-    const found = await result<readonly InstalledPackage[]>({ verb: "installed" });
+    const found = await all();
     expect(found.filter(({ name }) => name === "kernel").map(({ version }) => version)).toEqual(["2.0-1", "3.0-1"]);
     expect(await check("dnf_status")).toMatchObject({ status: "pass" });
   });
@@ -354,11 +306,8 @@ describeOnHost("dnf as the package manager of updates", (session) => {
   });
 
   it.each([
-    ["is gone", `mv ${rpmRepository}/noarch/steady-2.0-1.noarch.rpm /root/`],
-    [
-      "is damaged",
-      `cp ${rpmRepository}/noarch/steady-2.0-1.noarch.rpm /root/ && echo more >> ${rpmRepository}/noarch/steady-2.0-1.noarch.rpm`,
-    ],
+    ["is gone", `mv ${rpmFile("steady", "2.0")} /root/`],
+    ["is damaged", `cp ${rpmFile("steady", "2.0")} /root/ && echo more >> ${rpmFile("steady", "2.0")}`],
   ])("changes nothing when the file of a package %s", async (_what, spoil) => {
     await install("steady-1.0", "hole-1.0");
     const plan = await simulate({ names: ["steady", "hole"] });
@@ -451,100 +400,9 @@ describeOnHost("dnf as the package manager of updates", (session) => {
         expect(end.installed.find((each) => each.name === name)?.version).toBe(to);
     });
 
-    it("goes on when who waits for it is killed", async () => {
-      await install("slow-1.0");
-      const plan = await simulate({ names: ["slow"] });
-      await session.host.writeFile(waitingFile, "");
-      const argv = dnfCommand({ verb: "commit", id: "lost", plan });
-      await session.shell(`systemd-run --quiet --collect --unit=caller ${argv.map((word) => `'${word}'`).join(" ")}`);
-      await eventually(async () => expect(await installed()).toMatchObject({ slow: "2.0" }));
-      await session.host.exec(["systemctl", "kill", "--signal=KILL", "caller.service"]);
-      await session.shell("systemctl is-active steward-packages-lost.service");
-      const settled = result({ verb: "settle", id: "lost" });
-      await session.shell(`rm ${waitingFile}`);
-      await settled;
-      expect(await result({ verb: "audit" })).toEqual([]);
-      expect(await installed()).toEqual({ release: "9.1", slow: "2.0" });
-    });
+    testLostCaller(session, tree);
   });
 
-  it("installs what is missing, and says when it is nowhere", async () => {
-    await install("needy-1.0");
-    await session.host.exec(["rpm", "--root", rpmRoot, "--erase", "--nodeps", "extra"]);
-    expect(await check("dnf_status")).toMatchObject({
-      status: "fail",
-      message: expect.stringContaining("needy (Requires: extra)"),
-    });
-    expect(await result({ verb: "planMissing" })).toMatchObject({
-      changes: [{ name: "extra", from: null, to: "1.0-1" }],
-      obstacle: null,
-    });
-    await result({ verb: "installMissing" });
-    expect(await check("dnf_status")).toMatchObject({ status: "pass" });
-    const file = `${rpmRepository}/noarch/hopeless-1.0-1.noarch.rpm`;
-    await session.host.exec(["rpm", "--root", rpmRoot, "--force-debian", "--install", "--nodeps", file]);
-    expect(await result({ verb: "planMissing" })).toMatchObject({
-      changes: [],
-      obstacle: expect.stringContaining("nowhere-to-be-had"),
-    });
-  });
-
-  it("returns to exact versions from the files of packages", async () => {
-    const names = ["app-1.0", "library-1.0", "steady-1.0", "dated-1:1.0", "replaced-1.0", "hole-1.0"];
-    await install(...names);
-    const before = await result<readonly InstalledPackage[]>({ verb: "installed" });
-    const folder = "/srv/kept";
-    await session.shell(`rm -rf ${folder} && mkdir ${folder}`);
-    const wanted = before.map(({ name }) => name);
-    const files = await result<readonly PackageFile[]>({ verb: "fetch", names: wanted, folder });
-    expect(new Set(files.map(({ origin }) => origin))).toEqual(new Set(["repository"]));
-    expect(await result({ verb: "identify", path: `${folder}/dated-1%3a1.0-1.noarch.rpm` })).toEqual({
-      name: "dated",
-      architecture: "noarch",
-      version: "1:1.0-1",
-    });
-    await session.host.writeFile(`${folder}/text.rpm`, "no package\n");
-    expect((await work({ verb: "identify", path: `${folder}/text.rpm` })).error).toMatch(
-      /^Error: text.rpm is not a package file/,
-    );
-
-    expect(await commit(await simulate({ type: "all" }))).toEqual({ isDone: true, reason: "" });
-    await session.host.exec([...dnfWords, "mark", "remove", "steady"]);
-    await session.host.exec([...dnfWords, "remove", "hole"]);
-    expect(await installed()).toMatchObject({ app: "2.0", extra: "1.0", successor: "2.0" });
-    await session.host.writeFile("/etc/dnf/plugins/versionlock.list", "steady-0:2.0-1.*\n");
-
-    const target = {
-      files: files.map(({ name }) => `${folder}/${name}`),
-      configuration: [],
-      remove: ["extra", "successor"].map((name) => ({ name, architecture: "noarch" })),
-      marks: before,
-    };
-    expect(await result({ verb: "restore", id: "back", target })).toEqual({ isDone: true, reason: "" });
-    const after = await result<readonly InstalledPackage[]>({ verb: "installed" });
-    expect(after).toEqual(before);
-    expect(await result({ verb: "restore", id: "back", target })).toEqual({ isDone: true, reason: "" });
-
-    const torn = { ...target, files: [], remove: [{ name: "library", architecture: "noarch" }], marks: [] };
-    expect(await result({ verb: "restore", id: "torn", target: torn })).toMatchObject({
-      isDone: false,
-      reason: expect.stringContaining("dnf would not do just that"),
-    });
-    expect(await installed()).toMatchObject({ app: "1.0", library: "1.0" });
-  });
-
-  it("cannot fetch a version that is nowhere", async () => {
-    await install("steady-1.0");
-    const file = `${rpmRepository}/noarch/steady-1.0-1.noarch.rpm`;
-    await session.shell(`mv ${file} /root/ && createrepo_c --quiet ${rpmRepository}`);
-    try {
-      await result({ verb: "refresh" });
-      expect(await work({ verb: "fetch", names: ["steady"], folder: "/srv" })).toMatchObject({
-        error: "PackageFileMissing: steady-1.0-1.noarch is neither in the cache nor in a repository",
-      });
-    } finally {
-      await session.shell(`mv /root/steady-1.0-1.noarch.rpm ${rpmRepository}/noarch/`);
-      await makeRpmRepository(session, [], advisories);
-    }
-  });
+  testPackageFiles(session, tree);
+  testWayBack(session, tree);
 });

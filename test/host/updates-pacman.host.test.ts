@@ -1,21 +1,15 @@
 import { beforeAll, beforeEach, expect, it } from "vitest";
-import type {
-  AvailableUpdates,
-  InstalledPackage,
-  TransactionPlan,
-  TransactionResult,
-  UpdateRequest,
-} from "#domain/updates/ports.ts";
+import type { AvailableUpdates, InstalledPackage, TransactionResult } from "#domain/updates/ports.ts";
 import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
-import type { PackageAnswer, PackageWork } from "./support/package-work.ts";
+import { packageVerbs } from "./support/package-work.ts";
 import type { PacmanRecipe } from "./support/pacman-host.ts";
 import {
   hold,
   makePackages,
   makePacmanRoot,
   offer,
-  pacman,
+  pacmanAdapter,
   pacmanCommand,
   pacmanFile,
   pacmanRepository,
@@ -63,22 +57,10 @@ const books = [
 ];
 
 describeOnHost("pacman as the package manager of updates", (session) => {
-  const work = <T>(given: PackageWork): Promise<PackageAnswer<T>> => pacman<T>(session, given);
-  const result = async <T>(given: PackageWork): Promise<T> => {
-    const answer = await work<T>(given);
-    if (answer.result === undefined) throw new Error(`${given.verb} failed: ${answer.error}`);
-    return answer.result;
-  };
-  const simulate = (request: Partial<UpdateRequest> = {}): Promise<TransactionPlan> =>
-    result({ verb: "simulate", request });
-  const refusal = async (request: Partial<UpdateRequest> = {}) => (await work({ verb: "simulate", request })).error;
-  const commit = (plan: TransactionPlan, id = "one"): Promise<TransactionResult> =>
-    result({ verb: "commit", id, plan });
-  const check = () => result<{ status: string; message: string }>({ verb: "check", id: "pacman_status" });
+  const { work, result, simulate, refusal, commit, all, ...verbs } = packageVerbs(session, pacmanAdapter);
+  const check = () => verbs.check("pacman_status");
   const installed = async (): Promise<Readonly<Record<string, string>>> =>
-    Object.fromEntries(
-      (await result<readonly InstalledPackage[]>({ verb: "installed" })).map(({ name, version }) => [name, version]),
-    );
+    Object.fromEntries((await all()).map(({ name, version }) => [name, version]));
   const lock = `${pacmanRoot}/var/lib/pacman/db.lck`;
   const list = `${pacmanRoot}/var/lib/pacman/sync/core.db`;
   const hashOf = (path: string): Promise<string> => session.shell(`sha256sum < ${path}`);

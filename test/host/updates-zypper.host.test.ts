@@ -1,63 +1,35 @@
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type {
-  AvailableUpdates,
-  InstalledPackage,
-  PackageFile,
-  TransactionPlan,
-  TransactionResult,
-  UpdateRequest,
-} from "#domain/updates/ports.ts";
+import type { AvailableUpdates, TransactionPlan, TransactionResult } from "#domain/updates/ports.ts";
 import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
-import type { GoneOn, PackageAnswer, PackageWork } from "./support/package-work.ts";
+import type { GoneOn } from "./support/package-work.ts";
+import { namesOf, packageVerbs } from "./support/package-work.ts";
 import type { Advisory, RpmRecipe } from "./support/rpm-host.ts";
-import { makeRpmRepository, rpmRepository } from "./support/rpm-host.ts";
+import { makeRpmRepository, rpmFile, rpmRepository } from "./support/rpm-host.ts";
+import type { RpmTree } from "./support/rpm-tree.ts";
+import { commonRecipes, testLists, testLostCaller, testPackageFiles } from "./support/rpm-tree.ts";
+import { testWayBack } from "./support/rpm-way-back.ts";
 import { describeOnHost } from "./support/session.ts";
 import { exportKeys, makeSigningKeys, signed, signingKeys } from "./support/signing-keys.ts";
 import {
   describeRelease,
   makeZypperRoot,
   useRepository,
-  zypper,
+  zypperAdapter,
   zypperCommand,
   zypperLock,
   zypperRoot,
   zypperWords,
 } from "./support/zypper-host.ts";
 
-/** A script that goes on for as long as a file is there; what is killed meanwhile is in the middle. */
-const waits = 'local file = "/tmp/wait"\nwhile posix.access(file) do posix.sleep(1) end';
 const sideBySide = { isSideBySide: true, header: ["Provides: multiversion(kernel)"] } as const;
 
 const recipes: readonly RpmRecipe[] = [
   { name: "release", version: "15.5", header: ["Provides: distribution-release"] },
   { name: "release", version: "15.6", header: ["Provides: distribution-release"] },
-  { name: "app", version: "1.0", header: ["Requires: library"] },
-  { name: "app", version: "2.0", header: ["Requires: library >= 2", "Requires: extra"] },
-  { name: "library", version: "1.0" },
-  { name: "library", version: "2.0" },
-  { name: "extra", version: "1.0" },
-  { name: "hole", version: "1.0" },
-  { name: "hole", version: "1.1" },
-  { name: "hole", version: "1.2" },
-  { name: "demanding", version: "1.0" },
-  { name: "demanding", version: "1.1", header: ["Requires: library >= 2"] },
-  { name: "steady", version: "1.0" },
-  { name: "steady", version: "2.0" },
-  { name: "replaced", version: "1.0" },
-  { name: "successor", version: "2.0", header: ["Obsoletes: replaced < 2", "Provides: replaced = 2"] },
-  { name: "early", version: "1.0" },
-  { name: "early", version: "2.0", scripts: { "%pre": 'error("I will not begin")' } },
-  { name: "late", version: "1.0" },
-  { name: "late", version: "2.0", scripts: { "%post": 'error("I will not end")' } },
-  { name: "slow", version: "1.0" },
-  { name: "slow", version: "2.0", scripts: { "%post": waits } },
-  { name: "dated", version: "1.0", epoch: 1 },
-  { name: "dated", version: "0.9", epoch: 2 },
+  ...commonRecipes,
   { name: "kernel", version: "1.0", ...sideBySide },
   { name: "kernel", version: "2.0", ...sideBySide },
-  { name: "needy", version: "1.0", header: ["Requires: extra"] },
-  { name: "hopeless", version: "1.0", header: ["Requires: nowhere-to-be-had"] },
 ];
 const advisories: readonly Advisory[] = [{ id: "TEST-2026-1", name: "hole", version: "1.1" }];
 /** Zypper's own books: its caches, its history, and what readers of rpm's database share. */
@@ -71,27 +43,14 @@ const nothingChanged = { added: [], removed: [], changed: [] };
 
 describeOnHost("zypper as the package manager of updates", (session) => {
   const { shell } = session;
-  const work = <T>(given: PackageWork): Promise<PackageAnswer<T>> => zypper<T>(session, given);
-  const result = async <T>(given: PackageWork): Promise<T> => {
-    const answer = await work<T>(given);
-    if (answer.result === undefined) throw new Error(`${given.verb} failed: ${answer.error}`);
-    return answer.result;
-  };
-  const simulate = (request: Partial<UpdateRequest>): Promise<TransactionPlan> => result({ verb: "simulate", request });
-  const refusal = async (request: Partial<UpdateRequest>) => (await work({ verb: "simulate", request })).error;
-  const commit = (plan: TransactionPlan, id = "one"): Promise<TransactionResult> =>
-    result({ verb: "commit", id, plan });
-  const check = (id: "zypper_status" | "security_updates") =>
-    result<{ status: string; message: string; details: Record<string, unknown> }>({ verb: "check", id });
-  const namesOf = ({ changes }: TransactionPlan): readonly string[] => changes.map(({ name }) => name).sort();
+  const verbs = packageVerbs(session, zypperAdapter);
+  const { work, result, simulate, refusal, commit, check, all } = verbs;
   const told = ({ changes }: TransactionPlan): readonly string[] =>
     changes.map(({ name, from, to }) => `${name} ${from} ${to}`).sort();
-  const all = (): Promise<readonly InstalledPackage[]> => result({ verb: "installed" });
   const installed = async (): Promise<readonly string[]> =>
     (await all()).map(({ name, version }) => `${name} ${version}`);
   const marked = async (): Promise<readonly string[]> =>
     (await all()).map(({ name, version, isManual }) => `${name} ${version} ${isManual}`);
-  const fileOf = (name: string, version: string): string => `${rpmRepository}/noarch/${name}-${version}-1.noarch.rpm`;
   const refresh = () => session.host.exec([...zypperWords, "refresh"]);
   /** Brings exact versions as an administrator does. */
   const install = async (...names: readonly string[]): Promise<void> => {
@@ -104,6 +63,20 @@ describeOnHost("zypper as the package manager of updates", (session) => {
       "--",
       ...names,
     ]);
+  };
+
+  const relist = (more: readonly Advisory[] = []) => makeRpmRepository(session, [], [...advisories, ...more]);
+  const tree: RpmTree = {
+    name: "zypper",
+    root: zypperRoot,
+    verbs,
+    command: zypperCommand,
+    release: "15.5",
+    lists: ["var/cache/zypp", "var/cache/zypp/raw/base"],
+    install,
+    remove: (...names) => session.host.exec([...zypperWords, "--no-refresh", "remove", "--", ...names]),
+    markAutomatic: (name) => session.host.writeFile(`${zypperRoot}/var/lib/zypp/AutoInstalled`, `${name}\n`),
+    relist,
   };
 
   beforeAll(() => makeRpmRepository(session, recipes, advisories));
@@ -156,18 +129,7 @@ describeOnHost("zypper as the package manager of updates", (session) => {
     expect(await result({ verb: "countAgain" })).toBe(0);
   });
 
-  it("says that there are no lists, and downloads them", async () => {
-    await session.shell(`rm -rf ${zypperRoot}/var/cache/zypp`);
-    expect(await result({ verb: "updates" })).toEqual({ updates: [], held: [], listsAt: null });
-    expect(await check("security_updates")).toMatchObject({
-      status: "warn",
-      message: expect.stringMatching(/^There are no package lists/),
-    });
-    expect(await refusal({})).toBe("UpdateRefused: there are no package lists: they have to be refreshed first");
-    await session.shell(`test ! -e ${zypperRoot}/var/cache/zypp/raw/base`);
-    await result({ verb: "refresh" });
-    expect(await result({ verb: "updates" })).toMatchObject({ updates: [{ name: "release" }] });
-  });
+  testLists(session, tree);
 
   it("cannot refresh what is gone, and still knows what it knew", async () => {
     await session.shell(`mv ${rpmRepository} ${rpmRepository}.gone`);
@@ -196,19 +158,6 @@ describeOnHost("zypper as the package manager of updates", (session) => {
     expect(await session.shell(`cat ${zypperRoot}/etc/hole/conf`)).toBe("mine\n");
     expect(await simulate({ isSecurityOnly: true })).toEqual({ changes: [], downloadBytes: 0, diskBytes: 0 });
     expect(await check("security_updates")).toMatchObject({ status: "pass" });
-  });
-
-  it("refuses security updates that need others which are none", async () => {
-    await install("demanding=1.0", "library=1.0");
-    await makeRpmRepository(session, [], [...advisories, { id: "TEST-2026-2", name: "demanding", version: "1.1" }]);
-    try {
-      await result({ verb: "refresh" });
-      expect(await refusal({ isSecurityOnly: true })).toBe(
-        "UpdateRefused: the security updates need more than themselves: library 2.0-1",
-      );
-    } finally {
-      await makeRpmRepository(session, [], advisories);
-    }
   });
 
   it("updates all, and keeps what somebody asked for apart from what came along", async () => {
@@ -264,9 +213,9 @@ describeOnHost("zypper as the package manager of updates", (session) => {
   it("goes to what the repositories have, older or not, where there are no releases", async () => {
     await describeRelease(session, "opensuse-tumbleweed");
     await install("steady=2.0");
-    await session.shell(`mv ${fileOf("steady", "2.0")} /root/`);
+    await session.shell(`mv ${rpmFile("steady", "2.0")} /root/`);
     try {
-      await makeRpmRepository(session, [], advisories);
+      await relist();
       await result({ verb: "refresh" });
       expect(namesOf(await simulate({ type: "packages" }))).toEqual(["release"]);
       const plan = await simulate({ type: "system" });
@@ -274,8 +223,8 @@ describeOnHost("zypper as the package manager of updates", (session) => {
       expect(await commit(plan)).toEqual({ isDone: true, reason: "" });
       expect(await installed()).toEqual(["release 15.6-1", "steady 1.0-1"]);
     } finally {
-      await session.shell(`mv /root/steady-2.0-1.noarch.rpm ${fileOf("steady", "2.0")}`);
-      await makeRpmRepository(session, [], advisories);
+      await session.shell(`mv /root/steady-2.0-1.noarch.rpm ${rpmFile("steady", "2.0")}`);
+      await relist();
     }
   });
 
@@ -349,12 +298,12 @@ describeOnHost("zypper as the package manager of updates", (session) => {
   ])("changes nothing when the file of a package %s", async (_what, spoil, reason) => {
     await install("steady=1.0", "hole=1.0");
     const plan = await simulate({ names: ["steady", "hole"] });
-    await session.shell(spoil.replaceAll("{}", fileOf("steady", "2.0")));
+    await session.shell(spoil.replaceAll("{}", rpmFile("steady", "2.0")));
     try {
       expect(await commit(plan)).toMatchObject({ isDone: false, reason: expect.stringContaining(reason) });
       expect(await installed()).toEqual(["hole 1.0-1", "release 15.5-1", "steady 1.0-1"]);
     } finally {
-      await session.shell(`mv /root/steady-2.0-1.noarch.rpm ${fileOf("steady", "2.0")}`);
+      await session.shell(`mv /root/steady-2.0-1.noarch.rpm ${rpmFile("steady", "2.0")}`);
     }
   });
 
@@ -387,9 +336,9 @@ describeOnHost("zypper as the package manager of updates", (session) => {
 
     it("refuses a package that is signed by somebody else, and takes the right one", async () => {
       try {
-        await sign("maker", fileOf("steady", "2.0"));
-        await sign("stranger", fileOf("hole", "1.2"));
-        await makeRpmRepository(session, [], advisories);
+        await sign("maker", rpmFile("steady", "2.0"));
+        await sign("stranger", rpmFile("hole", "1.2"));
+        await relist();
         await useRepository(session, ["gpgcheck=1", "repo_gpgcheck=0", "pkg_gpgcheck=1"]);
         await result({ verb: "refresh" });
         const both = await simulate({ names: ["steady", "hole"] });
@@ -413,7 +362,7 @@ describeOnHost("zypper as the package manager of updates", (session) => {
     it("refuses lists that are signed by somebody else, and goes on with those that it has", async () => {
       const list = `${rpmRepository}/repodata/repomd.xml`;
       try {
-        await makeRpmRepository(session, [], advisories);
+        await relist();
         await shell(signed("stranger", `--armor --detach-sign ${list}`));
         await shell(`${exportKeys(["stranger"], "--armor")} > ${list}.key`);
         await useRepository(session, ["gpgcheck=1"]);
@@ -527,96 +476,9 @@ describeOnHost("zypper as the package manager of updates", (session) => {
       expect(await result({ verb: "audit" })).toEqual([]);
     });
 
-    it("goes on when who waits for it is killed", async () => {
-      await install("slow=1.0");
-      const plan = await simulate({ names: ["slow"] });
-      await session.host.writeFile("/tmp/wait", "");
-      await session.host.writeFile(`${zypperRoot}/tmp/wait`, "");
-      const argv = zypperCommand({ verb: "commit", id: "lost", plan });
-      await session.shell(`systemd-run --quiet --collect --unit=caller ${argv.map((word) => `'${word}'`).join(" ")}`);
-      await eventually(async () => expect(await installed()).toContain("slow 2.0-1"));
-      await session.host.exec(["systemctl", "kill", "--signal=KILL", "caller.service"]);
-      await session.shell("systemctl is-active steward-packages-lost.service");
-      const settled = result({ verb: "settle", id: "lost" });
-      await letGo();
-      await settled;
-      expect(await result({ verb: "audit" })).toEqual([]);
-      expect(await installed()).toEqual(["release 15.5-1", "slow 2.0-1"]);
-    });
+    testLostCaller(session, tree);
   });
 
-  it("returns to exact versions from the files of packages", async () => {
-    await install("app=1.0", "library=1.0", "steady=1.0", "dated=1:1.0", "replaced=1.0", "hole=1.0");
-    await session.host.writeFile(`${zypperRoot}/var/lib/zypp/AutoInstalled`, "library\n");
-    const before = await all();
-    const folder = "/srv/kept";
-    await shell(`rm -rf ${folder} && mkdir ${folder}`);
-    const names = before.map(({ name }) => name);
-    const files = await result<readonly PackageFile[]>({ verb: "fetch", names, folder });
-    expect(new Set(files.map(({ origin }) => origin))).toEqual(new Set(["repository"]));
-    expect(await result({ verb: "identify", path: `${folder}/dated-1%3a1.0-1.noarch.rpm` })).toEqual({
-      name: "dated",
-      architecture: "noarch",
-      version: "1:1.0-1",
-    });
-
-    expect(await commit(await simulate({ type: "all" }))).toEqual({ isDone: true, reason: "" });
-    await session.host.writeFile(`${zypperRoot}/var/lib/zypp/AutoInstalled`, "steady\n");
-    await session.host.exec([...zypperWords, "--no-refresh", "remove", "--", "hole"]);
-    expect(await installed()).toContain("successor 2.0-1");
-    const target = {
-      files: files.map(({ name }) => `${folder}/${name}`),
-      configuration: [],
-      remove: ["extra", "successor"].map((name) => ({ name, architecture: "noarch" })),
-      marks: before,
-    };
-    expect(await result({ verb: "restore", id: "back", target })).toEqual({ isDone: true, reason: "" });
-    expect(await all()).toEqual(before);
-    expect(await result({ verb: "restore", id: "back", target })).toEqual({ isDone: true, reason: "" });
-    expect(await result({ verb: "updates" })).toMatchObject({ listsAt: expect.any(Number) });
-
-    const torn = { ...target, files: [], remove: [{ name: "library", architecture: "noarch" }], marks: [] };
-    expect(await result({ verb: "restore", id: "torn", target: torn })).toMatchObject({
-      isDone: false,
-      reason: expect.stringContaining("zypper would not do just that"),
-    });
-    expect(await all()).toEqual(before);
-  });
-
-  it("cannot fetch a version that is nowhere", async () => {
-    await install("steady=1.0");
-    await shell(`mv ${fileOf("steady", "1.0")} /root/`);
-    try {
-      await makeRpmRepository(session, [], advisories);
-      await result({ verb: "refresh" });
-      expect(await work({ verb: "fetch", names: ["steady"], folder: "/srv" })).toMatchObject({
-        error: "PackageFileMissing: steady-1.0-1.noarch is neither in the cache nor in a repository",
-      });
-    } finally {
-      await shell(`mv /root/steady-1.0-1.noarch.rpm ${fileOf("steady", "1.0")}`);
-      await makeRpmRepository(session, [], advisories);
-    }
-  });
-
-  it("installs what is missing, and says when it is nowhere", async () => {
-    await install("needy=1.0");
-    await session.host.exec(["rpm", "--root", zypperRoot, "--erase", "--nodeps", "extra"]);
-    expect(await check("zypper_status")).toMatchObject({
-      status: "fail",
-      message: expect.stringContaining("needy (Requires: extra)"),
-    });
-    expect(await result({ verb: "audit" })).toEqual(["needy lacks what it needs (Requires: extra)"]);
-    expect(await result({ verb: "planMissing" })).toMatchObject({
-      changes: [{ name: "extra", from: null, to: "1.0-1" }],
-      obstacle: null,
-    });
-    await result({ verb: "installMissing" });
-    expect(await check("zypper_status")).toMatchObject({ status: "pass" });
-    const file = fileOf("hopeless", "1.0");
-    await session.host.exec(["rpm", "--root", zypperRoot, "--force-debian", "--install", "--nodeps", file]);
-    expect(await result({ verb: "planMissing" })).toMatchObject({
-      changes: [],
-      obstacle: expect.stringContaining("nowhere-to-be-had"),
-    });
-  });
+  testPackageFiles(session, tree);
+  testWayBack(session, tree);
 });

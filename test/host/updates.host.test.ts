@@ -32,12 +32,18 @@ const breaker = [
   at("breaker", "1.0"),
   at("breaker", "1.1", { postinst: ["touch /srv/broken; systemctl restart peer || true"] }),
 ];
+/** Its new version cannot be set up. */
+const failing = [
+  at("failing", "1.0"),
+  at("failing", "1.1", { postinst: ["echo 'cannot reach the moon' >&2; exit 3"], control: ["Depends: fresh"] }),
+  at("fresh", "1.1"),
+];
 /** Its new version does not fit on a small disk, which is found out after what it needs has been unpacked. */
 const bulky = [
   at("bulky", "1.0"),
   at("bulky", "1.1", { control: ["Pre-Depends: editor (>= 1.1)"], payloadBytes: 4 * 2 ** 20 }),
 ];
-const all = [...old, ...newer, ...slow, ...restarter, ...breaker, ...bulky];
+const all = [...old, ...newer, ...slow, ...restarter, ...breaker, ...failing, ...bulky];
 const seed = Number(process.env["STEWARD_TEST_SEED"] ?? Date.now() % 1_000_000);
 
 describeOnHost("updates on btrfs with snapper", (session) => {
@@ -145,7 +151,9 @@ describeOnHost("updates", (session) => {
   });
   beforeEach(async () => {
     await shell("rm -f /srv/broken; systemctl reset-failed; systemctl restart peer");
-    await shell(`dpkg --purge --force-all ${[...slowNames, "restarter", "breaker"].join(" ")} >/dev/null 2>&1 || true`);
+    await shell(
+      `dpkg --purge --force-all ${[...slowNames, "restarter", "breaker", "failing", "fresh"].join(" ")} >/dev/null 2>&1 || true`,
+    );
     await install(old);
   });
 
@@ -345,6 +353,24 @@ describeOnHost("updates", (session) => {
     } finally {
       await shell("dpkg --purge bulky >/dev/null 2>&1 || true; umount /usr/share/bulky");
     }
+  });
+
+  it("in which a script of a package fails say so, and are undone", async () => {
+    await install(oldOf(["failing"]));
+    const before = { listing: await listing(), etc: await etcTree() };
+    const result = await apply({ packages: ["failing", "library"] });
+    expect(result).toMatchObject({
+      success: false,
+      packages_updated: 2,
+      error: expect.stringMatching(/failing.*(?:exit status 3|cannot reach the moon)/),
+    });
+    expect(await shell("dpkg --audit")).toMatch(/^ failing /m);
+    expect(await versionsOf(["failing", "fresh", "library"])).toEqual({ failing: "1.1", fresh: "1.1", library: "1.1" });
+
+    const back = await api().rollback({ params: { snapshot_id: result.snapshot_id } });
+    expect(back).toMatchObject({ success: true, snapshot_id: result.snapshot_id, packages_changed: 3 });
+    expect({ listing: await listing(), etc: await etcTree() }).toEqual(before);
+    expect(await shell("dpkg --audit")).toBe("");
   });
 
   it("that are guarded are rolled back when they break a unit, and say so", async () => {

@@ -27,9 +27,9 @@ const mayImport = (folder: string): RegExp => {
     case "domain":
       return part === "kernel" ? /^src\/contract$/ : /^src\/(contract|domain\/kernel)$/;
     case "adapters":
-      return ["exec", "sqlite"].includes(part)
+      return ["exec", "sqlite", "link-local"].includes(part)
         ? /^src\/(contract|domain\/kernel)$/
-        : /^src\/(contract|domain\/\w+|adapters\/(exec|sqlite))$/;
+        : /^src\/(contract|domain\/\w+|adapters\/(exec|sqlite|link-local))$/;
     case "transports":
       return /^src\/(contract|domain\/\w+|telemetry)$/;
     case "telemetry":

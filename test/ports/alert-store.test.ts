@@ -1,10 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { openAlertStore, type SqliteAlertStore } from "#adapters/alert-store/index.ts";
+import { readFileSync, writeFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
 import type { AlertStore, StoredAlert, StoredSilence } from "#domain/alerts/ports.ts";
 import { createFakeAlertStore } from "../fakes/alert-store.ts";
+import { useAlertDatabase } from "./support/alert-database.ts";
 
 const alert = (changes: Partial<StoredAlert> = {}): StoredAlert => ({
   name: "HighCPUUsage",
@@ -27,24 +25,8 @@ const silence = (id: string, changes: Partial<StoredSilence> = {}): StoredSilenc
   ...changes,
 });
 
-let stateDir: string;
-let open: SqliteAlertStore | undefined;
-let troubles: (string | undefined)[];
-beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "steward-alerts-"));
-  troubles = [];
-});
-afterEach(() => {
-  open?.dispose();
-  open = undefined;
-  rmSync(stateDir, { recursive: true, force: true });
-});
-const openReal = (): AlertStore => {
-  open?.dispose();
-  open = openAlertStore({ stateDir, onTrouble: (_, aside) => void troubles.push(aside) });
-  return open.alerts;
-};
-const file = (): string => join(stateDir, "alerts.db");
+const database = useAlertDatabase();
+const openReal = (): AlertStore => database.open().alerts;
 
 describe.each([
   ["fake", createFakeAlertStore],
@@ -85,14 +67,14 @@ describe("alerts on disk", () => {
     store.saveSilence(silence("a"));
     const again = openReal();
     expect([again.alerts(), again.silences()]).toEqual([[alert()], [silence("a")]]);
-    expect(troubles).toEqual([]);
+    expect(database.troubles()).toEqual([]);
   });
 
   it("are begun anew, and the old file set aside, where it is damaged", () => {
-    writeFileSync(file(), "this is no database, and was never one");
+    writeFileSync(database.file(), "this is no database, and was never one");
     openReal().saveSilence(silence("a"));
-    expect(troubles).toEqual([`${file()}.damaged`]);
-    expect(readFileSync(`${file()}.damaged`, "utf8")).toContain("no database");
+    expect(database.troubles()).toEqual([`${database.file()}.damaged`]);
+    expect(readFileSync(`${database.file()}.damaged`, "utf8")).toContain("no database");
     expect(openReal().silences()).toEqual([silence("a")]);
   });
 });

@@ -6,7 +6,6 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createComponentProbe, type ProbeTarget } from "#adapters/component-probe/index.ts";
 import type { ReadUnit } from "#adapters/component-probe/unit.ts";
-import { isLinkLocal } from "#adapters/llm/link-local.ts";
 import { selfSignedPair } from "#adapters/tls/index.ts";
 import { createFakeProbe } from "../fakes/probe.ts";
 import { createFakeUnits } from "../fakes/units.ts";
@@ -31,8 +30,7 @@ const units = createFakeUnits([
   { name: "up.service", activeState: "active", subState: "running" },
   { name: "broken.service", activeState: "failed", subState: "failed", result: "exit-code" },
 ]);
-const probeOf = (target: ProbeTarget, readUnit: ReadUnit = units.read) =>
-  createComponentProbe({ target, readUnit, isForbidden: isLinkLocal });
+const probeOf = (target: ProbeTarget, readUnit: ReadUnit = units.read) => createComponentProbe({ target, readUnit });
 const find = (target: ProbeTarget): Promise<unknown> =>
   probeOf(target)(signal).catch((error: unknown) => (error instanceof Error ? error.message : error));
 

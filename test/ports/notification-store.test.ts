@@ -1,12 +1,10 @@
-import { mkdtempSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { openAlertStore, type SqliteAlertStore } from "#adapters/alert-store/index.ts";
+import { describe, expect, it } from "vitest";
 import { exec } from "#adapters/exec/index.ts";
 import type { NotificationStore, StoredComponent, StoredNotification } from "#domain/notifications/ports.ts";
 import { createFakeNotificationStore } from "../fakes/notification-store.ts";
+import { useAlertDatabase } from "./support/alert-database.ts";
 
 const notification = (id: string, changes: Partial<StoredNotification> = {}): StoredNotification => ({
   id,
@@ -31,24 +29,8 @@ const component = (changes: Partial<StoredComponent> = {}): StoredComponent => (
   ...changes,
 });
 
-let stateDir: string;
-let open: SqliteAlertStore | undefined;
-let troubles: (string | undefined)[];
-beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "steward-alerts-"));
-  troubles = [];
-});
-afterEach(() => {
-  open?.dispose();
-  open = undefined;
-  rmSync(stateDir, { recursive: true, force: true });
-});
-const openReal = (): NotificationStore => {
-  open?.dispose();
-  open = openAlertStore({ stateDir, onTrouble: (_, aside) => void troubles.push(aside) });
-  return open.notifications;
-};
-const file = (): string => join(stateDir, "alerts.db");
+const database = useAlertDatabase();
+const openReal = (): NotificationStore => database.open().notifications;
 
 describe.each([
   ["fake", createFakeNotificationStore],
@@ -98,10 +80,10 @@ describe("notifications on disk", () => {
     const store = openReal();
     store.saveNotification(notification("a"));
     store.saveComponent(component());
-    for (const path of [file(), `${file()}-wal`]) expect(statSync(path).mode & 0o777).toBe(0o600);
+    for (const path of [database.file(), `${database.file()}-wal`]) expect(statSync(path).mode & 0o777).toBe(0o600);
     const again = openReal();
     expect([again.notifications(), again.components()]).toEqual([[notification("a")], [component()]]);
-    expect(troubles).toEqual([]);
+    expect(database.troubles()).toEqual([]);
   });
 
   it("are all there when their process is killed", async () => {
@@ -112,26 +94,25 @@ describe("notifications on disk", () => {
       const first = JSON.parse(process.argv[2]);
       for (let count = 0; count < 100; count += 1) notifications.saveNotification({ ...first, id: "n" + count });
       process.kill(process.pid, "SIGKILL");`;
-    const operands = [stateDir, JSON.stringify(notification("n"))];
+    const operands = [database.stateDir(), JSON.stringify(notification("n"))];
     await exec([process.execPath, "--input-type=module", "-e", program, ...operands], { timeoutMs: 15_000 }).catch(
       () => undefined,
     );
     expect(openReal().notifications()).toHaveLength(100);
-    expect(troubles).toEqual([]);
+    expect(database.troubles()).toEqual([]);
   });
 
   it("leave out what another version has written and this one does not know", () => {
     openReal().saveNotification(notification("a"));
-    open?.dispose();
-    open = undefined;
-    const database = new DatabaseSync(file());
+    database.close();
+    const tables = new DatabaseSync(database.file());
     const rest = "at, is_good, title, facts, attempts, outcome, error, ended_at FROM notifications WHERE id = 'a'";
     for (const columns of [
       "9, 'b', 'pigeon', subject, channel, recipients",
       "10, 'c', kind, subject, channel, 'no list'",
     ])
-      database.exec(`INSERT INTO notifications SELECT ${columns}, ${rest}`);
-    database.close();
+      tables.exec(`INSERT INTO notifications SELECT ${columns}, ${rest}`);
+    tables.close();
     expect(openReal().notifications()).toEqual([notification("a")]);
   });
 });

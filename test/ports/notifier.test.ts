@@ -4,7 +4,6 @@ import { createServer, type LookupFunction } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { isLinkLocal } from "#adapters/llm/link-local.ts";
 import { createChatNotifier, createEmailNotifier, type MailSettings } from "#adapters/notifier/index.ts";
 import { selfSignedPair } from "#adapters/tls/index.ts";
 import type { Message, Notifier } from "#domain/notifications/ports.ts";
@@ -47,7 +46,6 @@ const secretFile = (content: string, mode = 0o600): string => {
 const chatTo = (address: string, resolve?: LookupFunction): Notifier =>
   createChatNotifier({
     webhookFile: secretFile(`${address}\n`),
-    isForbidden: isLinkLocal,
     ...(resolve !== undefined && { resolve }),
   });
 type Server = MailSettings["server"];
@@ -59,7 +57,6 @@ const mailTo = (port: number, server: Partial<Server> = {}, settings: Partial<Ma
       to: ["ops@example.org"],
       ...settings,
     },
-    isForbidden: isLinkLocal,
   });
 const failureOf = (sending: Promise<void>): Promise<unknown> =>
   sending.then(
@@ -206,7 +203,7 @@ describe("chat", () => {
     ["x".repeat(70_000), 0o600, "it is too long"],
   ])("does not use a file with %j and mode %o", async (content, mode, why) => {
     const webhookFile = secretFile(content, mode);
-    const chat = createChatNotifier({ webhookFile, isForbidden: isLinkLocal });
+    const chat = createChatNotifier({ webhookFile });
     expect(await failureOf(chat.send(message(), signal))).toMatchObject({
       message: `cannot use ${webhookFile}: ${why}`,
       isRetryable: true,
@@ -218,7 +215,7 @@ describe("chat", () => {
       [folder, "it is no file"],
       [join(folder, "nowhere"), "there is no such file"],
     ] as const) {
-      const chat = createChatNotifier({ webhookFile, isForbidden: isLinkLocal });
+      const chat = createChatNotifier({ webhookFile });
       expect(await failureOf(chat.send(message(), signal))).toMatchObject({ message: expect.stringContaining(why) });
     }
     for (const text of ["hooks.slack.com/x", "ftp://example.org/x", "file:///etc/passwd"]) {
@@ -233,7 +230,7 @@ describe("chat", () => {
       (_, response) => response.end("ok"),
       async (server) => {
         const webhookFile = secretFile("http://127.0.0.1:1/");
-        const chat = createChatNotifier({ webhookFile, isForbidden: isLinkLocal });
+        const chat = createChatNotifier({ webhookFile });
         expect(await failureOf(chat.send(message(), signal))).not.toBe("sent");
         writeFileSync(webhookFile, server.url);
         expect(await failureOf(chat.send(message(), signal))).toBe("sent");

@@ -45,6 +45,7 @@ describe.each([
     const files = make();
     const wanted = await found(files);
     const { name } = await files.fetch(wanted, folder, signal);
+    expect(name).toBe(files.fileName(wanted));
     const { architecture, version } = wanted;
     expect(await files.identify(join(folder, name), signal)).toEqual({ name: wantedName, architecture, version });
   });

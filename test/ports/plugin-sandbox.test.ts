@@ -39,7 +39,12 @@ fake.behave("tells", ({ manifest, args, stdin = "" }) => ({
   isTruncated: false,
 }));
 fake.behave("waits", () => new Promise<PluginEnd>(() => undefined));
-const plain = createPluginSandbox({ exec, hidden: [], hasSystemd: () => false });
+const plain = createPluginSandbox({
+  exec,
+  hidden: [],
+  hasSystemd: () => false,
+  onNotEnded: ({ plugin }) => expect.unreachable(`${plugin} is no unit`),
+});
 
 describe.each([
   ["fake", fake],

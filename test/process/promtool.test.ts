@@ -3,17 +3,14 @@ import { METHODS } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createClient } from "#client/index.ts";
 import { errorStatus } from "#contract/errors.ts";
-import { operations } from "#contract/index.ts";
-import { apiBase } from "#contract/limits.ts";
-import type { Operation } from "#contract/operation.ts";
 import { expectError } from "./support/error-answer.ts";
 import { labelValues, parseMetrics } from "./support/metrics.ts";
 import { runProgram } from "./support/program.ts";
-import { createRandom } from "./support/random.ts";
 import { exchange, openRaw } from "./support/raw-socket.ts";
 import type { RunningService } from "./support/service.ts";
 import { startService } from "./support/service.ts";
 import { until } from "./support/until.ts";
+import { requestText, routes, variedTraffic } from "./support/varied-traffic.ts";
 import { createWorkspace } from "./support/workspace.ts";
 
 const promtool = "/usr/bin/promtool";
@@ -34,31 +31,7 @@ const scrape = async ({ url }: RunningService = service): Promise<string> => {
   expect(response.headers.get("Content-Type")).toBe("text/plain; version=0.0.4; charset=utf-8");
   return response.text();
 };
-const request = (line: string, headers = keyLine): string => `${line} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`;
-const routes = Object.values<Operation>(operations).map(({ base, path }) => (base === "root" ? path : apiBase + path));
-
-/** Known paths, unknown ones, malformed ones, with methods of all kinds. Returns how many were answered. */
-async function variedTraffic(count: number): Promise<number> {
-  const random = createRandom(count);
-  const pick = <T>(list: readonly T[]): T | undefined => list[Math.floor(random() * list.length)];
-  const methods = [...METHODS.filter((method) => method !== "CONNECT"), "BREW", "get", "X".repeat(50)];
-  const part = (): string => random().toString(36).slice(2);
-  const paths = [() => pick(routes), () => `/${part()}`, () => `${apiBase}/${part()}`, () => `/%${part()}`, () => "/%"];
-  const answered = await Promise.all(
-    Array.from({ length: 20 }, async () => {
-      let answers = 0;
-      for (let sent = 0; sent < count / 20; sent += 1) {
-        const line = `${pick(methods)} ${pick(paths)?.()}?q=${part()}`;
-        const localAddress = `127.0.3.${1 + Math.floor(random() * 200)}`;
-        const headers = random() < 0.8 ? keyLine : "";
-        const isHead = line.startsWith("HEAD ");
-        answers += (await exchange(service.port, request(line, headers), { localAddress, isHead })).length;
-      }
-      return answers;
-    }),
-  );
-  return answered.reduce((sum, answers) => sum + answers, 0);
-}
+const request = (line: string, headers = keyLine): string => requestText(line, headers);
 
 if (!hasPromtool) process.stdout.write(`skipped: promtool: ${promtool} is missing (Debian package prometheus)\n`);
 
@@ -67,7 +40,7 @@ describe("the metrics", () => {
     "are accepted by promtool after all kinds of traffic",
     async () => {
       expect(hasPromtool).toBe(true);
-      await variedTraffic(200);
+      await variedTraffic(service, 200);
       const text = await scrape();
       const checked = await runProgram(workspace, [promtool, "check", "metrics"], { input: text });
       expect(checked).toEqual({ code: 0, stdout: "", stderr: "" });
@@ -136,7 +109,7 @@ describe("the metrics", () => {
   });
 
   it("keep to a bounded set of label values, whatever clients ask for", async () => {
-    expect(await variedTraffic(2_000)).toBeGreaterThan(1_900);
+    expect(await variedTraffic(service, 2_000)).toBeGreaterThan(1_900);
     const samples = parseMetrics(await scrape());
     const statuses = new Set(["200", "201", ...Object.values(errorStatus).map(String)]);
     for (const name of ["svc_requests_total", "svc_request_duration_seconds_count"]) {

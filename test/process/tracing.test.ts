@@ -2,12 +2,12 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { parseMetrics } from "./support/metrics.ts";
+import { type ModelServer, startModelServer } from "./support/model-server.ts";
 import { type OtlpProtocol, type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from "./support/otlp-receiver.ts";
 import { runProgram } from "./support/program.ts";
 import { exchange } from "./support/raw-socket.ts";
 import type { RunningService } from "./support/service.ts";
 import { baseEnvironment, logged, mainFile, startService, writeSettings } from "./support/service.ts";
-import { type StubProvider, startStubProvider } from "./support/stub-provider.ts";
 import { until } from "./support/until.ts";
 import { createWorkspace } from "./support/workspace.ts";
 
@@ -62,21 +62,21 @@ async function counted(service: RunningService): Promise<Readonly<Record<string,
 
 describe.each<OtlpProtocol>(["http", "grpc"])("traces over %s", (protocol) => {
   let receiver: OtlpReceiver;
-  let provider: StubProvider;
+  let provider: ModelServer;
   let service: RunningService;
 
   beforeAll(async () => {
     receiver = await startOtlpReceiver(protocol);
-    provider = await startStubProvider(`the answer is ${secret}`);
+    provider = await startModelServer({ words: ["the answer ", `is ${secret}`], servedAs: "tiny-1-2026" });
     mkdirSync(workspace.path(`journal-${protocol}`));
-    const connector = `{ name: stub, provider: openai-compatible, model: stub-model, base_url: "${provider.url}", api_key_env: STUB_KEY }`;
-    const gone = `{ name: gone, provider: openai-compatible, model: stub-model, base_url: "http://user:${secret}@127.0.0.1:9/${secret}" }`;
+    const connector = `{ name: local, provider: openai-compatible, model: ${provider.model}, base_url: "${provider.url}", api_key_env: MODEL_KEY }`;
+    const gone = `{ name: gone, provider: openai-compatible, model: ${provider.model}, base_url: "http://user:${secret}@127.0.0.1:9/${secret}" }`;
     service = await startService(workspace, {
       settings: settings(
         `endpoint: "${receiver.url}", protocol: ${protocol}`,
-        `connectors: { default: stub, list: [${connector}, ${gone}] }\nhealth: { checks: { own: { command: [/bin/echo, "OK ${secret}"] } } }\n`,
+        `connectors: { default: local, list: [${connector}, ${gone}] }\nhealth: { checks: { own: { command: [/bin/echo, "OK ${secret}"] } } }\n`,
       ),
-      environment: { STUB_KEY: secret, STEWARD_JOURNAL_DIR: workspace.path(`journal-${protocol}`) },
+      environment: { MODEL_KEY: secret, STEWARD_JOURNAL_DIR: workspace.path(`journal-${protocol}`) },
     });
   });
   afterAll(async () => {
@@ -115,24 +115,24 @@ describe.each<OtlpProtocol>(["http", "grpc"])("traces over %s", (protocol) => {
     const spans = await spansOf(receiver, trace);
     const call = spans.find(({ kind }) => kind === "client");
     expect(call).toMatchObject({
-      name: "chat stub-model",
+      name: "chat tiny-1",
       parentSpanId: requestOf(spans).spanId,
       traceState: state,
       isFailed: false,
       attributes: {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "openai-compatible",
-        "gen_ai.request.model": "stub-model",
+        "gen_ai.request.model": "tiny-1",
         "gen_ai.request.max_tokens": 9,
-        "gen_ai.response.model": "stub-model-1",
+        "gen_ai.response.model": "tiny-1-2026",
         "gen_ai.response.finish_reasons": ["stop"],
         "gen_ai.usage.input_tokens": 11,
-        "gen_ai.usage.output_tokens": 7,
-        "steward.connector.name": "stub",
+        "gen_ai.usage.output_tokens": 3,
+        "steward.connector.name": "local",
       },
     });
-    const asked = provider.requests().filter(({ headers: { traceparent: given } }) => given?.includes(trace));
-    expect(asked.map(({ headers: { traceparent: given, tracestate } }) => [given, tracestate])).toEqual([
+    const asked = provider.headers().filter(({ traceparent: given }) => String(given).includes(trace));
+    expect(asked.map(({ traceparent: given, tracestate }) => [given, tracestate])).toEqual([
       [`00-${trace}-${call?.spanId}-01`, state],
     ]);
   });
@@ -145,13 +145,13 @@ describe.each<OtlpProtocol>(["http", "grpc"])("traces over %s", (protocol) => {
     expect(pieces?.attributes).toMatchObject({
       "gen_ai.operation.name": "chat",
       "gen_ai.usage.input_tokens": 11,
-      "gen_ai.usage.output_tokens": 7,
+      "gen_ai.usage.output_tokens": 3,
     });
     const tested = newTrace();
-    await ask(service, "/api/v1/connectors/stub/test", traceparent(tested), {});
+    await ask(service, "/api/v1/connectors/local/test", traceparent(tested), {});
     const probe = (await spansOf(receiver, tested)).find(({ kind }) => kind === "client");
-    expect(probe).toMatchObject({ name: "probe stub-model", attributes: { "gen_ai.operation.name": "probe" } });
-    const asked = provider.requests().filter(({ headers }) => headers["traceparent"]?.includes(tested));
+    expect(probe).toMatchObject({ name: "probe tiny-1", attributes: { "gen_ai.operation.name": "probe" } });
+    const asked = provider.headers().filter(({ traceparent: given }) => String(given).includes(tested));
     expect(asked.length).toBeGreaterThan(0);
   });
 

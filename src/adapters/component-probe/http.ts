@@ -1,5 +1,5 @@
 import type { ProbeResult } from "#domain/health/ports.ts";
-import { type Answer, ask, type HttpTarget, type ProbeContext } from "./request.ts";
+import { type Answer, ask, type HttpTarget } from "./request.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 
@@ -24,16 +24,16 @@ const isGood = (status: number): boolean => status >= 200 && status < 300;
 /** Whether an address answers with the right status in time, over TLS that can be trusted. */
 export async function probeHttp(
   target: HttpTarget & { readonly statuses?: readonly number[] },
-  context: ProbeContext,
+  signal: AbortSignal,
 ): Promise<ProbeResult> {
   const { statuses } = target;
-  return judged(await ask(target, {}, context), target, (status) => statuses?.includes(status) ?? isGood(status));
+  return judged(await ask(target, {}, signal), target, (status) => statuses?.includes(status) ?? isGood(status));
 }
 
 /** Whether a collector takes traces over HTTP: none are sent, which the protocol allows. */
-export const probeCollector = async (target: HttpTarget, context: ProbeContext): Promise<ProbeResult> =>
-  judged(await ask(target, { path: "/v1/traces", body: '{"resourceSpans":[]}' }, context), target, isGood);
+export const probeCollector = async (target: HttpTarget, signal: AbortSignal): Promise<ProbeResult> =>
+  judged(await ask(target, { path: "/v1/traces", body: '{"resourceSpans":[]}' }, signal), target, isGood);
 
 /** Whether Prometheus says that it is well. */
-export const probePrometheus = async (target: HttpTarget, context: ProbeContext): Promise<ProbeResult> =>
-  judged(await ask(target, { path: "/-/healthy" }, context), target, isGood);
+export const probePrometheus = async (target: HttpTarget, signal: AbortSignal): Promise<ProbeResult> =>
+  judged(await ask(target, { path: "/-/healthy" }, signal), target, isGood);

@@ -1,6 +1,6 @@
 import type { Probe } from "#domain/health/ports.ts";
 import { probeCollector, probeHttp, probePrometheus } from "./http.ts";
-import type { HttpTarget, IsForbidden } from "./request.ts";
+import type { HttpTarget } from "./request.ts";
 import { probeTcp, type TcpTarget } from "./tcp.ts";
 import { probeUnit, type ReadUnit } from "./unit.ts";
 
@@ -16,21 +16,17 @@ export type ProbeTarget =
   | (HttpTarget & { readonly kind: "collector" | "prometheus" });
 
 /** Looks at one component of the settings. */
-export function createComponentProbe(ports: {
-  readonly target: ProbeTarget;
-  readonly readUnit: ReadUnit;
-  readonly isForbidden: IsForbidden;
-}): Probe {
-  const { target, readUnit, isForbidden } = ports;
+export function createComponentProbe(ports: { readonly target: ProbeTarget; readonly readUnit: ReadUnit }): Probe {
+  const { target, readUnit } = ports;
   switch (target.kind) {
     case "http":
-      return (signal) => probeHttp(target, { isForbidden, signal });
+      return (signal) => probeHttp(target, signal);
     case "collector":
-      return (signal) => probeCollector(target, { isForbidden, signal });
+      return (signal) => probeCollector(target, signal);
     case "prometheus":
-      return (signal) => probePrometheus(target, { isForbidden, signal });
+      return (signal) => probePrometheus(target, signal);
     case "tcp":
-      return (signal) => probeTcp(target, { isForbidden, signal });
+      return (signal) => probeTcp(target, signal);
     case "unit":
       return () => probeUnit(target.unit, readUnit);
   }

@@ -1,9 +1,8 @@
-import { lookup } from "node:dns";
 import { readFileSync } from "node:fs";
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
-import { isIP, type LookupFunction } from "node:net";
 import { TLSSocket } from "node:tls";
+import { guardedLookup, isLinkLocal } from "#adapters/link-local/index.ts";
 
 /** An address that is asked over HTTP. */
 export interface HttpTarget {
@@ -16,14 +15,6 @@ export interface HttpTarget {
   readonly certificateDays?: number;
 }
 
-/** Whether an IP address is one where nobody is asked. */
-export type IsForbidden = (address: string) => boolean;
-
-export interface ProbeContext {
-  readonly isForbidden: IsForbidden;
-  readonly signal: AbortSignal;
-}
-
 /** The beginning of an answer. */
 export interface Answer {
   readonly status: number;
@@ -34,21 +25,11 @@ export interface Answer {
 const linkLocal = (): Error => new Error("it leads to a link-local address, which is never asked");
 
 /** Resolves names as the host does, without the addresses where nobody is asked. */
-export const allowedLookup =
-  (isForbidden: IsForbidden): LookupFunction =>
-  (host, options, callback) => {
-    lookup(host, options, (error, found, family) => {
-      if (error !== null) return callback(error, found, family);
-      const addresses = typeof found === "string" ? [{ address: found, family: family ?? 0 }] : found;
-      const allowed = addresses.filter(({ address }) => !isForbidden(address));
-      if (allowed.length === 0) return callback(linkLocal(), found, family);
-      callback(null, typeof found === "string" ? found : allowed, family);
-    });
-  };
+export const lookup = guardedLookup(linkLocal);
 
 /** @throws Error for an address where nobody is asked; a name is looked at when it is resolved. */
-export function checkHost(host: string, isForbidden: IsForbidden): void {
-  if (isIP(host) !== 0 && isForbidden(host)) throw linkLocal();
+export function checkHost(host: string): void {
+  if (isLinkLocal(host)) throw linkLocal();
 }
 
 /** An error with a message: what fails for each address of a name has none of its own. */
@@ -64,11 +45,11 @@ const certificateEndOf = (socket: unknown): number | undefined =>
 export async function ask(
   target: HttpTarget,
   { path, body }: { readonly path?: string; readonly body?: string },
-  { isForbidden, signal }: ProbeContext,
+  signal: AbortSignal,
 ): Promise<Answer> {
   const { url: text, timeoutMs, caFile } = target;
   const url = path === undefined ? new URL(text) : new URL(text.replace(/\/*$/, path));
-  checkHost(url.hostname.replace(/^\[(.*)\]$/, "$1"), isForbidden);
+  checkHost(url.hostname);
   const ca = caFile === undefined ? undefined : readFileSync(caFile);
   const over = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   return new Promise((resolve, reject) => {
@@ -77,7 +58,7 @@ export async function ask(
       method: body === undefined ? "GET" : "POST",
       agent: false,
       signal: over,
-      lookup: allowedLookup(isForbidden),
+      lookup,
       headers: {
         "user-agent": "steward",
         ...(body !== undefined && { "content-type": "application/json", "content-length": Buffer.byteLength(body) }),

@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import type { ProbeResult } from "#domain/health/ports.ts";
-import { allowedLookup, checkHost, type ProbeContext, worded } from "./request.ts";
+import { checkHost, lookup, worded } from "./request.ts";
 
 export interface TcpTarget {
   readonly host: string;
@@ -9,11 +9,11 @@ export interface TcpTarget {
 }
 
 /** Whether a port takes connections. Nothing is sent. */
-export async function probeTcp(target: TcpTarget, { isForbidden, signal }: ProbeContext): Promise<ProbeResult> {
+export async function probeTcp(target: TcpTarget, signal: AbortSignal): Promise<ProbeResult> {
   const { host, port, timeoutMs } = target;
-  checkHost(host, isForbidden);
+  checkHost(host);
   return new Promise((resolve, reject) => {
-    const socket = connect({ host, port, lookup: allowedLookup(isForbidden), autoSelectFamily: true });
+    const socket = connect({ host, port, lookup, autoSelectFamily: true });
     const end = (work: () => void): void => {
       signal.removeEventListener("abort", onAbort);
       socket.destroy();

@@ -1,7 +1,7 @@
 import { lookup } from "node:dns";
 import type { LookupFunction } from "node:net";
+import { guardedLookup, isLinkLocal } from "#adapters/link-local/index.ts";
 import { ProviderFailed } from "#domain/connectors/ports.ts";
-import { isLinkLocal } from "./link-local.ts";
 import { createOnce } from "./once.ts";
 
 /** How long a provider may take, and how much it may say. */
@@ -38,23 +38,6 @@ const neverAsked = (host: string): ProviderFailed =>
     failure: "unreachable",
     isRetryable: false,
   });
-
-/**
- * Resolves names as the host does, without the addresses where nobody is asked. A name may have such beside others:
- * multicast DNS tells all that a host has.
- */
-const guarded =
-  (resolve: LookupFunction): LookupFunction =>
-  (host, options, callback) => {
-    resolve(host, options, (error, found, family) => {
-      if (error !== null) return callback(error, found, family);
-      const addresses = typeof found === "string" ? [{ address: found, family: family ?? 0 }] : found;
-      const allowed = addresses.filter(({ address }) => !isLinkLocal(address));
-      const [refused] = addresses;
-      if (allowed.length === 0 && refused !== undefined) return callback(neverAsked(refused.address), found, family);
-      callback(null, typeof found === "string" ? found : allowed, family);
-    });
-  };
 
 const tooMuch = (bytes: number): ProviderFailed =>
   new ProviderFailed(`the provider answered with more than the ${bytes} bytes that are taken`, {
@@ -142,7 +125,7 @@ async function openClient({ connectMs, headersMs, idleMs }: FetchLimits, resolve
   // Loaded on demand, with the first call.
   const { Agent, fetch } = await import("undici");
   const dispatcher = new Agent({
-    connect: { timeout: connectMs, lookup: guarded(resolve) },
+    connect: { timeout: connectMs, lookup: guardedLookup(neverAsked, resolve) },
     headersTimeout: headersMs,
     bodyTimeout: idleMs,
     allowH2: false,

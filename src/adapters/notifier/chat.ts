@@ -1,10 +1,11 @@
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import type { LookupFunction } from "node:net";
+import { guardedLookup, isLinkLocal } from "#adapters/link-local/index.ts";
 import type { Message, Notifier } from "#domain/notifications/ports.ts";
 import { NotificationFailed } from "#domain/notifications/ports.ts";
+import { forbidden } from "./address.ts";
 import { failureWords } from "./failure-words.ts";
-import { forbidden, guardedLookup, hostOf, type IsForbidden, isForbiddenHost } from "./guarded-lookup.ts";
 import { readSecretFile } from "./secret-file.ts";
 
 const timeoutMs = 15_000;
@@ -64,17 +65,16 @@ function post(url: URL, body: string, lookup: LookupFunction, signal: AbortSigna
 /** A chat channel behind a webhook, whose address is the secret: it is in the file, and nowhere else. */
 export function createChatNotifier(ports: {
   readonly webhookFile: string;
-  readonly isForbidden: IsForbidden;
   readonly resolve?: LookupFunction;
 }): Notifier {
-  const { webhookFile, isForbidden, resolve } = ports;
-  const lookup = guardedLookup(isForbidden, resolve);
+  const { webhookFile, resolve } = ports;
+  const lookup = guardedLookup(forbidden, resolve);
 
   return {
     to: [],
     async send(message, signal) {
       const url = parsed(readSecretFile(webhookFile));
-      if (isForbiddenHost(hostOf(url), isForbidden)) throw forbidden();
+      if (isLinkLocal(url.hostname)) throw forbidden();
       const status = await post(url, toChatBody(message), lookup, signal).catch((error: unknown) => {
         if (error instanceof NotificationFailed) throw error;
         throw new NotificationFailed(`the webhook was not reached: ${failureWords(error)}`, true);

@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import { isIP, type LookupFunction } from "node:net";
+import { guardedLookup, isLinkLocal } from "#adapters/link-local/index.ts";
 import type { Message, Notifier } from "#domain/notifications/ports.ts";
 import { NotificationFailed } from "#domain/notifications/ports.ts";
+import { forbidden, hostOf, resolveHost } from "./address.ts";
 import { failureWords } from "./failure-words.ts";
-import { forbidden, guardedLookup, hostOf, type IsForbidden, isForbiddenHost, resolveHost } from "./guarded-lookup.ts";
 import { readSecretFile } from "./secret-file.ts";
 
 /** Limits of one mail: to connect, to be greeted, and between two words. */
@@ -109,18 +110,17 @@ async function sendMail(
 /** Mail by way of one server. The password is in its file, and nowhere else. */
 export function createEmailNotifier(ports: {
   readonly settings: MailSettings;
-  readonly isForbidden: IsForbidden;
   readonly resolve?: LookupFunction;
 }): Notifier {
-  const { settings, isForbidden, resolve } = ports;
+  const { settings, resolve } = ports;
   const { server, to } = settings;
-  const lookup = guardedLookup(isForbidden, resolve);
+  const lookup = guardedLookup(forbidden, resolve);
 
   return {
     to,
     async send(message, signal) {
       const host = hostOf(server.url);
-      if (isForbiddenHost(host, isForbidden)) throw forbidden();
+      if (isLinkLocal(host)) throw forbidden();
       const password = server.login === undefined ? undefined : readSecretFile(server.login.passwordFile);
       try {
         const address = await resolveHost(host, lookup);

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { PluginSandbox } from "#domain/plugins/ports.ts";
 import { createBareSandbox } from "./bare.ts";
-import { createUnitSandbox } from "./unit.ts";
+import { createUnitSandbox, type NotEnded } from "./unit.ts";
 
 export { openEnabledPlugins } from "./enabled.ts";
 export { createPluginFolders, inspectPlugin } from "./folders.ts";
@@ -36,9 +36,11 @@ export function createPluginSandbox(ports: {
   readonly hidden: readonly string[];
   /** The unit whose stop is that of the plugins too: that of the service, where it has one. */
   readonly partOf?: string | undefined;
+  /** Is told of a plugin that systemd was asked to end, and that did not end. */
+  readonly onNotEnded: (trouble: NotEnded) => void;
   readonly hasSystemd?: () => boolean;
 }): PluginSandbox {
-  const { exec, hidden, partOf, hasSystemd = canStartUnits } = ports;
+  const { exec, hidden, partOf, onNotEnded, hasSystemd = canStartUnits } = ports;
   if (!hasSystemd()) return createBareSandbox({ exec });
-  return createUnitSandbox({ exec, hidden, partOf, filtersAddresses: createAddressTrial(exec) });
+  return createUnitSandbox({ exec, hidden, partOf, filtersAddresses: createAddressTrial(exec), onNotEnded });
 }

@@ -11,15 +11,24 @@ import { whatLeadsElsewhere } from "./trust.ts";
 import { unitProperties, workFolderOf } from "./unit-properties.ts";
 import { ended, endedFor, environmentOf, maxOutputBytes, signalExitCode } from "./words.ts";
 
-const unitFolder = "/run/steward-plugins";
+const usualRunFolder = "/run/steward-plugins";
 /** How long after its time the unit of a plugin may take to be gone. */
 const graceMs = 20_000;
 const betweenStopsMs = 100;
+/** How often systemd is asked in vain to end what should be gone already. */
+const lastStops = 20;
+/** Exit code of `systemctl stop` for a unit that is not there. */
+const notLoaded = 5;
 /** Ends that nobody came for are those of a service that was killed. */
 const forgottenMs = 3_600_000;
 
 /** In the arguments of a unit a dollar begins a variable. */
 const escaped = (word: string): string => word.replaceAll("$", () => "$$");
+
+function failureOf(error: unknown): CommandFailed {
+  if (error instanceof CommandFailed) return error;
+  throw error;
+}
 
 /** How a unit ended, as systemd tells it: `signal`, `killed`, `KILL`. */
 interface UnitEnd {
@@ -67,8 +76,25 @@ function boundsMemory(): boolean {
   }
 }
 
+/** What systemd itself said of a unit that never began. */
+function notBegun({ stderr }: CommandResult): PluginNotRun {
+  const told = /^Failed to .*$/m.exec(stderr)?.[0];
+  return new PluginNotRun(
+    told === undefined ? "systemd did not tell how it ended" : `systemd did not start it: ${told}`,
+  );
+}
+
 /** Exit codes by which systemd says that it could not make what the program was to run in. */
 const isSetupCode = (code: number): boolean => code >= 200 && code <= 245;
+
+/** The unit of a plugin that systemd was asked to end, and that did not end. */
+export interface NotEnded {
+  readonly plugin: string;
+  readonly unit: string;
+  readonly error: unknown;
+  /** Whether it is asked again; told once. Else the plugin may go on until systemd ends it in its own time. */
+  readonly isTriedAgain: boolean;
+}
 
 /** Runs plugins in systemd units of their own, each with a user that exists as long as it runs. */
 export function createUnitSandbox(ports: {
@@ -79,13 +105,41 @@ export function createUnitSandbox(ports: {
   readonly partOf: string | undefined;
   /** Whether a unit can be kept to loopback on this host. */
   readonly filtersAddresses: () => Promise<boolean>;
+  readonly onNotEnded: (trouble: NotEnded) => void;
+  /** Gone with the next boot, as the units are. */
+  readonly runFolder?: string;
 }): PluginSandbox {
-  const { exec, hidden, partOf, filtersAddresses } = ports;
-  const ends = join(unitFolder, "ends");
+  const { exec, hidden, partOf, filtersAddresses, onNotEnded, runFolder = usualRunFolder } = ports;
+  const ends = join(runFolder, "ends");
   const hasMemory = boundsMemory();
 
   const stop = async (unit: string): Promise<void> => {
-    await exec(["systemctl", "stop", "--no-ask-password", "--", `${unit}.service`], { timeoutMs: graceMs });
+    const argv = ["systemctl", "stop", "--no-ask-password", "--", `${unit}.service`] as const;
+    const { exitCode, stderr } = await exec(argv, { timeoutMs: graceMs });
+    if (exitCode === 0 || exitCode === notLoaded) return;
+    throw new CommandFailed(`cannot stop ${unit}: systemctl ended with exit code ${exitCode}: ${stderr.trim()}`);
+  };
+
+  /**
+   * Ends the unit again and again until nobody waits for it any more: the first time may come before there is a unit, and when
+   * the service is stopped, systemd ends all programs of the service, those that are to end a plugin too.
+   * @throws PluginNotRun when it may still be there.
+   */
+  const endUnit = async (plugin: string, unit: string, isOver: () => boolean): Promise<void> => {
+    let left = lastStops;
+    for (let isLast = isOver(), isTold = false; ; isLast = isOver()) {
+      try {
+        await stop(unit);
+        if (isLast) return;
+      } catch (error) {
+        if (isLast) left -= 1;
+        const isTriedAgain = left > 0;
+        if (!isTold || !isTriedAgain) onNotEnded({ plugin, unit, error, isTriedAgain });
+        isTold = true;
+        if (!isTriedAgain) throw new PluginNotRun(`it could not be ended: ${String(error)}`, { cause: error });
+      }
+      await sleep(betweenStopsMs);
+    }
   };
 
   const requirePlain = (paths: readonly string[]): void => {
@@ -131,13 +185,7 @@ export function createUnitSandbox(ports: {
     ];
   };
 
-  const toEnd = ({ manifest }: PluginCall, end: UnitEnd | undefined, result: CommandResult): PluginEnd => {
-    if (end === undefined) {
-      const told = /^Failed to .*$/m.exec(result.stderr)?.[0];
-      throw new PluginNotRun(
-        told === undefined ? "systemd did not tell how it ended" : `systemd did not start it: ${told}`,
-      );
-    }
+  const toEnd = ({ manifest }: PluginCall, end: UnitEnd, result: CommandResult): PluginEnd => {
     const megabytes = Math.round(manifest.permissions.memoryBytes / 1024 ** 2);
     if (end.result === "oom-kill") {
       throw new PluginNotRun(`it was ended: it took more than the ${megabytes} MB of memory that it has`);
@@ -175,41 +223,33 @@ export function createUnitSandbox(ports: {
       const late = AbortSignal.timeout(manifest.timeoutMs);
       const over = AbortSignal.any([signal, late]);
       const argv = command(unit, call);
-      const state = { isOver: false };
-      let stopping: Promise<void> | undefined;
-      // Again and again: the first may come before there is a unit.
-      const stopAll = async (): Promise<void> => {
-        while (!state.isOver) {
-          await stop(unit);
-          await sleep(betweenStopsMs);
-        }
-        await stop(unit);
+      const timeoutMs = manifest.timeoutMs + graceMs;
+      let isOver = false;
+      let ending: Promise<void> | undefined;
+      const end = (): Promise<void> => {
+        ending ??= endUnit(manifest.name, unit, () => isOver);
+        return ending;
       };
-      const onOver = (): void => {
-        stopping = stopAll();
-        stopping.catch(() => undefined);
-      };
+      // What is thrown is waited for below, and told at once.
+      const onOver = (): void => void end().catch(() => undefined);
       over.addEventListener("abort", onOver, { once: true });
       if (over.aborted) onOver();
-      try {
-        const timeoutMs = manifest.timeoutMs + graceMs;
-        const result = await exec(argv, { timeoutMs, maxOutputBytes, ...(stdin !== undefined && { input: stdin }) });
-        if (stopping === undefined) return toEnd(call, takeEnd(ends, unit), result);
-      } catch (error) {
-        if (!(error instanceof CommandFailed)) throw error;
-        if (stopping === undefined) {
-          await stop(unit);
-          throw new PluginNotRun(`it could not be run: ${error.message}`, { cause: error });
-        }
-      } finally {
-        state.isOver = true;
-        over.removeEventListener("abort", onOver);
-      }
-      await stopping?.catch((error: unknown) => {
-        throw new PluginNotRun(`it could not be ended: ${String(error)}`, { cause: error });
-      });
+      const outcome = await exec(argv, { timeoutMs, maxOutputBytes, ...(stdin !== undefined && { input: stdin }) })
+        .catch(failureOf)
+        .finally(() => {
+          isOver = true;
+          over.removeEventListener("abort", onOver);
+        });
+      const isCutShort = ending !== undefined;
+      const unitEnd = takeEnd(ends, unit);
+      if (!isCutShort && unitEnd !== undefined && !(outcome instanceof CommandFailed))
+        return toEnd(call, unitEnd, outcome);
+      // Who waits for a unit may be gone before the unit is.
+      await end();
       takeEnd(ends, unit);
-      throw endedFor(call, !signal.aborted);
+      if (isCutShort) throw endedFor(call, !signal.aborted);
+      if (!(outcome instanceof CommandFailed)) throw notBegun(outcome);
+      throw new PluginNotRun(`it could not be run: ${outcome.message}`, { cause: outcome });
     },
   };
 }

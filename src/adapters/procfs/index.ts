@@ -13,6 +13,9 @@ import { parseCpuInfo, parseMemory, parseOsRelease } from "./parse.ts";
 export interface ProcHostFacts extends HostFacts {
   /** Its samples of the processors, for others who need them. */
   readonly cpuLoad: Pick<CpuLoad, "minutePercent">;
+  /** What is used of memory and of the root file system, each by itself: a disk that hangs keeps nobody from the other. */
+  readonly memoryPercent: () => number;
+  readonly diskPercent: () => Promise<number>;
   readonly dispose: Dispose;
 }
 
@@ -56,6 +59,15 @@ async function readDisk(path: string) {
   };
 }
 
+function readMemory(procDir: string, limits: ContainerLimits) {
+  const { totalBytes, availableBytes } = limits.memory(parseMemory(readText(`${procDir}/meminfo`)));
+  return {
+    total_bytes: totalBytes,
+    available_bytes: availableBytes,
+    percent_used: totalBytes === 0 ? 0 : roundPercent((totalBytes - availableBytes) / totalBytes),
+  };
+}
+
 /** Host facts from /proc, os-release, statfs and, in a container, its control group. */
 export function createHostFacts(ports: { clock: Clock; procDir?: string }): ProcHostFacts {
   const { clock, procDir = "/proc" } = ports;
@@ -66,21 +78,18 @@ export function createHostFacts(ports: { clock: Clock; procDir?: string }): Proc
   const cpu = readCpu(procDir, limits);
   return {
     async info() {
-      const memory = limits.memory(parseMemory(readText(`${procDir}/meminfo`)));
-      const { totalBytes, availableBytes } = memory;
+      const memory = readMemory(procDir, limits);
       return {
         hostname: hostname(),
         os,
         cpu: { ...cpu, load_percent: Math.round((await load.percent()) * 10) / 10 },
-        memory: {
-          total_bytes: totalBytes,
-          available_bytes: availableBytes,
-          percent_used: totalBytes === 0 ? 0 : roundPercent((totalBytes - availableBytes) / totalBytes),
-        },
+        memory,
         disk: await readDisk("/"),
       };
     },
     cpuLoad: load,
+    memoryPercent: () => readMemory(procDir, limits).percent_used,
+    diskPercent: async () => (await readDisk("/")).percent_used,
     dispose: load.dispose,
   };
 }

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { beforeEach, describe, expect, it } from "vitest";
 import { createFakeAlertStore, type FakeAlertStore } from "../../../test/fakes/alert-store.ts";
 import { createFakeClock, type FakeClock } from "../../../test/fakes/clock.ts";
+import type { Clock } from "../kernel/clock.ts";
 import { type AlertNews, createAlerts, type Evaluator } from "./alerts.ts";
 
 const secondMs = 1_000;
@@ -16,7 +17,8 @@ let news: AlertNews[];
 let troubles: unknown[];
 let silenced: Set<string>;
 let cpu: number;
-let disk: number | Error;
+let disk: number | Error | Promise<number | Error>;
+let diskReadings: number;
 
 function reset(): void {
   clock = createFakeClock();
@@ -28,21 +30,27 @@ function reset(): void {
   silenced = new Set();
   cpu = 10;
   disk = 10;
+  diskReadings = 0;
 }
 beforeEach(reset);
 
 /** A process: what an ended one would tell is not heard. */
-async function open(evaluator: Evaluator = "steward") {
+async function open(evaluator: Evaluator = "steward", { ofAlerts = clock }: { ofAlerts?: Clock } = {}) {
   const alerts = createAlerts({
     evaluator,
     readings: {
       cpu_percent: () => Promise.resolve(cpu),
       memory_percent: () => Promise.resolve(50),
-      root_filesystem_percent: () => (disk instanceof Error ? Promise.reject(disk) : Promise.resolve(disk)),
+      async root_filesystem_percent() {
+        diskReadings += 1;
+        const found = await disk;
+        if (found instanceof Error) throw found;
+        return found;
+      },
     },
     store,
     isSilenced: (name) => silenced.has(name),
-    clock,
+    clock: ofAlerts,
     tell(each) {
       news.push(each);
       told.push(`${each.condition.name} ${each.what} ${(clock.monotonicMs() - startMs) / secondMs}`);
@@ -163,6 +171,70 @@ describe("an alert", () => {
     expect(told).toEqual(["DiskSpaceLow firing 330"]);
     expect(troubles.length).toBeGreaterThan(0);
   });
+
+  it("that has never held is not taken for quiet while it cannot be measured", async () => {
+    disk = new Error("no such file system");
+    const alerts = await open();
+    expect(stateOf(alerts, "DiskSpaceLow")).toMatchObject({
+      state: "not_evaluated",
+      evaluated_by: "steward",
+      since: null,
+      value: null,
+    });
+    disk = 10;
+    await clock.advance(15 * secondMs);
+    expect(stateOf(alerts, "DiskSpaceLow")).toMatchObject({ state: "inactive", value: 10 });
+  });
+});
+
+describe("a reading that hangs", () => {
+  it("keeps no other alert from being evaluated, is not asked again, and is said once", async () => {
+    cpu = 99;
+    const gate = Promise.withResolvers<number>();
+    disk = gate.promise;
+    const alerts = await open();
+    await clock.advance(10 * secondMs);
+    expect(stateOf(alerts, "HighCPUUsage")).toMatchObject({ state: "pending", value: 99 });
+    expect(stateOf(alerts, "DiskSpaceLow")).toMatchObject({ state: "not_evaluated", value: null });
+    await clock.advance(hourMs);
+    // From the first look on, which waited for ten seconds.
+    expect(told).toEqual(["HighCPUUsage firing 345"]);
+    expect(troubles.map(String)).toEqual(["Error: root_filesystem_percent cannot be measured: no answer within 10 s"]);
+    expect(diskReadings).toBe(1);
+  });
+
+  it("is asked again once it has answered, and leaves what fired firing meanwhile", async () => {
+    disk = 95;
+    const alerts = await open();
+    await clock.advance(6 * minuteMs);
+    const gate = Promise.withResolvers<number>();
+    disk = gate.promise;
+    await clock.advance(hourMs);
+    expect(stateOf(alerts, "DiskSpaceLow")).toMatchObject({ state: "firing", value: null });
+    gate.resolve(95);
+    disk = 10;
+    await clock.advance(0);
+    await clock.advance(15 * secondMs);
+    expect(stateOf(alerts, "DiskSpaceLow")).toMatchObject({ state: "inactive", value: 10 });
+    await clock.advance(5 * minuteMs);
+    expect(told).toEqual(["DiskSpaceLow firing 330", "DiskSpaceLow resolved 4230"]);
+    expect(troubles).toHaveLength(1);
+  });
+
+  it("is said again where it hangs again, and a refusal that comes late is said too", async () => {
+    const gate = Promise.withResolvers<Error>();
+    disk = gate.promise;
+    await open();
+    await clock.advance(minuteMs);
+    disk = new Promise(() => undefined);
+    gate.resolve(new Error("input/output error"));
+    await clock.advance(minuteMs);
+    expect(troubles.map(String)).toEqual([
+      expect.stringContaining("no answer"),
+      "Error: input/output error",
+      expect.stringContaining("no answer"),
+    ]);
+  });
 });
 
 describe("a silence", () => {
@@ -249,24 +321,11 @@ describe("a restart", () => {
 });
 
 it("a process that stood still for an hour has not looked for an hour", async () => {
-  const gate = Promise.withResolvers<number>();
-  const values = [() => Promise.resolve(99), () => gate.promise];
-  const alerts = createAlerts({
-    evaluator: "steward",
-    readings: {
-      cpu_percent: () => (values.shift() ?? (() => Promise.resolve(99)))(),
-      memory_percent: () => Promise.resolve(50),
-      root_filesystem_percent: () => Promise.resolve(50),
-    },
-    store,
-    isSilenced: () => false,
-    clock,
-    tell: () => undefined,
-    onTrouble: (error) => void troubles.push(error),
-  });
-  alerts.start();
-  await clock.advance(hourMs);
-  gate.resolve(99);
+  cpu = 99;
+  let stoodMs = 0;
+  const ofAlerts: Clock = { ...clock, monotonicMs: () => clock.monotonicMs() + stoodMs };
+  const alerts = await open("steward", { ofAlerts });
+  stoodMs = hourMs;
   await clock.advance(15 * secondMs);
   expect(stateOf(alerts, "HighCPUUsage")).toMatchObject({ state: "pending" });
   await clock.advance(5 * minuteMs);

@@ -6,6 +6,8 @@ import type { AlertStore, StoredAlert } from "./ports.ts";
 
 /** How often the conditions are looked at: as often as Prometheus scrapes. */
 const evaluationIntervalMs = 15_000;
+/** How long a reading may take. */
+const readingMs = 10_000;
 /** After a longer absence a condition that was pending begins anew, as with Prometheus. */
 const toleratedMs = 60 * 60_000;
 
@@ -32,6 +34,7 @@ export interface Alerts {
 
 interface Entry {
   tracked: Tracked;
+  /** Undefined where it could not be measured. */
   value: number | undefined;
 }
 
@@ -50,6 +53,41 @@ function remembered(store: Pick<AlertStore, "alerts">, clock: Clock, onTrouble: 
 }
 
 const rounded = (value: number): number => Math.round(value * 10) / 10;
+
+/**
+ * Reads what is measured, each within its time. One that hangs is not asked again before it has answered: a question to a dead
+ * disk holds a thread, and there are few.
+ */
+function createMeasuring(ports: {
+  readonly readings: Readings;
+  readonly clock: Clock;
+  readonly onTrouble: (error: unknown) => void;
+}): (metric: keyof Readings) => Promise<number | undefined> {
+  const { readings, clock, onTrouble } = ports;
+  const hanging = new Set<keyof Readings>();
+
+  return async (metric) => {
+    if (hanging.has(metric)) return undefined;
+    const over = new AbortController();
+    const late = clock.sleep(readingMs, over.signal).then(() => {
+      if (over.signal.aborted) return;
+      hanging.add(metric);
+      onTrouble(new Error(`${metric} cannot be measured: no answer within ${readingMs / 1000} s`));
+    });
+    const reading = (async () => {
+      try {
+        return await readings[metric]();
+      } catch (error) {
+        onTrouble(error);
+        return undefined;
+      } finally {
+        over.abort();
+        hanging.delete(metric);
+      }
+    })();
+    return (await Promise.race([reading, late])) ?? undefined;
+  };
+}
 
 /** Evaluates the table of alerts by the host's own figures, where no Prometheus does. */
 export function createAlerts(ports: {
@@ -70,15 +108,9 @@ export function createAlerts(ports: {
   let isOver = false;
   let stop: Dispose | undefined;
 
-  const measured = async (metric: AlertMetric): Promise<number | undefined> => {
-    if (metric === "scrape_target_down") return undefined;
-    try {
-      return await readings[metric]();
-    } catch (error) {
-      onTrouble(error);
-      return undefined;
-    }
-  };
+  const measure = createMeasuring({ readings, clock, onTrouble });
+  const measured = async (metric: AlertMetric): Promise<number | undefined> =>
+    metric === "scrape_target_down" ? undefined : measure(metric);
 
   const keep = (name: AlertName, before: Tracked, after: Tracked): void => {
     if (isQuiet(before) && isQuiet(after)) return;
@@ -122,9 +154,12 @@ export function createAlerts(ports: {
 
   const entryOf = (condition: AlertCondition): Alert => {
     const { name, severity, expression, threshold, durationMs, metric } = condition;
-    const isEvaluated = isOwn && metric !== "scrape_target_down";
-    const { tracked, value } = entries.get(name) ?? { tracked: quietAlert, value: undefined };
-    const holds = isEvaluated && tracked.heldMs !== null;
+    const isLookedAt = isOwn && metric !== "scrape_target_down";
+    const entry = entries.get(name);
+    const { tracked, value } = entry ?? { tracked: quietAlert, value: undefined };
+    const holds = isLookedAt && tracked.heldMs !== null;
+    // What is pending or fires stays so while it cannot be measured; of what does not, nobody knows whether it should.
+    const isEvaluated = isLookedAt && (holds || entry === undefined || value !== undefined);
     const heldState = tracked.isFiring ? "firing" : "pending";
     return {
       name,
@@ -135,7 +170,7 @@ export function createAlerts(ports: {
       state: !isEvaluated ? "not_evaluated" : holds ? heldState : "inactive",
       evaluated_by: isOwn && metric === "scrape_target_down" ? "systemd" : evaluator,
       since: holds ? toTimestamp(sinceOf(tracked)) : null,
-      value: isEvaluated && value !== undefined ? rounded(value) : null,
+      value: isLookedAt && value !== undefined ? rounded(value) : null,
       silenced: isSilenced(name),
     };
   };

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { NotificationChannel } from "#contract/alerts.ts";
 import { createFakeClock, type FakeClock } from "../../../test/fakes/clock.ts";
 import { createFakeNotificationStore, type FakeNotificationStore } from "../../../test/fakes/notification-store.ts";
@@ -75,22 +75,79 @@ describe("the outbox", () => {
     expect(ended).toEqual(["chat sent", "email sent"]);
   });
 
-  it("tries again with growing pauses, and in order", async () => {
+  it("tries again with growing pauses", async () => {
     const outbox = open();
     chat.fault = later;
     outbox.post(draft("a"), ["chat"]);
-    outbox.post(draft("b"), ["chat"]);
     await clock.advance(0);
     await clock.advance(10_000 + 20_000 + 40_000 - 1);
     expect(chat.attempts()).toBe(3);
-    expect(outbox.list()[1]).toMatchObject({ attempts: 3, outcome: "queued", error: "it answers 503" });
+    expect(outbox.list()[0]).toMatchObject({ attempts: 3, outcome: "queued", error: "it answers 503" });
     chat.fault = undefined;
     await clock.advance(1);
-    expect(titles(chat)).toEqual(["a", "b"]);
-    expect(outbox.list()).toMatchObject([
-      { attempts: 1, outcome: "sent" },
-      { attempts: 4, outcome: "sent" },
-    ]);
+    expect(titles(chat)).toEqual(["a"]);
+    expect(outbox.list()).toMatchObject([{ attempts: 4, outcome: "sent" }]);
+  });
+
+  it("sends a page at once while another is not taken, for hours", async () => {
+    const outbox = open();
+    chat.fault = ({ title }) => (title.startsWith("a ") ? later : undefined);
+    outbox.post(draft("a"), ["chat"]);
+    await clock.advance(3 * 3_600_000);
+    outbox.post(draft("b"), ["chat"]);
+    await clock.advance(0);
+    expect(titles(chat)).toEqual(["b"]);
+    expect(outbox.list()[1]).toMatchObject({ outcome: "queued", error: "it answers 503" });
+  });
+
+  it("keeps the pause of one that is not taken, whatever else is sent", async () => {
+    const outbox = open();
+    chat.fault = ({ title }) => (title.startsWith("a ") ? later : undefined);
+    outbox.post(draft("a"), ["chat"]);
+    for (let count = 0; count < 60; count += 1) {
+      await clock.advance(1_000);
+      outbox.post(draft(`b${count}`), ["chat"]);
+    }
+    await clock.advance(0);
+    expect(chat.taken).toHaveLength(60);
+    // At 0, 10 and 30 s.
+    expect(outbox.list().at(-1)).toMatchObject({ subject: "a", attempts: 3 });
+  });
+
+  it("sends the newest first of those that came while one was on its way", async () => {
+    const first = Promise.withResolvers<void>();
+    const slow = { ...chat, send: vi.fn(chat.send).mockImplementationOnce(() => first.promise) };
+    const outbox = open(new Map([["chat", slow]]));
+    for (const subject of ["a", "b", "c"]) outbox.post(draft(subject), ["chat"]);
+    first.resolve();
+    await clock.advance(0);
+    expect(titles(chat)).toEqual(["c", "b"]);
+  });
+
+  it("keeps the order of those of one subject: the last word is that of the newest", async () => {
+    const outbox = open();
+    chat.fault = later;
+    outbox.post(draft("a"), ["chat"]);
+    await clock.advance(3 * 60_000);
+    outbox.post(draft("b"), ["chat"]);
+    outbox.post({ ...draft("a"), title: "a-again is well" }, ["chat"]);
+    await clock.advance(1_000);
+    chat.fault = undefined;
+    await clock.advance(15 * 60_000);
+    expect(titles(chat).filter((title) => title?.startsWith("a"))).toEqual(["a", "a-again"]);
+    expect(titles(chat)).toHaveLength(3);
+  });
+
+  it("tries what waits of a subject once more before what is new of it, and does not wait for it", async () => {
+    const outbox = open();
+    chat.fault = ({ title }) => (title.startsWith("a ") ? later : undefined);
+    outbox.post(draft("a"), ["chat"]);
+    await clock.advance(3_600_000);
+    const [before] = outbox.list();
+    outbox.post({ ...draft("a"), title: "a-again is well" }, ["chat"]);
+    await clock.advance(0);
+    expect(titles(chat)).toEqual(["a-again"]);
+    expect(outbox.list()[1]).toMatchObject({ attempts: (before?.attempts ?? 0) + 1, outcome: "queued" });
   });
 
   it("is not held up by the other channel", async () => {
@@ -183,7 +240,8 @@ describe("the outbox", () => {
     for (let count = 0; count < 250; count += 1) outbox.post(draft(`c${count}`), ["chat"]);
     expect(outbox.list().filter(({ outcome }) => outcome === "queued")).toHaveLength(200);
     expect(ended.filter((each) => each.startsWith("chat dropped"))).toHaveLength(50);
-    chat.fault = undefined;
+    // The first, which is on its way, is not among them.
+    expect(outbox.list().find(({ subject }) => subject === "c0")).toMatchObject({ outcome: "queued" });
     for (let count = 0; count < 1500; count += 1) {
       outbox.post(draft("x"), ["email"]);
       await clock.advance(0);

@@ -3,6 +3,7 @@ import { notificationListLimit } from "#contract/alerts.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import type { Draft } from "./messages.ts";
 import { NotificationFailed, type NotificationStore, type Notifier, type StoredNotification } from "./ports.ts";
+import { createTurns } from "./turns.ts";
 
 /** Pause after a failed attempt, doubled with each until the longest. */
 const firstPauseMs = 10_000;
@@ -56,8 +57,9 @@ const toFailure = (error: unknown): Failure =>
     : { reason: "it could not be sent", isRetryable: true };
 
 /**
- * What is to be told, kept on disk until it is: in order for each channel, again and again with growing pauses. What is
- * written down is a mirror of what is in memory: a disk that is full is a reason to tell, and not one to be silent.
+ * What is to be told, kept on disk until it is: one after the other in each channel, again and again with growing pauses, and
+ * none behind the pause of another. What is written down is a mirror of what is in memory: a disk that is full is a reason to
+ * tell, and not one to be silent.
  * @param ports.onEnd is told of each that has ended.
  * @param ports.onTrouble is told when it cannot be written down, or when a channel does not take what is sent.
  */
@@ -72,6 +74,10 @@ export function createOutbox(ports: {
   const { store, channels, clock, createId, onEnd, onTrouble } = ports;
   const all = loaded(store, onTrouble);
   const shutdown = new AbortController();
+  const turns = createTurns(() => clock.monotonicMs());
+  /** Those that are on their way, and whoever waits in a channel in which all pause. */
+  const sending = new Set<string>();
+  const waiting = new Map<NotificationChannel, AbortController>();
   const pumping = new Set<NotificationChannel>();
   let isStarted = false;
 
@@ -91,6 +97,7 @@ export function createOutbox(ports: {
 
   const end = (notification: StoredNotification, outcome: NotificationOutcome, error: string | null) => {
     const ended = save({ ...notification, outcome, error, endedAt: clock.now() });
+    turns.ended(ended.id);
     onEnd(ended.channel, outcome, error);
     return ended;
   };
@@ -141,35 +148,38 @@ export function createOutbox(ports: {
     }
   };
 
-  /** @returns how long to wait before the next. */
-  const sendOne = async (notification: StoredNotification, notifier: Notifier): Promise<number> => {
+  const sendOne = async (notification: StoredNotification, notifier: Notifier): Promise<void> => {
+    const { id, channel } = notification;
     const attempts = notification.attempts + 1;
     // Before it is sent, so that attempts are counted that the service does not outlive.
     const tried = save({ ...notification, attempts });
+    sending.add(id);
     const failure = await attempt(tried, notifier, shutdown.signal);
-    if (failure === undefined) {
-      end(tried, "sent", null);
-      return 0;
-    }
-    if (shutdown.signal.aborted) return 0;
-    if (!failure.isRetryable || attempts >= maxAttempts) {
-      end(tried, "failed", failure.reason);
-      return 0;
-    }
-    save({ ...tried, error: failure.reason });
-    return pauseAfter(attempts);
+    sending.delete(id);
+    if (failure === undefined) return void end(tried, "sent", null);
+    if (shutdown.signal.aborted) return;
+    if (!failure.isRetryable || attempts >= maxAttempts) return void end(tried, "failed", failure.reason);
+    turns.pause(save({ ...tried, error: failure.reason }), queued(channel), pauseAfter(attempts));
+  };
+
+  /** Waits until one is due, or a new one is there. */
+  const wait = async (channel: NotificationChannel, waitMs: number): Promise<void> => {
+    const over = new AbortController();
+    waiting.set(channel, over);
+    await clock.sleep(waitMs, AbortSignal.any([shutdown.signal, over.signal]));
+    waiting.delete(channel);
   };
 
   const drain = async (channel: NotificationChannel, notifier: Notifier): Promise<void> => {
     for (;;) {
-      const [next] = queued(channel);
-      if (next === undefined || shutdown.signal.aborted) {
+      const turn = turns.turn(queued(channel));
+      if (turn === undefined || shutdown.signal.aborted) {
         // Here and not when the promise is done: what is posted in between would wait for the next one.
         pumping.delete(channel);
         return;
       }
-      const pauseMs = await sendOne(next, notifier);
-      if (pauseMs > 0) await clock.sleep(pauseMs, shutdown.signal);
+      if ("next" in turn) await sendOne(turn.next, notifier);
+      else await wait(channel, turn.waitMs);
     }
   };
 
@@ -188,12 +198,13 @@ export function createOutbox(ports: {
       for (const channel of wanted) {
         const notifier = channels.get(channel);
         if (notifier === undefined) continue;
-        const waiting = queued(channel);
-        // The first may be on its way.
-        const [, oldest] = waiting;
-        if (waiting.length >= maxQueued && oldest !== undefined) end(oldest, "dropped", "too many were waiting");
-        add(draft, channel, notifier, { attempts: 0, outcome: "queued", error: null, endedAt: null });
+        const before = queued(channel);
+        const oldest = before.find(({ id }) => !sending.has(id));
+        if (before.length >= maxQueued && oldest !== undefined) end(oldest, "dropped", "too many were waiting");
+        const added = add(draft, channel, notifier, { attempts: 0, outcome: "queued", error: null, endedAt: null });
+        turns.added(added, queued(channel));
         pump(channel);
+        waiting.get(channel)?.abort();
       }
     },
     sendNow(draft, wanted, signal) {

@@ -50,7 +50,9 @@ export interface Plugins {
   }>;
   /** Puts other folders in place of those that there are. What is the same in both goes on. */
   readonly replace: (folders: PluginFolders) => Promise<void>;
-  /** Ends what runs, for the end of the process; resolves when nothing of it is left. */
+  /** The names of those that run just now. */
+  readonly running: () => readonly string[];
+  /** Ends what runs, for the end of the process, and lets nothing begin any more; resolves when nothing of it is left. */
   readonly stop: () => Promise<void>;
 }
 
@@ -124,6 +126,8 @@ export function createPlugins(ports: {
   const active = new Map<string, Active>();
   let loading: Promise<void> | undefined;
   let parts: PluginParts | undefined;
+  const underWay = new Set<{ readonly plugin: string }>();
+  let isStopped = false;
   let turn: Promise<unknown> = Promise.resolve();
 
   const need = (): PluginParts => {
@@ -193,16 +197,21 @@ export function createPlugins(ports: {
 
   const activate = async (enabled: EnabledPlugin, manifest: PluginManifest): Promise<void> => {
     await deactivate(enabled.name, new PluginNotRun("it was enabled anew meanwhile"));
+    // Enabled it stays, for the next start.
+    if (isStopped) return;
     const over = new AbortController();
     const runs = new Set<Promise<unknown>>();
     const begin = guarded(enabled, manifest, over.signal);
     const run: LoadedPlugin["run"] = async (input, read, signal) => {
       const work = begin(input, read, signal);
+      const mine = { plugin: manifest.name };
       runs.add(work);
+      underWay.add(mine);
       try {
         return await work;
       } finally {
         runs.delete(work);
+        underWay.delete(mine);
       }
     };
     const release = connect(manifest.role.type, manifest.role, { manifest, run }, points);
@@ -335,11 +344,15 @@ export function createPlugins(ports: {
         if (!isSafeMode) await sync(parts);
       }),
 
+    running: () => [...new Set([...underWay].map(({ plugin }) => plugin))].sort(),
+
     async stop() {
+      isStopped = true;
       const reason = new PluginNotRun("it was ended, since the service stops");
       const all = [...active.values()];
       active.clear();
-      await Promise.all(all.map(({ stop }) => stop(reason)));
+      // One that is being disabled just now is no longer among them, and its run may not be over.
+      await Promise.all([...all.map(({ stop }) => stop(reason)), turn]);
     },
   };
 }

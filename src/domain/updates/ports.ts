@@ -143,8 +143,10 @@ export class PackageFileMissing extends Error {
 export interface PackageFiles {
   /** All packages of which something is on the host. */
   readonly present: (signal: AbortSignal) => Promise<readonly PresentPackage[]>;
+  /** What the file of a package is called in a folder. By another name it may not be taken for a package file at all. */
+  readonly fileName: (wanted: PackageVersion) => string;
   /**
-   * Brings the file of a package into the folder: from the package manager's cache, from a repository, or else put together
+   * Brings the file of a package into the folder, under that name: from the package manager's cache, from a repository, or else put together
    * from what is installed. For a package of which only configuration is left it is a file with that alone.
    * @throws PackageFileMissing
    */

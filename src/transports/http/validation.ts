@@ -11,7 +11,14 @@ const formats = { "date-time": (text: string) => parseTimestamp(text) !== undefi
  * Defaults are filled in; nothing is coerced and nothing is dropped: `"5"` in a body is not 5. The schemas
  * themselves are not checked against the meta-schema: they come from the compiler, and checking them takes 30 ms.
  */
-const ajv = new Ajv({ useDefaults: true, strict: false, allErrors: false, formats, validateSchema: false });
+const ajv = new Ajv({
+  useDefaults: true,
+  strict: false,
+  allErrors: false,
+  verbose: true,
+  formats,
+  validateSchema: false,
+});
 
 const integerText = /^-?\d{1,15}$/;
 const numberText = /^-?\d{1,15}(\.\d{1,15})?$/;
@@ -46,9 +53,14 @@ function describe(error: ErrorObject, part: HttpPart): { field: string; issue: s
       return { field: at || part, issue: `Must be one of ${[error.params["allowedValues"]].flat().join(", ")}` };
     case "format":
       return { field: at || part, issue: "Must be an RFC 3339 time such as 2026-01-31T12:00:00Z" };
-    default:
-      return { field: at || part, issue: upperFirst(error.message ?? "is wrong") };
+    case "pattern": {
+      // An expression tells few people what would be right.
+      const [example] = [error.parentSchema?.["examples"] ?? []].flat();
+      if (example === undefined) break;
+      return { field: at || part, issue: `Must be of the form of ${String(example)}` };
+    }
   }
+  return { field: at || part, issue: upperFirst(error.message ?? "is wrong") };
 }
 
 /**

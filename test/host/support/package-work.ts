@@ -33,7 +33,9 @@ export type PackageWork =
   | { readonly verb: "settle" | "repair"; readonly id: string }
   | { readonly verb: "fetch"; readonly names: readonly string[]; readonly folder: string }
   | { readonly verb: "identify"; readonly path: string }
-  | { readonly verb: "restore"; readonly id: string; readonly target: Parameters<PackageFiles["restore"]>[0] };
+  | { readonly verb: "restore"; readonly id: string; readonly target: Parameters<PackageFiles["restore"]>[0] }
+  | { readonly verb: "apply"; readonly id: string; readonly request: Partial<UpdateRequest> }
+  | { readonly verb: "rollback"; readonly id: string; readonly snapshotId: string };
 
 /** What came of going on with a plan whose transaction was broken off. */
 export interface GoneOn {
@@ -53,6 +55,9 @@ export interface PackageAnswer<T> {
   readonly steps: readonly number[];
 }
 
+/** Which check is to be run. */
+type PackageCheck = Extract<PackageWork, { readonly verb: "check" }>["id"];
+
 /** An adapter that works on a tree of its own in the guest. */
 export function createPackageWork(manager: "dnf" | "pacman" | "zypper", root: string) {
   /** The words that run it. */
@@ -62,3 +67,25 @@ export function createPackageWork(manager: "dnf" | "pacman" | "zypper", root: st
     JSON.parse((await host.exec(command(given), { timeoutMs: 300_000 })).stdout) as PackageAnswer<T>;
   return { command, work };
 }
+
+/** What tests tell an adapter, in short. */
+export function packageVerbs(session: Pick<Session, "host">, adapter: ReturnType<typeof createPackageWork>) {
+  const work = <T>(given: PackageWork): Promise<PackageAnswer<T>> => adapter.work<T>(session, given);
+  const result = async <T>(given: PackageWork): Promise<T> => {
+    const answer = await work<T>(given);
+    if (answer.result === undefined) throw new Error(`${given.verb} failed: ${answer.error}`);
+    return answer.result;
+  };
+  return {
+    work,
+    result,
+    simulate: (request: Partial<UpdateRequest> = {}): Promise<TransactionPlan> => result({ verb: "simulate", request }),
+    refusal: async (request: Partial<UpdateRequest> = {}) => (await work({ verb: "simulate", request })).error,
+    commit: (plan: TransactionPlan, id = "one"): Promise<TransactionResult> => result({ verb: "commit", id, plan }),
+    check: (id: PackageCheck) =>
+      result<{ status: string; message: string; details: Record<string, unknown> }>({ verb: "check", id }),
+    all: (): Promise<readonly InstalledPackage[]> => result({ verb: "installed" }),
+  };
+}
+
+export const namesOf = ({ changes }: TransactionPlan): readonly string[] => changes.map(({ name }) => name).sort();

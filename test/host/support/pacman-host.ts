@@ -123,4 +123,5 @@ export const pacmanWords = [
 ] as const;
 
 /** The adapter of pacman on the tree. */
-export const { command: pacmanCommand, work: pacman } = createPackageWork("pacman", pacmanRoot);
+export const pacmanAdapter = createPackageWork("pacman", pacmanRoot);
+export const { command: pacmanCommand, work: pacman } = pacmanAdapter;

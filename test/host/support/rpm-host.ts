@@ -19,6 +19,10 @@ export interface RpmRecipe {
   readonly scripts?: Readonly<Record<string, string>>;
 }
 
+/** The file of a package in the repository. */
+export const rpmFile = (name: string, version: string): string =>
+  `${rpmRepository}/noarch/${name}-${version}-1.noarch.rpm`;
+
 const fileName = ({ name, version }: RpmRecipe): string => `${name}-${version}-1.noarch.rpm`;
 
 /** What rpmbuild is told. */
@@ -101,4 +105,5 @@ export type DnfWork = PackageWork;
 export type DnfAnswer<T> = PackageAnswer<T>;
 
 /** The adapter of dnf on the tree. */
-export const { command: dnfCommand, work: dnf } = createPackageWork("dnf", rpmRoot);
+export const dnfAdapter = createPackageWork("dnf", rpmRoot);
+export const { command: dnfCommand, work: dnf } = dnfAdapter;

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { exec } from "#adapters/exec/index.ts";
@@ -13,10 +14,13 @@ import { createZypper } from "#adapters/packages/zypper/index.ts";
 import { createZypperManager } from "#adapters/packages/zypper/manager.ts";
 import { createZypperPackageFiles } from "#adapters/packages/zypper/package-files.ts";
 import { zypperPlaces } from "#adapters/packages/zypper/places.ts";
+import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
+import { createRefresh } from "#adapters/snapshots/packages/refresh.ts";
 import { packageStatusCheck } from "#domain/health/checks/package-status.ts";
 import { securityUpdatesCheck } from "#domain/health/checks/security-updates.ts";
 import type { PackageFiles, PackageManager, TransactionPlan, UpdateRequest } from "#domain/updates/ports.ts";
 import { doneOf } from "#domain/updates/transaction.ts";
+import { updateVerbs } from "#domain/updates/verbs.ts";
 import type { GoneOn, PackageWork } from "./package-work.ts";
 
 // Runs inside the guest: node run-packages.ts MANAGER ROOT WORK. Prints what came of it as JSON.
@@ -72,8 +76,37 @@ const check = (id: string) =>
 /** Where packages are updated all together or not at all, no other question makes sense. */
 const type = name === "pacman" ? "all" : "packages";
 
+const whole = (request: Partial<UpdateRequest>): UpdateRequest => ({
+  type,
+  isSecurityOnly: false,
+  names: undefined,
+  ...request,
+});
+
 const simulate = (request: Partial<UpdateRequest>): Promise<TransactionPlan> =>
-  manager.simulate({ type, isSecurityOnly: false, names: undefined, ...request }, signal);
+  manager.simulate(whole(request), signal);
+
+/** The work of the updates part, with snapshots of the tree's packages and its /etc. */
+const engine = () =>
+  updateVerbs({
+    manager,
+    backends: [
+      createPackageSnapshots({
+        folder: join(root, "var/lib/steward/snapshots"),
+        files: demandFiles(),
+        clock: systemClock,
+        refresh: createRefresh({ exec }),
+        etc: join(root, "etc"),
+        rebootFlag: join(root, "run/reboot-required"),
+      }),
+    ],
+    report: { look: () => Promise.reject(new Error("nothing is guarded here")) },
+    clock: systemClock,
+    guardMs: 0,
+    keepSnapshots: 10,
+  });
+/** An operation that nobody interrupts. */
+const operation = (id: string) => ({ id, progress, phase: undefined, savePhase: () => undefined, signal });
 
 /** Brings the files of packages into the folder and says where each came from. */
 async function fetchAll(names: readonly string[], folder: string) {
@@ -148,6 +181,12 @@ async function carryOut(work: PackageWork): Promise<unknown> {
       return demandFiles().identify(work.path, signal);
     case "restore":
       return demandFiles().restore(work.target, { id: work.id, progress }, signal);
+    case "apply": {
+      const input = { request: whole(work.request), takesSnapshot: true, isGuarded: false };
+      return engine()["updates.apply"](input, operation(work.id));
+    }
+    case "rollback":
+      return engine()["updates.rollback"]({ snapshotId: work.snapshotId }, operation(work.id));
   }
 }
 

@@ -9,7 +9,8 @@ const abort = new AbortController();
 process.once("SIGTERM", () => abort.abort());
 
 async function answer(): Promise<PluginAnswer> {
-  const sandbox = createPluginSandbox({ exec, hidden: ["/var/lib/steward"] });
+  const onNotEnded = ({ error }: { readonly error: unknown }): void => void process.stderr.write(`${String(error)}\n`);
+  const sandbox = createPluginSandbox({ exec, hidden: ["/var/lib/steward"], onNotEnded });
   const found = await createPluginFolders({ dirs: [dir], now: Date.now }).read(`${dir}/${folder}`);
   if (found === undefined) return { fault: "there is no such folder" };
   if ("fault" in found.loaded) return { fault: found.loaded.fault };

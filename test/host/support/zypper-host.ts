@@ -31,4 +31,5 @@ export const useRepository = ({ host }: Pick<Session, "host">, lines: readonly s
 export const zypperWords = ["zypper", "--root", zypperRoot, "--non-interactive", "--quiet"] as const;
 
 /** The adapter of zypper on the tree. */
-export const { command: zypperCommand, work: zypper } = createPackageWork("zypper", zypperRoot);
+export const zypperAdapter = createPackageWork("zypper", zypperRoot);
+export const { command: zypperCommand } = zypperAdapter;

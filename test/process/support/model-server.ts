@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { until } from "./until.ts";
 
@@ -9,6 +9,8 @@ export interface ModelServer {
   readonly model: string;
   /** What it was sent: header lines and bodies. */
   readonly received: () => readonly string[];
+  /** The headers of each request. */
+  readonly headers: () => readonly IncomingHttpHeaders[];
   /** How many chats were asked for, and how many of them were hung up on before their end. */
   readonly chats: () => number;
   readonly hungUp: () => number;
@@ -20,23 +22,40 @@ export interface ModelServer {
 
 const model = "tiny-1";
 const usage = { prompt_tokens: 11, completion_tokens: 3, total_tokens: 14 };
-const words = ["All ", "is ", "well"];
+const usualWords = ["All ", "is ", "well"];
 
-const common = { id: "chat-1", created: 1_700_000_000, model };
-const whole = {
-  ...common,
-  object: "chat.completion",
-  choices: [{ index: 0, message: { role: "assistant", content: words.join("") }, finish_reason: "stop" }],
-  usage,
-};
-const chunk = (delta: object, reason: string | null = null) => ({
-  ...common,
-  object: "chat.completion.chunk",
-  choices: [{ index: 0, delta, finish_reason: reason }],
-});
+/** Answers of a model that calls itself so. */
+function answersOf(servedAs: string, words: readonly string[]) {
+  const common = { id: "chat-1", created: 1_700_000_000, model: servedAs };
+  return {
+    whole: {
+      ...common,
+      object: "chat.completion",
+      choices: [{ index: 0, message: { role: "assistant", content: words.join("") }, finish_reason: "stop" }],
+      usage,
+    },
+    chunk: (delta: object, reason: string | null = null) => ({
+      ...common,
+      object: "chat.completion.chunk",
+      choices: [{ index: 0, delta, finish_reason: reason }],
+    }),
+  };
+}
 
-export async function startModelServer(): Promise<ModelServer> {
+/**
+ * @param options.words what it says, in the pieces of a stream.
+ * @param options.servedAs the model as it names it in its answers.
+ */
+export async function startModelServer({
+  words = usualWords,
+  servedAs = model,
+}: {
+  readonly words?: readonly string[];
+  readonly servedAs?: string;
+} = {}): Promise<ModelServer> {
+  const { whole, chunk } = answersOf(servedAs, words);
   const received: string[] = [];
+  const headers: IncomingHttpHeaders[] = [];
   let chats = 0;
   let hungUp = 0;
   let held = Promise.withResolvers<void>();
@@ -71,6 +90,7 @@ export async function startModelServer(): Promise<ModelServer> {
     const body = await text(request);
     const seen = [`${request.method} ${request.url}`, ...request.rawHeaders, body].join("\n");
     received.push(seen);
+    headers.push(request.headers);
     if (server.mode === "echoing")
       return answerJson(response, 401, { error: { message: `Bad key in: ${seen}`, code: seen } });
     if (request.url === "/v1/chat/completions") return chat(body, response);
@@ -90,6 +110,7 @@ export async function startModelServer(): Promise<ModelServer> {
     url: `http://127.0.0.1:${address.port}/v1`,
     model,
     received: () => received,
+    headers: () => headers,
     chats: () => chats,
     hungUp: () => hungUp,
     mode: "well",

@@ -63,7 +63,7 @@ interface WireSpan {
   readonly status: { readonly code: number; readonly message: string } | null;
 }
 
-const definitions = loadSync(join(root, "test/process/support/otlp-trace.proto"), {
+const definitions = loadSync(join(root, "src/transports/otlp/traces.proto"), {
   longs: String,
   defaults: true,
   oneofs: true,

@@ -31,6 +31,9 @@ export function parseIdentity(text: string): PackageVersion {
   return { name: field("Package"), architecture: field("Architecture"), version: field("Version") };
 }
 
+/** Its version is left out: of a package for one architecture there is one. */
+const fileName: PackageFiles["fileName"] = ({ name, architecture }) => `${name}_${architecture}.deb`;
+
 const isSame = (one: PackageVersion, other: PackageVersion): boolean =>
   one.name === other.name && one.architecture === other.architecture && one.version === other.version;
 
@@ -98,10 +101,11 @@ export function createAptPackageFiles(ports: {
 
   return {
     present: () => readPresent(database),
+    fileName,
     identify,
     async fetch(wanted, folder, signal) {
       const { name, architecture, version, state } = wanted;
-      const file = `${name}_${architecture}.deb`;
+      const file = fileName(wanted);
       const target = join(folder, file);
       if (state !== "configuration") {
         if (await fromCache(wanted, target, signal)) return { name: file, origin: "cache" };

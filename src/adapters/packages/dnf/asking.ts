@@ -1,5 +1,6 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
+import { NoLists } from "../rpm/offers.ts";
 import { failureReason } from "./output.ts";
 import type { DnfPlaces } from "./places.ts";
 
@@ -10,9 +11,6 @@ import type { DnfPlaces } from "./places.ts";
 const onlyAsking = ["--cacheonly", "--quiet", "--setopt=exit_on_lock=1", "--setopt=logfilelevel=0"] as const;
 /** Questions about what is installed: no list is needed. */
 export const withoutRepositories = "--disablerepo=*";
-
-/** The lists are not there: nobody has downloaded them yet, or they were removed. */
-export class NoLists extends CommandFailed {}
 
 export interface Asking {
   /** @throws NoLists; CommandFailed where dnf does not answer. */

@@ -1,10 +1,9 @@
 import type { PackageChange, TransactionPlan, UpdateRequest } from "#domain/updates/ports.ts";
-import { UpdateRefused } from "#domain/updates/ports.ts";
 import { isSecurityStep } from "../rpm/advice.ts";
 import { demandNames, demandNoRemoval, demandSecurity, wantedAdvised } from "../rpm/demands.ts";
 import { nevraOf } from "../rpm/names.ts";
+import { demandLists } from "../rpm/offers.ts";
 import type { Asking } from "./asking.ts";
-import { NoLists } from "./asking.ts";
 import { changesOf, simulate, sizesOf } from "./simulation.ts";
 import type { TableRow } from "./table.ts";
 import type { createOffers, Offers } from "./updates.ts";
@@ -58,13 +57,7 @@ export function createSimulate(ports: {
     return { changes, ...(await sizesOf(asking, changes, database.packages, signal)) };
   };
 
-  return async (request, signal) => {
-    try {
-      return await planOf(request, await offers(signal), signal);
-    } catch (error) {
-      if (error instanceof NoLists)
-        throw new UpdateRefused("there are no package lists: they have to be refreshed first");
-      throw error;
-    }
-  };
+  const plan = async (request: UpdateRequest, signal: AbortSignal): Promise<TransactionPlan> =>
+    planOf(request, await offers(signal), signal);
+  return (request, signal) => demandLists(plan(request, signal));
 }

@@ -7,9 +7,10 @@ import { createStaleUnits } from "../apt/manager-restarts.ts";
 import { createTransactions } from "../apt/transactions.ts";
 import { isSecurityStep, newestOf } from "../rpm/advice.ts";
 import { nevraOf } from "../rpm/names.ts";
+import { createAvailable, orWithoutLists } from "../rpm/offers.ts";
 import { createRpmSettle } from "../rpm/settle.ts";
 import { splitVersion } from "../rpm/version.ts";
-import { createAsking, NoLists, withoutRepositories } from "./asking.ts";
+import { createAsking, withoutRepositories } from "./asking.ts";
 import { createDatabase, toInstalled } from "./database.ts";
 import { availableFormat, parseOffered } from "./lists.ts";
 import { createDnfLocks } from "./locks.ts";
@@ -113,28 +114,9 @@ export function createDnfManager(ports: {
     knowsSecurity: true,
     installed: async (signal) => toInstalled(await database(signal)),
 
-    async updates(signal) {
-      const state = await database(signal);
-      const held = [...new Set(state.packages.filter(state.isHeld).map(({ name }) => name))];
-      try {
-        const { updates } = await offers(signal);
-        return { updates, held, listsAt: (await listsAt(where)) ?? null };
-      } catch (error) {
-        if (error instanceof NoLists) return { updates: [], held, listsAt: null };
-        throw error;
-      }
-    },
-
-    async release(signal) {
-      try {
-        return await release(signal);
-      } catch (error) {
-        // Nothing is known of it before the lists are there.
-        if (error instanceof NoLists) return undefined;
-        throw error;
-      }
-    },
-
+    updates: createAvailable({ database, offers, listsAt: () => listsAt(where) }),
+    // Nothing is known of it before the lists are there.
+    release: (signal) => orWithoutLists(release(signal), undefined),
     refresh: (progress, signal) => orLocked(() => refresh(telling(progress), signal)),
     simulate,
     commit,

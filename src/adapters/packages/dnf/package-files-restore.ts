@@ -45,13 +45,17 @@ export const shellLines = ({ install, remove }: Missing): string =>
     "",
   ].join("\n");
 
-/** Whether dnf would do all of it and nothing else. */
-function isExact(text: string, { install, remove }: Missing): boolean {
+/** Whether dnf would do all of it and nothing else. What a package says that it takes the place of is no removal in its table. */
+export function isExact(text: string, { install, remove }: Missing): boolean {
   const rows = parseTable(text);
   if (rows === undefined || rows.length !== parseSummary(text)) return false;
-  const kinds = rows.map((row) => `${row.kind === "remove" ? "-" : "+"}${nevraOf(row)}`).sort();
-  const wanted = [...install.map((each) => `+${nevraOf(each)}`), ...remove.map((each) => `-${nevraOf(each)}`)].sort();
-  return kinds.join() === wanted.join() && rows.every(({ replaces }) => replaces.length === 0);
+  const done = rows.flatMap((row) => [
+    `${row.kind === "remove" ? "-" : "+"}${nevraOf(row)}`,
+    ...row.replaces.map((nevra) => `-${nevra}`),
+  ]);
+  const wanted = [...install.map((each) => `+${nevraOf(each)}`), ...remove.map((each) => `-${nevraOf(each)}`)];
+  // Two may say that they take the place of the same one.
+  return [...new Set(done)].sort().join() === wanted.sort().join();
 }
 
 /** Which packages have to be marked otherwise: arguments of `dnf mark`. */

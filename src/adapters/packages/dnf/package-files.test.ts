@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { missingOf } from "../rpm/package-files.ts";
-import { marksFor, shellLines } from "./package-files-restore.ts";
+import { isExact, marksFor, shellLines } from "./package-files-restore.ts";
 
 const app = { name: "app", version: "1:1.0-1", architecture: "noarch" };
 const lib = { name: "lib", version: "2.0-1", architecture: "x86_64" };
@@ -18,6 +18,18 @@ describe("returning to packages", () => {
       `install '/srv/it'"'"'s here.rpm'\nremove 'lib-2.0-1.x86_64'\nrun\n`,
     );
     expect(shellLines({ install: [], remove: [] })).toBe("run\n");
+  });
+
+  it("knows what takes the place of others for their removal", () => {
+    const row = " app   noarch   1:1.0-1   @commandline   6.1 k\n";
+    const tableOf = (rows: string): string =>
+      `==\n Package  Architecture\n==\nInstalling:\n${rows}\nTransaction Summary\n==\nInstall  1 Package\n\n`;
+    const install = [{ ...app, path: "/srv/a.rpm" }];
+    const replacing = tableOf(`${row}     replacing  lib.x86_64 2.0-1\n`);
+    expect(isExact(replacing, { install, remove: [lib] })).toBe(true);
+    expect(isExact(replacing, { install, remove: [] })).toBe(false);
+    expect(isExact(tableOf(row), { install, remove: [] })).toBe(true);
+    expect(isExact(tableOf(row), { install, remove: [lib] })).toBe(false);
   });
 
   it("marks what is marked otherwise", () => {

@@ -6,7 +6,7 @@ import type { PackageFiles, PackageVersion, PresentPackage } from "#domain/updat
 import { createTransactions } from "../apt/transactions.ts";
 import { isMissing, orUndefined } from "../files.ts";
 import { nevraOf } from "../rpm/names.ts";
-import { createPackageFile, fileNameOf } from "../rpm/package-file.ts";
+import { createPackageFile, fileNameOf, keptNameOf } from "../rpm/package-file.ts";
 import { createFetch } from "../rpm/package-files.ts";
 import { createRpmSettle } from "../rpm/settle.ts";
 import { createAsking } from "./asking.ts";
@@ -52,6 +52,7 @@ export function createDnfPackageFiles(ports: {
 
   return {
     present,
+    fileName: keptNameOf,
     identify,
     fetch: createFetch({ isWhole, cached, download }),
     restore: createRestore({

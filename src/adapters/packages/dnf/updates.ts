@@ -1,27 +1,18 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { PackageUpdates } from "#domain/health/packages/ports.ts";
-import type { PackageChange } from "#domain/updates/ports.ts";
 import { isMissing, marksOf, orUndefined } from "../files.ts";
-import type { AdvisedRpm } from "../rpm/advice.ts";
-import { isSecurityStep, newestOf, securityUpdates } from "../rpm/advice.ts";
+import { isSecurityStep, newestOf } from "../rpm/advice.ts";
 import { keyOf } from "../rpm/names.ts";
+import { createSecurity, type Offers as RpmOffers } from "../rpm/offers.ts";
 import { comparePackageVersions } from "../rpm/version.ts";
 import type { Asking } from "./asking.ts";
-import { NoLists } from "./asking.ts";
 import type { createDatabase, RpmDatabase } from "./database.ts";
 import { parseAdvisories, parseCheckUpdate } from "./lists.ts";
 import { listsMark } from "./marks.ts";
 import type { DnfPlaces } from "./places.ts";
 
-/** What the lists on disk offer for what is installed. */
-export interface Offers {
-  /** What an upgrade would bring, held packages left out. */
-  readonly updates: readonly PackageChange[];
-  /** Versions that close security holes, newer than what is installed, those of held packages too. */
-  readonly advised: readonly AdvisedRpm[];
-  readonly database: RpmDatabase;
-}
+export type Offers = RpmOffers<RpmDatabase>;
 
 /** When the lists were last brought up to date; undefined where there are none. */
 export async function listsAt({ lists }: Pick<DnfPlaces, "lists">): Promise<number | undefined> {
@@ -83,16 +74,7 @@ export function createUpdates(ports: {
 }): PackageUpdates {
   const { offers, places } = ports;
   return {
-    async security(signal) {
-      const found = await offers(signal).catch((error: unknown) => {
-        // Which are out is not known then, and that there are no lists is what the check says.
-        if (error instanceof NoLists) return undefined;
-        throw error;
-      });
-      if (found === undefined) return [];
-      const { advised, updates, database } = found;
-      return securityUpdates(advised, updates, database);
-    },
+    security: createSecurity(offers),
     refreshedAt: () => listsAt(places),
   };
 }

@@ -19,6 +19,9 @@ export const fileNameOf = ({ name, version, architecture }: PackageVersion): str
   return `${name}-${main}-${release}.${architecture}.rpm`;
 };
 
+/** What files of packages are called here: with the epoch too, which repositories leave out. */
+export const keptNameOf = (wanted: PackageVersion): string => `${nevraOf(wanted).replaceAll(":", "%3a")}.rpm`;
+
 /** Asks rpm what package files are. */
 export function createPackageFile({ exec }: { readonly exec: Exec }) {
   const ask = async (path: string, signal: AbortSignal): Promise<PackageVersion | string> => {

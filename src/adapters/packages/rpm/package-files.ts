@@ -7,7 +7,7 @@ import type { Progress } from "#domain/updates/progress.ts";
 import { unitFor } from "../apt/manager-commit.ts";
 import { isMissing, orUndefined } from "../files.ts";
 import { keyOf, nevraOf, parseNevra } from "./names.ts";
-import type { createPackageFile } from "./package-file.ts";
+import { type createPackageFile, keptNameOf } from "./package-file.ts";
 import type { createRpmSettle } from "./settle.ts";
 
 type Target = Parameters<PackageFiles["restore"]>[0];
@@ -75,7 +75,7 @@ export function createFetch(ports: {
     const nevra = nevraOf(wanted);
     if (parseNevra(nevra) === undefined || nevra.includes("/"))
       throw new PackageFileMissing(`${JSON.stringify(nevra)} is no name of a package`);
-    const name = `${nevra.replaceAll(":", "%3a")}.rpm`;
+    const name = keptNameOf(wanted);
     const target = join(folder, name);
     if (await fromCache(wanted, target, signal)) return { name, origin: "cache" };
     if (await fromRepository(wanted, target, signal)) return { name, origin: "repository" };

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
 import { isMissing, marksOf, orUndefined } from "../files.ts";
+import { NoLists } from "../rpm/offers.ts";
 import { parseRepositories } from "./lists.ts";
 import { failureReason } from "./output.ts";
 import type { ZypperPlaces } from "./places.ts";
@@ -24,9 +25,6 @@ export const onlyFiles = (folder: string): readonly string[] => [
   ...["--reposd-dir", join(folder, "no-repositories")],
   ...["--raw-cache-dir", join(folder, "raw"), "--solv-cache-dir", join(folder, "solv")],
 ];
-
-/** The lists are not there: nobody has downloaded them yet, or they were removed. */
-export class NoLists extends CommandFailed {}
 
 /** Files of which one is in the folder of each list, by kind of repository; their time is when zypper last asked for it. */
 const listFiles = ["repodata/repomd.xml", "content", "cookie"] as const;

@@ -1,11 +1,10 @@
 import { readFile } from "node:fs/promises";
 import type { PackageChange, TransactionPlan, UpdateRequest } from "#domain/updates/ports.ts";
-import { UpdateRefused } from "#domain/updates/ports.ts";
 import { isMissing, orUndefined } from "../files.ts";
 import { isSecurityStep } from "../rpm/advice.ts";
 import { demandNames, demandNoRemoval, demandSecurity, wantedAdvised } from "../rpm/demands.ts";
+import { demandLists } from "../rpm/offers.ts";
 import type { Asking } from "./asking.ts";
-import { NoLists } from "./asking.ts";
 import type { ZypperPlaces } from "./places.ts";
 import { simulate } from "./simulation.ts";
 import { operandOf } from "./transaction.ts";
@@ -63,13 +62,7 @@ export function createSimulate(ports: {
     return { changes, ...sizes };
   };
 
-  return async (request, signal) => {
-    try {
-      return await planOf(request, await offers(signal), signal);
-    } catch (error) {
-      if (error instanceof NoLists)
-        throw new UpdateRefused("there are no package lists: they have to be refreshed first");
-      throw error;
-    }
-  };
+  const plan = async (request: UpdateRequest, signal: AbortSignal): Promise<TransactionPlan> =>
+    planOf(request, await offers(signal), signal);
+  return (request, signal) => demandLists(plan(request, signal));
 }

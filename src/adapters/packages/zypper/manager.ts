@@ -1,9 +1,9 @@
 import type { PackageManager, SystemRelease } from "#domain/updates/ports.ts";
 import { asResult, orLocked, unitFor } from "../apt/manager-commit.ts";
 import { createStaleUnits } from "../apt/manager-restarts.ts";
+import { createAvailable, orWithoutLists } from "../rpm/offers.ts";
 import { createRpmSettle } from "../rpm/settle.ts";
 import { splitVersion } from "../rpm/version.ts";
-import { NoLists } from "./asking.ts";
 import { toInstalled } from "./database.ts";
 import { createSimulate } from "./manager-simulate.ts";
 import { scriptFailures, telling } from "./output.ts";
@@ -81,28 +81,9 @@ export function createZypperManager(
     knowsSecurity: true,
     installed: async (signal) => toInstalled(await database(signal)),
 
-    async updates(signal) {
-      const state = await database(signal);
-      const held = [...new Set(state.packages.filter(state.isHeld).map(({ name }) => name))];
-      try {
-        const { updates } = await offers(signal);
-        return { updates, held, listsAt: (await asking.listsAt(signal)) ?? null };
-      } catch (error) {
-        if (error instanceof NoLists) return { updates: [], held, listsAt: null };
-        throw error;
-      }
-    },
-
-    async release(signal) {
-      try {
-        return await release(signal);
-      } catch (error) {
-        // Nothing is known of it before the lists are there.
-        if (error instanceof NoLists) return undefined;
-        throw error;
-      }
-    },
-
+    updates: createAvailable({ database, offers, listsAt: asking.listsAt }),
+    // Nothing is known of it before the lists are there.
+    release: (signal) => orWithoutLists(release(signal), undefined),
     refresh: (progress, signal) => orLocked(() => refresh(telling(progress), signal)),
     simulate: createSimulate({ asking, offers, places }),
     commit,

@@ -7,11 +7,12 @@ import { asResult } from "../apt/manager-commit.ts";
 import { isMissing, orUndefined } from "../files.ts";
 import type { PlainChange } from "../rpm/demands.ts";
 import { nevraOf } from "../rpm/names.ts";
-import { createPackageFile, fileNameOf } from "../rpm/package-file.ts";
+import { NoLists } from "../rpm/offers.ts";
+import { createPackageFile, fileNameOf, keptNameOf } from "../rpm/package-file.ts";
 import type { Missing } from "../rpm/package-files.ts";
 import { createFetch, createRestore } from "../rpm/package-files.ts";
 import { createRpmSettle } from "../rpm/settle.ts";
-import { NoLists, onlyFiles } from "./asking.ts";
+import { onlyFiles } from "./asking.ts";
 import type { ZypperDatabase } from "./database.ts";
 import { toInstalled } from "./database.ts";
 import { scriptFailures, telling } from "./output.ts";
@@ -108,6 +109,7 @@ export function createZypperPackageFiles(ports: ZypperPorts): PackageFiles {
 
   return {
     present: async (signal) => toInstalled(await database(signal)).map((each) => ({ ...each, state: "installed" })),
+    fileName: keptNameOf,
     identify,
     fetch: createFetch({ isWhole, cached, download }),
     restore: createRestore({

@@ -3,8 +3,8 @@ import type { MissingPlan, PackageRepairs } from "#domain/health/packages/ports.
 import { UpdateRefused } from "#domain/updates/ports.ts";
 import type { createTransactions } from "../apt/transactions.ts";
 import type { PlainChange } from "../rpm/demands.ts";
+import { NoLists } from "../rpm/offers.ts";
 import type { Asking } from "./asking.ts";
-import { NoLists } from "./asking.ts";
 import type { ZypperPlaces } from "./places.ts";
 import { simulate } from "./simulation.ts";
 import type { createFindings, Findings } from "./states.ts";

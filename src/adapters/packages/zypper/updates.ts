@@ -1,21 +1,12 @@
 import type { PackageUpdates } from "#domain/health/packages/ports.ts";
-import type { PackageChange } from "#domain/updates/ports.ts";
-import type { AdvisedRpm } from "../rpm/advice.ts";
-import { isSecurityStep, newestOf, securityUpdates } from "../rpm/advice.ts";
+import { isSecurityStep, newestOf } from "../rpm/advice.ts";
 import { keyOf } from "../rpm/names.ts";
+import { createSecurity, type Offers as RpmOffers } from "../rpm/offers.ts";
 import type { Asking } from "./asking.ts";
-import { NoLists } from "./asking.ts";
 import type { createDatabase, ZypperDatabase } from "./database.ts";
 import { advisedFor, parsePatches, parsePatchInfo, parseUpdates } from "./lists.ts";
 
-/** What the lists on disk offer for what is installed. */
-export interface Offers {
-  /** What an update would bring, held packages left out. */
-  readonly updates: readonly PackageChange[];
-  /** Versions that close security holes, newer than what is installed, those of held packages too. */
-  readonly advised: readonly AdvisedRpm[];
-  readonly database: ZypperDatabase;
-}
+export type Offers = RpmOffers<ZypperDatabase>;
 
 /** What could be updated, asked of zypper and remembered until its lists, its settings or what is installed change. */
 export function createOffers(ports: {
@@ -54,14 +45,7 @@ export function createUpdates(ports: {
 }): PackageUpdates {
   const { asking, offers } = ports;
   return {
-    async security(signal) {
-      const found = await offers(signal).catch((error: unknown) => {
-        // Which are out is not known then, and that there are no lists is what the check says.
-        if (error instanceof NoLists) return undefined;
-        throw error;
-      });
-      return found === undefined ? [] : securityUpdates(found.advised, found.updates, found.database);
-    },
+    security: createSecurity(offers),
     refreshedAt: () => asking.listsAt(AbortSignal.timeout(10_000)),
   };
 }

@@ -371,7 +371,7 @@ async function gatherFiles(
     signal.throwIfAborted();
     const kept = await store.kept(each, fileOf(each));
     if (kept === undefined && again.includes(each)) continue;
-    let path = join(folder, `${each.name}_${each.architecture}.deb`);
+    const path = join(folder, files.fileName(each));
     if (kept !== undefined) await link(store.objectPath(kept.sha256), path);
     else {
       const fetched = await files.fetch(each, folder, signal).catch((error: unknown) => {
@@ -380,7 +380,6 @@ async function gatherFiles(
         return undefined;
       });
       if (fetched === undefined) continue;
-      path = join(folder, fetched.name);
     }
     if (!isSame(await files.identify(path, signal), each)) {
       throw new SnapshotUnusable(`the file that is kept for ${each.name} ${each.version} is of another package`);

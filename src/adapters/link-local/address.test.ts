@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { isLinkLocal } from "./link-local.ts";
+import { isLinkLocal } from "./address.ts";
 
 it.each([
   "169.254.0.0",

@@ -1,0 +1,2 @@
+export { isLinkLocal } from "./address.ts";
+export { guardedLookup } from "./lookup.ts";

@@ -1,0 +1,100 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import type { StoredNotification } from "./ports.ts";
+import { createTurns } from "./turns.ts";
+
+const notification = (id: string, subject: string, attempts = 0): StoredNotification => ({
+  id,
+  kind: "alert_firing",
+  subject,
+  channel: "chat",
+  to: [],
+  message: { id, at: 0, isGood: false, title: subject, facts: [] },
+  attempts,
+  outcome: "queued",
+  error: null,
+  endedAt: null,
+});
+
+it("there is none where nothing is queued", () => {
+  expect(createTurns(() => 0).turn([])).toBeUndefined();
+});
+
+it("after a restart all are due, the untried before the others", () => {
+  const [tried, untried] = [notification("1", "a", 7), notification("2", "b")];
+  expect(createTurns(() => 0).turn([untried, tried])).toEqual({ next: untried });
+  expect(createTurns(() => 0).turn([tried, untried])).toEqual({ next: untried });
+});
+
+it("where all pause, it is that of the first that is due, at its moment", () => {
+  let nowMs = 0;
+  const turns = createTurns(() => nowMs);
+  const queued = [notification("1", "a", 2), notification("2", "b", 1)];
+  for (const [index, each] of queued.entries()) turns.pause(each, queued, index === 0 ? 20 : 10);
+  expect(turns.turn(queued)).toEqual({ waitMs: 10 });
+  nowMs = 10;
+  expect(turns.turn(queued)).toEqual({ next: queued[1] });
+});
+
+it("one that ended and is there again is due", () => {
+  const turns = createTurns(() => 0);
+  const queued = [notification("1", "a", 1)];
+  turns.pause(notification("1", "a", 1), queued, 10);
+  turns.ended("1");
+  expect(turns.turn(queued)).toEqual({ next: queued[0] });
+});
+
+const step = fc.oneof(
+  fc.record({ subject: fc.constantFrom("a", "b", "c") }),
+  fc.record({ failures: fc.integer({ min: 1, max: 5 }) }),
+  fc.record({ ms: fc.integer({ min: 0, max: 100 }) }),
+);
+
+it("after any time in which nothing was taken, those of each subject go in order, and all of them", () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
+      let nowMs = 0;
+      let queued: readonly StoredNotification[] = [];
+      const turns = createTurns(() => nowMs);
+      const next = (): StoredNotification | undefined => {
+        const turn = turns.turn(queued);
+        return turn !== undefined && "next" in turn ? turn.next : undefined;
+      };
+      const fail = (failed: StoredNotification): void => {
+        const attempts = failed.attempts + 1;
+        queued = queued.map((each) => (each.id === failed.id ? { ...failed, attempts } : each));
+        turns.pause(failed, queued, 10 * 2 ** Math.min(attempts, 8));
+      };
+      for (const [index, each] of steps.entries()) {
+        if ("ms" in each) nowMs += each.ms;
+        else if ("subject" in each) {
+          const added = notification(String(index), each.subject);
+          queued = [...queued, added];
+          turns.added(added, queued);
+        } else {
+          for (let left = each.failures; left > 0; left -= 1) {
+            const failed = next();
+            if (failed !== undefined) fail(failed);
+          }
+        }
+      }
+      for (let failed = next(); failed !== undefined; failed = next()) fail(failed);
+      const taken: StoredNotification[] = [];
+      for (let turn = turns.turn(queued); turn !== undefined; turn = turns.turn(queued)) {
+        if ("waitMs" in turn) {
+          expect(turn.waitMs).toBeGreaterThan(0);
+          nowMs += turn.waitMs;
+          continue;
+        }
+        const { next: sent } = turn;
+        taken.push(sent);
+        queued = queued.filter(({ id }) => id !== sent.id);
+        turns.ended(sent.id);
+      }
+      for (const subject of ["a", "b", "c"]) {
+        const ids = taken.filter((each) => each.subject === subject).map(({ id }) => Number(id));
+        expect(ids).toEqual(ids.toSorted((a, b) => a - b));
+      }
+    }),
+  );
+});

@@ -1,0 +1,216 @@
+import { expect, it } from "vitest";
+import type { InstalledPackage, PackageFile, TransactionResult } from "#domain/updates/ports.ts";
+import { eventually } from "./eventually.ts";
+import type { createPackageWork, packageVerbs } from "./package-work.ts";
+import { type Advisory, type RpmRecipe, rpmFile } from "./rpm-host.ts";
+import type { Session } from "./session.ts";
+
+/** A script that goes on for as long as a file is there; what is killed meanwhile is in the middle. */
+const waits = 'local file = "/tmp/wait"\nwhile posix.access(file) do posix.sleep(1) end';
+
+/** Packages for every package manager of rpm's; `release` and kernels are its own. */
+export const commonRecipes: readonly RpmRecipe[] = [
+  { name: "app", version: "1.0", header: ["Requires: library"] },
+  { name: "app", version: "2.0", header: ["Requires: library >= 2", "Requires: extra"] },
+  { name: "library", version: "1.0" },
+  { name: "library", version: "2.0" },
+  { name: "extra", version: "1.0" },
+  { name: "hole", version: "1.0" },
+  { name: "hole", version: "1.1" },
+  { name: "hole", version: "1.2" },
+  { name: "demanding", version: "1.0" },
+  { name: "demanding", version: "1.1", header: ["Requires: library >= 2"] },
+  { name: "steady", version: "1.0" },
+  { name: "steady", version: "2.0" },
+  { name: "replaced", version: "1.0" },
+  { name: "successor", version: "2.0", header: ["Obsoletes: replaced < 2", "Provides: replaced = 2"] },
+  { name: "early", version: "1.0" },
+  { name: "early", version: "2.0", scripts: { "%pre": 'error("I will not begin")' } },
+  { name: "late", version: "1.0" },
+  { name: "late", version: "2.0", scripts: { "%post": 'error("I will not end")' } },
+  { name: "slow", version: "1.0" },
+  { name: "slow", version: "2.0", scripts: { "%post": waits } },
+  { name: "dated", version: "1.0", epoch: 1 },
+  { name: "dated", version: "0.9", epoch: 2 },
+  { name: "lonely", version: "1.0" },
+  { name: "needy", version: "1.0", header: ["Requires: extra"] },
+  { name: "hopeless", version: "1.0", header: ["Requires: nowhere-to-be-had"] },
+];
+
+/** A tree with rpm's packages, and its package manager. */
+export interface RpmTree {
+  readonly name: "dnf" | "zypper";
+  readonly root: string;
+  readonly verbs: ReturnType<typeof packageVerbs>;
+  /** The words that run the adapter. */
+  readonly command: ReturnType<typeof createPackageWork>["command"];
+  /** Version of the package `release`, which was there first. */
+  readonly release: string;
+  /** Where the lists are, below the root, and a pattern of those of the repository. */
+  readonly lists: readonly [folder: string, ofRepository: string];
+  /** Brings exact versions, `name=version`, as an administrator does. */
+  readonly install: (...packages: readonly string[]) => Promise<unknown>;
+  readonly remove: (...names: readonly string[]) => Promise<unknown>;
+  /** Says that nobody asked for a package. */
+  readonly markAutomatic: (name: string) => Promise<unknown>;
+  /** Holds `steady` at its new version, where that is said outside of what the adapter restores. */
+  readonly holdSteady?: () => Promise<unknown>;
+  /** Writes the lists of the repository anew, of the files that are there now. */
+  readonly relist: (more?: readonly Advisory[]) => Promise<unknown>;
+}
+
+type Host = Pick<Session, "host" | "shell">;
+
+/** Tests of the lists and of what they offer for security. */
+export function testLists({ shell }: Host, { root, verbs, lists, install, relist }: RpmTree): void {
+  const { result, refusal, check } = verbs;
+  const [folder, ofRepository] = lists;
+
+  it("says that there are no lists, and downloads them", async () => {
+    await shell(`rm -rf ${root}/${folder}`);
+    expect(await result({ verb: "updates" })).toEqual({ updates: [], held: [], listsAt: null });
+    expect(await check("security_updates")).toMatchObject({
+      status: "warn",
+      message: expect.stringMatching(/^There are no package lists/),
+    });
+    expect(await refusal({})).toBe("UpdateRefused: there are no package lists: they have to be refreshed first");
+    const found = `ls -d ${root}/${ofRepository} 2>/dev/null || true`;
+    expect(await shell(found)).toBe("");
+    await result({ verb: "refresh" });
+    expect(await shell(found)).not.toBe("");
+    expect(await result({ verb: "updates" })).toMatchObject({ updates: [{ name: "release" }] });
+  });
+
+  it("refuses security updates that need others which are none", async () => {
+    await install("demanding=1.0", "library=1.0");
+    await relist([{ id: "TEST-2026-2", name: "demanding", version: "1.1" }]);
+    try {
+      await result({ verb: "refresh" });
+      expect(await refusal({ isSecurityOnly: true })).toBe(
+        "UpdateRefused: the security updates need more than themselves: library 2.0-1",
+      );
+    } finally {
+      await relist();
+    }
+  });
+}
+
+/** Tests of what is done with the files of packages. */
+export function testPackageFiles(session: Host, tree: RpmTree): void {
+  const { shell } = session;
+  const { name: manager, root, verbs, install, remove, relist } = tree;
+  const { work, result, check, all, simulate, commit } = verbs;
+
+  it("returns to exact versions from the files of packages", async () => {
+    await install("app=1.0", "library=1.0", "steady=1.0", "dated=1:1.0", "replaced=1.0", "hole=1.0");
+    await tree.markAutomatic("library");
+    const before = await all();
+    const folder = "/srv/kept";
+    await shell(`rm -rf ${folder} && mkdir ${folder}`);
+    const names = before.map(({ name }) => name);
+    const files = await result<readonly PackageFile[]>({ verb: "fetch", names, folder });
+    expect(new Set(files.map(({ origin }) => origin))).toEqual(new Set(["repository"]));
+    expect(await result({ verb: "identify", path: `${folder}/dated-1%3a1.0-1.noarch.rpm` })).toEqual({
+      name: "dated",
+      architecture: "noarch",
+      version: "1:1.0-1",
+    });
+    await session.host.writeFile(`${folder}/text.rpm`, "no package\n");
+    expect((await work({ verb: "identify", path: `${folder}/text.rpm` })).error).toMatch(
+      /^Error: text.rpm is not a package file/,
+    );
+
+    expect(await commit(await simulate({ type: "all" }))).toEqual({ isDone: true, reason: "" });
+    await tree.markAutomatic("steady");
+    await remove("hole");
+    const versions = (found: readonly InstalledPackage[]) => found.map(({ name, version }) => `${name} ${version}`);
+    expect(versions(await all())).toEqual(expect.arrayContaining(["app 2.0-1", "extra 1.0-1", "successor 2.0-1"]));
+    await tree.holdSteady?.();
+
+    const target = {
+      files: files.map(({ name }) => `${folder}/${name}`),
+      configuration: [],
+      remove: ["extra", "successor"].map((name) => ({ name, architecture: "noarch" })),
+      marks: before,
+    };
+    expect(await result({ verb: "restore", id: "back", target })).toEqual({ isDone: true, reason: "" });
+    const after = await all();
+    expect(after).toEqual(before);
+    expect(await result({ verb: "restore", id: "back", target })).toEqual({ isDone: true, reason: "" });
+    expect(await result({ verb: "updates" })).toMatchObject({ listsAt: expect.any(Number) });
+
+    const torn = { ...target, files: [], remove: [{ name: "library", architecture: "noarch" }], marks: [] };
+    expect(await result({ verb: "restore", id: "torn", target: torn })).toMatchObject({
+      isDone: false,
+      reason: expect.stringContaining(`${manager} would not do just that`),
+    });
+    expect(await all()).toEqual(before);
+  });
+
+  it("cannot fetch a version that is nowhere", async () => {
+    await install("steady=1.0");
+    const file = rpmFile("steady", "1.0");
+    await shell(`mv ${file} /root/`);
+    try {
+      await relist();
+      await result({ verb: "refresh" });
+      expect(await work({ verb: "fetch", names: ["steady"], folder: "/srv" })).toMatchObject({
+        error: "PackageFileMissing: steady-1.0-1.noarch is neither in the cache nor in a repository",
+      });
+    } finally {
+      await shell(`mv /root/steady-1.0-1.noarch.rpm ${file}`);
+      await relist();
+    }
+  });
+
+  it("installs what is missing, and says when it is nowhere", async () => {
+    await install("needy=1.0");
+    await session.host.exec(["rpm", "--root", root, "--erase", "--nodeps", "extra"]);
+    expect(await check(`${manager}_status`)).toMatchObject({
+      status: "fail",
+      message: expect.stringContaining("needy (Requires: extra)"),
+    });
+    expect(await result({ verb: "audit" })).toEqual(["needy lacks what it needs (Requires: extra)"]);
+    expect(await result({ verb: "planMissing" })).toMatchObject({
+      changes: [{ name: "extra", from: null, to: "1.0-1" }],
+      obstacle: null,
+    });
+    await result({ verb: "installMissing" });
+    expect(await check(`${manager}_status`)).toMatchObject({ status: "pass" });
+    const file = rpmFile("hopeless", "1.0");
+    await session.host.exec(["rpm", "--root", root, "--force-debian", "--install", "--nodeps", file]);
+    expect(await result({ verb: "planMissing" })).toMatchObject({
+      changes: [],
+      obstacle: expect.stringContaining("nowhere-to-be-had"),
+    });
+  });
+}
+
+/** Lets the script of `slow` wait until the answer is called. Rpm runs it in the tree or outside of it. */
+async function holdUp({ host, shell }: Host, root: string): Promise<() => Promise<unknown>> {
+  const files = ["/tmp/wait", `${root}/tmp/wait`];
+  for (const file of files) await host.writeFile(file, "");
+  return () => shell(`rm -f ${files.join(" ")}`);
+}
+
+/** Tests of a transaction whose caller is gone. */
+export function testLostCaller(session: Host, { root, verbs, command, install, release }: RpmTree): void {
+  const { result, simulate, all } = verbs;
+  const installed = async () => (await all()).map(({ name, version }) => `${name} ${version}`);
+
+  it("goes on when who waits for it is killed", async () => {
+    await install("slow=1.0");
+    const plan = await simulate({ names: ["slow"] });
+    const letGo = await holdUp(session, root);
+    const words = command({ verb: "commit", id: "lost", plan }).map((word) => `'${word}'`);
+    await session.shell(`systemd-run --quiet --collect --unit=caller ${words.join(" ")}`);
+    await eventually(async () => expect(await installed()).toContain("slow 2.0-1"));
+    await session.host.exec(["systemctl", "kill", "--signal=KILL", "caller.service"]);
+    await session.shell("systemctl is-active steward-packages-lost.service");
+    const settled = result<TransactionResult>({ verb: "settle", id: "lost" });
+    await letGo();
+    await settled;
+    expect(await result({ verb: "audit" })).toEqual([]);
+    expect(await installed()).toEqual([`release ${release}-1`, "slow 2.0-1"]);
+  });
+}

@@ -1,0 +1,100 @@
+import { describe, expect, it } from "vitest";
+import type { RollbackResult, UpdateApply } from "#contract/updates.ts";
+import type { UpdateRequest } from "#domain/updates/ports.ts";
+import { rpmFile } from "./rpm-host.ts";
+import type { RpmTree } from "./rpm-tree.ts";
+import type { Session } from "./session.ts";
+
+const kept = "/root/old-packages";
+const old = ["app", "dated", "hole", "library", "replaced", "steady"];
+
+/** Tests of an update behind a snapshot of packages and of the way back, each done by a process of its own. */
+export function testWayBack(session: Pick<Session, "host" | "shell">, tree: RpmTree): void {
+  const { shell } = session;
+  const { root, verbs, install, remove, relist, release } = tree;
+  const apply = (id: string, request: Partial<UpdateRequest>): Promise<UpdateApply> =>
+    verbs.result({ verb: "apply", id, request });
+  const rollBack = (id: string, snapshotId: string): Promise<RollbackResult> =>
+    verbs.result({ verb: "rollback", id, snapshotId });
+
+  /** What rpm knows, what is manual or held, and every file of the packages and the settings. */
+  const state = async () => {
+    const format = "%{NAME} %|EPOCH?{%{EPOCH}}:{none}| %{VERSION}-%{RELEASE}.%{ARCH}\\n";
+    return {
+      packages: (await shell(`rpm --root ${root} -qa --queryformat '${format}'`)).trim().split("\n").sort(),
+      marks: await verbs.all(),
+      files: await shell(`cd ${root} && find etc usr -type f -exec sha256sum {} + | sort -k 2`),
+    };
+  };
+
+  /** Leaves nobody the old versions. @returns how they come back. */
+  const forgetOld = async (): Promise<() => Promise<unknown>> => {
+    const files = [...old.map((name) => rpmFile(name, "1.0")), rpmFile("release", release)];
+    const [folder = ""] = files[0]?.match(/^.*(?=\/)/) ?? [];
+    await shell(`mkdir ${kept} && mv ${files.join(" ")} ${kept}`);
+    await relist();
+    await verbs.result({ verb: "refresh" });
+    return async () => {
+      await shell(`mv ${kept}/*.rpm ${folder} && rmdir ${kept}`);
+      await relist();
+    };
+  };
+
+  describe("an update behind a snapshot", () => {
+    it("is undone to the very packages, settings and marks, and so is the rollback", async () => {
+      const names = ["app=1.0", "library=1.0", "steady=1.0", "dated=1:1.0", "replaced=1.0", "hole=1.0", "lonely=1.0"];
+      await install(...names);
+      await session.host.writeFile(`${root}/etc/app/conf`, "mine\n");
+      const before = await state();
+      const done = await apply("update", { type: "all" });
+      expect(done).toMatchObject({ success: true, error: null, packages_updated: 9, operation_id: "update" });
+      const bringBack = await forgetOld();
+      try {
+        await remove("lonely", "steady");
+        await install("needy=1.0");
+        await session.host.writeFile(`${root}/etc/app/conf`, "later\n");
+        await session.host.writeFile(`${root}/etc/later/conf`, "later\n");
+        const later = await state();
+        expect(later.packages).toEqual(
+          expect.arrayContaining(["app none 2.0-1.noarch", "dated 2 0.9-1.noarch", "successor none 2.0-1.noarch"]),
+        );
+
+        const back = await rollBack("back", done.snapshot_id);
+        expect(back).toMatchObject({
+          message: `returned to ${done.snapshot_id}`,
+          success: true,
+          snapshot_id: done.snapshot_id,
+          packages_changed: 11,
+        });
+        expect(back.packages).toEqual(
+          expect.arrayContaining([
+            { name: "app", from: "2.0-1", to: "1.0-1" },
+            { name: "lonely", from: null, to: "1.0-1" },
+            { name: "needy", from: "1.0-1", to: null },
+          ]),
+        );
+        expect(await state()).toEqual(before);
+
+        expect(await rollBack("forth", back.safety_snapshot_id)).toMatchObject({
+          message: `returned to ${back.safety_snapshot_id}`,
+          success: true,
+          packages_changed: 11,
+        });
+        expect(await state()).toEqual(later);
+      } finally {
+        await bringBack();
+      }
+    });
+
+    it("in which a script fails says so, and is undone", async () => {
+      await install("late=1.0", "steady=1.0");
+      const before = await state();
+      const done = await apply("update", { names: ["late", "steady"] });
+      expect(done).toMatchObject({ success: false, error: expect.stringMatching(/^late: its .*I will not end/) });
+      expect((await state()).packages).toContain("late none 2.0-1.noarch");
+      expect(await rollBack("back", done.snapshot_id)).toMatchObject({ success: true });
+      expect(await state()).toEqual(before);
+      expect(await verbs.result({ verb: "audit" })).toEqual([]);
+    });
+  });
+}
