@@ -4,15 +4,16 @@ import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { createPluginFolders, inspectPlugin } from "#adapters/plugins/index.ts";
 import { certName } from "#adapters/tls/files.ts";
 import { type PluginReport, readInput, runCli } from "#cli/index.ts";
+import { localUrl } from "#config/address.ts";
 import { formatFault, SettingsFaulty } from "#config/faults.ts";
 import { configFile, loadConfig } from "#config/load.ts";
 import { permissionWords } from "#domain/plugins/permissions.ts";
 import type { FoundPlugin } from "#domain/plugins/ports.ts";
+import { safeModeVariable } from "#host/task-program.ts";
 import { isJournal, withPriorities } from "#telemetry/journal-output.ts";
 import { createLineWriter } from "#telemetry/line-writer.ts";
 import { createLogs } from "#telemetry/logger.ts";
-import { adminKeyFile, localUrl, serve } from "./serve.ts";
-import { safeModeVariable } from "./task-program.ts";
+import { adminKeyFile, serve } from "./serve.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
   version: string;
@@ -93,7 +94,7 @@ const code = await runCli({
     async stackHost(url) {
       const config = await load(undefined);
       // Loaded on demand: no other command has use for it.
-      const { stackHost } = await import("./stack-host.ts");
+      const { stackHost } = await import("#host/stack.ts");
       return stackHost(config, url);
     },
     readInput: () => readInput(process.stdin),

@@ -19,7 +19,7 @@ import { createHostUnits, ownServiceUnit } from "#adapters/systemd/index.ts";
 import { certName } from "#adapters/tls/files.ts";
 import type { TlsPair } from "#adapters/tls/index.ts";
 import { openTokenLedger } from "#adapters/token-ledger/index.ts";
-import { isLoopbackAddress } from "#config/address.ts";
+import { isLoopbackAddress, localUrl } from "#config/address.ts";
 import { builtInCheckIds } from "#config/checks.ts";
 import { connectorSettings } from "#config/connectors.ts";
 import { formatFault, SettingsFaulty } from "#config/faults.ts";
@@ -30,14 +30,14 @@ import type { Keyring } from "#domain/access/keyring.ts";
 import type { Probe } from "#domain/health/ports.ts";
 import type { Prober } from "#domain/health/prober.ts";
 import type { OperationStore } from "#domain/operations/ports.ts";
+import { createHostAlerting } from "#host/alerting.ts";
+import { createHostChecks } from "#host/checks.ts";
+import { taskProgram } from "#host/task-program.ts";
+import { createTraceParts } from "#host/trace-receiver.ts";
+import { createHostTracing, createTracedParts, type TracedParts } from "#host/tracing.ts";
+import { createService, type Service } from "#service/index.ts";
 import type { Logger, Logs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
-import { createHostAlerting } from "./host-alerting.ts";
-import { createHostChecks } from "./host-checks.ts";
-import { createTraceParts } from "./host-receiver.ts";
-import { createHostTracing, createTracedParts, type TracedParts } from "./host-tracing.ts";
-import { createService, type Service } from "./service.ts";
-import { taskProgram } from "./task-program.ts";
 
 export const adminKeyFile = "admin.key";
 
@@ -48,13 +48,6 @@ const cutMs = 1_000;
 const restMs = 1_000;
 /** How often last uses of keys are written. */
 const flushIntervalMs = 60_000;
-
-/** The address as a client on this machine would write it. */
-export function localUrl({ listen, tls }: Pick<Config, "listen" | "tls">, port = listen.port): string {
-  const everywhere: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
-  const host = everywhere[listen.host] ?? listen.host;
-  return `${tls === "off" ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
-}
 
 async function tlsPair({ tls, stateDir }: Config): Promise<TlsPair | undefined> {
   if (tls === "off") return undefined;
@@ -133,7 +126,7 @@ function createReload(ports: {
       const next = await load();
       const { plan, discovery } = await loadConnectors(next, traced);
       service.replaceConnectors(plan, discovery);
-      const { pluginFoldersOf } = await import("./host-plugins.ts");
+      const { pluginFoldersOf } = await import("#host/plugins.ts");
       service.replacePluginFolders(pluginFoldersOf(next.settings));
       log.info({ connectors: plan.connectors.map(({ name }) => name) }, "settings reloaded");
       const parts = partsForRestart(config.settings, next.settings);
@@ -325,7 +318,7 @@ export async function serve(
     answerFiles: openAnswerFiles({ stateDir: config.stateDir }),
     hostUpdates: createOnce(async () => {
       // Loaded on demand: a service that has just started has other things to do.
-      const { createHostUpdates } = await import("./host-updates.ts");
+      const { createHostUpdates } = await import("#host/updates.ts");
       return createHostUpdates({ ...config, exec }, packages);
     }),
     takesSnapshot: config.settings.updates?.snapshot ?? true,
@@ -335,7 +328,7 @@ export async function serve(
     tokenLedger,
     loadPlugins: createOnce(async () => {
       // Loaded on demand: a host without plugins has no use for it.
-      const { createHostPlugins } = await import("./host-plugins.ts");
+      const { createHostPlugins } = await import("#host/plugins.ts");
       return createHostPlugins(config, { exec, log, ownUnit: ownServiceUnit() });
     }),
     takenCheckIds: builtInCheckIds,
@@ -392,7 +385,7 @@ export async function serve(
     await traceParts.open();
     // When the first requests are answered; before somebody waits for it, or an update replaces the files of this program.
     await systemClock.sleep(restMs);
-    await import("./host-updates.ts");
+    await import("#host/updates.ts");
   });
 
   const signal = await Promise.race([stopped.promise, started.then(() => stopped.promise)]);
@@ -416,7 +409,7 @@ export async function serve(
   }
   if (rollbackWaits(operationStore, systemClock.now() - uptime() * 1000)) {
     try {
-      const { carryState } = await import("./host-updates.ts");
+      const { carryState } = await import("#host/updates.ts");
       await carryState({ ...config, exec }, packages);
     } catch (error) {
       log.error({ err: error }, "state not carried over to the next boot");

@@ -13,13 +13,13 @@ import type { TaskOutcome } from "#domain/operations/task.ts";
 import { runTask } from "#domain/operations/task.ts";
 import type { ConditionReport } from "#domain/updates/guard.ts";
 import { updateKinds, updateVerbs } from "#domain/updates/verbs.ts";
+import { createHostChecks } from "#host/checks.ts";
+import { startTaskPlugins, type TaskPlugins } from "#host/plugins.ts";
+import { createHostTracing, createTracedParts, type TracedParts, tracedOperation } from "#host/tracing.ts";
+import { createHostUpdates } from "#host/updates.ts";
+import { asVerbs } from "#service/task-verbs.ts";
+import { tellEnd } from "#service/update-hooks.ts";
 import type { Logger } from "#telemetry/logger.ts";
-import { createHostChecks } from "./host-checks.ts";
-import { startTaskPlugins, type TaskPlugins } from "./host-plugins.ts";
-import { createHostTracing, createTracedParts, type TracedParts, tracedOperation } from "./host-tracing.ts";
-import { createHostUpdates } from "./host-updates.ts";
-import { asVerbs } from "./task-verbs.ts";
-import { tellEnd } from "./update-hooks.ts";
 
 /** How the host is, looked at by the checks that the service has as well, with those of plugins; and the hooks of plugins. */
 async function createReport(

@@ -22,3 +22,13 @@ export function isAddressOrNetwork(text: string): boolean {
   if (version === 0 || rest.length > 0) return false;
   return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128));
 }
+
+/** The address as a client on this machine would write it. */
+export function localUrl(
+  { listen, tls }: { readonly listen: { readonly host: string; readonly port: number }; readonly tls: unknown },
+  port = listen.port,
+): string {
+  const everywhere: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
+  const host = everywhere[listen.host] ?? listen.host;
+  return `${tls === "off" ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { priorityNumbers } from "#contract/streams.ts";
-import type { ServicePorts } from "../../src/service.ts";
+import type { ServicePorts } from "#service/index.ts";
 import { createFakeJournal } from "../fakes/journal.ts";
 import { openStream, refusedStream, type StreamConnection, type StreamOptions } from "../process/support/ws-client.ts";
 import { send, startTestService, type TestService } from "./harness.ts";

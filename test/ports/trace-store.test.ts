@@ -11,7 +11,7 @@ import {
   type TraceStore,
   TracesUnavailable,
 } from "#domain/traces/ports.ts";
-import { createHostTraces, type HostTraces } from "../../src/host-traces.ts";
+import { createHostTraces, type HostTraces } from "#host/traces.ts";
 import { createFakeTraceStore } from "../fakes/trace-store.ts";
 
 const mib = 1024 * 1024;

@@ -35,7 +35,7 @@ async function startWatched(settings: string, environment: Readonly<Record<strin
   });
   const loaded = () => (existsSync(list) ? readFileSync(list, "utf8").split("\n") : []);
   // What is loaded once the service has come to rest.
-  await until("the last of the start", () => loaded().some((url) => url.endsWith("/src/host-updates.ts")) || undefined);
+  await until("the last of the start", () => loaded().some((url) => url.endsWith("/src/host/updates.ts")) || undefined);
   return { service, client: createClient({ url: service.url, key: service.adminKey }), loaded };
 }
 

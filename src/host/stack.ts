@@ -5,9 +5,9 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { certName } from "#adapters/tls/files.ts";
 import type { StackHost } from "#cli/index.ts";
+import { localUrl } from "#config/address.ts";
 import type { Config } from "#config/load.ts";
 import { notificationTargets } from "#config/notifications.ts";
-import { localUrl } from "./serve.ts";
 
 /** The certificate of the service; undefined without TLS, or before the first start has made one. */
 function certificateOf({ tls, stateDir }: Pick<Config, "tls" | "stateDir">): string | undefined {

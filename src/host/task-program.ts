@@ -11,7 +11,7 @@ export function taskProgram(
   { stateDir, file, settings }: Pick<Config, "stateDir" | "file" | "settings">,
   isSafeMode = false,
 ): TaskProgram {
-  const main = fileURLToPath(new URL("./main.ts", import.meta.url));
+  const main = fileURLToPath(new URL("../main.ts", import.meta.url));
   const journal = settings.journal?.dir;
   const environment = {
     STEWARD_STATE_DIR: resolve(stateDir),

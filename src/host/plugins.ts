@@ -11,8 +11,8 @@ import { changedFault, goneFault } from "#domain/plugins/guarded-run.ts";
 import { createHooks } from "#domain/plugins/hooks.ts";
 import { createPlugins, type PluginParts } from "#domain/plugins/plugins.ts";
 import type { PluginFolders } from "#domain/plugins/ports.ts";
+import { toCheck } from "#service/plugin-checks.ts";
 import type { Logger } from "#telemetry/logger.ts";
-import { toCheck } from "./plugin-checks.ts";
 
 const usualDirs = ["/etc/steward/plugins", "/usr/lib/steward/plugins"];
 

@@ -7,9 +7,9 @@ import type { Forwarder } from "#transports/otlp/forward.ts";
 import type { TraceBody } from "#transports/otlp/receiver.ts";
 import type { Taken } from "#transports/otlp/reply.ts";
 import { reasonOf } from "./error-reason.ts";
-import { createHostTraces, type HostTraces } from "./host-traces.ts";
 import { createOwnTraces, type OwnTraces } from "./own-traces.ts";
 import { onceAMinute } from "./repeated-trouble.ts";
+import { createHostTraces, type HostTraces } from "./traces.ts";
 
 /** What this host knows of traces: those that programs send, and its own. */
 export interface TraceParts {
