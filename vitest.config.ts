@@ -5,11 +5,18 @@ const shared = { pool: "forks" as const, testTimeout: 20_000, hookTimeout: 60_00
 export default defineConfig({
   test: {
     projects: [
-      { test: { ...shared, name: "pure", include: ["src/**/*.test.ts", "bench/**/*.test.ts"] } },
+      {
+        test: {
+          ...shared,
+          name: "pure",
+          include: ["src/**/*.test.ts", "bench/**/*.test.ts", "demo/**/*.test.ts", "scripts/**/*.test.ts"],
+        },
+      },
       { test: { ...shared, name: "ports", include: ["test/ports/**/*.test.ts"] } },
       { test: { ...shared, name: "api", include: ["test/api/**/*.test.ts"] } },
       { test: { ...shared, name: "invariants", include: ["test/invariants/**/*.test.ts"], testTimeout: 120_000 } },
       { test: { ...shared, name: "process", include: ["test/process/**/*.test.ts"], testTimeout: 120_000 } },
+      { test: { ...shared, name: "security", include: ["test/security/**/*.test.ts"], testTimeout: 120_000 } },
       {
         test: {
           ...shared,
@@ -21,6 +28,8 @@ export default defineConfig({
           maxWorkers: 2,
         },
       },
+      // A command of its own, for it takes minutes: npm test -- --project demo
+      { test: { ...shared, name: "demo", include: ["test/host/**/*.demo.test.ts"] } },
     ],
   },
 });

@@ -15,6 +15,7 @@ import { openapiDocument } from "#transports/http/openapi.ts";
 import { checksPage } from "./checks-page.ts";
 import { grafanaDashboard } from "./grafana-dashboard.ts";
 import { prometheusRules } from "./prometheus-rules.ts";
+import { securityPage } from "./security-page.ts";
 
 const root = new URL("../", import.meta.url);
 const docs = new URL("docs/", root);
@@ -83,6 +84,7 @@ const generated: Readonly<Record<string, () => string>> = {
     json({ $schema: "https://json-schema.org/draft/2020-12/schema", ...ManifestFile }),
   "reference/operations.md": operationsPage,
   "reference/checks.md": checksPage,
+  "reference/security-tests.md": securityPage,
   "../deploy/observability/prometheus/steward-alerts.yml": prometheusRules,
   "../deploy/observability/grafana/steward.json": grafanaDashboard,
 };

@@ -20,7 +20,7 @@ const steps = [
   {
     name: "tests",
     // Half of the processors: the test hosts are not to be short of their own.
-    argv: ["vitest", "run", "--project", "!host", "--maxWorkers", "50%"],
+    argv: ["vitest", "run", "--project", "!host", "--project", "!demo", "--maxWorkers", "50%"],
     beside: ["vitest", "run", "--project", "host"],
   },
 ] as const satisfies readonly Step[];

@@ -1,34 +1,62 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { getCACertificates, setDefaultCACertificates } from "node:tls";
-import { createPluginFolders, inspectPlugin } from "#adapters/plugins/index.ts";
-import { certName } from "#adapters/tls/files.ts";
-import { type PluginReport, readInput, runCli } from "#cli/index.ts";
-import { localUrl } from "#config/address.ts";
-import { formatFault, SettingsFaulty } from "#config/faults.ts";
-import { configFile, loadConfig } from "#config/load.ts";
-import { permissionWords } from "#domain/plugins/permissions.ts";
+import type { PluginReport } from "#cli/index.ts";
 import type { FoundPlugin } from "#domain/plugins/ports.ts";
-import { safeModeVariable } from "#host/task-program.ts";
-import { isJournal, withPriorities } from "#telemetry/journal-output.ts";
-import { createLineWriter } from "#telemetry/line-writer.ts";
-import { createLogs } from "#telemetry/logger.ts";
-import { adminKeyFile, serve } from "./serve.ts";
+import { adminKeyFile } from "./admin-key-file.ts";
+
+// Everything else is loaded on demand: a command that asks the service needs none of it, and its start is what a person waits for.
 
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
   version: string;
 };
 const { env: environment } = process;
 
-const writer = createLineWriter(process.stdout.fd);
-// Whatever ends the process, its last lines are out first.
-process.on("exit", writer.flush);
-const logWriter = isJournal(process.stdout.fd, environment) ? withPriorities(writer) : writer;
+// What packagers and scripts ask most is answered at once.
+if (process.argv.length === 3 && ["--version", "-V"].includes(process.argv[2] ?? "")) {
+  await new Promise((resolve) => process.stdout.write(`${version}\n`, resolve));
+  process.exit(0);
+}
+const { createPerson, readInput, runCli, screenOfProcess } = await import("#cli/index.ts");
 
-const load = (file: string | undefined) => loadConfig({ file, environment, isRoot: process.getuid?.() === 0 });
+const load = async (file: string | undefined) => {
+  const { loadConfig } = await import("#config/load.ts");
+  return loadConfig({ file, environment, isRoot: process.getuid?.() === 0 });
+};
+
+/** What root does for a service without rights is said by settings that only root can change. */
+async function requireSettingsOfRoot(): Promise<void> {
+  const { configFile } = await import("#config/load.ts");
+  const { requireRootSettings } = await import("#host/root-settings.ts");
+  const file = configFile(undefined, environment);
+  if (file !== undefined) requireRootSettings(file);
+}
+
+/** Log lines to standard output, for programs that keep a log. */
+async function openLogs() {
+  const { isJournal, withPriorities } = await import("#telemetry/journal-output.ts");
+  const { createLineWriter } = await import("#telemetry/line-writer.ts");
+  const { createLogs } = await import("#telemetry/logger.ts");
+  const writer = createLineWriter(process.stdout.fd);
+  // Whatever ends the process, its last lines are out first.
+  process.on("exit", writer.flush);
+  const logWriter = isJournal(process.stdout.fd, environment) ? withPriorities(writer) : writer;
+  return (level: Parameters<typeof createLogs>[0]["level"]) => createLogs({ level, writer: logWriter });
+}
+
+/** Whether this process does no more than ask and print. */
+let isClient = true;
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    // Whoever reads the output has seen enough (`steward logs | head`).
+    if (isClient && error.code === "EPIPE") process.exit(0);
+    throw error;
+  });
+}
 
 /** What the service would say of a plugin, and every fault of it. */
-function pluginReport(folder: string, { path, loaded }: FoundPlugin): PluginReport {
+async function pluginReport(folder: string, { path, loaded }: FoundPlugin): Promise<PluginReport> {
+  const { inspectPlugin } = await import("#adapters/plugins/index.ts");
+  const { permissionWords } = await import("#domain/plugins/permissions.ts");
   if ("manifest" in loaded) {
     const { name, version, role, permissions } = loaded.manifest;
     return { path, faults: [], plugin: { name, version, type: role.type, permissions: permissionWords(permissions) } };
@@ -46,27 +74,44 @@ const code = await runCli({
   io: {
     out: (text) => process.stdout.write(text),
     err: (text) => process.stderr.write(text),
+    screen: screenOfProcess({ stdout: process.stdout, stderr: process.stderr, environment }),
   },
   now: () => Date.now(),
+  person: createPerson(process),
   local: {
     async serve({ config: file, newAdminKey = false, safeMode = false }) {
+      isClient = false;
+      const logsOf = await openLogs();
       const config = await load(file);
+      const { serve } = await import("./serve.ts");
       await serve(config, {
         version,
-        logs: createLogs({ level: config.logLevel, writer: logWriter }),
+        logs: logsOf(config.logLevel),
         newAdminKey,
         isSafeMode: safeMode,
         reload: () => load(file),
       });
     },
-    async runTask(id) {
+    async runTask(id, askedBy) {
+      isClient = false;
+      if (askedBy !== undefined) await requireSettingsOfRoot();
       const config = await load(undefined);
-      const { log } = createLogs({ level: config.logLevel, writer: logWriter });
-      // Loaded on demand: the service and the other commands have no use for it.
+      const { log } = (await openLogs())(config.logLevel);
+      const { safeModeVariable } = await import("#host/task-program.ts");
+      const options = { version, log, isSafeMode: environment[safeModeVariable] === "1" };
+      if (askedBy !== undefined) return (await import("./root-task.ts")).runRootTask(id, askedBy, config, options);
       const { runOperation } = await import("./task.ts");
-      return runOperation(id, config, { version, log, isSafeMode: environment[safeModeVariable] === "1" });
+      return runOperation(id, config, options);
+    },
+    async carryState() {
+      isClient = false;
+      await requireSettingsOfRoot();
+      const config = await load(undefined);
+      await (await import("#host/carry.ts")).carryServiceState(config);
     },
     async checkConfig(named) {
+      const { configFile } = await import("#config/load.ts");
+      const { formatFault, SettingsFaulty } = await import("#config/faults.ts");
       const file = configFile(named, environment);
       try {
         const { warnings } = await load(named);
@@ -77,15 +122,22 @@ const code = await runCli({
       }
     },
     async localService() {
-      const config = await load(undefined);
-      const certFile = join(config.stateDir, certName);
-      if (config.tls === "auto" && existsSync(certFile)) {
-        // The local service signed its certificate itself, so this process has to be told to trust it.
-        setDefaultCACertificates([...getCACertificates("default"), readFileSync(certFile, "utf8")]);
+      const { readLocalSettings } = await import("#config/local-service.ts");
+      const config = (await readLocalSettings(environment, process.getuid?.() === 0)) ?? (await load(undefined));
+      const { localUrl } = await import("#config/address.ts");
+      if (config.tls === "auto") {
+        const { certName } = await import("#adapters/tls/files.ts");
+        const certFile = join(config.stateDir, certName);
+        if (existsSync(certFile)) {
+          const { getCACertificates, setDefaultCACertificates } = await import("node:tls");
+          // The local service signed its certificate itself, so this process has to be told to trust it.
+          setDefaultCACertificates([...getCACertificates("default"), readFileSync(certFile, "utf8")]);
+        }
       }
       return { url: localUrl(config), adminKeyFile: join(config.stateDir, adminKeyFile) };
     },
     async checkPlugin(folder) {
+      const { createPluginFolders } = await import("#adapters/plugins/index.ts");
       const folders = createPluginFolders({ dirs: [dirname(folder)], now: () => Date.now() });
       const found = await folders.read(folder);
       if (found === undefined) throw new Error(`cannot look at ${folder}: there is no such folder`);
@@ -93,11 +145,28 @@ const code = await runCli({
     },
     async stackHost(url) {
       const config = await load(undefined);
-      // Loaded on demand: no other command has use for it.
       const { stackHost } = await import("#host/stack.ts");
       return stackHost(config, url);
     },
+    audit: {
+      async list(wishes) {
+        const { listHostAudit } = await import("#host/audit.ts");
+        return listHostAudit(await load(undefined), wishes);
+      },
+      async verify(options) {
+        const { verifyHostAudit } = await import("#host/audit.ts");
+        return verifyHostAudit(await load(undefined), options);
+      },
+    },
     readInput: () => readInput(process.stdin),
+    async runChecks(onResult) {
+      const { runLocalChecks } = await import("#host/local-checks.ts");
+      return runLocalChecks(await load(undefined), onResult);
+    },
+    async redact(text) {
+      const { redact } = await import("#domain/kernel/redact.ts");
+      return redact(text).text;
+    },
   },
 });
 // What was printed is out before the process ends, however slowly it is read.

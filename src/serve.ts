@@ -1,9 +1,8 @@
-import { X509Certificate } from "node:crypto";
-import { hostname, uptime } from "node:os";
-import { openAuditLog } from "#adapters/audit/index.ts";
+import { hostname } from "node:os";
 import { openCheckHistory } from "#adapters/check-history/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
-import { createEndpointProbe } from "#adapters/endpoint/index.ts";
+import { createEndpointProbe, type OwnTls } from "#adapters/endpoint/index.ts";
+import { exec as execUntraced } from "#adapters/exec/index.ts";
 import { createHostJournal } from "#adapters/journald/index.ts";
 import { credentialCodec } from "#adapters/keystore/codec.ts";
 import { openKeyStore } from "#adapters/keystore/index.ts";
@@ -15,9 +14,9 @@ import { createTaskLauncher } from "#adapters/operations/launcher.ts";
 import { ownProcess } from "#adapters/operations/process.ts";
 import { createHostPackages, createPackageManagerProbe } from "#adapters/packages/index.ts";
 import { createHostFacts } from "#adapters/procfs/index.ts";
+import { createServiceManager, type ServiceManager, takeManagerVariables } from "#adapters/service-manager/index.ts";
 import { createHostUnits, ownServiceUnit } from "#adapters/systemd/index.ts";
 import { certName } from "#adapters/tls/files.ts";
-import type { TlsPair } from "#adapters/tls/index.ts";
 import { openTokenLedger } from "#adapters/token-ledger/index.ts";
 import { isLoopbackAddress, localUrl } from "#config/address.ts";
 import { builtInCheckIds } from "#config/checks.ts";
@@ -27,19 +26,23 @@ import type { Config } from "#config/load.ts";
 import type { Settings } from "#config/settings.ts";
 import { roles } from "#contract/scopes.ts";
 import type { Keyring } from "#domain/access/keyring.ts";
+import { auditEvent } from "#domain/audit/entry.ts";
 import type { Probe } from "#domain/health/ports.ts";
 import type { Prober } from "#domain/health/prober.ts";
-import type { OperationStore } from "#domain/operations/ports.ts";
 import { createHostAlerting } from "#host/alerting.ts";
+import { openHostAudit } from "#host/audit.ts";
 import { createHostChecks } from "#host/checks.ts";
+import { isAtDoor } from "#host/places.ts";
+import { lookAtOwn, statusWords } from "#host/sign-of-life.ts";
 import { taskProgram } from "#host/task-program.ts";
+import { type HostTls, openHostTls } from "#host/tls.ts";
 import { createTraceParts } from "#host/trace-receiver.ts";
 import { createHostTracing, createTracedParts, type TracedParts } from "#host/tracing.ts";
 import { createService, type Service } from "#service/index.ts";
 import type { Logger, Logs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
-
-export const adminKeyFile = "admin.key";
+import { listen } from "#transports/http/listen.ts";
+import { adminKeyFile } from "./admin-key-file.ts";
 
 /** How long requests in flight may go on after SIGTERM before they are told to end, and then are cut. */
 const drainMs = 3_000;
@@ -48,35 +51,6 @@ const cutMs = 1_000;
 const restMs = 1_000;
 /** How often last uses of keys are written. */
 const flushIntervalMs = 60_000;
-
-async function tlsPair({ tls, stateDir }: Config): Promise<TlsPair | undefined> {
-  if (tls === "off") return undefined;
-  // Loaded on demand: making certificates is for hosts that ask for it.
-  const { readTlsPair, selfSignedPair } = await import("#adapters/tls/index.ts");
-  if (tls !== "auto") return readTlsPair(tls);
-  return selfSignedPair({
-    stateDir,
-    now: systemClock.now(),
-    write: (name, content) => writeStateFile(stateDir, name, content),
-  });
-}
-
-const returning: readonly string[] = ["updates.rollback", "updates.apply"];
-
-/**
- * Whether a rollback since the boot, be it that of a guarded update, may take effect with the next one: the state that is
- * written until then has to go with it.
- */
-function rollbackWaits(store: Pick<OperationStore, "ids" | "read">, bootedAt: number): boolean {
-  return store.ids().some((id) => {
-    const { spec, state } = store.read(id) ?? {};
-    if (spec === undefined || !returning.includes(spec.kind) || spec.createdAt < bootedAt) return false;
-    const result = state?.result;
-    return (
-      typeof result === "object" && result !== null && "requires_reboot" in result && result.requires_reboot === true
-    );
-  });
-}
 
 /** Does something when it is first asked for, and again only when it failed. */
 function createOnce<T>(work: () => Promise<T>): () => Promise<T> {
@@ -102,7 +76,7 @@ async function loadConnectors({ settings }: Config, { connectorsOf, requestOptio
 }
 
 /** What takes effect without a restart. */
-const reloadable: readonly (keyof Settings)[] = ["connectors", "plugins"];
+const reloadable: readonly (keyof Settings)[] = ["connectors", "plugins", "tls"];
 
 /** Parts that differ and that only a restart makes use of. */
 function partsForRestart(before: Settings, after: Settings): readonly string[] {
@@ -118,16 +92,19 @@ function createReload(ports: {
   readonly load: () => Promise<Config>;
   readonly service: Pick<Service, "replaceConnectors" | "replacePluginFolders">;
   readonly traced: TracedParts;
+  readonly tls: Pick<HostTls, "reload">;
+  readonly manager: Pick<ServiceManager, "reload">;
   readonly log: Logger;
 }): () => void {
-  const { config, load, service, traced, log } = ports;
+  const { config, load, service, traced, tls, manager, log } = ports;
   const reload = async (): Promise<void> => {
     try {
       const next = await load();
+      await tls.reload(next);
       const { plan, discovery } = await loadConnectors(next, traced);
       service.replaceConnectors(plan, discovery);
-      const { pluginFoldersOf } = await import("#host/plugins.ts");
-      service.replacePluginFolders(pluginFoldersOf(next.settings));
+      const { pluginFoldersOf } = await import("#host/plugin-folders.ts");
+      service.replacePluginFolders(pluginFoldersOf(next.settings, isAtDoor(config.stateDir)));
       log.info({ connectors: plan.connectors.map(({ name }) => name) }, "settings reloaded");
       const parts = partsForRestart(config.settings, next.settings);
       if (parts.length > 0) log.warn({ parts }, "settings changed that take effect with a restart");
@@ -141,29 +118,34 @@ function createReload(ports: {
   };
   let last = Promise.resolve();
   return () => {
-    last = last.then(reload);
+    last = last.then(() => manager.reload(reload));
   };
 }
 
+/** What the service is to show when it looks at itself. */
+function ownTls({ current }: HostTls): OwnTls | undefined {
+  const tls = current();
+  if (tls === undefined) return undefined;
+  return { cert: () => (current() ?? tls).cert, asksForCertificate: tls.clients?.isRequired ?? false };
+}
+
 /** Makes the admin key when there is no key at all, or when a further one was asked for. */
-function ensureAdminKey(keyring: Keyring, stateDir: string, isAsked: boolean): string | undefined {
+function ensureAdminKey(
+  keyring: Keyring,
+  stateDir: string,
+  isAsked: boolean,
+): { readonly path: string; readonly id: string } | undefined {
   if (keyring.list().length > 0 && !isAsked) return undefined;
   // The file comes first: a key in the store alone, after a crash between the two, would be one that nobody has.
-  let path: string | undefined;
-  keyring.create({ name: "admin", scopes: roles.admin, expiresAt: null }, (text) => {
+  let path = "";
+  const { record } = keyring.create({ name: "admin", scopes: roles.admin, expiresAt: null }, (text) => {
     path = writeStateFile(stateDir, adminKeyFile, `${text}\n`);
   });
-  return path;
+  return { path, id: record.id };
 }
 
 /** A word of the shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
-
-/** DNS names that a certificate is for, without patterns. */
-function namesOf(cert: string): readonly string[] {
-  const names = new X509Certificate(cert).subjectAltName ?? "";
-  return [...names.matchAll(/DNS:([A-Za-z0-9.-]+)/g)].map(([, name = ""]) => name);
-}
 
 /** Tells a person at the terminal where the key is, with a line that works when pasted. */
 function announceKey(path: string, url: string, config: Config, certNames: readonly string[]): void {
@@ -172,12 +154,14 @@ function announceKey(path: string, url: string, config: Config, certNames: reado
   const isGiven = typeof config.tls === "object";
   const trusted = isGiven ? config.tls.cert : `${config.stateDir}/${certName}`;
   const trust = config.tls === "off" ? "" : ` --cacert ${quoted(trusted)}`;
+  const isAsked = isGiven && config.tls.client_certs === "required";
+  const own = isAsked ? " --cert CERTIFICATE --key KEY" : "";
   // A given certificate is seldom for the loopback address.
   const isElsewhere = isGiven && name !== undefined;
   const route = isElsewhere ? ` --connect-to ${name}:${port}:${host}` : "";
   const base = isElsewhere ? `https://${name}:${port}` : url;
   process.stderr.write(
-    `\nThe admin key is in ${path}. Try:\n\n  curl${trust}${route} -H "X-API-Key: $(cat ${quoted(path)})" ${base}/api/v1/health\n\n`,
+    `\nThe admin key is in ${path}. Try:\n\n  curl${trust}${own}${route} -H "X-API-Key: $(cat ${quoted(path)})" ${base}/api/v1/health\n\n`,
   );
 }
 
@@ -215,6 +199,16 @@ export async function serve(
   const stopped = Promise.withResolvers<string>();
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stopped.resolve(signal));
 
+  const manager = createServiceManager({
+    variables: takeManagerVariables(process.env, process.pid),
+    // A sign of life is nothing that anybody looks for in traces.
+    exec: execUntraced,
+    clock: systemClock,
+    monotonicUsec: () => process.hrtime.bigint() / 1_000n,
+    onTrouble: (error) => log.warn({ err: error }, "service manager not told"),
+  });
+  manager.starting();
+
   // A wish for it that comes before there is something to reload is remembered; without a listener it would end the process.
   let wantsReload = false;
   let onHangup = (): void => {
@@ -227,12 +221,12 @@ export async function serve(
   // Opened in the order of need, closed in reverse.
   const closers: (() => void)[] = [];
   prepareStateDir(config.stateDir);
-  const tls = await tlsPair(config);
-  const certNames = tls === undefined ? [] : namesOf(tls.cert);
+  const tls = await openHostTls(config, { clock: systemClock, log });
   const store = openKeyStore({ stateDir: config.stateDir });
   closers.push(store.dispose);
-  const audit = openAuditLog({ stateDir: config.stateDir });
+  const audit = openHostAudit(config, { clock: systemClock, log });
   closers.push(audit.dispose);
+  audit.started(version);
   const host = createHostFacts({ clock: systemClock });
   closers.push(host.dispose);
   let prober: Prober | undefined;
@@ -271,14 +265,27 @@ export async function serve(
   });
   closers.push(checkHistory.dispose);
   const packages = await createHostPackages({ exec, clock: systemClock, stateDir: config.stateDir });
-  const operationStore = openOperationStore({ stateDir: config.stateDir });
+  // A service without rights, as the package installs it, has root do what needs root.
+  const door = isAtDoor(config.stateDir)
+    ? (await import("#host/door.ts")).createDoor({ start: systemd.start, clock: systemClock, isSafeMode })
+    : undefined;
+  const operationStore = door?.store ?? openOperationStore({ stateDir: config.stateDir });
   const tokenLedger = openTokenLedger({
     stateDir: config.stateDir,
     onTrouble: (error, aside) =>
       log.warn({ err: error, set_aside: aside ?? null }, "ledger of tokens not usable, budgets begun anew"),
   });
   closers.push(tokenLedger.dispose);
-  const { checks, fixes, plan } = createHostChecks({ config, host, systemd, journal, packages, exec });
+  const { checks, fixes, plan } = createHostChecks({
+    config,
+    host,
+    systemd,
+    journal,
+    packages,
+    exec,
+    certificatePaths: tls.paths,
+    ask: door?.ask,
+  });
 
   const alerting = createHostAlerting({
     config,
@@ -291,6 +298,7 @@ export async function serve(
 
   let ownUrl = localUrl(config);
   const isGuarded = config.tls !== "off" || isLoopbackAddress(config.listen.host);
+  const ownEndpoint: Probe = (signal) => createEndpointProbe({ url: ownUrl, tls: ownTls(tls) })(signal);
   const service = createService({
     version,
     clock: systemClock,
@@ -308,18 +316,20 @@ export async function serve(
     fixes,
     createId: () => createOperationId(systemClock.now()),
     operationStore,
-    taskLauncher: createTaskLauncher({
-      exec,
-      startDetached,
-      stateDir: config.stateDir,
-      program: taskProgram(config, isSafeMode),
-    }),
+    taskLauncher:
+      door?.launcher ??
+      createTaskLauncher({
+        exec,
+        startDetached,
+        stateDir: config.stateDir,
+        program: taskProgram(config, isSafeMode),
+      }),
     self: ownProcess(),
     answerFiles: openAnswerFiles({ stateDir: config.stateDir }),
     hostUpdates: createOnce(async () => {
       // Loaded on demand: a service that has just started has other things to do.
       const { createHostUpdates } = await import("#host/updates.ts");
-      return createHostUpdates({ ...config, exec }, packages);
+      return createHostUpdates({ ...config, exec }, packages, door?.ask);
     }),
     takesSnapshot: config.settings.updates?.snapshot ?? true,
     checkPlan: plan,
@@ -329,12 +339,12 @@ export async function serve(
     loadPlugins: createOnce(async () => {
       // Loaded on demand: a host without plugins has no use for it.
       const { createHostPlugins } = await import("#host/plugins.ts");
-      return createHostPlugins(config, { exec, log, ownUnit: ownServiceUnit() });
+      return createHostPlugins(config, { exec, log, ownUnit: ownServiceUnit(), ask: door?.ask });
     }),
     takenCheckIds: builtInCheckIds,
     isSafeMode,
     probes: {
-      cli: (signal) => createEndpointProbe({ url: ownUrl, cert: tls?.cert })(signal),
+      cli: ownEndpoint,
       ops: opsProbe(systemd.probe, createPackageManagerProbe({ exec })),
       security() {
         const reason = store.check() ?? audit.check() ?? (isGuarded ? undefined : "TLS is off beyond loopback");
@@ -345,16 +355,18 @@ export async function serve(
     },
     addedProbes: alerting.probes,
     alerting: alerting.parts,
-    tls,
+    tls: tls.current(),
+    certificateNames: tls.names,
     rateLimits: config.rateLimits,
-    allowedHosts: [hostname(), config.listen.host, ...certNames, ...config.allowedHosts],
+    allowedHosts: [hostname(), config.listen.host, ...config.allowedHosts],
     trustedProxies: config.trustedProxies,
     traces: traceParts.store,
     tracer,
     metricsPublic: config.metricsPublic,
   });
   const { app, keyring } = service;
-  onHangup = createReload({ config, load: reload, service, traced, log });
+  onHangup = createReload({ config, load: reload, service, traced, tls, manager, log });
+  closers.push(tls.watch(service.replaceTls));
   if (wantsReload) onHangup();
   const flushUses = (): void => {
     try {
@@ -366,22 +378,25 @@ export async function serve(
   };
   closers.push(flushUses, systemClock.every(flushIntervalMs, flushUses));
 
-  await app.listen({ host: config.listen.host, port: config.listen.port }).catch((error: unknown) => {
+  await listen(app, config.listen).catch((error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(`cannot listen on ${config.listen.host}:${config.listen.port}: ${reason}`, { cause: error });
   });
   const address = app.server.address();
   if (typeof address === "object" && address !== null) ownUrl = localUrl(config, address.port);
   log.info({ url: ownUrl, version, state_dir: config.stateDir, config_file: config.file ?? null }, "listening");
-  const keyPath = ensureAdminKey(keyring, config.stateDir, newAdminKey);
-  if (keyPath !== undefined) {
-    log.info({ path: keyPath }, "admin key written");
-    announceKey(keyPath, ownUrl, config, certNames);
+  const adminKey = ensureAdminKey(keyring, config.stateDir, newAdminKey);
+  if (adminKey !== undefined) {
+    const { path, id } = adminKey;
+    audit.record(auditEvent("key.made", systemClock.now(), { target: { id, name: "admin" } }));
+    log.info({ path }, "admin key written");
+    announceKey(path, ownUrl, config, tls.names());
   }
   const started = service.start().then(async (each) => {
     prober = each;
     closers.push(each.dispose);
     log.info("ready");
+    manager.ready(lookAtOwn(ownEndpoint, app.server), async () => statusWords(ownUrl, await each.components()));
     await traceParts.open();
     // When the first requests are answered; before somebody waits for it, or an update replaces the files of this program.
     await systemClock.sleep(restMs);
@@ -390,6 +405,7 @@ export async function serve(
 
   const signal = await Promise.race([stopped.promise, started.then(() => stopped.promise)]);
   log.info({ signal }, "stopping");
+  manager.stopping();
   service.drain();
   const closed = app.close();
   const endInTime = async (): Promise<void> => {
@@ -407,15 +423,17 @@ export async function serve(
       log.error({ err: error }, "not closed in order");
     }
   }
-  if (rollbackWaits(operationStore, systemClock.now() - uptime() * 1000)) {
+  // Root does it when a service without rights has ended.
+  if (door === undefined) {
     try {
-      const { carryState } = await import("#host/updates.ts");
-      await carryState({ ...config, exec }, packages);
+      const { carryOwnState } = await import("#host/carry.ts");
+      await carryOwnState({ ...config, exec }, packages, operationStore);
     } catch (error) {
       log.error({ err: error }, "state not carried over to the next boot");
     }
   }
   await traceParts.close();
   await tracing?.close();
+  await Promise.race([manager.close(), systemClock.sleep(cutMs)]);
   log.info("stopped");
 }

@@ -1,5 +1,6 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import { createHostJournal } from "#adapters/journald/index.ts";
+import type { PluginUser } from "#adapters/monitoring-plugin/index.ts";
 import { createHostStopping } from "#adapters/operations/host-stop.ts";
 import { openOperationStore } from "#adapters/operations/index.ts";
 import { isAlive, ownProcess } from "#adapters/operations/process.ts";
@@ -8,9 +9,10 @@ import { createHostFacts } from "#adapters/procfs/index.ts";
 import { createHostUnits } from "#adapters/systemd/index.ts";
 import type { Config } from "#config/load.ts";
 import { createCheckReport } from "#domain/health/report.ts";
-import type { StoredOperation } from "#domain/operations/ports.ts";
-import type { TaskOutcome } from "#domain/operations/task.ts";
+import type { OperationStore, StoredOperation } from "#domain/operations/ports.ts";
+import type { TaskOutcome, Verb } from "#domain/operations/task.ts";
 import { runTask } from "#domain/operations/task.ts";
+import type { EnabledPlugins } from "#domain/plugins/ports.ts";
 import type { ConditionReport } from "#domain/updates/guard.ts";
 import { updateKinds, updateVerbs } from "#domain/updates/verbs.ts";
 import { createHostChecks } from "#host/checks.ts";
@@ -26,7 +28,15 @@ async function createReport(
   config: Config,
   packages: HostPackages,
   traced: TracedParts,
-  options: { readonly log: Logger; readonly isSafeMode: boolean },
+  {
+    pluginUser,
+    ...options
+  }: {
+    readonly log: Logger;
+    readonly isSafeMode: boolean;
+    readonly enabled?: EnabledPlugins | undefined;
+    readonly pluginUser?: PluginUser | undefined;
+  },
 ): Promise<ConditionReport & Pick<TaskPlugins, "hooks"> & { readonly dispose: () => Promise<void> }> {
   const host = createHostFacts({ clock: systemClock });
   const systemd = createHostUnits({
@@ -37,7 +47,15 @@ async function createReport(
   const journal = traced.journalOf(
     createHostJournal({ dir: config.settings.journal?.dir, onUnreadable: () => undefined }),
   );
-  const { checks, plan } = createHostChecks({ config, host, systemd, journal, packages, exec: traced.exec });
+  const { checks, plan } = createHostChecks({
+    config,
+    host,
+    systemd,
+    journal,
+    packages,
+    exec: traced.exec,
+    pluginUser,
+  });
   const plugins = await startTaskPlugins({ config, exec: traced.exec, checks, plan, ...options });
   const look = createCheckReport({ checks: [...checks, ...plugins.checks], settings: plan, clock: systemClock });
   return {
@@ -68,6 +86,32 @@ async function tellHooks(
   return outcome;
 }
 
+interface TaskParts {
+  readonly version: string;
+  readonly log: Logger;
+  readonly isSafeMode: boolean;
+  /** Where the operation is written down; in the state folder unless given. */
+  readonly store?: OperationStore;
+  /** Called before the work begins. @throws DomainError when it is not to begin. */
+  readonly requireAlone?: () => void;
+  /** The plugins that are enabled; those of the state folder unless given. */
+  readonly enabled?: EnabledPlugins;
+  /** Who monitoring plugins run as; this process's user unless given. */
+  readonly pluginUser?: PluginUser;
+}
+
+/** The same, each asking first. */
+const asking = (verbs: Readonly<Record<string, Verb>>, ask: () => void): Readonly<Record<string, Verb>> =>
+  Object.fromEntries(
+    Object.entries(verbs).map(([kind, verb]): [string, Verb] => [
+      kind,
+      async (input, context) => {
+        ask();
+        return verb(input, context);
+      },
+    ]),
+  );
+
 /**
  * Does an operation that has been written down, in this process, which is not the service's. All that it needs is loaded by
  * now: an update may replace the files that this program is made of. Its span is a child of that of the request which began it.
@@ -75,7 +119,7 @@ async function tellHooks(
 export async function runOperation(
   id: string,
   config: Config,
-  { version, log, isSafeMode }: { readonly version: string; readonly log: Logger; readonly isSafeMode: boolean },
+  { version, log, isSafeMode, requireAlone = () => undefined, enabled, pluginUser, ...given }: TaskParts,
 ): Promise<TaskOutcome> {
   const stop = new AbortController();
   process.once("SIGTERM", () => stop.abort(new Error("stopped by SIGTERM")));
@@ -85,8 +129,8 @@ export async function runOperation(
   const { exec } = traced;
   const packages = await createHostPackages({ exec, clock: systemClock });
   // Made outside of the span: what it asks the bus to know the units at all is not what the operation asks.
-  const report = await createReport(config, packages, traced, { log, isSafeMode });
-  const store = openOperationStore({ stateDir: config.stateDir });
+  const report = await createReport(config, packages, traced, { log, isSafeMode, enabled, pluginUser });
+  const store = given.store ?? openOperationStore({ stateDir: config.stateDir });
   try {
     const { settings } = config;
     const { manager, backends } = await createHostUpdates({ ...config, exec }, packages);
@@ -105,7 +149,7 @@ export async function runOperation(
         store,
         launcher: { isAlive },
         kinds: updateKinds,
-        verbs: asVerbs(verbs),
+        verbs: asking(asVerbs(verbs), requireAlone),
         clock: systemClock,
         self: ownProcess(),
         signal: stop.signal,

@@ -1,4 +1,5 @@
 import type { Row } from "../row.ts";
+import { cli } from "./cli.ts";
 import { health } from "./health.ts";
 import { healthTraced } from "./health-traced.ts";
 import { healthUnderGrep } from "./health-under-grep.ts";
@@ -12,6 +13,7 @@ import { metrics } from "./metrics.ts";
 import { otlp } from "./otlp.ts";
 import { services } from "./services.ts";
 import { start } from "./start.ts";
+import { startPackage } from "./start-package.ts";
 import { updates } from "./updates.ts";
 
 /** All rows, in the order of the table. */
@@ -32,4 +34,6 @@ export const rows: readonly Row[] = [
   metrics,
   otlp,
   start,
+  startPackage,
+  cli,
 ];

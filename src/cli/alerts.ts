@@ -1,9 +1,12 @@
 import type { Command } from "commander";
-import { InvalidArgumentError, Option } from "commander";
+import { Argument, InvalidArgumentError, Option } from "commander";
 import type { Answer, Client } from "#client/index.ts";
-import { alertNames } from "#contract/alerts.ts";
+import { type AlertName, alertNames } from "#contract/alerts.ts";
 import type { Io } from "./output.ts";
 import { exitCode, oneLine, printJson } from "./output.ts";
+import { presetCommand } from "./preset-command.ts";
+import type { Style } from "./screen.ts";
+import { printTable } from "./table.ts";
 
 interface Ports {
   readonly io: Io;
@@ -31,33 +34,37 @@ const evaluatedBy: Readonly<Record<AlertList["alerts"][number]["evaluated_by"], 
   nobody: "by nobody",
 };
 
-async function printAlerts(io: Io, { alerts, firing }: AlertList): Promise<void> {
-  const { default: Table } = await import("cli-table3");
-  const table = new Table({
-    head: ["alert", "severity", "state", "since", "value", "condition"],
-    style: { head: [], border: [] },
-  });
-  for (const alert of alerts) {
-    const { name, severity, state, since, value, condition, silenced } = alert;
-    const shown = state === "not_evaluated" ? evaluatedBy[alert.evaluated_by] : state;
-    table.push([name, severity, silenced ? `${shown}, silenced` : shown, since ?? "", value ?? "", condition]);
-  }
-  io.out(`${table.toString()}\n`);
+const styles: Readonly<Record<AlertList["alerts"][number]["state"], Style | undefined>> = {
+  inactive: undefined,
+  pending: "yellow",
+  firing: "red",
+  not_evaluated: "dim",
+};
+
+function printAlerts(io: Io, { alerts, firing }: AlertList): void {
+  printTable(
+    io,
+    ["alert", "severity", "state", "since", "value", "condition"],
+    alerts.map((alert) => {
+      const { name, severity, state, since, value, condition, silenced } = alert;
+      const shown = state === "not_evaluated" ? evaluatedBy[alert.evaluated_by] : state;
+      const text = silenced ? `${shown}, silenced` : shown;
+      return [name, severity, { text, style: styles[state] }, since ?? "", value ?? "", condition];
+    }),
+  );
   io.out(`${firing} firing\n`);
 }
 
-async function printSilences(io: Io, { silences }: Answer<"listSilences">): Promise<void> {
-  const { default: Table } = await import("cli-table3");
-  const table = new Table({ head: ["id", "alert", "until", "by", "comment"], style: { head: [], border: [] } });
-  for (const { id, alert, until, created_by: by, comment } of silences) {
-    table.push([id, alert, until, oneLine(by), oneLine(comment)]);
-  }
-  io.out(`${table.toString()}\n`);
+function printSilences(io: Io, { silences }: Answer<"listSilences">): void {
+  printTable(
+    io,
+    ["id", "alert", "until", "by", "comment"],
+    silences.map(({ id, alert, until, created_by: by, comment }) => [id, alert, until, by, comment]),
+  );
 }
 
 function addListCommand(alerts: Command, { io, client, finish }: Ports): void {
-  alerts
-    .command("list", { isDefault: true })
+  presetCommand(alerts, "list")
     .description("list all alerts and their states")
     .option("--json", "print the answer as JSON")
     .addHelpText(
@@ -69,7 +76,7 @@ function addListCommand(alerts: Command, { io, client, finish }: Ports): void {
       const isTrouble = answer.alerts.some(({ state, silenced }) => state === "firing" && !silenced);
       finish(isTrouble ? exitCode.foundTrouble : exitCode.fine);
       if (options.json) return printJson(io, answer);
-      await printAlerts(io, answer);
+      printAlerts(io, answer);
     });
 }
 
@@ -77,7 +84,7 @@ function addSilenceCommands(alerts: Command, { io, now, client }: Ports): void {
   alerts
     .command("silence")
     .description("tell nobody of an alert for a while")
-    .argument("<alert>", `one of ${alertNames.join(", ")}`)
+    .addArgument(new Argument("<alert>", "the alert").choices(alertNames))
     .addOption(
       new Option("--for <time>", "for how long: 30m, 4h, 2d; 30 days at most")
         .argParser(durationMs)
@@ -85,13 +92,11 @@ function addSilenceCommands(alerts: Command, { io, now, client }: Ports): void {
     )
     .option("--comment <text>", "why, for others", "")
     .option("--json", "print the answer as JSON")
-    .action(async (name: string, options: { for: number; comment: string; json?: boolean }, command: Command) => {
-      const alert = alertNames.find((each) => each === name);
-      if (alert === undefined) return command.error(`error: there is no alert ${oneLine(name)}`);
+    .action(async (alert: AlertName, options: { for: number; comment: string; json?: boolean }, command: Command) => {
       const until = new Date(now() + options.for).toISOString();
       const silence = await (await client(command)).silenceAlert({ body: { alert, until, comment: options.comment } });
       if (options.json) return printJson(io, silence);
-      io.out(`${silence.alert} is silenced until ${silence.until} (${silence.id})\n`);
+      io.out(`${oneLine(`${silence.alert} is silenced until ${silence.until} (${silence.id})`)}\n`);
     });
   alerts
     .command("silences")
@@ -100,7 +105,7 @@ function addSilenceCommands(alerts: Command, { io, now, client }: Ports): void {
     .action(async (options: { json?: boolean }, command: Command) => {
       const answer = await (await client(command)).listSilences();
       if (options.json) return printJson(io, answer);
-      await printSilences(io, answer);
+      printSilences(io, answer);
     });
   alerts
     .command("unsilence")
@@ -110,7 +115,7 @@ function addSilenceCommands(alerts: Command, { io, now, client }: Ports): void {
     .action(async (id: string, options: { json?: boolean }, command: Command) => {
       const answer = await (await client(command)).removeSilence({ params: { id } });
       if (options.json) return printJson(io, answer);
-      io.out(`${answer.message}\n`);
+      io.out(`${oneLine(answer.message)}\n`);
     });
 }
 

@@ -4,6 +4,8 @@ import type { Answer, Client } from "#client/index.ts";
 import { nagiosReport } from "./nagios.ts";
 import type { Io } from "./output.ts";
 import { exitCode, oneLine, printJson } from "./output.ts";
+import type { Style } from "./screen.ts";
+import { printTable } from "./table.ts";
 
 type Result = Answer<"getCheck">;
 
@@ -24,14 +26,20 @@ function seconds(text: string): number {
 const shortened = (text: string): string =>
   text.length > maxTableChars ? `${text.slice(0, maxTableChars - 1)}…` : text;
 
-async function printTable(io: Io, { summary, results }: Answer<"listChecks">): Promise<void> {
-  const { default: Table } = await import("cli-table3");
-  const table = new Table({ head: ["check", "status", "since", "message"], style: { head: [], border: [] } });
-  for (const { check_id: id, status, since, message } of results) {
-    table.push([id, status, since, shortened(oneLine(message))]);
-  }
+const styles: Readonly<Record<Result["status"], Style>> = { pass: "green", warn: "yellow", fail: "red", skip: "dim" };
+
+function printChecks(io: Io, { summary, results }: Answer<"listChecks">): void {
+  printTable(
+    io,
+    ["check", "status", "since", "message"],
+    results.map(({ check_id: id, status, since, message }) => [
+      id,
+      { text: status, style: styles[status] },
+      since,
+      shortened(oneLine(message)),
+    ]),
+  );
   const { total, passed, warned, failed, skipped } = summary;
-  io.out(`${table.toString()}\n`);
   io.out(`${total} checks: ${passed} pass, ${warned} warn, ${failed} fail, ${skipped} skip\n`);
 }
 
@@ -55,14 +63,14 @@ export function addCheckCommand(
     }
     finish(isTrouble(result) ? exitCode.foundTrouble : exitCode.fine);
     if (options.json) return printJson(io, result);
-    io.out(`${result.check_id} ${result.status}: ${oneLine(result.message)}\n`);
+    io.out(`${oneLine(`${result.check_id} ${result.status}: ${result.message}`)}\n`);
   };
 
   const checkAll = async (service: Client, options: { json?: boolean }) => {
     const answer = await service.listChecks();
     finish(answer.results.some(isTrouble) ? exitCode.foundTrouble : exitCode.fine);
     if (options.json) return printJson(io, answer);
-    await printTable(io, answer);
+    printChecks(io, answer);
   };
 
   program

@@ -1,151 +1,136 @@
-import { Command, CommanderError } from "commander";
-import { ApiError } from "#client/index.ts";
-import { addAlertsCommands } from "./alerts.ts";
-import { addCheckCommand } from "./check.ts";
-import type { LocalService, ServiceOptions } from "./connect.ts";
-import { connect } from "./connect.ts";
-import { addKeysCommands } from "./keys.ts";
+import type { Command } from "commander";
+import { CommanderError } from "commander";
+import { createClient } from "#client/index.ts";
+import { connect, connectToOne, isNamed, type ServiceOptions } from "./connect.ts";
+import { type ContextStore, createContextStore, mayMeanSeveral } from "./contexts.ts";
+import type { HostRun } from "./contexts-all.ts";
+import { explainError, Interrupted, isInterrupted } from "./errors.ts";
 import { nagiosUnknown, speaksNagios, unknownCode } from "./nagios.ts";
-import { addNotifyCommands } from "./notify.ts";
-import { addObservabilityCommands } from "./observability.ts";
-import type { StackHost } from "./observability-files.ts";
 import type { Io } from "./output.ts";
-import { exitCode, printJson } from "./output.ts";
+import { exitCode } from "./output.ts";
+import { nobody } from "./person.ts";
 import { callPlugin, type PluginCall, pluginCallOf } from "./plugin-call.ts";
 import { patientFetch } from "./plugin-fetch.ts";
-import type { PluginReport } from "./plugins.ts";
-import { addPluginsCommands } from "./plugins.ts";
-import { addTaskCommand, type TaskOutcome } from "./task.ts";
+import type { CommandPorts, Connection, ConnectOptions, LocalCommands, Person } from "./ports.ts";
+import { createProgram } from "./program.ts";
 
 export type { StackHost } from "./observability-files.ts";
-export type { Io } from "./output.ts";
+export { createPerson } from "./person.ts";
 export { readInput } from "./plugin-input.ts";
 export type { PluginReport } from "./plugins.ts";
-
-/** One fault of the settings, ready to print. */
-export interface SettingsReport {
-  readonly file: string | undefined;
-  readonly faults: readonly { readonly text: string }[];
-  readonly warnings: readonly string[];
-}
-
-/** What the command line does in this process instead of asking the service; the composition root gives it. */
-export interface LocalCommands {
-  /** Runs the service until it is told to stop. */
-  readonly serve: (options: { config?: string; newAdminKey?: boolean; safeMode?: boolean }) => Promise<void>;
-  /** Does an operation that has been written down. */
-  readonly runTask: (id: string) => Promise<TaskOutcome>;
-  readonly checkConfig: (file: string | undefined) => Promise<SettingsReport>;
-  readonly localService: () => Promise<LocalService>;
-  /** What the service would say of a folder with a plugin. */
-  readonly checkPlugin: (folder: string) => Promise<PluginReport>;
-  /** This host, for the files of the observability stack, with the service at another address where one is given. */
-  readonly stackHost: (url: string | undefined) => Promise<StackHost>;
-  /** What is on standard input; undefined at a terminal. */
-  readonly readInput: () => Promise<string | undefined>;
-}
+export type { LocalCommands } from "./ports.ts";
+export { screenOfProcess } from "./screen.ts";
 
 /** The address and the key may stand before or after the subcommand. */
 const serviceOptions = (command: Command): ServiceOptions => command.optsWithGlobals();
 
-function addConfigCommands(program: Command, io: Io, local: LocalCommands, finish: (code: number) => void): void {
-  const config = program.command("config").description("look at the settings");
-  config
-    .command("check")
-    .description("print every fault of the settings with file, line and path")
-    .option("--config <file>", "settings file")
-    .option("--json", "print the report as JSON")
-    .action(async (options: { config?: string; json?: boolean }) => {
-      const report = await local.checkConfig(options.config);
-      const { file, faults, warnings } = report;
-      finish(faults.length === 0 ? exitCode.fine : exitCode.foundTrouble);
-      if (options.json) return printJson(io, report);
-      for (const { text } of faults) io.out(`${text}\n`);
-      for (const warning of warnings) io.out(`warning: ${warning}\n`);
-      if (faults.length === 0) io.out(`${file ?? "built-in defaults"}: no fault\n`);
-    });
+/** What a command line runs with. */
+interface CliPorts {
+  readonly argv: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly version: string;
+  readonly io: Io;
+  readonly now: () => number;
+  readonly local: LocalCommands;
+  /** Nobody when left out. */
+  readonly person?: Person;
 }
 
-function explain(error: unknown): string {
-  if (error instanceof ApiError)
-    return `${error.message} (${error.code}${error.requestId === undefined ? "" : `, request ${error.requestId}`})`;
-  if (error instanceof TypeError && error.cause instanceof Error)
-    return `cannot reach the service: ${error.cause.message} (is it running?)`;
-  if (error instanceof DOMException && error.name === "TimeoutError")
-    return "cannot reach the service: no answer in time (--timeout says how long to wait)";
-  return error instanceof Error ? error.message : String(error);
+/**
+ * Runs one command, for several hosts where the command line says so.
+ * @returns its exit code: 0 fine, 1 found trouble, 2 could not run, 130 interrupted; with `--nagios` that of a monitoring plugin.
+ */
+export async function runCli(ports: CliPorts): Promise<number> {
+  const { argv, environment, io } = ports;
+  const contexts = createContextStore(environment);
+  // Most command lines name no other host: nothing is loaded for them.
+  if (!mayMeanSeveral(argv)) return runOnce({ ...ports, contexts });
+  try {
+    const { severalHosts } = await import("./contexts-choice.ts");
+    const program = createProgram(inertPorts(ports, contexts), {
+      version: ports.version,
+      writeErr: io.err,
+      isWhole: true,
+    });
+    const several = await severalHosts(program, argv, contexts);
+    if (several === undefined) return await runOnce({ ...ports, contexts });
+    const { runForAll } = await import("./contexts-all.ts");
+    const run = ({ argv: words, io: collected, signal, isDryRun }: HostRun): Promise<number> =>
+      runOnce({ ...ports, argv: words, io: collected, person: nobody, contexts, oneOfMany: { signal, isDryRun } });
+    return await runForAll({ several, io, run });
+  } catch (error) {
+    io.err(`steward: ${explainError(error)}\n`);
+    return exitCode.couldNotRun;
+  }
+}
+
+/** Ports for a tree of commands of which none is run. */
+function inertPorts({ io, now, environment, local }: CliPorts, contexts: ContextStore): CommandPorts {
+  const connect = (): Promise<never> => Promise.reject(new Error("cannot connect: no command runs"));
+  return {
+    io,
+    now,
+    environment,
+    local,
+    contexts,
+    person: nobody,
+    finish: () => undefined,
+    given: serviceOptions,
+    connect,
+    connectTo: connect,
+    isNamed: () => Promise.resolve(false),
+  };
+}
+
+/** A client of one of several hosts; what would change it is planned, or done. */
+async function connectOneOfMany(source: Parameters<typeof connectToOne>[0], isDryRun: boolean): Promise<Connection> {
+  const connection = await connectToOne(source);
+  if (!isDryRun) return connection;
+  const { planningFetch } = await import("./contexts-guard.ts");
+  const planning = { ...connection, fetch: planningFetch(connection.fetch ?? globalThis.fetch) };
+  return { ...planning, client: createClient(planning) };
 }
 
 /**
  * Runs one command.
- * @returns its exit code: 0 fine, 1 found trouble, 2 could not run; with `--nagios` that of a monitoring plugin.
+ * @returns its exit code: 0 fine, 1 found trouble, 2 could not run, 130 interrupted; with `--nagios` that of a monitoring plugin.
  */
-export async function runCli(ports: {
-  argv: readonly string[];
-  environment: Readonly<Record<string, string | undefined>>;
-  version: string;
-  io: Io;
-  now: () => number;
-  local: LocalCommands;
-}): Promise<number> {
-  const { argv, environment, version, io, now, local } = ports;
+async function runOnce(
+  ports: CliPorts & {
+    readonly contexts: ContextStore;
+    /** For one of several hosts that are asked at once. */
+    readonly oneOfMany?: { readonly signal: AbortSignal; readonly isDryRun: boolean };
+  },
+): Promise<number> {
+  const { argv, environment, version, io, now, local, contexts, oneOfMany, person = nobody } = ports;
   let code: number = exitCode.fine;
   // A plugin says what went wrong on its only line.
   let isPlugin = speaksNagios(argv);
-  const program = new Command("steward")
-    .description("Looks after this Linux host: serves the API, and asks it.")
-    .version(version)
-    .option("--url <address>", "address of the service (STEWARD_URL; the local one when left out)")
-    .option("--key-file <file>", "file that holds the key (or STEWARD_API_KEY; the local admin key when left out)")
-    .configureOutput({ writeOut: io.out, writeErr: (text) => (isPlugin ? undefined : io.err(text)) })
-    .showHelpAfterError("(--help says more)")
-    .addHelpText("after", "\nAn enabled command plugin is a command too: steward <plugin> [argument...]")
-    .exitOverride();
-
-  program
-    .command("serve")
-    .description("run the service")
-    .option("--config <file>", "settings file (STEWARD_CONFIG; /etc/steward/config.yaml where it exists)")
-    .option("--new-admin-key", "make a further admin key at the start, for when the first one was lost")
-    .option("--safe-mode", "start without any plugin")
-    .action((options: { config?: string; newAdminKey?: boolean; safeMode?: boolean }) => local.serve(options));
-  addKeysCommands(program, {
-    io,
-    now,
-    client: (command) => connect({ options: serviceOptions(command), environment, local: local.localService }),
-  });
   const finish = (result: number): void => {
     code = result;
   };
-  addTaskCommand(program, {
-    runTask: local.runTask,
-    finish(result) {
-      code = result;
-    },
-  });
-  addConfigCommands(program, io, local, finish);
-  const client = (command: Command) =>
-    connect({ options: serviceOptions(command), environment, local: local.localService });
-  addAlertsCommands(program, { io, now, finish, client });
-  addNotifyCommands(program, { io, finish, client });
-  addObservabilityCommands(program, {
+  const source = { environment, local: local.localService, contexts };
+  const connectAs = (options: ServiceOptions, given: ConnectOptions): Promise<Connection> =>
+    oneOfMany === undefined
+      ? connect({ ...source, options, ...given })
+      : connectOneOfMany({ ...source, options, signal: oneOfMany.signal }, oneOfMany.isDryRun);
+  const commandPorts: CommandPorts = {
     io,
-    stackHost: local.stackHost,
-    givenUrl: (command) => serviceOptions(command).url ?? environment["STEWARD_URL"],
-  });
-  addCheckCommand(program, {
-    io,
-    finish,
-    client: (command, signal) =>
-      connect({ options: serviceOptions(command), environment, local: local.localService, signal }),
-  });
-
-  addPluginsCommands(program, {
-    io,
+    now,
     environment,
+    person,
+    local,
     finish,
-    client: (command) => connect({ options: serviceOptions(command), environment, local: local.localService }),
-    checkPlugin: local.checkPlugin,
+    given: serviceOptions,
+    contexts,
+    connect: (command, options = {}) => connectAs(serviceOptions(command), options),
+    isNamed: (command) => isNamed({ ...source, options: serviceOptions(command) }),
+    connectTo: (context, signal) => connectToOne({ ...source, options: { context }, signal }),
+  };
+  const program = createProgram(commandPorts, {
+    version,
+    writeErr: (text) => (isPlugin ? undefined : io.err(text)),
+    isWhole: argv.some((word) => word === "api" || word === "completion"),
   });
 
   const runPlugin = (call: PluginCall): Promise<void> => {
@@ -153,10 +138,9 @@ export async function runCli(ports: {
     return callPlugin(call, {
       io,
       finish,
-      client: () =>
-        connect({ options: serviceOptions(program), environment, local: local.localService, fetch: patientFetch }),
+      client: async () => (await commandPorts.connect(program, { fetch: patientFetch })).client,
       readInput: local.readInput,
-      explain,
+      explain: explainError,
       async unknownCommand(others) {
         for (const { name, description } of others) program.command(name).description(description);
         await program.parseAsync([call.name], { from: "user" });
@@ -171,13 +155,20 @@ export async function runCli(ports: {
     await (call === undefined ? program.parseAsync([...argv], { from: "user" }) : runPlugin(call));
     return code;
   } catch (error) {
+    // Whoever asks several hosts shows the plans of all of them.
+    if (error instanceof Error && error.name === "PlanShown") throw error;
     if (isPlugin) {
       // Help has been printed by now, and is no result.
-      if (!(error instanceof CommanderError && error.exitCode === 0)) io.out(`${nagiosUnknown(explain(error))}\n`);
+      if (!(error instanceof CommanderError && error.exitCode === 0)) io.out(`${nagiosUnknown(explainError(error))}\n`);
       return unknownCode;
     }
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode.fine : exitCode.couldNotRun;
-    io.err(`steward: ${explain(error)}\n`);
+    if (error instanceof Interrupted) return exitCode.interrupted;
+    if (isInterrupted(error)) {
+      io.err("steward: ended by Ctrl-C\n");
+      return exitCode.interrupted;
+    }
+    io.err(`steward: ${explainError(error)}\n`);
     return exitCode.couldNotRun;
   }
 }

@@ -85,8 +85,8 @@ export function nagiosReport(result: Pick<Result, "check_id" | "status" | "messa
 } {
   const { code, word } = states[result.status];
   const perfdata = perfdataOf(result);
-  const text = `${result.check_id.toUpperCase()} ${word} - ${harmless(result.message)}`;
-  return { line: perfdata === "" ? text : `${text} | ${perfdata}`, code };
+  const text = `${harmless(result.check_id).toUpperCase()} ${word} - ${harmless(result.message)}`;
+  return { line: perfdata === "" ? text : `${text} | ${oneLine(perfdata)}`, code };
 }
 
 /** What a monitoring plugin prints when it cannot tell. */

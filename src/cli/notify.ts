@@ -4,6 +4,8 @@ import type { Answer, Client } from "#client/index.ts";
 import { type NotificationChannel, notificationChannels } from "#contract/alerts.ts";
 import type { Io } from "./output.ts";
 import { exitCode, oneLine, printJson } from "./output.ts";
+import { presetCommand } from "./preset-command.ts";
+import { printTable } from "./table.ts";
 
 interface Ports {
   readonly io: Io;
@@ -11,28 +13,31 @@ interface Ports {
   readonly finish: (code: number) => void;
 }
 
-async function printNotifications(io: Io, { notifications, total }: Answer<"listNotifications">): Promise<void> {
-  const { default: Table } = await import("cli-table3");
-  const table = new Table({ head: ["at", "channel", "outcome", "attempts", "what"], style: { head: [], border: [] } });
-  for (const { created_at: at, channel, outcome, attempts, title, error } of notifications) {
-    const what = oneLine(error === null ? title : `${title} (${error})`);
-    table.push([at, channel, outcome, attempts, what]);
-  }
-  io.out(`${table.toString()}\n`);
+function printNotifications(io: Io, { notifications, total }: Answer<"listNotifications">): void {
+  printTable(
+    io,
+    ["at", "channel", "outcome", "attempts", "what"],
+    notifications.map(({ created_at: at, channel, outcome, attempts, title, error }) => [
+      at,
+      channel,
+      { text: outcome, style: outcome === "failed" ? "red" : undefined },
+      attempts,
+      error === null ? title : `${title} (${error})`,
+    ]),
+  );
   io.out(`${notifications.length} of ${total}\n`);
 }
 
 /** `steward notify [list]|test`. */
 export function addNotifyCommands(program: Command, { io, client, finish }: Ports): void {
   const notify = program.command("notify").description("see what people were told, and test whether they can be");
-  notify
-    .command("list", { isDefault: true })
+  presetCommand(notify, "list")
     .description("list notifications and what became of them, newest first")
     .option("--json", "print the answer as JSON")
     .action(async (options: { json?: boolean }, command: Command) => {
       const answer = await (await client(command)).listNotifications();
       if (options.json) return printJson(io, answer);
-      await printNotifications(io, answer);
+      printNotifications(io, answer);
     });
   notify
     .command("test")
@@ -46,8 +51,8 @@ export function addNotifyCommands(program: Command, { io, client, finish }: Port
       finish(answer.success ? exitCode.fine : exitCode.foundTrouble);
       if (options.json) return printJson(io, answer);
       for (const { channel: name, to, message } of answer.results) {
-        io.out(`${name}${to.length === 0 ? "" : ` (${to.join(", ")})`}: ${oneLine(message)}\n`);
+        io.out(`${oneLine(`${name}${to.length === 0 ? "" : ` (${to.join(", ")})`}: ${message}`)}\n`);
       }
-      if (answer.results.length === 0) io.out(`${answer.message}\n`);
+      if (answer.results.length === 0) io.out(`${oneLine(answer.message)}\n`);
     });
 }

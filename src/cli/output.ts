@@ -1,14 +1,53 @@
+import { type Cell, plainScreen, type Screen } from "./screen.ts";
+
 /** Where a command writes; tests pass their own. */
 export interface Io {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
+  /** What the output ends up on; a pipe when left out. */
+  readonly screen?: Screen;
+  /** Takes tables as what they are made of; they are written when left out. */
+  readonly table?: (head: readonly string[], rows: readonly (readonly Cell[])[]) => void;
 }
 
 /** Exit codes of every command. */
-export const exitCode = { fine: 0, foundTrouble: 1, couldNotRun: 2 } as const;
+export const exitCode = { fine: 0, foundTrouble: 1, couldNotRun: 2, interrupted: 130 } as const;
 
-/** Writes an answer as it came, for programs. */
-export const printJson = (io: Io, value: unknown): void => io.out(`${JSON.stringify(value, null, 2)}\n`);
+export const screenOf = ({ screen }: Pick<Io, "screen">): Screen => screen ?? plainScreen;
+
+/** What JSON may leave as it is and a terminal, or a reader, would take for more than text. */
+const unescaped = /[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/gu;
+
+/** Writes an answer as it came, for programs; where it is a terminal after all, nothing in it is acted upon. */
+export const printJson = (io: Io, value: unknown): void => {
+  const text = JSON.stringify(value, null, 2);
+  io.out(`${text.replaceAll(unescaped, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`)}\n`);
+};
+
+/** Marks that turn the direction of writing: what follows them reads as something else than it is. */
+const turns = /[\u202a-\u202e\u2066-\u2069]+/gu;
 
 /** Text on one line, without what a terminal would act upon. */
-export const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, " ").trim();
+export const oneLine = (text: string): string =>
+  text
+    .replaceAll(/[\p{Cc}\u2028\u2029]+/gu, " ")
+    .replaceAll(turns, "")
+    .trim();
+
+const begin = String.raw`\u001b`;
+/** Control sequences of terminals (ECMA-48 §5.4 and §5.6): colours, titles, movements. */
+const sequences = new RegExp(
+  [
+    String.raw`(?:${begin}\[|\u009b)[0-?]*[ -/]*[@-~]`,
+    String.raw`(?:${begin}[\]PX^_]|[\u0090\u0098\u009d-\u009f])[^\u0007\u001b\u009c]*(?:\u0007|${begin}\\|\u009c)?`,
+  ].join("|"),
+  "gu",
+);
+
+/** Text of several lines, without what a terminal would act upon besides line breaks and tabs. */
+export const severalLines = (text: string): string =>
+  text
+    .replaceAll("\r\n", "\n")
+    .replaceAll(sequences, "")
+    .replaceAll(/(?![\n\t])\p{Cc}/gu, "\ufffd")
+    .replaceAll(turns, "");

@@ -6,8 +6,11 @@ import type { Plugin, PluginType } from "#contract/plugins.ts";
 import { pluginTypes } from "#contract/plugins.ts";
 import type { Io } from "./output.ts";
 import { exitCode, oneLine, printJson } from "./output.ts";
+import { asPlan, printPlan } from "./plan.ts";
 import type { PluginLanguage } from "./plugin-scaffold.ts";
 import { makePlugin, pluginLanguages } from "./plugin-scaffold.ts";
+import { presetCommand } from "./preset-command.ts";
+import { printTable } from "./table.ts";
 
 /** What the service would say of a folder. */
 export interface PluginReport {
@@ -28,25 +31,22 @@ interface Ports {
 
 const stateOf = ({ enabled }: Plugin): string => (enabled ? "enabled" : "disabled");
 
-async function printPlugins(io: Io, plugins: readonly Plugin[]): Promise<void> {
-  const { default: Table } = await import("cli-table3");
-  const table = new Table({
-    head: ["plugin", "version", "type", "state", "beyond its sandbox", "description"],
-    style: { head: [], border: [] },
-  });
-  for (const plugin of plugins) {
-    const { name, version, type, permissions, description } = plugin;
-    table.push([name, version, type, stateOf(plugin), permissions.join(", ") || "nothing", description].map(oneLine));
-  }
-  io.out(`${table.toString()}\n`);
+function printPlugins(io: Io, plugins: readonly Plugin[]): void {
+  printTable(
+    io,
+    ["plugin", "version", "type", "state", "beyond its sandbox", "description"],
+    plugins.map((plugin) => {
+      const { name, version, type, permissions, description } = plugin;
+      return [name, version, type, stateOf(plugin), permissions.join(", ") || "nothing", description];
+    }),
+  );
   for (const { name, path, fault } of plugins) {
     if (fault !== null) io.out(`${oneLine(name)} (${oneLine(path)}): ${oneLine(fault)}\n`);
   }
 }
 
 function addListCommand(plugins: Command, { io, finish, client }: Ports): void {
-  plugins
-    .command("list", { isDefault: true })
+  presetCommand(plugins, "list")
     .description("all plugins, and what is wrong with those that do not run")
     .option("--json", "print the answer as JSON")
     .allowExcessArguments()
@@ -62,7 +62,7 @@ function addListCommand(plugins: Command, { io, finish, client }: Ports): void {
       const isTrouble = answer.plugins.some(({ enabled, fault }) => enabled && fault !== null);
       finish(isTrouble ? exitCode.foundTrouble : exitCode.fine);
       if (options.json) return printJson(io, answer);
-      await printPlugins(io, answer.plugins);
+      printPlugins(io, answer.plugins);
     });
 }
 
@@ -75,7 +75,7 @@ interface ChangeOptions {
 function addChangeCommands(plugins: Command, { io, finish, client }: Ports): void {
   const report = (answer: Plugin & { success: boolean; message: string }, { dryRun, json }: ChangeOptions) => {
     // A plan has no success of its own.
-    if (dryRun) return printJson(io, answer);
+    if (dryRun) return json ? printJson(io, answer) : printPlan(io, asPlan(answer));
     finish(answer.success ? exitCode.fine : exitCode.foundTrouble);
     if (json) return printJson(io, answer);
     io.out(`${oneLine(answer.name)}: ${oneLine(answer.message)}\n`);

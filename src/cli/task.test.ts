@@ -8,10 +8,11 @@ const runWith = async (outcome: TaskOutcome, argv: readonly string[]) => {
   let code: number | undefined;
   const program = new Command("steward").exitOverride().configureOutput({ writeErr: () => undefined });
   addTaskCommand(program, {
-    runTask(id) {
-      ids.push(id);
+    runTask(id, askedBy) {
+      ids.push(askedBy === undefined ? id : `${askedBy}: ${id}`);
       return Promise.resolve(outcome);
     },
+    carryState: () => Promise.resolve(),
     finish(each) {
       code = each;
     },
@@ -19,6 +20,11 @@ const runWith = async (outcome: TaskOutcome, argv: readonly string[]) => {
   await program.parseAsync([...argv], { from: "user" });
   return { ids, code, help: program.helpInformation() };
 };
+
+it("tells of an operation that has failed where it was asked for, not in the unit that root does it in", async () => {
+  const { ids, code } = await runWith("failed", ["task", "run", "--asked-by", "steward", "--", "20260101-1"]);
+  expect([ids, code]).toEqual([["steward: 20260101-1"], 0]);
+});
 
 it.each([
   ["done", 0],

@@ -4,21 +4,31 @@ import { exitCode } from "./output.ts";
 /** What became of an operation in this process; `left`: another process has it, or had it. */
 export type TaskOutcome = "done" | "failed" | "left";
 
-/** `steward task run <id>`: what the service starts for a mutation that outlives it. Nobody types it, so no help lists it. */
+/** What nobody types, so no help lists it: `steward task run <id>`, what is started for a mutation that outlives the service. */
 export function addTaskCommand(
   program: Command,
   ports: {
-    readonly runTask: (id: string) => Promise<TaskOutcome>;
+    readonly runTask: (id: string, askedBy?: string) => Promise<TaskOutcome>;
+    readonly carryState: () => Promise<void>;
     readonly finish: (code: number) => void;
   },
 ): void {
-  program
-    .command("task", { hidden: true })
+  const task = program.command("task", { hidden: true });
+  task
     .command("run")
     .description("do an operation that has been written down")
     .argument("<id>", "id of the operation")
-    .action(async (id: string) => {
-      const outcome = await ports.runTask(id);
-      ports.finish(outcome === "failed" ? exitCode.foundTrouble : exitCode.fine);
+    .option("--asked-by <user>", "do it as root for this user's service, or answer what that asks")
+    .action(async (id: string, { askedBy }: { readonly askedBy?: string }) => {
+      const outcome = await ports.runTask(id, askedBy);
+      // An operation that has failed tells so itself; for the unit that root does it in, its task was done.
+      ports.finish(outcome === "failed" && askedBy === undefined ? exitCode.foundTrouble : exitCode.fine);
+    });
+  task
+    .command("carry")
+    .description("take the state of the service to the next boot, where a rollback waits for it")
+    .action(async () => {
+      await ports.carryState();
+      ports.finish(exitCode.fine);
     });
 }

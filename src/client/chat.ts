@@ -6,7 +6,8 @@ import { ApiError, readApiError, toApiError } from "./index.ts";
 export interface ChatOptions {
   /** Address of the service: `http://127.0.0.1:8470`. */
   readonly url: string;
-  readonly key: string;
+  /** Left out where a client certificate says who asks. */
+  readonly key?: string | undefined;
   readonly request: Omit<ChatRequest, "stream">;
   readonly fetch?: typeof globalThis.fetch;
   readonly signal?: AbortSignal;
@@ -63,7 +64,7 @@ export async function* streamChat(options: ChatOptions): AsyncGenerator<ChatEven
   const response = await fetch(new URL(`${apiBase}${operations.chat.path}`, url), {
     method: operations.chat.method,
     redirect: "error",
-    headers: { "X-API-Key": key, "Content-Type": "application/json" },
+    headers: { ...(key !== undefined && { "X-API-Key": key }), "Content-Type": "application/json" },
     body: JSON.stringify({ ...request, stream: true }),
     ...(signal && { signal }),
   });

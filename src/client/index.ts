@@ -82,33 +82,50 @@ function address(base: string, operation: Operation, input: Readonly<Record<stri
   return url;
 }
 
+/** How a service is spoken to. */
+export interface ClientOptions {
+  /** Address of the service: `http://127.0.0.1:8470`. */
+  readonly url: string;
+  /** API key or token; left out for operations that need none, and where a client certificate says who asks. */
+  readonly key?: string | undefined;
+  readonly fetch?: typeof globalThis.fetch;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Asks for one operation.
+ * @throws ApiError when the service refuses; what `fetch` throws when it cannot be reached.
+ */
+export async function request(
+  options: ClientOptions,
+  operation: Operation,
+  input: Readonly<Record<string, unknown>>,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
+  const { url, key, fetch = globalThis.fetch, signal } = options;
+  const body = input["body"];
+  const response = await fetch(address(url, operation, input), {
+    method: operation.method,
+    redirect: "error",
+    headers: {
+      ...(key !== undefined && { "X-API-Key": key }),
+      ...(body !== undefined && { "Content-Type": "application/json" }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(signal && { signal }),
+  });
+  if (!response.ok) throw await toApiError(response);
+  return response;
+}
+
 /**
  * A typed client made from the operations table. Runs in Node and in browsers.
- * @param options.url address of the service: `http://127.0.0.1:8470`.
- * @param options.key API key or token; left out for operations that need none.
  * @throws ApiError from a call that the service refused; what `fetch` throws when it cannot be reached.
  */
-export function createClient(options: {
-  url: string;
-  key?: string;
-  fetch?: typeof globalThis.fetch;
-  signal?: AbortSignal;
-}): Client {
-  const { url, key, fetch = globalThis.fetch, signal } = options;
-
+export function createClient(options: ClientOptions): Client {
   const call = async (operation: Operation, input: Readonly<Record<string, unknown>>): Promise<unknown> => {
-    const body = input["body"];
-    const response = await fetch(address(url, operation, input), {
-      method: operation.method,
-      redirect: "error",
-      headers: {
-        ...(key !== undefined && { "X-API-Key": key }),
-        ...(body !== undefined && { "Content-Type": "application/json" }),
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-      ...(signal && { signal }),
-    });
-    if (!response.ok) throw await toApiError(response);
+    const response = await request(options, operation, input);
     return operation.mediaType === undefined ? response.json() : response.text();
   };
 

@@ -1,13 +1,14 @@
 import { apiBase } from "#contract/limits.ts";
 import type { LogEntry } from "#contract/logs.ts";
-import type { DroppedFrame, ErrorFrame, LogServerFrame } from "#contract/streams.ts";
+import type { DroppedFrame, ErrorFrame, HealthFrame, HealthServerFrame, LogServerFrame } from "#contract/streams.ts";
 import { closeCodes, streams } from "#contract/streams.ts";
 import { ApiError, toApiError } from "./index.ts";
 
 export interface LogStreamOptions {
   /** Address of the service: `http://127.0.0.1:8470`. */
   readonly url: string;
-  readonly key: string;
+  /** Left out where a client certificate says who asks. */
+  readonly key?: string | undefined;
   readonly unit?: string;
   /** Name or number of the least severe priority. */
   readonly priority?: string;
@@ -18,6 +19,8 @@ export interface LogStreamOptions {
   readonly signal?: AbortSignal;
   /** Told of what the service says besides entries: frames that were lost, and errors that it goes on after. */
   readonly onNotice?: (notice: DroppedFrame | ErrorFrame) => void;
+  /** Told when the connection is lost, which is then made again, and when it is back. */
+  readonly onConnection?: (state: "lost" | "back") => void;
 }
 
 /** Entries that wait for a slow reader before the connection is given up until they are read. */
@@ -53,7 +56,7 @@ function addressOf(options: LogStreamOptions, cursor: string | undefined): URL {
  */
 async function refusalOf(options: LogStreamOptions, cursor: string | undefined): Promise<ApiError | undefined> {
   const answer = await fetch(addressOf(options, cursor), {
-    headers: { "X-API-Key": options.key },
+    headers: { ...(options.key !== undefined && { "X-API-Key": options.key }) },
     redirect: "error",
     ...(options.signal && { signal: options.signal }),
   }).catch(() => undefined);
@@ -82,20 +85,25 @@ function endOf(closed: CloseEvent | undefined, lastError: ErrorFrame | undefined
 }
 
 /** A connection, as a queue of frames, until the signal fires. */
-function connect(address: URL, key: string, signal: AbortSignal | undefined) {
+function connect<Frame>(
+  address: URL,
+  options: { readonly key: string | undefined; readonly signal: AbortSignal | undefined; readonly onOpen?: () => void },
+) {
+  const { key, signal, onOpen } = options;
   address.protocol = address.protocol.replace("http", "ws");
-  address.searchParams.set("api_key", key);
+  if (key !== undefined) address.searchParams.set("api_key", key);
   const socket = new WebSocket(address);
-  const frames: LogServerFrame[] = [];
+  const frames: Frame[] = [];
   let wake = (): void => undefined;
   const onAbort = (): void => wake();
   signal?.addEventListener("abort", onAbort);
   const state = { isOpened: false, closed: undefined as CloseEvent | undefined };
   socket.addEventListener("open", () => {
     state.isOpened = true;
+    onOpen?.();
   });
   socket.addEventListener("message", ({ data }) => {
-    frames.push(JSON.parse(String(data)) as LogServerFrame);
+    frames.push(JSON.parse(String(data)) as Frame);
     if (frames.length >= maxWaiting) socket.close();
     wake();
   });
@@ -110,7 +118,7 @@ function connect(address: URL, key: string, signal: AbortSignal | undefined) {
       socket.close();
     },
     /** The next frame; undefined once the connection has ended and all is read. */
-    async next(): Promise<LogServerFrame | undefined> {
+    async next(): Promise<Frame | undefined> {
       while (frames.length === 0 && state.closed === undefined && !signal?.aborted) {
         await new Promise<void>((resolve) => {
           wake = resolve;
@@ -130,8 +138,13 @@ export async function* streamLogs(options: LogStreamOptions): AsyncGenerator<Log
   const { key, signal, onNotice } = options;
   let { cursor } = options;
   let waitMs = firstRetryMs;
+  let isLost = false;
+  const onOpen = (): void => {
+    if (isLost) options.onConnection?.("back");
+    isLost = false;
+  };
   while (!signal?.aborted) {
-    const connection = connect(addressOf(options, cursor), key, signal);
+    const connection = connect<LogServerFrame>(addressOf(options, cursor), { key, signal, onOpen });
     let lastError: ErrorFrame | undefined;
     try {
       for (;;) {
@@ -153,7 +166,29 @@ export async function* streamLogs(options: LogStreamOptions): AsyncGenerator<Log
     const { closed, isOpened } = connection.state;
     const end = endOf(closed, lastError) ?? (isOpened ? undefined : await refusalOf(options, cursor));
     if (end !== undefined) throw end;
+    if (!isLost) options.onConnection?.("lost");
+    isLost = true;
     await sleep(waitMs, signal);
     waitMs = Math.min(waitMs * 2, maxRetryMs);
+  }
+}
+
+/**
+ * Results of health checks as they come, the last one of each first, until the signal fires or the connection ends. Runs in
+ * Node and in browsers.
+ */
+export async function* streamChecks(
+  options: Pick<LogStreamOptions, "url" | "key" | "signal">,
+): AsyncGenerator<HealthFrame, void, undefined> {
+  const { url, key, signal } = options;
+  const connection = connect<HealthServerFrame>(new URL(`${apiBase}${streams.health.path}`, url), { key, signal });
+  try {
+    for (;;) {
+      const frame = await connection.next();
+      if (frame === undefined) return;
+      if (!("type" in frame)) yield frame;
+    }
+  } finally {
+    connection.close();
   }
 }

@@ -34,12 +34,13 @@ it("makes checks of plugins, whose times are in the plan as those of any check",
         timeout: "20s",
         enabled: false,
       },
-      other: { command: ["/usr/bin/other"] },
+      other: { command: ["/usr/bin/other"], user: "root" as const },
     },
   };
+  const named = { name: "Age of the backup", severity: "high" };
   expect(pluginSettings({ health })).toEqual([
-    { id: "backup_age", command: ["/usr/bin/check", "-w", "5"], name: "Age of the backup", severity: "high" },
-    { id: "other", command: ["/usr/bin/other"] },
+    { id: "backup_age", command: ["/usr/bin/check", "-w", "5"], isRoots: false, ...named },
+    { id: "other", command: ["/usr/bin/other"], isRoots: true },
   ]);
   expect(checkPlan({ health }).checks).toEqual({
     disk_space: { warn: 70 },

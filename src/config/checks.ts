@@ -61,11 +61,14 @@ export function pluginSettings({ health = {} }: Pick<Settings, "health">): reado
   readonly command: readonly [program: string, ...args: string[]];
   readonly name?: string;
   readonly severity?: Severity;
+  /** Whether it is root that runs it, where the service does not. */
+  readonly isRoots: boolean;
 }[] {
-  return Object.entries(health.checks ?? {}).flatMap(([id, { command = [], name, severity }]) => {
+  return Object.entries(health.checks ?? {}).flatMap(([id, { command = [], name, severity, user }]) => {
     const [program, ...args] = command;
     if (program === undefined) return [];
-    return [{ id, command: [program, ...args], ...(name !== undefined && { name }), ...(severity && { severity }) }];
+    const given = { ...(name !== undefined && { name }), ...(severity && { severity }) };
+    return [{ id, command: [program, ...args], isRoots: user === "root", ...given }];
   });
 }
 
@@ -79,7 +82,8 @@ export function checkFaults(
     const given = (keys: readonly (keyof typeof settings)[], message: string): readonly Fault[] =>
       keys.filter((key) => settings[key] !== undefined).map((key) => at(key, message));
     const [program] = settings.command ?? [];
-    if (program === undefined) return given(["name", "severity"], "needs command: only a plugin can be given one");
+    if (program === undefined)
+      return given(["name", "severity", "user"], "needs command: only a plugin can be given one");
     return [
       ...(builtInCheckIds.includes(id) ? [at("command", `cannot be given: ${id} comes with the service`)] : []),
       ...(isAbsolute(program) ? [] : [at("command", `must begin with an absolute path, not ${program}`)]),

@@ -243,3 +243,20 @@ describe("listening beyond loopback", () => {
     expect((await load(`listen: "${listen}"`)).tls).toBe("off");
   });
 });
+
+describe("client certificates", () => {
+  const pair = "cert: /c, key: /k";
+
+  it("take who signs them, and what is asked of clients", async () => {
+    const tls = { cert: "/c", key: "/k", client_ca: "/a", client_certs: "required", client_crl: "/r" };
+    expect((await load(`tls: { ${pair}, client_ca: /a, client_certs: required, client_crl: /r }`)).tls).toEqual(tls);
+  });
+
+  it.each([
+    ["client_certs: required", /tls\.client_certs: needs client_ca beside it/],
+    ["client_crl: /r", /tls\.client_crl: needs client_ca beside it/],
+    ["client_ca: /a, client_certs: maybe", /tls/],
+  ])("are at fault with %s", async (more, fault) => {
+    expect((await faults(`tls: { ${pair}, ${more} }`)).join()).toMatch(fault);
+  });
+});

@@ -19,7 +19,7 @@ export interface Config {
   /** The file that was read; undefined when built-in defaults are used. */
   readonly file: string | undefined;
   readonly listen: { readonly host: string; readonly port: number };
-  readonly tls: "off" | "auto" | { readonly cert: string; readonly key: string };
+  readonly tls: NonNullable<Settings["tls"]>;
   readonly stateDir: string;
   readonly logLevel: string;
   readonly rateLimits: "off" | { readonly perMinute: number; readonly perHour: number };
@@ -53,7 +53,8 @@ export function configFile(named: string | undefined, environment: Environment):
   return named ?? environment["STEWARD_CONFIG"] ?? (existsSync(defaultConfigFile) ? defaultConfigFile : undefined);
 }
 
-function defaultStateDir(environment: Environment, isRoot: boolean): string {
+/** Where the service keeps what it keeps, unless settings say otherwise. */
+export function defaultStateDir(environment: Environment, isRoot: boolean): string {
   if (isRoot) return "/var/lib/steward";
   return join(environment["XDG_STATE_HOME"] ?? join(homedir(), ".local/state"), "steward");
 }
@@ -90,6 +91,10 @@ function usageFaults(
   } else if (tls === undefined && !isLoopbackAddress(listen.host)) {
     const remedy = "set tls to auto, to {cert, key}, or to off if something else encrypts";
     faults.push(faultAt(["tls"], `cannot listen on ${listen.host} without TLS: it is beyond loopback (${remedy})`));
+  }
+  if (typeof tls === "object" && tls.client_ca === undefined) {
+    for (const name of ["client_certs", "client_crl"] as const)
+      if (tls[name] !== undefined) faults.push(faultAt(["tls", name], "needs client_ca beside it"));
   }
   for (const [index, proxy] of proxies.entries()) {
     if (!isAddressOrNetwork(proxy))

@@ -39,6 +39,12 @@ const CheckSettings = Type.Object(
     ),
     name: Type.Optional(text("Display name of a check with `command`; its id unless given.")),
     severity: Type.Optional(choice(severities, "Of a check with `command`: `medium` unless given.")),
+    user: Type.Optional(
+      choice(
+        ["root"],
+        "Of a check with `command` that needs root, as `check_icmp` does: the user of the service unless given.",
+      ),
+    ),
   },
   strict,
 );
@@ -104,7 +110,25 @@ export const Settings = Type.Object(
     tls: Type.Optional(
       Type.Union(
         [
-          Type.Object({ cert: text("Certificate chain, PEM."), key: text("Private key, PEM.") }, strict),
+          Type.Object(
+            {
+              cert: text("Certificate chain, PEM."),
+              key: text("Private key, PEM."),
+              client_ca: Type.Optional(
+                text(
+                  "Who signs certificates of clients, PEM. Clients are asked for a certificate where this is given.",
+                ),
+              ),
+              client_certs: Type.Optional(
+                choice(
+                  ["optional", "required"],
+                  "Whether a client has to have a certificate; `optional` unless given.",
+                ),
+              ),
+              client_crl: Type.Optional(text("Certificates of clients that were taken back: a CRL of each CA, PEM.")),
+            },
+            strict,
+          ),
           choice(["off", "auto"], "`auto` makes a self-signed pair in the state folder."),
         ],
         { description: "Needed to listen beyond loopback; `off` there has to be written out." },
@@ -224,6 +248,27 @@ export const Settings = Type.Object(
             Type.String({
               pattern: "^[1-9][0-9]{0,5}(MiB|GiB)$",
               description: "Room for traces on disk, `64MiB` unless given: the oldest go first.",
+            }),
+          ),
+        },
+        strict,
+      ),
+    ),
+    audit: Type.Optional(
+      Type.Object(
+        {
+          max_size: Type.Optional(
+            Type.String({
+              pattern: "^[1-9][0-9]{0,5}(MiB|GiB)$",
+              description:
+                "How large a file of the audit log may become before another is begun; `16MiB` unless given.",
+            }),
+          ),
+          keep_files: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              maximum: 100_000,
+              description: "How many files of the audit log there may be; 10 unless given. The oldest go first.",
             }),
           ),
         },

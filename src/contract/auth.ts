@@ -1,7 +1,7 @@
 import type { Static } from "typebox";
 import type { Operations } from "./operation.ts";
-import { DryRunQuery } from "./operation.ts";
-import { NullableTimestamp, Timestamp } from "./schema.ts";
+import { credentialKinds, DryRunQuery } from "./operation.ts";
+import { NullableString, NullableTimestamp, Timestamp } from "./schema.ts";
 import { Type } from "./type.ts";
 
 const ScopeList = Type.Array(Type.String({ minLength: 1, maxLength: 300 }), {
@@ -14,7 +14,7 @@ const ScopeList = Type.Array(Type.String({ minLength: 1, maxLength: 300 }), {
 export const Identity = Type.Object({
   key_id: Type.String(),
   name: Type.String(),
-  credential: Type.Unsafe<"key" | "token">({ type: "string", enum: ["key", "token"] }),
+  credential: Type.Unsafe<(typeof credentialKinds)[number]>({ type: "string", enum: [...credentialKinds] }),
   scopes: Type.Array(Type.String()),
   expires_at: NullableTimestamp("When the credential expires; null when it does not."),
 });
@@ -29,6 +29,9 @@ export const KeyEntry = Type.Object({
   expires_at: NullableTimestamp("When the key expires; null when it does not."),
   last_used_at: NullableTimestamp("Last use, exact to a minute; null when it was never used."),
   revoked_at: NullableTimestamp("When the key was revoked; null when it is good."),
+  client_cert_sha256: NullableString(
+    "SHA-256 of the client certificate that stands for the key, in hexadecimal; null when there is none.",
+  ),
 });
 export type KeyEntry = Static<typeof KeyEntry>;
 
@@ -41,6 +44,13 @@ const NewKey = Type.Object(
         type: ["string", "null"],
         format: "date-time",
         description: "When the key stops working; left out, it does not.",
+      }),
+    ),
+    client_cert_sha256: Type.Optional(
+      Type.String({
+        pattern: "^[0-9A-Fa-f]{2}(:?[0-9A-Fa-f]{2}){31}$",
+        description:
+          "SHA-256 of a client certificate, as `openssl x509 -fingerprint -sha256` prints it, with or without colons. Over TLS with client certificates it stands for the key.",
       }),
     ),
   },
@@ -122,7 +132,7 @@ export const auth = {
     method: "DELETE",
     path: "/auth/keys/{id}",
     tag: "Access",
-    summary: "Revoke a key and all its tokens, at once",
+    summary: "Revoke a key, its tokens and its client certificate, at once",
     scope: "keys:admin",
     effect: "danger",
     params: Type.Object({ id: Type.String({ minLength: 1, description: "Id of the key.", examples: ["Ab3dE6gH"] }) }),

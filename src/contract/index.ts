@@ -9,6 +9,7 @@ import {
   Silence,
   SilenceList,
 } from "./alerts.ts";
+import { AuditList, AuditRecord, audit } from "./audit.ts";
 import { auth, CreatedKey, Identity, KeyEntry, RevokedKey, Token } from "./auth.ts";
 import {
   checks,
@@ -70,6 +71,7 @@ export const operations = {
   ...explanations,
   ...plugins,
   ...auth,
+  ...audit,
   ...alerts,
   ...observability,
   ...traces,
@@ -138,6 +140,8 @@ export const resources = {
   CreatedKey,
   RevokedKey,
   Token,
+  AuditRecord,
+  AuditList,
   Plan,
   ErrorBody,
   LogFilterFrame,

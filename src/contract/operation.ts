@@ -136,12 +136,15 @@ export type Output<T extends Operation> = T["effect"] extends "read"
   ? Static<T["response"]> | SerializedJson<Static<T["response"]>>
   : Static<T["response"]> | Plan | Accepted | (T extends { readonly streams: true } ? EventStream : never);
 
-/** Who calls: a key, or a token made from one. */
+/** How a caller says which key it has: the key itself, a token made from it, or a client certificate that goes with it. */
+export const credentialKinds = ["key", "token", "certificate"] as const;
+
+/** Who calls: a key, by one of its credentials. */
 export interface Caller {
   /** Id of the key; all its tokens share it. */
   readonly keyId: string;
   readonly keyName: string;
-  readonly credential: "key" | "token";
+  readonly credential: (typeof credentialKinds)[number];
   readonly scopes: readonly string[];
   /** Epoch milliseconds; null when the credential does not expire. */
   readonly expiresAt: number | null;

@@ -124,7 +124,7 @@ const SnapshotId = Type.Object({
 const updateTypes = ["packages", "system", "all"] as const;
 
 /** A name of a package in the notation of every package manager; a leading dash would be an option. */
-const packageNamePattern = "^[A-Za-z0-9][A-Za-z0-9+._:~-]*$";
+export const packageNamePattern = "^[A-Za-z0-9][A-Za-z0-9+._:~-]*$";
 
 export const updates = {
   checkUpdates: {

@@ -1,11 +1,10 @@
-import { join } from "node:path";
 import { createDiskCleanup } from "#adapters/cleanup/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { createHostJournal } from "#adapters/journald/index.ts";
 import { createKernelLog } from "#adapters/journald/kernel-log.ts";
 import { createJournalStorage } from "#adapters/journald/storage.ts";
-import { createPluginRunner } from "#adapters/monitoring-plugin/index.ts";
+import { createPluginRunner, type PluginUser } from "#adapters/monitoring-plugin/index.ts";
 import { createPacketFilter } from "#adapters/netfilter/index.ts";
 import type { HostPackages } from "#adapters/packages/index.ts";
 import { createFileSystems } from "#adapters/procfs/file-systems.ts";
@@ -20,7 +19,6 @@ import { createSshServer } from "#adapters/sshd/index.ts";
 import { type createHostUnits, ownServiceUnit } from "#adapters/systemd/index.ts";
 import { createTimeSync } from "#adapters/timedate/index.ts";
 import { certificateFiles } from "#adapters/tls/certificates.ts";
-import { certName } from "#adapters/tls/files.ts";
 import { checkPlan, pluginSettings } from "#config/checks.ts";
 import type { Config } from "#config/load.ts";
 import type { Check } from "#domain/health/check.ts";
@@ -29,6 +27,9 @@ import { builtInFixes, type FixPorts } from "#domain/health/fixes-registry.ts";
 import { pluginCheck } from "#domain/health/plugin/plugin-check.ts";
 import { builtInChecks } from "#domain/health/registry.ts";
 import type { CheckPlan } from "#domain/health/runner.ts";
+import type { AskFor } from "./door.ts";
+import { healthThroughDoor } from "./through-door.ts";
+import { certificatePaths } from "./tls.ts";
 
 /** The checks of this host, with the fixes that mend what they find. */
 export interface HostChecks {
@@ -36,12 +37,6 @@ export interface HostChecks {
   /** What installs security updates comes with the service. */
   readonly fixes: (parts: Pick<FixPorts, "security">) => readonly Fix[];
   readonly plan: CheckPlan;
-}
-
-/** The certificate that the service itself shows. */
-function certificatePaths({ tls, stateDir }: Config): readonly string[] {
-  if (tls === "off") return [];
-  return [tls === "auto" ? join(stateDir, certName) : tls.cert];
 }
 
 /** Picks what the checks look at and what the fixes work with on this host. */
@@ -52,14 +47,24 @@ export function createHostChecks(parts: {
   readonly journal: ReturnType<typeof createHostJournal>;
   readonly packages: HostPackages;
   readonly exec: Exec;
+  /** Certificates of the service itself; those that the settings name unless given. */
+  readonly certificatePaths?: () => readonly string[];
+  /** The unit of the service; that of this process unless given. */
+  readonly ownUnit?: string | undefined;
+  /** Asks root, where this process has no rights. */
+  readonly ask?: AskFor | undefined;
+  /** Who the monitoring plugins run as, where this process is root's for a service without rights. */
+  readonly pluginUser?: PluginUser | undefined;
 }): HostChecks {
-  const { config, host, systemd, packages, exec } = parts;
+  const { config, host, systemd, packages, exec, ask } = parts;
   const { settings } = config;
   const clock = systemClock;
   const fileSystems = createFileSystems({ clock });
   const journal = createJournalStorage({ exec, dir: settings.journal?.dir });
   const time = createTimeSync({ exec });
-  const runner = createPluginRunner({ exec });
+  const ownRunner = createPluginRunner({ exec });
+  const runner = createPluginRunner({ exec, user: parts.pluginUser });
+  const plugins = pluginSettings(settings);
   const { units } = systemd;
   const shared = { clock, fileSystems, journal, time, units, updates: packages.updates };
 
@@ -72,25 +77,32 @@ export function createHostChecks(parts: {
     reboot: createRebootNeed(),
     log: createKernelLog({ journal: parts.journal.journal, dir: settings.journal?.dir }),
     files: certificateFiles,
-    paths: certificatePaths(config),
+    paths: parts.certificatePaths ?? (() => certificatePaths(config)),
     raidArrays: createRaidArrays(),
     ssh: createSshServer({ exec }),
     sockets: createListeningSockets(),
     filter: createPacketFilter({ exec }),
   });
-  const checks = [...builtIn, ...pluginSettings(settings).map((plugin) => pluginCheck({ ...plugin, runner }))];
+  const checks = [
+    ...builtIn,
+    ...plugins.map((plugin) => pluginCheck({ ...plugin, runner: plugin.isRoots ? ownRunner : runner })),
+  ];
   const plan = checkPlan(settings);
-  return {
+  const fixes: HostChecks["fixes"] = ({ security }) =>
+    builtInFixes({
+      ...shared,
+      security,
+      repairs: packages.repairs,
+      packages: packages.states,
+      ownUnit: parts.ownUnit ?? ownServiceUnit(),
+      cleanup: createDiskCleanup({ exec, clock }),
+    });
+  if (ask === undefined) return { checks, fixes, plan };
+  const through = healthThroughDoor(
     checks,
-    fixes: ({ security }) =>
-      builtInFixes({
-        ...shared,
-        security,
-        repairs: packages.repairs,
-        packages: packages.states,
-        ownUnit: ownServiceUnit(),
-        cleanup: createDiskCleanup({ exec, clock }),
-      }),
-    plan,
-  };
+    ask,
+    clock,
+    plugins.filter(({ isRoots }) => isRoots).map(({ id }) => id),
+  );
+  return { checks: through.checks, fixes: (given) => fixes(given).map(through.fix), plan };
 }

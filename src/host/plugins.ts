@@ -1,24 +1,21 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import { createPluginFolders, createPluginSandbox, openEnabledPlugins } from "#adapters/plugins/index.ts";
+import { createPluginSandbox, openEnabledPlugins } from "#adapters/plugins/index.ts";
 import { builtInCheckIds } from "#config/checks.ts";
 import type { Config } from "#config/load.ts";
-import type { Settings } from "#config/settings.ts";
 import type { Check } from "#domain/health/check.ts";
 import type { CheckPlan } from "#domain/health/runner.ts";
 import type { Hooks } from "#domain/kernel/hooks.ts";
 import { changedFault, goneFault } from "#domain/plugins/guarded-run.ts";
 import { createHooks } from "#domain/plugins/hooks.ts";
 import { createPlugins, type PluginParts } from "#domain/plugins/plugins.ts";
-import type { PluginFolders } from "#domain/plugins/ports.ts";
+import type { EnabledPlugins } from "#domain/plugins/ports.ts";
 import { toCheck } from "#service/plugin-checks.ts";
 import type { Logger } from "#telemetry/logger.ts";
-
-const usualDirs = ["/etc/steward/plugins", "/usr/lib/steward/plugins"];
-
-/** The plugin folders that settings name. */
-export const pluginFoldersOf = ({ plugins = {} }: Pick<Settings, "plugins">): PluginFolders =>
-  createPluginFolders({ dirs: plugins.dirs ?? usualDirs, now: systemClock.now });
+import type { AskFor } from "./door.ts";
+import { places } from "./places.ts";
+import { pluginFoldersOf } from "./plugin-folders.ts";
+import { sandboxThroughDoor } from "./through-door.ts";
 
 /** What of this host plugins are made of. */
 export function createHostPlugins(
@@ -27,20 +24,29 @@ export function createHostPlugins(
     exec,
     log,
     ownUnit,
-  }: { readonly exec: Exec; readonly log: Pick<Logger, "warn" | "error">; readonly ownUnit?: string | undefined },
+    ask,
+  }: {
+    readonly exec: Exec;
+    readonly log: Pick<Logger, "warn" | "error">;
+    readonly ownUnit?: string | undefined;
+    /** Runs them through root, where this process has no rights. */
+    readonly ask?: AskFor | undefined;
+  },
 ): PluginParts {
+  const sandbox = createPluginSandbox({
+    exec,
+    hidden: [...new Set([stateDir, places.stateDir, places.tasksDir])],
+    partOf: ownUnit,
+    ...(ask && { hasSystemd: () => true }),
+    onNotEnded({ plugin, unit, error, isTriedAgain }) {
+      const fields = { plugin, unit, err: error };
+      if (isTriedAgain) log.warn(fields, "plugin not ended at the first attempt");
+      else log.error(fields, "plugin could not be ended");
+    },
+  });
   return {
-    folders: pluginFoldersOf(settings),
-    sandbox: createPluginSandbox({
-      exec,
-      hidden: [stateDir],
-      partOf: ownUnit,
-      onNotEnded({ plugin, unit, error, isTriedAgain }) {
-        const fields = { plugin, unit, err: error };
-        if (isTriedAgain) log.warn(fields, "plugin not ended at the first attempt");
-        else log.error(fields, "plugin could not be ended");
-      },
-    }),
+    folders: pluginFoldersOf(settings, ask !== undefined),
+    sandbox: ask === undefined ? sandbox : sandboxThroughDoor(ask, sandbox.description),
     enabled: openEnabledPlugins({
       stateDir,
       onTrouble: (error, aside) =>
@@ -84,8 +90,10 @@ export async function startTaskPlugins(ports: {
   readonly checks: readonly Check[];
   readonly plan: CheckPlan;
   readonly isSafeMode: boolean;
+  /** Those that are enabled; those of the state folder unless given. */
+  readonly enabled?: EnabledPlugins | undefined;
 }): Promise<TaskPlugins> {
-  const { config, exec, log, plan, isSafeMode } = ports;
+  const { config, exec, log, plan, isSafeMode, enabled } = ports;
   const checks: Check[] = [];
   const replaced = new Set<string>();
   const hooks = createHooks({
@@ -93,7 +101,7 @@ export async function startTaskPlugins(ports: {
     onFailure: ({ hook, event, error }) => log.warn({ plugin: hook, event, err: error }, "hook without an answer"),
   });
   const plugins = createPlugins({
-    load: () => Promise.resolve(createHostPlugins(config, { exec, log })),
+    load: () => Promise.resolve({ ...createHostPlugins(config, { exec, log }), ...(enabled && { enabled }) }),
     isSafeMode,
     clock: systemClock,
     points: {

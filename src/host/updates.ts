@@ -19,6 +19,9 @@ import { carryStateToNextBoot, createSnapperBackend, detectSnapper } from "#adap
 import type { Config } from "#config/load.ts";
 import { rebootRequiredCheck } from "#domain/health/checks/reboot-required.ts";
 import type { HostUpdates, PackageFiles, PackageManager, SnapshotBackend } from "#domain/updates/ports.ts";
+import type { AskFor } from "./door.ts";
+import { places } from "./places.ts";
+import { backendsThroughDoor, managerThroughDoor } from "./through-door.ts";
 
 type Parts = Pick<Config, "stateDir" | "settings"> & { readonly exec: Exec };
 
@@ -32,6 +35,7 @@ const shared = {
 /** Where dpkg keeps what is installed: snapper has to take it back together with the files. */
 const packageDatabase = "/var/lib/dpkg";
 const lookMs = 10_000;
+const askMs = 60_000;
 
 /** The packages of a root folder: of the host, or of a snapshot. */
 const installedIn: InstalledIn = async (root) => {
@@ -41,12 +45,19 @@ const installedIn: InstalledIn = async (root) => {
   return present.filter(({ state }) => state === "installed");
 };
 
+/** Folders that go to the next boot together with this one: what root does for a service has its record in both of theirs. */
+const carriedWith = (stateDir: string): readonly string[] =>
+  stateDir === places.tasksDir ? [stateDir, places.stateDir] : [stateDir];
+
 async function snapperOf({ stateDir, settings, exec }: Parts): Promise<readonly SnapshotBackend[]> {
   if (settings.updates?.backend === "packages") return [];
-  const found = await detectSnapper({ exec, packageDatabase }, AbortSignal.timeout(lookMs));
+  const carried = carriedWith(stateDir);
+  const found = await detectSnapper({ exec, packageDatabase, carried }, AbortSignal.timeout(lookMs));
   if (!found.isUsable) return [];
   const { config, layout } = found;
-  return [createSnapperBackend({ exec, clock: systemClock, installed: installedIn, config, layout, stateDir })];
+  return [
+    createSnapperBackend({ exec, clock: systemClock, installed: installedIn, config, layout, stateDir, carried }),
+  ];
 }
 
 function packagesOf({ stateDir, settings, exec }: Parts, files: PackageFiles): readonly SnapshotBackend[] {
@@ -55,12 +66,32 @@ function packagesOf({ stateDir, settings, exec }: Parts, files: PackageFiles): r
   return [createPackageSnapshots({ folder, files, clock: systemClock, refresh: createRefresh({ exec }) })];
 }
 
-/** Picks the package manager and the ways of keeping snapshots that this host has. */
-export async function createHostUpdates(config: Parts, packages: Pick<HostPackages, "states">): Promise<HostUpdates> {
+/**
+ * Picks the package manager and the ways of keeping snapshots that this host has.
+ * @param ask asks root, where this process has no rights.
+ */
+export async function createHostUpdates(
+  config: Parts,
+  packages: Pick<HostPackages, "states">,
+  ask?: AskFor,
+): Promise<HostUpdates> {
+  const updates = await updatesOf(config, packages, ask);
+  if (ask === undefined || updates.manager === undefined) return updates;
+  return { ...updates, manager: managerThroughDoor(updates.manager, ask, systemClock) };
+}
+
+async function updatesOf(
+  config: Parts,
+  packages: Pick<HostPackages, "states">,
+  ask: AskFor | undefined,
+): Promise<HostUpdates> {
   const ports = { ...shared, exec: config.exec };
   const of = async (manager: PackageManager, files: PackageFiles, hasSnapper: boolean): Promise<HostUpdates> => ({
     manager,
-    backends: [...(hasSnapper ? await snapperOf(config) : []), ...packagesOf(config, files)],
+    backends:
+      ask === undefined
+        ? [...(hasSnapper ? await snapperOf(config) : []), ...packagesOf(config, files)]
+        : await backendsThroughDoor(ask, AbortSignal.timeout(askMs)),
   });
   const name = config.settings.updates?.enabled === false ? undefined : packages.states.manager;
   if (name === "apt")
@@ -77,8 +108,10 @@ export async function createHostUpdates(config: Parts, packages: Pick<HostPackag
 export async function carryState(config: Parts, packages: Pick<HostPackages, "states">): Promise<void> {
   if (packages.states.manager !== "apt" || config.settings.updates?.backend === "packages") return;
   const signal = AbortSignal.timeout(lookMs);
-  const found = await detectSnapper({ exec: config.exec, packageDatabase, isBusGone: true }, signal);
-  if (!found.isUsable) return;
   const { stateDir, exec } = config;
-  await carryStateToNextBoot({ exec, stateDir, config: found.config, layout: found.layout }, signal);
+  const carried = carriedWith(stateDir);
+  const found = await detectSnapper({ exec, packageDatabase, carried, isBusGone: true }, signal);
+  if (!found.isUsable) return;
+  const { layout } = found;
+  await carryStateToNextBoot({ exec, carried, config: found.config, layout }, signal);
 }

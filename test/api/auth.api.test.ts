@@ -116,6 +116,27 @@ describe("keys", () => {
     expect((await post("/system/services/cron/restart", key)).status).toBe(200);
   });
 
+  it("takes the fingerprint of a client certificate as openssl prints it, for one key at a time", async () => {
+    const [printed, kept] = [Array.from({ length: 32 }, () => "AB").join(":"), "ab".repeat(32)];
+    const make = (client_cert_sha256: string, name = "x") =>
+      post("/auth/keys", service.admin, { name, scopes: [], client_cert_sha256 });
+    const { id } = created(await make(printed));
+    const list = () => send(service, { path: "/api/v1/auth/keys", key: service.admin });
+    expect((await list()).json).toMatchObject({
+      keys: [
+        { name: "test", client_cert_sha256: null },
+        { id, client_cert_sha256: kept },
+      ],
+    });
+    const refused = await make(kept, "y");
+    expect(refused.json).toMatchObject({
+      error: { code: "VALIDATION_ERROR", details: { field: "client_cert_sha256" } },
+    });
+    expect(refused.text).toContain(id);
+    await send(service, { method: "DELETE", path: `/api/v1/auth/keys/${id}`, key: service.admin });
+    expect((await make(kept, "y")).status).toBe(201);
+  });
+
   it("is in the audit log by its id, and a dry run is there as one", async () => {
     const dry = await post("/auth/keys?dry_run=true", service.admin, { name: "x", scopes: [] });
     const { id } = created(await post("/auth/keys", service.admin, { name: "x", scopes: ["system:read"] }));
@@ -144,6 +165,10 @@ describe("keys", () => {
     [{ name: "x", scopes: [], expires_at: "2027-01-01T00:00:00" }, "expires_at"],
     [{ name: "x", scopes: [], expires_at: "2020-01-01T00:00:00Z" }, "expires_at"],
     [{ name: "x", scopes: [], expires_at: 1_800_000_000 }, "expires_at"],
+    [{ name: "x", scopes: [], client_cert_sha256: "ab".repeat(31) }, "client_cert_sha256"],
+    [{ name: "x", scopes: [], client_cert_sha256: `${"ab:".repeat(32)}` }, "client_cert_sha256"],
+    [{ name: "x", scopes: [], client_cert_sha256: "xy".repeat(32) }, "client_cert_sha256"],
+    [{ name: "x", scopes: [], client_cert_sha256: null }, "client_cert_sha256"],
     [[], "body"],
     ["x", "body"],
     [null, "body"],

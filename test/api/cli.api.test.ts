@@ -27,6 +27,7 @@ afterAll(async () => {
 const local = (): LocalCommands => ({
   serve: () => Promise.reject(new Error("cannot listen on 127.0.0.1:1: in use")),
   runTask: () => Promise.reject(new Error("not here")),
+  carryState: () => Promise.reject(new Error("not here")),
   checkConfig: (file) =>
     Promise.resolve({
       file,
@@ -36,7 +37,10 @@ const local = (): LocalCommands => ({
   localService: () => Promise.resolve({ url, adminKeyFile: join(folder, "admin.key") }),
   checkPlugin: () => Promise.reject(new Error("not here")),
   readInput: () => Promise.reject(new Error("not here")),
+  audit: { list: () => Promise.reject(new Error("not here")), verify: () => Promise.reject(new Error("not here")) },
   stackHost: () => Promise.reject(new Error("not here")),
+  runChecks: () => Promise.reject(new Error("not here")),
+  redact: () => Promise.reject(new Error("not here")),
 });
 
 async function steward(argv: readonly string[], environment: Record<string, string> = {}, commands = local()) {
@@ -91,10 +95,21 @@ describe("steward keys", () => {
         },
       ],
     });
-    expect((await steward(["keys", "list"])).out).toMatch(/laptop\s*│ good/);
-    expect((await steward(["keys", "revoke", id, "--dry-run"])).out).toContain('"dry_run": true');
-    expect(await steward(["keys", "revoke", id])).toEqual({ code: 0, out: `${id} (laptop): key revoked\n`, err: "" });
-    expect((await steward(["keys", "list"])).out).toMatch(/laptop\s*│ revoked/);
+    expect((await steward(["keys", "list"])).out).toMatch(/laptop\s+good/);
+    expect((await steward(["keys", "revoke", id, "--dry-run"])).out).toMatch(/^ {2}1\. /);
+    expect(JSON.parse((await steward(["keys", "revoke", id, "--dry-run", "--json"])).out)).toMatchObject({
+      dry_run: true,
+    });
+    expect(await steward(["keys", "revoke", id])).toMatchObject({
+      code: 2,
+      err: "steward: cannot ask whether to go on: there is nobody at a terminal (--yes does it without asking)\n",
+    });
+    expect(await steward(["keys", "revoke", id, "--yes"])).toEqual({
+      code: 0,
+      out: `${id} (laptop): key revoked\n`,
+      err: "",
+    });
+    expect((await steward(["keys", "list"])).out).toMatch(/laptop\s+revoked/);
   });
 
   it("gives the answer as JSON when asked, and warns of a key without rights", async () => {
@@ -109,7 +124,7 @@ describe("steward keys", () => {
       out: "",
       err: expect.stringContaining("unknown scope or role: root (VALIDATION_ERROR, request "),
     });
-    expect((await steward(["keys", "revoke", "nobody"])).err).toContain("no key has this id");
+    expect((await steward(["keys", "revoke", "nobody", "--yes"])).err).toContain("no key has this id");
   });
 });
 
@@ -158,7 +173,10 @@ describe("steward", () => {
     expect(await steward(["--version"])).toEqual({ code: 0, out: "1.2.3\n", err: "" });
     expect((await steward(["keys", "create", "--help"])).out).toContain("--expires");
     for (const argv of [["nonsense"], ["keys", "create"], ["keys", "list", "--colour"]]) {
-      expect([argv, await steward(argv)]).toMatchObject([argv, { code: 2, err: expect.stringContaining("error:") }]);
+      expect([argv, await steward(argv)]).toEqual([
+        argv,
+        { code: 2, out: "", err: expect.stringMatching(/^steward: [^\n]+ \(--help says more\)\n$/) },
+      ]);
     }
   });
 

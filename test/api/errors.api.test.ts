@@ -6,6 +6,7 @@ import type { KeyRecord, KeyStore } from "#domain/access/ports.ts";
 import type { StoredSilence } from "#domain/alerts/ports.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { createFakeAlertStore } from "../fakes/alert-store.ts";
+import { createFakeAuditLog } from "../fakes/audit-log.ts";
 import { createFakeCheckHistory } from "../fakes/check-history.ts";
 import { createFakeJournal } from "../fakes/journal.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
@@ -347,6 +348,15 @@ const cases: Cases = {
     VALIDATION_ERROR: { request: { path: "/api/v1/traces?since=yesterday" }, details: { field: "since" } },
     UNAVAILABLE: { service: withoutTraces, details: { missing: "traces", retryable: true } },
   },
+  listAudit: {
+    VALIDATION_ERROR: { request: { path: "/api/v1/audit?since=yesterday" }, details: { field: "since" } },
+    UNAVAILABLE: {
+      prepare: ({ audit }) => {
+        audit.unreadable = "the disk is gone";
+      },
+      details: { missing: "audit", retryable: true },
+    },
+  },
   getTrace: {
     VALIDATION_ERROR: { request: { path: "/api/v1/traces/abc" }, details: { field: "trace_id" } },
     NOT_FOUND: { request: { path: `/api/v1/traces/${"0".repeat(31)}1` } },
@@ -374,6 +384,9 @@ const broken: Partial<Record<OperationName, () => Overrides>> = {
   createKey: () => ({ store: failingAfterFirst("insertKey") }),
   revokeKey: () => ({ store: { ...createFakeKeyStore(), revokeKey: breaks } }),
   createToken: () => ({ store: { ...createFakeKeyStore(), insertToken: breaks } }),
+  listAudit: () => ({
+    audit: { ...createFakeAuditLog(), list: () => Promise.reject(new Error(secretReason)) },
+  }),
   listTraces: () => ({ traces: { ...createFakeTraceStore(), list: () => Promise.reject(new Error(secretReason)) } }),
   getMetrics: () => ({ metrics: { ...createMetrics(), text: () => Promise.reject(new Error(secretReason)) } }),
 };

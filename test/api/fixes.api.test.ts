@@ -335,8 +335,10 @@ describe("POST /health/checks/{check_id}/fix", () => {
     vital.finds = "fail";
     service.fixes.mend.does = { steps: [{ action: "begin it", run: begin }] };
     await fix("vital");
-    const target = { check_id: "vital", fix_id: "mend", operation_id: "operation-of-updates" };
-    expect(service.audit.entries).toMatchObject([{ operation: "fixCheck", target, status: 200 }]);
+    const target = { check_id: "vital", fix_id: "mend" };
+    expect(service.audit.entries).toMatchObject([
+      { operation: "fixCheck", target, operation_id: "operation-of-updates", status: 200, outcome: "failed" },
+    ]);
   });
 
   it("says what it leaves alone, with a plan and with a result", async () => {

@@ -267,6 +267,7 @@ export async function startTestService(
     tls: undefined,
     rateLimits: "off",
     allowedHosts: [],
+    certificateNames: () => [],
     trustedProxies: [],
     metricsPublic: "loopback",
     ...overrides,

@@ -64,6 +64,17 @@ describe("foreign names and origins", () => {
     expect(reply.headers["set-cookie"]).toBeUndefined();
   });
 
+  it("refuses what a page from elsewhere made a browser ask for without an Origin, and follows links", async () => {
+    const asked = async (site: string, mode: string) =>
+      (await health({ host: "localhost:8470", "sec-fetch-site": site, "sec-fetch-mode": mode })).status;
+    for (const site of ["cross-site", "same-site"]) {
+      for (const mode of ["no-cors", "cors", "same-origin", "websocket"])
+        expect([site, mode, await asked(site, mode)]).toEqual([site, mode, 403]);
+      expect([site, await asked(site, "navigate")]).toEqual([site, 200]);
+    }
+    for (const site of ["same-origin", "none"]) expect([site, await asked(site, "cors")]).toEqual([site, 200]);
+  });
+
   it("does not believe forwarding headers of anybody", async () => {
     const entryOf = async (headers: Record<string, string>, from: string) => {
       await send(service, { method: "DELETE", path: "/api/v1/auth/keys/nobody", key: service.admin, headers, from });

@@ -299,7 +299,8 @@ describe("POST /updates/apply", () => {
     offerThree();
     await post("/updates/apply");
     expect(service.audit.entries).toMatchObject([
-      { operation: "applyUpdates", target: { operation_id: "operation-1" }, status: 200 },
+      { operation: "operation.ended", operation_id: "operation-1", target: { kind: "updates.apply" }, outcome: "ok" },
+      { operation: "applyUpdates", operation_id: "operation-1", status: 200 },
     ]);
   });
 });

@@ -1,11 +1,37 @@
-import type { AuditEntry, AuditLog } from "#domain/access/ports.ts";
+import { type AuditEntry, type AuditLog, AuditQueryRefused, AuditUnavailable } from "#domain/audit/ports.ts";
 
 export interface FakeAuditLog extends AuditLog {
   readonly entries: readonly AuditEntry[];
+  /** Set it to have the log be one that cannot be read. */
+  unreadable: string | undefined;
 }
+
+const digest = (number: number): string => number.toString(16).padStart(64, "0");
 
 /** Keeps the entries. */
 export function createFakeAuditLog(): FakeAuditLog {
   const entries: AuditEntry[] = [];
-  return { entries, record: (entry) => void entries.push(entry) };
+  const log: FakeAuditLog = {
+    entries,
+    unreadable: undefined,
+    record: (entry) => void entries.push(entry),
+    list({ since = -Infinity, until = Infinity, operation, keyId, outcome, limit, cursor }) {
+      if (log.unreadable !== undefined) return Promise.reject(new AuditUnavailable(log.unreadable));
+      const end = cursor === undefined ? entries.length : Number(cursor.split("-")[1]);
+      if (end > entries.length) return Promise.reject(new AuditQueryRefused("cursor", "Leads nowhere"));
+      const wanted = entries
+        .map((entry, at) => ({ ...entry, seq: at + 1, prev: digest(at), hash: digest(at + 1) }))
+        .slice(0, end)
+        .filter(({ time }) => Date.parse(time) >= since && Date.parse(time) < until)
+        .filter((entry) => operation === undefined || entry.operation === operation)
+        .filter((entry) => keyId === undefined || entry.key_id === keyId)
+        .filter((entry) => outcome === undefined || entry.outcome === outcome)
+        .reverse();
+      const page = wanted.slice(0, limit);
+      const oldest = page.at(-1);
+      const nextCursor = page.length < limit || oldest === undefined ? undefined : `1-${oldest.seq - 1}`;
+      return Promise.resolve({ entries: page, nextCursor, unreadable: 0 });
+    },
+  };
+  return log;
 }

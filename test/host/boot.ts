@@ -12,7 +12,12 @@ import { killRun, type RunFolder } from "./runs.ts";
 
 export type Bind = { source: string; target: string; readOnly?: boolean };
 
-type GuestOptions = { privateNetwork: boolean; binds: readonly Bind[] };
+type GuestOptions = {
+  privateNetwork: boolean;
+  binds: readonly Bind[];
+  /** Runs when the guest has its first process and nothing else yet. */
+  onStart?: ((leader: number) => Promise<void>) | undefined;
+};
 
 export type ExecOptions = CommandOptions & { user?: string };
 
@@ -74,6 +79,7 @@ export async function startGuest(run: RunFolder, disk: Disk, options: GuestOptio
   try {
     if (pid === undefined) await exited;
     const leader = await until(() => childrenOf(pid ?? 0).find(isInit), "its first process starts");
+    await options.onStart?.(leader);
     const exec = (argv: readonly string[], execOptions: ExecOptions = {}) => execIn(leader, argv, execOptions);
     const state = await until(async () => {
       const { stdout } = await exec(["systemctl", "is-system-running"], { allowFailure: true });

@@ -16,7 +16,20 @@ export type HostOptions = {
   bind?: readonly Bind[];
   /** What its system is on: `btrfs`, with snapper, unless given. The move takes some seconds. */
   fileSystem?: "btrfs" | "ext4";
+  /** Runs at the beginning of each boot, with the number of the first process: for a network that services find when they start. */
+  onStart?: (leader: number) => Promise<void>;
+  /** Runs after each boot, the first one and those that reboots lead to, before anybody else can use the guest. */
+  onBoot?: (guest: BootedGuest) => Promise<void>;
   log?: Log;
+};
+
+/** What of a guest that has just booted may be used. */
+export type BootedGuest = {
+  /** The number of its first process, seen from outside: whose namespaces are its own. */
+  readonly leader: number;
+  /** A folder of this machine that goes with the host. */
+  readonly folder: string;
+  exec(argv: readonly string[], options?: ExecOptions): Promise<CommandResult>;
 };
 
 /** A running Debian with systemd that belongs to one test. Changes to it are gone with it. */
@@ -78,7 +91,12 @@ async function runHost(run: RunFolder, options: HostOptions): Promise<Host> {
 
   async function boot(): Promise<Guest> {
     const disk = await mountDisk(run.image, run.root);
-    const guest = await startGuest(run, disk, { privateNetwork: options.privateNetwork ?? false, binds });
+    const guest = await startGuest(run, disk, {
+      privateNetwork: options.privateNetwork ?? false,
+      binds,
+      onStart: options.onStart,
+    });
+    await options.onBoot?.({ leader: guest.leader, folder: run.path, exec: (argv, how) => guest.exec(argv, how) });
     // The mount has to be made anew for a reboot from inside as well, or a changed default subvolume would not count.
     void guest.off.then((reason) => {
       if (reason === "reboot" && !isStopped) restart();

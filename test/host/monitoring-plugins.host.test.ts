@@ -10,10 +10,18 @@ import { describeOnHost } from "./support/session.ts";
 
 const plugins = "/usr/lib/nagios/plugins";
 const folder = "/usr/local/lib/plugins";
+/** What plugins read, and where those that remember something write: the service sees no other place to write to. */
+const data = "/srv/monitoring";
+const state = "/var/lib/steward/monitoring";
 const steward = ["/opt/steward/node_modules/.bin/node", "/opt/steward/src/main.ts"];
+/** Started by the service, whose user is not root and has no home: it has to be told where the admin key is. */
+const ownSteward = ["/usr/bin/env", "STEWARD_STATE_DIR=/var/lib/steward", ...steward];
 /** The environment in which the service starts plugins. */
 const environment = ["env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "HOME=/nonexistent"];
 const statuses = ["pass", "warn", "fail", "skip"] as const;
+
+/** As the service runs what its settings do not give to root. */
+const asSteward = ["setpriv", "--reuid=steward", "--regid=steward", "--init-groups", "--no-new-privs"];
 
 interface Case {
   /** Words after the folder of the plugins; `{name}` is the port of a peer. */
@@ -25,6 +33,8 @@ interface Case {
   readonly figures?: readonly string[];
   /** Whether it prints the same whenever it is asked. */
   readonly isSteady?: true;
+  /** Whether it needs root, and its settings say so. */
+  readonly isRoots?: true;
 }
 
 const local = ["-H", "127.0.0.1"];
@@ -67,10 +77,11 @@ const cases: Readonly<Record<string, Case>> = {
     message: /^APT OK/,
     figures: ["available_upgrades ", "critical_updates "],
   },
-  icmp: { argv: ["check_icmp", ...local], status: "pass", figures: rtas },
-  rta_multi: { argv: ["check_rta_multi", ...local], status: "pass", figures: rtas },
-  host: { argv: ["check_host", ...local], status: "pass", figures: ["pkt ", "rta "] },
+  icmp: { isRoots: true, argv: ["check_icmp", ...local], status: "pass", figures: rtas },
+  rta_multi: { isRoots: true, argv: ["check_rta_multi", ...local], status: "pass", figures: rtas },
+  host: { isRoots: true, argv: ["check_host", ...local], status: "pass", figures: ["pkt ", "rta "] },
   ping: {
+    isRoots: true,
     argv: ["check_ping", ...local, "-w", "3000,80%", "-c", "5000,100%", "-p", "1"],
     status: "pass",
     figures: rounds,
@@ -102,7 +113,7 @@ const cases: Readonly<Record<string, Case>> = {
     argv: [
       "check_mrtg",
       "-F",
-      "/root/mrtg",
+      `${data}/mrtg`,
       "-a",
       "AVG",
       "-v",
@@ -122,18 +133,19 @@ const cases: Readonly<Record<string, Case>> = {
   },
   mrtgtraf: {
     isSteady: true,
-    argv: ["check_mrtgtraf", "-F", "/root/mrtg", "-a", "AVG", "-w", "1000,1000", "-c", "2000,2000"],
+    argv: ["check_mrtgtraf", "-F", `${data}/mrtg`, "-a", "AVG", "-w", "1000,1000", "-c", "2000,2000"],
     status: "pass",
     figures: ["in B", "out B"],
   },
   nagios: {
-    argv: ["check_nagios", "-F", "/root/status.log", "-e", "500", "-C", "plugin-marker"],
+    argv: ["check_nagios", "-F", `${data}/status.log`, "-e", "500", "-C", "plugin-marker"],
     status: "pass",
     message: /status log updated/,
   },
   sensors: { isSteady: true, argv: ["check_sensors"], status: "skip", message: /^SENSORS UNKNOWN/ },
   ide_smart: {
     isSteady: true,
+    isRoots: true,
     argv: ["check_ide_smart", "-d", "/dev/testhost"],
     status: "fail",
     message: /SMART_CMD_ENABLE/,
@@ -228,7 +240,9 @@ const cases: Readonly<Record<string, Case>> = {
       "-p",
       "{sshd}",
       "-i",
-      "/root/client",
+      `${data}/client`,
+      "-l",
+      "root",
       "-E",
       "-C",
       `${plugins}/check_dummy 1 remote`,
@@ -245,7 +259,7 @@ const cases: Readonly<Record<string, Case>> = {
 
 /** Programs that do what plugins should not. */
 const scripts: Readonly<Record<string, string>> = {
-  deaf: "trap '' TERM\nsh -c 'trap \"\" TERM; echo $$ > /run/deaf-child; while :; do sleep 1; done' &\necho $$ > /run/deaf\nwhile :; do sleep 1; done",
+  deaf: `trap '' TERM\nsh -c 'trap "" TERM; echo $$ > ${state}/deaf-child; while :; do sleep 1; done' &\necho $$ > ${state}/deaf\nwhile :; do sleep 1; done`,
   lines: "printf 'LINES OK | a=1s;2\\nfirst\\n\\tsecond <b>\\n\\nlast | b=2%%\\nc=3 d=\\n'",
   latin: "printf 'gr\\374n \\033[31mund\\000 \\303\\274ber | l\\374=1\\n'",
   flood: "echo 'FLOOD OK | a=1 b=2'\nhead -c 300000 /dev/zero | tr '\\0' x",
@@ -262,7 +276,8 @@ describeOnHost("monitoring plugins", (session) => {
   let service: RunningService;
   const commands = new Map<string, readonly string[]>();
   const check = (id: string) => api.getCheck({ params: { check_id: id } });
-  const run = (argv: readonly string[]) => session.host.exec([...environment, ...argv], { allowFailure: true });
+  const run = (argv: readonly string[], words: readonly string[] = []) =>
+    session.host.exec([...words, ...environment, ...argv], { allowFailure: true });
 
   beforeAll(async () => {
     peers = await startPluginPeers();
@@ -284,17 +299,20 @@ describeOnHost("monitoring plugins", (session) => {
       [
         "mkdir -p -m 700 /run/sshd /root/.ssh",
         "ssh-keygen -q -t ed25519 -N '' -f /root/server",
-        "ssh-keygen -q -t ed25519 -N '' -f /root/client",
-        "cp /root/client.pub /root/.ssh/authorized_keys",
+        `mkdir -p ${data}; install -d -o steward -g steward ${state}`,
+        `ssh-keygen -q -t ed25519 -N '' -f ${data}/client; chown steward ${data}/client`,
+        `cp ${data}/client.pub /root/.ssh/authorized_keys`,
         `systemd-run --unit=sshd-test /usr/sbin/sshd -D -f /dev/null -h /root/server -o Port=${sshd} -o ListenAddress=127.0.0.1`,
-        'now=$(date +%s); { echo "$now 100 200"; for i in 0 300; do echo "$((now - i)) 100 200 300 400"; done; } > /root/mrtg',
-        'echo "[$now] x;" > /root/status.log',
+        'now=$(date +%s); { echo "$now 100 200"; for i in 0 300; do echo "$((now - i)) 100 200 300 400"; done; } > /srv/monitoring/mrtg',
+        'echo "[$now] x;" > /srv/monitoring/status.log',
         "systemd-run --unit=plugin-marker sh -c 'sleep infinity; : plugin-marker'",
         `until ${plugins}/check_ssh -p ${sshd} 127.0.0.1; do sleep 0.1; done`,
       ].join("\n"),
     );
     const listen = `127.0.0.1:${await freePort()}`;
-    const checks = Object.fromEntries([...commands].map(([id, command]) => [id, { command }]));
+    const checks = Object.fromEntries(
+      [...commands].map(([id, command]) => [id, cases[id]?.isRoots === true ? { command, user: "root" } : { command }]),
+    );
     const health = {
       interval: "1h",
       checks: {
@@ -305,10 +323,10 @@ describeOnHost("monitoring plugins", (session) => {
         text: { command: [`${folder}/text`] },
         lost: { command: [`${folder}/lost`] },
         a_folder: { command: [folder] },
-        log: { command: [`${plugins}/check_log`, "-F", "/root/log", "-O", "/root/log.old", "-q", "error"] },
+        log: { command: [`${plugins}/check_log`, "-F", `${data}/log`, "-O", `${state}/log.old`, "-q", "error"] },
         off: { command: [`${folder}/silent`], enabled: false },
-        own: { command: [...steward, "check", "dummy_figures", "--nagios"] },
-        own_disk: { command: [...steward, "check", "disk_space", "--nagios"] },
+        own: { command: [...ownSteward, "check", "dummy_figures", "--nagios"] },
+        own_disk: { command: [...ownSteward, "check", "disk_space", "--nagios"] },
       },
     };
     // JSON is YAML.
@@ -318,10 +336,10 @@ describeOnHost("monitoring plugins", (session) => {
   });
   afterAll(() => peers?.close());
 
-  describe.each(Object.entries(cases))("%s", (id, { status, message, figures = [], isSteady }) => {
+  describe.each(Object.entries(cases))("%s", (id, { status, message, figures = [], isSteady, isRoots }) => {
     it("is to the service what it is when it is run directly", async () => {
       const command = commands.get(id) ?? [];
-      const direct = await run(command);
+      const direct = await run(command, isRoots === true ? [] : asSteward);
       const result = await check(id);
 
       const [firstLine = ""] = direct.stdout.split("\n");
@@ -385,10 +403,10 @@ describeOnHost("monitoring plugins", (session) => {
   });
 
   it("may keep a state of their own: check_log sees a line once", async () => {
-    await session.shell("echo 'error one' > /root/log; rm -f /root/log.old");
+    await session.shell(`echo 'error one' > ${data}/log; rm -f ${state}/log.old`);
     expect(await check("log")).toMatchObject({ status: "pass", message: "Log check data initialized..." });
     expect(await check("log")).toMatchObject({ status: "pass", message: "Log check ok - 0 pattern matches found" });
-    await session.shell("echo 'error two' >> /root/log");
+    await session.shell(`echo 'error two' >> ${data}/log`);
     expect(await check("log")).toMatchObject({ status: "fail", message: "(1) < error two" });
     expect(await check("log")).toMatchObject({ status: "pass" });
   });
@@ -400,7 +418,7 @@ describeOnHost("monitoring plugins", (session) => {
         message: "The check did not end within 2 s",
         details: { error: "no answer after 2 s" },
       });
-      const pids = (await session.shell("cat /run/deaf /run/deaf-child")).trim().split("\n");
+      const pids = (await session.shell(`cat ${state}/deaf ${state}/deaf-child`)).trim().split("\n");
       expect(pids).toHaveLength(2);
       await eventually(async () => {
         for (const pid of pids)

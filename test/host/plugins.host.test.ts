@@ -392,7 +392,7 @@ describeOnHost("hooks and commands of plugins", (session) => {
   });
 
   it("write down in the audit log what was enabled", async () => {
-    const audit = await shell("grep enablePlugin /var/lib/steward/audit.log | tail -n 1");
+    const audit = await shell("grep enablePlugin /var/lib/steward/audit/audit-000000000001.log | tail -n 1");
     expect(audit).toMatch(/"digest":"[0-9a-f]{64}"/);
   });
 });

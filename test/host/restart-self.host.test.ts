@@ -24,7 +24,10 @@ describeOnHost("the service restarts itself", (session) => {
       const whoami = await createClient({ url: await latestUrl(), key }).whoami();
       expect(whoami).toMatchObject({ name: "admin" });
     });
-    expect((await session.shell("systemctl is-failed steward.service || true")).trim()).toBe("active");
+    // It answers before it has told systemd so.
+    await eventually(async () =>
+      expect((await session.shell("systemctl is-failed steward.service || true")).trim()).toBe("active"),
+    );
   });
 
   it("but not in a dry run", async () => {

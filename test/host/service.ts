@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ExecOptions } from "./boot.ts";
 import type { CommandResult } from "./commands.ts";
+import { installedFiles, installedPrograms } from "./installed.ts";
 
 export type ServiceOptions = {
   /** Text of /etc/steward/config.yaml; without it the file stays as it is. */
@@ -8,8 +9,10 @@ export type ServiceOptions = {
   env?: Readonly<Record<string, string>>;
   /** Words after `serve`. */
   args?: readonly string[];
-  /** What runs instead of the service of the checkout, for a service that keeps the same promises. */
+  /** What runs instead of the service of the checkout, as root, for a service that keeps the same promises. */
   command?: readonly string[];
+  /** As the package installs it, without rights, unless given; `root` is the service that somebody starts by hand. */
+  user?: "steward" | "root";
 };
 
 export type RunningService = {
@@ -40,7 +43,10 @@ const startTimeoutMs = 30_000;
 /** Writes the unit and the settings, starts the service and waits until it listens and has an admin key. */
 export async function startService(host: ServiceHost, options: ServiceOptions): Promise<RunningService> {
   if (options.config !== undefined) await host.writeFile("/etc/steward/config.yaml", options.config);
-  await host.writeFile(`/etc/systemd/system/${unit}`, describeUnit(options));
+  const isRoot = options.user === "root" || options.command !== undefined;
+  await host.exec(["systemctl", "stop", unit], { allowFailure: true });
+  if (isRoot) await installAsRoot(host, options);
+  else await installUnprivileged(host, options);
   await host.exec(["systemctl", "daemon-reload"]);
   let started = await startOnce(host);
   return {
@@ -60,6 +66,41 @@ export async function startService(host: ServiceHost, options: ServiceOptions): 
       started = await startOnce(host);
     },
   };
+}
+
+const dropIn = (name: string): string => `/etc/systemd/system/${name}.d/50-test.conf`;
+
+async function installAsRoot(host: ServiceHost, options: ServiceOptions): Promise<void> {
+  // Its state may be that of the unprivileged one until now, and the other way round.
+  await host.exec(["rm", "-f", dropIn(unit)]);
+  await host.exec(["sh", "-c", `[ ! -e ${stateFolder} ] || chown -R root:root ${stateFolder}`]);
+  await host.writeFile(`/etc/systemd/system/${unit}`, describeUnit(options));
+}
+
+/** The files of the package, with the program of the checkout. */
+async function installUnprivileged(host: ServiceHost, options: ServiceOptions): Promise<void> {
+  for (const { path, content } of await installedFiles()) await host.writeFile(path, content);
+  const environment = Object.entries(environmentOf(options)).map(
+    ([name, value]) => `Environment=${quoteForUnit(`${name}=${value}`)}`,
+  );
+  const words = [...installedPrograms, "serve", ...(options.args ?? [])].map(forUnit).join(" ");
+  const ownLines = ["Restart=no", "TimeoutStopSec=10", "ExecStart=", `ExecStart=${words}`];
+  await host.writeFile(
+    dropIn(unit),
+    ["[Unit]", "StartLimitIntervalSec=0", "[Service]", ...environment, ...ownLines, ""].join("\n"),
+  );
+  const ofTasks = environment.filter((line) => !line.includes("STEWARD_LISTEN="));
+  await host.writeFile(dropIn("steward-task@.service"), ["[Service]", ...ofTasks, ""].join("\n"));
+  await host.exec(["systemd-sysusers"]);
+  await host.exec(["systemd-tmpfiles", "--create", "steward.conf"]);
+  await host.exec(["sh", "-c", `[ ! -e ${stateFolder} ] || chown -R steward:steward ${stateFolder}`]);
+}
+
+/** What the test wants to be so, over what the units say. */
+function environmentOf(options: ServiceOptions): Readonly<Record<string, string>> {
+  // The environment wins over the settings file, so the default must not be there when the file names an address.
+  const configListens = options.config !== undefined && /^["']?listen["']?\s*:/m.test(options.config);
+  return { ...(configListens ? {} : { STEWARD_LISTEN: "127.0.0.1:0" }), ...options.env };
 }
 
 type Started = { url: string; adminKey: string; invocation: string };
@@ -126,24 +167,23 @@ async function readProperty(host: ServiceHost, name: string): Promise<string> {
 }
 
 function describeUnit(options: ServiceOptions): string {
-  const serve = ["/opt/steward/node_modules/.bin/node", "/opt/steward/src/main.ts", "serve"];
-  const command = [...(options.command ?? serve), ...(options.args ?? [])];
-  // The environment wins over the settings file, so the default must not be there when the file names an address.
-  const configListens = options.config !== undefined && /^["']?listen["']?\s*:/m.test(options.config);
-  const listen = configListens ? {} : { STEWARD_LISTEN: "127.0.0.1:0" };
-  const environment = { ...listen, STEWARD_STATE_DIR: stateFolder, ...options.env };
+  const command = [...(options.command ?? [...installedPrograms, "serve"]), ...(options.args ?? [])];
+  const environment = { STEWARD_STATE_DIR: stateFolder, ...environmentOf(options) };
   return [
     "[Unit]",
     "Description=Steward",
     "[Service]",
     "Type=exec",
-    `ExecStart=${command.map((word) => quoteForUnit(word).replaceAll("$", () => "$$")).join(" ")}`,
+    `ExecStart=${command.map(forUnit).join(" ")}`,
     ...Object.entries(environment).map(([name, value]) => `Environment=${quoteForUnit(`${name}=${value}`)}`),
     "Restart=no",
     "TimeoutStopSec=10",
     "",
   ].join("\n");
 }
+
+/** A word of a command line, in which a dollar begins a variable. */
+const forUnit = (word: string): string => quoteForUnit(word).replaceAll("$", () => "$$");
 
 /** One word in the syntax of systemd.service(5), in which a percent sign starts a specifier. */
 function quoteForUnit(word: string): string {

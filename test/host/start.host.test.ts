@@ -8,7 +8,7 @@ const stateFolder = "/var/lib/steward";
 const steward = ["/opt/steward/node_modules/.bin/node", "/opt/steward/src/main.ts"];
 const secret = /st[wt]_[0-9A-Za-z]{8}_[0-9A-Za-z]{20,}/;
 
-describeOnHost("the service as root", (session) => {
+describeOnHost("the service as it is installed", (session) => {
   const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
     typeof value === "object" && value !== null;
 
@@ -28,12 +28,12 @@ describeOnHost("the service as root", (session) => {
   };
 
   it("keeps its state to itself from the first start on", async () => {
-    const listed = await session.shell(`find ${stateFolder} -printf '%y %m %U %p\\n'`);
+    const listed = await session.shell(`find ${stateFolder} -printf '%y %m %u %p\\n'`);
     const found = listed.trim().split("\n");
 
-    expect(found).toContain(`d 700 0 ${stateFolder}`);
-    expect(found).toContain(`f 600 0 ${stateFolder}/admin.key`);
-    for (const line of found) expect(line).toMatch(/^(d 700|f 600) 0 /);
+    expect(found).toContain(`d 700 steward ${stateFolder}`);
+    expect(found).toContain(`f 600 steward ${stateFolder}/admin.key`);
+    for (const line of found) expect(line).toMatch(/^(d 700|f 600) steward /);
   });
 
   it("prints a line that asks it, ready to be pasted", async () => {
@@ -80,7 +80,7 @@ describeOnHost("the service as root", (session) => {
     await eventually(async () => expect(await session.service.logs()).toContain('"status":401'));
 
     await checkLog();
-    expect(await session.host.readFile(`${stateFolder}/audit.log`)).not.toMatch(secret);
+    expect(await session.host.readFile(`${stateFolder}/audit/audit-000000000001.log`)).not.toMatch(secret);
   });
 
   it("makes no second key at a second start", async () => {
@@ -95,8 +95,12 @@ describeOnHost("the service as root", (session) => {
   });
 
   it("is the only one on its state folder", async () => {
-    const environment = { PATH: "/usr/bin:/bin", STEWARD_STATE_DIR: stateFolder, STEWARD_LISTEN: "127.0.0.1:0" };
-    const second = await session.host.exec([...steward, "serve"], { env: environment, allowFailure: true });
+    const environment = { PATH: "/usr/sbin:/usr/bin", STEWARD_STATE_DIR: stateFolder, STEWARD_LISTEN: "127.0.0.1:0" };
+    const second = await session.host.exec([...steward, "serve"], {
+      env: environment,
+      allowFailure: true,
+      user: "steward",
+    });
 
     expect(second.exitCode).not.toBe(0);
     expect(second.stderr).toMatch(/^steward: cannot .*another Steward runs with this state folder/m);
@@ -120,9 +124,12 @@ describeOnHost("the service as root", (session) => {
     expect(listed.exitCode).toBe(0);
     expect(listed.stdout).toContain(id);
     expect(listed.stdout).not.toMatch(secret);
-    expect(await run("keys", "revoke", id)).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(id) });
+    expect(await run("keys", "revoke", id, "--yes")).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining(id),
+    });
     await expect(api.whoami()).rejects.toMatchObject({ status: 401 });
-    expect(await run("keys", "revoke", "Ab3dE6gH")).toMatchObject({ exitCode: 2 });
+    expect(await run("keys", "revoke", "Ab3dE6gH", "--yes")).toMatchObject({ exitCode: 2 });
 
     expect(await run("config", "check")).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("no fault") });
     await session.host.writeFile("/etc/steward/config.yaml", "listn: 127.0.0.1:1\n");
@@ -174,7 +181,7 @@ describeOnHost("the service as root", (session) => {
     expect(session.service.adminKey).toBe(adminKey);
     expect((await session.api.listKeys()).keys.map(({ id }) => id)).toEqual(before.keys.map(({ id }) => id));
     expect(await createClient({ url: session.service.url, key }).whoami()).toMatchObject({ name: "lasting" });
-    const audit = (await session.host.readFile(`${stateFolder}/audit.log`)).trim().split("\n");
+    const audit = (await session.host.readFile(`${stateFolder}/audit/audit-000000000001.log`)).trim().split("\n");
     expect(audit.map((line) => JSON.parse(line) as unknown)).toContainEqual(
       expect.objectContaining({ operation: "createKey" }),
     );

@@ -38,8 +38,8 @@ describeOnHost("what apt has said is kept for the next start of the service", (s
     // Of what has just changed nothing is kept.
     await whileStopped("sleep 1");
     expect(await offered()).toEqual([["editor", "1.0", "1.2"]]);
-    const found = await shell("find /var/lib/steward/packages -printf '%P %m %U\\n' | sort");
-    expect(found).toBe(" 700 0\nsources 600 0\nversions 600 0\n");
+    const found = await shell("find /var/lib/steward/packages -printf '%P %m %u\\n' | sort");
+    expect(found).toBe(" 700 steward\nsources 600 steward\nversions 600 steward\n");
   });
 
   it("and never told of a status file that was written in the same second with the same size", async () => {

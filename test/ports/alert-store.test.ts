@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { openAlertStore } from "#adapters/alert-store/index.ts";
 import type { AlertStore, StoredAlert, StoredSilence } from "#domain/alerts/ports.ts";
 import { createFakeAlertStore } from "../fakes/alert-store.ts";
 import { useAlertDatabase } from "./support/alert-database.ts";
@@ -76,5 +77,23 @@ describe("alerts on disk", () => {
     expect(database.troubles()).toEqual([`${database.file()}.damaged`]);
     expect(readFileSync(`${database.file()}.damaged`, "utf8")).toContain("no database");
     expect(openReal().silences()).toEqual([silence("a")]);
+  });
+});
+
+describe("alerts where no file can be written", () => {
+  it("are kept in memory, but no silence is: who makes one is told that it lasts", () => {
+    const troubles: Error[] = [];
+    const stateDir = "/proc/self/no-folder";
+    const { alerts, notifications, dispose } = openAlertStore({ stateDir, onTrouble: (error) => troubles.push(error) });
+    expect(troubles).toHaveLength(1);
+    alerts.saveAlert(alert());
+    expect(alerts.alerts()).toEqual([alert()]);
+    expect(() => alerts.saveSilence(silence("a"))).toThrow(
+      /^cannot write it down: .*alerts\.db could not be opened.*restart/,
+    );
+    expect(() => alerts.forgetSilence("a")).toThrow("cannot write it down");
+    expect(alerts.silences()).toEqual([]);
+    expect(notifications.notifications()).toEqual([]);
+    dispose();
   });
 });

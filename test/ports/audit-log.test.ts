@@ -1,72 +1,154 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, unlinkSync } from "node:fs";
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, unlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
-import { openAuditLog } from "#adapters/audit/index.ts";
-import type { AuditEntry, AuditLog } from "#domain/access/ports.ts";
+import { afterAll, describe, expect, it } from "vitest";
+import { openAuditLog, verifyAudit } from "#adapters/audit/index.ts";
+import { auditEvent } from "#domain/audit/entry.ts";
+import { type AuditEntry, type AuditLog, type AuditQuery, AuditQueryRefused } from "#domain/audit/ports.ts";
 import { createFakeAuditLog } from "../fakes/audit-log.ts";
+import { createFakeClock } from "../fakes/clock.ts";
 
-const entry = (operation: string): AuditEntry => ({
-  time: "2026-01-01T00:00:00.000Z",
-  request_id: "r-1",
-  operation,
-  key_id: null,
-  remote_address: "192.0.2.1",
-  target: { name: 'odd\n"name"' },
-  dry_run: false,
-  status: 200,
-  client_gone: false,
-  duration_ms: 1,
+const folders: string[] = [];
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
-function openReal(): {
-  log: AuditLog;
-  path: string;
-  check: () => string | undefined;
-  entries: () => readonly unknown[];
-} {
-  const stateDir = mkdtempSync(join(tmpdir(), "steward-audit-"));
-  const path = join(stateDir, "audit.log");
-  const log = openAuditLog({ stateDir });
-  process.once("exit", () => rmSync(stateDir, { recursive: true, force: true }));
-  const entries = () =>
-    readFileSync(path, "utf8")
-      .split("\n")
-      .filter(Boolean)
-      .map((line) => JSON.parse(line) as unknown);
-  return { log, path, check: log.check, entries };
+const startMs = Date.parse("2026-01-01T00:00:00Z");
+const entry = (operation: string, minute = 0, rest: Partial<AuditEntry> = {}): AuditEntry => ({
+  ...auditEvent(operation, startMs + minute * 60_000),
+  target: { name: 'odd\n"name"\u007f\ud800' },
+  ...rest,
+});
+
+function openReal(stateDir = mkdtempSync(join(tmpdir(), "steward-audit-")), maxBytes = 16 * 1024 * 1024) {
+  folders.push(stateDir);
+  const troubles: unknown[] = [];
+  const log = openAuditLog({
+    stateDir,
+    clock: createFakeClock(),
+    limits: { maxBytes, keepFiles: 3 },
+    onTrouble: (error) => void troubles.push(error),
+    onRotated: () => undefined,
+  });
+  const files = () => readdirSync(log.folder).sort();
+  return { log, stateDir, troubles, files, path: join(log.folder, "audit-000000000001.log") };
 }
 
-function openFake() {
-  const log = createFakeAuditLog();
-  return { log, entries: () => log.entries };
-}
+const signal = new AbortController().signal;
+const everything: AuditQuery = {
+  since: undefined,
+  until: undefined,
+  operation: undefined,
+  keyId: undefined,
+  outcome: undefined,
+  limit: 100,
+  cursor: undefined,
+};
 
 describe.each([
-  ["fake", openFake],
-  ["file", openReal],
-] as const)("audit log: %s", (_, open: () => { log: AuditLog; entries: () => readonly unknown[] }) => {
-  it("keeps every entry in order", () => {
-    const { log, entries } = open();
-    log.record(entry("one"));
-    log.record(entry("two"));
-    expect(entries()).toEqual([entry("one"), entry("two")]);
+  ["fake", createFakeAuditLog],
+  ["files", () => openReal().log],
+  ["many small files", () => openReal(undefined, 1500).log],
+] as const)("audit log: %s", (_, open: () => AuditLog) => {
+  const filled = (): AuditLog => {
+    const log = open();
+    log.record(entry("one", 1, { key_id: "alice" }));
+    log.record(entry("two", 2, { key_id: "bob", outcome: "refused" }));
+    log.record(entry("one", 3, { key_id: "bob", outcome: "failed" }));
+    log.record(entry("three", 4));
+    return log;
+  };
+  const found = async (log: AuditLog, query: Partial<AuditQuery>): Promise<readonly (readonly [number, string])[]> => {
+    const page = await log.list({ ...everything, ...query }, signal);
+    expect(page.unreadable).toBe(0);
+    return page.entries.map(({ seq, operation }) => [seq, operation] as const);
+  };
+  const all = [
+    [4, "three"],
+    [3, "one"],
+    [2, "two"],
+    [1, "one"],
+  ];
+
+  it("has every entry, the newest first, numbered from one", async () => {
+    expect(await found(open(), {})).toEqual([]);
+    const log = filled();
+    expect(await found(log, {})).toEqual(all);
+    const { entries, nextCursor } = await log.list(everything, signal);
+    expect(entries.at(-1)).toMatchObject({ operation: "one", key_id: "alice", prev: "0".repeat(64), dry_run: false });
+    expect(nextCursor).toBeUndefined();
+  });
+
+  it("is filtered by time, operation, key and outcome", async () => {
+    const log = filled();
+    expect(await found(log, { operation: "one" })).toEqual([all[1], all[3]]);
+    expect(await found(log, { keyId: "bob" })).toEqual([all[1], all[2]]);
+    expect(await found(log, { outcome: "refused" })).toEqual([all[2]]);
+    expect(await found(log, { since: startMs + 120_000, until: startMs + 240_000 })).toEqual([all[1], all[2]]);
+    expect(await found(log, { operation: "one", keyId: "alice", outcome: "failed" })).toEqual([]);
+  });
+
+  it("is read on from a cursor, also when there are new entries by then", async () => {
+    const log = filled();
+    const seen: (readonly [number, string])[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await log.list({ ...everything, limit: 1, cursor }, signal);
+      seen.push(...page.entries.map(({ seq, operation }) => [seq, operation] as const));
+      cursor = page.nextCursor;
+      log.record(entry("later", 5));
+    } while (cursor !== undefined);
+    expect(seen).toEqual(all);
+  });
+
+  it("refuses a cursor that leads nowhere", async () => {
+    await expect(filled().list({ ...everything, cursor: "1-99999" }, signal)).rejects.toThrow(AuditQueryRefused);
   });
 });
 
 describe("audit log on disk", () => {
-  it("is private and appends to what is there", () => {
-    const { log, path, check } = openReal();
+  it("is private, and goes on where it ended", async () => {
+    const { log, stateDir, path } = openReal();
     log.record(entry("one"));
-    openAuditLog({ stateDir: join(path, "..") }).record(entry("two"));
+    openReal(stateDir).log.record(entry("two"));
     expect(readFileSync(path, "utf8").trim().split("\n")).toHaveLength(2);
     expect(statSync(path).mode & 0o777).toBe(0o600);
-    expect(check()).toBeUndefined();
+    expect(statSync(log.folder).mode & 0o777).toBe(0o700);
+    expect(await verifyAudit(log.folder, [])).toMatchObject({ broken: undefined, entries: 2, last: { seq: 2 } });
   });
 
-  it("tells when it was deleted", () => {
-    const { path, check } = openReal();
+  it("keeps as many files as it is told to, and says which are gone", async () => {
+    const { log, files, troubles } = openReal(undefined, 1500);
+    for (let at = 0; at < 40; at += 1) log.record(entry("one"));
+    expect(files()).toHaveLength(3);
+    expect(files()[0]).not.toBe("audit-000000000001.log");
+    const verdict = await verifyAudit(log.folder, []);
+    expect(verdict).toMatchObject({ broken: undefined, files: 3 });
+    expect(verdict.first?.seq).toBeGreaterThan(10);
+    expect(verdict.last).toEqual(log.head());
+    expect(troubles).toEqual([]);
+    unlinkSync(join(log.folder, files()[0] ?? ""));
+    expect((await verifyAudit(log.folder, [])).broken?.what).toMatch(/an old file is gone, and no entry says/);
+  });
+
+  it("tells when it was deleted, or changed by somebody else", () => {
+    const { log, path } = openReal();
+    log.record(entry("one"));
+    expect(log.check()).toBeUndefined();
+    appendFileSync(path, "something");
+    expect(log.check()).toMatch(/was changed by something else/);
     unlinkSync(path);
-    expect(check()).toMatch(/was deleted while it is in use/);
+    expect(log.check()).toMatch(/was deleted while it is in use/);
+  });
+
+  it("counts lines that are no entries, and answers the others", async () => {
+    const { log, path } = openReal();
+    log.record(entry("one"));
+    appendFileSync(
+      path,
+      `${"x".repeat(3_000_000)}\nnonsense\n{"seq":2,"prev":"${"0".repeat(64)}","time":"2026-01-01"}\n`,
+    );
+    const page = await log.list(everything, signal);
+    expect([page.entries.length, page.unreadable]).toEqual([1, 3]);
   });
 });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { certificateFiles } from "#adapters/tls/certificates.ts";
-import { selfSignedPair } from "#adapters/tls/index.ts";
+import { selfSignedPair } from "#adapters/tls/self-signed.ts";
 import type { CertificateFiles } from "#domain/health/network/ports.ts";
 import { createFakeCertificateFiles } from "../fakes/certificate-files.ts";
 

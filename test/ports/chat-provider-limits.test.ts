@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { createGzip, gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { selfSignedPair } from "#adapters/tls/index.ts";
+import { selfSignedPair } from "#adapters/tls/self-signed.ts";
 import { answerJson, sse, withCaptureServer } from "./support/capture-server.ts";
 import { answers } from "./support/provider-answers.ts";
 import { ask, collect, everyProvider, failureOf, never, plantedKey, providerAt, textOf } from "./support/providers.ts";

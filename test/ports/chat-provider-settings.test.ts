@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createConnectorPlan } from "#adapters/llm/index.ts";
-import { selfSignedPair } from "#adapters/tls/index.ts";
+import { selfSignedPair } from "#adapters/tls/self-signed.ts";
 import { connectorSettings } from "#config/connectors.ts";
 import { loadConfig } from "#config/load.ts";
 import { answerJson, withCaptureServer } from "./support/capture-server.ts";

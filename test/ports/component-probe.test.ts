@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createComponentProbe, type ProbeTarget } from "#adapters/component-probe/index.ts";
 import type { ReadUnit } from "#adapters/component-probe/unit.ts";
-import { selfSignedPair } from "#adapters/tls/index.ts";
+import { selfSignedPair } from "#adapters/tls/self-signed.ts";
 import { createFakeProbe } from "../fakes/probe.ts";
 import { createFakeUnits } from "../fakes/units.ts";
 import { type CaptureServer, withCaptureServer } from "./support/capture-server.ts";

@@ -1,11 +1,13 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openAuditLog } from "#adapters/audit/index.ts";
+import { openAuditLog, verifyAudit } from "#adapters/audit/index.ts";
 import { openCheckHistory } from "#adapters/check-history/index.ts";
 import { openKeyStore } from "#adapters/keystore/index.ts";
+import { auditEvent } from "#domain/audit/entry.ts";
+import { createFakeClock } from "../fakes/clock.ts";
 
 /** A disk of 256 KiB that can be filled without harm to anybody. */
 const disk = mkdtempSync(join(tmpdir(), "steward-disk-"));
@@ -64,6 +66,7 @@ describe.skipIf(!isMounted)("on a full disk", () => {
       expiresAt: null,
       lastUsedAt: null,
       revokedAt: null,
+      clientCert: null,
     };
     store.insertKey({ ...key, id: "first" });
     fill();
@@ -81,31 +84,35 @@ describe.skipIf(!isMounted)("on a full disk", () => {
     store.dispose();
   });
 
-  it("the audit log says so, and never glues two entries together", () => {
-    const log = openAuditLog({ stateDir: disk });
-    const entry = {
-      time: "t",
-      request_id: "r",
-      operation: "o",
-      key_id: null,
-      remote_address: "a",
-      target: { name: "n".repeat(300) },
-      dry_run: false,
-      status: 200,
-      client_gone: false,
-      duration_ms: 1,
-    };
+  it("the audit log says so, keeps what it cannot write, and writes it when there is room, in an unbroken chain", async () => {
+    const troubles: unknown[] = [];
+    const log = openAuditLog({
+      stateDir: disk,
+      clock: createFakeClock(),
+      onTrouble: (error) => void troubles.push(error),
+      onRotated: () => undefined,
+    });
+    const record = (operation: string, length: number): void =>
+      log.record({ ...auditEvent(operation, 0), target: { name: "n".repeat(length) } });
+    record("before", 1);
     fill();
-    const many = () => {
-      for (let written = 0; written < 2000; written += 1) log.record(entry);
-    };
-    expect(many).toThrow();
-    expect(log.check()).toMatch(/cannot be written/);
+    // Of different lengths, so that some are cut off in the middle and some have no room at all.
+    for (let written = 0; written < 100; written += 1) record("restartService", written * 7);
+    expect(log.check()).toMatch(/cannot be written: /);
+    expect(troubles.length).toBeGreaterThan(50);
+    expect((await verifyAudit(log.folder, [])).broken).toBeUndefined();
     rmSync(filler);
-    log.record({ ...entry, operation: "after" });
-    const lines = readFileSync(join(disk, "audit.log"), "utf8").split("\n").filter(Boolean);
-    expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ operation: "after" });
     expect(log.check()).toBeUndefined();
+    record("after", 1);
+    const { broken, notes, last } = await verifyAudit(log.folder, []);
+    expect([broken, last]).toEqual([undefined, log.head()]);
+    expect(notes.length).toBeLessThan(2);
+    const query = { since: undefined, until: undefined, keyId: undefined, outcome: undefined, cursor: undefined };
+    const wanted = { ...query, operation: "restartService", limit: 1000 };
+    const { entries, unreadable } = await log.list(wanted, new AbortController().signal);
+    // None was lost: those without room were kept and written when there was some.
+    expect(entries.length).toBe(100);
+    expect(unreadable).toBe(notes.length);
     log.dispose();
   });
 });

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openKeyStore, type SqliteKeyStore } from "#adapters/keystore/index.ts";
 import type { KeyRecord, KeyStore, TokenRecord } from "#domain/access/ports.ts";
@@ -15,6 +16,7 @@ const key = (id: string, changes: Partial<KeyRecord> = {}): KeyRecord => ({
   expiresAt: null,
   lastUsedAt: null,
   revokedAt: null,
+  clientCert: null,
   ...changes,
 });
 const token = (id: string, keyId: string): TokenRecord => ({
@@ -24,6 +26,20 @@ const token = (id: string, keyId: string): TokenRecord => ({
   digest: "09".repeat(32),
   expiresAt: 1_800_000_000_000,
 });
+/** A store as it was before keys had client certificates. */
+const firstFormat = `
+  CREATE TABLE keys (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, scopes TEXT NOT NULL, digest TEXT NOT NULL,
+    created_at INTEGER NOT NULL, expires_at INTEGER, last_used_at INTEGER, revoked_at INTEGER
+  ) STRICT;
+  CREATE TABLE tokens (
+    id TEXT PRIMARY KEY, key_id TEXT NOT NULL REFERENCES keys(id), scopes TEXT NOT NULL, digest TEXT NOT NULL,
+    expires_at INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO keys VALUES ('aaaaaaaa', 'key aaaaaaaa', 'system:read', '${"07".repeat(32)}', 1700000000000, NULL, NULL, 7);
+  INSERT INTO tokens VALUES ('t1', 'aaaaaaaa', '', '${"09".repeat(32)}', 1800000000000);
+  PRAGMA user_version = 1;
+`;
 let stateDir: string;
 let open: SqliteKeyStore | undefined;
 beforeEach(() => {
@@ -53,7 +69,7 @@ describe.each([
     const store = make();
     const records = [
       key("bbbbbbbb", { createdAt: 2 }),
-      key("aaaaaaaa", { createdAt: 1, expiresAt: 5, scopes: [], name: 'odd "name" ü' }),
+      key("aaaaaaaa", { createdAt: 1, expiresAt: 5, scopes: [], name: 'odd "name" ü', clientCert: "ab".repeat(32) }),
     ];
     for (const record of records) store.insertKey(record);
     expect(store.keys()).toEqual([...records].reverse());
@@ -86,6 +102,24 @@ describe("key store on disk", () => {
     expect(again.keys()).toEqual([key("aaaaaaaa")]);
     again.insertToken(token("t1", "aaaaaaaa"));
     expect(openReal().tokens()).toEqual([token("t1", "aaaaaaaa")]);
+  });
+
+  it("takes over what the version before this one has left", () => {
+    const database = new DatabaseSync(join(stateDir, "keys.db"));
+    database.exec(firstFormat);
+    database.close();
+    const store = openReal();
+    expect(store.keys()).toEqual([key("aaaaaaaa", { scopes: ["system:read"], revokedAt: 7 })]);
+    expect(store.tokens()).toEqual([token("t1", "aaaaaaaa")]);
+    store.insertKey(key("bbbbbbbb", { createdAt: 1_700_000_000_001, clientCert: "ab".repeat(32) }));
+    expect(openReal().keys()).toHaveLength(2);
+  });
+
+  it("leaves a store alone that a later version has written", () => {
+    const database = new DatabaseSync(join(stateDir, "keys.db"));
+    database.exec("PRAGMA user_version = 3");
+    database.close();
+    expect(() => openKeyStore({ stateDir })).toThrow(/its format 3 is of another version of Steward/);
   });
 
   it("tells when others can read it", () => {

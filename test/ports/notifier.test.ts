@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createChatNotifier, createEmailNotifier, type MailSettings } from "#adapters/notifier/index.ts";
-import { selfSignedPair } from "#adapters/tls/index.ts";
+import { selfSignedPair } from "#adapters/tls/self-signed.ts";
 import type { Message, Notifier } from "#domain/notifications/ports.ts";
 import { createFakeNotifier } from "../fakes/notifier.ts";
 import { type CaptureServer, withCaptureServer } from "./support/capture-server.ts";

@@ -103,6 +103,15 @@ describe.each([
   });
 });
 
+it("one that is not among those that are found cannot be read by its path either: it was put away, or is a part of another", async () => {
+  for (const folder of [at("one"), at(".away"), at("away.d", "two"), at("one", "three")]) write(folder);
+  const folders = open();
+  expect((await folders.find()).flatMap(({ loaded, path }) => ("digest" in loaded ? [path] : []))).toEqual([at("one")]);
+  for (const path of [at(".away"), at("away.d", "two"), at("one", "three"), dir(), at("one", ".."), at(".")])
+    expect(await folders.read(path)).toBeUndefined();
+  expect(faultOf(await folders.read(at("one")))).toBe("no fault");
+});
+
 describe("digest", () => {
   const digest = async (): Promise<string | undefined> => digestOf(await open().read(at("one")));
   const changes: readonly (readonly [string, () => void])[] = [

@@ -23,6 +23,7 @@ const script = (name: string, lines: readonly string[]): string => {
 const call = (name: string, options: Partial<PluginCall> = {}, manifest: Partial<PluginManifest> = {}): PluginCall => ({
   manifest: { ...plainManifest(name), command: [at(name), "first"], ...manifest },
   path: folder,
+  digest: "0".repeat(64),
   args: [],
   stdin: undefined,
   ...options,

@@ -28,7 +28,7 @@ const answers = (exitCode: number) => () =>
 
 describe.each([
   ["fake", () => Promise.resolve(createFakeProbe().probe)],
-  ["own address", async () => createEndpointProbe({ url: await listen(200), cert: undefined })],
+  ["own address", async () => createEndpointProbe({ url: await listen(200), tls: undefined })],
   ["package manager", () => Promise.resolve(createPackageManagerProbe({ exec: answers(0) }))],
 ] as const)("probe: %s", (_, make: () => Promise<Probe>) => {
   it("finds a component well", async () => {
@@ -38,7 +38,7 @@ describe.each([
 
 describe("probes that find trouble", () => {
   it("say why", async () => {
-    const probe = createEndpointProbe({ url: await listen(503), cert: undefined });
+    const probe = createEndpointProbe({ url: await listen(503), tls: undefined });
     expect(await probe(signal)).toEqual({ healthy: false, expected: true, reason: "own address answers 503" });
     expect(await createPackageManagerProbe({ exec: answers(1) })(signal)).toEqual({
       healthy: false,
@@ -48,7 +48,7 @@ describe("probes that find trouble", () => {
   });
 
   it("fail when nothing answers", async () => {
-    await expect(createEndpointProbe({ url: "http://127.0.0.1:1", cert: undefined })(signal)).rejects.toThrow(
+    await expect(createEndpointProbe({ url: "http://127.0.0.1:1", tls: undefined })(signal)).rejects.toThrow(
       /ECONNREFUSED/,
     );
   });

@@ -168,6 +168,7 @@ const good: Readonly<Record<OperationName, () => Filling | Promise<Filling>>> = 
   },
   createToken: () => ({ body: { scopes: ["system:read"], expires_in: 60 } }),
   getMetrics: () => ({}),
+  listAudit: () => ({ query: "?limit=3" }),
   listTraces: () => ({ query: "?limit=5" }),
   async getTrace() {
     const client = createClient({ url: service.url, key: service.adminKey });

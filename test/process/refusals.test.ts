@@ -94,7 +94,7 @@ describe("a state folder", () => {
     const stateDir = makeFolder(workspace, "open", 0o777);
     const service = await startService(workspace, { stateDir });
     expect(statSync(stateDir).mode & 0o777).toBe(0o700);
-    for (const name of ["keys.db", "audit.log", "admin.key"])
+    for (const name of ["keys.db", "audit/audit-000000000001.log", "admin.key"])
       expect({ name, mode: statSync(join(stateDir, name)).mode & 0o777 }).toEqual({ name, mode: 0o600 });
     service.kill("SIGTERM");
     await service.exit;
@@ -106,7 +106,7 @@ describe("a state folder", () => {
     expect(await refusal({ stateDir })).toContain("cannot open the key store");
   });
 
-  it.each(["keys.db", "audit.log"])("whose %s leads elsewhere is refused", async (name) => {
+  it.each(["keys.db", "audit"])("whose %s leads elsewhere is refused", async (name) => {
     const stateDir = makeFolder(workspace, `led-astray-${name}`);
     writeFileSync(workspace.path(`elsewhere-${name}`), "");
     symlinkSync(workspace.path(`elsewhere-${name}`), join(stateDir, name));

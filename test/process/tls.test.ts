@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { SecureVersion, TLSSocket } from "node:tls";
 import { connect, createServer } from "node:tls";
 import { afterAll, describe, expect, it } from "vitest";
+import { makePair } from "./support/certificates.ts";
 import { runProgram } from "./support/program.ts";
 import { launchService, startService } from "./support/service.ts";
 import { until } from "./support/until.ts";
@@ -38,28 +39,6 @@ function agree(port: number, version: SecureVersion): Promise<string> {
   });
 }
 
-/** Makes a pair with openssl. */
-async function makePair(name: string, altName = "IP:127.0.0.1"): Promise<{ cert: string; key: string }> {
-  const cert = workspace.path(`${name}-cert.pem`);
-  const key = workspace.path(`${name}-key.pem`);
-  const subject = ["-subj", "/CN=localhost", "-addext", `subjectAltName=${altName}`];
-  const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
-  const made = await runProgram(workspace, [
-    "openssl",
-    "req",
-    "-x509",
-    ...kind,
-    ...subject,
-    "-keyout",
-    key,
-    "-out",
-    cert,
-  ]);
-  expect(made.code).toBe(0);
-  chmodSync(key, 0o600);
-  return { cert, key };
-}
-
 const pairSettings = ({ cert, key }: { cert: string; key: string }) => ({
   settings: `tls: { cert: "${cert}", key: "${key}" }\n`,
 });
@@ -78,7 +57,7 @@ describe("a TLS service", () => {
   });
 
   it("is reached under the name of its certificate, by the line that it prints", async () => {
-    const pair = await makePair("named", "DNS:steward.example.org");
+    const pair = await makePair(workspace, "named", "DNS:steward.example.org");
     const service = await startService(workspace, pairSettings(pair));
     const line =
       service
@@ -140,8 +119,48 @@ describe("tls: auto", () => {
     expect(await agree(port, "TLSv1")).toMatch(/PROTOCOL_VERSION/);
   });
 
+  it("says no to what is old or needless, as openssl sees it", async () => {
+    const { port } = await startService(workspace, auto);
+    const client = async (input: string, ...argv: readonly string[]): Promise<string> => {
+      const { stdout, stderr } = await runProgram(
+        workspace,
+        ["/usr/bin/openssl", "s_client", "-connect", `127.0.0.1:${port}`, ...argv],
+        { input },
+      );
+      return stdout + stderr;
+    };
+    const anyCipher = ["-cipher", "ALL:@SECLEVEL=0"];
+    // The alert comes from the service: the client did offer it.
+    expect(await client("", "-tls1_1", ...anyCipher)).toMatch(/alert protocol version/);
+    expect(await client("", "-tls1_2", ...anyCipher)).toMatch(/New, TLSv1\.2, Cipher is ECDHE-ECDSA-(AES|CHACHA)/);
+    expect(await client("", "-tls1_3")).toMatch(/New, TLSv1\.3, Cipher is TLS_/);
+    // Neither without forward secrecy nor with CBC.
+    for (const cipher of ["AES128-GCM-SHA256", "ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA384"]) {
+      expect(await client("", "-tls1_2", "-cipher", `${cipher}:@SECLEVEL=0`)).toMatch(/alert handshake failure/);
+    }
+    expect(await client("", "-alpn", "http/1.1")).toMatch(/ALPN protocol: http\/1\.1/);
+    expect(await client("", "-alpn", "h2")).toMatch(/alert no application protocol/);
+    // Over four further connections no session is taken up again.
+    for (const version of ["-tls1_2", "-tls1_3"]) {
+      const again = await client("", version, "-reconnect");
+      expect(again).not.toMatch(/^Reused/m);
+    }
+    expect(await client("R\n", "-tls1_2")).toMatch(/no renegotiation/);
+    const curl11 = await curl(
+      "-k",
+      "--tlsv1.0",
+      "--tls-max",
+      "1.1",
+      "--ciphers",
+      "ALL:@SECLEVEL=0",
+      `https://127.0.0.1:${port}/livez`,
+    );
+    // curl(1): 35 is a handshake that failed.
+    expect(curl11.code).toBe(35);
+  });
+
   it("is tested by a client that could speak the old protocols", async () => {
-    const { cert, key } = await makePair("old");
+    const { cert, key } = await makePair(workspace, "old");
     const options = {
       cert: readFileSync(cert),
       key: readFileSync(key),
@@ -158,7 +177,7 @@ describe("tls: auto", () => {
 
 describe("tls: { cert, key }", () => {
   it("serves the pair that it is given", async () => {
-    const pair = await makePair("given");
+    const pair = await makePair(workspace, "given");
     const { url } = await startService(workspace, pairSettings(pair));
     const { code, stdout } = await curl("--cacert", pair.cert, `${url}/livez`);
     expect({ code, stdout }).toEqual({ code: 0, stdout: '{"status":"ok"}' });
@@ -175,7 +194,7 @@ describe("tls: { cert, key }", () => {
     ],
     ["a certificate in the place of the key", ({ cert }: { cert: string }) => ({ cert, key: cert })],
   ])("refuses %s with a message, and listens nowhere", async (name, spoil) => {
-    const pair = spoil(await makePair(name.replaceAll(" ", "-")));
+    const pair = spoil(await makePair(workspace, name.replaceAll(" ", "-")));
     const service = launchService(workspace, pairSettings(pair));
     await expect(service.exit).resolves.toEqual({ code: 2, signal: null });
     expect(service.stderr()).toMatch(/^steward: cannot /);
@@ -183,7 +202,7 @@ describe("tls: { cert, key }", () => {
   });
 
   it("refuses a key that belongs to another certificate", async () => {
-    const [one, other] = [await makePair("one"), await makePair("other")];
+    const [one, other] = [await makePair(workspace, "one"), await makePair(workspace, "other")];
     const service = launchService(workspace, pairSettings({ cert: one.cert, key: other.key }));
     await expect(service.exit).resolves.toEqual({ code: 2, signal: null });
     expect(service.stderr()).toMatch(/^steward: cannot /);

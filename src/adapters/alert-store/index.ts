@@ -65,7 +65,8 @@ const readable = <T>(rows: readonly Row[], read: (row: Row) => T | undefined): r
 
 /**
  * Opens what is kept of alerts and notifications in the state folder, making it when it is missing. A damaged file is set
- * aside, and where none can be written it is kept in memory: a service that cannot remember whom it told still tells.
+ * aside, and where none can be written it is kept in memory: a service that cannot remember whom it told still tells. Silences
+ * are refused then: who made one was told that it lasts.
  * @param ports.onTrouble is told of either, with the path of the file that was set aside.
  */
 export function openAlertStore(ports: {
@@ -121,11 +122,11 @@ export function openAlertStore(ports: {
       }),
     silences: () => database.use((statements) => readable(statements.silences.all(), toSilence)),
     saveSilence: ({ id, alert, until, comment, createdAt, createdBy }) =>
-      database.use(({ saveSilence }) => {
+      database.keep(({ saveSilence }) => {
         saveSilence.run(id, alert, until, comment, createdAt, createdBy);
       }),
     forgetSilence: (id) =>
-      database.use(({ forgetSilence }) => {
+      database.keep(({ forgetSilence }) => {
         forgetSilence.run(id);
       }),
   };

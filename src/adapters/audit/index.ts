@@ -1,66 +1,200 @@
-import { closeSync, constants, fchmodSync, fstatSync, openSync, writeSync } from "node:fs";
-import { join } from "node:path";
-import type { AuditLog } from "#domain/access/ports.ts";
-import type { Dispose } from "#domain/kernel/clock.ts";
+import { closeSync, fchmodSync, fdatasync, fdatasyncSync, fstatSync, unlinkSync, writeSync } from "node:fs";
+import { auditEvent } from "#domain/audit/entry.ts";
+import type { AuditEntry, AuditLog } from "#domain/audit/ports.ts";
+import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import { damagedEvent, isTorn, type Link, lineOf, lostEvent, prunedEvent, remainsOf, tornEvent } from "./chain.ts";
+import { auditFolder, logFiles, openToAppend, pathOf, prepareFolder, reasonOf, syncFolder } from "./files.ts";
+import { createReader } from "./read.ts";
+import { tailOf } from "./tail.ts";
 
-const fileName = "audit.log";
+export { auditFolder } from "./files.ts";
+export { createReader } from "./read.ts";
+export { type AuditVerdict, type KnownHead, verifyAudit } from "./verify.ts";
 
 export interface FileAuditLog extends AuditLog {
-  /** @returns the reason when the log cannot be written. */
+  /** The newest entry: number 0 when there is none. */
+  readonly head: () => Link;
+  readonly folder: string;
+  /** @returns the reason when the log cannot be written, or was changed by somebody else. */
   readonly check: () => string | undefined;
   readonly dispose: Dispose;
 }
 
+export interface AuditOptions {
+  readonly stateDir: string;
+  readonly clock: Pick<Clock, "now" | "every">;
+  /** How big a file may become, and how many there may be. */
+  readonly limits?: { readonly maxBytes: number; readonly keepFiles: number };
+  /** An entry waits for room, or an old file is still there. */
+  readonly onTrouble: (error: unknown, entry?: AuditEntry) => void;
+  /** A new file was begun. */
+  readonly onRotated: (head: Link) => void;
+}
+
+export const defaultAuditLimits = { maxBytes: 16 * 1024 * 1024, keepFiles: 10 };
+/** Entries that are kept in memory while they cannot be written. */
+const maxWaiting = 1000;
+/** What was written is on the disk so much later. */
+const syncEveryMs = 1000;
+const nothing = Buffer.alloc(0);
+const closed = -1;
+
 /**
- * An append-only file in the state folder: one JSON object for each line.
+ * An append-only log in files that are never renamed, cut or written anywhere but at their end. It has one writer: whoever has
+ * the key store open.
  * @throws Error when it cannot be opened for appending.
  */
-export function openAuditLog({ stateDir }: { stateDir: string }): FileAuditLog {
-  const path = join(stateDir, fileName);
-  const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW } = constants;
-  let handle: number;
-  try {
-    handle = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
-  } catch (error) {
-    throw new Error(`cannot open the audit log ${path}: ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    });
-  }
-  const { uid } = fstatSync(handle);
-  if (!fstatSync(handle).isFile() || uid !== process.getuid?.()) {
-    closeSync(handle);
-    throw new Error(`cannot use the audit log ${path}: it is not a file of this user's own (move it away)`);
-  }
-  fchmodSync(handle, 0o600);
-  let fault: string | undefined;
-  /** Whether the last entry was cut off: the next one starts a line of its own. */
-  let isTorn = false;
-  const write = (text: string): void => {
+export function openAuditLog(options: AuditOptions): FileAuditLog {
+  const { stateDir, clock, limits = defaultAuditLimits, onTrouble, onRotated } = options;
+  const folder = auditFolder(stateDir);
+  const open = () => {
     try {
-      const bytes = Buffer.from(isTorn ? `\n${text}` : text);
-      const written = writeSync(handle, bytes);
-      isTorn = written > 0 && written < bytes.length;
-      if (written < bytes.length) throw new Error("there is no room for a whole entry");
+      prepareFolder(folder);
+      const files = logFiles(folder);
+      const newest = files.at(-1);
+      const { head, rest, lacksBreak } = tailOf(files);
+      const path = newest?.path ?? pathOf(folder, head.seq + 1);
+      const handle = openToAppend(path, newest === undefined);
+      // Where only appending is allowed, a mode that is right is left alone.
+      if ((fstatSync(handle).mode & 0o077) !== 0) fchmodSync(handle, 0o600);
+      if (newest === undefined) syncFolder(folder);
+      return { path, handle, size: fstatSync(handle).size, head, rest, lacksBreak };
+    } catch (error) {
+      throw new Error(`cannot open the audit log ${folder}: ${reasonOf(error)}`, { cause: error });
+    }
+  };
+  let { path, handle, size, head, rest, lacksBreak } = open();
+  const waiting: AuditEntry[] = [];
+  let lost = 0;
+  let fault: string | undefined;
+  let isSynced = true;
+
+  /** Writes one line; what is cut off of it stays in `rest` until an entry tells of it. */
+  const appendLine = (entry: AuditEntry): void => {
+    const { text, link } = lineOf(entry, head);
+    const lead = lacksBreak || rest.length > 0 ? "\n" : "";
+    const bytes = Buffer.from(`${lead}${text}\n`);
+    if (handle === closed) throw new Error("it is closed");
+    const written = writeSync(handle, bytes);
+    size += written;
+    isSynced &&= written === 0;
+    // Whole but for the end of its line: an entry all the same.
+    if (written >= bytes.length - 1) {
+      head = link;
+      rest = nothing;
+      lacksBreak = written < bytes.length;
+      return;
+    }
+    rest = Buffer.concat([rest, bytes.subarray(rest.length === 0 ? lead.length : 0, written)]);
+    lacksBreak &&= written === 0;
+    throw new Error("there is no room for a whole entry");
+  };
+
+  const append = (entry: AuditEntry): void => {
+    if (rest.length > 0) {
+      const event = isTorn(rest, head) ? tornEvent : damagedEvent;
+      appendLine(auditEvent(event, clock.now(), { target: remainsOf(rest) }));
+    }
+    appendLine(entry);
+  };
+
+  const prune = (): void => {
+    const files = logFiles(folder);
+    const kept = files.slice(-limits.keepFiles);
+    const [oldest] = kept;
+    if (oldest === undefined || kept.length === files.length) return;
+    // Told before it is done, so that whoever verifies never misses what nobody told of.
+    append(auditEvent(prunedEvent, clock.now(), { target: { first_seq: String(oldest.firstSeq) } }));
+    for (const file of files.slice(0, -kept.length)) unlinkSync(file.path);
+  };
+
+  const rotate = (): void => {
+    try {
+      // Nothing of the old file may be missing when there is something in the new one.
+      fdatasyncSync(handle);
+      const next = pathOf(folder, head.seq + 1);
+      const nextHandle = openToAppend(next, true);
+      closeSync(handle);
+      ({ path, handle, size } = { path: next, handle: nextHandle, size: 0 });
+      syncFolder(folder);
+      onRotated(head);
+      prune();
+    } catch (error) {
+      // The entry that it was done for is written all the same.
+      onTrouble(error);
+    }
+  };
+
+  const write = (entry: AuditEntry): void => {
+    if (size >= limits.maxBytes && rest.length === 0 && !lacksBreak) rotate();
+    append(entry);
+  };
+
+  const flush = (): void => {
+    try {
+      for (let entry = waiting[0]; entry !== undefined; entry = waiting[0]) {
+        write(entry);
+        waiting.shift();
+      }
+      if (lost > 0) {
+        write(auditEvent(lostEvent, clock.now(), { outcome: "failed", target: { entries: String(lost) } }));
+        lost = 0;
+      }
       fault = undefined;
     } catch (error) {
-      fault = `audit log ${path} cannot be written: ${error instanceof Error ? error.message : String(error)}`;
+      fault = `audit log ${path} cannot be written: ${reasonOf(error)}`;
       throw error;
     }
   };
+
+  const sync = (): void => {
+    if (isSynced) return;
+    isSynced = true;
+    const synced = handle;
+    fdatasync(handle, (error) => {
+      // A file that was rotated away was synced then.
+      if (error !== null && synced === handle) onTrouble(error);
+    });
+  };
+  const stop = clock.every(syncEveryMs, sync);
+
+  const record = (entry: AuditEntry): void => {
+    if (waiting.length < maxWaiting) waiting.push(entry);
+    else lost += 1;
+    try {
+      flush();
+    } catch (error) {
+      onTrouble(error, entry);
+    }
+  };
+
   return {
-    record: (entry) => write(`${JSON.stringify(entry)}\n`),
+    record,
+    ...createReader(folder),
+    head: () => head,
+    folder,
     check() {
-      if (fstatSync(handle).nlink === 0)
-        return `audit log ${path} was deleted while it is in use (restart the service)`;
-      if (fault === undefined) return undefined;
+      const stat = fstatSync(handle);
+      if (stat.nlink === 0) return `audit log ${path} was deleted while it is in use (restart the service)`;
+      if (stat.size !== size) return `audit log ${path} was changed by something else while it is in use (verify it)`;
       try {
-        // A full disk heals, so the disk is tried again; the line break also ends an entry that was cut off.
-        write("\n");
+        // A full disk heals, so the disk is tried again.
+        flush();
         return undefined;
       } catch {
         return fault;
       }
     },
-    dispose: () => closeSync(handle),
+    dispose() {
+      stop();
+      const closing = handle;
+      // What comes too late is told to be, and goes into no other file that has the number by then.
+      handle = closed;
+      try {
+        fdatasyncSync(closing);
+      } finally {
+        closeSync(closing);
+      }
+    },
   };
 }

@@ -1,28 +1,61 @@
+import { X509Certificate } from "node:crypto";
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
-import type { Probe } from "#domain/health/ports.ts";
+import { TLSSocket } from "node:tls";
+import type { Probe, ProbeResult } from "#domain/health/ports.ts";
+
+/** What the service itself serves over TLS. */
+export interface OwnTls {
+  /** Its certificate at the moment, PEM. */
+  readonly cert: () => string;
+  /** Whether it turns away who has no certificate of their own, as this probe. */
+  readonly asksForCertificate: boolean;
+}
+
+const well: ProbeResult = { healthy: true, expected: true };
+const unwell = (reason: string): ProbeResult => ({ healthy: false, expected: true, reason });
+
+/** The alert of TLS 1.3 that is sent for want of a certificate (RFC 8446 §6.2), which the probe speaks with itself. */
+const certificateMissing = "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED";
 
 /**
- * Whether the service's own address answers `/livez`: the way that the command line goes.
- * @param cert the certificate that the service itself serves, trusted here and nothing else.
+ * Whether the service's own address answers `/livez`: the way that the command line goes. Over TLS it has to show the
+ * certificate that it is meant to; who signed that, and until when it is good, is for a health check to say. Where clients need a
+ * certificate, to be turned away for want of one is the answer.
+ * @param ports.tls undefined without TLS.
  */
-export function createEndpointProbe(ports: { url: string; cert: string | undefined }): Probe {
+export function createEndpointProbe(ports: { url: string; tls: OwnTls | undefined }): Probe {
+  const { tls } = ports;
   const url = new URL("/livez", ports.url);
   return (signal) =>
     new Promise((resolve, reject) => {
       const options = { signal, agent: false, timeout: 5_000 };
+      const before = tls?.cert();
+      let isOurs = tls === undefined;
       const request =
-        ports.cert === undefined
+        tls === undefined
           ? requestHttp(url, options)
-          : requestHttps(url, { ...options, ca: ports.cert, checkServerIdentity: () => undefined });
+          : requestHttps(url, { ...options, minVersion: "TLSv1.3", rejectUnauthorized: false });
+      request.on("socket", (socket) => {
+        if (!(socket instanceof TLSSocket) || tls === undefined) return;
+        socket.once("secureConnect", () => {
+          const shown = socket.getPeerX509Certificate()?.fingerprint256;
+          // It may have been replaced meanwhile.
+          const own = [before, tls.cert()].map((cert) => cert && new X509Certificate(cert).fingerprint256);
+          isOurs = own.includes(shown);
+        });
+      });
       request.on("response", (response) => {
         response.resume();
         const { statusCode } = response;
-        if (statusCode === 200) resolve({ healthy: true, expected: true });
-        else resolve({ healthy: false, expected: true, reason: `own address answers ${statusCode}` });
+        if (!isOurs) resolve(unwell("own address shows another certificate"));
+        else resolve(statusCode === 200 ? well : unwell(`own address answers ${statusCode}`));
       });
       request.on("timeout", () => request.destroy(new Error("own address does not answer")));
-      request.on("error", reject);
+      request.on("error", (error: NodeJS.ErrnoException) => {
+        if (isOurs && tls?.asksForCertificate && error.code === certificateMissing) resolve(well);
+        else reject(error);
+      });
       request.end();
     });
 }

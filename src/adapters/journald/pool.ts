@@ -5,6 +5,8 @@ import type { Fault } from "./registry.ts";
 
 /** Heap of one thread: an answer of the largest size takes a part of this. Beyond it the thread ends, not the service. */
 const maxHeapMb = 768;
+/** What is needed for a moment only. Left to itself this part grows to 128 MiB in a thread that follows a busy journal, and stays so. */
+const maxYoungHeapMb = 32;
 
 /** What a failure in a thread is here. */
 export function errorOf(failure: ThreadFailure): Error {
@@ -45,7 +47,7 @@ export function createThreadStarter(
     const worker = new Worker(new URL("./thread.ts", import.meta.url), {
       workerData,
       name: "journal",
-      resourceLimits: { maxOldGenerationSizeMb: maxHeapMb },
+      resourceLimits: { maxOldGenerationSizeMb: maxHeapMb, maxYoungGenerationSizeMb: maxYoungHeapMb },
     });
     let reason = "it ended";
     worker.on("message", (reply: ThreadReply) => {

@@ -5,11 +5,11 @@ import type { KeyRecord, KeyStore, TokenRecord } from "#domain/access/ports.ts";
 import type { Dispose } from "#domain/kernel/clock.ts";
 import { keyStoreName } from "./state-dir.ts";
 
-const schemaVersion = 1;
+const schemaVersion = 2;
 const schema = `
   CREATE TABLE keys (
     id TEXT PRIMARY KEY, name TEXT NOT NULL, scopes TEXT NOT NULL, digest TEXT NOT NULL,
-    created_at INTEGER NOT NULL, expires_at INTEGER, last_used_at INTEGER, revoked_at INTEGER
+    created_at INTEGER NOT NULL, expires_at INTEGER, last_used_at INTEGER, revoked_at INTEGER, client_cert TEXT
   ) STRICT;
   CREATE TABLE tokens (
     id TEXT PRIMARY KEY, key_id TEXT NOT NULL REFERENCES keys(id), scopes TEXT NOT NULL, digest TEXT NOT NULL,
@@ -18,8 +18,12 @@ const schema = `
   PRAGMA user_version = ${schemaVersion};
 `;
 
+/** From the format before to this one. */
+const fromFirst = `ALTER TABLE keys ADD COLUMN client_cert TEXT; PRAGMA user_version = ${schemaVersion};`;
+
 const number = (value: unknown): number => Number(value);
 const nullableNumber = (value: unknown): number | null => (value === null ? null : Number(value));
+const nullableText = (value: unknown): string | null => (typeof value === "string" ? value : null);
 const list = (value: unknown): readonly string[] => String(value).split(" ").filter(Boolean);
 
 export interface SqliteKeyStore extends KeyStore {
@@ -44,6 +48,7 @@ function openDatabase(path: string): DatabaseSync {
     database.exec("BEGIN EXCLUSIVE;");
     const version = number(database.prepare("PRAGMA user_version").get()?.["user_version"]);
     if (version === 0) database.exec(schema);
+    else if (version === 1) database.exec(fromFirst);
     else if (version !== schemaVersion) throw new Error(`its format ${version} is of another version of Steward`);
     database.exec("COMMIT;");
     return database;
@@ -67,7 +72,7 @@ export function openKeyStore({ stateDir }: { stateDir: string }): SqliteKeyStore
     const why = reason.includes("locked") ? "another Steward runs with this state folder (stop it first)" : reason;
     throw new Error(`cannot open the key store ${path}: ${why}`, { cause: error });
   }
-  const insertKey = database.prepare("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+  const insertKey = database.prepare("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
   const revokeKey = database.prepare("UPDATE keys SET revoked_at = ? WHERE id = ?");
   const insertToken = database.prepare("INSERT INTO tokens VALUES (?, ?, ?, ?, ?)");
   const deleteToken = database.prepare("DELETE FROM tokens WHERE id = ?");
@@ -115,6 +120,7 @@ export function openKeyStore({ stateDir }: { stateDir: string }): SqliteKeyStore
             expiresAt: nullableNumber(row["expires_at"]),
             lastUsedAt: nullableNumber(row["last_used_at"]),
             revokedAt: nullableNumber(row["revoked_at"]),
+            clientCert: nullableText(row["client_cert"]),
           }),
         ),
     tokens: () =>
@@ -131,9 +137,9 @@ export function openKeyStore({ stateDir }: { stateDir: string }): SqliteKeyStore
           }),
         ),
     insertKey: (key) => {
-      const { id, name, scopes, digest, createdAt, expiresAt, lastUsedAt, revokedAt } = key;
+      const { id, name, scopes, digest, createdAt, expiresAt, lastUsedAt, revokedAt, clientCert } = key;
       inTransaction(() => {
-        insertKey.run(id, name, scopes.join(" "), digest, createdAt, expiresAt, lastUsedAt, revokedAt);
+        insertKey.run(id, name, scopes.join(" "), digest, createdAt, expiresAt, lastUsedAt, revokedAt, clientCert);
       });
     },
     revokeKey: (id, revokedAt) =>

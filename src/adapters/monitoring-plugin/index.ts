@@ -24,12 +24,44 @@ function reasonOf(error: CommandFailed, program: string): string {
   }
 }
 
-/** Monitoring plugins as programs of this host, started as the user of the service. */
-export function createPluginRunner({ exec }: { exec: Exec }): PluginRunner {
+/** A user, by number, with the group that is its own. */
+export interface PluginUser {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+type Argv = readonly [program: string, ...args: string[]];
+
+/** What makes another user of root for good: no capability is left, and none to be gained. */
+const asUser = ({ uid, gid }: PluginUser, command: Argv): Argv => [
+  "/usr/bin/setpriv",
+  `--reuid=${uid}`,
+  `--regid=${gid}`,
+  "--init-groups",
+  "--inh-caps=-all",
+  "--ambient-caps=-all",
+  "--bounding-set=-all",
+  "--no-new-privs",
+  "--",
+  ...command,
+];
+
+/**
+ * Monitoring plugins as programs of this host, started as the user of the service.
+ * @param ports.user who that is, where this process is root's for a service without rights; this process's unless given.
+ */
+export function createPluginRunner({
+  exec,
+  user,
+}: {
+  readonly exec: Exec;
+  readonly user?: PluginUser | undefined;
+}): PluginRunner {
   return {
     async run([program, ...args], signal) {
       try {
-        const { exitCode, stdout, stderr, truncated } = await exec([program, ...args], {
+        const command: Argv = [program, ...args];
+        const { exitCode, stdout, stderr, truncated } = await exec(user ? asUser(user, command) : command, {
           signal,
           timeoutMs,
           maxOutputBytes,

@@ -2,6 +2,7 @@ import {
   chmodSync,
   closeSync,
   constants,
+  fchmodSync,
   fstatSync,
   fsyncSync,
   ftruncateSync,
@@ -43,6 +44,15 @@ export function prepareFolder(path: string): void {
   if ((stat.mode & 0o077) !== 0) chmodSync(path, 0o700);
 }
 
+/** Who else may read what is written: nobody, or the group that the folder gives. */
+export interface Modes {
+  readonly folder: number;
+  readonly file: number;
+}
+export const ownModes: Modes = { folder: 0o700, file: 0o600 };
+/** Below a folder that gives its group to what is made in it (inode(7)). */
+export const groupModes: Modes = { folder: 0o2750, file: 0o640 };
+
 /** Opens, and closes whatever happens. */
 function withFile<T>(path: string, flags: number, work: (handle: number) => T): T {
   const handle = openSync(path, flags | O_NOFOLLOW, 0o600);
@@ -57,8 +67,9 @@ function withFile<T>(path: string, flags: number, work: (handle: number) => T): 
 export const syncFolder = (path: string): void => withFile(path, O_RDONLY | O_DIRECTORY, fsyncSync);
 
 /** Writes a file to the disk under a name that nobody reads yet. */
-export function writeNew(path: string, content: string): void {
+export function writeNew(path: string, content: string, { file: mode } = ownModes): void {
   withFile(path, O_WRONLY | O_CREAT, (handle) => {
+    if (mode !== ownModes.file) fchmodSync(handle, mode);
     ftruncateSync(handle);
     writeFileSync(handle, content);
     fsyncSync(handle);
@@ -66,9 +77,9 @@ export function writeNew(path: string, content: string): void {
 }
 
 /** Writes a file whole or not at all. `path` has one writer at a time, so the name beside it is no other's. */
-export function writeWhole(path: string, content: string): void {
+export function writeWhole(path: string, content: string, modes = ownModes): void {
   const beside = `${path}.new`;
-  writeNew(beside, content);
+  writeNew(beside, content, modes);
   renameSync(beside, path);
   syncFolder(dirname(path));
 }
@@ -93,9 +104,10 @@ function endsWithLine(handle: number, size: number): boolean {
 }
 
 /** Adds a line; one that was cut off by the end of its process stays a line of its own. */
-export function appendLine(folder: string, text: string): void {
+export function appendLine(folder: string, text: string, { file: mode } = ownModes): void {
   const path = join(folder, logName);
   const size = withFile(path, constants.O_RDWR | O_CREAT | O_APPEND, (handle) => {
+    if (mode !== ownModes.file) fchmodSync(handle, mode);
     const before = fstatSync(handle).size;
     const line = `${endsWithLine(handle, before) ? "" : "\n"}${toLine(text)}\n`;
     writeFileSync(handle, line);

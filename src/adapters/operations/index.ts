@@ -1,12 +1,15 @@
 import { randomBytes } from "node:crypto";
-import { linkSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { OperationSpec, OperationStore } from "#domain/operations/ports.ts";
 import { queuedState } from "#domain/operations/state.ts";
 import {
   appendLine,
   codeOf,
+  groupModes,
   isMissing,
+  type Modes,
+  ownModes,
   prepareFolder,
   syncFolder,
   tailOf,
@@ -16,10 +19,8 @@ import {
 } from "./files.ts";
 import { isOperationId } from "./id.ts";
 import { parseProcess, parseSpec, parseState } from "./parse.ts";
+import { claimName, foldersName, newestClaim, nobody, specName, stateName } from "./record.ts";
 
-const specName = "spec.json";
-const stateName = "state.json";
-const claimName = /^claim\.([1-9]\d{0,8})$/;
 /** Names that no operation has: of folders that are being made or removed. */
 const making = ".new-";
 const removing = ".old-";
@@ -38,8 +39,17 @@ function namesIn(folder: string): readonly string[] | undefined {
  * place, which succeeds for one process only; `log`.
  */
 export function openOperationStore({ stateDir }: { readonly stateDir: string }): OperationStore {
-  const root = join(stateDir, "operations");
+  const root = join(stateDir, foldersName);
   prepareFolder(root);
+  return storeIn(root, ownModes);
+}
+
+/** The same for operations that root does for a service without rights, which may read all of it and change nothing. */
+export function openSharedOperationStore({ stateDir }: { readonly stateDir: string }): OperationStore {
+  return storeIn(join(stateDir, foldersName), groupModes);
+}
+
+function storeIn(root: string, modes: Modes): OperationStore {
   const folderOf = (id: string): string => {
     if (!isOperationId(id)) throw new Error(`cannot name an operation ${JSON.stringify(id)}`);
     return join(root, id);
@@ -57,8 +67,9 @@ export function openOperationStore({ stateDir }: { readonly stateDir: string }):
     clear(making);
     mkdirSync(folder, { mode: 0o700 });
     try {
-      writeNew(join(folder, specName), JSON.stringify(spec));
-      writeNew(join(folder, stateName), JSON.stringify(queuedState));
+      if (modes !== ownModes) chmodSync(folder, modes.folder);
+      writeNew(join(folder, specName), JSON.stringify(spec), modes);
+      writeNew(join(folder, stateName), JSON.stringify(queuedState), modes);
       syncFolder(folder);
       renameSync(folder, target);
     } catch (error) {
@@ -81,21 +92,20 @@ export function openOperationStore({ stateDir }: { readonly stateDir: string }):
       const names = namesIn(folder);
       const spec = parseSpec(textOf(join(folder, specName)) ?? "");
       if (names === undefined || spec?.id !== id) return undefined;
-      const numbers = names.map((name) => Number(claimName.exec(name)?.[1] ?? 0));
-      const number = Math.max(0, ...numbers);
+      const number = newestClaim(names);
       const state = parseState(textOf(join(folder, stateName)) ?? "");
       if (number === 0) return { spec, state, claim: undefined };
       // Whose claim cannot be read is nobody that can be found at work.
-      const process = parseProcess(textOf(join(folder, `claim.${number}`)) ?? "") ?? nobody;
+      const process = parseProcess(textOf(join(folder, claimName(number))) ?? "") ?? nobody;
       return { spec, state, claim: { number, process } };
     },
     claim(id, number, process) {
       const folder = folderOf(id);
       const beside = join(folder, `.claim-${randomBytes(6).toString("hex")}`);
-      writeNew(beside, JSON.stringify(process));
+      writeNew(beside, JSON.stringify(process), modes);
       try {
         // Whole from the first moment, and refused where there is one already.
-        linkSync(beside, join(folder, `claim.${number}`));
+        linkSync(beside, join(folder, claimName(number)));
       } catch (error) {
         if (codeOf(error) === "EEXIST") return false;
         throw error;
@@ -105,8 +115,8 @@ export function openOperationStore({ stateDir }: { readonly stateDir: string }):
       syncFolder(folder);
       return true;
     },
-    write: (id, state) => writeWhole(join(folderOf(id), stateName), JSON.stringify(state)),
-    appendLog: (id, line) => appendLine(folderOf(id), line),
+    write: (id, state) => writeWhole(join(folderOf(id), stateName), JSON.stringify(state), modes),
+    appendLog: (id, line) => appendLine(folderOf(id), line, modes),
     tail: (id, lines) => (isOperationId(id) ? tailOf(join(root, id), lines) : []),
     remove(id) {
       // Renamed first: half an operation is never to be seen.
@@ -115,6 +125,3 @@ export function openOperationStore({ stateDir }: { readonly stateDir: string }):
     },
   };
 }
-
-/** No process has number 0. */
-const nobody = { pid: 0, startTicks: 0, bootId: "" };

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import type { StartDetached } from "#adapters/exec/detached.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { TaskLauncher } from "#domain/operations/ports.ts";
+import { taskUnit } from "./ask-files.ts";
+import type { StartUnit } from "./asking.ts";
 import { isOperationId } from "./id.ts";
 import { isAlive } from "./process.ts";
 
@@ -86,6 +88,27 @@ export function createTaskLauncher(ports: {
     async launch(id) {
       if (!isOperationId(id)) throw new Error(`cannot start a task for ${JSON.stringify(id)}`);
       await (hasSystemd() ? startUnit(id) : startProcess(id));
+    },
+    isAlive,
+  };
+}
+
+/** What stands for results of jobs that are none of a failure: it is done, or nobody heard of it. */
+const well: readonly string[] = ["done", "lost"];
+
+/**
+ * Lets systemd start root's task for an operation: for a service without rights, whose package brings the unit and leave to start it.
+ * The job of the unit ends with the task; a task that has begun tells its end itself.
+ */
+export function createTaskDoor({ start }: { readonly start: StartUnit }): TaskLauncher {
+  return {
+    async launch(id) {
+      if (!isOperationId(id)) throw new Error(`cannot start a task for ${JSON.stringify(id)}`);
+      const first = await start(taskUnit(id));
+      // Killed, or asked for while it was being killed: systemd takes that for the start that is just failing. A task goes on where
+      // the one before was, and one that has nothing to do ends at once.
+      const result = first === "failed" ? await start(taskUnit(id)) : first;
+      if (!well.includes(result)) throw new Error(`cannot do ${id}: ${taskUnit(id)} ended with: ${result}`);
     },
     isAlive,
   };

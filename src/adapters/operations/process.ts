@@ -2,7 +2,17 @@ import { readFileSync } from "node:fs";
 import type { ProcessIdentity } from "#domain/operations/ports.ts";
 import { parseStat } from "./parse.ts";
 
-const bootId = (): string => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+/** What systemd tells a unit that asks for it (`%b`). */
+const bootVariable = "STEWARD_BOOT_ID";
+
+const withoutDashes = (id: string): string => id.trim().replaceAll("-", "");
+
+/**
+ * As systemd counts boots, where it tells. In a container the kernel's own file is covered by one for that container, which units
+ * with `ProtectKernelTunables=` do not see.
+ */
+const bootId = (): string =>
+  withoutDashes(process.env[bootVariable] ?? readFileSync("/proc/sys/kernel/random/boot_id", "utf8"));
 
 function statOf(pid: number) {
   try {
@@ -26,5 +36,5 @@ export function ownProcess(): ProcessIdentity {
 export function isAlive({ pid, startTicks, bootId: boot }: ProcessIdentity): boolean {
   const stat = statOf(pid);
   if (stat === undefined || stat.startTicks !== startTicks || stat.state === "Z" || stat.state === "X") return false;
-  return bootId() === boot;
+  return bootId() === withoutDashes(boot);
 }

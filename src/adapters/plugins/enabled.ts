@@ -30,7 +30,8 @@ const isPlugin = (value: unknown): value is EnabledPlugin =>
   "enabledAt" in value &&
   typeof value.enabledAt === "number";
 
-function parse(text: string): readonly EnabledPlugin[] {
+/** What `enabled.json` says. @throws Error when it is not such a list. */
+export function readEnabledPlugins(text: string): readonly EnabledPlugin[] {
   const value: unknown = JSON.parse(text);
   const plugins: unknown =
     typeof value === "object" && value !== null && "plugins" in value ? value.plugins : undefined;
@@ -109,7 +110,7 @@ export function openEnabledPlugins(ports: {
   const load = (): readonly EnabledPlugin[] => {
     try {
       const text = textOf(path);
-      return text === undefined ? [] : parse(text);
+      return text === undefined ? [] : readEnabledPlugins(text);
     } catch (error) {
       let aside: string | undefined;
       try {

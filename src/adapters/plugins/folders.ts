@@ -1,5 +1,5 @@
 import { lstatSync, readdirSync, statSync } from "node:fs";
-import { basename, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import type { FoundPlugin, PluginFolders, PluginManifest } from "#domain/plugins/ports.ts";
 import { beginningOf, digestOf, listContent, newestChange, signatureOf } from "./content.ts";
 import {
@@ -10,7 +10,7 @@ import {
   printable,
   readManifest,
 } from "./manifest.ts";
-import { isInside, isPlain } from "./paths.ts";
+import { isPlain } from "./paths.ts";
 import { requireStartable } from "./startable.ts";
 import { Distrusted, type Owner, requireReachable, requireTrustedWay } from "./trust.ts";
 
@@ -50,6 +50,8 @@ function readingOf(folder: string): ManifestReading {
   return readManifest(bytes.toString("utf8"), folder);
 }
 
+/** A name with a dot before it is that of what was put away. */
+const isShown = (name: string): boolean => !name.startsWith(".");
 const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 const self = (): Owner => ({ uid: process.getuid?.() ?? 0 });
 
@@ -153,7 +155,7 @@ export function createPluginFolders(ports: {
   /** What is in one of the folders, by name; a folder that is not there holds nothing. One that cannot be read is a fault itself. */
   const below = (dir: string): readonly (() => FoundPlugin | undefined)[] => {
     try {
-      const names = readdirSync(dir).filter((name) => !name.startsWith("."));
+      const names = readdirSync(dir).filter(isShown);
       return names.sort().map((name) => () => look(join(dir, name)));
     } catch (error) {
       return isMissing(error) ? [] : [() => faulty(dir, reasonOf(error))];
@@ -186,7 +188,8 @@ export function createPluginFolders(ports: {
       return found;
     },
     read(path) {
-      const isOurs = dirs.some((dir) => path !== dir && isInside(path, dir));
+      // What is not found is not read by its path either: whoever asks for it need not be who put it away there.
+      const isOurs = dirs.includes(dirname(path)) && isShown(basename(path));
       return Promise.resolve(isOurs ? look(path) : undefined);
     },
   };

@@ -4,7 +4,7 @@ import type { PluginSandbox } from "#domain/plugins/ports.ts";
 import { createBareSandbox } from "./bare.ts";
 import { createUnitSandbox, type NotEnded } from "./unit.ts";
 
-export { openEnabledPlugins } from "./enabled.ts";
+export { openEnabledPlugins, readEnabledPlugins } from "./enabled.ts";
 export { createPluginFolders, inspectPlugin } from "./folders.ts";
 
 /** Sends a datagram to loopback from a unit that may send none: says `EPERM` where systemd keeps its word. */

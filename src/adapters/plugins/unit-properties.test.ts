@@ -22,6 +22,7 @@ const callWith = (permissions: Partial<PluginPermissions>): PluginCall => ({
     role: { type: "command", usage: undefined },
   },
   path: "/etc/steward/plugins/one",
+  digest: "0".repeat(64),
   args: [],
   stdin: undefined,
 });

@@ -23,6 +23,7 @@ const call: PluginCall = {
     role: { type: "command", usage: undefined },
   },
   path: "/etc/steward/plugins/one",
+  digest: "0".repeat(64),
   args: [],
   stdin: undefined,
 };

@@ -79,6 +79,11 @@ function setAside(path: string): string {
 export interface ExpendableDatabase<T> {
   /** Works with the statements. Damage that shows is met as when opening, and the work is done on the new file. */
   readonly use: <R>(work: (statements: T) => R) => R;
+  /**
+   * Does work that somebody is told is done: it is on the disk when this returns.
+   * @throws Error where there is nothing but the memory.
+   */
+  readonly keep: <R>(work: (statements: T) => R) => R;
   /** Does all of the work or none of it. */
   readonly change: (work: (statements: T) => void) => void;
   readonly dispose: Dispose;
@@ -96,8 +101,10 @@ export function openExpendable<T>(ports: {
 }): ExpendableDatabase<T> {
   const { path, format, prepare, onTrouble } = ports;
 
+  let lastsNoLonger: Error | undefined;
   const inMemory = (error: unknown): DatabaseSync => {
-    onTrouble(toError(error));
+    lastsNoLonger = toError(error);
+    onTrouble(lastsNoLonger);
     const memory = new DatabaseSync(":memory:");
     make(memory, format);
     return memory;
@@ -136,8 +143,27 @@ export function openExpendable<T>(ports: {
     }
   };
 
+  const requireFile = (): void => {
+    if (lastsNoLonger === undefined) return;
+    const reason = `${path} could not be opened: ${lastsNoLonger.message}`;
+    throw new Error(`cannot write it down: ${reason} (restart the service when that is mended)`, {
+      cause: lastsNoLonger,
+    });
+  };
+
   return {
     use,
+    keep(work) {
+      requireFile();
+      database.exec("PRAGMA synchronous = FULL");
+      try {
+        return use(work);
+      } finally {
+        database.exec("PRAGMA synchronous = NORMAL");
+        // It may have been replaced meanwhile, and not by a file.
+        requireFile();
+      }
+    },
     change: (work) =>
       use((prepared) => {
         try {

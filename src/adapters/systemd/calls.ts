@@ -79,6 +79,13 @@ export const calls = {
     signature: "ss",
     body: [name, "replace"],
   }),
+  startUnit: (name: string): Call => ({
+    path: managerPath,
+    interface: manager,
+    member: "StartUnit",
+    signature: "ss",
+    body: [name, "replace"],
+  }),
   resetFailedUnit: (name: string): Call => ({
     path: managerPath,
     interface: manager,

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import type { Probe, UnitRepair, UnitStates } from "#domain/health/ports.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import type { Units } from "#domain/system/ports.ts";
+import { UnitsUnavailable } from "#domain/system/ports.ts";
 import type { ObserveCall } from "./connection.ts";
 import { createLiveUnits } from "./live.ts";
 import { createOfflineUnits } from "./offline.ts";
@@ -10,6 +11,11 @@ export interface HostUnits {
   readonly units: Units & UnitStates & UnitRepair;
   /** Whether systemd answers over the bus; not expected on a host where it does not run. */
   readonly probe: Probe;
+  /**
+   * Starts a unit that runs to its end, and resolves with systemd's job result then; `lost` when the bus went away meanwhile.
+   * @throws UnitsUnavailable, UnitRefused.
+   */
+  readonly start: (name: string) => Promise<string>;
   readonly dispose: Dispose;
 }
 
@@ -29,6 +35,7 @@ export function createHostUnits(ports: {
     return {
       units: createOfflineUnits(),
       probe: () => Promise.resolve({ healthy: false, expected: false, reason: "systemd is not running on this host" }),
+      start: () => Promise.reject(new UnitsUnavailable("systemd is not running on this host", false)),
       dispose: () => undefined,
     };
   }
@@ -39,6 +46,7 @@ export function createHostUnits(ports: {
       await live.ping();
       return { healthy: true, expected: true };
     },
+    start: live.start,
     dispose: live.dispose,
   };
 }

@@ -20,6 +20,12 @@ const syncWaitMs = 5_000;
 const memoryAgeMs = 5_000;
 
 export interface LiveUnits extends Units, Pick<UnitStates, "failed"> {
+  /**
+   * Starts a unit and waits, as long as it takes, for the result of its job; of a unit that runs to its end that comes with the end.
+   * @returns systemd's job result; `lost` when the bus went away meanwhile.
+   * @throws UnitsUnavailable, UnitRefused.
+   */
+  readonly start: (name: string) => Promise<string>;
   /** @throws UnitsUnavailable when systemd does not answer over the bus. */
   readonly ping: () => Promise<void>;
   readonly dispose: Dispose;
@@ -204,7 +210,21 @@ export function createLiveUnits(ports: {
     }
   }
 
+  async function start(name: string): Promise<string> {
+    await untilReady(syncWaitMs);
+    const down = lost();
+    try {
+      const job = connection
+        .call(calls.startUnit(name), ([path]) => ({ result: jobs.result(String(path)) }))
+        .then(({ result }) => result);
+      return await Promise.race([job, down.promise]);
+    } finally {
+      down.stop();
+    }
+  }
+
   return {
+    start,
     async list() {
       await untilReady(syncWaitMs);
       if (synchronising !== undefined) await synchronising;

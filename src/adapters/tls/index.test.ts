@@ -1,9 +1,9 @@
-import { X509Certificate } from "node:crypto";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { readTlsPair, selfSignedPair } from "./index.ts";
+import { fingerprintOf, lifetimeOf, namesOf, readClientTrust, readTlsPair } from "./index.ts";
+import { selfSignedPair } from "./self-signed.ts";
 
 let stateDir: string;
 beforeEach(() => {
@@ -15,34 +15,39 @@ const write = (name: string, content: string): string => {
   writeFileSync(join(stateDir, name), content, { mode: 0o600 });
   return join(stateDir, name);
 };
-const pairAt = (now: number) => selfSignedPair({ stateDir, now, write });
-
-it("makes a pair for this machine's names and addresses, and keeps it until it nearly expires", async () => {
-  const now = Date.now();
-  const pair = await pairAt(now);
-  const certificate = new X509Certificate(pair.cert);
-  expect(certificate.checkHost("localhost")).toBe("localhost");
-  expect(certificate.checkIP("127.0.0.1")).toBe("127.0.0.1");
-  expect(certificate.ca).toBe(false);
-  expect(await pairAt(now + 366 * 86_400_000)).toEqual(pair);
-  expect(await pairAt(now + 368 * 86_400_000)).not.toEqual(pair);
-});
-
-it("makes a new pair where a crash left halves of two", async () => {
-  const first = await pairAt(Date.now());
-  rmSync(join(stateDir, "tls-key.pem"));
-  const second = await pairAt(Date.now());
-  expect(second.key).not.toBe(first.key);
-  writeFileSync(join(stateDir, "tls-cert.pem"), first.cert);
-  const third = await pairAt(Date.now());
-  expect([first.cert, second.cert]).not.toContain(third.cert);
-});
+const now = Date.parse("2026-01-01T00:00:00Z");
+const names = { hostname: "Box", addresses: [] };
+const makePair = (at = now) => selfSignedPair({ stateDir, now: at, names, write });
 
 it("reads a given pair and refuses a key that everybody can read", async () => {
-  const pair = await pairAt(Date.now());
+  const pair = await makePair();
   const files = { cert: join(stateDir, "tls-cert.pem"), key: join(stateDir, "tls-key.pem") };
   expect(readTlsPair(files)).toEqual(pair);
   chmodSync(files.key, 0o604);
   expect(() => readTlsPair(files)).toThrow(/everybody can read or write this private key/);
   expect(() => readTlsPair({ ...files, cert: "/nowhere" })).toThrow(/cannot read \/nowhere/);
+});
+
+it("knows the names of a certificate, and when the first of a chain ends", async () => {
+  const first = await makePair();
+  const second = await makePair(now + 400 * 86_400_000);
+  expect(namesOf(first.cert)).toEqual(["localhost", "box"]);
+  expect(fingerprintOf(first.cert)).toMatch(/^[0-9a-f]{64}$/);
+  expect(lifetimeOf(`${second.cert}\n${first.cert}\n`)).toEqual({
+    validFrom: now + 399 * 86_400_000,
+    validTo: now + 397 * 86_400_000,
+  });
+});
+
+it("refuses to trust files in which there is nothing to trust", async () => {
+  const { cert, key } = await makePair();
+  const ca = write("ca.pem", `subject=CN = Box\n${cert}`);
+  const trust = (changes: Partial<Parameters<typeof readClientTrust>[0]>) =>
+    readClientTrust({ ca, crl: undefined, ...changes });
+  expect(trust({})).toMatchObject({ crl: undefined });
+  expect(() => trust({ ca: write("empty.pem", "") })).toThrow(/empty\.pem: there is no certificate in it/);
+  expect(() => trust({ ca: write("key.pem", key) })).toThrow(/key\.pem: there is no certificate in it/);
+  expect(() => trust({ ca: write("cut.pem", cert.replace(/^M.{20}/m, "")) })).toThrow(/cannot use .*cut\.pem/);
+  expect(() => trust({ crl: ca })).toThrow(/cannot use .*ca\.pem/);
+  expect(() => trust({ crl: "/nowhere" })).toThrow(/cannot read \/nowhere/);
 });

@@ -26,6 +26,7 @@ const keyEntry = (key: KeyRecord) => ({
   expires_at: toNullableTimestamp(key.expiresAt),
   last_used_at: toNullableTimestamp(key.lastUsedAt),
   revoked_at: toNullableTimestamp(key.revokedAt),
+  client_cert_sha256: key.clientCert,
 });
 
 const callerOf = ({ caller }: Context): Caller => {
@@ -47,9 +48,12 @@ function grantable(wanted: readonly string[], caller: Caller): readonly string[]
   return expanded.scopes;
 }
 
+/** A fingerprint as it is kept: openssl writes it in capitals, with colons. */
+const fingerprintOf = (text: string): string => text.replaceAll(":", "").toLowerCase();
+
 /** The access part: keys and tokens. */
 export function accessHandlers(ports: {
-  keyring: Pick<Keyring, "list" | "find" | "create" | "revoke" | "createToken">;
+  keyring: Pick<Keyring, "list" | "find" | "certified" | "create" | "revoke" | "createToken">;
   clock: Pick<Clock, "now">;
 }): Handlers<typeof auth> {
   const { keyring, clock } = ports;
@@ -78,9 +82,23 @@ export function accessHandlers(ports: {
           `must not lie beyond ${toTimestamp(caller.expiresAt)}, when the credential that asks ends`,
         );
       }
+      const certificate =
+        body.client_cert_sha256 === undefined ? {} : { clientCert: fingerprintOf(body.client_cert_sha256) };
+      const holder = certificate.clientCert === undefined ? undefined : keyring.certified(certificate.clientCert);
+      if (holder !== undefined) {
+        throw invalid(
+          "client_cert_sha256",
+          `stands for the key ${holder.id} (${holder.name}) already: revoke that first`,
+        );
+      }
       if (query.dry_run) return plan(`make a key named ${body.name} with ${scopes.length} scopes`);
-      const { text, record } = keyring.create({ name: body.name, scopes, expiresAt });
-      context.touched({ id: record.id, name: record.name, scopes: scopes.join(" ") });
+      const { text, record } = keyring.create({ name: body.name, scopes, expiresAt, ...certificate });
+      context.touched({
+        id: record.id,
+        name: record.name,
+        scopes: scopes.join(" "),
+        ...(record.clientCert !== null && { client_cert_sha256: record.clientCert }),
+      });
       return {
         id: record.id,
         key: text,

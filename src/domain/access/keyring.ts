@@ -1,18 +1,31 @@
 import type { Caller } from "#contract/operation.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
-import type { CredentialCodec, KeyRecord, KeyStore, TokenRecord } from "./ports.ts";
+import type { ClientCertificate, CredentialCodec, KeyRecord, KeyStore, TokenRecord } from "./ports.ts";
 
 /** What is needed to make a key. Times are epoch milliseconds. */
 export interface KeyRequest {
   readonly name: string;
   readonly scopes: readonly string[];
   readonly expiresAt: number | null;
+  /** SHA-256 of a client certificate that is to stand for the key. */
+  readonly clientCert?: string;
+}
+
+/** The key that a client certificate belongs to. */
+export interface CertifiedKey {
+  readonly keyId: string;
+  /** Undefined when key or certificate has ended. */
+  readonly caller: Caller | undefined;
 }
 
 /** All keys and tokens in memory, in step with the store: a request costs no read of it. */
 export interface Keyring {
   /** Who presents this credential; undefined for all that is not good, with no word on why. */
   readonly authenticate: (credential: string) => Caller | undefined;
+  /** Whose certificate this is; undefined when it is no key's. */
+  readonly identify: (certificate: ClientCertificate) => CertifiedKey | undefined;
+  /** The good key that a certificate stands for. */
+  readonly certified: (sha256: string) => KeyRecord | undefined;
   readonly list: () => readonly KeyRecord[];
   readonly find: (id: string) => KeyRecord | undefined;
   /**
@@ -43,6 +56,12 @@ export function createKeyring(ports: { store: KeyStore; codec: CredentialCodec; 
   const { store, codec, clock } = ports;
   const keys = new Map(store.keys().map((key) => [key.id, key]));
   const tokens = new Map(store.tokens().map((token) => [token.id, token]));
+  /** Ids by certificate: of the keys that it was given to, the newest. */
+  const byCertificate = new Map<string, string>();
+  const index = ({ id, clientCert }: KeyRecord): void => {
+    if (clientCert !== null) byCertificate.set(clientCert, id);
+  };
+  for (const key of keys.values()) index(key);
   const unwrittenUses = new Map<string, number>();
   const revokedListeners = new Set<(id: string) => void>();
 
@@ -63,6 +82,8 @@ export function createKeyring(ports: { store: KeyStore; codec: CredentialCodec; 
     expiresAt: token?.expiresAt ?? key.expiresAt,
   });
 
+  const holderOf = (sha256: string): KeyRecord | undefined => keys.get(byCertificate.get(sha256) ?? "");
+
   const forgetTokens = (gone: readonly TokenRecord[]): void => {
     if (gone.length === 0) return;
     store.deleteTokens(gone.map((token) => token.id));
@@ -82,9 +103,22 @@ export function createKeyring(ports: { store: KeyStore; codec: CredentialCodec; 
       used(key, now);
       return caller(key, token);
     },
+    identify({ sha256, validTo }) {
+      const key = holderOf(sha256);
+      if (key === undefined) return undefined;
+      const now = clock.now();
+      if (!isGood(key, now) || validTo <= now) return { keyId: key.id, caller: undefined };
+      used(key, now);
+      const expiresAt = Math.min(validTo, key.expiresAt ?? validTo);
+      return { keyId: key.id, caller: { ...caller(key, undefined), credential: "certificate", expiresAt } };
+    },
+    certified(sha256) {
+      const key = holderOf(sha256);
+      return isGood(key, clock.now()) ? key : undefined;
+    },
     list: () => [...keys.values()],
     find: (id) => keys.get(id),
-    create({ name, scopes, expiresAt }, keep) {
+    create({ name, scopes, expiresAt, clientCert }, keep) {
       const { text, id, digest } = codec.mint("key");
       const record = {
         id,
@@ -95,10 +129,12 @@ export function createKeyring(ports: { store: KeyStore; codec: CredentialCodec; 
         expiresAt,
         lastUsedAt: null,
         revokedAt: null,
+        clientCert: clientCert ?? null,
       };
       keep?.(text);
       store.insertKey(record);
       keys.set(id, record);
+      index(record);
       return { text, record };
     },
     revoke(id) {

@@ -8,6 +8,16 @@ export interface KeyRecord {
   readonly expiresAt: number | null;
   readonly lastUsedAt: number | null;
   readonly revokedAt: number | null;
+  /** SHA-256 of the client certificate that stands for the key, lower-case hexadecimal. */
+  readonly clientCert: string | null;
+}
+
+/** A client certificate that the transport has verified. */
+export interface ClientCertificate {
+  /** Lower-case hexadecimal. */
+  readonly sha256: string;
+  /** Epoch milliseconds. */
+  readonly validTo: number;
 }
 
 /** A short-lived token of a key. */
@@ -48,25 +58,4 @@ export interface CredentialCodec {
   readonly parse: (text: string) => PresentedCredential | undefined;
   /** Compares in constant time. */
   readonly sameDigest: (a: string, b: string) => boolean;
-}
-
-/** What the audit log keeps of a call that changed something, or was refused. */
-export interface AuditEntry {
-  readonly time: string;
-  readonly request_id: string;
-  readonly operation: string;
-  readonly key_id: string | null;
-  readonly remote_address: string;
-  /** What the call was about: parameters of its path, and what its handler named. */
-  readonly target: Readonly<Record<string, string>>;
-  /** Whether it only asked what would be done. */
-  readonly dry_run: boolean;
-  readonly status: number;
-  /** Whether the client was gone before the answer. */
-  readonly client_gone: boolean;
-  readonly duration_ms: number;
-}
-
-export interface AuditLog {
-  readonly record: (entry: AuditEntry) => void;
 }

@@ -1,3 +1,4 @@
+import type { FixStepReport } from "#contract/checks.ts";
 import type { Risk } from "#contract/operation.ts";
 import type { Outcome } from "./check.ts";
 
@@ -51,4 +52,9 @@ export interface Fix {
   readonly timeoutMs?: number;
   /** Changes nothing. */
   readonly plan: (found: Outcome, signal: AbortSignal) => Promise<FixPlan>;
+  /**
+   * Carries out the steps of its plan where that is not done in this process, one by one.
+   * @throws when nothing could be done: the message is what people read.
+   */
+  readonly carryOut?: (plan: FixPlan, signal: AbortSignal) => Promise<readonly FixStepReport[]>;
 }

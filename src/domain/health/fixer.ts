@@ -6,6 +6,7 @@ import { DomainError, invalid } from "#domain/kernel/error.ts";
 import { askingSteps, type Hooks, refusedBy } from "#domain/kernel/hooks.ts";
 import type { Outcome } from "./check.ts";
 import type { Fix, FixPlan, OnOperation } from "./fix.ts";
+import { carryOutSteps, type During } from "./fix-steps.ts";
 import type { CheckRunner } from "./runner.ts";
 
 /** A fix that has ended. */
@@ -33,12 +34,6 @@ export interface Fixer {
   ) => Promise<FixResult | Plan>;
   /** Tells steps that still run to end. */
   readonly dispose: Dispose;
-}
-
-/** What a step is given. */
-interface During {
-  readonly signal: AbortSignal;
-  readonly onOperation: OnOperation;
 }
 
 /** From well to ill; what is skipped is not there to be ill. */
@@ -97,34 +92,8 @@ export function createFixer(ports: {
   const noFix = (checkId: string, why: string): DomainError =>
     invalid("check_id", why, `cannot fix ${checkId}: ${why}`);
 
-  const stepOf = async (step: FixPlan["steps"][number], during: During): Promise<FixStepReport> => {
-    const startedAtMs = clock.monotonicMs();
-    const report = (status: FixStepReport["status"], message: string): FixStepReport => ({
-      action: step.action,
-      status,
-      message,
-      duration_ms: Math.round(clock.monotonicMs() - startedAtMs),
-    });
-    try {
-      during.signal.throwIfAborted();
-      return report("done", await step.run(during.signal, during.onOperation));
-    } catch (error) {
-      return report("failed", reasonOf(error));
-    }
-  };
-
-  const stepsOf = async (fix: Fix, plan: FixPlan, during: During): Promise<FixStepReport[]> => {
-    const reports: FixStepReport[] = [];
-    for (const step of plan.steps) {
-      const isOver = fix.endsOnFailure && reports.some(({ status }) => status === "failed");
-      reports.push(
-        isOver
-          ? { action: step.action, status: "skipped", message: "a step before it failed", duration_ms: 0 }
-          : await stepOf(step, during),
-      );
-    }
-    return reports;
-  };
+  const stepsOf = (fix: Fix, plan: FixPlan, during: During): Promise<readonly FixStepReport[]> =>
+    fix.carryOut === undefined ? carryOutSteps(fix, plan, during, clock) : fix.carryOut(plan, during.signal);
 
   const carryOut = async (fix: Fix, before: HealthCheckResult, onOperation: OnOperation): Promise<FixResult> => {
     const ended = new AbortController();
@@ -145,7 +114,7 @@ export function createFixer(ports: {
       const reports = await stepsOf(fix, plan, { signal, onOperation });
       const after = (await runner.rerun(before.check_id)) ?? before;
       // What a run says that the end of the service cut short is not so.
-      const rest = { fix_id: fixId, steps: reports, check: shutdown.signal.aborted ? before : after, risk };
+      const rest = { fix_id: fixId, steps: [...reports], check: shutdown.signal.aborted ? before : after, risk };
       if (shutdown.signal.aborted && !reports.some(({ status }) => status === "failed")) {
         const message = `${fixId} did all its steps; whether it helped is not known: ${reasonOf(shutdown.signal.reason)}`;
         return { ...rest, success: false, message };

@@ -49,8 +49,8 @@ export interface CheckPorts {
   readonly log: KernelLog;
   readonly journal: JournalStorage;
   readonly files: CertificateFiles;
-  /** Certificates to look at. */
-  readonly paths: readonly string[];
+  /** Certificates to look at, as the settings are at the moment. */
+  readonly paths: () => readonly string[];
   readonly raidArrays: RaidArrays;
   readonly ssh: SshServer;
   readonly sockets: ListeningSockets;

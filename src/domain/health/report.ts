@@ -1,35 +1,52 @@
 import type { CheckStatus } from "#contract/checks.ts";
 import { checkTimeoutMs, maxConcurrentChecks } from "#contract/limits.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
-import type { Check } from "./check.ts";
+import type { Check, Outcome } from "./check.ts";
 import { createContainedRun, createSlots } from "./contained-run.ts";
 import type { CheckPlan } from "./runner.ts";
+
+interface ReportPorts {
+  readonly checks: readonly Check[];
+  readonly settings: CheckPlan;
+  readonly clock: Pick<Clock, "sleep">;
+}
+
+/** Runs a check, contained, as its settings say. */
+function createRun({ settings, clock }: Omit<ReportPorts, "checks">, signal: AbortSignal) {
+  const contained = createContainedRun(clock, signal);
+  return (check: Check): Promise<Outcome> => {
+    const { ignore = [], warn, fail, timeoutMs = check.timeoutMs ?? checkTimeoutMs } = settings.checks[check.id] ?? {};
+    const given = { ignore, ...(warn !== undefined && { warn }), ...(fail !== undefined && { fail }) };
+    return contained(check, given, timeoutMs);
+  };
+}
+
+const enabledOf = ({ checks, settings }: ReportPorts): readonly Check[] =>
+  checks.filter(({ id }) => settings.checks[id]?.isEnabled !== false);
+
+/**
+ * Runs one check that is switched on, contained.
+ * @returns undefined where there is none of that id.
+ */
+export async function runCheckOnce(ports: ReportPorts, id: string, signal: AbortSignal): Promise<Outcome | undefined> {
+  const check = enabledOf(ports).find((each) => each.id === id);
+  return check && createRun(ports, signal)(check);
+}
 
 /**
  * Runs all checks that are switched on once, each contained, and gives their statuses by id: for who wants to know how the
  * host is now, and needs no history of it.
  */
-export function createCheckReport(ports: {
-  readonly checks: readonly Check[];
-  readonly settings: CheckPlan;
-  readonly clock: Pick<Clock, "sleep">;
-}): (signal: AbortSignal) => Promise<Readonly<Record<string, CheckStatus>>> {
-  const { checks, settings, clock } = ports;
+export function createCheckReport(
+  ports: ReportPorts,
+): (signal: AbortSignal) => Promise<Readonly<Record<string, CheckStatus>>> {
   const inSlot = createSlots(maxConcurrentChecks);
   return async (signal) => {
-    const contained = createContainedRun(clock, signal);
-    const run = async (check: Check): Promise<readonly [string, CheckStatus]> => {
-      const {
-        ignore = [],
-        warn,
-        fail,
-        timeoutMs = check.timeoutMs ?? checkTimeoutMs,
-      } = settings.checks[check.id] ?? {};
-      const given = { ignore, ...(warn !== undefined && { warn }), ...(fail !== undefined && { fail }) };
-      const { status } = await inSlot(() => contained(check, given, timeoutMs));
+    const run = createRun(ports, signal);
+    const statusOf = async (check: Check): Promise<readonly [string, CheckStatus]> => {
+      const { status } = await inSlot(() => run(check));
       return [check.id, status];
     };
-    const enabled = checks.filter(({ id }) => settings.checks[id]?.isEnabled !== false);
-    return Object.fromEntries(await Promise.all(enabled.map(run)));
+    return Object.fromEntries(await Promise.all(enabledOf(ports).map(statusOf)));
   };
 }

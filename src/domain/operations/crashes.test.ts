@@ -7,6 +7,7 @@ import type { Operations } from "./operations.ts";
 import { createOperations } from "./operations.ts";
 import type { OperationStore, ProcessIdentity } from "./ports.ts";
 import { runTask } from "./task.ts";
+import { rootSide, serviceSide } from "./two-sided.ts";
 
 /** Steps of the verb; each is done, and then saved. */
 const steps = 4;
@@ -25,12 +26,8 @@ interface Plan {
   readonly isLaunchLost: boolean;
 }
 
-/** A store as one process sees it, which is killed at one of its calls. */
-function killable(
-  store: OperationStore,
-  kill: { readonly after: number; readonly isDone: boolean } | undefined,
-  onKill: () => void,
-): OperationStore {
+/** Stores as one process sees them, which is killed at one of its calls. */
+function killableBy(kill: { readonly after: number; readonly isDone: boolean } | undefined, onKill: () => void) {
   let calls = 0;
   let isDead = false;
   const call =
@@ -44,7 +41,7 @@ function killable(
       if (kill.isDone) work(...args);
       throw new Killed();
     };
-  return {
+  return (store: OperationStore): OperationStore => ({
     create: call(store.create),
     ids: call(store.ids),
     read: call(store.read),
@@ -53,11 +50,34 @@ function killable(
     appendLog: call(store.appendLog),
     tail: call(store.tail),
     remove: call(store.remove),
+  });
+}
+
+type Killable = (store: OperationStore) => OperationStore;
+
+/** Where operations are kept, as each of the two processes sees it. */
+interface Stores {
+  readonly ids: () => readonly string[];
+  readonly service: (killable: Killable) => OperationStore;
+  readonly task: (killable: Killable) => OperationStore;
+}
+
+function oneStore(): Stores {
+  const store = createFakeOperationStore();
+  return { ids: store.ids, service: (killable) => killable(store), task: (killable) => killable(store) };
+}
+
+/** Each side may be killed between its look at the one record and its look at the other. */
+function twoStores(): Stores {
+  const [asked, done] = [createFakeOperationStore(), createFakeOperationStore()];
+  return {
+    ids: asked.ids,
+    service: (killable) => serviceSide(killable(asked), killable(done)),
+    task: (killable) => rootSide(killable(done), killable(asked)),
   };
 }
 
-async function live({ canGoOn, taskKills, serviceKills, uninvited, isLaunchLost }: Plan) {
-  const store = createFakeOperationStore();
+async function live({ canGoOn, taskKills, serviceKills, uninvited, isLaunchLost }: Plan, stores: Stores) {
   const clock = createFakeClock();
   const launcher = createFakeTaskLauncher();
   const kinds = { verb: { lock: "verb", canGoOn } };
@@ -71,7 +91,7 @@ async function live({ canGoOn, taskKills, serviceKills, uninvited, isLaunchLost 
 
   const startTask = (id: string): void => {
     const self: ProcessIdentity = launcher.begin();
-    const mine = killable(store, kills.shift(), () => launcher.kill(self));
+    const mine = stores.task(killableBy(kills.shift(), () => launcher.kill(self)));
     const verb = async (_: unknown, { phase, savePhase }: { phase: unknown; savePhase: (phase: unknown) => void }) => {
       begun += 1;
       for (let step = Number(phase ?? 0); step < steps; step += 1) {
@@ -105,7 +125,7 @@ async function live({ canGoOn, taskKills, serviceKills, uninvited, isLaunchLost 
     const self = launcher.begin();
     try {
       return createOperations({
-        store: killable(store, kill, () => launcher.kill(self)),
+        store: stores.service(killableBy(kill, () => launcher.kill(self))),
         launcher: {
           isAlive: launcher.isAlive,
           launch(id) {
@@ -137,10 +157,10 @@ async function live({ canGoOn, taskKills, serviceKills, uninvited, isLaunchLost 
     } catch (error) {
       if (!(error instanceof Killed)) throw error;
     }
-    for (let at = 0; at < uninvited; at += 1) for (const id of store.ids()) startTask(id);
+    for (let at = 0; at < uninvited; at += 1) for (const id of stores.ids()) startTask(id);
     for (let at = 0; at < 6; at += 1) {
       await clock.advance(70);
-      for (const id of store.ids()) {
+      for (const id of stores.ids()) {
         try {
           const { state } = service?.get(id) ?? {};
           if (state !== undefined) seen.set(id, [...(seen.get(id) ?? []), state.status]);
@@ -157,7 +177,7 @@ async function live({ canGoOn, taskKills, serviceKills, uninvited, isLaunchLost 
   return { operations, begun, ended, done, seen };
 }
 
-const kill = fc.record({ after: fc.integer({ min: 1, max: 14 }), isDone: fc.boolean() });
+const kill = fc.record({ after: fc.integer({ min: 1, max: 24 }), isDone: fc.boolean() });
 const plan: fc.Arbitrary<Plan> = fc.record({
   canGoOn: fc.boolean(),
   taskKills: fc.array(kill, { maxLength: 5 }),
@@ -168,11 +188,14 @@ const plan: fc.Arbitrary<Plan> = fc.record({
 
 const order = ["queued", "running", "done"];
 
-it("tells the truth whatever is killed when, and does nothing twice", { timeout: 60_000 }, async () => {
+it.each([
+  ["one store", oneStore],
+  ["one store for each side", twoStores],
+])("tells the truth whatever is killed when, and does nothing twice (%s)", { timeout: 60_000 }, async (_, make) => {
   const ends = new Set<string>();
   await fc.assert(
     fc.asyncProperty(plan, async (each) => {
-      const { operations, begun, ended, done, seen } = await live(each);
+      const { operations, begun, ended, done, seen } = await live(each, make());
       // All that was asked for came to an end, and one request made one operation unless nothing had been done before.
       for (const { state } of operations) {
         expect(["done", "failed"]).toContain(state.status);

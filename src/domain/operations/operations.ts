@@ -87,6 +87,8 @@ export function createOperations(ports: {
   readonly self: ProcessIdentity;
   /** The span of the request that is being answered; undefined where nothing is traced. */
   readonly traceparent?: () => string | undefined;
+  /** One that was under way came to its end; not told of those that had ended before this process began. */
+  readonly onEnded?: (operation: Operation) => void;
   readonly onTrouble: (error: unknown) => void;
 }): Operations {
   const { store, launcher, clock, createId, kinds, self, onTrouble } = ports;
@@ -101,7 +103,8 @@ export function createOperations(ports: {
     launches.set(id, { claim, atMs: clock.monotonicMs() });
     launcher.launch(id).catch((error: unknown) => {
       onTrouble(error);
-      launches.set(id, { claim, atMs: -Infinity });
+      // That an earlier one has come to its end says nothing of a later one.
+      if (launches.get(id)?.claim === claim) launches.set(id, { claim, atMs: -Infinity });
     });
   };
 
@@ -168,8 +171,9 @@ export function createOperations(ports: {
     }
     const state = stateOf(stored);
     if (isFinished(state.status)) {
-      unfinished.delete(id);
+      const isNews = unfinished.delete(id);
       launches.delete(id);
+      if (isNews) ports.onEnded?.({ spec: stored.spec, state });
       return { spec: stored.spec, state };
     }
     unfinished.add(id);

@@ -37,7 +37,7 @@ export function createGuardedRun(ports: {
       void clock.sleep(timeoutMs + graceMs, ended.signal).then(() => {
         if (!ended.signal.aborted) late.abort(new PluginNotRun(`it did not end within ${timeoutMs / 1000} s`));
       });
-      const call = { manifest: { ...manifest, timeoutMs }, path: enabled.path, args, stdin };
+      const call = { manifest: { ...manifest, timeoutMs }, path: enabled.path, digest: enabled.digest, args, stdin };
       const answer = read(await parts().sandbox.run(call, end));
       ({ result } = answer);
       return answer.value;

@@ -69,6 +69,8 @@ export interface PluginCall {
   readonly manifest: PluginManifest;
   /** Its folder. */
   readonly path: string;
+  /** Of all that is in it, as it was found. */
+  readonly digest: string;
   readonly args: readonly string[];
   readonly stdin: string | undefined;
 }

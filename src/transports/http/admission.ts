@@ -9,6 +9,7 @@ import { DomainError } from "#domain/kernel/error.ts";
 import { addressGroup } from "./address.ts";
 import { isLocalPeer } from "./guard.ts";
 import { secondsUntil, setLimitHeaders } from "./limit-headers.ts";
+import type { ClientCertificates } from "./tls.ts";
 
 /** What a route says about who may use it. */
 export type RouteAccess = Pick<Operation, "scope" | "alsoNeeds" | "resource" | "narrows" | "openToLoopback"> & {
@@ -18,6 +19,9 @@ export type RouteAccess = Pick<Operation, "scope" | "alsoNeeds" | "resource" | "
 
 export interface AdmissionPorts {
   readonly authenticate: Keyring["authenticate"];
+  /** The key of a client certificate. */
+  readonly identify: Keyring["identify"];
+  readonly certificates: Pick<ClientCertificates, "of" | "isOutdated">;
   /** Budget of a key; undefined when limits are off. */
   readonly takeBudget: ((keyId: string) => Decision) | undefined;
   /** Budget of failed logins of an address. */
@@ -28,6 +32,8 @@ export interface AdmissionPorts {
 
 /** RFC 6750 §2.1: the scheme's name is case-insensitive, one space, then the token. */
 const bearer = /^bearer ([A-Za-z0-9._~+/-]+=*)$/i;
+
+const noKey = "invalid or missing API key (send it in X-API-Key, or as a Bearer token)";
 
 type Presented = string | undefined | null;
 
@@ -65,7 +71,8 @@ function checkScope(caller: Caller, access: RouteAccess, scope: Scope, { params 
  * @throws DomainError from the returned function.
  */
 export function createAdmission(ports: AdmissionPorts) {
-  const { authenticate, takeBudget, takeFailure, metricsPublic, clock } = ports;
+  const { authenticate, identify, certificates, takeBudget, takeFailure, metricsPublic, clock } = ports;
+  const certificateOf = certificates.of;
 
   const needsNoKey = (request: FastifyRequest, access: RouteAccess | undefined): boolean => {
     if (access?.scope === "public") return true;
@@ -73,10 +80,26 @@ export function createAdmission(ports: AdmissionPorts) {
     return metricsPublic === "always" || isLocalPeer(request.socket.remoteAddress, request.headers);
   };
 
-  const refuse = (request: FastifyRequest): never => {
+  /**
+   * Who calls, by certificate, key or token. A certificate that is no key's says nothing, as that of a proxy; one that is
+   * refused, and one that is another key's than what the request bears, leave open who is calling.
+   * @returns what is wrong where nobody is known.
+   */
+  const callerOf = (request: FastifyRequest, access: RouteAccess | undefined): Caller | string => {
+    const certificate = certificateOf(request.raw.socket);
+    if (certificate === "refused") return "cannot accept the client certificate (the log of the service says why)";
+    const credential = presented(request, access);
+    if (credential === null) return noKey;
+    const certified = certificate && identify(certificate);
+    if (credential === undefined) return certified?.caller ?? noKey;
+    const caller = authenticate(credential);
+    if (certified === undefined || caller?.keyId === certified.keyId) return caller ?? noKey;
+    return "cannot tell who calls: the client certificate does not go with the API key (send one of them)";
+  };
+
+  const refuse = (request: FastifyRequest, reason: string): never => {
     const { allowed, tightest } = takeFailure(addressGroup(request.ip));
-    if (allowed)
-      throw new DomainError("UNAUTHORIZED", "invalid or missing API key (send it in X-API-Key, or as a Bearer token)");
+    if (allowed) throw new DomainError("UNAUTHORIZED", reason);
     const retryAfter = secondsUntil(tightest.resetAt, clock.now());
     throw new DomainError("RATE_LIMITED", `too many failed logins from this address: try again in ${retryAfter} s`, {
       retry_after_seconds: retryAfter,
@@ -101,9 +124,10 @@ export function createAdmission(ports: AdmissionPorts) {
 
   return (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined): Caller | undefined => {
     if (needsNoKey(request, access)) return undefined;
-    const credential = presented(request, access);
-    const caller = credential == null ? undefined : authenticate(credential);
-    if (caller === undefined) return refuse(request);
+    const caller = callerOf(request, access);
+    // Its last answer here: the next connection has the certificate verified with what there is now.
+    if (certificates.isOutdated(request.raw.socket)) reply.header("Connection", "close");
+    if (typeof caller === "string") return refuse(request, caller);
     // Known from here on, refused or not: the log and the audit log name whoever tried.
     request.caller = caller;
     if (access?.openToLoopback === undefined) spend(caller, reply);

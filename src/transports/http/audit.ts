@@ -1,33 +1,143 @@
-import type { FastifyReply, FastifyRequest } from "fastify";
-import type { AuditLog } from "#domain/access/ports.ts";
-import type { Logger } from "#telemetry/logger.ts";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { ErrorCode } from "#contract/errors.ts";
+import { errorStatus, isErrorStatus } from "#contract/errors.ts";
+import { auditEvent } from "#domain/audit/entry.ts";
+import type { AuditEntry, AuditLog } from "#domain/audit/ports.ts";
+import { callsRefused, type Refusals } from "#domain/audit/refusals.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import { addressGroup } from "./address.ts";
 import { withoutSecrets } from "./redact.ts";
 import { isDryRun } from "./request.ts";
+import type { ClientCertificates } from "./tls.ts";
 
-/** What is written down of a mutation, of a call to one that was refused, and of a read that has changed something. */
-export function createAuditor({ audit, log }: { readonly audit: AuditLog; readonly log: Logger }) {
-  return (request: FastifyRequest, reply: FastifyReply, isClientGone: boolean): void => {
-    if (request.route?.audit === undefined) return;
-    const { name, operation } = request.route.audit;
-    if (operation.effect === "read" && request.touched === undefined) return;
-    try {
-      audit.record({
-        time: new Date().toISOString(),
-        request_id: request.id,
-        operation: name,
-        key_id: request.caller?.keyId ?? null,
-        remote_address: request.ip,
-        target: {
-          ...(operation.params && withoutSecrets(request.params as Record<string, string>)),
-          ...request.touched,
-        },
-        dry_run: isDryRun(request),
-        status: reply.statusCode,
-        client_gone: isClientGone,
-        duration_ms: Math.round(reply.elapsedTime),
-      });
-    } catch (error) {
-      log.error({ err: error, request_id: request.id }, "audit entry lost");
-    }
+export interface AuditorPorts {
+  readonly audit: Pick<AuditLog, "record">;
+  /** Takes refused calls, of which there may be many. */
+  readonly refusals: Pick<Refusals, "refused">;
+  readonly certificates: Pick<ClientCertificates, "of">;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** A call that was refused before there was a request. */
+export interface MalformedCall {
+  readonly code: ErrorCode;
+  readonly remoteAddress: string | undefined;
+  readonly requestId: string;
+}
+
+export interface Auditor {
+  /** Once it is clear what a mutation is answered, and before the answer leaves. */
+  readonly answering: (request: FastifyRequest, reply: FastifyReply) => void;
+  /** When the answer has left, or nobody is there to have it. */
+  readonly ended: (request: FastifyRequest, reply: FastifyReply, isClientGone: boolean) => void;
+  readonly malformed: (call: MalformedCall) => void;
+}
+
+const isMutation = ({ route }: FastifyRequest): boolean =>
+  route?.audit !== undefined && route.audit.operation.effect !== "read";
+
+/** What says that somebody may not, wherever it is found out. */
+const denials: readonly ErrorCode[] = ["UNAUTHORIZED", "FORBIDDEN", "RATE_LIMITED"];
+
+function outcomeOf({ isUnsuccessful }: FastifyRequest, status: number): AuditEntry["outcome"] {
+  if (isErrorStatus(status)) return status < errorStatus.INTERNAL_ERROR ? "refused" : "failed";
+  return isUnsuccessful ? "failed" : "ok";
+}
+
+/** Whether a call has an entry of its own, is counted as refused, or is not written down. */
+function kindOf(request: FastifyRequest, status: number): "own" | "refused" | undefined {
+  const { route, caller, fault, isLetIn, touched } = request;
+  if (isErrorStatus(status)) {
+    const isTried = caller !== undefined && isMutation(request) && fault?.code !== "RATE_LIMITED";
+    if (isTried) return "own";
+    // A path that nobody has is nobody's mistake in a parameter.
+    const isDenied = !isLetIn || route === undefined || (fault !== undefined && denials.includes(fault.code));
+    if (isDenied) return "refused";
+  }
+  return isMutation(request) || touched !== undefined ? "own" : undefined;
+}
+
+/**
+ * What is written down: every mutation that somebody with a key asked for, each read that has changed something, and calls
+ * that were refused. Not the others: what was read, and reads that were wrong in a parameter.
+ */
+export function createAuditor({ audit, refusals, certificates, clock }: AuditorPorts): Auditor {
+  const certificateUsed = ({ caller, raw }: FastifyRequest): string | null => {
+    const shown = caller?.credential === "certificate" ? certificates.of(raw.socket) : undefined;
+    return typeof shown === "object" ? shown.sha256 : null;
   };
+
+  const entryOf = (request: FastifyRequest, reply: FastifyReply, isClientGone: boolean): AuditEntry => {
+    const { route, caller, fault, touched } = request;
+    const { statusCode: status } = reply;
+    const { operation_id: operationId = null, ...made } = touched ?? {};
+    const hasParams = route?.audit?.operation.params !== undefined;
+    return auditEvent(route?.audit?.name ?? callsRefused, clock.now(), {
+      outcome: outcomeOf(request, status),
+      status,
+      error: fault?.code ?? null,
+      method: request.method,
+      path: route?.endpoint ?? null,
+      target: {
+        ...(hasParams && withoutSecrets(request.params as Record<string, string>)),
+        ...(!request.isLetIn && fault?.field !== undefined && { field: fault.field }),
+        ...made,
+      },
+      dry_run: isMutation(request) && isDryRun(request),
+      replayed: request.isReplay,
+      key_id: caller?.keyId ?? null,
+      key_name: caller?.keyName ?? null,
+      certificate: certificateUsed(request),
+      remote_address: request.ip,
+      request_id: request.id,
+      operation_id: operationId,
+      client_gone: isClientGone,
+      duration_ms: Math.round(reply.elapsedTime),
+    });
+  };
+
+  const write = (request: FastifyRequest, reply: FastifyReply, isClientGone: boolean): void => {
+    if (request.isAudited) return;
+    const kind = kindOf(request, reply.statusCode);
+    if (kind === undefined) return;
+    request.isAudited = true;
+    const entry = entryOf(request, reply, isClientGone);
+    if (kind === "own") audit.record(entry);
+    else refusals.refused(request.caller?.keyId ?? addressGroup(request.ip), entry);
+  };
+
+  return {
+    answering: (request, reply) => write(request, reply, reply.raw.destroyed),
+    ended: write,
+    malformed({ code, remoteAddress, requestId }) {
+      const entry = auditEvent(callsRefused, clock.now(), {
+        outcome: "refused",
+        status: errorStatus[code],
+        error: code,
+        remote_address: remoteAddress ?? null,
+        request_id: requestId,
+      });
+      refusals.refused(addressGroup(remoteAddress ?? ""), entry);
+    },
+  };
+}
+
+const isStream = (payload: unknown): boolean => typeof payload === "object" && payload !== null && "pipe" in payload;
+
+/**
+ * Has mutations written down before they are answered, on every route that is added from here on. One that is answered in
+ * pieces is written down when the last has left: only then is it known what came of it.
+ */
+export function addAudit(app: FastifyInstance, { answering }: Pick<Auditor, "answering">): void {
+  app.addHook("onRoute", (options) => {
+    const { audit } = options.config ?? {};
+    if (audit === undefined || audit.operation.effect === "read") return;
+    options.onSend = [
+      (request, reply, payload, done) => {
+        if (!isStream(payload)) answering(request, reply);
+        done(null, payload);
+      },
+      ...[options.onSend ?? []].flat(),
+    ];
+  });
 }

@@ -9,14 +9,26 @@ function hostName(header: string): string | undefined {
 }
 
 /**
+ * Whether a page from elsewhere has something of ours as an image, a script or the like: browsers send no Origin then, but the
+ * certificate of their user. Following a link is the user's own doing.
+ */
+const isOfForeignPage = ({ "sec-fetch-site": site, "sec-fetch-mode": mode }: IncomingHttpHeaders): boolean =>
+  (site === "cross-site" || site === "same-site") && mode !== "navigate";
+
+/**
  * Refuses requests that a foreign page made a browser send. A page can point a name of its own at this
  * machine (DNS rebinding), so only names that are known to be ours are served; it cannot forge an address
  * there. And it cannot forge Origin.
+ * @param certificateNames the names that the certificate of the service is for at the moment.
  * @throws DomainError from the returned function.
  */
-export function createHostGuard(allowedHosts: readonly string[]): (headers: IncomingHttpHeaders) => void {
+export function createHostGuard(
+  allowedHosts: readonly string[],
+  certificateNames: () => readonly string[],
+): (headers: IncomingHttpHeaders) => void {
   const allowed = new Set(["localhost", ...allowedHosts.map((name) => name.toLowerCase())]);
-  return ({ host, origin }) => {
+  return (headers) => {
+    const { host, origin } = headers;
     const name = host === undefined ? undefined : hostName(host);
     if (name === undefined) {
       throw new DomainError("VALIDATION_ERROR", "cannot accept Host: missing or malformed", {
@@ -24,7 +36,7 @@ export function createHostGuard(allowedHosts: readonly string[]): (headers: Inco
         issue: "Missing or malformed",
       });
     }
-    if (!allowed.has(name) && isIP(name) === 0) {
+    if (!allowed.has(name) && isIP(name) === 0 && !certificateNames().includes(name)) {
       throw new DomainError(
         "FORBIDDEN",
         `cannot serve host ${name}: not a name of this service (add it to allowed_hosts)`,
@@ -34,8 +46,7 @@ export function createHostGuard(allowedHosts: readonly string[]): (headers: Inco
         },
       );
     }
-    if (origin === undefined) return;
-    if (origin !== `http://${host}` && origin !== `https://${host}`) {
+    if (origin === undefined ? isOfForeignPage(headers) : origin !== `http://${host}` && origin !== `https://${host}`) {
       throw new DomainError("FORBIDDEN", "cannot serve a foreign origin", { field: "Origin", issue: "Foreign origin" });
     }
   };

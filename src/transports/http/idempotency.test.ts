@@ -15,7 +15,7 @@ let disk: Map<string, KeptAnswer>;
 let calls: number;
 let next: () => unknown;
 const troubles: unknown[] = [];
-const touched: unknown[] = [];
+const replays: string[] = [];
 
 /** The service, started anew on the same disk. */
 async function start(limits?: { answers: number; bytes: number }): Promise<void> {
@@ -35,7 +35,7 @@ async function start(limits?: { answers: number; bytes: number }): Promise<void>
     done();
   });
   app.addHook("onResponse", (request, _, done) => {
-    if (request.touched !== undefined) touched.push(request.touched);
+    if (request.isReplay) replays.push(request.url);
     done();
   });
   addIdempotency(
@@ -96,7 +96,7 @@ describe("Idempotency-Key", () => {
       "/made/1",
       first.headers["content-type"],
     ]);
-    expect(touched.splice(0)).toEqual([{ replayed: "true" }]);
+    expect(replays.splice(0)).toHaveLength(1);
     expect([first.headers["idempotent-replayed"], again.headers["idempotent-replayed"]]).toEqual([undefined, "true"]);
     await start();
     expect((await post("/status/201", keyed)).body).toBe(first.body);

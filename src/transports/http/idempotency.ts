@@ -190,7 +190,7 @@ export function addIdempotency(app: FastifyInstance, idempotency: Idempotency): 
     if (turn.kind === "replay") {
       const { status, headers, body: text } = turn.answer;
       // The audit log is not to say that it was done twice.
-      request.touched = { replayed: "true" };
+      request.isReplay = true;
       reply.code(status).headers(headers).header(replayedHeader, "true");
       reply.serializer((each: string) => each).send(text);
       return true;

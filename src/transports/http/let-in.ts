@@ -3,6 +3,7 @@ import type { Caller } from "#contract/operation.ts";
 import { DomainError } from "#domain/kernel/error.ts";
 import type { Tracer } from "#telemetry/tracing.ts";
 import type { RouteAccess } from "./admission.ts";
+import { protectiveHeaders } from "./protective-headers.ts";
 import { beginTrace } from "./trace.ts";
 
 export interface LetInPorts {
@@ -20,10 +21,10 @@ export function createLetIn({ admit, guard, tracer }: LetInPorts): LetIn {
   return (request, reply, access) => {
     if (tracer !== undefined) request.span = beginTrace(tracer, request);
     reply.header("X-Request-Id", request.id);
-    reply.header("Cache-Control", "no-store");
-    reply.header("X-Content-Type-Options", "nosniff");
+    reply.headers(protectiveHeaders);
     guard(request.headers);
     request.caller = admit(request, reply, access);
+    request.isLetIn = true;
   };
 }
 

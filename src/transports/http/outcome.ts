@@ -1,13 +1,10 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { AuditLog } from "#domain/access/ports.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
-import { createAuditor } from "./audit.ts";
+import { type AuditorPorts, createAuditor } from "./audit.ts";
 import { createRecorder } from "./record.ts";
 
-export interface OutcomePorts {
-  readonly audit: AuditLog;
-  readonly log: Logger;
+export interface OutcomePorts extends AuditorPorts {
   readonly requestLog: Logger;
   readonly metrics: Metrics;
 }
@@ -15,12 +12,12 @@ export interface OutcomePorts {
 /** Writes down what became of each request, once: log line, metrics and audit entry. */
 export function createOutcomes(ports: OutcomePorts) {
   const record = createRecorder(ports);
-  const audit = createAuditor(ports);
+  const auditor = createAuditor(ports);
 
   const writeDown = (request: FastifyRequest, reply: FastifyReply, isClientGone: boolean): void => {
     request.isRecorded = true;
     record(request, reply);
-    audit(request, reply, isClientGone);
+    auditor.ended(request, reply, isClientGone);
   };
 
   const answered = (request: FastifyRequest, reply: FastifyReply): void => writeDown(request, reply, false);
@@ -35,10 +32,5 @@ export function createOutcomes(ports: OutcomePorts) {
     if (!request.isRecorded) writeDown(request, reply, true);
   };
 
-  return {
-    /** For what was refused before there was a route. */
-    record,
-    answered,
-    abandoned,
-  };
+  return { auditor, answered, abandoned };
 }

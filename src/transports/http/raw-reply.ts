@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import type { ErrorCode } from "#contract/errors.ts";
 import { errorStatus } from "#contract/errors.ts";
 import { errorBody } from "./error-reply.ts";
+import { protectiveHeaders } from "./protective-headers.ts";
 
 /** What Node's HTTP parser refuses before there is a request. */
 const parserIssues: Readonly<Record<string, string>> = {
@@ -32,6 +33,7 @@ export function rawErrorReply(
     "Content-Type: application/json; charset=utf-8",
     `Content-Length: ${Buffer.byteLength(body)}`,
     `X-Request-Id: ${requestId}`,
+    ...Object.entries(protectiveHeaders).map(([name, value]) => `${name}: ${value}`),
     ...(code === "UNAUTHORIZED" ? ['WWW-Authenticate: Bearer realm="steward"'] : []),
     "Connection: close",
   ];
@@ -43,15 +45,19 @@ export function rawErrorReply(
   socket.resume();
 }
 
-/** Answers what the parser refused. A connection that was reset has nobody to answer. */
-export function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex, requestId: string): void {
+/**
+ * Answers what the parser refused. A connection that was reset has nobody to answer.
+ * @returns whether there was something to refuse.
+ */
+export function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex, requestId: string): boolean {
   if (error.code === "ECONNRESET") {
     socket.destroy();
-    return;
+    return false;
   }
   const issue = parserIssues[error.code ?? ""] ?? "Malformed HTTP";
   rawErrorReply(socket, "VALIDATION_ERROR", `cannot accept the request: ${issue}`, requestId, {
     field: "request",
     issue,
   });
+  return true;
 }

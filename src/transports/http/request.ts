@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { ErrorCode } from "#contract/errors.ts";
 import type { Caller, Operation } from "#contract/operation.ts";
 import type { RequestSpan } from "#telemetry/tracing.ts";
 import type { RouteAccess } from "./admission.ts";
@@ -22,6 +23,16 @@ declare module "fastify" {
     isRecorded: boolean;
     /** Its span; undefined where nothing is traced. */
     span: RequestSpan | undefined;
+    /** Whether guard and admission have let it pass. */
+    isLetIn: boolean;
+    /** The error that it was answered with; undefined when it was answered with none. */
+    fault: { readonly code: ErrorCode; readonly field: string | undefined } | undefined;
+    /** Whether its answer is that of an earlier request with the same idempotency key. */
+    isReplay: boolean;
+    /** Whether the answer is in order and says that what was asked for did not come about. */
+    isUnsuccessful: boolean;
+    /** Whether it has its entry in the audit log. */
+    isAudited: boolean;
     /** What the handler named for the audit log. */
     touched: Readonly<Record<string, string>> | undefined;
   }
@@ -34,6 +45,11 @@ export function decorateRequests(app: FastifyInstance): void {
   app.decorateRequest("work", undefined);
   app.decorateRequest("isRecorded", false);
   app.decorateRequest("span", undefined);
+  app.decorateRequest("isLetIn", false);
+  app.decorateRequest("fault", undefined);
+  app.decorateRequest("isReplay", false);
+  app.decorateRequest("isUnsuccessful", false);
+  app.decorateRequest("isAudited", false);
   app.decorateRequest("touched", undefined);
 }
 

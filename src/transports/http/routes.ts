@@ -54,6 +54,9 @@ export type RoutePorts = ContextPorts & EventStreamPorts;
 
 const acceptedStatus = 202;
 
+const isUnsuccessful = (answer: unknown): boolean =>
+  typeof answer === "object" && answer !== null && "success" in answer && answer.success === false;
+
 /** The answer in a form that can be sent: bytes that are JSON already go out as they are. */
 function sendable(answer: unknown, reply: FastifyReply): unknown {
   if (answer instanceof Accepted) {
@@ -61,7 +64,10 @@ function sendable(answer: unknown, reply: FastifyReply): unknown {
     reply.header("Preference-Applied", respondAsync);
     return answer.operation;
   }
-  if (!(answer instanceof SerializedJson)) return answer;
+  if (!(answer instanceof SerializedJson)) {
+    reply.request.isUnsuccessful = isUnsuccessful(answer);
+    return answer;
+  }
   reply.type("application/json; charset=utf-8");
   const { buffer, byteOffset, byteLength } = answer.bytes;
   // Big ones are many and short-lived: left to the garbage collector, they make it run all the time.

@@ -4,6 +4,8 @@ import { fastify } from "fastify";
 import type { operations } from "#contract/index.ts";
 import { maxBodyBytes } from "#contract/limits.ts";
 import type { Handlers } from "#contract/operation.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import { addAudit } from "./audit.ts";
 import { addBodyParser } from "./body.ts";
 import { watchConnections } from "./connections.ts";
 import { createErrorBody, createErrorReply } from "./error-reply.ts";
@@ -13,12 +15,14 @@ import { createOutcomes, type OutcomePorts } from "./outcome.ts";
 import { rawErrorReply, refuseMalformed } from "./raw-reply.ts";
 import { decorateRequests } from "./request.ts";
 import { addOperations, type RoutePorts } from "./routes.ts";
+import { contextOptions, handshakeOptions, logRefusals, replaceContext, type ServerTls } from "./tls.ts";
 import { createUpgrades, type UpgradeRoute } from "./upgrade.ts";
 
-export interface HttpPorts extends LetInPorts, OutcomePorts, Omit<RoutePorts, "toErrorBody"> {
+export interface HttpPorts extends LetInPorts, Omit<OutcomePorts, "clock">, Omit<RoutePorts, "toErrorBody" | "clock"> {
+  readonly clock: Pick<Clock, "now" | "sleep">;
   readonly handlers: Handlers<typeof operations>;
   readonly idempotency: Idempotency;
-  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  readonly tls: ServerTls | undefined;
   readonly trustedProxies: readonly string[];
 }
 
@@ -47,6 +51,8 @@ const serverOptions = {
 
 export interface HttpServer {
   readonly app: FastifyInstance;
+  /** What new handshakes are made with; open connections go on. Whether clients are asked for certificates stays as it was. */
+  readonly replaceTls: (tls: ServerTls) => void;
   /** Ends every connection at once. */
   readonly cut: () => void;
   /** Adds a path where connections become WebSockets. */
@@ -85,10 +91,15 @@ export function createHttpServer(ports: HttpPorts): HttpServer {
     return503OnClosing: false,
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     routerOptions: { maxParamLength },
-    clientErrorHandler: (error, socket) => refuseMalformed(error, socket, nextId()),
+    clientErrorHandler(error, socket) {
+      const requestId = nextId();
+      const { remoteAddress } = socket;
+      if (refuseMalformed(error, socket, requestId))
+        outcomes.auditor.malformed({ code: "VALIDATION_ERROR", remoteAddress, requestId });
+    },
     frameworkErrors(error, request, reply) {
       // The router refused the path before any hook could run, so what the hooks do is done here.
-      reply.raw.once("finish", () => outcomes.record(request, reply));
+      reply.raw.once("finish", () => outcomes.answered(request, reply));
       try {
         letIn(request, reply, undefined);
         replyError(error, request, reply);
@@ -98,7 +109,9 @@ export function createHttpServer(ports: HttpPorts): HttpServer {
     },
     ...(tls === undefined
       ? { http }
-      : { https: { ...http, ...tls, minVersion: "TLSv1.2", handshakeTimeout: headersTimeoutMs } }),
+      : {
+          https: { ...http, ...contextOptions(tls), ...handshakeOptions(tls), handshakeTimeout: headersTimeoutMs },
+        }),
   });
 
   decorateRequests(app);
@@ -117,14 +130,23 @@ export function createHttpServer(ports: HttpPorts): HttpServer {
     done();
   });
   addIdempotency(app, ports.idempotency);
+  addAudit(app, outcomes.auditor);
   addOperations(app, handlers, { ...ports, toErrorBody });
 
   upgrades.listen(app);
   const { cut } = watchConnections(app.server, metrics);
   // Without a listener Node refuses by itself, without an error body; RFC 9110 §10.1.1 lets us go on instead.
   app.server.on("checkExpectation", (request, response) => app.routing(request, response));
-  app.server.on("connect", (_, socket) => {
-    rawErrorReply(socket, "UNAUTHORIZED", "cannot tunnel: this is not a proxy", nextId());
+  app.server.on("connect", ({ socket: { remoteAddress } }, socket) => {
+    const requestId = nextId();
+    outcomes.auditor.malformed({ code: "UNAUTHORIZED", remoteAddress, requestId });
+    rawErrorReply(socket, "UNAUTHORIZED", "cannot tunnel: this is not a proxy", requestId);
   });
-  return { app, cut, addUpgrade: (route) => upgrades.add(app, route) };
+  logRefusals(app.server, log);
+  return {
+    app,
+    cut,
+    replaceTls: (next) => replaceContext([app.server], next),
+    addUpgrade: (route) => upgrades.add(app, route),
+  };
 }

@@ -48,6 +48,8 @@ type TakeOver = (request: IncomingMessage, connection: Duplex, head: Buffer, lin
 export interface StreamServer {
   /** @throws DomainError to refuse before the upgrade. */
   readonly accept: (stream: string, request: StreamRequest) => Promise<TakeOver>;
+  /** Has clients connect again that a certificate let in. */
+  readonly endCertified: () => void;
   /** Tells all clients that the service stops. */
   readonly close: () => void;
 }
@@ -184,6 +186,11 @@ export function createStreamServer(ports: StreamServerPorts): StreamServer {
         // The handshake is answered by now, or the connection is gone.
         sockets.off("headers", addLines);
       };
+    },
+    endCertified() {
+      for (const { session, caller } of held) {
+        if (caller.credential === "certificate") session.close(closeCodes.goingAway, "certificates are verified anew");
+      }
     },
     close() {
       isClosing = true;

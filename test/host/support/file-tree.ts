@@ -3,8 +3,18 @@ import type { Session } from "./session.ts";
 /** Every path with what would change if it were touched: kind, mode, owner, size, and the times of content and of the entry. */
 export type FileTree = ReadonlyMap<string, string>;
 
-/** Made by the kernel or gone with the next boot, and the service's own state. */
-const notLooked = ["/proc", "/sys", "/dev", "/run", "/opt/steward", "/var/lib/steward", "/.snapshots"];
+/** Made by the kernel or gone with the next boot, and the own state of the service and of what root does for it. */
+const notLooked = [
+  "/proc",
+  "/sys",
+  "/dev",
+  "/run",
+  "/opt/steward",
+  "/var/lib/steward",
+  "/var/lib/steward-tasks",
+  "/var/cache/steward-tasks",
+  "/.snapshots",
+];
 
 /** What the file system of the host holds now. */
 export async function fileTree({ host }: Pick<Session, "host">): Promise<FileTree> {

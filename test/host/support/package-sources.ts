@@ -1,4 +1,10 @@
-import type { Session } from "./session.ts";
+import type { Host } from "../host.ts";
+
+/** What of a host this needs. */
+interface Builder {
+  readonly host: Pick<Host, "exec" | "writeFile">;
+  readonly shell: (line: string) => Promise<string>;
+}
 
 /** A package to be built. */
 export interface PackageRecipe {
@@ -21,7 +27,7 @@ export const packageFile = ({ name, version, place }: PackageRecipe): string =>
   `${sourcesFolder}/${place}/${name}_${version}_all.deb`;
 
 /** Builds a package into the folder of its source. */
-export async function buildPackage({ host }: Pick<Session, "host">, recipe: PackageRecipe): Promise<void> {
+export async function buildPackage({ host }: Pick<Builder, "host">, recipe: PackageRecipe): Promise<void> {
   const { name, version, control = [] } = recipe;
   const folder = `/tmp/build/${name}-${version}`;
   const fields = [
@@ -52,7 +58,7 @@ const suites = {
 } as const;
 
 /** Builds packages and the two sources, makes them the only ones of the host, and reads their lists. */
-export async function makePackageSources(session: Session, recipes: readonly PackageRecipe[]): Promise<void> {
+export async function makePackageSources(session: Builder, recipes: readonly PackageRecipe[]): Promise<void> {
   for (const recipe of recipes) await buildPackage(session, recipe);
   for (const [place, { suite, label }] of Object.entries(suites)) {
     const folder = `${sourcesFolder}/${place}`;

@@ -16,7 +16,7 @@ async function answer(): Promise<PluginAnswer> {
   if ("fault" in found.loaded) return { fault: found.loaded.fault };
   const { manifest, digest } = found.loaded;
   try {
-    const end = await sandbox.run({ manifest, path: found.path, args, stdin }, abort.signal);
+    const end = await sandbox.run({ manifest, path: found.path, digest, args, stdin }, abort.signal);
     return { end: { ...end, stdout: end.stdout.slice(0, 100_000), outputBytes: end.stdout.length }, digest };
   } catch (error) {
     return { notRun: error instanceof Error ? `${error.name}: ${error.message}` : String(error), digest };

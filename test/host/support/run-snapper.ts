@@ -50,7 +50,7 @@ const run = async (): Promise<unknown> => {
     rollback: () => snapshots.rollback(id, { id: `back-${id.replaceAll(/[^\d-]/g, "")}`, progress }, signal),
     operation: () => rollBack(id, { backend: snapshots, clock: systemClock }, work()),
     expired: async () => expired(await snapshots.list(signal), { count: 0, ageMs: 0, nowMs: Date.now() }),
-    carry: () => carryStateToNextBoot(ports, signal),
+    carry: () => carryStateToNextBoot({ ...ports, carried: [ports.stateDir] }, signal),
   };
   const chosen = verbs[verb];
   if (chosen === undefined) throw new Error(`cannot run ${verb}: there is no such verb`);

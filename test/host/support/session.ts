@@ -4,7 +4,7 @@ import { createClient } from "#client/index.ts";
 import type { Host, HostOptions } from "../host.ts";
 import { bootHost } from "../host.ts";
 import { requireHost } from "../requirements.ts";
-import type { RunningService } from "../service.ts";
+import type { RunningService, ServiceOptions } from "../service.ts";
 
 /** A booted host with the service running in it, shared by the tests of one file. */
 export interface Session {
@@ -22,7 +22,7 @@ export interface Session {
 export function describeOnHost(
   name: string,
   suite: (session: Session) => void,
-  options: Pick<HostOptions, "fileSystem" | "privateNetwork"> = {},
+  options: Pick<HostOptions, "fileSystem" | "privateNetwork"> & Pick<ServiceOptions, "user"> = {},
 ): void {
   const required = requireHost();
   if (!required.available) process.stdout.write(`skipped: ${name}: ${required.reason}\n`);
@@ -40,8 +40,9 @@ export function describeOnHost(
     };
 
     beforeAll(async () => {
-      booted = await bootHost(options);
-      started = await booted.startService({ env: { STEWARD_RATE_LIMITS: "off" } });
+      const { user, ...hostOptions } = options;
+      booted = await bootHost(hostOptions);
+      started = await booted.startService({ env: { STEWARD_RATE_LIMITS: "off" }, ...(user && { user }) });
     });
     afterAll(() => booted?.stop());
 

@@ -15,6 +15,8 @@ export interface SmallDisk {
    * @param inodes numbers of the files, so that any name can be meant.
    */
   readonly setTimes: (inodes: readonly string[], epochSeconds: number) => Promise<void>;
+  /** Mends what is wrong with it while it is unmounted. */
+  readonly check: () => Promise<void>;
   readonly dispose: () => void;
 }
 
@@ -41,7 +43,8 @@ export async function createSmallDisk(session: Pick<Session, "shell">, megabytes
   };
 
   const unmount = async (): Promise<void> => {
-    await session.shell(`umount '${mounted}'`);
+    // The service or journald may be reading from it at this very moment.
+    await eventually(() => session.shell(`umount '${mounted}'`));
     // Until then the image is not wholly written.
     await eventually(async () => {
       const { stdout } = await runCommand(["losetup", "--associated", image]);
@@ -61,6 +64,11 @@ export async function createSmallDisk(session: Pick<Session, "shell">, megabytes
       writeFileSync(commands, `${lines.join("\n")}\n`);
       await runCommand(["debugfs", "-w", "-f", commands, image]);
       await mount(mounted);
+    },
+    async check() {
+      // 1: faults were found and mended.
+      await runCommand(["e2fsck", "-f", "-y", image], { allowFailure: true });
+      await runCommand(["e2fsck", "-f", "-n", image]);
     },
     dispose: () => rmSync(dir, { recursive: true }),
   };

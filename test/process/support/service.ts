@@ -36,6 +36,8 @@ export interface RunningService extends ServiceProcess {
 }
 
 export interface LaunchOptions {
+  /** What runs in place of the service of the checkout. */
+  readonly program?: readonly string[];
   /**
    * The settings file, YAML; one with no more than that packages and model servers are left alone when left out: no file of the
    * machine is read. Traces are received only where it says something of tracing.
@@ -46,6 +48,8 @@ export interface LaunchOptions {
   readonly arguments?: readonly string[];
   /** Runs the process as this user. */
   readonly uid?: number;
+  /** How many descriptors it may have; what this process may have unless given. */
+  readonly openFiles?: number;
 }
 
 /**
@@ -77,7 +81,11 @@ export function launchService(workspace: Workspace, options: LaunchOptions = {})
   const stateDir = options.stateDir ?? workspace.path(`state-${randomUUID()}`);
   const settings = writeSettings(workspace, withoutReceiver(options.settings ?? withoutUpdates));
   if (options.uid !== undefined) chmodSync(workspace.path(), 0o755);
-  const child = spawn(process.execPath, [mainFile, "serve", ...(options.arguments ?? [])], {
+  const { openFiles } = options;
+  const command = [...(options.program ?? [process.execPath, mainFile]), "serve", ...(options.arguments ?? [])];
+  // It becomes the command, under the same number.
+  const limited = openFiles === undefined ? command : ["prlimit", `--nofile=${openFiles}:${openFiles}`, ...command];
+  const child = spawn(limited[0] ?? "", limited.slice(1), {
     stdio: ["ignore", "pipe", "pipe"],
     cwd: workspace.path(),
     env: {

@@ -22,6 +22,8 @@ export interface StreamOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Certificate to trust, PEM. */
   readonly ca?: string;
+  /** Certificate and key of the client, PEM. */
+  readonly client?: { readonly cert: string; readonly key: string };
   /** Whether pings are answered; they are unless said. */
   readonly autoPong?: boolean;
 }
@@ -33,8 +35,9 @@ const isTypeError = ({ error }: Frame): boolean => JSON.stringify(error)?.includ
 
 /** Opens a stream. @throws Error when it is refused. */
 export async function openStream(url: string, path: string, options: StreamOptions = {}): Promise<StreamConnection> {
-  const { query, headers = {}, ca, autoPong = true } = options;
-  const socket = new WebSocket(addressOf(url, path, query), { headers, autoPong, ...(ca !== undefined && { ca }) });
+  const { query, headers = {}, ca, client, autoPong = true } = options;
+  const tls = { ...(ca !== undefined && { ca }), ...client };
+  const socket = new WebSocket(addressOf(url, path, query), { headers, autoPong, ...tls });
   const frames: Frame[] = [];
   let unanswered = 0;
   const waiting = new Set<() => void>();

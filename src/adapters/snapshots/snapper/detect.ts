@@ -61,11 +61,14 @@ export async function detectSnapper(
   {
     exec,
     packageDatabase,
+    carried = [],
     isBusGone = false,
   }: {
     readonly exec: Exec;
     /** The folder of the package manager's database. */
     readonly packageDatabase: string;
+    /** Folders that a rollback does not take back. */
+    readonly carried?: readonly string[];
     /** Whether the host is going down: snapper then does without its daemon. */
     readonly isBusGone?: boolean;
   },
@@ -88,6 +91,11 @@ export async function detectSnapper(
     return no(`${plugins.join(", ")} in ${pluginFolder} has to be told of a rollback by snapper itself`);
   const { config } = configured;
   const { layout } = judged;
-  const nested = await filledNested(createPrograms({ exec, config, snapshots: snapshotsFolder }), layout, signal);
+  const nested = await filledNested(
+    createPrograms({ exec, config, snapshots: snapshotsFolder }),
+    layout,
+    carried,
+    signal,
+  );
   return nested.length > 0 ? no(nestedReason(nested)) : { isUsable: true, config, layout };
 }

@@ -30,6 +30,8 @@ export interface SnapperPorts {
   readonly layout: RootLayout;
   /** The folder of the service's own state, which a rollback does not take back. */
   readonly stateDir: string;
+  /** All folders that a rollback does not take back; that one unless given. */
+  readonly carried?: readonly string[];
 }
 
 const kinds: readonly StoredSnapshot["kind"][] = ["manual", "before_update", "before_rollback"];
@@ -71,7 +73,7 @@ async function removeNumber(programs: Programs, number: number, signal: AbortSig
  * the copy may be booted.
  */
 export function createSnapperBackend(ports: SnapperPorts): SnapshotBackend {
-  const { exec, clock, installed, config, layout, stateDir } = ports;
+  const { exec, clock, installed, config, layout, stateDir, carried = [stateDir] } = ports;
   const programs = createPrograms({ exec, config, snapshots: snapshotsFolder });
   const sizes = createSizes({ programs, clock });
   let counts: ReadonlyMap<string, number> = new Map();
@@ -149,7 +151,7 @@ export function createSnapperBackend(ports: SnapperPorts): SnapshotBackend {
   const verify = async ({ entry }: NamedEntry, signal: AbortSignal): Promise<void> => {
     const reason = await whyUnusable(rootOf(entry.number), installed, signal);
     if (reason !== undefined) throw new SnapshotUnusable(`the snapshot cannot be booted: ${reason}`);
-    const nested = await filledNested(programs, layout, signal);
+    const nested = await filledNested(programs, layout, carried, signal);
     if (nested.length > 0) throw new SnapshotUnusable(nestedReason(nested));
   };
 
@@ -271,7 +273,8 @@ export function createSnapperBackend(ports: SnapperPorts): SnapshotBackend {
       if (copy.subvolumeId === layout.rootId) return outcome(false, "");
       if ((await programs.defaultId(signal)) !== copy.subvolumeId) {
         progress.step(60, "bringing the state of the service along");
-        await carryState({ programs, stateDir, name: transaction }, rootOf(copy.number), signal);
+        for (const each of carried)
+          await carryState({ programs, stateDir: each, name: transaction }, rootOf(copy.number), signal);
         progress.step(90, "making it the root of the next boot");
         await programs.setDefault(rootOf(copy.number), signal);
       }
@@ -293,7 +296,14 @@ export function createSnapperBackend(ports: SnapperPorts): SnapshotBackend {
  * when the service stops, since keys and audit lines may have come after the rollback. Does nothing otherwise.
  */
 export async function carryStateToNextBoot(
-  { exec, config, layout, stateDir }: Pick<SnapperPorts, "exec" | "config" | "layout" | "stateDir">,
+  {
+    exec,
+    config,
+    layout,
+    carried,
+  }: Pick<SnapperPorts, "exec" | "config" | "layout"> & {
+    readonly carried: readonly string[];
+  },
   signal: AbortSignal,
 ): Promise<void> {
   // The service ends with the host as a rule, and the bus with both.
@@ -304,5 +314,6 @@ export async function carryStateToNextBoot(
   const entry = (await programs.list(signal)).find((each) => each.number === number);
   const transaction = entry?.userdata[keys.transaction];
   if (entry === undefined || transaction === undefined) return;
-  await carryState({ programs, stateDir, name: transaction }, rootOf(entry.number), signal);
+  for (const stateDir of carried)
+    await carryState({ programs, stateDir, name: transaction }, rootOf(entry.number), signal);
 }

@@ -34,14 +34,21 @@ async function kernelsWithoutModules(root: string, boot = "/boot"): Promise<read
   return versions.filter((_, at) => found[at] === false);
 }
 
-/** Nested subvolumes in which there is something: no snapshot has it, so that it would be missing after a rollback. */
+/**
+ * Nested subvolumes in which there is something: no snapshot has it, so that it would be missing after a rollback.
+ * @param carried folders that a rollback does not take back. Whoever owns one may make subvolumes in it, and it is not for a
+ *   service that was taken over to say that there is no way back.
+ */
 export async function filledNested(
   programs: Pick<Programs, "belowRoot">,
   layout: RootLayout,
+  carried: readonly string[],
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const mountinfo = await readFile("/proc/self/mountinfo", "utf8");
-  const paths = nestedPaths(await programs.belowRoot(signal), layout, mountinfo);
+  const paths = nestedPaths(await programs.belowRoot(signal), layout, mountinfo).filter(
+    (path) => !carried.some((folder) => path.startsWith(`${folder}/`)),
+  );
   const filled = await Promise.all(paths.map(async (path) => (await readdir(path)).length > 0));
   return paths.filter((_, at) => filled[at] === true);
 }

@@ -19,7 +19,10 @@ const files = createFakeCertificateFiles({
   "/early.pem": [certificate(90, -1)],
 });
 const run = (paths: readonly string[], settings: { warn?: number; ignore?: readonly string[] } = {}) =>
-  tlsCertificatesCheck({ files, paths, clock }).run({ ignore: [], ...settings }, new AbortController().signal);
+  tlsCertificatesCheck({ files, paths: () => paths, clock }).run(
+    { ignore: [], ...settings },
+    new AbortController().signal,
+  );
 
 it.each([
   ["/fine.pem", "pass", "No certificate expires within 30 days"],

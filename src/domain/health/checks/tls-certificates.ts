@@ -22,7 +22,7 @@ interface Finding {
  */
 export function tlsCertificatesCheck(ports: {
   files: CertificateFiles;
-  paths: readonly string[];
+  paths: () => readonly string[];
   clock: Pick<Clock, "now">;
 }): Check {
   const { files, paths, clock } = ports;
@@ -58,7 +58,7 @@ export function tlsCertificatesCheck(ports: {
     intervalMs: 60 * 60_000,
     async run({ warn = 30, fail = 7, ignore }) {
       const isIgnored = createIgnore(ignore);
-      const looked = [...new Set(paths)].filter((path) => !isIgnored(path));
+      const looked = [...new Set(paths())].filter((path) => !isIgnored(path));
       if (looked.length === 0) return { status: "skip", message: "No certificate to look at", details: {} };
       const findings = await Promise.all(looked.map((path) => look(path, { warn, fail })));
       const details = { certificates: findings.map((finding) => finding.details) };

@@ -1,0 +1,85 @@
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { compare, type Row, type Subject } from "../row.ts";
+import { startSteward } from "../servers.ts";
+import { withWorkspace } from "../workspace.ts";
+
+const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+/** Processes in each measurement, whose median counts. */
+const runs = 7;
+
+const version: Subject = {
+  work: "`steward --version`",
+  peer: "Node that runs an empty program",
+  unit: "ms",
+  judged: "ours/peer",
+  goal: { is: "at most", value: 2 },
+};
+const versionOfPeer: Subject = {
+  work: "`steward --version`",
+  peer: "`systemctl --version`",
+  unit: "ms",
+  judged: "ours/peer",
+};
+const status: Subject = {
+  work: "`steward status`, five requests",
+  peer: "Node that asks one of them with `fetch`",
+  unit: "ms",
+  judged: "ours/peer",
+  goal: { is: "at most", value: 3 },
+};
+
+type Argv = readonly [string, ...string[]];
+
+/** Median time from the start of a process to its end. */
+function timeRuns([program, ...args]: Argv, env: Readonly<Record<string, string>>): number {
+  const times = Array.from({ length: runs }, () => {
+    const startedAt = performance.now();
+    const { status: code, stderr } = spawnSync(program, args, { env, encoding: "utf8" });
+    // 1: what it looked at is not well.
+    if (code !== 0 && code !== 1)
+      throw new Error(`cannot time ${program} ${args.join(" ")}: exit code ${code}: ${stderr}`);
+    return performance.now() - startedAt;
+  });
+  return times.sort((a, b) => a - b)[Math.floor(runs / 2)] ?? 0;
+}
+
+export const cli: Row = {
+  name: "cli",
+  summary: "how long commands take, from the start of their process to its end",
+  measure: (options) =>
+    withWorkspace(async (workspace) => {
+      const server = await startSteward(workspace, { limits: "counted" });
+      const env = {
+        PATH: "/usr/bin:/bin",
+        NODE_COMPILE_CACHE: join(workspace.folder, "compile-cache"),
+        STEWARD_URL: server.url,
+        STEWARD_API_KEY: server.headers["X-API-Key"] ?? "",
+      };
+      const timed =
+        (...argv: Argv) =>
+        () =>
+          Promise.resolve(timeRuns(argv, env));
+      const ask =
+        "await (await fetch(process.env.STEWARD_URL + '/api/v1/health', { headers: { 'X-API-Key': process.env.STEWARD_API_KEY } })).json()";
+      const node = process.execPath;
+      try {
+        return [
+          await compare(version, { ours: timed(node, main, "--version"), peer: timed(node, "-e", "0") }, options),
+          await compare(
+            versionOfPeer,
+            { ours: timed(node, main, "--version"), peer: timed("/usr/bin/systemctl", "--version") },
+            options,
+          ),
+          await compare(
+            status,
+            { ours: timed(node, main, "status"), peer: timed(node, "--input-type=module", "-e", ask) },
+            options,
+          ),
+        ];
+      } finally {
+        await server.stop();
+      }
+    }),
+};

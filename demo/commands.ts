@@ -1,0 +1,54 @@
+import { fileURLToPath } from "node:url";
+import { enterCommand } from "../test/host/boot.ts";
+import { plainEnvironment, runCommand } from "../test/host/commands.ts";
+import type { DemoFolder } from "./folder.ts";
+
+const checkout = fileURLToPath(new URL("..", import.meta.url)).replace(/\/$/, "");
+
+const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
+const quotedWords = (words: readonly string[]): string => words.map(quoted).join(" ");
+
+/** How the host of the demo is called. */
+export const hostName = "web1";
+
+/** What leads to the demo from this machine. */
+export interface DemoCommands {
+  /** Opens a shell inside, or runs there what follows it. Made anew after each boot. */
+  readonly shell: string;
+  /** The command line of the checkout, as a client of the demo over TLS. */
+  readonly steward: string;
+  /** A file for `curl -K`, with the key and the certificate. */
+  readonly curl: string;
+  readonly key: string;
+  readonly ca: string;
+}
+
+/** Writes the command that leads inside, past the first process that the guest has now. */
+export function writeShell(folder: DemoFolder, leader: number): string {
+  const environment = ["PATH", "HOME", "LC_ALL"].map((name) => `${name}=${plainEnvironment[name] ?? ""}`);
+  const enter = quotedWords(enterCommand(leader, ["env", "--chdir=/root", ...environment]));
+  const lines = ["#!/bin/sh", "[ $# -eq 0 ] && set -- bash -l", `exec ${enter} "TERM=\${TERM:-dumb}" "$@"`, ""];
+  return folder.write("shell", lines.join("\n"), 0o700);
+}
+
+/** Writes what a client needs: key, certificate, and a command that has both. */
+export async function writeClient(
+  folder: DemoFolder,
+  service: { url: string; key: string; ca: string },
+): Promise<Omit<DemoCommands, "shell">> {
+  const key = folder.write("key", `${service.key}\n`, 0o600);
+  const ca = folder.write("ca.pem", service.ca, 0o644);
+  const curlLines = ["silent", "show-error", `cacert = "${ca}"`, `header = "X-API-Key: ${service.key}"`];
+  const curl = folder.write("curl", `${curlLines.join("\n")}\n`, 0o600);
+  const program = quotedWords([process.execPath, `${checkout}/src/main.ts`]);
+  // Of its own: contexts of whoever runs the demo are left alone.
+  const lines = [
+    "#!/bin/sh",
+    `export XDG_CONFIG_HOME=${quoted(`${folder.path}/settings`)}`,
+    `exec ${program} "$@"`,
+    "",
+  ];
+  const steward = folder.write("steward", lines.join("\n"), 0o700);
+  await runCommand([steward, "context", "add", hostName, service.url, "--key-file", key, "--cacert", ca]);
+  return { steward, curl, key, ca };
+}

@@ -1,0 +1,17 @@
+import { existsSync } from "node:fs";
+import { plainEnvironment } from "../test/host/commands.ts";
+import { missingRequirements } from "../test/host/requirements.ts";
+import { missingForPackages } from "../test/host/support/deb.ts";
+
+const folders = (plainEnvironment["PATH"] ?? "").split(":");
+
+/** What keeps the demo from running on this machine, each with its remedy; empty when all is there. */
+export function missingForDemo(): readonly string[] {
+  const packaging = missingForPackages()?.replace(/^missing: /, "");
+  const hasIp = folders.some((folder) => existsSync(`${folder}/ip`));
+  return [
+    ...missingRequirements(),
+    ...(packaging === undefined ? [] : [packaging]),
+    ...(hasIp ? [] : ["ip (apt-get install iproute2)"]),
+  ];
+}

@@ -1,0 +1,54 @@
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { makeDeb } from "./package/deb.ts";
+import { manifest, root } from "./package/project.ts";
+import { run } from "./package/run.ts";
+import { makeSingleFile } from "./package/single-file.ts";
+
+const help = `usage: npm run package [-- OPTION ...]
+
+Builds dist/${manifest.name}_<version>_<architecture>.deb for the kind of processor of this machine.
+
+  --version VERSION  instead of that of package.json
+  --outdir DIR       instead of dist
+  --level N          of compression, 0 to 9: 6 unless given, less is quicker
+  --single-file      builds dist/${manifest.name}-<processor> instead, an executable that needs no installation
+
+Needs dpkg-deb, strip (apt-get install dpkg binutils) and npm. SOURCE_DATE_EPOCH is the moment that the package is from, that of
+the last commit unless given.
+`;
+
+/** The moment that the package is from: any other would make other bytes of the same sources. */
+function epoch(): number {
+  const given = process.env["SOURCE_DATE_EPOCH"];
+  if (given !== undefined && given !== "") {
+    if (!/^\d{1,10}$/.test(given))
+      throw new Error(`cannot use SOURCE_DATE_EPOCH ${given}: it has to be seconds since 1970`);
+    return Number(given);
+  }
+  return Number(run(["git", "log", "-1", "--format=%ct"], { cwd: root }).trim());
+}
+
+const { values } = parseArgs({
+  options: {
+    help: { type: "boolean" },
+    version: { type: "string" },
+    outdir: { type: "string" },
+    level: { type: "string" },
+    "single-file": { type: "boolean" },
+  },
+});
+if (values.help === true) {
+  console.log(help);
+} else {
+  const { version = manifest.version, outdir = join(root, "dist"), level = "6" } = values;
+  if (!/^\d[A-Za-z0-9.+~]*$/.test(version))
+    throw new Error(`cannot use the version ${version}: Debian would not take it`);
+  if (!/^\d$/.test(level)) throw new Error(`cannot use the level ${level}: it has to be 0 to 9`);
+  const options = { version, outdir, epochSeconds: epoch() };
+  const path = await (values["single-file"] === true
+    ? makeSingleFile(options)
+    : makeDeb({ ...options, level: Number(level) }));
+  console.log(`${path} (${(statSync(path).size / 1024 / 1024).toFixed(1)} MiB)`);
+}

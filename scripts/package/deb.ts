@@ -1,0 +1,97 @@
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { conffiles } from "./installed.ts";
+import { manifest, root } from "./project.ts";
+import { run } from "./run.ts";
+import { filledIn, makeTree } from "./tree.ts";
+
+const architectures: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
+const scripts = ["postinst", "prerm", "postrm"];
+
+/** What Debian calls the kind of processor of this machine. */
+function architecture(): string {
+  const name = architectures[process.arch];
+  if (name === undefined)
+    throw new Error(`cannot package for ${process.arch}: x64 and arm64 are what there is a Node for`);
+  return name;
+}
+
+interface Content {
+  readonly files: readonly string[];
+  /** As Debian counts: kibibytes, each file rounded up, each folder and link one. */
+  readonly sizeKib: number;
+}
+
+function contentOf(tree: string): Content {
+  const entries = readdirSync(tree, { withFileTypes: true, recursive: true });
+  const paths = entries.map((entry) => ({ path: join(entry.parentPath, entry.name), isFile: entry.isFile() }));
+  const sizes = paths.map(({ path, isFile }) => (isFile ? Math.ceil(lstatSync(path).size / 1024) : 1));
+  return {
+    files: paths.flatMap(({ path, isFile }) => (isFile ? [relative(tree, path)] : [])).sort(),
+    sizeKib: sizes.reduce((sum, size) => sum + size, 0),
+  };
+}
+
+/** What dpkg has to know of the package. */
+function writeControl(tree: string, version: string): void {
+  const { files, sizeKib } = contentOf(tree);
+  const folder = join(tree, "DEBIAN");
+  mkdirSync(folder, { mode: 0o755 });
+  const write = (name: string, content: string, mode = 0o644): void => {
+    writeFileSync(join(folder, name), content);
+    chmodSync(join(folder, name), mode);
+  };
+  const words = { version, architecture: architecture(), installed_size: String(sizeKib) };
+  write("control", filledIn("deploy/debian/control", words));
+  write("conffiles", conffiles.map((path) => `${path}\n`).join(""));
+  const sums = files
+    .filter((path) => !conffiles.includes(`/${path}`))
+    .map(
+      (path) =>
+        `${createHash("md5")
+          .update(readFileSync(join(tree, path)))
+          .digest("hex")}  ${path}\n`,
+    );
+  write("md5sums", sums.join(""));
+  for (const name of scripts) write(name, readFileSync(join(root, "deploy/debian", name), "utf8"), 0o755);
+}
+
+/**
+ * Builds the Debian package. The same sources, the same lockfile and the same moment make the same bytes.
+ * @returns its path.
+ */
+export async function makeDeb(options: {
+  readonly version: string;
+  readonly outdir: string;
+  readonly epochSeconds: number;
+  /** 0 to 9, of xz: less is quicker. */
+  readonly level: number;
+}): Promise<string> {
+  const { version, outdir, epochSeconds, level } = options;
+  const work = mkdtempSync(join(tmpdir(), "steward-package-"));
+  try {
+    const tree = join(work, manifest.name);
+    await makeTree(tree, { version, epochSeconds });
+    writeControl(tree, version);
+    mkdirSync(outdir, { recursive: true });
+    const path = join(outdir, `${manifest.name}_${version}_${architecture()}.deb`);
+    // Owners, order and times are those of no machine.
+    run(["dpkg-deb", "--root-owner-group", "-Zxz", `-z${level}`, "--build", tree, path], {
+      env: { ...process.env, SOURCE_DATE_EPOCH: String(epochSeconds) },
+    });
+    return path;
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,33 @@
+/** Where everything in the repository that the package takes as it is goes, with its mode there. */
+export interface InstalledFile {
+  readonly from: string;
+  readonly to: string;
+  readonly mode?: number;
+}
+
+/** Where the program is. */
+export const libFolder = "usr/lib/steward";
+export const docFolder = "usr/share/doc/steward";
+/** Settings: what an administrator changed in them is kept. */
+export const conffiles = ["/etc/steward/config.yaml"];
+
+/** Files and folders below the project. */
+export const installedFiles: readonly InstalledFile[] = [
+  { from: "deploy/debian/main.js", to: `${libFolder}/main.js`, mode: 0o755 },
+  { from: "deploy/debian/config.yaml", to: "etc/steward/config.yaml" },
+  { from: "deploy/debian/lintian-overrides", to: "usr/share/lintian/overrides/steward" },
+  { from: "deploy/systemd/steward.service", to: "usr/lib/systemd/system/steward.service" },
+  { from: "deploy/systemd/steward-task@.service", to: "usr/lib/systemd/system/steward-task@.service" },
+  { from: "deploy/systemd/steward.sysusers.conf", to: "usr/lib/sysusers.d/steward.conf" },
+  { from: "deploy/systemd/steward.tmpfiles.conf", to: "usr/lib/tmpfiles.d/steward.conf" },
+  { from: "deploy/systemd/50-steward.rules", to: "usr/share/polkit-1/rules.d/50-steward.rules" },
+  { from: "examples", to: `${docFolder}/examples` },
+];
+
+/** Folders that are there from the start, empty. */
+export const installedFolders = ["etc/steward/plugins"];
+
+/** Links, with where they lead to. */
+export const installedLinks: Readonly<Record<string, string>> = {
+  "usr/bin/steward": "../lib/steward/main.js",
+};

@@ -1,0 +1,15 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** The folder of the project. */
+export const root = fileURLToPath(new URL("../..", import.meta.url)).replace(/\/$/, "");
+
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+}
+
+/** What package.json says of the project. */
+export const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest;

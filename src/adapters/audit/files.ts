@@ -1,0 +1,74 @@
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+} from "node:fs";
+import { join } from "node:path";
+
+const { O_RDONLY, O_WRONLY, O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK } = constants;
+
+/** A file of the log. Its name says the number of its first entry, and never changes. */
+export interface LogFile {
+  readonly path: string;
+  readonly firstSeq: number;
+}
+
+const nameForm = /^audit-(\d{12,15})\.log$/;
+const digits = 12;
+
+/** The folder of the log in a state folder. */
+export const auditFolder = (stateDir: string): string => join(stateDir, "audit");
+
+const nameOf = (firstSeq: number): string => `audit-${String(firstSeq).padStart(digits, "0")}.log`;
+
+/** Where the file stands, or would, that begins with an entry. */
+export const pathOf = (folder: string, firstSeq: number): string => join(folder, nameOf(firstSeq));
+
+/** The files of the log, oldest first. @throws Error when the folder cannot be read. */
+export function logFiles(folder: string): readonly LogFile[] {
+  return readdirSync(folder)
+    .flatMap((name) => {
+      const firstSeq = Number(nameForm.exec(name)?.[1]);
+      return name === nameOf(firstSeq) ? [{ path: join(folder, name), firstSeq }] : [];
+    })
+    .sort((a, b) => a.firstSeq - b.firstSeq);
+}
+
+export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** Makes the folder, as private as the one that it is in. @throws Error when it is not this user's own. */
+export function prepareFolder(folder: string): void {
+  mkdirSync(folder, { mode: 0o700, recursive: true });
+  const stat = lstatSync(folder);
+  if (!stat.isDirectory() || stat.uid !== process.getuid?.())
+    throw new Error(`cannot use ${folder}: it is not a folder of this user's own (move it away)`);
+  if ((stat.mode & 0o077) !== 0) chmodSync(folder, 0o700);
+}
+
+/** Makes new names in the folder last. */
+export function syncFolder(folder: string): void {
+  const handle = openSync(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** Opens a file for appending and nothing else, which is all that `chattr +a` lets anybody do. */
+export function openToAppend(path: string, isNew: boolean): number {
+  const handle = openSync(path, O_WRONLY | O_APPEND | O_NOFOLLOW | (isNew ? O_CREAT | O_EXCL : 0), 0o600);
+  const stat = fstatSync(handle);
+  if (stat.isFile() && stat.uid === process.getuid?.()) return handle;
+  closeSync(handle);
+  throw new Error(`cannot use ${path}: it is not a file of this user's own (move it away)`);
+}
+
+/** How files are opened for reading: what was put in their place, a link or a pipe, holds nobody up. */
+export const readFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;

@@ -1,0 +1,176 @@
+import { type FileHandle, open } from "node:fs/promises";
+import type { AuditRecord } from "#contract/audit.ts";
+import {
+  type AuditLog,
+  type AuditPage,
+  type AuditQuery,
+  AuditQueryRefused,
+  AuditUnavailable,
+} from "#domain/audit/ports.ts";
+import { toTimestamp } from "#domain/kernel/clock.ts";
+import { parseRecord } from "./chain.ts";
+import { type LogFile, logFiles, readFlags, reasonOf } from "./files.ts";
+
+interface Line {
+  readonly offset: number;
+  /** Bytes as characters (ISO 8859-1): offsets are those of the file, and text that is not looked at is not decoded. */
+  readonly text: string;
+}
+
+const chunkBytes = 256 * 1024;
+/** Longer than any line that was ever written: not kept together. */
+const maxLineBytes = 1024 * 1024;
+/** How much older than its neighbours an entry may be because the clock was set. */
+const clockSlackMs = 60 * 60_000;
+
+/** The lines before an offset, the last first, some at a time. What is too long for a line is one without text. */
+async function* linesBackward(handle: FileHandle, end: number): AsyncGenerator<readonly Line[]> {
+  const buffer = Buffer.alloc(chunkBytes);
+  /** The end of the line that began before what was read so far. */
+  let carry = "";
+  let isTooLong = false;
+  for (let to = end; to > 0; ) {
+    const from = Math.max(0, to - chunkBytes);
+    const { bytesRead } = await handle.read(buffer, 0, to - from, from);
+    if (bytesRead < to - from) throw new AuditUnavailable("a file became shorter while it was read");
+    const text = buffer.toString("latin1", 0, bytesRead) + (isTooLong ? "" : carry);
+    const lines: Line[] = [];
+    let lineEnd = text.length;
+    for (let at = text.lastIndexOf("\n"); at >= 0; at = at === 0 ? -1 : text.lastIndexOf("\n", at - 1)) {
+      if (at + 1 < lineEnd || isTooLong)
+        lines.push({ offset: from + at + 1, text: isTooLong ? "" : text.slice(at + 1, lineEnd) });
+      isTooLong = false;
+      lineEnd = at;
+    }
+    carry = text.slice(0, lineEnd);
+    if (carry.length > maxLineBytes) isTooLong = true;
+    if (from === 0 && (carry !== "" || isTooLong)) lines.push({ offset: 0, text: isTooLong ? "" : carry });
+    yield lines;
+    to = from;
+  }
+}
+
+/** What a line of an entry that is looked for has in it, as it was written. */
+const needlesOf = ({ operation, keyId, outcome }: AuditQuery): readonly string[] => [
+  ...(operation === undefined ? [] : [`"operation":"${operation}"`]),
+  ...(keyId === undefined ? [] : [`"key_id":"${keyId}"`]),
+  ...(outcome === undefined ? [] : [`"outcome":"${outcome}"`]),
+];
+
+const isWanted = ({ operation, keyId, outcome }: AuditQuery, record: AuditRecord): boolean =>
+  (operation === undefined || record.operation === operation) &&
+  (keyId === undefined || record.key_id === keyId) &&
+  (outcome === undefined || record.outcome === outcome);
+
+/** How every entry begins; its time stands behind number and hash, and is written so that text sorts as time does. */
+const beginningOfEntry = '{"seq":';
+const timeMember = '","time":"';
+const leastTimeOffset = 70;
+const timeLength = 24;
+
+interface Search {
+  readonly query: AuditQuery;
+  readonly needles: readonly string[];
+  /** The bounds of the query as the log writes times, and the one before which nothing is looked at any more. */
+  readonly since: string | undefined;
+  readonly until: string | undefined;
+  readonly end: string | undefined;
+  readonly entries: AuditRecord[];
+  unreadable: number;
+}
+
+/** A bound as text; one that no log can reach is none. */
+function bound(epochMs: number | undefined): string | undefined {
+  const text = epochMs === undefined || Number.isNaN(new Date(epochMs).getTime()) ? "" : toTimestamp(epochMs);
+  return text.length === timeLength ? text : undefined;
+}
+
+function createSearch(query: AuditQuery): Search {
+  const { since, until } = query;
+  return {
+    query,
+    needles: needlesOf(query),
+    since: bound(since),
+    until: bound(until),
+    end: bound(since === undefined ? undefined : since - clockSlackMs),
+    entries: [],
+    unreadable: 0,
+  };
+}
+
+/** Looks at one line, no more closely than it needs. @returns whether older ones need not be looked at. */
+function take(search: Search, { text }: Line): boolean {
+  const { query, needles, since, until, end, entries } = search;
+  if (!text.startsWith(beginningOfEntry)) {
+    search.unreadable += 1;
+    return false;
+  }
+  if (since !== undefined || until !== undefined) {
+    const at = text.indexOf(timeMember, leastTimeOffset) + timeMember.length;
+    const time = text.slice(at, at + timeLength);
+    if (since !== undefined && time < since) return end !== undefined && time < end;
+    if (until !== undefined && time >= until) return false;
+  }
+  if (!needles.every((needle) => text.includes(needle))) return false;
+  const record = parseRecord(Buffer.from(text, "latin1").toString("utf8"));
+  if (record === undefined) search.unreadable += 1;
+  else if (isWanted(query, record)) entries.push(record);
+  return false;
+}
+
+const newline = 0x0a;
+
+/** Where to begin to read backwards: the end of the whole lines, or the line that a cursor names. */
+async function beginning(handle: FileHandle, offset: number | undefined): Promise<number> {
+  const { size } = await handle.stat();
+  const byte = Buffer.alloc(1);
+  if (offset === undefined || offset === 0) return offset ?? size;
+  if (offset <= size) await handle.read(byte, 0, 1, offset - 1);
+  if (byte[0] !== newline) throw new AuditQueryRefused("cursor", "Leads nowhere");
+  return offset;
+}
+
+function startOf(files: readonly LogFile[], cursor: string | undefined) {
+  if (cursor === undefined) return { files: files.toReversed(), offset: undefined };
+  const [firstSeq, offset] = cursor.split("-").map(Number);
+  const older = files.filter((file) => file.firstSeq <= Number(firstSeq)).toReversed();
+  // A file that is gone by now took all that is older with it.
+  return { files: older, offset: older[0]?.firstSeq === firstSeq ? offset : undefined };
+}
+
+/** Reads a log from its end, as much of it as is needed for an answer and no more at a time than a chunk. */
+export function createReader(folder: string): Pick<AuditLog, "list"> {
+  const read = async (query: AuditQuery, signal: AbortSignal): Promise<AuditPage> => {
+    const search = createSearch(query);
+    const page = (nextCursor?: string): AuditPage => {
+      const { entries, unreadable } = search;
+      return { entries, unreadable, nextCursor };
+    };
+    const start = startOf(logFiles(folder), query.cursor);
+    let { offset } = start;
+    for (const { path, firstSeq } of start.files) {
+      await using handle = await open(path, readFlags);
+      const end = await beginning(handle, offset);
+      offset = undefined;
+      for await (const lines of linesBackward(handle, end)) {
+        signal.throwIfAborted();
+        for (const line of lines) {
+          if (take(search, line)) return page();
+          if (search.entries.length === query.limit) return page(`${firstSeq}-${line.offset}`);
+        }
+      }
+    }
+    return page();
+  };
+
+  return {
+    async list(query, signal) {
+      try {
+        return await read(query, signal);
+      } catch (error) {
+        if (error instanceof AuditQueryRefused || error instanceof AuditUnavailable || signal.aborted) throw error;
+        throw new AuditUnavailable(reasonOf(error), { cause: error });
+      }
+    },
+  };
+}

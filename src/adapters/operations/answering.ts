@@ -1,0 +1,121 @@
+import { existsSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock } from "#domain/kernel/clock.ts";
+import { type AskPlaces, answerName, askName, asksName, cancelName, maxAnswerBytes, maxAskBytes } from "./ask-files.ts";
+import { groupModes, textOf, writeNew } from "./files.ts";
+import { openForeignFolder } from "./foreign-folder.ts";
+import { parseProcess } from "./parse.ts";
+import { isAlive, ownProcess } from "./process.ts";
+
+/** Asks that root works on at the same time. */
+const atOnce = 8;
+/** How long an answer is kept for whoever waits for it, and how many of them. */
+const keptForMs = 5 * 60_000;
+const keptAnswers = 64;
+const betweenLooksMs = 200;
+const runningName = "running";
+
+interface Kept {
+  readonly name: string;
+  readonly atMs: number;
+}
+
+function keptIn(folder: string): readonly Kept[] {
+  const files = readdirSync(folder).flatMap((name) => {
+    const atMs = lstatSync(join(folder, name), { throwIfNoEntry: false })?.mtimeMs;
+    return atMs === undefined || !name.startsWith("ask-") ? [] : [{ name, atMs }];
+  });
+  return files.toSorted((a, b) => b.atMs - a.atMs);
+}
+
+/** Answers that nobody has come for. */
+function sweep(folder: string, nowMs: number): void {
+  for (const [at, { name, atMs }] of keptIn(folder).entries()) {
+    if (at >= keptAnswers || nowMs - atMs > keptForMs) rmSync(join(folder, name), { force: true });
+  }
+}
+
+/** Says that this process works on an ask. @returns undefined where as many as may are at work already. */
+function takePlace(folder: string, id: string): (() => void) | undefined {
+  const places = join(folder, runningName);
+  mkdirSync(places, { recursive: true, mode: 0o700 });
+  const path = join(places, id);
+  writeNew(path, JSON.stringify(ownProcess()));
+  const release = (): void => rmSync(path, { force: true });
+  let others = 0;
+  for (const name of readdirSync(places)) {
+    if (name === id) continue;
+    const process = parseProcess(textOf(join(places, name)) ?? "");
+    if (process !== undefined && isAlive(process)) others += 1;
+    else rmSync(join(places, name), { force: true });
+  }
+  if (others < atOnce) return release;
+  release();
+  return undefined;
+}
+
+/** What is asked, and how its answer gets back. */
+export interface Ask {
+  readonly text: string;
+  /** Fires when whoever asked does not wait any longer. */
+  readonly cancelled: AbortSignal;
+}
+
+/**
+ * Answers an ask of the side without rights, once. What that side has written is read through folders that are held open, and
+ * nothing is written but in the folder of root.
+ * @param respond makes the answer, JSON; it says itself what is wrong with what was asked.
+ * @returns whether there was something to answer.
+ * @throws ForeignFileRefused for what is not to be trusted: then nothing is answered.
+ */
+export async function answerAsk(
+  id: string,
+  ports: {
+    readonly places: AskPlaces;
+    readonly uid: number;
+    readonly clock: Pick<Clock, "now" | "sleep">;
+    readonly busy: unknown;
+    readonly tooLong: unknown;
+    readonly respond: (ask: Ask) => Promise<unknown>;
+  },
+): Promise<boolean> {
+  const { places, uid, clock, respond } = ports;
+  const { runDir, answersDir } = places;
+  const folder = openForeignFolder(runDir, [asksName], { uid });
+  if (folder === undefined) return false;
+  const over = new AbortController();
+  const watch = async (cancelled: AbortController): Promise<void> => {
+    while (!over.signal.aborted) {
+      if (folder.names().includes(cancelName(id))) return cancelled.abort(new Error("cancelled by who asked"));
+      // With the service its folder goes, and with it whoever waits.
+      if (folder.isGone()) return cancelled.abort(new Error("the service has ended"));
+      await clock.sleep(betweenLooksMs, over.signal);
+    }
+  };
+  try {
+    const text = folder.text(askName(id), { maxBytes: maxAskBytes });
+    if (text === undefined) return false;
+    sweep(answersDir, clock.now());
+    const path = join(answersDir, answerName(id));
+    // Nothing is done twice for one ask.
+    if (existsSync(path)) return false;
+    const release = takePlace(answersDir, id);
+    try {
+      const cancelled = new AbortController();
+      const watching = release === undefined ? undefined : watch(cancelled);
+      const answer = release === undefined ? ports.busy : await respond({ text, cancelled: cancelled.signal });
+      over.abort();
+      await watching;
+      const json = JSON.stringify(answer);
+      const made = join(answersDir, `.${id}.new`);
+      writeNew(made, json.length > maxAnswerBytes ? JSON.stringify(ports.tooLong) : json, groupModes);
+      renameSync(made, path);
+    } finally {
+      release?.();
+    }
+    return true;
+  } finally {
+    over.abort();
+    folder.close();
+  }
+}

@@ -1,0 +1,59 @@
+import type { OperationSpec, OperationStore } from "#domain/operations/ports.ts";
+import { ForeignFileRefused, type ForeignFolder, openForeignFolder } from "./foreign-folder.ts";
+import { isOperationId } from "./id.ts";
+import { parseProcess, parseSpec, parseState } from "./parse.ts";
+import { claimName, foldersName, newestClaim, nobody, specName, stateName } from "./record.ts";
+
+const maxSpecBytes = 1024 * 1024;
+const maxStateBytes = 4 * 1024 * 1024;
+const maxClaimBytes = 4096;
+/** More names than any operation has. */
+const maxNames = 1000;
+
+/** Reads one that may be damaged: that is the other side's affair. */
+function orDamaged<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof ForeignFileRefused) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * What a service without rights asks for, as root reads it: no links, nothing of other users, nothing that is not on the list.
+ * @param isAllowed whether the kind of a spec is on the list, with this input.
+ */
+export function readAskedOperations(ports: {
+  readonly stateDir: string;
+  readonly uid: number;
+  readonly isAllowed: (spec: Pick<OperationSpec, "kind" | "input">) => boolean;
+}): Pick<OperationStore, "read"> {
+  const { stateDir, uid, isAllowed } = ports;
+
+  const readIn = (folder: ForeignFolder, id: string): ReturnType<OperationStore["read"]> => {
+    const names = folder.names();
+    if (names.length > maxNames) throw new ForeignFileRefused(`cannot read operation ${id}: it has too many files`);
+    const spec = parseSpec(folder.text(specName, { maxBytes: maxSpecBytes }) ?? "");
+    if (spec?.id !== id || !isAllowed(spec)) return undefined;
+    const number = newestClaim(names);
+    const state = orDamaged(() => parseState(folder.text(stateName, { maxBytes: maxStateBytes }) ?? ""));
+    if (number === 0) return { spec, state, claim: undefined };
+    // One that is being made has two names for a moment.
+    const text = orDamaged(() => folder.text(claimName(number), { maxBytes: maxClaimBytes, isSingle: false }));
+    return { spec, state, claim: { number, process: parseProcess(text ?? "") ?? nobody } };
+  };
+
+  return {
+    read(id) {
+      if (!isOperationId(id)) return undefined;
+      const folder = openForeignFolder(stateDir, [foldersName, id], { uid });
+      if (folder === undefined) return undefined;
+      try {
+        return readIn(folder, id);
+      } finally {
+        folder.close();
+      }
+    },
+  };
+}

@@ -1,0 +1,109 @@
+import { execFileSync } from "node:child_process";
+import { chmodSync, linkSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { ForeignFileRefused, openForeignFolder } from "./foreign-folder.ts";
+
+const uid = process.getuid?.() ?? 0;
+const limits = { maxBytes: 100 };
+let base: string;
+beforeEach(() => {
+  base = mkdtempSync(join(tmpdir(), "steward-foreign-"));
+  mkdirSync(join(base, "a/b"), { recursive: true, mode: 0o700 });
+  writeFileSync(join(base, "a/b/file"), "text");
+});
+afterEach(() => rmSync(base, { recursive: true, force: true }));
+const at = (...names: readonly string[]): string => join(base, ...names);
+const open = (names: readonly string[] = ["a", "b"], owner = uid) => openForeignFolder(base, names, { uid: owner });
+
+it("reads a file, and says what is not there", () => {
+  const folder = open();
+  expect([folder?.text("file", limits), folder?.text("other", limits), folder?.names(), folder?.has("file")]).toEqual([
+    "text",
+    undefined,
+    ["file"],
+    true,
+  ]);
+  folder?.close();
+  expect(open(["a", "c"])).toBeUndefined();
+  expect(open(["a", "b", "file", "c"].slice(0, 2))).toBeDefined();
+});
+
+it("stays in the folder that it has opened", () => {
+  const folder = open();
+  renameSync(at("a"), at("moved"));
+  mkdirSync(at("a/b"), { recursive: true });
+  writeFileSync(at("a/b/file"), "another");
+  expect(folder?.text("file", limits)).toBe("text");
+  folder?.close();
+});
+
+it.each([
+  [
+    "a link on the way",
+    () => {
+      renameSync(at("a/b"), at("real"));
+      symlinkSync(at("real"), at("a/b"));
+    },
+  ],
+  [
+    "a link at the start",
+    () => {
+      renameSync(at("a"), at("real"));
+      symlinkSync(at("real"), at("a"));
+    },
+  ],
+  [
+    "a file on the way",
+    () => {
+      rmSync(at("a/b"), { recursive: true });
+      writeFileSync(at("a/b"), "");
+    },
+  ],
+  ["a folder that others may write to", () => chmodSync(at("a/b"), 0o777)],
+  ["one on the way that its group may write to", () => chmodSync(at("a"), 0o770)],
+])("refuses %s", (_, change) => {
+  change();
+  expect(() => open()).toThrow(ForeignFileRefused);
+});
+
+it("refuses folders and files of another user", () => {
+  expect(() => open(["a", "b"], uid + 1)).toThrow(ForeignFileRefused);
+});
+
+it.each(["..", ".", "", "a/b", "a\0", "-n ".repeat(2)])("takes %j for no name", (name) => {
+  const folder = open();
+  expect(() => folder?.text(name, limits)).toThrow(ForeignFileRefused);
+  expect(() => open([name])).toThrow(ForeignFileRefused);
+  folder?.close();
+});
+
+it.each([
+  ["a link", () => symlinkSync("file", at("a/b/it"))],
+  ["a link that leads nowhere", () => symlinkSync("none", at("a/b/it"))],
+  ["a second name", () => linkSync(at("a/b/file"), at("a/b/it"))],
+  ["a folder", () => mkdirSync(at("a/b/it"))],
+  ["a pipe that nobody writes to", () => execFileSync("mkfifo", [at("a/b/it")])],
+  ["what is too long", () => writeFileSync(at("a/b/it"), "x".repeat(101))],
+])("reads no %s", (_, make) => {
+  make();
+  const folder = open();
+  expect(() => folder?.text("it", limits)).toThrow(ForeignFileRefused);
+  folder?.close();
+});
+
+it("knows that it has been removed", () => {
+  const folder = open();
+  expect(folder?.isGone()).toBe(false);
+  rmSync(at("a"), { recursive: true });
+  expect([folder?.isGone(), folder?.names(), folder?.text("file", limits)]).toEqual([true, [], undefined]);
+  folder?.close();
+});
+
+it("takes what is being linked into place where that is said", () => {
+  linkSync(at("a/b/file"), at("a/b/it"));
+  const folder = open();
+  expect(folder?.text("it", { ...limits, isSingle: false })).toBe("text");
+  folder?.close();
+});

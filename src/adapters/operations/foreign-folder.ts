@@ -1,0 +1,121 @@
+import { closeSync, constants, fstatSync, openSync, readdirSync, readSync } from "node:fs";
+import { codeOf } from "./files.ts";
+
+const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
+const writableByOthers = 0o022;
+
+/** What somebody else has written is not what it should be, or not whose. */
+export class ForeignFileRefused extends Error {
+  override readonly name = "ForeignFileRefused";
+}
+
+/** A folder that belongs to a user who is not trusted, held open: whatever its name leads to later, this is what is read. */
+export interface ForeignFolder {
+  readonly names: () => readonly string[];
+  /**
+   * A file in it: no link, nothing but a file, of its user and of bounded size.
+   * @param isSingle whether it may have no other name; files that are being linked into place have two for a moment.
+   * @returns undefined where there is none.
+   * @throws ForeignFileRefused
+   */
+  readonly text: (
+    name: string,
+    limits: { readonly maxBytes: number; readonly isSingle?: boolean },
+  ) => string | undefined;
+  readonly has: (name: string) => boolean;
+  /** Whether it has been removed since. */
+  readonly isGone: () => boolean;
+  readonly close: () => void;
+}
+
+const missing: readonly unknown[] = ["ENOENT"];
+const refusing: readonly unknown[] = ["ELOOP", "ENOTDIR", "ENXIO", "EISDIR", "ENAMETOOLONG"];
+
+function opened(path: string, flags: number, shown: string): number | undefined {
+  try {
+    return openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | flags);
+  } catch (error) {
+    if (missing.includes(codeOf(error))) return undefined;
+    if (refusing.includes(codeOf(error)))
+      throw new ForeignFileRefused(`cannot read ${shown}: it is not what belongs there`);
+    throw error;
+  }
+}
+
+function readAll(handle: number, maxBytes: number, shown: string): string {
+  // Not as long as it says it is: it may grow meanwhile.
+  const bytes = Buffer.alloc(maxBytes + 1);
+  let length = 0;
+  for (;;) {
+    const read = readSync(handle, bytes, length, bytes.length - length, length);
+    length += read;
+    if (length > maxBytes) throw new ForeignFileRefused(`cannot read ${shown}: it is longer than ${maxBytes} bytes`);
+    if (read === 0) return bytes.subarray(0, length).toString("utf8");
+  }
+}
+
+const isName = (name: string): boolean => /^[0-9A-Za-z_.-]+$/.test(name) && name !== "." && name !== "..";
+
+/**
+ * Opens the folder that the names lead to, one after the other, from a path that only root can change.
+ * @returns undefined where it is not there.
+ * @throws ForeignFileRefused for a link on the way, or a folder that is not of this user alone.
+ */
+export function openForeignFolder(
+  base: string,
+  names: readonly string[],
+  { uid }: { readonly uid: number },
+): ForeignFolder | undefined {
+  let handle: number | undefined;
+  let shown = base;
+  const step = (path: string): boolean => {
+    const next = opened(path, O_DIRECTORY, shown);
+    if (handle !== undefined) closeSync(handle);
+    handle = next;
+    if (next === undefined) return false;
+    const stat = fstatSync(next);
+    if (stat.uid === uid && (stat.mode & writableByOthers) === 0) return true;
+    closeSync(next);
+    handle = undefined;
+    throw new ForeignFileRefused(`cannot read ${shown}: it is not of user ${uid} alone`);
+  };
+  if (!step(base)) return undefined;
+  for (const name of names) {
+    if (!isName(name)) throw new ForeignFileRefused(`cannot read ${JSON.stringify(name)}: it is no name`);
+    shown = `${shown}/${name}`;
+    try {
+      if (!step(`/proc/self/fd/${handle}/${name}`)) return undefined;
+    } catch (error) {
+      if (handle !== undefined) closeSync(handle);
+      throw error;
+    }
+  }
+  const folder = handle;
+  if (folder === undefined) return undefined;
+
+  return {
+    isGone: () => fstatSync(folder).nlink === 0,
+    names: () => readdirSync(`/proc/self/fd/${folder}`),
+    has(name) {
+      const file = isName(name) ? opened(`/proc/self/fd/${folder}/${name}`, 0, `${shown}/${name}`) : undefined;
+      if (file !== undefined) closeSync(file);
+      return file !== undefined;
+    },
+    text(name, { maxBytes, isSingle = true }) {
+      const path = `${shown}/${name}`;
+      if (!isName(name)) throw new ForeignFileRefused(`cannot read ${JSON.stringify(name)}: it is no name`);
+      const file = opened(`/proc/self/fd/${folder}/${name}`, 0, path);
+      if (file === undefined) return undefined;
+      try {
+        const stat = fstatSync(file);
+        if (!stat.isFile()) throw new ForeignFileRefused(`cannot read ${path}: it is not a file`);
+        if (stat.uid !== uid) throw new ForeignFileRefused(`cannot read ${path}: it belongs to user ${stat.uid}`);
+        if (isSingle && stat.nlink !== 1) throw new ForeignFileRefused(`cannot read ${path}: it has other names`);
+        return readAll(file, maxBytes, path);
+      } finally {
+        closeSync(file);
+      }
+    },
+    close: () => closeSync(folder),
+  };
+}

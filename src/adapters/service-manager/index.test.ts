@@ -1,0 +1,151 @@
+import { describe, expect, it } from "vitest";
+import type { Exec } from "#adapters/exec/index.ts";
+import { createFakeClock } from "../../../test/fakes/clock.ts";
+import { createServiceManager } from "./index.ts";
+
+const settled = { exitCode: 0, stdout: "", stderr: "", truncated: false };
+
+function start(options: { readonly watchdogMs?: number; readonly exec?: Exec } = {}) {
+  const clock = createFakeClock();
+  const told: string[] = [];
+  const troubles: string[] = [];
+  const exec: Exec =
+    options.exec ??
+    (([program, ...args]) => {
+      told.push([program, ...args].join(" ").replace("/usr/bin/env NOTIFY_SOCKET=/n systemd-notify ", ""));
+      return Promise.resolve(settled);
+    });
+  const manager = createServiceManager({
+    variables: { address: "/n", watchdogMs: options.watchdogMs },
+    exec,
+    clock,
+    monotonicUsec: () => 7n,
+    onTrouble: ({ message }) => void troubles.push(message),
+  });
+  /** What was told since the last look. */
+  const news = async () => {
+    await clock.advance(0);
+    await manager.close();
+    return told.splice(0);
+  };
+  return { clock, manager, troubles, news };
+}
+
+const well = () => Promise.resolve(undefined);
+
+describe("the service manager", () => {
+  it("hears of a start, its end, and the stop", async () => {
+    const { manager, news } = start();
+    manager.starting();
+    expect(await news()).toEqual(["STATUS=Starting"]);
+    manager.ready(well, () => "Ready");
+    expect(await news()).toEqual(["READY=1 STATUS=Ready"]);
+    manager.stopping();
+    expect(await news()).toEqual(["STOPPING=1 STATUS=Stopping"]);
+  });
+
+  it("is asked for more time by a slow start, but not for ever", async () => {
+    const { manager, clock, news } = start();
+    manager.starting();
+    await news();
+    await clock.advance(20_000);
+    expect(await news()).toEqual(["EXTEND_TIMEOUT_USEC=30000000", "EXTEND_TIMEOUT_USEC=30000000"]);
+    for (let count = 0; count < 60; count += 1) await clock.advance(10_000);
+    await news();
+    await clock.advance(60_000);
+    expect(await news()).toEqual([]);
+  });
+
+  it("gets a sign of life twice in its time, and words when they change", async () => {
+    const { manager, clock, news } = start({ watchdogMs: 30_000 });
+    let words = "Ready";
+    manager.ready(well, () => words);
+    expect(await news()).toEqual(["READY=1 STATUS=Ready", "WATCHDOG=1"]);
+    await clock.advance(15_000);
+    expect(await news()).toEqual(["WATCHDOG=1"]);
+    words = "Ready, not well: ops";
+    await clock.advance(15_000);
+    expect(await news()).toEqual(["WATCHDOG=1 STATUS=Ready, not well: ops"]);
+    manager.stopping();
+    await news();
+    await clock.advance(60_000);
+    expect(await news()).toEqual([]);
+  });
+
+  it("gets no sign of life while the service is not well, and one soon after", async () => {
+    const { manager, clock, news, troubles } = start({ watchdogMs: 30_000 });
+    let trouble: string | undefined = "own address does not answer";
+    manager.ready(
+      () => Promise.resolve(trouble),
+      () => "Ready",
+    );
+    await clock.advance(10_000);
+    expect((await news()).join()).not.toContain("WATCHDOG");
+    expect(troubles).toContain("cannot give a sign of life: own address does not answer");
+    trouble = undefined;
+    await clock.advance(3_750);
+    expect(await news()).toEqual(["WATCHDOG=1"]);
+  });
+
+  it("hears when a reload begins and ends, and never of one as the end of a start", async () => {
+    const { manager, news } = start();
+    const order: string[] = [];
+    const work = () => {
+      order.push("work");
+      return Promise.resolve();
+    };
+    await manager.reload(work);
+    expect(await news()).toEqual([]);
+    manager.ready(well, () => "Ready");
+    await news();
+    await manager.reload(work);
+    expect(await news()).toEqual(["RELOADING=1 MONOTONIC_USEC=7", "READY=1"]);
+    manager.stopping();
+    await news();
+    await manager.reload(work);
+    expect(await news()).toEqual([]);
+    expect(order).toHaveLength(3);
+  });
+
+  it("that cannot be told is no end of the service, and is told again", async () => {
+    let exitCode = 1;
+    const said: string[] = [];
+    const { manager, clock, news, troubles } = start({
+      watchdogMs: 30_000,
+      exec: (argv) => {
+        if (exitCode === 0) said.push(argv.slice(3).join(" "));
+        return Promise.resolve({ ...settled, exitCode, stderr: "no such file\n" });
+      },
+    });
+    manager.ready(well, () => "Ready");
+    await news();
+    expect(troubles[0]).toBe("cannot tell the service manager: exit code 1: no such file");
+    expect(said).toEqual([]);
+    exitCode = 0;
+    await clock.advance(1_000);
+    await news();
+    expect(said).toEqual(["READY=1 STATUS=Ready", "WATCHDOG=1"]);
+  });
+
+  it("is not there: a reload is done all the same", async () => {
+    const manager = createServiceManager({
+      variables: undefined,
+      exec: () => Promise.reject(new Error("nothing is to be run")),
+      clock: createFakeClock(),
+      monotonicUsec: () => 0n,
+      onTrouble: (error) => {
+        throw error;
+      },
+    });
+    let isDone = false;
+    manager.starting();
+    manager.ready(well, () => "");
+    await manager.reload(() => {
+      isDone = true;
+      return Promise.resolve();
+    });
+    manager.stopping();
+    await manager.close();
+    expect(isDone).toBe(true);
+  });
+});

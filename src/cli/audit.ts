@@ -1,0 +1,173 @@
+import type { Command } from "commander";
+import { InvalidArgumentError, Option } from "commander";
+import type { AuditList, AuditListQuery, AuditOutcome } from "#contract/audit.ts";
+import { auditListLimit, auditOutcomes } from "#contract/audit.ts";
+import { integer } from "./integer.ts";
+import { momentOption } from "./log-time.ts";
+import { exitCode, type Io, oneLine, printJson } from "./output.ts";
+import type { CommandPorts } from "./ports.ts";
+import { presetCommand } from "./preset-command.ts";
+import type { Style } from "./screen.ts";
+import { printTable } from "./table.ts";
+
+/** An entry that was written down elsewhere. */
+export interface GivenHead {
+  readonly seq: number;
+  readonly hash: string;
+  readonly source: string;
+}
+
+/** What came of verifying the log. */
+export interface AuditReport {
+  readonly folder: string;
+  readonly broken:
+    | { readonly file: string; readonly line: number; readonly seq: number; readonly what: string }
+    | undefined;
+  readonly files: number;
+  readonly entries: number;
+  readonly first: { readonly seq: number } | undefined;
+  readonly last: { readonly seq: number; readonly hash: string } | undefined;
+  readonly headsFound: number;
+  readonly notes: readonly string[];
+}
+
+/** The audit log of this host, without the service. */
+export interface LocalAudit {
+  readonly list: (wishes: AuditListQuery) => Promise<AuditList>;
+  /** `unit` is whose lines in the journal are believed; undefined: the journal is not asked. */
+  readonly verify: (options: {
+    readonly heads: readonly GivenHead[];
+    readonly unit: string | undefined;
+  }) => Promise<AuditReport>;
+}
+
+const styles: Readonly<Record<AuditOutcome, Style | undefined>> = { ok: undefined, refused: "yellow", failed: "red" };
+
+const targetOf = (target: Readonly<Record<string, string>>): string =>
+  Object.entries(target)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(" ");
+
+function printEntries(io: Io, { entries, next_cursor: more, unreadable }: AuditList): void {
+  printTable(
+    io,
+    ["time", "outcome", "operation", "target", "key", "from", "status"],
+    entries.map((each) => [
+      each.time.slice(0, 19),
+      { text: each.count > 1 ? `${each.outcome} ×${each.count}` : each.outcome, style: styles[each.outcome] },
+      each.dry_run ? `${each.operation} (dry run)` : each.operation,
+      targetOf({ ...each.target, ...(each.operation_id !== null && { operation: each.operation_id }) }),
+      each.key_name ?? each.key_id ?? "",
+      each.remote_address ?? "",
+      each.error ?? each.status ?? "",
+    ]),
+  );
+  if (entries.length === 0) io.out("no entries\n");
+  if (more !== null) io.err("there are older ones: --limit or --until has them\n");
+  if (unreadable > 0) io.err(`${unreadable} lines are no entries: steward audit verify says what is wrong\n`);
+}
+
+interface ListOptions {
+  readonly since?: string;
+  readonly until?: string;
+  readonly operation?: string;
+  readonly keyId?: string;
+  readonly outcome?: AuditOutcome;
+  readonly limit: number;
+  readonly offline?: boolean;
+  readonly json?: boolean;
+}
+
+function addListCommand(audit: Command, { io, now, connect, local }: CommandPorts): void {
+  const moment = momentOption(now);
+  presetCommand(audit, "list")
+    .description("who did what, and who was refused; the newest first")
+    .addOption(
+      new Option("-S, --since <time>", "only entries of then or later: yesterday, -1h, RFC 3339").argParser(moment),
+    )
+    .addOption(new Option("-U, --until <time>", "only entries before then").argParser(moment))
+    .option("--operation <name>", "only of this operation or event: restartService, operation.ended")
+    .option("--key-id <id>", "only of this key")
+    .addOption(new Option("--outcome <outcome>", "only what came to this").choices(auditOutcomes))
+    .addOption(
+      new Option("-n, --limit <count>", "at most so many")
+        .argParser(integer(auditListLimit.minimum, auditListLimit.maximum))
+        .default(auditListLimit.default),
+    )
+    .option("--offline", "read the files of this host, without the service")
+    .option("--json", "print the answer as JSON")
+    .action(async (options: ListOptions, command: Command) => {
+      const { since, until, operation, keyId, outcome, limit } = options;
+      const wishes = {
+        limit,
+        ...(since !== undefined && { since }),
+        ...(until !== undefined && { until }),
+        ...(operation !== undefined && { operation }),
+        ...(keyId !== undefined && { key_id: keyId }),
+        ...(outcome !== undefined && { outcome }),
+      };
+      const answer = options.offline
+        ? await local.audit.list(wishes)
+        : await (await connect(command)).client.listAudit({ query: wishes });
+      if (options.json) return printJson(io, answer);
+      printEntries(io, answer);
+    });
+}
+
+/** `17:4e07…`: number and hash of an entry. */
+function givenHead(text: string, before: readonly GivenHead[] = []): readonly GivenHead[] {
+  const [, seq, hash = ""] = /^([1-9]\d{0,14}):([0-9a-f]{64})$/.exec(text) ?? [];
+  if (seq === undefined) throw new InvalidArgumentError("it must be the number of an entry, a colon and its hash");
+  return [...before, { seq: Number(seq), hash, source: "--head" }];
+}
+
+function printReport(io: Io, { folder, broken, files, entries, first, last, headsFound, notes }: AuditReport): void {
+  for (const note of notes) io.out(`note: ${oneLine(note)}\n`);
+  if (broken !== undefined) {
+    io.out(`broken: ${oneLine(broken.file)}:${broken.line}: ${oneLine(broken.what)}\n`);
+    io.out(`${entries} ${entries === 1 ? "entry" : "entries"} before it can be relied upon\n`);
+    return;
+  }
+  if (first === undefined || last === undefined) {
+    io.out(`whole: ${folder} has no entries\n`);
+    return;
+  }
+  io.out(`whole: entries ${first.seq} to ${last.seq} in ${files} ${files === 1 ? "file" : "files"}`);
+  io.out(headsFound === 0 ? "\n" : `, and ${headsFound} written down elsewhere are among them\n`);
+  io.out(`head: ${last.seq}:${last.hash}\n`);
+}
+
+interface VerifyOptions {
+  readonly head?: readonly GivenHead[];
+  readonly unit: string;
+  readonly journal: boolean;
+  readonly json?: boolean;
+}
+
+/** `steward audit [list]|verify`. */
+export function addAuditCommands(program: Command, ports: CommandPorts): void {
+  const { io, local, finish } = ports;
+  const audit = program.command("audit").description("the audit log: list it, verify it");
+  addListCommand(audit, ports);
+  audit
+    .command("verify")
+    .description("verify on this host that nothing in the audit log was changed, removed or put in")
+    .option(
+      "--head <seq:hash>",
+      "an entry that the log must have, as an earlier run printed it; may be repeated",
+      givenHead,
+    )
+    .option("--unit <name>", "unit whose lines in the journal say what entries there were", "steward.service")
+    .option("--no-journal", "do not ask the journal")
+    .option("--json", "print the report as JSON")
+    .addHelpText(
+      "after",
+      "\nReads the files themselves, so it has to run as root or as the user of the service.\nExit code: 0 whole, 1 broken, 2 it could not be read.",
+    )
+    .action(async ({ head = [], unit, journal, json }: VerifyOptions) => {
+      const report = await local.audit.verify({ heads: head, unit: journal ? unit : undefined });
+      finish(report.broken === undefined ? exitCode.fine : exitCode.foundTrouble);
+      if (json) return printJson(io, { whole: report.broken === undefined, ...report });
+      printReport(io, report);
+    });
+}

@@ -1,0 +1,110 @@
+import type { Argument, Command, Option } from "commander";
+import { presetOf } from "./preset-command.ts";
+
+/** What follows an option: nothing, or a word of some kind. */
+export type ValueKind = "none" | "file" | "folder" | "choice" | "text";
+
+export interface OptionNode {
+  /** As help has it: `-n, --lines <count>`. */
+  readonly flags: string;
+  /** Each spelling: `-n`, `--lines`. */
+  readonly names: readonly string[];
+  readonly description: string;
+  readonly value: ValueKind;
+  readonly choices: readonly string[];
+}
+
+export interface ArgumentNode {
+  /** As usage has it: `[id]`. */
+  readonly term: string;
+  readonly description: string;
+  readonly choices: readonly string[];
+}
+
+/** A command as documentation and shells need it. */
+export interface CommandNode {
+  /** The words that lead to it, without the name of the program. */
+  readonly path: readonly string[];
+  readonly name: string;
+  readonly description: string;
+  readonly usage: string;
+  readonly arguments: readonly ArgumentNode[];
+  readonly options: readonly OptionNode[];
+  /** What help says below its lists. */
+  readonly notes: string;
+  readonly commands: readonly CommandNode[];
+  /** The one of them that is meant where none is named: its options stand here too. */
+  readonly preset: CommandNode | undefined;
+}
+
+/** Wide enough that help breaks no line, so that what it says can be told from how it is set. */
+const unbroken = 100_000;
+
+/** What was added to the help of a command; there is no other way to it than to have it printed. */
+function notesOf(command: Command): string {
+  let printed = "";
+  const before = command.configureOutput();
+  command.configureOutput({
+    writeOut: (text) => {
+      printed += text;
+    },
+    getOutHelpWidth: () => unbroken,
+  });
+  command.outputHelp();
+  command.configureOutput(before);
+  const help = command.createHelp();
+  help.helpWidth = unbroken;
+  return printed.slice(help.formatHelp(command, help).length).trim();
+}
+
+const termOf = (argument: Argument): string => {
+  const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
+  return argument.required ? `<${name}>` : `[${name}]`;
+};
+
+function valueKind({ required, optional, argChoices, flags }: Option): ValueKind {
+  if (!required && !optional) return "none";
+  if (argChoices !== undefined) return "choice";
+  if (/<file>|\[file\]/.test(flags)) return "file";
+  return /<dir>|\[dir\]/.test(flags) ? "folder" : "text";
+}
+
+function optionNode(option: Option): OptionNode {
+  const { flags, short, long, description, argChoices = [] } = option;
+  return {
+    flags,
+    names: [short, long].filter((name) => name !== undefined),
+    description,
+    value: valueKind(option),
+    choices: argChoices,
+  };
+}
+
+const sentence = (text: string): string => text.replaceAll(/\s+/g, " ").trim();
+
+/** The tree of commands below one, without those that help hides. */
+export function describeCommand(command: Command, path: readonly string[] = []): CommandNode {
+  const help = command.createHelp();
+  const visible = help.visibleCommands(command).filter((each) => each.name() !== "help");
+  const commands = visible.map((each) => describeCommand(each, [...path, each.name()]));
+  return {
+    path,
+    name: command.name(),
+    description: sentence(command.description()),
+    usage: sentence(help.commandUsage(command)),
+    arguments: command.registeredArguments.map((argument) => ({
+      term: termOf(argument),
+      description: sentence(help.argumentDescription(argument)),
+      choices: argument.argChoices ?? [],
+    })),
+    options: help
+      .visibleOptions(command)
+      .map((option) => ({ ...optionNode(option), description: sentence(help.optionDescription(option)) })),
+    notes: notesOf(command),
+    commands,
+    preset: commands.find(({ name }) => name === presetOf(command)?.name()),
+  };
+}
+
+/** The command and all below it. */
+export const allCommands = (node: CommandNode): readonly CommandNode[] => [node, ...node.commands.flatMap(allCommands)];

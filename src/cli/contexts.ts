@@ -1,0 +1,214 @@
+import {
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+
+/** A service of another host under a name: how it is reached, and where its key is. The key itself is never in it. */
+export interface Context {
+  readonly url: string;
+  /** May be missing where a client certificate says who asks. */
+  readonly keyFile?: string;
+  /** Who vouches for its certificate, besides those that Node trusts. */
+  readonly cacert?: string;
+  /** The client's own certificate, and its private key. */
+  readonly cert?: string;
+  readonly certKey?: string;
+}
+
+/** All contexts, and which of them is used where none is named. */
+export interface Contexts {
+  readonly current: string | undefined;
+  readonly all: Readonly<Record<string, Context>>;
+}
+
+/** Contexts as they are kept. */
+export interface ContextStore {
+  readonly file: string;
+  /** @throws Error when the file cannot be read, or is none of contexts. */
+  readonly read: () => Promise<Contexts>;
+  readonly write: (contexts: Contexts) => Promise<void>;
+  /** Keeps a key that was given as text. @returns the path of its file. */
+  readonly writeKey: (name: string, key: string) => string;
+  /** Removes the key that was kept for a context; one that lies elsewhere stays. */
+  readonly removeKey: (context: Context) => void;
+}
+
+/** Stands for the service of this host, and is no context. */
+export const localName = "local";
+const nameForm = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const members = { url: "url", key_file: "keyFile", cacert: "cacert", cert: "cert", cert_key: "certKey" } as const;
+
+/** @throws Error when a context cannot be called so. */
+export function assertName(name: string): void {
+  if (name === localName) throw new Error(`cannot call a context ${localName}: that is the service of this host`);
+  if (!nameForm.test(name))
+    throw new Error(
+      `cannot call a context ${JSON.stringify(name)}: letters, digits, ., _ and - make a name, 64 at most`,
+    );
+}
+
+/** Where contexts are: `$XDG_CONFIG_HOME/steward`, else `~/.config/steward`. */
+function folderOf(environment: Readonly<Record<string, string | undefined>>): string {
+  const base = environment["XDG_CONFIG_HOME"];
+  // A path that is not absolute does not count (XDG Base Directory Specification).
+  if (base?.startsWith("/")) return join(base, "steward");
+  return join(environment["HOME"] ?? "/", ".config", "steward");
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function parseContext(name: string, value: unknown): Context {
+  assertName(name);
+  if (!isRecord(value)) throw new Error(`${name} is no context`);
+  const known: Record<string, string> = {};
+  for (const [member, text] of Object.entries(value)) {
+    const field = Object.entries(members).find(([each]) => each === member)?.[1];
+    if (field === undefined) throw new Error(`${name} has ${member}, which no context has`);
+    if (typeof text !== "string") throw new Error(`${member} of ${name} is no text`);
+    known[field] = text;
+  }
+  const { url, ...rest } = known;
+  if (url === undefined) throw new Error(`${name} needs url`);
+  if (rest["keyFile"] === undefined && rest["cert"] === undefined) throw new Error(`${name} needs key_file or cert`);
+  return { url, ...rest };
+}
+
+/** Reads the text of the file. @throws Error that says what is wrong with it. */
+export function parseContexts(value: unknown): Contexts {
+  if (value === null || value === undefined) return { current: undefined, all: {} };
+  if (!isRecord(value)) throw new Error("it must have current and contexts");
+  const { current, contexts = {} } = value;
+  if (current !== undefined && typeof current !== "string") throw new Error("current must be a name");
+  if (!isRecord(contexts)) throw new Error("contexts must be names with what each is");
+  const all = Object.fromEntries(Object.entries(contexts).map(([name, each]) => [name, parseContext(name, each)]));
+  return { current, all };
+}
+
+/** The file's text as data: members in the order in which they are read. */
+export function writtenContexts({ current, all }: Contexts): object {
+  const contexts = Object.entries(all).map(([name, context]) => [
+    name,
+    Object.fromEntries(
+      Object.entries(members).flatMap(([member, field]) => {
+        const text = context[field];
+        return text === undefined ? [] : [[member, text]];
+      }),
+    ),
+  ]);
+  return { ...(current !== undefined && { current }), contexts: Object.fromEntries(contexts) };
+}
+
+/** Writes a file that nobody else may read, whole or not at all. */
+function writePrivate(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const draft = `${path}.new-${process.pid}`;
+  const file = openSync(draft, "wx", 0o600);
+  try {
+    writeSync(file, text);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  chmodSync(draft, 0o600);
+  renameSync(draft, path);
+}
+
+/** Contexts in the settings folder of whoever runs this. */
+export function createContextStore(environment: Readonly<Record<string, string | undefined>>): ContextStore {
+  const folder = folderOf(environment);
+  const file = join(folder, "contexts.yaml");
+  const keys = join(folder, "keys");
+  const faulty = (error: unknown): Error =>
+    new Error(`cannot use ${file}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+
+  return {
+    file,
+    async read() {
+      let text: string;
+      try {
+        text = readFileSync(file, "utf8");
+      } catch (error) {
+        if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR"))
+          return { current: undefined, all: {} };
+        throw faulty(error);
+      }
+      // Loaded on demand: most commands ask the service of this host, where no file is.
+      const { parse } = await import("yaml");
+      try {
+        return parseContexts(parse(text));
+      } catch (error) {
+        throw faulty(error);
+      }
+    },
+    async write(contexts) {
+      const { stringify } = await import("yaml");
+      writePrivate(file, stringify(writtenContexts(contexts)));
+    },
+    writeKey(name, key) {
+      const path = join(keys, name);
+      writePrivate(path, `${key}\n`);
+      return path;
+    },
+    removeKey({ keyFile }) {
+      if (keyFile !== undefined && dirname(keyFile) === keys) rmSync(keyFile, { force: true });
+    },
+  };
+}
+
+/** The context of this name. @throws Error that names those that are there. */
+export function contextNamed({ all }: Contexts, name: string): Context {
+  const found = Object.hasOwn(all, name) ? all[name] : undefined;
+  if (found !== undefined) return found;
+  const names = Object.keys(all);
+  const there = names.length === 0 ? "there is none yet" : `there are ${names.join(", ")}`;
+  throw new Error(`cannot find the context ${name}: ${there} (steward context add makes one)`);
+}
+
+/** How a command line and the environment may say which service is meant. */
+export interface ServiceChoice {
+  readonly context?: string | undefined;
+  readonly url?: string | undefined;
+}
+
+/**
+ * Which service is meant: the first of these that says anything. The command line (`--context`, or `--url`); the environment
+ * (`STEWARD_CONTEXT`, or `STEWARD_URL` and `STEWARD_API_KEY`); the current context; the service of this host.
+ * @returns the name of a context; undefined where address and key are given, or the local ones.
+ * @throws Error where two are named at the same level: the key of one must not go to the other.
+ */
+export function chooseContext(
+  given: ServiceChoice,
+  environment: Readonly<Record<string, string | undefined>>,
+  current: () => Promise<string | undefined>,
+): Promise<string | undefined> {
+  const known = (name: string | undefined): Promise<string | undefined> =>
+    Promise.resolve(name === localName || name === "" ? undefined : name);
+  if (given.context !== undefined) {
+    if (given.url !== undefined)
+      throw new Error("cannot tell which service is meant: --context and --url both name one (leave one out)");
+    return known(given.context);
+  }
+  if (given.url !== undefined) return known(undefined);
+  const named = environment["STEWARD_CONTEXT"];
+  const url = environment["STEWARD_URL"];
+  if (named !== undefined && named !== "") {
+    if (url !== undefined)
+      throw new Error("cannot tell which service is meant: STEWARD_CONTEXT and STEWARD_URL both name one (unset one)");
+    return known(named);
+  }
+  if (url !== undefined || environment["STEWARD_API_KEY"] !== undefined) return known(undefined);
+  return current().then(known);
+}
+
+/** Whether a command line may be for several hosts; contexts-choice.ts knows. */
+export const mayMeanSeveral = (argv: readonly string[]): boolean =>
+  argv.some((word) => word === "--all" || word.includes(","));

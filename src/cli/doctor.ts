@@ -1,0 +1,164 @@
+import type { Command } from "commander";
+import { streamChecks } from "#client/stream.ts";
+import type { HealthCheckList, HealthCheckResult } from "#contract/checks.ts";
+import type { Plan } from "#contract/operation.ts";
+import { printFixed, printResults, sumInWords } from "./doctor-view.ts";
+import { explainError, isRefused, NoKey } from "./errors.ts";
+import { exitCode, oneLine, printJson } from "./output.ts";
+import { asPlan, isWanted, printPlan } from "./plan.ts";
+import { patientFetch } from "./plugin-fetch.ts";
+import type { CommandPorts, Connection } from "./ports.ts";
+import { withProgress } from "./progress.ts";
+
+interface DoctorOptions {
+  readonly fix?: boolean;
+  readonly check?: string;
+  readonly category?: string;
+  readonly yes?: boolean;
+  readonly confirm?: boolean;
+  readonly offline?: boolean;
+  readonly json?: boolean;
+}
+
+const isTrouble = ({ status }: Pick<HealthCheckResult, "status">): boolean => status === "warn" || status === "fail";
+
+/** What a wait shows: how many have answered, and which was the last. */
+const shown = (count: number, { check_id: id, status }: Pick<HealthCheckResult, "check_id" | "status">): string =>
+  `${count} checked, the last: ${id} ${status}`;
+
+/** Runs what is due, and shows results while they come. */
+async function askService({ io }: CommandPorts, connection: Connection, { check }: DoctorOptions) {
+  const { client } = connection;
+  if (check !== undefined) {
+    const result = await withProgress(io, `checking ${check}`, () => client.getCheck({ params: { check_id: check } }));
+    return [result];
+  }
+  return withProgress(io, "checking", async (progress) => {
+    const over = new AbortController();
+    const seen = new Set<string>();
+    const watch = async (): Promise<void> => {
+      const { url, key } = connection;
+      for await (const frame of streamChecks({ url, key, signal: over.signal })) {
+        seen.add(frame.check_id);
+        progress.show(shown(seen.size, frame));
+      }
+    };
+    // Only for the eye: where nobody looks it costs a connection less.
+    const watched = io.screen?.showsProgress ? watch() : Promise.resolve();
+    try {
+      return (await client.listChecks()).results;
+    } finally {
+      over.abort();
+      await watched;
+    }
+  });
+}
+
+async function checkHere({ io, local }: CommandPorts): Promise<HealthCheckList> {
+  return withProgress(io, "checking", (progress) => {
+    let count = 0;
+    return local.runChecks((result) => {
+      count += 1;
+      progress.show(shown(count, result));
+    });
+  });
+}
+
+interface Found {
+  readonly results: readonly HealthCheckResult[];
+  /** Undefined where there is no service that could fix anything. */
+  readonly connection: Connection | undefined;
+}
+
+/** Asks the service, and looks with its own eyes where there is none. */
+async function look(ports: CommandPorts, options: DoctorOptions, command: Command): Promise<Found> {
+  const { io } = ports;
+  const isNamed = !options.offline && (await ports.isNamed(command));
+  let reason = "as it was told";
+  if (!options.offline) {
+    try {
+      const connection = await ports.connect(command, { fetch: patientFetch, signal: ports.person.interrupted() });
+      return { results: await askService(ports, connection, options), connection };
+    } catch (error) {
+      // Another host's checks cannot be run from here; and a service that refuses a key is there.
+      if (isNamed || !(isRefused(error) || error instanceof NoKey)) throw error;
+      reason = explainError(error);
+    }
+  }
+  io.err(`steward: checking without the service, read-only: ${reason}\n`);
+  const { results } = await checkHere(ports);
+  const chosen = options.check === undefined ? results : results.filter(({ check_id: id }) => id === options.check);
+  if (chosen.length === 0 && options.check !== undefined)
+    throw new Error(`cannot check ${oneLine(options.check)}: there is no such check`);
+  return { results: chosen, connection: undefined };
+}
+
+/** What a fix would do; undefined where it says that there is nothing to do. */
+async function planOf({ client }: Connection, id: string): Promise<Plan> {
+  return asPlan(await client.fixCheck({ params: { check_id: id }, query: { dry_run: true }, body: {} }));
+}
+
+/** Shows the plan of one fix, asks, carries it out. */
+async function fixOne(ports: CommandPorts, connection: Connection, options: DoctorOptions, result: HealthCheckResult) {
+  const { io } = ports;
+  const id = result.check_id;
+  const plan = await planOf(connection, id);
+  const isRisky = plan.risk === "risky";
+  io.out(`\n${id}: ${plan.fix_id ?? "fix"} (${plan.risk ?? "no risk said"})\n`);
+  printPlan(io, plan);
+  if (plan.steps.length === 0) return result;
+  if (isRisky && options.yes && !options.confirm) {
+    io.out("left alone: it is risky (--yes --confirm does it without asking)\n");
+    return result;
+  }
+  if (!(await isWanted(ports, isRisky ? "This is risky. Do it?" : "Do it?", options))) return result;
+  const call = { params: { check_id: id }, body: { confirm: isRisky } };
+  const fixed = await withProgress(io, `fixing ${id}`, () => connection.client.fixCheck(call));
+  printFixed(io, fixed);
+  return fixed.check;
+}
+
+/** `steward doctor`. */
+export function addDoctorCommand(program: Command, ports: CommandPorts): void {
+  const { io, finish } = ports;
+  program
+    .command("doctor")
+    .description("run the health checks, and fix what they find")
+    .option("--fix", "show what would be done about each finding, ask, and do it")
+    .option("--check <id>", "only this check, and now")
+    .option("--category <name>", "only checks of this category")
+    .option("-y, --yes", "with --fix: do not ask; what is risky is left alone without --confirm")
+    .option("--confirm", "with --yes: what is risky too")
+    .option("--offline", "do not ask the service: run the checks in this process, read-only")
+    .option("--json", "print the results as JSON")
+    .addHelpText(
+      "after",
+      `
+Where no service runs on this host, or its key cannot be read, the checks run in this process, as the user who calls; then
+nothing is fixed, and those of plugins are left out.
+
+Exit code: 0 all well, 1 something warns or fails, 2 it could not be looked at.`,
+    )
+    .action(async (options: DoctorOptions, command: Command) => {
+      if (options.fix && options.json) command.error("error: --fix talks with a person, --json with a program");
+      const { results, connection } = await look(ports, options, command);
+      const chosen = results.filter(({ category }) => options.category === undefined || category === options.category);
+      if (chosen.length === 0)
+        throw new Error(`cannot check: there is no check of category ${oneLine(options.category ?? "")}`);
+      const finishWith = (list: readonly HealthCheckResult[]): void =>
+        finish(list.some(isTrouble) ? exitCode.foundTrouble : exitCode.fine);
+      finishWith(chosen);
+      if (options.json)
+        return printJson(io, { results: chosen, by: connection === undefined ? "this process" : "the service" });
+      printResults(io, chosen);
+      if (!options.fix) return io.out(sumInWords(io, chosen));
+      if (connection === undefined)
+        throw new Error("cannot fix anything without the service (start it: steward serve)");
+      const after: HealthCheckResult[] = [];
+      for (const result of chosen) {
+        after.push(isTrouble(result) && result.fixable ? await fixOne(ports, connection, options, result) : result);
+      }
+      finishWith(after);
+      io.out(`\n${sumInWords(io, after)}`);
+    });
+}

@@ -1,0 +1,10 @@
+import { InvalidArgumentError } from "commander";
+
+/** Reads a whole number within bounds, for an option. */
+export const integer =
+  (minimum: number, maximum: number) =>
+  (text: string): number => {
+    const value = Number(text);
+    if (/^-?\d+$/.test(text) && value >= minimum && value <= maximum) return value;
+    throw new InvalidArgumentError(`it must be a whole number from ${minimum} to ${maximum}`);
+  };

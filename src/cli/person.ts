@@ -1,0 +1,44 @@
+import { Interrupted } from "./errors.ts";
+import type { Person } from "./ports.ts";
+
+/** A pipe: no question is answered, and nobody interrupts. */
+export const nobody: Person = {
+  isThere: false,
+  ask: () => Promise.resolve(undefined),
+  interrupted: () => new AbortController().signal,
+};
+
+/** Whoever is at the terminal of a process. */
+export function createPerson({ stdin, stderr }: Pick<NodeJS.Process, "stdin" | "stderr">): Person {
+  let controller: AbortController | undefined;
+  const interrupted = (): AbortSignal => {
+    if (controller === undefined) {
+      const made = new AbortController();
+      controller = made;
+      process.on("SIGINT", () => made.abort());
+    }
+    return controller.signal;
+  };
+  return {
+    isThere: stdin.isTTY && stderr.isTTY,
+    interrupted,
+    async ask(question) {
+      // Loaded on demand: most commands ask nothing.
+      const { createInterface } = await import("node:readline");
+      const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
+      // Questions go to standard error: standard output may be a file.
+      const lines = createInterface({ input: stdin, output: stderr, terminal: true });
+      lines.on("SIGINT", () => {
+        stderr.write("^C\n");
+        reject(new Interrupted());
+        lines.close();
+      });
+      lines.once("close", () => resolve(undefined));
+      lines.question(question, (answer) => {
+        resolve(answer);
+        lines.close();
+      });
+      return promise;
+    },
+  };
+}

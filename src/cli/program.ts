@@ -1,0 +1,122 @@
+import { Command } from "commander";
+import { addAlertsCommands } from "./alerts.ts";
+import { addApiCommands } from "./api.ts";
+import { addAuditCommands } from "./audit.ts";
+import { addChatCommand } from "./chat.ts";
+import { addCheckCommand } from "./check.ts";
+import { addCompletionCommand } from "./completion.ts";
+import { addConfigCommands } from "./config.ts";
+import { addConnectorsCommands } from "./connectors.ts";
+import { addContextCommands } from "./contexts-commands.ts";
+import { addDoctorCommand } from "./doctor.ts";
+import { addExplainCommand } from "./explain.ts";
+import { addKeysCommands } from "./keys.ts";
+import { addLogsCommand } from "./logs.ts";
+import { addNotifyCommands } from "./notify.ts";
+import { addObservabilityCommands } from "./observability.ts";
+import { addOperationsCommands } from "./operations.ts";
+import { oneLine } from "./output.ts";
+import { addPluginsCommands } from "./plugins.ts";
+import type { CommandPorts } from "./ports.ts";
+import { addServicesCommands } from "./services.ts";
+import { addRollbackCommand, addSnapshotsCommands } from "./snapshots.ts";
+import { addStatusCommand } from "./status.ts";
+import { addTaskCommand } from "./task.ts";
+import { addTracesCommands } from "./traces.ts";
+import { addUpdatesCommands } from "./updates.ts";
+
+/** `steward serve`. */
+function addServeCommand(program: Command, { local }: Pick<CommandPorts, "local">): void {
+  program
+    .command("serve")
+    .description("run the service")
+    .option("--config <file>", "settings file (STEWARD_CONFIG; /etc/steward/config.yaml where it exists)")
+    .option("--new-admin-key", "make a further admin key at the start, for when the first one was lost")
+    .option("--safe-mode", "start without any plugin")
+    .action((options: { config?: string; newAdminKey?: boolean; safeMode?: boolean }) => local.serve(options));
+}
+
+/** The tree of all commands; what they do is up to the ports. */
+export function createProgram(
+  ports: CommandPorts,
+  options: {
+    readonly version: string;
+    readonly writeErr: (text: string) => void;
+    /** Whether the commands that are made from the table of operations are wanted. */
+    readonly isWhole: boolean;
+  },
+): Command {
+  const { io, now, local, finish, environment } = ports;
+  const client = async (command: Command) => (await ports.connect(command)).client;
+  const program = new Command("steward")
+    .description("Looks after this Linux host: serves the API, and asks it.")
+    .version(options.version)
+    .option("--url <address>", "address of the service (STEWARD_URL; the local one when left out)")
+    .option("--key-file <file>", "file that holds the key (or STEWARD_API_KEY; the local admin key when left out)")
+    .option("--cacert <file>", "certificate to trust instead of the system's, PEM (STEWARD_CACERT)")
+    .option("--cert <file>", "client certificate, PEM; without a key it says who asks (STEWARD_CLIENT_CERT)")
+    .option("--key <file>", "private key of the client certificate, if it is not in the same file (STEWARD_CLIENT_KEY)")
+    .option(
+      "--context <names>",
+      "host to ask, or several with commas between them; see steward context (STEWARD_CONTEXT)",
+    )
+    .option("--all", "ask the hosts of all contexts at once")
+    .option("--host-timeout <time>", "with several hosts: how long each may take, such as 15s or 2m")
+    .configureOutput({
+      writeOut: io.out,
+      writeErr: options.writeErr,
+      outputError: (text, write) =>
+        write(
+          `steward: ${oneLine(text.replace(/^error: /, "").replace(" is invalid. ", " is invalid: "))} (--help says more)\n`,
+        ),
+      getOutHelpWidth: () => io.screen?.columns() ?? 80,
+      getErrHelpWidth: () => io.screen?.columns() ?? 80,
+    })
+    .addHelpText("after", "\nAn enabled command plugin is a command too: steward <plugin> [argument...]")
+    .exitOverride();
+
+  program.commandsGroup("The host:");
+  addStatusCommand(program, ports);
+  addDoctorCommand(program, ports);
+  addCheckCommand(program, {
+    io,
+    finish,
+    client: async (command, signal) => (await ports.connect(command, { signal })).client,
+  });
+  addServicesCommands(program, ports);
+  addLogsCommand(program, ports);
+  addAlertsCommands(program, { io, now, finish, client });
+  addTracesCommands(program, ports);
+
+  program.commandsGroup("Updates:");
+  addUpdatesCommands(program, ports);
+  addSnapshotsCommands(program, ports);
+  addRollbackCommand(program, ports);
+  addOperationsCommands(program, ports);
+
+  program.commandsGroup("Language models:");
+  addChatCommand(program, ports);
+  addExplainCommand(program, ports);
+  addConnectorsCommands(program, ports);
+
+  program.commandsGroup("The service:");
+  addServeCommand(program, ports);
+  addContextCommands(program, ports);
+  addConfigCommands(program, ports);
+  addKeysCommands(program, { ...ports, client });
+  addAuditCommands(program, ports);
+  addPluginsCommands(program, { io, environment, finish, client, checkPlugin: local.checkPlugin });
+  addNotifyCommands(program, { io, finish, client });
+  addObservabilityCommands(program, {
+    io,
+    stackHost: local.stackHost,
+    givenUrl: (command) => ports.given(command).url ?? environment["STEWARD_URL"],
+  });
+  addTaskCommand(program, { runTask: local.runTask, carryState: local.carryState, finish });
+
+  program.commandsGroup("For programs:");
+  addApiCommands(program, ports, options.isWhole);
+  addCompletionCommand(program, ports);
+  program.helpCommand("help [command]", "what a command does");
+  return program;
+}

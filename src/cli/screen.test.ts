@@ -1,0 +1,36 @@
+import { expect, it } from "vitest";
+import { paint, screenOfProcess } from "./screen.ts";
+
+const terminal = { isTTY: true, columns: 90 };
+const pipe = {};
+
+it.each([
+  ["a terminal", terminal, {}, true],
+  ["a pipe", pipe, {}, false],
+  ["a terminal with NO_COLOR", terminal, { NO_COLOR: "1" }, false],
+  ["a terminal with an empty NO_COLOR", terminal, { NO_COLOR: "" }, true],
+  ["a dumb terminal", terminal, { TERM: "dumb" }, false],
+  ["a pipe with FORCE_COLOR", pipe, { FORCE_COLOR: "1" }, true],
+  ["a terminal with FORCE_COLOR=0", terminal, { FORCE_COLOR: "0" }, false],
+  ["a pipe with both", pipe, { NO_COLOR: "1", FORCE_COLOR: "1" }, false],
+])("%s: whether there are colours", (_, stdout, environment, hasColours) => {
+  const screen = screenOfProcess({ stdout, stderr: stdout, environment });
+  expect(screen.hasColours).toBe(hasColours);
+  expect(paint(screen, "red", "x")).toBe(hasColours ? "\u001b[31mx\u001b[39m" : "x");
+});
+
+it("cuts at the edge of a terminal and nowhere in a pipe", () => {
+  const on = (stdout: object) => screenOfProcess({ stdout, stderr: pipe, environment: {} }).columns();
+  expect([on(terminal), on({ isTTY: true, columns: 0 }), on({ isTTY: true, columns: 3 }), on(pipe)]).toEqual([
+    90,
+    80,
+    20,
+    undefined,
+  ]);
+});
+
+it("shows progress where standard error is a terminal that can write over a line", () => {
+  const shows = (stderr: object, environment = {}) =>
+    screenOfProcess({ stdout: pipe, stderr, environment }).showsProgress;
+  expect([shows(terminal), shows(pipe), shows(terminal, { TERM: "dumb" })]).toEqual([true, false, false]);
+});

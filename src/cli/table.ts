@@ -1,0 +1,71 @@
+import { type Io, oneLine, screenOf } from "./output.ts";
+import { type Cell, paint, type Style } from "./screen.ts";
+import { fitText, textWidth } from "./text-width.ts";
+
+const gap = "  ";
+/** What is cut shorter says nothing any more. */
+const fewestColumns = 10;
+/** However narrow the terminal, what a row is about stays. */
+const fewestCells = 2;
+
+const textOf = (cell: Cell): string => oneLine(typeof cell === "object" ? cell.text : String(cell));
+
+const sumOf = (widths: readonly number[]): number =>
+  widths.reduce((sum, width) => sum + width, 0) + gap.length * (widths.length - 1);
+
+/** Widths that fit: the last columns go where there is no room for them, then the widest get narrower. */
+function fitWidths(natural: readonly number[], columns: number | undefined): readonly number[] {
+  const widths = [...natural];
+  if (columns === undefined) return widths;
+  const least = (width: number): number => Math.min(width, fewestColumns);
+  while (widths.length > fewestCells && sumOf(widths.map(least)) > columns) widths.pop();
+  while (sumOf(widths) > columns) {
+    const widest = Math.max(...widths);
+    if (widest <= fewestColumns) break;
+    widths[widths.lastIndexOf(widest)] = widest - 1;
+  }
+  return widths;
+}
+
+/** Writes a table that fits the terminal: what is too long for it is cut, in a pipe nothing is. */
+export function printTable(io: Io, head: readonly string[], rows: readonly (readonly Cell[])[]): void {
+  if (io.table !== undefined) {
+    io.table(head, rows);
+    return;
+  }
+  const screen = screenOf(io);
+  const columns = screen.columns();
+  const texts = rows.map((row) => row.map(textOf));
+  const natural = head.map((title, at) =>
+    texts.reduce((width, row) => Math.max(width, textWidth(row[at] ?? "")), textWidth(title)),
+  );
+  const widths = fitWidths(natural, columns);
+  const lineOf = (cells: readonly string[], styleAt: (at: number) => Style | undefined): string => {
+    // Where not even the narrowest columns fit, the line is cut.
+    let room = columns ?? Number.POSITIVE_INFINITY;
+    const parts: string[] = [];
+    for (const [at, cell] of cells.slice(0, widths.length).entries()) {
+      if (room < 1) break;
+      const text = fitText(cell, Math.min(widths[at] ?? 0, room));
+      const width = textWidth(text);
+      const padding = at === widths.length - 1 ? 0 : (widths[at] ?? 0) - width + gap.length;
+      parts.push(paint(screen, styleAt(at), text) + " ".repeat(Math.max(0, Math.min(padding, room - width))));
+      room -= width + padding;
+    }
+    return `${parts.join("").trimEnd()}\n`;
+  };
+  io.out(
+    lineOf(
+      head.map((title) => title.toUpperCase()),
+      () => "bold",
+    ),
+  );
+  for (const [index, row] of texts.entries()) {
+    io.out(
+      lineOf(row, (at) => {
+        const cell = rows[index]?.[at];
+        return typeof cell === "object" ? cell.style : undefined;
+      }),
+    );
+  }
+}

@@ -1,0 +1,32 @@
+import { operations } from "#contract/index.ts";
+import type { Input, Operation } from "#contract/operation.ts";
+import type { OperationEntry } from "#contract/operation-entry.ts";
+import { type ClientOptions, request } from "./index.ts";
+
+type Table = typeof operations;
+
+/** The operations of the table that outlive their request. */
+export type LongOperationName = {
+  readonly [K in keyof Table]: Table[K] extends { readonly outlives: true } ? K : never;
+}[keyof Table];
+
+const acceptedStatus = 202;
+
+/**
+ * Begins what outlives its request, and does not wait for it. Asking again with the same idempotency key begins nothing else.
+ * @returns the operation to look at; undefined where the service had answered before it needed one.
+ * @throws ApiError when the service refuses; what `fetch` throws when it cannot be reached.
+ */
+export async function beginOperation<K extends LongOperationName>(
+  options: ClientOptions,
+  name: K,
+  input: Partial<Input<Table[K]>>,
+  idempotencyKey: string,
+): Promise<{ readonly operation: OperationEntry } | { readonly answer: unknown }> {
+  const row: Operation = operations[name];
+  const headers = { Prefer: "respond-async", "Idempotency-Key": idempotencyKey };
+  const response = await request(options, row, { ...input }, headers);
+  const body: unknown = await response.json();
+  // The service has checked what it wrote against the same types.
+  return response.status === acceptedStatus ? { operation: body as OperationEntry } : { answer: body };
+}

@@ -1,0 +1,50 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, it } from "vitest";
+import { loadConfig } from "./load.ts";
+import { readLocalSettings } from "./local-service.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "steward-settings-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const file = join(folder, "config.yaml");
+const given = (text: string, environment: Readonly<Record<string, string>> = {}) => {
+  writeFileSync(file, text);
+  return { HOME: "/home/ann", STEWARD_CONFIG: file, ...environment };
+};
+
+it.each([
+  ["", {}],
+  ["# nothing\n", {}],
+  ["listen: 127.0.0.1:9000\n", {}],
+  ['listen: "[::1]:9000"\nstate_dir: /srv/steward\n', {}],
+  ["listen: 0.0.0.0:9000\ntls: auto\n", {}],
+  ["tls: { cert: /a.pem, key: /b.pem }\n", {}],
+  ["tls: off\nlog: { level: debug }\n", {}],
+  ["listen: 127.0.0.1:9000\n", { STEWARD_LISTEN: "127.0.0.1:1", STEWARD_STATE_DIR: "/elsewhere" }],
+  ["", { XDG_STATE_HOME: "/state" }],
+] as const)("says of %j with %j what the service itself makes of it", async (text, rest) => {
+  const environment = given(text, rest);
+  for (const isRoot of [true, false]) {
+    const { listen, stateDir, tls } = await loadConfig({ file: undefined, environment, isRoot });
+    expect(await readLocalSettings(environment, isRoot)).toEqual({
+      listen,
+      stateDir,
+      tls: typeof tls === "object" ? "given" : tls,
+    });
+  }
+});
+
+it.each(["listen: 9000\n", "listen: nonsense\n", "state_dir: 3\n", "tls: maybe\n", "- a\n", "{", "a: b: c\n"])(
+  "leaves %j to who can say what is wrong with it",
+  async (text) => {
+    const environment = given(text);
+    expect(await readLocalSettings(environment, true)).toBeUndefined();
+    await expect(loadConfig({ file: undefined, environment, isRoot: true })).rejects.toThrow();
+  },
+);
+
+it("leaves a file that cannot be read to who can say so", async () => {
+  expect(await readLocalSettings({ STEWARD_CONFIG: "/nowhere/config.yaml" }, true)).toBeUndefined();
+});

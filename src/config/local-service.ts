@@ -1,0 +1,47 @@
+import { readFileSync } from "node:fs";
+import { parseListen } from "./address.ts";
+import { type Config, configFile, defaultStateDir, type Environment } from "./load.ts";
+import { defaultListen } from "./settings.ts";
+
+/** What a client has to know of the service of this host. */
+export type LocalSettings = Pick<Config, "listen" | "stateDir"> & { readonly tls: "off" | "auto" | "given" };
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const textOr = (value: unknown, preset: string): string | undefined => {
+  if (value === undefined) return preset;
+  return typeof value === "string" ? value : undefined;
+};
+
+function tlsOf(value: unknown): LocalSettings["tls"] | undefined {
+  if (value === undefined || value === "off") return "off";
+  if (value === "auto") return "auto";
+  return isRecord(value) ? "given" : undefined;
+}
+
+/**
+ * Reads of the settings what a client has to know, and checks no more than that: compiling the whole schema takes longer than
+ * asking the service. What is wrong elsewhere in the file is the service's to say.
+ * @returns undefined where something is odd: {@link loadConfig} then says what.
+ */
+export async function readLocalSettings(environment: Environment, isRoot: boolean): Promise<LocalSettings | undefined> {
+  const file = configFile(undefined, environment);
+  let settings: unknown = {};
+  if (file !== undefined) {
+    // Loaded on demand: a host without a settings file has no use for it.
+    const { parse } = await import("yaml");
+    try {
+      settings = parse(readFileSync(file, "utf8")) ?? {};
+    } catch {
+      return undefined;
+    }
+  }
+  if (!isRecord(settings)) return undefined;
+  const listenText = environment["STEWARD_LISTEN"] ?? textOr(settings["listen"], defaultListen);
+  const stateDir =
+    environment["STEWARD_STATE_DIR"] ?? textOr(settings["state_dir"], defaultStateDir(environment, isRoot));
+  const listen = listenText === undefined ? undefined : parseListen(listenText);
+  const tls = tlsOf(settings["tls"]);
+  return listen === undefined || stateDir === undefined || tls === undefined ? undefined : { listen, stateDir, tls };
+}

@@ -1,0 +1,32 @@
+import { toTimestamp } from "#domain/kernel/clock.ts";
+import type { AuditEntry } from "./ports.ts";
+
+/** An entry of which only that is said which is not as usual: the rest is that of an event which no call brought about. */
+export function auditEvent(
+  operation: string,
+  now: number,
+  rest: Partial<Omit<AuditEntry, "operation" | "time">> = {},
+): AuditEntry {
+  return {
+    time: toTimestamp(now),
+    operation,
+    outcome: "ok",
+    status: null,
+    error: null,
+    method: null,
+    path: null,
+    target: {},
+    dry_run: false,
+    replayed: false,
+    key_id: null,
+    key_name: null,
+    certificate: null,
+    remote_address: null,
+    request_id: null,
+    operation_id: null,
+    client_gone: false,
+    duration_ms: null,
+    count: 1,
+    ...rest,
+  };
+}

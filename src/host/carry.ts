@@ -1,0 +1,44 @@
+import { uptime } from "node:os";
+import { systemClock } from "#adapters/clock/index.ts";
+import { exec } from "#adapters/exec/index.ts";
+import { openSharedOperationStore } from "#adapters/operations/index.ts";
+import { createHostPackages, type HostPackages } from "#adapters/packages/index.ts";
+import type { Config } from "#config/load.ts";
+import type { OperationStore } from "#domain/operations/ports.ts";
+import { places } from "./places.ts";
+import type { carryState } from "./updates.ts";
+
+const returning: readonly string[] = ["updates.rollback", "updates.apply"];
+
+/**
+ * Whether a rollback since the boot, be it that of a guarded update, may take effect with the next one: the state that is
+ * written until then has to go with it.
+ */
+function rollbackWaits(store: Pick<OperationStore, "ids" | "read">, bootedAt: number): boolean {
+  return store.ids().some((id) => {
+    const { spec, state } = store.read(id) ?? {};
+    if (spec === undefined || !returning.includes(spec.kind) || spec.createdAt < bootedAt) return false;
+    const result = state?.result;
+    return (
+      typeof result === "object" && result !== null && "requires_reboot" in result && result.requires_reboot === true
+    );
+  });
+}
+
+/** When the service ends: what it has written since a rollback that waits for its reboot goes with it. */
+export async function carryOwnState(
+  config: Parameters<typeof carryState>[0],
+  packages: Pick<HostPackages, "states">,
+  store: Pick<OperationStore, "ids" | "read">,
+): Promise<void> {
+  if (!rollbackWaits(store, systemClock.now() - uptime() * 1000)) return;
+  const updates = await import("./updates.ts");
+  await updates.carryState(config, packages);
+}
+
+/** The same, as root, for a service without rights that has just ended: what waits for a reboot is what root's own records say. */
+export async function carryServiceState(config: Config): Promise<void> {
+  const store = openSharedOperationStore({ stateDir: places.tasksDir });
+  const packages = await createHostPackages({ exec, clock: systemClock });
+  await carryOwnState({ ...config, stateDir: places.tasksDir, exec }, packages, store);
+}

@@ -1,0 +1,79 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Ajv, type ValidateFunction } from "ajv";
+import { type AskRoot, createAskRoot } from "#adapters/operations/asking.ts";
+import { openOperationStore, openSharedOperationStore } from "#adapters/operations/index.ts";
+import { createTaskDoor } from "#adapters/operations/launcher.ts";
+import {
+  type RootAsk,
+  RootAskAnswer,
+  type RootAskInput,
+  type RootAskOutput,
+  rootAsks,
+  rootAskTimeoutMs,
+} from "#contract/root-tasks.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import type { OperationStore, TaskLauncher } from "#domain/operations/ports.ts";
+import { serviceSide } from "#domain/operations/two-sided.ts";
+import { places, safeModeName } from "./places.ts";
+import { fromWire } from "./root-errors.ts";
+
+/** Asks root for one thing of the closed list. @throws what was thrown on root's side. */
+export type AskFor = <A extends RootAsk>(
+  ask: A,
+  input: RootAskInput<A>,
+  signal: AbortSignal,
+) => Promise<RootAskOutput<A>>;
+
+/** What a service without rights has of root. */
+export interface Door {
+  readonly store: OperationStore;
+  readonly launcher: TaskLauncher;
+  readonly ask: AskFor;
+}
+
+const ajv = new Ajv({ strict: false });
+
+const validators = new Map<RootAsk, ValidateFunction>();
+function isOutput<A extends RootAsk>(ask: A, value: unknown): value is RootAskOutput<A> {
+  const validate = validators.get(ask) ?? ajv.compile(rootAsks[ask].output);
+  validators.set(ask, validate);
+  return validate(value);
+}
+
+const isAnswer = ajv.compile<RootAskAnswer>(RootAskAnswer);
+
+/** Asks in the words of the contract, over whatever carries them. */
+export function createAskFor(carry: AskRoot): AskFor {
+  return async (ask, input, signal) => {
+    const answer = await carry({ ask, input }, { timeoutMs: rootAskTimeoutMs(ask), signal }).catch((error: unknown) => {
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new Error(`cannot ask root for ${ask}: ${reason}`, { cause: error });
+    });
+    signal.throwIfAborted();
+    if (!isAnswer(answer)) throw new Error(`cannot ask root for ${ask}: its answer is of no kind that is known`);
+    if ("error" in answer) throw fromWire(answer.error);
+    const { output } = answer;
+    if (!isOutput(ask, output)) throw new Error(`cannot ask root for ${ask}: its answer is not what was asked for`);
+    return output;
+  };
+}
+
+/** The door of the package, for the service that it is made for. */
+export function createDoor(ports: {
+  readonly start: (unit: string) => Promise<string>;
+  readonly clock: Clock;
+  readonly isSafeMode: boolean;
+}): Door {
+  const { start, clock, isSafeMode } = ports;
+  // The folder comes and goes with the service.
+  if (isSafeMode) writeFileSync(join(places.runDir, safeModeName), "", { mode: 0o600 });
+  return {
+    store: serviceSide(
+      openOperationStore({ stateDir: places.stateDir }),
+      openSharedOperationStore({ stateDir: places.tasksDir }),
+    ),
+    launcher: createTaskDoor({ start }),
+    ask: createAskFor(createAskRoot({ places, start, clock })),
+  };
+}

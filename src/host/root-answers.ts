@@ -1,0 +1,200 @@
+import { Ajv } from "ajv";
+import { systemClock } from "#adapters/clock/index.ts";
+import type { Exec } from "#adapters/exec/index.ts";
+import { pluginSettings } from "#config/checks.ts";
+import type { Config } from "#config/load.ts";
+import {
+  isRootAsk,
+  type RootAsk,
+  type RootAskAnswer,
+  type RootAskInput,
+  type RootAskOutput,
+  RootAskRequest,
+  rootAsks,
+  rootAskTimeoutMs,
+} from "#contract/root-tasks.ts";
+import type { Outcome } from "#domain/health/check.ts";
+import type { Fix } from "#domain/health/fix.ts";
+import { carryOutSteps } from "#domain/health/fix-steps.ts";
+import { runCheckOnce } from "#domain/health/report.ts";
+import { DomainError } from "#domain/kernel/error.ts";
+import { changedFault, goneFault } from "#domain/plugins/guarded-run.ts";
+import { PluginNotRun } from "#domain/plugins/ports.ts";
+import type { PackageManager, SnapshotBackend } from "#domain/updates/ports.ts";
+import type { Logger } from "#telemetry/logger.ts";
+import { places, serviceUnit } from "./places.ts";
+import { toWire } from "./root-errors.ts";
+import type { withRootHealth } from "./root-health.ts";
+
+type Answers = { readonly [A in RootAsk]: (input: RootAskInput<A>, signal: AbortSignal) => Promise<RootAskOutput<A>> };
+
+interface Parts {
+  readonly config: Config;
+  readonly exec: Exec;
+  readonly log: Pick<Logger, "warn" | "error">;
+}
+
+/** Nobody hears how far it is: who asked waits for the end. */
+const unheard = { step: () => undefined, line: () => undefined };
+/** Of the fixes that are asked for here none installs security updates: that is an operation. */
+const byOperation = (): Promise<never> => Promise.reject(new Error("security updates are installed in an operation"));
+const notFound = (what: string): DomainError => new DomainError("NOT_FOUND", `cannot find ${what}`);
+
+/** Everything of the closed list, each as it is done. */
+function answersOf(parts: Parts): Answers {
+  const { config, exec, log } = parts;
+
+  // Each is loaded on demand: a task does one thing, and its start is what there is to wait for.
+  const withHealth = async <T>(work: Parameters<typeof withRootHealth<T>>[1]): Promise<T> =>
+    (await import("./root-health.ts")).withRootHealth(parts, work);
+  const updates = async () => {
+    const { createHostPackages } = await import("#adapters/packages/index.ts");
+    const { createHostUpdates } = await import("./updates.ts");
+    return createHostUpdates({ ...config, exec }, await createHostPackages({ exec, clock: systemClock }));
+  };
+  const manager = async (): Promise<PackageManager> => {
+    const found = (await updates()).manager;
+    if (found === undefined) throw new Error("this host has no package manager that is supported");
+    return found;
+  };
+  const backend = async (name: string): Promise<SnapshotBackend> => {
+    const found = (await updates()).backends.find((each) => each.name === name);
+    if (found === undefined) throw notFound(`snapshots of ${name}`);
+    return found;
+  };
+
+  /** What the check finds now, and what the fix would do about it. */
+  const planned = <T>(
+    { check_id: checkId, fix_id: fixId }: RootAskInput<"fix.plan">,
+    signal: AbortSignal,
+    use: (fix: Fix, plan: Awaited<ReturnType<Fix["plan"]>>) => Promise<T>,
+  ): Promise<T> =>
+    withHealth(async ({ checks, fixes, plan: settings }) => {
+      const fix = fixes({ security: { plan: byOperation, apply: byOperation } }).find(({ id }) => id === fixId);
+      const isOfCheck = checks.some(({ id, fixes: ids = [] }) => id === checkId && ids.includes(fixId));
+      if (fix === undefined || !isOfCheck) throw notFound(`the fix ${fixId} of ${checkId}`);
+      const found = await runCheckOnce({ checks, settings, clock: systemClock }, checkId, signal);
+      if (found === undefined) throw notFound(`the check ${checkId}`);
+      const isIll = found.status === "warn" || found.status === "fail";
+      return use(
+        fix,
+        isIll ? await fix.plan(found, signal) : { steps: [], reason: `nothing to fix: ${found.message}` },
+      );
+    });
+
+  return {
+    "checks.run": ({ check_ids: ids }, signal) =>
+      withHealth(async ({ checks, plan: settings }) => {
+        const outcomes: Record<string, Outcome & { details: Record<string, unknown> }> = {};
+        for (const id of ids) {
+          const outcome = await runCheckOnce({ checks, settings, clock: systemClock }, id, signal);
+          if (outcome !== undefined) outcomes[id] = { ...outcome, details: { ...outcome.details } };
+        }
+        return { outcomes };
+      }),
+    "monitoring.run": ({ check_id: checkId }, signal) =>
+      withHealth(async ({ checks, plan: settings }) => {
+        const isRoots = pluginSettings(config.settings).some((plugin) => plugin.id === checkId && plugin.isRoots);
+        const outcome = isRoots
+          ? await runCheckOnce({ checks, settings, clock: systemClock }, checkId, signal)
+          : undefined;
+        if (outcome === undefined) throw notFound(`the monitoring plugin ${checkId} among those that run as root`);
+        return { outcome: { ...outcome, details: { ...outcome.details } } };
+      }),
+    "fix.plan": (request, signal) =>
+      planned(request, signal, (_, { steps, reason, units, packages, ...rest }) => {
+        const { downloadBytes, freesBytes, requiresReboot } = rest;
+        return Promise.resolve({
+          actions: steps.map(({ action }) => action),
+          ...(reason !== undefined && { reason }),
+          ...(units !== undefined && { units: [...units] }),
+          ...(packages !== undefined && { packages: [...packages] }),
+          ...(downloadBytes !== undefined && { downloadBytes }),
+          ...(freesBytes !== undefined && { freesBytes }),
+          ...(requiresReboot !== undefined && { requiresReboot }),
+        });
+      }),
+    "fix.steps": (request, signal) =>
+      planned(request, signal, async (fix, plan) => {
+        if (plan.steps.length === 0) throw new Error(plan.reason ?? "there is nothing that it could do");
+        return { steps: await carryOutSteps(fix, plan, { signal }, systemClock) };
+      }),
+    async "packages.refresh"(_, signal) {
+      await (await manager()).refresh(unheard, signal);
+      return {};
+    },
+    async "packages.restart_needs"(_, signal) {
+      const { requiresReboot, units } = await (await manager()).restartNeeds(signal);
+      return { requiresReboot, units: [...units] };
+    },
+    async "snapshots.backends"() {
+      const { backends } = await updates();
+      return { backends: backends.map(({ name, needsReboot }) => ({ name, needsReboot })) };
+    },
+    "snapshots.list": async ({ backend: name }, signal) => ({
+      snapshots: [...(await (await backend(name)).list(signal))],
+    }),
+    async "snapshots.diff"({ backend: name, id }, signal) {
+      const { packages, files } = await (await backend(name)).diff(id, signal);
+      return { packages: [...packages], files: [...files] };
+    },
+    async "snapshots.verify"({ backend: name, id }, signal) {
+      await (await backend(name)).verify(id, signal);
+      return {};
+    },
+    async "plugin.run"({ path, digest, args, stdin, timeoutMs }, signal) {
+      // As root finds it: of folders that nobody but root may change, and only as what was asked for.
+      const { pluginFoldersOf } = await import("./plugin-folders.ts");
+      const { createPluginSandbox } = await import("#adapters/plugins/index.ts");
+      const found = await pluginFoldersOf(config.settings).read(path);
+      if (found === undefined) throw new PluginNotRun(goneFault);
+      if ("fault" in found.loaded) throw new PluginNotRun(found.loaded.fault);
+      if (found.loaded.digest !== digest) throw new PluginNotRun(changedFault);
+      const sandbox = createPluginSandbox({
+        exec,
+        hidden: [places.stateDir, places.tasksDir],
+        partOf: serviceUnit,
+        onNotEnded: ({ plugin, unit, error }) => log.warn({ plugin, unit, err: error }, "plugin not ended"),
+      });
+      const manifest = { ...found.loaded.manifest, timeoutMs };
+      return sandbox.run({ manifest, path, digest, args, stdin }, signal);
+    },
+  };
+}
+
+const ajv = new Ajv({ strict: false });
+const isRequest = ajv.compile<{ ask: string; input: unknown }>(RootAskRequest);
+
+function parsed(text: string): { readonly ask: RootAsk; readonly input: unknown } {
+  const refuse = (why: string): never => {
+    throw new DomainError("VALIDATION_ERROR", `cannot do what was asked: ${why}`);
+  };
+  let request: unknown;
+  try {
+    request = JSON.parse(text);
+  } catch {
+    return refuse("it is not JSON");
+  }
+  if (!isRequest(request)) return refuse("it is not of the form of an ask");
+  const { ask, input } = request;
+  return isRootAsk(ask) ? { ask, input } : refuse("it is not on the list");
+}
+
+/** Does what is asked, if it is on the list, and gives the answer as it is written down. Never throws. */
+export function createRootAnswers(parts: Parts): (text: string, cancelled: AbortSignal) => Promise<RootAskAnswer> {
+  const answers = answersOf(parts);
+  const answerTo = async <A extends RootAsk>(ask: A, input: unknown, cancelled: AbortSignal): Promise<unknown> => {
+    const isInput = ajv.compile<RootAskInput<A>>(rootAsks[ask].input);
+    if (!isInput(input))
+      throw new DomainError("VALIDATION_ERROR", `cannot do ${ask}: ${ajv.errorsText(isInput.errors)}`);
+    return answers[ask](input, AbortSignal.any([cancelled, AbortSignal.timeout(rootAskTimeoutMs(ask))]));
+  };
+  return async (text, cancelled) => {
+    try {
+      const { ask, input } = parsed(text);
+      return { output: await answerTo(ask, input, cancelled) };
+    } catch (error) {
+      return { error: toWire(error) };
+    }
+  };
+}

@@ -1,0 +1,41 @@
+import { isErrorCode } from "#contract/errors.ts";
+import type { RootAskAnswer } from "#contract/root-tasks.ts";
+import { DomainError } from "#domain/kernel/error.ts";
+import { PluginNotRun } from "#domain/plugins/ports.ts";
+import { PackageFileMissing, PackagesLocked, SnapshotUnusable, UpdateRefused } from "#domain/updates/ports.ts";
+
+type Wire = Extract<RootAskAnswer, { readonly error: unknown }>["error"];
+
+const simple = { UpdateRefused, SnapshotUnusable, PackageFileMissing, PluginNotRun } as const;
+
+/** An error as it goes through the door: its kind, and its words. */
+export function toWire(error: unknown): Wire {
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof DomainError)
+    return { kind: "DomainError", message, details: { code: error.code, details: error.details ?? {} } };
+  if (error instanceof PackagesLocked)
+    return { kind: "PackagesLocked", message, ...(error.holder && { details: { ...error.holder } }) };
+  const known = Object.entries(simple).find(([, kind]) => error instanceof kind);
+  return { kind: known?.[0] ?? "Error", message };
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function domainError(message: string, { code, details }: Readonly<Record<string, unknown>>): Error {
+  return typeof code === "string" && isErrorCode(code)
+    ? new DomainError(code, message, isRecord(details) ? details : undefined)
+    : new Error(message);
+}
+
+/** The error that went in on the other side. */
+export function fromWire({ kind, message, details = {} }: Wire): Error {
+  if (kind === "DomainError") return domainError(message, details);
+  if (kind === "PackagesLocked") {
+    const { pid, program } = details;
+    const isHolder = typeof pid === "number" && typeof program === "string";
+    return new PackagesLocked(message, isHolder ? { pid, program } : undefined);
+  }
+  const known = Object.entries(simple).find(([name]) => name === kind)?.[1];
+  return known === undefined ? new Error(message) : new known(message);
+}

@@ -1,0 +1,36 @@
+import { describe, expect, it } from "vitest";
+import { type Listener, lookAtOwn, statusWords } from "./sign-of-life.ts";
+
+const well = { healthy: true, expected: true };
+
+describe("statusWords", () => {
+  it("names the components that are missed", () => {
+    const unexpected = { healthy: false, expected: false };
+    expect(statusWords("http://[::1]:1", { cli: well, llm: unexpected })).toBe("Ready on http://[::1]:1");
+    const broken = { healthy: false, expected: true };
+    expect(statusWords("x", { ops: broken, llm: unexpected, own: broken })).toBe("Ready on x, not well: ops, own");
+  });
+});
+
+describe("lookAtOwn", () => {
+  const server = (count: number): Listener => ({
+    maxConnections: 16,
+    getConnections: (callback) => callback(null, count),
+  });
+  const { signal } = new AbortController();
+  const turnedAway = () => Promise.reject(new Error("socket hang up"));
+
+  it("is content with an answer", async () => {
+    expect(await lookAtOwn(() => Promise.resolve(well), server(16))(signal)).toBeUndefined();
+  });
+
+  it("says why there is none", async () => {
+    expect(await lookAtOwn(turnedAway, server(3))(signal)).toBe("socket hang up");
+    const refused = { healthy: false, expected: true, reason: "own address answers 500" };
+    expect(await lookAtOwn(() => Promise.resolve(refused), server(3))(signal)).toBe("own address answers 500");
+  });
+
+  it("lets a flood of connections be no reason", async () => {
+    expect(await lookAtOwn(turnedAway, server(16))(signal)).toBeUndefined();
+  });
+});

@@ -1,0 +1,129 @@
+import { expect, it } from "vitest";
+import type { Check, Outcome } from "#domain/health/check.ts";
+import type { Fix } from "#domain/health/fix.ts";
+import { createFakeClock } from "../../test/fakes/clock.ts";
+import { createFakePackageManager } from "../../test/fakes/package-manager.ts";
+import type { AskFor } from "./door.ts";
+import { backendsThroughDoor, healthThroughDoor, managerThroughDoor } from "./through-door.ts";
+
+const never = new AbortController().signal;
+const settings = { ignore: [] };
+const here: Outcome = { status: "pass", message: "here", details: {} };
+const check = (id: string, fixes: readonly string[] = []): Check => ({
+  id,
+  name: id,
+  category: "system",
+  severity: "low",
+  fixes,
+  run: () => Promise.resolve(here),
+});
+
+/** Answers with what there is for each name, and remembers what it was asked. */
+function asker(answers: Readonly<Record<string, unknown>>) {
+  const asked: [string, unknown][] = [];
+  const ask: AskFor = async (name, input) => {
+    asked.push([name, input]);
+    await Promise.resolve();
+    // The test says what root answers.
+    return answers[name] as never;
+  };
+  return { ask, asked };
+}
+
+const outcome = (message: string): Outcome => ({ status: "warn", message, details: {} });
+const outcomes = { disk_space: outcome("disk"), firewall: outcome("fire") };
+
+it("asks root for all checks that need it at once, and again when time has passed", async () => {
+  const clock = createFakeClock();
+  const { ask, asked } = asker({ "checks.run": { outcomes } });
+  const { checks } = healthThroughDoor([check("memory"), check("disk_space"), check("firewall")], ask, clock);
+  const [memory, disk, fire] = checks;
+  const run = async (each: Check | undefined) => each?.run(settings, never);
+  expect(await Promise.all([memory, disk, fire].map(run))).toEqual([here, outcomes.disk_space, outcomes.firewall]);
+  expect(asked).toEqual([["checks.run", { check_ids: ["disk_space", "firewall"] }]]);
+  // The same once more is a new look.
+  await run(disk);
+  expect(asked).toHaveLength(2);
+  await clock.advance(10_000);
+  await run(fire);
+  expect(asked).toHaveLength(3);
+});
+
+it("asks root for a monitoring plugin of root's by itself, and for no other", async () => {
+  const { ask, asked } = asker({ "monitoring.run": { outcome: outcome("pong") } });
+  const { checks } = healthThroughDoor([check("ping"), check("load")], ask, createFakeClock(), ["ping"]);
+  const results = await Promise.all(checks.map((each) => each.run(settings, never)));
+  expect(results).toEqual([outcome("pong"), here]);
+  expect(asked).toEqual([["monitoring.run", { check_id: "ping" }]]);
+});
+
+it("says that root does not have a check", async () => {
+  const { ask } = asker({ "checks.run": { outcomes: {} } });
+  const { checks } = healthThroughDoor([check("firewall")], ask, createFakeClock());
+  await expect(checks[0]?.run(settings, never)).rejects.toThrow(/does not have this check/);
+});
+
+const fix = (id: string): Fix => ({
+  id,
+  summary: "",
+  risk: "safe",
+  kind: "storage",
+  endsOnFailure: false,
+  plan: () => Promise.resolve({ steps: [], reason: "here" }),
+});
+
+it("has root plan and carry out what needs it, and looks anew after that", async () => {
+  const steps = [{ action: "a", status: "done", message: "m", duration_ms: 1 }];
+  const { ask, asked } = asker({
+    "checks.run": { outcomes },
+    "fix.plan": { actions: ["a"], freesBytes: 5 },
+    "fix.steps": { steps },
+  });
+  const checks = [check("disk_space", ["disk_cleanup"]), check("firewall"), check("up", ["apply_security_updates"])];
+  const through = healthThroughDoor(checks, ask, createFakeClock());
+  const cleanup = through.fix(fix("disk_cleanup"));
+  const plan = await cleanup.plan(here, never);
+  expect(plan).toMatchObject({ steps: [{ action: "a" }], freesBytes: 5 });
+  await through.checks[0]?.run(settings, never);
+  expect(await cleanup.carryOut?.(plan, never)).toEqual(steps);
+  await through.checks[1]?.run(settings, never);
+  const request = { check_id: "disk_space", fix_id: "disk_cleanup" };
+  expect(asked.map(([name, input]) => (name === "checks.run" ? name : [name, input]))).toEqual([
+    ["fix.plan", request],
+    "checks.run",
+    ["fix.steps", request],
+    "checks.run",
+  ]);
+  const updates = fix("apply_security_updates");
+  expect(through.fix(updates)).toBe(updates);
+});
+
+it("asks root what has to be restarted, and not again at once", async () => {
+  const clock = createFakeClock();
+  const { ask, asked } = asker({
+    "packages.restart_needs": { requiresReboot: false, units: ["a"] },
+    "packages.refresh": {},
+  });
+  const manager = managerThroughDoor(createFakePackageManager(), ask, clock);
+  const needs = () => manager.restartNeeds(never);
+  expect(await Promise.all([needs(), needs()])).toEqual([
+    { requiresReboot: false, units: ["a"] },
+    { requiresReboot: false, units: ["a"] },
+  ]);
+  expect(asked).toHaveLength(1);
+  await manager.refresh({ step: () => undefined, line: () => undefined }, never);
+  await needs();
+  expect(asked.map(([name]) => name)).toEqual(["packages.restart_needs", "packages.refresh", "packages.restart_needs"]);
+});
+
+it("lists what root keeps, and changes none of it", async () => {
+  const { ask } = asker({
+    "snapshots.backends": { backends: [{ name: "packages", needsReboot: false }] },
+    "snapshots.list": { snapshots: [] },
+    "snapshots.verify": {},
+  });
+  const [backend] = await backendsThroughDoor(ask, never);
+  expect([backend?.name, backend?.needsReboot, await backend?.list(never)]).toEqual(["packages", false, []]);
+  await backend?.verify("20260101-000000", never);
+  await expect(backend?.remove("20260101-000000", never)).rejects.toThrow(/in an operation/);
+});

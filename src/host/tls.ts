@@ -1,0 +1,168 @@
+import { join } from "node:path";
+import { writeStateFile } from "#adapters/keystore/state-dir.ts";
+import { certName } from "#adapters/tls/files.ts";
+import type { Config } from "#config/load.ts";
+import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import type { Logger } from "#telemetry/logger.ts";
+import type { ServerTls } from "#transports/http/tls.ts";
+
+/** The TLS of this service, as it is at the moment. */
+export interface HostTls {
+  /** Undefined where TLS is off. */
+  readonly current: () => ServerTls | undefined;
+  /** Names that the certificate is for. */
+  readonly names: () => readonly string[];
+  /** Files with certificates whose end somebody should know of. */
+  readonly paths: () => readonly string[];
+  /** Reads files and settings again. What cannot be used is logged, and all stays as it was. */
+  readonly reload: (next: Pick<Config, "tls" | "stateDir">) => Promise<void>;
+  /** Looks for files that were renewed, and for the end of the certificate. */
+  readonly look: () => Promise<void>;
+  /** Looks every hour. From here on what is replaced is handed over. */
+  readonly watch: (replace: (tls: ServerTls) => void) => Dispose;
+}
+
+type Source = Pick<Config, "tls" | "stateDir">;
+
+/** How often files are looked at: who renews a pair without telling the service is served within the hour. */
+const lookMs = 60 * 60_000;
+const dayMs = 24 * lookMs;
+/** From when on an end that comes near is told of, once a day; for what does not live long a third of its life. */
+const warnMs = 14 * dayMs;
+
+const onlyByRestart = "settings changed that take effect with a restart";
+
+/** Loaded on demand: certificates are for hosts that ask for them. */
+const loadAdapter = () => import("#adapters/tls/index.ts");
+
+async function pairOf({ tls, stateDir }: Source, now: number, looksAtNames: boolean) {
+  if (tls === "off") return undefined;
+  if (tls !== "auto") return (await loadAdapter()).readTlsPair(tls);
+  const { selfSignedPair } = await import("#adapters/tls/self-signed.ts");
+  return selfSignedPair({
+    stateDir,
+    now,
+    looksAtNames,
+    write: (name, content) => writeStateFile(stateDir, name, content),
+  });
+}
+
+async function readTls(source: Source, now: number, looksAtNames: boolean): Promise<ServerTls | undefined> {
+  const pair = await pairOf(source, now, looksAtNames);
+  const { tls } = source;
+  if (pair === undefined || typeof tls === "string" || tls.client_ca === undefined) return pair;
+  const { readClientTrust } = await loadAdapter();
+  const trust = readClientTrust({ ca: tls.client_ca, crl: tls.client_crl });
+  return { ...pair, clients: { ...trust, isRequired: tls.client_certs === "required" } };
+}
+
+const isSame = (one: ServerTls, other: ServerTls): boolean =>
+  one.cert === other.cert &&
+  one.key === other.key &&
+  one.clients?.ca === other.clients?.ca &&
+  one.clients?.crl === other.clients?.crl;
+
+/** Files with certificates that the service shows or trusts. */
+export function certificatePaths({ tls, stateDir }: Source): readonly string[] {
+  if (tls === "off") return [];
+  if (tls === "auto") return [join(stateDir, certName)];
+  return [tls.cert, ...(tls.client_ca === undefined ? [] : [tls.client_ca])];
+}
+
+/** What clients are asked for is said when the server is made: as it was, with the newest that verifies them. */
+const keepAsking = (before: ServerTls, { clients, ...pair }: ServerTls): ServerTls =>
+  before.clients === undefined
+    ? pair
+    : { ...pair, clients: { ...(clients ?? before.clients), isRequired: before.clients.isRequired } };
+
+/**
+ * Reads what the settings name, or makes it.
+ * @throws Error when it cannot be used.
+ */
+export async function openHostTls(config: Source, ports: { clock: Clock; log: Logger }): Promise<HostTls> {
+  const { clock, log } = ports;
+  let source = config;
+  let current = await readTls(source, clock.now(), true);
+  let names: readonly string[] = [];
+  let replace: ((tls: ServerTls) => void) | undefined;
+  let warnedAt = Number.NEGATIVE_INFINITY;
+
+  const describe = async (tls: ServerTls): Promise<void> => {
+    names = (await loadAdapter()).namesOf(tls.cert);
+  };
+  if (current !== undefined) await describe(current);
+
+  const use = async (next: ServerTls): Promise<void> => {
+    const { fingerprintOf, lifetimeOf } = await loadAdapter();
+    const { validTo } = lifetimeOf(next.cert);
+    if (current !== undefined && validTo <= clock.now() && lifetimeOf(current.cert).validTo > clock.now()) {
+      throw new Error("cannot take up the certificate: it has expired, and the one in use has not");
+    }
+    replace?.(next);
+    current = next;
+    await describe(next);
+    warnedAt = Number.NEGATIVE_INFINITY;
+    const fields = { cert_sha256: fingerprintOf(next.cert), expires_at: new Date(validTo).toISOString(), names };
+    log.info(fields, "TLS certificate replaced");
+  };
+
+  const renew = async (from: Source, looksAtNames: boolean): Promise<void> => {
+    if (current === undefined) return;
+    try {
+      const read = await readTls(from, clock.now(), looksAtNames);
+      if (read === undefined) return;
+      const next = keepAsking(current, read);
+      if (!isSame(current, next)) await use(next);
+      source = from;
+    } catch (error) {
+      log.error({ err: error }, "TLS not reloaded, the former certificate stays");
+    }
+  };
+
+  const warnOfEnd = async (): Promise<void> => {
+    if (current === undefined || clock.now() - warnedAt < dayMs) return;
+    const { lifetimeOf } = await loadAdapter();
+    const { validFrom, validTo } = lifetimeOf(current.cert);
+    if (validTo - clock.now() > Math.min(warnMs, (validTo - validFrom) / 3)) return;
+    warnedAt = clock.now();
+    const hasExpired = validTo <= clock.now();
+    log.warn(
+      { expires_at: new Date(validTo).toISOString(), paths: certificatePaths(source) },
+      hasExpired ? "TLS certificate has expired" : "TLS certificate expires soon",
+    );
+  };
+
+  // One after the other: what was read later is used later.
+  let last = Promise.resolve();
+  const inTurn = (work: () => Promise<void>): Promise<void> => {
+    last = last.then(work).catch((error: unknown) => log.error({ err: error }, "TLS not looked at"));
+    return last;
+  };
+
+  const needsRestart = (next: Source): boolean => {
+    if ((next.tls === "off") !== (current === undefined)) return true;
+    const asked = typeof next.tls === "object" && next.tls.client_ca !== undefined ? next.tls.client_certs : "never";
+    const asks = current?.clients === undefined ? "never" : current.clients.isRequired ? "required" : "optional";
+    return (asked ?? "optional") !== asks;
+  };
+
+  const look = (): Promise<void> => inTurn(() => renew(source, false).then(warnOfEnd));
+
+  return {
+    current: () => current,
+    names: () => names,
+    paths: () => certificatePaths(source),
+    reload: (next) =>
+      inTurn(async () => {
+        if (needsRestart(next)) log.warn({ parts: ["tls"] }, onlyByRestart);
+        if (next.tls !== "off") await renew(next, true);
+      }),
+    look,
+    watch(onReplaced) {
+      replace = onReplaced;
+      if (current === undefined) return () => undefined;
+      void inTurn(warnOfEnd);
+      return clock.every(lookMs, () => void look());
+    },
+  };
+}

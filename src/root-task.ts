@@ -1,0 +1,146 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Ajv } from "ajv";
+import { systemClock } from "#adapters/clock/index.ts";
+import { exec } from "#adapters/exec/index.ts";
+import { answerAsk } from "#adapters/operations/answering.ts";
+import { isAskId } from "#adapters/operations/ask-files.ts";
+import { readAskedOperations } from "#adapters/operations/asked.ts";
+import { openForeignFolder } from "#adapters/operations/foreign-folder.ts";
+import { openSharedOperationStore } from "#adapters/operations/index.ts";
+import { isAlive } from "#adapters/operations/process.ts";
+import { readEnabledPlugins } from "#adapters/plugins/index.ts";
+import type { Config } from "#config/load.ts";
+import { rootOperations } from "#contract/root-tasks.ts";
+import { DomainError } from "#domain/kernel/error.ts";
+import type { OperationSpec, OperationStore } from "#domain/operations/ports.ts";
+import { isFinished, stateOf } from "#domain/operations/state.ts";
+import type { TaskOutcome } from "#domain/operations/task.ts";
+import { rootSide } from "#domain/operations/two-sided.ts";
+import type { EnabledPlugins } from "#domain/plugins/ports.ts";
+import { carryName, places, safeModeName } from "#host/places.ts";
+import type { Logger } from "#telemetry/logger.ts";
+
+/** Records that root keeps of what has ended: longer, and more, than the service does, which would take a missing one for never begun. */
+const keptOperations = 500;
+const keptForMs = 90 * 24 * 60 * 60 * 1000;
+const maxListBytes = 1024 * 1024;
+
+const ajv = new Ajv({ strict: false });
+const inputs = new Map(Object.entries(rootOperations).map(([kind, schema]) => [kind, ajv.compile(schema)]));
+const isAllowed = ({ kind, input }: Pick<OperationSpec, "kind" | "input">): boolean =>
+  inputs.get(kind)?.(input) ?? false;
+
+/** The number of a user, or of its group, by whatever the host knows users. @throws Error when there is none, or it is root's. */
+async function numberOf(user: string, which: "-u" | "-g"): Promise<number> {
+  const { exitCode, stdout, stderr } = await exec(["/usr/bin/id", which, "--", user]);
+  const number = Number(stdout.trim());
+  if (exitCode !== 0 || !Number.isSafeInteger(number) || stdout.trim() === "")
+    throw new Error(`cannot tell who ${user} is: ${stderr.trim() || "id says nothing"}`);
+  if (number === 0) throw new Error(`cannot do tasks for ${user}: that is root, or of its group`);
+  return number;
+}
+
+function prune(store: OperationStore): void {
+  const oldest = systemClock.now() - keptForMs;
+  // By when they ended, which root has written: how old an ask says it is would be for who asks to choose.
+  const ended = store.ids().flatMap((id) => {
+    const stored = store.read(id);
+    if (stored === undefined || !isFinished(stateOf(stored).status)) return [];
+    return [{ id, atMs: stored.state?.finishedAt ?? 0 }];
+  });
+  for (const [at, { id, atMs }] of ended.toSorted((a, b) => b.atMs - a.atMs).entries()) {
+    if (at >= keptOperations || atMs < oldest) store.remove(id);
+  }
+}
+
+/**
+ * The service does one operation at a time, but what keeps it to that is its own: of two that were started beside each other at
+ * least one sees the other, since each has its claim by now.
+ */
+function requireAlone(store: OperationStore, id: string): void {
+  for (const other of store.ids()) {
+    if (other === id) continue;
+    const stored = store.read(other);
+    if (stored?.claim === undefined || isFinished(stateOf(stored).status) || !isAlive(stored.claim.process)) continue;
+    throw new DomainError("CONFLICT", `cannot do ${id}: ${other} is being done (try again when it is done)`, {
+      operation_id: other,
+      retryable: true,
+    });
+  }
+}
+
+/** Which plugins the service has enabled: to be run only as what root itself finds in folders of its own. */
+function enabledPlugins(uid: number, log: Logger): EnabledPlugins {
+  const refuse = (): never => {
+    throw new Error("cannot change which plugins are enabled: the service does");
+  };
+  const folder = openForeignFolder(places.stateDir, [], { uid });
+  try {
+    const text = folder?.text("enabled.json", { maxBytes: maxListBytes });
+    const plugins = text === undefined ? [] : readEnabledPlugins(text);
+    return { all: () => plugins, save: refuse, remove: refuse };
+  } catch (error) {
+    log.warn({ err: error }, "list of enabled plugins not usable, so none is enabled");
+    return { all: () => [], save: refuse, remove: refuse };
+  } finally {
+    folder?.close();
+  }
+}
+
+/** Whether the service was started without plugins, which root then leaves alone as well. */
+function isServiceInSafeMode(uid: number): boolean {
+  const folder = openForeignFolder(places.runDir, [], { uid });
+  try {
+    return folder?.has(safeModeName) ?? false;
+  } finally {
+    folder?.close();
+  }
+}
+
+/**
+ * What `steward-task@<id>.service` does as root for a service without rights: an operation that was written down, or an ask that
+ * is answered. Whoever starts it decides only that there is something to look at: what is done is read anew, checked against the
+ * closed list, and from then on root's own.
+ */
+export async function runRootTask(
+  id: string,
+  user: string,
+  config: Config,
+  { version, log, isSafeMode }: { readonly version: string; readonly log: Logger; readonly isSafeMode: boolean },
+): Promise<TaskOutcome> {
+  if (process.getuid?.() !== 0) throw new Error("cannot do tasks for others: this is not root");
+  const uid = await numberOf(user, "-u");
+  if (isAskId(id)) {
+    const { createRootAnswers } = await import("#host/root-answers.ts");
+    const respond = createRootAnswers({ config, exec, log });
+    const fail = (message: string) => ({ error: { kind: "Error", message } });
+    const isAnswered = await answerAsk(id, {
+      places,
+      uid,
+      clock: systemClock,
+      busy: fail("too much is asked at the same time (try again)"),
+      tooLong: fail("the answer is too long"),
+      respond: ({ text, cancelled }) => respond(text, cancelled),
+    });
+    return isAnswered ? "done" : "left";
+  }
+  writeFileSync(join(places.answersDir, carryName), "");
+  const own = openSharedOperationStore({ stateDir: places.tasksDir });
+  const asked = readAskedOperations({ stateDir: places.stateDir, uid, isAllowed });
+  const store = rootSide(own, asked);
+  const { runOperation } = await import("./task.ts");
+  try {
+    return await runOperation(id, config, {
+      version,
+      log,
+      isSafeMode: isSafeMode || isServiceInSafeMode(uid),
+      store,
+      requireAlone: () => requireAlone(own, id),
+      enabled: enabledPlugins(uid, log),
+      pluginUser: { uid, gid: await numberOf(user, "-g") },
+    });
+  } finally {
+    prune(own);
+  }
+}

@@ -1,0 +1,271 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { AuditList } from "#contract/audit.ts";
+import { auditEvent } from "#domain/audit/entry.ts";
+import type { OperationState } from "#domain/operations/ports.ts";
+import { createFakeAuditLog } from "../fakes/audit-log.ts";
+import { createFakeOperationStore } from "../fakes/operation-store.ts";
+import { send, startTestService, type TestRequest, type TestService } from "./harness.ts";
+
+let service: TestService;
+beforeEach(async () => {
+  service = await startTestService();
+});
+afterEach(() => service.app.close());
+
+const restartPath = "/api/v1/system/services/cron/restart";
+const restart = (request: Partial<TestRequest> = {}) =>
+  send(service, { method: "POST", path: restartPath, key: service.admin, ...request });
+const list = async (query = "", key = service.admin): Promise<AuditList> =>
+  (await send(service, { path: `/api/v1/audit${query}`, key })).json as AuditList;
+
+describe("GET /audit", () => {
+  it("answers who did what from where, the newest first", async () => {
+    const { headers } = await restart();
+    await restart({ path: `${restartPath}?dry_run=true`, from: "198.51.100.7" });
+    const { entries, next_cursor, unreadable } = await list();
+    expect([next_cursor, unreadable]).toEqual([null, 0]);
+    expect(entries).toMatchObject([{ seq: 2, dry_run: true, remote_address: "198.51.100.7" }, { seq: 1 }]);
+    expect(entries[1]).toEqual({
+      seq: 1,
+      prev: "0".repeat(64),
+      time: "2026-01-01T00:00:00.000Z",
+      operation: "restartService",
+      outcome: "ok",
+      status: 200,
+      error: null,
+      method: "POST",
+      path: "/api/v1/system/services/{name}/restart",
+      target: { name: "cron" },
+      dry_run: false,
+      replayed: false,
+      key_id: service.admin.slice(4, 12),
+      key_name: "test",
+      certificate: null,
+      remote_address: "192.0.2.1",
+      request_id: headers["x-request-id"],
+      operation_id: null,
+      client_gone: false,
+      duration_ms: expect.any(Number),
+      count: 1,
+      hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+    });
+  });
+
+  it("is filtered by operation, key, outcome and time, and read on from a cursor", async () => {
+    const other = service.key(["services:restart:cron.service"]);
+    await restart();
+    await service.clock.advance(60_000);
+    await restart({ path: "/api/v1/system/services/masked/restart" });
+    await restart({ key: other });
+    await send(service, { method: "POST", path: "/api/v1/auth/tokens", key: other, body: {} });
+    const seqs = async (query: string): Promise<readonly number[]> => (await list(query)).entries.map(({ seq }) => seq);
+    expect(await seqs("")).toEqual([4, 3, 2, 1]);
+    expect(await seqs("?operation=restartService")).toEqual([3, 2, 1]);
+    expect(await seqs(`?key_id=${other.slice(4, 12)}`)).toEqual([4, 3]);
+    expect(await seqs("?outcome=refused")).toEqual([2]);
+    expect(await seqs("?since=2026-01-01T00:01:00Z&operation=restartService")).toEqual([3, 2]);
+    expect(await seqs("?until=2026-01-01T00:01:00Z")).toEqual([1]);
+    const first = await list("?limit=3");
+    expect(first.entries.map(({ seq }) => seq)).toEqual([4, 3, 2]);
+    expect(await seqs(`?limit=3&cursor=${first.next_cursor}`)).toEqual([1]);
+  });
+
+  it("is for keys that may, and answers what is wrong with a query", async () => {
+    expect((await send(service, { path: "/api/v1/audit", key: service.key(["logs:read"]) })).status).toBe(403);
+    expect((await send(service, { path: "/api/v1/audit", key: service.key(["audit:read"]) })).status).toBe(200);
+    for (const query of [
+      "limit=0",
+      "limit=1001",
+      "cursor=x",
+      "cursor=1-99",
+      "outcome=good",
+      "until=now",
+      "what=else",
+    ]) {
+      expect([query, (await send(service, { path: `/api/v1/audit?${query}`, key: service.admin })).status]).toEqual([
+        query,
+        400,
+      ]);
+    }
+  });
+});
+
+describe("what is written down", () => {
+  const kinds = (): readonly (readonly [string, string | null, number])[] =>
+    service.audit.entries.map(({ operation, error, count }) => [operation, error, count] as const);
+
+  it("is every mutation that somebody with a key asked for, however it ended", async () => {
+    await restart({ key: service.key([]) });
+    await restart({ path: `${restartPath}?dryrun=true` });
+    await restart({ path: "/api/v1/system/services/absent/restart" });
+    service.units.available = false;
+    await restart();
+    await restart({ text: "{" });
+    expect(kinds()).toEqual([
+      ["restartService", "FORBIDDEN", 1],
+      ["restartService", "VALIDATION_ERROR", 1],
+      ["restartService", "NOT_FOUND", 1],
+      ["restartService", "UNAVAILABLE", 1],
+      ["restartService", "VALIDATION_ERROR", 1],
+    ]);
+    expect(service.audit.entries.map(({ outcome }) => outcome)).toEqual([
+      "refused",
+      "refused",
+      "refused",
+      "failed",
+      "refused",
+    ]);
+  });
+
+  it("says that an answer was that of an earlier request", async () => {
+    const headers = { "Idempotency-Key": "once" };
+    await restart({ headers });
+    await restart({ headers });
+    expect(service.audit.entries).toMatchObject([{ replayed: false }, { replayed: true, target: { name: "cron" } }]);
+    expect(service.units.actions).toHaveLength(1);
+  });
+
+  it("is nothing of what was read, nor of reads with a wrong parameter", async () => {
+    for (const path of [
+      "/api/v1/health",
+      "/api/v1/system/logs",
+      "/api/v1/system/logs?limit=x",
+      "/api/v1/health/checks/none",
+      "/livez",
+      "/metrics",
+      "/api/v1/docs",
+    ])
+      await send(service, { path, key: service.admin });
+    await service.clock.advance(3_600_000);
+    expect(kinds()).toEqual([]);
+  });
+
+  it("is every way to be refused, with its reason", async () => {
+    const { admin } = service;
+    const narrow = service.key([]);
+    await send(service, { path: "/api/v1/health", from: "192.0.2.10" });
+    await send(service, { path: "/api/v1/auth/keys", key: narrow });
+    await send(service, { path: "/api/v1/health", key: admin, headers: { host: "evil.example" }, from: "192.0.2.11" });
+    await send(service, {
+      path: "/api/v1/health",
+      key: admin,
+      headers: { origin: "http://evil.example" },
+      from: "192.0.2.11",
+    });
+    await send(service, { path: "/nowhere", key: admin });
+    await send(service, { path: "/%", key: admin });
+    await send(service, {
+      path: "/api/v1/ws/logs",
+      from: "192.0.2.12",
+      headers: { connection: "upgrade", upgrade: "websocket" },
+    });
+    await restart({ key: "wrong", from: "192.0.2.13" });
+    expect(service.audit.entries).toMatchObject([
+      {
+        operation: "getHealth",
+        error: "UNAUTHORIZED",
+        remote_address: "192.0.2.10",
+        key_id: null,
+        outcome: "refused",
+        status: 401,
+      },
+      { operation: "listKeys", error: "FORBIDDEN", key_id: narrow.slice(4, 12), key_name: "test" },
+      { operation: "getHealth", error: "FORBIDDEN", target: { field: "Host" }, key_id: null },
+      { operation: "getHealth", error: "FORBIDDEN", target: { field: "Origin" }, key_id: null },
+      { operation: "calls.refused", error: "NOT_FOUND", path: null, key_id: admin.slice(4, 12) },
+      { operation: "calls.refused", error: "VALIDATION_ERROR", path: null },
+      { operation: "calls.refused", error: "UNAUTHORIZED", path: "/api/v1/ws/logs", remote_address: "192.0.2.12" },
+      { operation: "restartService", error: "UNAUTHORIZED", remote_address: "192.0.2.13", target: { name: "cron" } },
+    ]);
+  });
+
+  it("is every refused login only once, and then how many there were", async () => {
+    for (let at = 0; at < 50; at += 1) await send(service, { path: "/api/v1/health", key: "wrong" });
+    expect(kinds()).toEqual([["getHealth", "UNAUTHORIZED", 1]]);
+    await service.clock.advance(60_000);
+    expect(service.audit.entries.at(-1)).toMatchObject({
+      operation: "calls.refused",
+      error: "UNAUTHORIZED",
+      remote_address: "192.0.2.1",
+      count: 49,
+      target: { since: "2026-01-01T00:00:00.000Z", until: "2026-01-01T00:00:00.000Z" },
+    });
+    // Somebody who does not stop has a longer window each time.
+    for (let minute = 0; minute < 120; minute += 1) {
+      await send(service, { path: "/api/v1/health", key: "wrong" });
+      await service.clock.advance(60_000);
+    }
+    expect(kinds().length).toBeLessThan(10);
+    // A window without any ends it: the next one is news again.
+    await service.clock.advance(4 * 3_600_000);
+    const before = kinds().length;
+    await send(service, { path: "/api/v1/health", key: "wrong" });
+    expect(kinds().slice(before)).toEqual([["getHealth", "UNAUTHORIZED", 1]]);
+    expect(kinds().reduce((sum, [, , count]) => sum + count, 0)).toBe(171);
+  });
+
+  it("is of a flood from everywhere no more than a budget, and still the number", async () => {
+    for (let at = 0; at < 3000; at += 1)
+      await send(service, { path: "/api/v1/health", from: `10.${at >> 8}.${at & 255}.1` });
+    expect(kinds()).toHaveLength(100);
+    await service.clock.advance(60_000);
+    expect(service.audit.entries.at(-1)).toMatchObject({
+      count: 2900,
+      remote_address: null,
+      target: { callers: "many" },
+    });
+    expect(kinds()).toHaveLength(101);
+  });
+
+  it("is what was counted, too, when the service stops", async () => {
+    const other = await startTestService();
+    for (let at = 0; at < 3; at += 1) await send(other, { path: "/api/v1/health" });
+    await other.app.close();
+    expect(other.audit.entries.map(({ count }) => count)).toEqual([1, 2]);
+  });
+});
+
+describe("the end of an operation", () => {
+  const ended: OperationState = {
+    status: "failed",
+    percent: 50,
+    step: "apply",
+    startedAt: Date.parse("2025-12-31T23:00:00Z"),
+    finishedAt: Date.parse("2025-12-31T23:00:05Z"),
+    phase: null,
+    result: null,
+    error: { code: "UNAVAILABLE", message: "cannot" },
+  };
+
+  it("is written down by the next service, once, when it came while there was none", async () => {
+    const operationStore = createFakeOperationStore();
+    const audit = createFakeAuditLog();
+    const spec = {
+      kind: "updates.apply",
+      input: {},
+      createdAt: Date.parse("2025-12-31T23:00:00Z"),
+      keyId: "somebody",
+      idempotencyKey: null,
+    };
+    for (const id of ["operation-a", "operation-b"]) {
+      operationStore.create({ ...spec, id });
+      operationStore.write(id, ended);
+    }
+    audit.record(auditEvent("operation.ended", 0, { operation_id: "operation-a" }));
+    for (let starts = 0; starts < 2; starts += 1) {
+      const next = await startTestService({ operationStore, audit });
+      await expect.poll(() => audit.entries.length).toBe(2);
+      await next.app.close();
+    }
+    expect(audit.entries).toHaveLength(2);
+    expect(audit.entries.at(-1)).toMatchObject({
+      operation: "operation.ended",
+      operation_id: "operation-b",
+      key_id: "somebody",
+      outcome: "failed",
+      error: "UNAVAILABLE",
+      duration_ms: 5000,
+      target: { kind: "updates.apply", ended_at: "2025-12-31T23:00:05.000Z" },
+    });
+  });
+});

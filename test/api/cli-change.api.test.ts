@@ -1,0 +1,290 @@
+import { createServer, type Server } from "node:http";
+import { stripVTControlCharacters } from "node:util";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createFakeChatProvider, type FakeChatProvider } from "../fakes/chat-provider.ts";
+import { type CliSetting, runInProcess } from "./cli-run.ts";
+import { startTestService, type TestService } from "./harness.ts";
+
+let service: TestService;
+let url: string;
+let model: FakeChatProvider;
+beforeEach(async () => {
+  model = createFakeChatProvider({ pieces: ["Hello ", "to \u001b[31myou"] });
+  const definition = {
+    name: "local",
+    provider: "Fake",
+    model: "fake-1",
+    access: { provider: model },
+    timeoutMs: 120_000,
+  };
+  const plan = { default: "local", connectors: [definition], budgetOf: () => undefined };
+  service = await startTestService({ loadConnectors: () => Promise.resolve({ plan, discovery: undefined }) });
+  url = await service.app.listen({ host: "127.0.0.1", port: 0 });
+});
+afterEach(() => {
+  service.service.cut();
+  return service.app.close();
+});
+
+const steward = (argv: readonly string[], { environment, ...setting }: CliSetting = {}) =>
+  runInProcess(argv, {
+    environment: { STEWARD_URL: url, STEWARD_API_KEY: service.admin, ...environment },
+    now: service.clock.now,
+    ...setting,
+  });
+const offer = (): void => {
+  service.packageManager.repository.set("editor", { version: "1.1", isSecurity: false });
+  service.packageManager.repository.set("library", { version: "2.1", isSecurity: true });
+};
+const versionOf = (name: string) => service.packageManager.packages.get(name)?.version;
+const idOf = (text: string): string => /operation-\d+/.exec(text)?.[0] ?? "";
+
+describe("steward updates", () => {
+  it("lists what could be updated", async () => {
+    offer();
+    const { code, out } = await steward(["updates"], { hasColours: true });
+    expect(code).toBe(0);
+    expect(out).toContain("  \u001b[31msecurity\u001b[39m\n");
+    expect(stripVTControlCharacters(out)).toMatch(/library +2\.0 +2\.1 +security\n/);
+    expect(out).toMatch(/\n2 updates, 1 of them security updates \(apt, .*\)\n$/);
+  });
+
+  it("shows the plan, asks, updates and says what became of it", async () => {
+    offer();
+    const { code, out, err } = await steward(["updates", "apply"], { answers: ["y"] });
+    expect(err).toMatch(/^Update 2 packages\? \[y\/N\] /);
+    expect(out).toMatch(/^ {2}1\. /);
+    expect(out).toMatch(/ {2}library 2\.0 → 2\.1\n/);
+    expect(out).toMatch(/snapshot from before: \S+\n/);
+    expect(out).toMatch(/\n2 packages updated\n$/);
+    expect([code, versionOf("editor"), versionOf("library")]).toEqual([0, "1.1", "2.1"]);
+    expect(await steward(["updates", "apply", "--yes"])).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/nothing/i),
+    });
+  });
+
+  it("does nothing when the answer is no, nobody is there to give one, or a dry run is asked for", async () => {
+    offer();
+    expect(await steward(["updates", "apply"], { answers: [""] })).toMatchObject({ code: 1 });
+    expect(await steward(["updates", "apply"])).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
+    expect(await steward(["updates", "apply", "--dry-run"])).toMatchObject({ code: 0, err: "" });
+    expect(JSON.parse((await steward(["updates", "apply", "--dry-run", "--json"])).out)).toMatchObject({
+      dry_run: true,
+    });
+    expect(versionOf("editor")).toBe("1.0");
+  });
+
+  it("takes the security updates alone, and answers as JSON", async () => {
+    offer();
+    const { code, out } = await steward(["updates", "apply", "--security", "--no-snapshot", "--yes", "--json"]);
+    expect(JSON.parse(out)).toMatchObject({ success: true, snapshot_id: "", packages: [{ name: "library" }] });
+    expect([code, versionOf("editor")]).toEqual([0, "1.0"]);
+  });
+
+  it("does not wait when it is told so, and the operation is found again", async () => {
+    offer();
+    const { code, out, err } = await steward(["updates", "apply", "--yes", "--no-wait"]);
+    const id = idOf(out);
+    expect({ code, err }).toEqual({
+      code: 0,
+      err: `steward: begun; to see how it comes along: steward operations watch ${id}\n`,
+    });
+    expect(await steward(["operations", "watch", id])).toMatchObject({ code: 0, out: `updates.apply ${id}: done\n` });
+    expect((await steward(["updates", "history"])).out).toMatch(new RegExp(`${id} +updates\\.apply +done`));
+    expect((await steward(["operations", "show", id])).out).toContain(id);
+    expect((await steward(["operations", "--status", "failed"])).out).toMatch(/\n0 of 0\n$/);
+    expect((await steward(["operations", "watch"])).out).toBe("no operation runs\n");
+  });
+
+  it("reports what failed on one line, with exit code 1", async () => {
+    offer();
+    service.launcher.fault = new Error("no room");
+    const { code, err } = await steward(["updates", "apply", "--yes"]);
+    expect([code, err.trim().split("\n").at(-1)]).toEqual([expect.any(Number), expect.stringMatching(/^steward: /)]);
+    expect(code).not.toBe(0);
+  });
+});
+
+/** A service in front of the real one that breaks connections off. */
+async function breaking(
+  isBroken: (path: string, count: number) => boolean,
+): Promise<{ address: string; server: Server; paths: string[] }> {
+  const paths: string[] = [];
+  const server = createServer((request, response) => {
+    const path = request.url ?? "";
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      paths.push(`${request.method} ${path}`);
+      const count = paths.filter((each) => each === `${request.method} ${path}`).length;
+      const isToBreak = isBroken(`${request.method} ${path}`, count);
+      const headers = Object.entries(request.headers).flatMap(([name, value]) =>
+        typeof value === "string" && !["host", "connection", "content-length"].includes(name)
+          ? [[name, value] as [string, string]]
+          : [],
+      );
+      const body = Buffer.concat(chunks);
+      void fetch(`${url}${path}`, { method: request.method ?? "GET", headers, ...(body.length > 0 && { body }) })
+        .then(async (answer) => {
+          const text = await answer.text();
+          // The service has done what it was asked for; only the answer is lost.
+          if (isToBreak) return request.socket.destroy();
+          response.writeHead(answer.status, { "content-type": "application/json" }).end(text);
+        })
+        .catch(() => request.socket.destroy());
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  return {
+    server,
+    paths,
+    address: `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`,
+  };
+}
+
+describe("Ctrl-C", () => {
+  it("ends the watching of an update, and not the update", async () => {
+    offer();
+    const ctrlC = new AbortController();
+    const { address, server } = await breaking((path) => {
+      if (path.startsWith("GET /api/v1/operations/")) ctrlC.abort();
+      return false;
+    });
+    const environment = { STEWARD_URL: address };
+    const { code, err } = await steward(["updates", "apply", "--yes"], { environment, interrupt: ctrlC.signal });
+    server.closeAllConnections();
+    server.close();
+    const id = idOf(err);
+    expect({ code, err }).toEqual({
+      code: 130,
+      err: `steward: the operation goes on; to see how it comes along: steward operations watch ${id}\n`,
+    });
+    expect(await steward(["operations", "watch", id])).toMatchObject({ code: 0, out: `updates.apply ${id}: done\n` });
+    expect(versionOf("library")).toBe("2.1");
+  });
+
+  it("says that it is not known whether an update was begun where that is so", async () => {
+    offer();
+    const ctrlC = new AbortController();
+    const { address, server } = await breaking((path) => {
+      if (path === "POST /api/v1/updates/apply") ctrlC.abort();
+      return false;
+    });
+    const environment = { STEWARD_URL: address };
+    const ended = await steward(["updates", "apply", "--yes"], { environment, interrupt: ctrlC.signal });
+    server.closeAllConnections();
+    server.close();
+    expect(ended).toMatchObject({
+      code: 130,
+      err: "steward: whether it was begun is not known; what runs and has run: steward operations\n",
+    });
+  });
+});
+
+describe("a connection that is lost", () => {
+  it("begins no update twice, and loses none", async () => {
+    offer();
+    const { address, server, paths } = await breaking((path, count) => count === 1 && !path.includes("dry_run"));
+    const { code, out } = await steward(["updates", "apply", "--yes"], { environment: { STEWARD_URL: address } });
+    server.closeAllConnections();
+    server.close();
+    expect([code, out]).toEqual([0, expect.stringMatching(/\n2 packages updated\n$/)]);
+    expect(paths.filter((path) => path === "POST /api/v1/updates/apply").length).toBeGreaterThan(1);
+    expect((await steward(["operations"])).out).toMatch(/\n1 of 1\n$/);
+  }, 20_000);
+
+  it("is said in one line where nothing answers any more", async () => {
+    await service.app.close();
+    expect(await steward(["updates", "apply", "--yes"])).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringMatching(/^steward: cannot reach the service: .*ECONNREFUSED.* \(is it running\?\)\n$/),
+    });
+    expect(await steward(["snapshots", "create"])).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/cannot reach/),
+    });
+  });
+});
+
+describe("steward snapshots and rollback", () => {
+  it("takes, lists, compares and deletes snapshots, and returns to one", async () => {
+    const made = await steward(["snapshots", "create", "before the storm"]);
+    const id = made.out.trim();
+    expect(made).toMatchObject({ code: 0, out: expect.stringMatching(/^\d{8}-\d{6}\n$/) });
+    expect((await steward(["snapshots"])).out).toMatch(new RegExp(`${id} .*before the storm\n1 snapshot\n$`));
+    offer();
+    expect((await steward(["updates", "apply", "--no-snapshot", "--yes"])).code).toBe(0);
+    expect((await steward(["snapshots", "diff", id])).out).toMatch(/editor 1\.0 → 1\.1\n/);
+    expect((await steward(["rollback", id, "--dry-run"])).out).toMatch(/^ {2}1\. /);
+    expect(await steward(["rollback", id], { answers: ["no"] })).toMatchObject({ code: 1 });
+    expect(versionOf("editor")).toBe("1.1");
+    const back = await steward(["rollback", id], { answers: ["yes"] });
+    expect(back).toMatchObject({ code: 0, err: expect.stringContaining(`Return to ${id}? [y/N]`) });
+    expect(versionOf("editor")).toBe("1.0");
+    expect(await steward(["snapshots", "delete", id])).toMatchObject({ code: 2 });
+    expect((await steward(["snapshots", "delete", id, "--yes"])).code).toBe(0);
+    expect(await steward(["rollback", "20200101-000000", "--yes"])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("NOT_FOUND"),
+    });
+  });
+});
+
+describe("steward chat, connectors and explain", () => {
+  it("prints the answer as it comes, without what a terminal would act upon", async () => {
+    expect(await steward(["chat", "say", "hello"])).toEqual({ code: 0, out: "Hello to you\n", err: "" });
+    expect(model.calls.at(-1)).toMatchObject({ messages: [{ role: "user", content: "say hello" }] });
+  });
+
+  it("reads standard input, and sends the journal along without secrets", async () => {
+    service.journal.write({ message: "password=hunter2", unit: "nginx.service" });
+    await steward(["chat", "--system", "be brief", "--attach-logs", "nginx", "what is wrong"], {
+      stdin: "some text\n",
+      local: { redact: (text) => Promise.resolve(text.replace("hunter2", "[secret]")) },
+    });
+    expect(model.calls.at(-1)?.messages).toEqual([
+      { role: "system", content: "be brief" },
+      { role: "user", content: expect.stringMatching(/newest 1 entries.*password=\[secret\]/s) },
+      { role: "user", content: "what is wrong\n\nsome text" },
+    ]);
+  });
+
+  it("talks with a person until they end it", async () => {
+    const { code, out } = await steward(["chat"], { answers: ["hello", "and again"] });
+    expect([code, out]).toEqual([0, "Hello to you\nHello to you\n"]);
+    expect(model.calls.at(-1)?.messages).toHaveLength(3);
+  });
+
+  it.each([
+    [["chat"], {}, /there is nothing to say/],
+    [["chat", "--temperature", "3", "x"], {}, /a number from 0 to 2/],
+    [["chat", "--connector", "none", "x"], {}, /NOT_FOUND/],
+    [["chat", "--attach-logs", "nobody", "x"], {}, /cannot attach logs of nobody: there are none/],
+  ] as const)("refuses %j with exit code 2", async (argv, setting, message) => {
+    expect(await steward(argv, setting)).toMatchObject({ code: 2, err: expect.stringMatching(message) });
+  });
+
+  it("keeps to what the key may read", async () => {
+    const environment = { STEWARD_API_KEY: service.key(["connectors:chat"]) };
+    expect(await steward(["chat", "--attach-logs", "nginx", "x"], { environment })).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("lacks the scope logs:read"),
+    });
+    expect(model.calls).toEqual([]);
+  });
+
+  it("lists and tests connectors, and has a check explained", async () => {
+    expect((await steward(["connectors"])).out).toMatch(/local \(default\) +Fake +fake-1/);
+    expect(await steward(["connectors", "test"])).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^local: .* ms\)\n$/),
+    });
+    const preview = await steward(["explain", "plain", "--preview"]);
+    expect(preview.out).toContain("--- user");
+    expect(model.calls.filter(({ messages }) => messages.length > 0)).toEqual([]);
+    expect((await steward(["explain", "plain"])).out).toBe("Hello to you too\n");
+  });
+});

@@ -1,0 +1,316 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { HealthCheckList } from "#contract/checks.ts";
+import { type CliSetting, runInProcess } from "./cli-run.ts";
+import { startTestService, type TestService } from "./harness.ts";
+
+let service: TestService;
+let url: string;
+beforeEach(async () => {
+  service = await startTestService();
+  url = await service.app.listen({ host: "127.0.0.1", port: 0 });
+});
+afterEach(() => {
+  service.service.cut();
+  return service.app.close();
+});
+
+const steward = (argv: readonly string[], { environment, ...setting }: CliSetting = {}) =>
+  runInProcess(argv, {
+    environment: { STEWARD_URL: url, STEWARD_API_KEY: service.admin, ...environment },
+    now: service.clock.now,
+    ...setting,
+  });
+const withScopes = (...scopes: readonly string[]) => ({ environment: { STEWARD_API_KEY: service.key(scopes) } });
+
+describe("steward status", () => {
+  it("says at a glance how the host is", async () => {
+    const { code, out, err } = await steward(["status"]);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(out).toMatch(/ healthy\n/);
+    expect(out).toMatch(/ system {2}\S+/);
+    expect(out).toMatch(/ service {2}version 1\.2\.3/);
+    expect(out).toMatch(/ failed {2}broken\.service \(failed\)\n/);
+  });
+
+  it("names what is not well, with exit code 1, and fits the terminal", async () => {
+    service.checks.vital.finds = () =>
+      Promise.resolve({ status: "fail", message: `on\nfire${"!".repeat(99)}`, details: {} });
+    await steward(["check", "vital"]);
+    const { code, out } = await steward(["status"], { columns: 40, hasColours: true });
+    expect(code).toBe(1);
+    expect(out).toContain("\u001b[31munhealthy\u001b[39m");
+    expect(out).toContain("\u001b[31mvital: on fire!!!!!!!!!!!!!…\u001b[39m");
+  });
+
+  it("leaves out what the key may not see", async () => {
+    const { code, out, err } = await steward(["status"], withScopes("health:read"));
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(out).not.toContain("system");
+    expect(out).not.toContain("broken");
+    const refused = await steward(["status"], withScopes("system:read"));
+    expect(refused).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringMatching(/^steward: this key lacks the scope health:read \(FORBIDDEN, request \S+\)\n$/),
+    });
+  });
+});
+
+describe("steward services", () => {
+  it("lists services, or those in a state", async () => {
+    expect((await steward(["services"])).out).toMatch(/^SERVICE +STATE .*\n.*broken\.service +failed/s);
+    const { out } = await steward(["services", "--status", "failed"]);
+    expect(out).toContain("broken.service");
+    expect(out).not.toContain("cron.service");
+    expect((await steward(["services", "-n", "2"])).out).toMatch(/\n2 of 5 services \(--limit shows more\)\n$/);
+    expect(JSON.parse((await steward(["services", "list", "--json"])).out)).toMatchObject({ total: 5 });
+  });
+
+  it("restarts one, or says what would be done", async () => {
+    expect((await steward(["services", "restart", "cron", "--dry-run"])).out).toMatch(/^ {2}1\. .*cron\.service/);
+    expect(service.units.actions).toEqual([]);
+    expect(await steward(["services", "restart", "cron"])).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^cron\.service: .*it is active \(running\)\n$/),
+    });
+    expect(await steward(["services", "restart", "no-such"])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("NOT_FOUND"),
+    });
+    expect(await steward(["services", "restart", "cron"], withScopes("services:restart:ssh.service"))).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("lacks the scope services:restart:cron.service"),
+    });
+  });
+});
+
+describe("steward logs", () => {
+  beforeEach(() => {
+    const now = service.clock.now() * 1000;
+    service.journal.write({ message: "long ago", time: now - 2 * 3_600_000_000 });
+    service.journal.write({
+      message: "out of memory",
+      unit: "kernel",
+      identifier: "kernel",
+      pid: null,
+      priority: 3,
+      time: now - 60_000_000,
+    });
+    service.journal.write({ message: "one\ntwo \u001b[2J", unit: "app-1.service", identifier: "app" });
+  });
+
+  it("prints entries as journalctl does", async () => {
+    const { code, out, err } = await steward(["logs"]);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(out).toMatch(
+      /^\w{3} \d\d \d\d:\d\d:\d\d testhost kernel: out of memory\n\w{3} \d\d \d\d:\d\d:\d\d testhost app\[42\]: one\n {31,}two \n$/,
+    );
+  });
+
+  it("asks for what the flags of journalctl say", async () => {
+    await steward(["logs", "-u", "nginx", "-p", "warning", "-g", "time", "-t", "x", "-n", "5", "-r", "--since", "-1h"]);
+    expect(service.journal.queries.at(-1)).toMatchObject({ limit: 5, order: "desc" });
+    expect((await steward(["logs", "-n", "1", "-r", "-o", "cat"])).out).toBe("one\ntwo \n");
+    expect((await steward(["logs", "-n", "9", "-o", "cat"])).out).toContain("long ago");
+    expect((await steward(["logs", "-p", "err", "-o", "cat"])).out).toBe("out of memory\n");
+    expect((await steward(["logs", "-k", "-o", "cat"])).out).toBe("out of memory\n");
+    expect(
+      (await steward(["logs", "-o", "json"])).out
+        .split("\n")
+        .filter(Boolean)
+        .map((line) => (JSON.parse(line) as { pid: unknown }).pid),
+    ).toEqual([null, 42]);
+    expect(JSON.parse((await steward(["logs", "--json"])).out)).toMatchObject({ total: 2, logs: [{}, {}] });
+  });
+
+  it("says at a terminal that there is nothing, or more", async () => {
+    expect((await steward(["logs", "-n", "1"], { columns: 80 })).err).toMatch(/^-- 1 of 3 entries/);
+    expect(await steward(["logs", "-u", "nobody"], { columns: 80 })).toEqual({
+      code: 0,
+      out: "",
+      err: "-- No entries --\n",
+    });
+    expect((await steward(["logs", "-u", "nobody"])).err).toBe("");
+  });
+
+  it.each([
+    [["logs", "--since", "soon"], /argument 'soon' is invalid.*yesterday/],
+    [["logs", "-p", "loud"], /argument 'loud' is invalid.*emerg/],
+    [["logs", "-n", "0"], /whole number from 1 to 10000/],
+    [["logs", "-u", "a", "-u", "b"], /is invalid: it can be given once: a pattern/],
+    [["logs", "-f", "-r"], /--follow goes with neither/],
+    [["logs", "-k", "-u", "x"], /--dmesg is the unit kernel/],
+    [["logs", "--since", "now", "--until", "-1h"], /VALIDATION_ERROR/],
+  ])("refuses %j with exit code 2", async (argv, message) => {
+    expect(await steward(argv)).toMatchObject({ code: 2, out: "", err: expect.stringMatching(message) });
+  });
+
+  it("follows, and ends at Ctrl-C with 130 and without a word", async () => {
+    const ctrlC = new AbortController();
+    let printed = "";
+    const running = steward(["logs", "-f", "-o", "cat"], {
+      interrupt: ctrlC.signal,
+      onText(text) {
+        printed += text;
+        if (text.includes("two")) setTimeout(() => service.journal.write({ message: "fresh" }), 200);
+        if (text.includes("fresh")) ctrlC.abort();
+      },
+    });
+    expect(await running).toEqual({ code: 130, out: "long ago\nout of memory\none\ntwo \nfresh\n", err: "" });
+    expect(printed).toContain("fresh");
+  });
+});
+
+describe("steward doctor", () => {
+  it("ends with the sum in words: exit code 0 where all is well, 1 where not", async () => {
+    expect(await steward(["doctor"])).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/\nAll is well: 2 checks\n$/),
+    });
+    service.checks.vital.finds = "fail";
+    await service.clock.advance(120_000);
+    const ill = await steward(["doctor"]);
+    expect(ill).toMatchObject({ code: 1 });
+    expect(ill.out).toMatch(/✗ fail vital {2}vital is fail\n/);
+    expect(ill.out).toMatch(/\nFound trouble: 1 failed of 2 checks; 1 can be fixed \(--fix\)\n$/);
+    expect((await steward(["doctor", "--check", "plain"])).out).toBe(
+      "system\n✓ pass plain  plain is pass\nAll is well: 1 check\n",
+    );
+    expect(await steward(["doctor", "--category", "nothing"])).toMatchObject({
+      code: 2,
+      err: "steward: cannot check: there is no check of category nothing\n",
+    });
+    expect(JSON.parse((await steward(["doctor", "--json"])).out)).toMatchObject({
+      by: "the service",
+      results: [{}, {}],
+    });
+  });
+
+  const mending = (): string[] => {
+    const done: string[] = [];
+    service.checks.vital.finds = "fail";
+    service.fixes.mend.does = {
+      steps: [
+        {
+          action: "turn it off and on",
+          run() {
+            done.push("turned");
+            service.checks.vital.finds = "pass";
+            return Promise.resolve("done");
+          },
+        },
+      ],
+    };
+    return done;
+  };
+
+  it("shows what a fix would do, asks, does it, and looks again", async () => {
+    const done = mending();
+    const { code, out, err } = await steward(["doctor", "--fix"], { answers: ["y"] });
+    expect(err).toBe("Do it? [y/N] ");
+    expect(out).toMatch(
+      /vital: mend \(moderate\)\n {2}1\. turn it off and on\n {2}done: turn it off and on: done\nfixed: /,
+    );
+    expect(out).toMatch(/\nAll is well: 2 checks\n$/);
+    expect({ code, done }).toEqual({ code: 0, done: ["turned"] });
+  });
+
+  it("does nothing when the answer is no, or nobody is there to give one", async () => {
+    const done = mending();
+    expect(await steward(["doctor", "--fix"], { answers: ["n"] })).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("nothing was done"),
+    });
+    expect(await steward(["doctor", "--fix"])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("there is nobody at a terminal (--yes does it without asking)"),
+    });
+    expect(done).toEqual([]);
+    expect((await steward(["doctor", "--fix", "--yes"])).code).toBe(0);
+    expect(done).toEqual(["turned"]);
+  });
+
+  it("leaves what is risky alone without --confirm", async () => {
+    let done = 0;
+    service.checks.vital.finds = () =>
+      Promise.resolve(
+        done > 0
+          ? { status: "pass", message: "", details: {} }
+          : { status: "fail", message: "ill", details: {}, fixId: "rebuild" },
+      );
+    service.fixes.rebuild.does = {
+      steps: [
+        {
+          action: "rebuild it",
+          run() {
+            done += 1;
+            return Promise.resolve("");
+          },
+        },
+      ],
+    };
+    const careful = await steward(["doctor", "--fix", "--yes"]);
+    expect(careful).toMatchObject({
+      code: 1,
+      out: expect.stringContaining("left alone: it is risky (--yes --confirm"),
+    });
+    expect(done).toBe(0);
+    expect((await steward(["doctor", "--fix", "--yes", "--confirm"])).code).toBe(0);
+    expect(done).toBe(1);
+  });
+
+  const here: HealthCheckList = {
+    summary: { total: 1, passed: 1, warned: 0, failed: 0, skipped: 0, duration_ms: 1 },
+    results: [
+      {
+        check_id: "memory",
+        name: "Memory",
+        status: "pass",
+        message: "fine",
+        details: {},
+        duration_ms: 1,
+        category: "memory",
+        severity: "high",
+        checked_at: "2026-01-01T00:00:00.000Z",
+        fixable: false,
+        since: "2026-01-01T00:00:00.000Z",
+        consecutive_failures: 0,
+      },
+    ],
+  };
+  const alone = (): NonNullable<CliSetting["local"]> => ({
+    localService: () => Promise.reject(new Error("cannot find a key: there is none")),
+    runChecks: () => Promise.resolve(here),
+  });
+
+  it("looks with its own eyes when it is told to, and fixes nothing then", async () => {
+    expect(await steward(["doctor", "--offline"], { local: alone() })).toEqual({
+      code: 0,
+      out: "memory\n✓ pass memory  fine\nAll is well: 1 check\n",
+      err: "steward: checking without the service, read-only: as it was told\n",
+    });
+    expect(await steward(["doctor", "--offline", "--fix"], { local: alone() })).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("cannot fix anything without the service"),
+    });
+  });
+
+  it("does so by itself where the local service does not run, and never for another host", async () => {
+    await service.app.close();
+    const local = { ...alone(), localService: () => Promise.resolve({ url, adminKeyFile: "/nowhere" }) };
+    const environment = { STEWARD_API_KEY: service.admin };
+    const found = await runInProcess(["doctor"], { environment, local });
+    expect(found).toMatchObject({
+      code: 0,
+      err: expect.stringMatching(/without the service, read-only: cannot reach/),
+    });
+    const keyless = await runInProcess(["doctor"], { local });
+    expect(keyless).toMatchObject({ code: 0, err: expect.stringMatching(/read-only: cannot find a key: \/nowhere/) });
+    const elsewhere = await runInProcess(["doctor"], { environment: { ...environment, STEWARD_URL: url }, local });
+    expect(elsewhere).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringMatching(/^steward: cannot reach the service: /),
+    });
+  });
+});

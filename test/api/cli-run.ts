@@ -1,0 +1,75 @@
+import { type LocalCommands, runCli } from "#cli/index.ts";
+
+/** What a run of the command line printed, and how it ended. */
+export interface CliRun {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface CliSetting {
+  readonly environment?: Readonly<Record<string, string>>;
+  /** What a person types when asked, in order; undefined: nobody is there. */
+  readonly answers?: readonly string[];
+  /** What is piped in. */
+  readonly stdin?: string;
+  /** Width of the terminal; undefined: a pipe. */
+  readonly columns?: number;
+  readonly hasColours?: boolean;
+  /** Ctrl-C. */
+  readonly interrupt?: AbortSignal;
+  readonly local?: Partial<Omit<LocalCommands, "audit">>;
+  readonly now?: () => number;
+  /** Told of what is printed as it is. */
+  readonly onText?: (text: string) => void;
+}
+
+const elsewhere = (): Promise<never> => Promise.reject(new Error("not here"));
+
+/** Runs a command line in this process. */
+export async function runInProcess(argv: readonly string[], setting: CliSetting = {}): Promise<CliRun> {
+  const { answers, stdin, columns, hasColours = false, interrupt, onText } = setting;
+  let out = "";
+  let err = "";
+  const left = [...(answers ?? [])];
+  const code = await runCli({
+    argv,
+    environment: setting.environment ?? {},
+    version: "1.2.3",
+    io: {
+      out(text) {
+        out += text;
+        onText?.(text);
+      },
+      err(text) {
+        err += text;
+        onText?.(text);
+      },
+      screen: { isTerminal: columns !== undefined, columns: () => columns, hasColours, showsProgress: false },
+    },
+    now: setting.now ?? (() => Date.parse("2026-01-01T00:00:00Z")),
+    person: {
+      isThere: answers !== undefined,
+      ask(question) {
+        err += question;
+        return Promise.resolve(left.shift());
+      },
+      interrupted: () => interrupt ?? new AbortController().signal,
+    },
+    local: {
+      serve: elsewhere,
+      runTask: elsewhere,
+      carryState: elsewhere,
+      checkConfig: elsewhere,
+      localService: elsewhere,
+      checkPlugin: elsewhere,
+      stackHost: elsewhere,
+      audit: { list: elsewhere, verify: elsewhere },
+      runChecks: elsewhere,
+      redact: elsewhere,
+      readInput: () => Promise.resolve(stdin),
+      ...setting.local,
+    },
+  });
+  return { code, out, err };
+}

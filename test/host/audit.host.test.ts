@@ -1,0 +1,69 @@
+import { expect, it } from "vitest";
+import { installedPrograms } from "./installed.ts";
+import { eventually } from "./support/eventually.ts";
+import { describeOnHost } from "./support/session.ts";
+
+const folder = "/var/lib/steward/audit";
+const first = `${folder}/audit-000000000001.log`;
+
+describeOnHost(
+  "the audit log on a host",
+  (session) => {
+    const steward = (...argv: readonly string[]) =>
+      session.host.exec([...installedPrograms, "audit", ...argv], { allowFailure: true });
+    const makeKeys = async (count: number): Promise<void> => {
+      for (let made = 0; made < count; made += 1)
+        await session.api.createKey({ body: { name: `key-${made}`, scopes: [] } });
+    };
+    const headsLogged = async (): Promise<number> =>
+      Number(await session.shell('journalctl -q -o cat -u steward.service | grep -c \'"msg":"audit head"\''));
+
+    it("is verified by root against what the service has written to the journal", async () => {
+      await makeKeys(3);
+      await session.service.restart();
+      await eventually(async () => expect(await headsLogged()).toBeGreaterThanOrEqual(3));
+      const verified = await steward("verify");
+      expect(verified).toMatchObject({
+        exitCode: 0,
+        stdout: expect.stringMatching(
+          /^whole: entries 1 to \d+ in 1 file, and [3-9] written down elsewhere are among them\nhead: /,
+        ),
+      });
+      const listed = await steward("list", "--offline", "--operation", "createKey");
+      expect(listed.stdout.match(/createKey +id=\w+ name=key-\d/g)).toHaveLength(3);
+    });
+
+    it("goes on, over a restart too, where the file system lets nobody do anything but append", async () => {
+      await session.shell(`chattr +a ${folder} ${folder}/*.log`);
+      await session.service.restart();
+      await makeKeys(2);
+      expect(await steward("verify")).toMatchObject({ exitCode: 0, stderr: "" });
+      expect(await session.host.exec(["truncate", "-s", "0", first], { allowFailure: true })).not.toMatchObject({
+        exitCode: 0,
+      });
+      expect(await session.host.exec(["rm", first], { allowFailure: true })).not.toMatchObject({ exitCode: 0 });
+      expect((await session.api.listAudit({ query: { operation: "createKey", limit: 2 } })).entries).toHaveLength(2);
+      await session.shell(`chattr -a ${folder} ${folder}/*.log`);
+    });
+
+    it("shows that its end was cut off, or that it was made anew, while the service was not there", async () => {
+      await session.shell(`systemctl stop steward.service && cp -a ${first} /root/kept`);
+      const cut = `head -n -2 /root/kept > ${first}`;
+      await session.shell(cut);
+      expect(await steward("verify", "--no-journal")).toMatchObject({ exitCode: 0 });
+      const broken = await steward("verify");
+      expect(broken).toMatchObject({
+        exitCode: 1,
+        stdout: expect.stringMatching(/broken: .*: entries after \d+ are missing: the journal \(.*\) knows entry \d+/),
+      });
+      // Going on from there does not hide it.
+      await session.service.restart();
+      await makeKeys(3);
+      expect(await steward("verify")).toMatchObject({
+        exitCode: 1,
+        stdout: expect.stringMatching(/is not the one that the journal .* knows: the log was written anew/),
+      });
+    });
+  },
+  { fileSystem: "ext4" },
+);

@@ -1,0 +1,55 @@
+import { afterAll, describe, expect, it } from "vitest";
+import { runCommand } from "./commands.ts";
+import { hasLink, killDemos, main, numberOf, runDemo, traces, whatIsMissing } from "./support/demo-process.ts";
+import { eventually } from "./support/eventually.ts";
+
+/** The first start of changed sources builds the package. */
+const demoMs = 400_000;
+const missing = whatIsMissing();
+if (missing.length > 0) process.stdout.write(`skipped: the demo: ${missing.join("; ")}\n`);
+
+describe.skipIf(missing.length > 0)("npm run demo", () => {
+  afterAll(killDemos);
+
+  it(
+    "is removed by the next start when it was killed",
+    async () => {
+      const demo = runDemo();
+      await demo.waitFor("booted it in");
+      const number = numberOf(demo.pid);
+      demo.child.kill("SIGKILL");
+      await demo.ended;
+      // The guest is told to shut down when the process that started it is gone.
+      await eventually(() => expect(hasLink(number)).toBe(false), 30_000);
+      const clean = runDemo("--clean");
+      expect(await clean.ended).toBe(0);
+      expect(clean.printed()).toContain("left behind by");
+      expect(await traces(demo.pid)).toEqual([]);
+    },
+    demoMs,
+  );
+
+  it(
+    "removes everything when it is ended before it runs",
+    async () => {
+      const demo = runDemo();
+      await demo.waitFor("booted it in");
+      demo.child.kill("SIGTERM");
+      expect(await demo.ended, demo.printed()).toBe(130);
+      expect(await traces(demo.pid)).toEqual([]);
+    },
+    demoMs,
+  );
+});
+
+it("says in one line what is missing where it cannot run, and what is wrong with its arguments", async () => {
+  const nobody = await runCommand(["setpriv", "--reuid=65534", "--clear-groups", process.execPath, main], {
+    allowFailure: true,
+  });
+  expect([nobody.exitCode, nobody.stderr]).toEqual([
+    2,
+    expect.stringMatching(/^cannot run the demo: missing: root \(.+\).*\n$/),
+  ]);
+  const odd = await runCommand([process.execPath, main, "--for", "ever"], { allowFailure: true });
+  expect([odd.exitCode, odd.stderr]).toEqual([2, expect.stringMatching(/^cannot run for ever minutes: .+\n$/)]);
+});

@@ -1,0 +1,24 @@
+import { readFile } from "node:fs/promises";
+
+/** The program of the checkout, as it is reached inside. */
+export const installedPrograms = ["/opt/steward/node_modules/.bin/node", "/opt/steward/src/main.ts"] as const;
+
+/** Where the package has its program, and each file of `deploy/systemd/` its place. */
+const packaged = "/usr/lib/steward/node /usr/lib/steward/main.js";
+const places = {
+  "steward.service": "/etc/systemd/system/steward.service",
+  "steward-task@.service": "/etc/systemd/system/steward-task@.service",
+  "steward.sysusers.conf": "/etc/sysusers.d/steward.conf",
+  "steward.tmpfiles.conf": "/etc/tmpfiles.d/steward.conf",
+  "50-steward.rules": "/usr/share/polkit-1/rules.d/50-steward.rules",
+} as const;
+
+/** What the package installs besides its program, as it is but for the path of that. */
+export function installedFiles(): Promise<readonly { readonly path: string; readonly content: string }[]> {
+  return Promise.all(
+    Object.entries(places).map(async ([name, path]) => {
+      const text = await readFile(new URL(`../../deploy/systemd/${name}`, import.meta.url), "utf8");
+      return { path, content: text.replaceAll(packaged, installedPrograms.join(" ")) };
+    }),
+  );
+}

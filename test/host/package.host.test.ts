@@ -1,0 +1,250 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { OperationEntry } from "#contract/operation-entry.ts";
+import type { Sbom } from "../../scripts/package/sbom.ts";
+import { bootHost, type Host } from "./host.ts";
+import { requireHost } from "./requirements.ts";
+import { ensureDeb } from "./support/deb.ts";
+import { eventually } from "./support/eventually.ts";
+import { changesSince, type FileTree, fileTree } from "./support/file-tree.ts";
+import { makePackageSources, type PackageRecipe, packageFile } from "./support/package-sources.ts";
+
+const oldVersion = "0.1.0";
+const newVersion = "0.2.0";
+const packages = "/srv/steward-debs";
+const neighbour = "neighbour";
+const hostAddress = "10.77.0.1";
+const key = "/var/lib/steward/admin.key";
+
+const at = (name: string, version: string, rest: Partial<PackageRecipe> = {}): PackageRecipe => ({
+  name,
+  version,
+  place: "main",
+  ...rest,
+});
+
+/** What Debian's tools keep of any package that was there, and what a running host writes by itself. */
+const kept = [
+  // The user of the service stays, as those of all packages: what it owned must not become another's.
+  /^\/etc\/(passwd|group|shadow|gshadow|subuid|subgid)-?$/,
+  /^\/etc\/\.pwd\.lock$/,
+  /^\/var\/lib\/(dpkg|apt|systemd\/(deb-systemd-helper|timers|random-seed|catalog))(\/|-|$)/,
+  /^\/var\/(log|cache\/(apt|debconf|man|ldconfig))(\/|$)/,
+  /^\/etc\/(ld\.so\.cache|machine-id|resolv\.conf|mtab|apt\/.*)$/,
+  /^\/(tmp|srv|root|var\/tmp)(\/|$)/,
+  /^\/var\/lib\/(snapper|logrotate|dbus|polkit-1|prometheus)(\/|$)/,
+  /^\/usr\/share\/other(\/|$)/,
+];
+
+const required = requireHost();
+if (!required.available) process.stdout.write(`skipped: the package: ${required.reason}\n`);
+
+describe.skipIf(!required.available)("the Debian package", { timeout: 300_000 }, () => {
+  let booted: Host | undefined;
+  let before: FileTree = new Map();
+  const host = (): Host => {
+    if (booted === undefined) throw new Error("the host has not been booted");
+    return booted;
+  };
+  const session = {
+    get host() {
+      return host();
+    },
+  };
+  const shell = async (line: string): Promise<string> =>
+    (await host().exec(["sh", "-c", line], { timeoutMs: 120_000 })).stdout;
+  const apt = (words: string): Promise<string> =>
+    shell(`DEBIAN_FRONTEND=noninteractive apt-get --quiet --yes ${words} 2>&1`);
+  const state = async (property: string, unit = "steward.service"): Promise<string> =>
+    (await shell(`systemctl show --property ${property} --value ${unit}`)).trim();
+
+  /** Asks the service from inside, over whatever it listens on. */
+  async function ask<T>(path: string, options = ""): Promise<T> {
+    const auth = `-H "X-API-Key: $(cat ${key})"`;
+    const text = await shell(
+      `curl --silent --show-error --cacert /var/lib/steward/tls-cert.pem ${auth} ${options} https://127.0.0.1:8470/api/v1${path}`,
+    );
+    const answer = JSON.parse(text) as T;
+    // An operation that failed has an error, too, and is what was asked for.
+    if (typeof answer === "object" && answer !== null && "error" in answer && !("id" in answer)) throw new Error(text);
+    return answer;
+  }
+  const post = <T>(path: string, body: unknown, headers = ""): Promise<T> =>
+    ask<T>(path, `-X POST ${headers} -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'`);
+
+  /** Waits for the end of an operation, also over a restart of the service. */
+  const ended = (id: string): Promise<OperationEntry> =>
+    eventually(async () => {
+      // Each question is two processes inside, which the package manager would wait for.
+      await sleep(500);
+      const entry = await ask<OperationEntry>(`/operations/${id}`);
+      if (entry.status === "queued" || entry.status === "running") throw new Error(`${id} is ${entry.status}`);
+      return entry;
+    }, 120_000);
+
+  beforeAll(async () => {
+    const folders = await Promise.all([oldVersion, newVersion].map(ensureDeb));
+    const binds = folders.map((source, index) => ({ source, target: `${packages}/${index}`, readOnly: true }));
+    booted = await bootHost({ privateNetwork: true, bind: binds });
+    // The image has it for services of the checkout.
+    await shell("rmdir /etc/steward");
+    before = await fileTree(session);
+  }, 900_000);
+  afterAll(() => booted?.stop());
+
+  it("is installed with one command, and runs as a user without rights", async () => {
+    await apt(`install ${packages}/0/steward_${oldVersion}_*.deb`);
+    expect(await state("ActiveState")).toBe("active");
+    expect(await shell("systemctl is-enabled steward")).toBe("enabled\n");
+    expect(await shell("steward --version")).toBe(`${oldVersion}\n`);
+    expect(await state("User")).toBe("steward");
+    const pid = await state("MainPID");
+    expect(await shell(`grep -E '^Cap(Prm|Eff|Bnd|Amb)' /proc/${pid}/status | tr -s '\\t' ' '`)).toBe(
+      ["CapPrm", "CapEff", "CapBnd", "CapAmb"].map((name) => `${name}: 0000000000000000\n`).join(""),
+    );
+    const score = /→ Overall exposure level for steward\.service: ([\d.]+)/.exec(
+      await shell("systemd-analyze security --no-pager steward.service"),
+    )?.[1];
+    process.stdout.write(`systemd-analyze security steward.service: exposure ${score}\n`);
+    expect(Number(score)).toBeLessThan(2);
+    expect(await shell("steward config check")).toContain("/etc/steward/config.yaml");
+    // What root runs is nobody's to change but root's.
+    expect(
+      await shell(
+        "find -L /usr/lib/steward /var/cache/steward-code /usr/bin/steward /etc/steward ! -user root -o -perm /022",
+      ),
+    ).toBe("");
+  });
+
+  it("has its documents: man pages, completion, licences, and a list of what it is made of", async () => {
+    const manual = async (section: number, page: string): Promise<string> =>
+      shell(`zcat /usr/share/man/man${section}/${page}.${section}.gz`);
+    expect(await manual(1, "steward")).toContain(".SH");
+    expect(await manual(5, "steward-config")).toContain("rate_limits.per_minute");
+    expect(await manual(8, "steward.service")).toContain("/var/lib/steward");
+    expect(
+      await shell(
+        "bash -n /usr/share/bash-completion/completions/steward; wc -c < /usr/share/zsh/vendor-completions/_steward",
+      ),
+    ).not.toBe("0\n");
+    const sbom = JSON.parse(await shell("cat /usr/share/doc/steward/sbom.json")) as Sbom;
+    expect(sbom).toMatchObject({
+      bomFormat: "CycloneDX",
+      metadata: { component: { name: "steward", version: oldVersion } },
+    });
+    const licences = await shell("zcat /usr/share/doc/steward/THIRD-PARTY.gz");
+    const named = sbom.components.map(({ name, version }) => `${name} ${version}`);
+    expect(named).toContain(`node-linux-${process.arch} ${process.versions.node}`);
+    expect(named.filter((each) => !licences.includes(`\n${each}\n`))).toEqual([]);
+    expect(await shell("dpkg --verify steward")).toBe("");
+  });
+
+  it("is called over TLS from another network namespace", async () => {
+    await shell(
+      [
+        `printf 'listen: 0.0.0.0:8470\\ntls: auto\\nrate_limits: off\\nupdates: { guard_minutes: 0.1 }\\n' > /etc/steward/config.yaml`,
+        "steward config check && systemctl restart steward",
+        `ip netns add ${neighbour}`,
+        `ip link add to-${neighbour} type veth peer name up0 netns ${neighbour}`,
+        `ip address add ${hostAddress}/24 dev to-${neighbour} && ip link set to-${neighbour} up`,
+        `ip -n ${neighbour} address add 10.77.0.2/24 dev up0 && ip -n ${neighbour} link set up0 up`,
+      ].join(" && "),
+    );
+    const away = `ip netns exec ${neighbour} curl --silent --show-error --cacert /var/lib/steward/tls-cert.pem --connect-to steward-testhost:8470:${hostAddress}:8470`;
+    const base = "https://steward-testhost:8470/api/v1";
+    expect(await shell(`${away} -H "X-API-Key: $(cat ${key})" ${base}/health`)).toContain('"status"');
+    expect(await shell(`${away} -o /dev/null -w '%{http_code}' ${base}/system/info`)).toBe("401");
+    // Without trust in its certificate there is no connection.
+    expect(
+      await shell(`ip netns exec ${neighbour} curl --silent -o /dev/null https://${hostAddress}:8470/livez; echo $?`),
+    ).toBe("60\n");
+  });
+
+  it("finds everything that it reads beside itself", async () => {
+    const reference = await shell(
+      "for file in '' /swagger-ui.css /swagger-ui-bundle.js; do curl -sk -o /dev/null -w '%{http_code} ' https://127.0.0.1:8470/api/v1/docs$file; done",
+    );
+    expect(reference).toBe("200 200 200 ");
+    // The journal is read by a thread of its own, traces by another.
+    await shell("logger --tag from-the-test hello");
+    const logs = await eventually(() => ask<{ total: number }>("/system/logs?grep=hello&identifier=from-the-test"));
+    expect(logs.total).toBeGreaterThan(0);
+    expect(await ask("/traces?limit=1")).toHaveProperty("traces");
+    await shell("cd /tmp && steward plugins new made --type check --lang sh --dir /tmp && sh /tmp/made/test.sh");
+    await shell("steward observability init /tmp/stack");
+    expect(await shell("ls /tmp/stack/prometheus")).toContain("prometheus.yml");
+    expect(await shell("steward check disk_space")).toContain("disk_space");
+  });
+
+  it("updates packages and rolls back with a reboot, after which it runs, with its keys", async () => {
+    await shell(`mkdir -p /srv/packages/main && cp ${packages}/1/steward_${newVersion}_*.deb /srv/packages/main/`);
+    await makePackageSources({ ...session, shell }, [at("other", "1.0"), at("other", "1.1")]);
+    await shell(`dpkg -i ${packageFile(at("other", "1.0"))}`);
+    const { id } = await post<{ id: string }>("/updates/apply", { packages: ["other"] }, "-H 'Prefer: respond-async'");
+    const update = await ended(id);
+    expect(update).toMatchObject({ status: "done", result: { success: true, packages_updated: 1 } });
+    expect(await shell("cat /usr/share/other/version")).toBe("1.1\n");
+    const { snapshot_id } = update.result as { snapshot_id: string };
+    const back = await post<{ id: string }>(`/updates/rollback/${snapshot_id}`, {}, "-H 'Prefer: respond-async'");
+    expect(await ended(back.id)).toMatchObject({ status: "done", result: { requires_reboot: true } });
+    const made = await post<{ key: string }>("/auth/keys", { name: "made meanwhile", scopes: ["system:read"] });
+
+    await host().reboot();
+
+    expect(await shell("cat /usr/share/other/version")).toBe("1.0\n");
+    await eventually(async () => expect(await state("ActiveState")).toBe("active"), 30_000);
+    const info = await shell(
+      `curl -s --cacert /var/lib/steward/tls-cert.pem -H 'X-API-Key: ${made.key}' https://127.0.0.1:8470/api/v1/system/info`,
+    );
+    expect(JSON.parse(info)).toHaveProperty("hostname");
+  });
+
+  it("updates itself, and the operation comes to its end", async () => {
+    const pid = await state("MainPID");
+    const { id } = await post<{ id: string }>(
+      "/updates/apply",
+      { packages: ["steward"], guard: true },
+      "-H 'Prefer: respond-async'",
+    );
+    const operation = await ended(id);
+    expect(operation).toMatchObject({
+      status: "done",
+      result: { success: true, packages: [{ name: "steward", from: oldVersion, to: newVersion }] },
+    });
+    expect(await state("MainPID")).not.toBe(pid);
+    expect(await shell("steward --version")).toBe(`${newVersion}\n`);
+    expect(await ask("/health")).toMatchObject({ version: newVersion });
+    // What the administrator wrote is there, and nothing was asked.
+    expect(await shell("cat /etc/steward/config.yaml")).toContain("0.0.0.0");
+  });
+
+  it("stays disabled when it is upgraded", async () => {
+    await shell("systemctl disable --now steward 2>/dev/null");
+    await apt(`install --reinstall ${packages}/1/steward_${newVersion}_*.deb`);
+    expect(await shell("systemctl is-enabled steward; systemctl is-active steward; true")).toBe("disabled\ninactive\n");
+    await shell("systemctl enable --now steward 2>/dev/null");
+  });
+
+  it("goes back to the version before", async () => {
+    await apt(`install --allow-downgrades ${packages}/0/steward_${oldVersion}_*.deb`);
+    expect(await ask("/health")).toMatchObject({ version: oldVersion });
+  });
+
+  it("keeps settings and state when it is removed, and takes them up again", async () => {
+    await apt("remove steward");
+    expect(await shell("systemctl is-active steward; true")).toBe("inactive\n");
+    expect(await shell("ls /usr/bin/steward /usr/lib/steward 2>/dev/null; true")).toBe("");
+    expect(await shell(`ls /etc/steward/config.yaml ${key}`)).toBe(`/etc/steward/config.yaml\n${key}\n`);
+    await apt(`install ${packages}/1/steward_${newVersion}_*.deb`);
+    expect(await ask("/health")).toMatchObject({ version: newVersion });
+  });
+
+  it("leaves nothing behind when it is purged but what Debian keeps", async () => {
+    await apt("purge steward");
+    const { added, removed, changed } = changesSince(before, await fileTree(session), { ignore: kept });
+    expect({ added, removed, changed }).toEqual({ added: [], removed: [], changed: [] });
+    expect(await shell("ls -d /run/steward* /var/lib/steward* /var/cache/steward* 2>/dev/null; true")).toBe("");
+    expect(await shell("systemctl list-units --all --plain --no-legend 'steward*'")).toBe("");
+    expect(await shell("getent passwd steward")).toContain("/usr/sbin/nologin");
+  });
+});

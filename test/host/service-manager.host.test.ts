@@ -1,0 +1,118 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { eventually } from "./support/eventually.ts";
+import { describeOnHost } from "./support/session.ts";
+import { property } from "./support/systemctl.ts";
+
+const unit = "steward.service";
+
+describeOnHost("the service and the service manager", (session) => {
+  const systemctl = (...words: readonly string[]) => session.host.exec(["systemctl", ...words]);
+  const own = (name: string): Promise<string> => property(session, unit, name);
+  const kill = (signal: string) => systemctl("kill", "--kill-whom=main", `--signal=${signal}`, unit);
+  const dropIn = async (lines: readonly string[]): Promise<void> => {
+    await session.host.writeFile(`/etc/systemd/system/${unit}.d/90-manager.conf`, `${lines.join("\n")}\n`);
+    await systemctl("daemon-reload");
+  };
+  const readiness = async (): Promise<number> => (await fetch(`${session.service.url}/readyz`)).status;
+
+  it("is active no sooner than it is ready", async () => {
+    expect(await own("Type")).toBe("notify");
+    const { host } = new URL(session.service.url);
+    await dropIn(["[Service]", `Environment=STEWARD_LISTEN=${host}`]);
+    for (let round = 0; round < 2; round += 1) {
+      await systemctl("restart", unit);
+      expect(await readiness()).toBe(200);
+    }
+  });
+
+  it("says in words how it is", async () => {
+    await eventually(async () => expect(await own("StatusText")).toBe(`Ready on ${session.service.url}`));
+    const settings = "probes:\n  list:\n    - { name: nothing-there, tcp: '127.0.0.1:1' }\n";
+    await session.host.writeFile("/etc/steward/config.yaml", settings);
+    await systemctl("restart", unit);
+    await eventually(async () => expect(await own("StatusText")).toMatch(/^Ready on .*, not well: nothing-there$/));
+    await session.host.exec(["rm", "/etc/steward/config.yaml"]);
+    await systemctl("restart", unit);
+  });
+
+  it("is reloading while it reads its settings again, and then active as the same process", async () => {
+    const pid = await session.service.pid();
+    await session.shell("rm -f /run/states; touch /run/watch");
+    const states = session.shell(
+      `while [ -e /run/watch ]; do systemctl show --value --property=ActiveState ${unit}; done | uniq`,
+    );
+    for (let round = 0; round < 3; round += 1) {
+      await systemctl("reload", unit);
+      await sleep(300);
+    }
+    await session.shell("rm /run/watch");
+    expect((await states).trim().split("\n")).toEqual(expect.arrayContaining(["reloading", "active"]));
+    expect(await own("ActiveState")).toBe("active");
+    expect(await session.service.pid()).toBe(pid);
+  });
+
+  it("is watched: it gives signs of life, and goes on after it stood still for a while", async () => {
+    expect(await own("WatchdogUSec")).toBe("30s");
+    await dropIn([
+      "[Service]",
+      "Restart=on-failure",
+      "WatchdogSec=4s",
+      `Environment=STEWARD_LISTEN=${new URL(session.service.url).host}`,
+    ]);
+    await systemctl("restart", unit);
+    const pid = await session.service.pid();
+    const signOfLife = async (): Promise<void> => {
+      const last = await own("WatchdogTimestampMonotonic");
+      await eventually(async () => expect(await own("WatchdogTimestampMonotonic")).not.toBe(last));
+    };
+    for (let count = 0; count < 3; count += 1) await signOfLife();
+    await kill("STOP");
+    await sleep(800);
+    await kill("CONT");
+    await signOfLife();
+    expect(await session.service.pid()).toBe(pid);
+    expect(await own("NRestarts")).toBe("0");
+  });
+
+  it("that stands still is killed and started again, with all that was acknowledged", async () => {
+    const { id } = await session.api.createKey({ body: { name: "kept", scopes: ["system:read"] } });
+    const pid = await session.service.pid();
+    await kill("STOP");
+    await eventually(async () => {
+      expect(await session.service.pid()).not.toBe(pid);
+      expect(await own("ActiveState")).toBe("active");
+    }, 30_000);
+
+    expect(await own("NRestarts")).toBe("1");
+    expect(await readiness()).toBe(200);
+    expect((await session.api.listKeys()).keys).toContainEqual(expect.objectContaining({ id, revoked_at: null }));
+    const said = await session.shell(`journalctl --quiet --no-pager -o cat -u ${unit} _PID=1`);
+    expect(said).toContain("Watchdog timeout");
+    expect(await session.shell("find / -xdev -name 'core*' -newer /etc/hostname -size +1M -type f")).toBe("");
+  });
+
+  it("that does not stay up fails in the end, and OnFailure= tells somebody", async () => {
+    await session.writeUnits({ "told.service": ["[Service]", "Type=oneshot", "ExecStart=/bin/touch /run/told"] });
+    await dropIn([
+      "[Unit]",
+      "StartLimitIntervalSec=5min",
+      "StartLimitBurst=2",
+      "OnFailure=told.service",
+      "[Service]",
+      "Restart=on-failure",
+      "RestartSec=100ms",
+    ]);
+    await session.host.writeFile("/etc/steward/config.yaml", "colour: blue\n");
+    await systemctl("reset-failed", unit).catch(() => undefined);
+    await systemctl("kill", "--kill-whom=main", "--signal=KILL", unit);
+    await eventually(async () => expect(await own("ActiveState")).toBe("failed"), 30_000);
+    await eventually(async () => expect(await session.shell("ls /run/told")).toContain("told"));
+
+    await session.host.exec(["rm", "/etc/steward/config.yaml", `/etc/systemd/system/${unit}.d/90-manager.conf`]);
+    await systemctl("daemon-reload");
+    await systemctl("reset-failed", unit);
+    await session.service.restart();
+    expect(await readiness()).toBe(200);
+  });
+});

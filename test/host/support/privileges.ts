@@ -1,0 +1,95 @@
+/** A call to systemd, in the words of busctl: the member, the signature, the arguments. */
+type Words = readonly [member: string, ...rest: string[]];
+
+const task = (instance: string): string => `steward-task@${instance}.service`;
+const operationId = "20260131-235959-999-1f2e3d4c";
+const askId = `ask-${"0123456789abcdef".repeat(2)}`;
+const start = (unit: string): Words => ["StartUnit", "ss", unit, "replace"];
+const restart = (unit: string): Words => ["RestartUnit", "ss", unit, "replace"];
+
+/** What the user of the service may do with systemd: all of it. */
+export const allowed: readonly Words[] = [
+  restart("cron.service"),
+  ["ResetFailedUnit", "s", "cron.service"],
+  start(task(operationId)),
+  start(task(askId)),
+];
+
+/** What it may not do, each by itself a way to root, or to the end of the host. */
+export const refused: readonly Words[] = [
+  ...[
+    "debug-shell.service",
+    "emergency.service",
+    "rescue.service",
+    "initrd-switch-root.service",
+    "systemd-poweroff.service",
+    "systemd-reboot.service",
+    "systemd-halt.service",
+    "systemd-kexec.service",
+    "systemd-suspend.service",
+    "systemd-hibernate.service",
+    "systemd-firstboot.service",
+    "systemd-storagetm.service",
+    "systemd-factory-reset-request.service",
+    "systemd-hibernate-resume.service",
+    "systemd-volatile-root.service",
+    "packagekit-offline-update.service",
+    "modprobe@sctp.service",
+    "reboot.target",
+    "basic.target",
+    "dbus.socket",
+    "apt-daily.timer",
+    "tmp.mount",
+    task(operationId),
+  ].map(restart),
+  ...[
+    "cron.service",
+    "debug-shell.service",
+    "reboot.target",
+    "steward.service",
+    task(""),
+    task("-"),
+    task("--help"),
+    task("-h"),
+    task(".."),
+    task("..%2f..%2fetc"),
+    task("..\\x2fetc"),
+    task("ask-0"),
+    task(`${operationId}-`),
+    task(`x${operationId}`),
+    task(operationId.toUpperCase()),
+    task(`${askId}0`),
+    `steward-task@${operationId}.timer`,
+    `xsteward-task@${operationId}.service`,
+  ].map(start),
+  ["StopUnit", "ss", "cron.service", "replace"],
+  ["StopUnit", "ss", task(operationId), "replace"],
+  ["ReloadUnit", "ss", "cron.service", "replace"],
+  ["TryRestartUnit", "ss", "debug-shell.service", "replace"],
+  ["KillUnit", "ssi", "cron.service", "all", "9"],
+  ["FreezeUnit", "s", "cron.service"],
+  ["CleanUnit", "sas", "cron.service", "1", "all"],
+  ["SetUnitProperties", "sba(sv)", "cron.service", "true", "1", "CPUWeight", "t", "50"],
+  ["BindMountUnit", "sssbb", "cron.service", "/root", "/mnt", "false", "false"],
+  [
+    "StartTransientUnit",
+    "ssa(sv)a(sa(sv))",
+    "evil.service",
+    "replace",
+    ...["1", "ExecStart", "a(sasb)", "1", "/bin/touch", "2", "touch", "/root/evil", "false", "0"],
+  ],
+  ["EnableUnitFiles", "asbb", "1", "debug-shell.service", "true", "false"],
+  ["DisableUnitFiles", "asb", "1", "cron.service", "true"],
+  ["MaskUnitFiles", "asbb", "1", "cron.service", "true", "true"],
+  ["LinkUnitFiles", "asbb", "1", "/var/lib/steward/evil.service", "true", "false"],
+  ["SetDefaultTarget", "sb", "rescue.target", "true"],
+  ["SetEnvironment", "as", "1", "LD_PRELOAD=/var/lib/steward/evil.so"],
+  ["Reload"],
+  ["Reexecute"],
+  ["PowerOff"],
+  ["Reboot"],
+  ["SwitchRoot", "ss", "/var/lib/steward", "/sbin/init"],
+];
+
+/** The words as a row of the table names them. */
+export const shown = ([member, , ...args]: Words): string => `${member} ${args.slice(0, 2).join(" ")}`.trim();

@@ -1,0 +1,87 @@
+import { expect, it } from "vitest";
+import { allCommands, type CommandNode } from "#cli/command-tree.ts";
+import { documentedProgram } from "#cli/documented-program.ts";
+import { operations } from "#contract/index.ts";
+import type { Operation } from "#contract/operation.ts";
+import { filesBelow, read } from "./project.ts";
+
+const root = documentedProgram("1.2.3");
+const api = root.commands.find(({ name }) => name === "api");
+const rows = Object.entries<Operation>(operations);
+const kebab = (name: string): string =>
+  name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`).replaceAll("_", "-");
+
+type Schema = Readonly<Record<string, unknown>>;
+const propertiesOf = (schema: unknown): readonly (readonly [string, Schema])[] =>
+  Object.entries((schema as { properties?: Readonly<Record<string, Schema>> } | undefined)?.properties ?? {});
+const commandOf = (name: string): CommandNode => {
+  const found = api?.commands.find((each) => each.name === kebab(name));
+  if (found === undefined) throw new Error(`no command for ${name}`);
+  return found;
+};
+
+it("has a command for every operation of the table, and for nothing else", () => {
+  expect(api?.commands.map(({ name }) => name)).toEqual(rows.map(([name]) => kebab(name)));
+});
+
+it.each(rows)("has all of %s in its command, as the schemas say it", (name, operation) => {
+  const { arguments: words, options, description, notes } = commandOf(name);
+  expect(description).toBe(operation.summary);
+  expect(notes).toContain(`${operation.method} `);
+  expect(notes).toContain(operation.path);
+  if (operation.description !== undefined) expect(notes).toContain(operation.description);
+  expect(words.map(({ term }) => term)).toEqual(propertiesOf(operation.params).map(([each]) => `<${kebab(each)}>`));
+  const names = options.flatMap((option) => option.names);
+  const isInData = operation.body !== undefined;
+  expect(names.includes("--data")).toBe(isInData);
+  expect(names.includes("--yes")).toBe(operation.effect === "danger");
+  for (const [member, schema] of [...propertiesOf(operation.query), ...propertiesOf(operation.body)]) {
+    // What cannot be a word is given with --data; an answer in pieces is not asked for.
+    const isStream = operation.streams === true && member === "stream";
+    const items = (schema["items"] as Schema | undefined)?.["type"];
+    if (isStream || schema["type"] === "object" || (schema["type"] === "array" && items !== "string")) {
+      expect([member, names.includes(`--${kebab(member)}`), isInData]).toEqual([member, false, true]);
+      continue;
+    }
+    const option = options.find((each) => each.names.includes(`--${kebab(member)}`));
+    expect([member, option?.choices]).toEqual([member, (schema["enum"] as string[] | undefined) ?? []]);
+    if (typeof schema["description"] === "string") expect(option?.description).toContain(schema["description"]);
+    if (schema["default"] !== undefined && schema["default"] !== false && schema["default"] !== "")
+      expect(option?.description).toContain(`default: ${JSON.stringify(schema["default"])}`);
+    expect(option?.value === "none").toBe([schema["type"]].flat().includes("boolean"));
+  }
+});
+
+it("says of every command, argument and option what it is", () => {
+  for (const node of allCommands(root)) {
+    expect([node.path, node.description]).toEqual([node.path, expect.stringMatching(/\S/)]);
+    // What the contract leaves without a word is the contract's to say.
+    if (node.path[0] === "api") continue;
+    for (const { flags, description } of node.options)
+      expect([flags, description]).toEqual([flags, expect.stringMatching(/\S/)]);
+    for (const { term, description } of node.arguments)
+      expect([term, description]).toEqual([term, expect.stringMatching(/\S/)]);
+  }
+});
+
+it("answers with JSON wherever it shows something", () => {
+  const silent = ["serve", "completion", "help", "context", "api", "plugins new", "plugins validate"];
+  for (const node of allCommands(root)) {
+    const path = node.path.join(" ");
+    const isLeaf = node.commands.length === 0 && path !== "";
+    if (!isLeaf || silent.some((each) => path === each || path.startsWith(`${each} `))) continue;
+    expect([path, node.options.some(({ names }) => names.includes("--json"))]).toEqual([path, true]);
+  }
+});
+
+it("has the view of a person for every operation that a person asks for", () => {
+  const sources = filesBelow("src/cli")
+    .filter((path) => path.endsWith(".ts") && !path.endsWith(".test.ts"))
+    .map(read)
+    .join("\n");
+  const forPrograms = ["getLiveness", "getReadiness", "getMetrics", "createToken", "getCheckHistory"];
+  const viewed = rows.map(([name]) => name).filter((name) => new RegExp(`\\.${name}\\(|name: "${name}"`).test(sources));
+  expect(rows.map(([name]) => name).filter((name) => !viewed.includes(name))).toEqual(
+    rows.map(([name]) => name).filter((name) => forPrograms.includes(name)),
+  );
+});

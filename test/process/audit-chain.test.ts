@@ -1,0 +1,338 @@
+import { execFileSync } from "node:child_process";
+import {
+  appendFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, describe, expect, it } from "vitest";
+import { type FileAuditLog, openAuditLog, verifyAudit } from "#adapters/audit/index.ts";
+import { auditEvent } from "#domain/audit/entry.ts";
+import type { AuditQuery } from "#domain/audit/ports.ts";
+import { createFakeClock } from "../fakes/clock.ts";
+import { createWorkspace } from "./support/workspace.ts";
+
+const workspace = createWorkspace();
+afterAll(workspace.dispose);
+let folders = 0;
+const newFolder = (): string => {
+  folders += 1;
+  const folder = workspace.path(`chain-${folders}`);
+  mkdirSync(folder);
+  return folder;
+};
+
+const clock = createFakeClock();
+const openLog = (stateDir: string, maxBytes = 2000, keepFiles = 1000): FileAuditLog =>
+  openAuditLog({
+    stateDir,
+    clock,
+    limits: { maxBytes, keepFiles },
+    onTrouble(error) {
+      throw error;
+    },
+    onRotated: () => undefined,
+  });
+const write = (log: FileAuditLog, text: string): void =>
+  log.record({ ...auditEvent("restartService", clock.now()), target: { name: text } });
+const filesOf = (folder: string): readonly string[] =>
+  readdirSync(folder)
+    .sort()
+    .map((name) => join(folder, name));
+
+/** A log of so many entries; three or so are in each file. */
+function filledLog(entries: number, maxBytes?: number): string {
+  const log = openLog(newFolder(), maxBytes);
+  for (let at = 1; at <= entries; at += 1) write(log, `entry ${at}`);
+  log.dispose();
+  return log.folder;
+}
+
+const everything: AuditQuery = {
+  since: undefined,
+  until: undefined,
+  operation: undefined,
+  keyId: undefined,
+  outcome: undefined,
+  limit: 1000,
+  cursor: undefined,
+};
+
+describe("a log that nobody tampered with is whole", () => {
+  const step = fc.oneof(
+    fc.record({ kind: fc.constant("write" as const), text: fc.string({ unit: "binary", maxLength: 30 }) }),
+    fc.record({ kind: fc.constant("restart" as const) }),
+    // How much of the newest entry is there after a crash, from all to nothing of it.
+    fc.record({
+      kind: fc.constant("crash" as const),
+      part: fc.double({ min: 0, max: 1, noNaN: true }),
+      zeros: fc.nat(3),
+    }),
+  );
+
+  it("whatever is written, wherever a crash cuts it off, however often it is started, and across files", async () => {
+    const property = fc.asyncProperty(fc.array(step, { maxLength: 40 }), fc.nat(3), async (steps, small) => {
+      const stateDir = newFolder();
+      const open = () => openLog(stateDir, 600 + small * 1000);
+      let log = open();
+      let written = 0;
+      let cutOff = 0;
+      for (const each of steps) {
+        if (each.kind === "write") {
+          write(log, each.text);
+          written += 1;
+          continue;
+        }
+        log.dispose();
+        const newest = filesOf(log.folder).at(-1) ?? "";
+        const bytes = readFileSync(newest);
+        if (each.kind === "crash" && bytes.length > 0) {
+          const start = bytes.lastIndexOf("\n", bytes.length - 2) + 1;
+          const kept = start + Math.floor((bytes.length - start) * each.part);
+          truncateSync(newest, kept);
+          // A power cut may leave zeros behind what had reached the disk.
+          if (kept < bytes.length - 1 && kept > start) appendFileSync(newest, Buffer.alloc(each.zeros));
+          if (kept < bytes.length - 1) cutOff += 1;
+          const { broken } = await verifyAudit(log.folder, []);
+          expect(broken).toBeUndefined();
+        }
+        log = open();
+      }
+      write(log, "last");
+      const verdict = await verifyAudit(log.folder, []);
+      expect(verdict).toMatchObject({ broken: undefined, last: log.head() });
+      expect(verdict.entries).toBe(log.head().seq);
+      const page = await log.list(everything, new AbortController().signal);
+      const own = page.entries.filter(({ operation }) => operation === "restartService");
+      // A crash may have cut off an entry that told of another.
+      expect(own.length).toBeGreaterThanOrEqual(written + 1 - cutOff);
+      expect(page.entries.map(({ seq }) => seq)).toEqual(page.entries.map((_, at) => log.head().seq - at));
+      log.dispose();
+      rmSync(stateDir, { recursive: true });
+    });
+    await fc.assert(property, { numRuns: 100 });
+  });
+
+  it("says of a crash in the middle of an entry that it was one, before the next start and after it", async () => {
+    const folder = filledLog(2, 1_000_000);
+    const [path = ""] = filesOf(folder);
+    truncateSync(path, readFileSync(path).length - 40);
+    const before = await verifyAudit(folder, []);
+    expect([before.broken, before.notes]).toEqual([
+      undefined,
+      [expect.stringMatching(/:2: the last entry is not whole/)],
+    ]);
+    const log = openLog(join(folder, ".."), 1_000_000);
+    write(log, "next");
+    const after = await verifyAudit(folder, []);
+    expect([after.broken, after.entries]).toEqual([undefined, 3]);
+    expect(after.notes).toEqual([
+      expect.stringMatching(/:2: an entry was cut off by a crash or a full disk \(\d+ bytes\)/),
+    ]);
+  });
+});
+
+describe("a log that was tampered with is found out", () => {
+  const entries = 12;
+  const original = filledLog(entries);
+  const contents = filesOf(original).map((path) => [path, readFileSync(path)] as const);
+  const lines = contents.flatMap(([path, bytes]) =>
+    bytes
+      .toString("utf8")
+      .trimEnd()
+      .split("\n")
+      .map((text, at) => ({ path, line: at + 1, text })),
+  );
+
+  /** Writes the log anew with these lines in the place of its own. */
+  const rewrite = (changed: readonly { readonly path: string; readonly text: string }[]): string => {
+    const folder = newFolder();
+    for (const [path] of contents) {
+      const text = changed
+        .filter((each) => each.path === path)
+        .map((each) => `${each.text}\n`)
+        .join("");
+      writeFileSync(join(folder, path.slice(original.length + 1)), text);
+    }
+    return folder;
+  };
+  const brokenOf = async (folder: string) => (await verifyAudit(folder, [])).broken;
+
+  it("is of several files, and whole before", async () => {
+    expect(contents.length).toBeGreaterThan(2);
+    expect(await verifyAudit(original, [])).toMatchObject({ broken: undefined, entries });
+  });
+
+  it("any byte changed: the line is named", async () => {
+    const property = fc.asyncProperty(
+      fc.nat(entries - 1),
+      fc.nat(2000),
+      fc.integer({ min: 1, max: 255 }),
+      async (at, position, change) => {
+        const { path, line, text } = lines[at] ?? { path: "", line: 0, text: "" };
+        const bytes = Buffer.from(text);
+        const place = position % bytes.length;
+        bytes[place] = (bytes[place] ?? 0) ^ change;
+        const folder = newFolder();
+        for (const [each, content] of contents) writeFileSync(join(folder, each.slice(original.length + 1)), content);
+        const changed = join(folder, path.slice(original.length + 1));
+        const content = readFileSync(changed);
+        const start = Buffer.from(
+          lines
+            .filter((each) => each.path === path && each.line < line)
+            .map((each) => `${each.text}\n`)
+            .join(""),
+        ).length;
+        bytes.copy(content, start);
+        writeFileSync(changed, content);
+        const broken = await brokenOf(folder);
+        rmSync(folder, { recursive: true });
+        // The last line of all may look like one that a crash cut off, and then the head of the log tells.
+        if (broken === undefined) {
+          expect(at).toBe(entries - 1);
+          return;
+        }
+        expect([broken.file, broken.line, broken.seq]).toEqual([changed, line, at + 1]);
+      },
+    );
+    await fc.assert(property, { numRuns: 200 });
+  });
+
+  it.each(lines.slice(0, -1).map((_, at) => at))("line %i removed: the entry is named", async (at) => {
+    const broken = await brokenOf(rewrite(lines.toSpliced(at, 1)));
+    expect([broken?.seq, broken?.what]).toEqual([at + 1, expect.stringMatching(/missing|an old file is gone/)]);
+  });
+
+  it.each(lines.slice(0, -1).map((_, at) => at))("line %i swapped with the next: the place is named", async (at) => {
+    const [one, other] = [lines[at]?.text ?? "", lines[at + 1]?.text ?? ""];
+    const swapped = lines.map((each, here) => ({
+      ...each,
+      text: here === at ? other : here === at + 1 ? one : each.text,
+    }));
+    const broken = await brokenOf(rewrite(swapped));
+    expect([broken?.seq, broken?.line]).toEqual([at + 1, lines[at]?.line]);
+  });
+
+  it.each([
+    ["nonsense", () => "nonsense"],
+    ["an empty line", () => ""],
+    ["the entry before once more", (at: number) => lines[at]?.text ?? ""],
+    ["an entry of another log", (at: number) => lines[at]?.text.replace("restartService", "revokeKey") ?? ""],
+  ])("put in: %s", async (_, text) => {
+    for (let at = 0; at < entries - 1; at += 1) {
+      const { path = "", line = 0 } = lines[at] ?? {};
+      const broken = await brokenOf(rewrite(lines.toSpliced(at + 1, 0, { path, line, text: text(at) })));
+      expect([broken?.file.endsWith(path.slice(original.length)), broken?.line, broken?.seq]).toEqual([
+        true,
+        line + 1,
+        at + 2,
+      ]);
+    }
+  });
+
+  it("a file removed, or renamed", async () => {
+    const folder = rewrite(lines);
+    const [oldest = "", middle = ""] = filesOf(folder);
+    unlinkSync(middle);
+    expect((await brokenOf(folder))?.what).toMatch(/missing before this file/);
+    unlinkSync(oldest);
+    expect(await brokenOf(folder)).toMatchObject({ seq: 1, what: expect.stringMatching(/an old file is gone/) });
+    const other = rewrite(lines);
+    renameSync(
+      join(
+        other,
+        filesOf(other)
+          .at(-1)
+          ?.slice(other.length + 1) ?? "",
+      ),
+      join(other, "audit-000000000099.log"),
+    );
+    expect((await brokenOf(other))?.what).toMatch(/missing before this file/);
+  });
+
+  it("what was put into a file while the service was not there is no crash, and stays a break", async () => {
+    const folder = filledLog(3, 1_000_000);
+    appendFileSync(filesOf(folder)[0] ?? "", "what is this?\n");
+    const log = openLog(join(folder, ".."), 1_000_000);
+    write(log, "next");
+    expect(await brokenOf(folder)).toMatchObject({
+      line: 4,
+      seq: 4,
+      what: expect.stringMatching(/no entry; the service found it/),
+    });
+  });
+
+  it("a tail cut off, or a log made anew, against a head that was written down elsewhere", async () => {
+    const folder = rewrite(lines);
+    const { last } = await verifyAudit(folder, []);
+    const head = { seq: last?.seq ?? 0, hash: last?.hash ?? "", source: "the journal" };
+    expect(await verifyAudit(folder, [head])).toMatchObject({ broken: undefined, headsFound: 1 });
+    const newest = filesOf(folder).at(-1) ?? "";
+    const text = readFileSync(newest, "utf8");
+    truncateSync(newest, text.lastIndexOf("\n", text.length - 2) + 1);
+    expect((await verifyAudit(folder, [head])).broken).toMatchObject({
+      seq: entries,
+      what: expect.stringMatching(/the journal knows entry 12/),
+    });
+    const anew = filledLog(entries + 3);
+    const sameNumber = { ...head, seq: 5, hash: lines[4]?.text.slice(-66, -2) ?? "" };
+    await clock.advance(1000);
+    expect((await verifyAudit(folder, [sameNumber])).headsFound).toBe(1);
+    expect((await verifyAudit(anew, [{ ...sameNumber, hash: "0".repeat(64) }])).broken).toMatchObject({
+      seq: 5,
+      what: expect.stringMatching(/written anew/),
+    });
+  });
+});
+
+describe("the reader", () => {
+  it("answers whatever is in the files, and counts what is no entry", async () => {
+    const folder = filledLog(9);
+    const files = filesOf(folder).map((path) => [path, readFileSync(path)] as const);
+    const log = openLog(join(folder, ".."));
+    const property = fc.asyncProperty(
+      fc.array(fc.tuple(fc.nat(files.length - 1), fc.nat(3000), fc.uint8Array({ maxLength: 200 })), {
+        minLength: 1,
+        maxLength: 4,
+      }),
+      async (changes) => {
+        for (const [path, bytes] of files) writeFileSync(path, bytes);
+        for (const [file, at, bytes] of changes) {
+          const [path = "", content = Buffer.alloc(0)] = files[file] ?? [];
+          const place = at % content.length;
+          writeFileSync(path, Buffer.concat([content.subarray(0, place), bytes, content.subarray(place)]));
+        }
+        const page = await log.list(everything, new AbortController().signal);
+        expect(page.entries.length + page.unreadable).toBeGreaterThan(0);
+        await verifyAudit(folder, []);
+      },
+    );
+    await fc.assert(property, { numRuns: 200 });
+  });
+});
+
+describe("the chain can be followed with other people's tools", () => {
+  it("by jq and sha256sum, as docs/audit.md says", () => {
+    const log = openLog(newFolder());
+    for (const text of ["plain", 'a "quote" and a \\', "ä 😀 \u2028 \u007f \ud800", "\u0000\n\t\u001f", "</script>"])
+      write(log, text);
+    const page = readFileSync(new URL("../../docs/audit.md", import.meta.url), "utf8");
+    const [, script = ""] = /```bash\n(cd .*?)```/s.exec(page) ?? [];
+    expect(script).toContain("sha256sum");
+    const run = (folder: string): string =>
+      execFileSync("/bin/bash", ["-euo", "pipefail", "-c", script.replace("/var/lib/steward/audit", folder)], {
+        encoding: "utf8",
+      });
+    expect(run(log.folder)).toBe("whole\n");
+    const [path = ""] = filesOf(log.folder);
+    writeFileSync(path, readFileSync(path, "utf8").replace("plain", "plane"));
+    expect(() => run(log.folder)).toThrow();
+  });
+});

@@ -1,0 +1,232 @@
+import { spawn } from "node:child_process";
+import { createServer } from "node:net";
+import { stripVTControlCharacters } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { textWidth } from "#cli/text-width.ts";
+import { runProgram, runSteward } from "./support/program.ts";
+import { baseEnvironment, mainFile, makeFolder, type RunningService, startService } from "./support/service.ts";
+import { runInTerminal, type Step } from "./support/terminal.ts";
+import { until } from "./support/until.ts";
+import { createWorkspace } from "./support/workspace.ts";
+import { writeLog } from "./support/ws-journal.ts";
+
+const workspace = createWorkspace();
+let service: RunningService;
+let keyed: Readonly<Record<string, string>>;
+const journalDir = makeFolder(workspace, "journal", 0o755);
+const journalFile = `${journalDir}/system.journal`;
+const write = (message: string, priority = 6): void =>
+  writeLog(journalFile, [{ message, unit: "app.service", priority }]);
+
+beforeAll(async () => {
+  write("first");
+  write("\u001b[2Jsecond", 3);
+  service = await startService(workspace, {
+    environment: { STEWARD_JOURNAL_DIR: journalDir, STEWARD_RATE_LIMITS: "off" },
+  });
+  keyed = { STEWARD_URL: service.url, STEWARD_API_KEY: service.adminKey };
+});
+afterAll(workspace.dispose);
+
+const steward = (...argv: readonly string[]) => runSteward(workspace, argv, keyed);
+const inTerminal = (argv: readonly string[], steps: readonly Step[] = [], columns = 80, environment = {}) =>
+  runInTerminal(workspace, [process.execPath, mainFile, ...argv], {
+    environment: { ...baseEnvironment(workspace), ...keyed, ...environment },
+    columns,
+    steps,
+  });
+
+/** Whether a text has what is for terminals alone: colours, movements, lines written over. */
+const isForTerminals = (text: string): boolean => /(?!\n)\p{Cc}/u.test(text);
+const oneLine = /^steward: [^\n]+\n$/;
+
+const looks: readonly (readonly string[])[] = [
+  ["status"],
+  ["doctor"],
+  ["check"],
+  ["services"],
+  ["logs"],
+  ["alerts"],
+  ["traces"],
+  ["snapshots"],
+  ["operations"],
+  ["updates", "history"],
+  ["connectors"],
+  ["keys", "list"],
+  ["plugins"],
+  ["notify"],
+  ["audit"],
+  ["api", "whoami"],
+];
+
+describe("in a pipe", () => {
+  it.each(looks.map((argv) => [argv.join(" "), argv] as const))(
+    "%s has neither colours nor progress",
+    async (_, argv) => {
+      const { code, stdout, stderr } = await steward(...argv);
+      expect([argv, code <= 1, stderr]).toEqual([argv, true, ""]);
+      expect(isForTerminals(stdout)).toBe(false);
+      expect(stdout).toMatch(/\n$/);
+    },
+  );
+
+  it.each(looks.filter(([first]) => first !== "api").map((argv) => [argv.join(" "), argv] as const))(
+    "%s answers with JSON where it is asked to",
+    async (_, argv) => {
+      const { code, stdout } = await steward(...argv, "--json");
+      expect([argv, code <= 1, typeof JSON.parse(stdout)]).toEqual([argv, true, "object"]);
+    },
+  );
+
+  it("ends without a word when nobody reads on", async () => {
+    for (let count = 0; count < 40; count += 1) write("x".repeat(5_000));
+    const script = `"${process.execPath}" "${mainFile}" logs -n 1000 -o cat | head -n 1; echo "\${PIPESTATUS[0]}"`;
+    const ran = await runProgram(workspace, ["/bin/bash", "-c", script], { environment: keyed });
+    expect(ran).toMatchObject({ code: 0, stdout: expect.stringMatching(/^first\n0\n$/), stderr: "" });
+  });
+
+  it("prints its version and its help without a service and without a key", async () => {
+    expect(await runSteward(workspace, ["--version"])).toMatchObject({ code: 0, stderr: "" });
+    expect(await runSteward(workspace, ["logs", "--help"])).toMatchObject({ code: 0, stderr: "" });
+  });
+});
+
+describe("at a terminal", () => {
+  it.each([80, 40])("fits %i columns, in colours", async (columns) => {
+    for (const argv of [["status"], ["doctor"], ["services"], ["check"]]) {
+      const { output, left } = await inTerminal(argv, [], columns);
+      expect(left).toEqual([]);
+      expect(output).toContain("\u001b[");
+      const lines = stripVTControlCharacters(output)
+        .split("\n")
+        .map((line) => line.split("\r").at(-1) ?? "");
+      // The last line is a sentence, which a terminal wraps.
+      for (const line of lines.filter((each) => !/^(Found trouble|\d+ (checks|of))/.test(each)))
+        expect([argv, textWidth(line) <= columns, line]).toEqual([argv, true, line]);
+    }
+  });
+
+  it("keeps to NO_COLOR and to a dumb terminal", async () => {
+    for (const environment of [{ NO_COLOR: "1" }, { TERM: "dumb" }]) {
+      const { output } = await inTerminal(["check"], [], 80, environment);
+      // A spinner may have moved the cursor; nothing has a colour.
+      expect(output).not.toMatch(/\p{Cc}\[\d/u);
+    }
+  });
+
+  it("shows no control character that a log entry has", async () => {
+    const { output } = await inTerminal(["logs", "-n", "100", "-p", "err", "-o", "cat"]);
+    expect(output).toBe("\u001b[31msecond\u001b[39m\n");
+  });
+
+  it("asks before what is dangerous, and takes Ctrl-C for an answer", async () => {
+    const made = JSON.parse((await steward("keys", "create", "doomed", "--json")).stdout) as { id: string };
+    const no = await inTerminal(["keys", "revoke", made.id], [{ wait: "[y/N]", send: "n\r" }]);
+    expect(no).toMatchObject({ code: 1, left: [], output: expect.stringContaining("nothing was done") });
+    const interrupted = await inTerminal(["keys", "revoke", made.id], [{ wait: "[y/N]", send: "\u0003" }]);
+    expect(interrupted).toMatchObject({ code: 130, left: [] });
+    expect((await steward("keys", "list")).stdout).toMatch(/doomed +good/);
+    const yes = await inTerminal(["keys", "revoke", made.id], [{ wait: "[y/N]", send: "y\r" }]);
+    expect(yes).toMatchObject({ code: 0, left: [], output: expect.stringContaining("key revoked") });
+  });
+
+  it("ends a follow with Ctrl-C, with 130 and without a word", async () => {
+    setTimeout(() => write("here at last"), 3_000);
+    const { code, output, left } = await inTerminal(
+      ["logs", "-f", "-n", "1", "-o", "cat"],
+      [{ wait: "here at last", send: "\u0003" }],
+      8_000,
+    );
+    expect({ code, left }).toEqual({ code: 130, left: [] });
+    expect(output).toMatch(/here at last\n(\^C)?$/);
+  });
+});
+
+describe("what goes wrong is one line and exit code 2", () => {
+  it.each([
+    ["a wrong key", { STEWARD_API_KEY: "stw_wrong" }, /\(UNAUTHORIZED, request \S+\)/],
+    ["no service", { STEWARD_URL: "http://127.0.0.1:1" }, /cannot reach the service: .* \(is it running\?\)/],
+    ["no such host", { STEWARD_URL: "http://no-such-host.invalid:1" }, /cannot reach the service: /],
+    ["no address", { STEWARD_URL: "nonsense" }, /cannot use the address nonsense: it is no URL \(such as http:/],
+  ] as const)("%s", async (_, environment, message) => {
+    for (const argv of [["status"], ["logs"], ["logs", "-f"], ["updates", "apply", "--yes"], ["chat", "hello"]]) {
+      const { code, stdout, stderr } = await runSteward(workspace, argv, { ...keyed, ...environment });
+      expect([argv, code, stdout, stderr]).toEqual([argv, 2, "", expect.stringMatching(oneLine)]);
+      expect(stderr).toMatch(message);
+    }
+  });
+
+  it("a scope that the key lacks, by its name", async () => {
+    const weak = {
+      ...keyed,
+      STEWARD_API_KEY: (await steward("keys", "create", "weak", "--scope", "health:read")).stdout.trim(),
+    };
+    for (const [argv, scope] of [
+      [["logs", "-f"], "logs:read"],
+      [["services"], "system:read"],
+      [["updates", "apply", "--yes"], "updates:apply"],
+      [["rollback", "20260101-000000", "--yes"], "updates:rollback"],
+      [["api", "list-keys"], "keys:admin"],
+    ] as const) {
+      const { code, stderr } = await runSteward(workspace, argv, weak);
+      expect([code, stderr]).toEqual([
+        2,
+        expect.stringMatching(new RegExp(`^steward: .*lacks the scope ${scope} .*\n$`)),
+      ]);
+    }
+  });
+
+  it("an address where something else answers", async () => {
+    const other = createServer((socket) => socket.end("SSH-2.0-OpenSSH_9.2\r\n"));
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    const address = other.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    const { code, stderr } = await runSteward(workspace, ["status"], {
+      ...keyed,
+      STEWARD_URL: `http://127.0.0.1:${port}`,
+    });
+    other.close();
+    expect([code, stderr]).toEqual([2, expect.stringMatching(oneLine)]);
+  });
+});
+
+describe("a follow whose connection is lost", () => {
+  it("says so, makes it again, and misses nothing in between", async () => {
+    const mine = await startService(workspace, { environment: { STEWARD_JOURNAL_DIR: journalDir } });
+    const environment = { ...baseEnvironment(workspace), STEWARD_URL: mine.url, STEWARD_API_KEY: mine.adminKey };
+    const child = spawn(process.execPath, [mainFile, "logs", "-f", "-n", "1", "-o", "cat"], {
+      env: environment,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    workspace.adopt(child);
+    let out = "";
+    let err = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      out += text;
+    });
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      err += text;
+    });
+    await until("the beginning", () => out !== "" || undefined);
+    write("before");
+    await until("what is written", () => out.includes("before\n") || undefined);
+    mine.kill("SIGTERM");
+    await mine.exit;
+    await until("word of the loss", () => err.includes("steward: lost the connection, making it again\n") || undefined);
+    write("in between");
+    const again = await startService(workspace, {
+      stateDir: mine.stateDir,
+      environment: { STEWARD_JOURNAL_DIR: journalDir, STEWARD_LISTEN: `127.0.0.1:${mine.port}` },
+    });
+    await until("what was missed", () => out.includes("in between\n") || undefined);
+    write("after");
+    await until("what is new", () => out.includes("after\n") || undefined);
+    expect(out.match(/^(before|in between|after)$/gm)).toEqual(["before", "in between", "after"]);
+    expect(err).toBe("steward: lost the connection, making it again\nsteward: the connection is back\n");
+    const ended = new Promise((resolve) => child.once("close", resolve));
+    child.kill("SIGINT");
+    expect(await ended).toBe(130);
+    again.kill("SIGTERM");
+    await again.exit;
+  }, 60_000);
+});

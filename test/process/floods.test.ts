@@ -1,0 +1,218 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { Agent, request as requestHttp } from "node:http";
+import { request as requestHttps, Agent as TlsAgent } from "node:https";
+import { connect, type Socket } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connect as connectTls } from "node:tls";
+import { afterAll, describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import { closeCodes } from "#contract/streams.ts";
+import type { RunningService } from "./support/service.ts";
+import { startService } from "./support/service.ts";
+import { until } from "./support/until.ts";
+import { createWorkspace } from "./support/workspace.ts";
+
+const workspace = createWorkspace();
+afterAll(workspace.dispose);
+
+const environment = { STEWARD_RATE_LIMITS: "off" };
+/** Connections are bounded by this less what is kept back for files, see `connections.ts`. */
+const openFiles = 700;
+const connectionCap = openFiles - 128;
+
+const descriptorsOf = ({ pid }: RunningService): number => readdirSync(`/proc/${pid}/fd`).length;
+const residentMibOf = ({ pid }: RunningService): number =>
+  Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
+
+/** The status of `/health`; what went wrong in words where there is none. */
+function health(service: RunningService, agent: Agent | false): Promise<number | string> {
+  return new Promise((resolve) => {
+    const send = service.url.startsWith("https") ? requestHttps : requestHttp;
+    const headers = { "X-API-Key": service.adminKey };
+    const request = send(`${service.url}/api/v1/health`, { agent, headers, rejectUnauthorized: false }, (response) => {
+      response.resume();
+      response.once("end", () => resolve(response.statusCode ?? 0));
+    });
+    request.setTimeout(20_000, () => request.destroy(new Error("no answer within 20 s")));
+    request.once("error", ({ message }) => resolve(message));
+    request.end();
+  });
+}
+
+/** Asks for `/health` again and again while the work goes on, at least so often, and asserts that every time was answered. */
+async function answersMeanwhile(
+  service: RunningService,
+  agent: Agent | false,
+  work: (answered: (count: number) => Promise<void>) => Promise<void>,
+): Promise<void> {
+  const answers: (number | string)[] = [];
+  let isOver = false;
+  const asking = (async () => {
+    while (!isOver) {
+      answers.push(await health(service, agent));
+      await sleep(20);
+    }
+  })();
+  const answered = async (count: number): Promise<void> => {
+    const enough = answers.length + count;
+    await until(`${count} answers`, () => answers.length >= enough || undefined, 60_000);
+  };
+  try {
+    await work(answered);
+  } finally {
+    isOver = true;
+    await asking;
+  }
+  expect(answers.filter((answer) => answer !== 200)).toEqual([]);
+}
+
+/** Waits until it has as few descriptors as before, give or take what a probe or a check has open. */
+const descriptorsBack = (service: RunningService, before: number): Promise<true> =>
+  until(`as few descriptors as before (${before})`, () => descriptorsOf(service) <= before + 5 || undefined, 20_000);
+
+function open(port: number): Socket {
+  const socket = connect({ host: "127.0.0.1", port });
+  socket.on("error", () => undefined);
+  return socket;
+}
+
+const errorsOf = (service: RunningService) => service.lines().filter(({ level }) => level === "error");
+
+describe("a flood", () => {
+  it("of more connections than may be leaves those that are there alone, and ends with them", async () => {
+    const service = await startService(workspace, { environment, openFiles });
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    expect(await health(service, agent)).toBe(200);
+    const before = descriptorsOf(service);
+    let flood: Socket[] = [];
+    await answersMeanwhile(service, agent, async (answered) => {
+      flood = Array.from({ length: 2 * connectionCap }, () => open(service.port).resume());
+      const turnedAway = (): number => flood.filter(({ destroyed }) => destroyed).length;
+      // The one that asks is one of those that may be.
+      await until("those beyond the cap turned away", () => turnedAway() > connectionCap || undefined);
+      await answered(20);
+      expect(turnedAway()).toBeLessThan(connectionCap + 20);
+    });
+    // As many as may be, and not one file more than there is.
+    expect(descriptorsOf(service)).toBeLessThan(openFiles);
+    for (const socket of flood) socket.destroy();
+    await descriptorsBack(service, before);
+    agent.destroy();
+    expect(await health(service, false)).toBe(200);
+    expect(errorsOf(service)).toEqual([]);
+  });
+
+  it("of slow requests, and of clients that never read, leaves others unharmed and nothing behind", async () => {
+    const service = await startService(workspace, { environment });
+    const { port, adminKey } = service;
+    const head = `Host: localhost\r\nX-API-Key: ${adminKey}\r\n`;
+    const large = `GET /api/v1/openapi.json HTTP/1.1\r\n${head}\r\n`;
+    const beginnings = [
+      "GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
+      `POST /api/v1/auth/tokens HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Length: 500000\r\n\r\n{`,
+      `POST /api/v1/auth/tokens HTTP/1.1\r\n${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n`,
+      // Answers of hundreds of kilobytes, none of which is read.
+      large.repeat(8),
+    ];
+    const round = async (answered: (count: number) => Promise<void>): Promise<void> => {
+      const slow = Array.from({ length: 600 }, (_, at) => {
+        const socket = open(port);
+        socket.pause();
+        socket.write(beginnings[at % beginnings.length] ?? "");
+        return socket;
+      });
+      for (let turn = 0; turn < 4; turn += 1) {
+        await answered(5);
+        for (const [at, socket] of slow.entries()) if (at % beginnings.length < 2) socket.write(" ");
+      }
+      for (const socket of slow) socket.destroy();
+    };
+    const before = descriptorsOf(service);
+    await answersMeanwhile(service, false, round);
+    await descriptorsBack(service, before);
+    const once = residentMibOf(service);
+    for (let count = 0; count < 3; count += 1) await answersMeanwhile(service, false, round);
+    await descriptorsBack(service, before);
+
+    // Had each of those that never read left but one answer behind, it would be twice as much.
+    expect(residentMibOf(service)).toBeLessThan(once + 150);
+    expect(errorsOf(service)).toEqual([]);
+  });
+
+  it("of streams is bounded for each key, those beyond are told so, and all are given back", async () => {
+    const service = await startService(workspace, { environment });
+    const before = descriptorsOf(service);
+    const mostOfOneKey = 1024;
+    const codes: number[] = [];
+    const sockets: WebSocket[] = [];
+    await answersMeanwhile(service, false, async (answered) => {
+      for (let count = 0; count < mostOfOneKey + 60; count += 1) {
+        const socket = new WebSocket(`${service.url.replace("http", "ws")}/api/v1/ws/health`, {
+          headers: { "X-API-Key": service.adminKey },
+        });
+        socket.on("error", () => undefined);
+        socket.once("close", (code) => codes.push(code));
+        // Half of them never read.
+        if (count % 2 === 0) socket.once("open", () => socket.pause());
+        sockets.push(socket);
+        if (count % 50 === 49)
+          await until("a hand shaken", () => socket.readyState !== WebSocket.CONNECTING || undefined);
+      }
+      const clients = async (): Promise<number> => {
+        const text = await (await fetch(`${service.url}/metrics`)).text();
+        return [...text.matchAll(/^svc_ws_clients\{[^}]*\} (\d+)$/gm)].reduce(
+          (sum, [, count]) => sum + Number(count),
+          0,
+        );
+      };
+      await until("as many streams as may be", async () => (await clients()) === mostOfOneKey || undefined);
+      for (const socket of sockets) socket.resume();
+      await until("the others closed", () => codes.length >= 60 || undefined);
+      await answered(10);
+    });
+    expect(codes).toEqual(Array.from({ length: 60 }, () => closeCodes.overload));
+    for (const socket of sockets) socket.terminate();
+    await descriptorsBack(service, before);
+    expect(errorsOf(service)).toEqual([]);
+  });
+
+  it("of handshakes that fail keeps nobody from one that does not", async () => {
+    const settings = "tls: auto\nupdates: { enabled: false }\nconnectors: { discover: false }\n";
+    const service = await startService(workspace, { environment, settings });
+    const ca = readFileSync(join(service.stateDir, "tls-cert.pem"));
+    const { port } = service;
+    const agent = new TlsAgent({ maxSockets: 1, ca });
+    const before = descriptorsOf(service);
+    const ways: readonly (() => Socket)[] = [
+      // Does not trust the certificate, and says so.
+      () => connectTls({ host: "127.0.0.1", port, ca: [] }),
+      // Speaks nothing that is spoken here.
+      () =>
+        connectTls({ host: "127.0.0.1", port, rejectUnauthorized: false, maxVersion: "TLSv1.1", minVersion: "TLSv1" }),
+      () => open(port).end("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+      () => open(port).end(Buffer.alloc(2_000, 0x16)),
+      // Begins one and never goes on.
+      () => {
+        const socket = open(port);
+        socket.write(Buffer.from("16030100c8010000c40303", "hex"));
+        return socket;
+      },
+    ];
+    const left: Socket[] = [];
+    await answersMeanwhile(service, agent, async (answered) => {
+      for (let count = 0; count < 1_000; count += 1) {
+        const socket = ways[count % ways.length]?.();
+        if (socket === undefined) continue;
+        socket.on("error", () => undefined);
+        left.push(socket);
+        if (count % 50 === 49) await sleep(50);
+      }
+      await answered(10);
+    });
+    for (const socket of left) socket.destroy();
+    agent.destroy();
+    await descriptorsBack(service, before);
+    expect(errorsOf(service)).toEqual([]);
+  });
+});

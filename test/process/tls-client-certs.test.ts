@@ -1,0 +1,301 @@
+import { copyFileSync, readdirSync, readFileSync } from "node:fs";
+import { Agent, get } from "node:https";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  type Authority,
+  type CertificateFiles,
+  createAuthority,
+  fingerprintOf,
+  makePair,
+  sha256Of,
+} from "./support/certificates.ts";
+import { runProgram, runSteward } from "./support/program.ts";
+import { type RunningService, startService } from "./support/service.ts";
+import { until } from "./support/until.ts";
+import { createWorkspace } from "./support/workspace.ts";
+import { openStream } from "./support/ws-client.ts";
+
+const workspace = createWorkspace();
+afterAll(workspace.dispose);
+
+let authority: Authority;
+let server: CertificateFiles;
+/** Both are shared by all tests that do not change how they run; each test has certificates of its own. */
+let optional: RunningService;
+let required: RunningService;
+beforeAll(async () => {
+  authority = await createAuthority(workspace, "authority");
+  server = await makePair(workspace, "server");
+  optional = await startService(workspace, settingsOf());
+  required = await startService(workspace, settingsOf(", client_certs: required"));
+});
+
+const settingsOf = (more = "") => ({
+  settings: `tls: { cert: "${server.cert}", key: "${server.key}", client_ca: "${authority.cert}"${more} }\ntrusted_proxies: [127.0.0.1]\n`,
+});
+
+const read = (path: string): string => readFileSync(path, "utf8");
+
+interface Asked {
+  readonly code: number;
+  readonly status: number;
+  readonly json: unknown;
+}
+
+/** Asks with curl, as somebody with this certificate and key. */
+async function ask(
+  service: Pick<RunningService, "url">,
+  path: string,
+  { client, key, argv = [] }: { client?: CertificateFiles; key?: string; argv?: readonly string[] } = {},
+): Promise<Asked> {
+  const { code, stdout } = await runProgram(workspace, [
+    "/usr/bin/curl",
+    "-sS",
+    "--noproxy",
+    "*",
+    "--cacert",
+    server.cert,
+    ...(client ? ["--cert", client.cert, "--key", client.key] : []),
+    ...(key === undefined ? [] : ["-H", `X-API-Key: ${key}`]),
+    ...argv,
+    "-w",
+    "\n%{http_code}",
+    `${service.url}${path}`,
+  ]);
+  const [body = "", status] = stdout.split(/\n(?=\d+$)/);
+  return { code, status: Number(status), json: body === "" ? undefined : JSON.parse(body) };
+}
+
+const whoami = (service: RunningService, given: { client?: CertificateFiles; key?: string }) =>
+  ask(service, "/api/v1/auth/whoami", given);
+
+interface Made {
+  readonly id: string;
+  readonly key: string;
+}
+
+/** Makes a key that goes with a certificate, as an administrator does. */
+async function makeKey(
+  service: RunningService,
+  name: string,
+  client?: CertificateFiles,
+  scopes: readonly string[] = ["viewer"],
+): Promise<Made> {
+  const body = { name, scopes, ...(client && { client_cert_sha256: fingerprintOf(client.cert) }) };
+  const argv = ["-H", "Content-Type: application/json", "-d", JSON.stringify(body)];
+  const { status, json } = await ask(service, "/api/v1/auth/keys", { key: service.adminKey, argv });
+  expect(status).toBe(201);
+  return json as Made;
+}
+
+/** All files of the audit log. */
+function auditOf({ stateDir }: RunningService): string {
+  const folder = join(stateDir, "audit");
+  return readdirSync(folder)
+    .map((name) => read(join(folder, name)))
+    .join("");
+}
+
+/** Asks who it is by a connection of the agent. */
+const sendBy = (agent: Agent, service: RunningService) =>
+  new Promise<{ status: number | undefined; connection: string | undefined }>((resolve, reject) => {
+    get(new URL("/api/v1/auth/whoami", service.url), { agent }, (response) => {
+      response.resume();
+      response.once("end", () => resolve({ status: response.statusCode, connection: response.headers.connection }));
+    }).once("error", reject);
+  });
+
+const revoke = (service: RunningService, id: string) =>
+  ask(service, `/api/v1/auth/keys/${id}`, { key: service.adminKey, argv: ["-X", "DELETE"] });
+
+describe("a client certificate of a key", () => {
+  it("stands for the key, whose list shows it, and ends with it", async () => {
+    const alice = await authority.issue("alice");
+    const { id, key } = await makeKey(optional, "alice", alice);
+    expect(await whoami(optional, { client: alice })).toMatchObject({
+      status: 200,
+      json: { key_id: id, name: "alice", credential: "certificate", expires_at: expect.any(String) },
+    });
+    expect(await whoami(optional, { client: alice, key })).toMatchObject({ json: { key_id: id, credential: "key" } });
+    // The scopes are those of the key.
+    expect((await ask(optional, "/api/v1/auth/keys", { client: alice })).status).toBe(403);
+    const { json } = await ask(optional, "/api/v1/auth/keys", { key: optional.adminKey });
+    expect(json).toMatchObject({
+      keys: expect.arrayContaining([
+        expect.objectContaining({ name: "admin", client_cert_sha256: null }),
+        expect.objectContaining({ id, client_cert_sha256: sha256Of(alice.cert) }),
+      ]),
+    });
+    expect((await revoke(optional, id)).status).toBe(200);
+    expect((await whoami(optional, { client: alice })).status).toBe(401);
+  });
+
+  it("has the limits of its key, and is in the audit log as it", async () => {
+    const bob = await authority.issue("bob");
+    const { settings } = settingsOf();
+    const limited = `${settings}rate_limits: { per_minute: 3, per_hour: 100 }\n`;
+    const service = await startService(workspace, { settings: limited });
+    const { id, key } = await makeKey(service, "bob", bob);
+    const argv = ["-X", "POST"];
+    expect(await ask(service, "/api/v1/system/services/none/restart", { client: bob, argv })).toMatchObject({
+      status: 403,
+    });
+    await until("an audit entry", () => (auditOf(service).includes(`"key_id":"${id}"`) ? true : undefined));
+    expect((await whoami(service, { client: bob })).status).toBe(200);
+    expect((await whoami(service, { key })).status).toBe(200);
+    expect((await whoami(service, { client: bob })).status).toBe(429);
+  });
+
+  it("opens streams, which end with the key", async () => {
+    const carol = await authority.issue("carol");
+    const { id } = await makeKey(optional, "carol", carol);
+    const stream = await openStream(optional.url, "/api/v1/ws/health", {
+      ca: read(server.cert),
+      client: { cert: read(carol.cert), key: read(carol.key) },
+    });
+    await stream.first(1);
+    await revoke(optional, id);
+    expect(await stream.closed).toMatchObject({ code: 4401, reason: "key revoked" });
+  });
+
+  it("belongs to one key at a time", async () => {
+    const dave = await authority.issue("dave");
+    const { id } = await makeKey(optional, "dave", dave);
+    const body = { name: "again", scopes: [], client_cert_sha256: sha256Of(dave.cert) };
+    const argv = ["-H", "Content-Type: application/json", "-d", JSON.stringify(body)];
+    const again = () => ask(optional, "/api/v1/auth/keys", { key: optional.adminKey, argv });
+    expect(await again()).toMatchObject({ status: 400, json: { error: { details: { field: "client_cert_sha256" } } } });
+    await revoke(optional, id);
+    expect((await again()).status).toBe(201);
+    expect(await whoami(optional, { client: dave })).toMatchObject({ json: { name: "again" } });
+  });
+
+  it("is kept over a restart", async () => {
+    const erin = await authority.issue("erin");
+    const first = await startService(workspace, settingsOf());
+    await makeKey(first, "erin", erin);
+    first.kill("SIGTERM");
+    await first.exit;
+    const second = await startService(workspace, { ...settingsOf(), stateDir: first.stateDir });
+    expect(await whoami(second, { client: erin })).toMatchObject({ json: { name: "erin" } });
+  });
+});
+
+describe("client certificates beside other credentials", () => {
+  it("are refused with the key of another, and say nothing where they are no key's", async () => {
+    const frank = await authority.issue("frank");
+    const proxy = await authority.issue("proxy");
+    await makeKey(optional, "frank", frank);
+    const { key } = await makeKey(optional, "other");
+    expect(await whoami(optional, { client: frank, key })).toMatchObject({
+      status: 401,
+      json: { error: { message: expect.stringContaining("does not go with the API key") } },
+    });
+    expect(await whoami(optional, { client: proxy, key })).toMatchObject({ status: 200, json: { name: "other" } });
+    expect((await whoami(optional, { client: proxy })).status).toBe(401);
+    expect((await whoami(optional, {})).status).toBe(401);
+    expect((await ask(optional, "/livez", {})).status).toBe(200);
+  });
+
+  it("never come from a header", async () => {
+    const grace = await authority.issue("grace");
+    await makeKey(optional, "grace", grace);
+    const names = ["X-Forwarded-Client-Cert", "X-SSL-Client-Cert", "Client-Cert", "X-SSL-Client-SHA256"];
+    const argv = names.flatMap((name) => ["-H", `${name}: Hash=${sha256Of(grace.cert)}`]);
+    expect((await ask(optional, "/api/v1/auth/whoami", { argv })).status).toBe(401);
+  });
+});
+
+describe("a client certificate that is not to be believed", () => {
+  const bad: Readonly<Record<string, readonly [make: () => Promise<CertificateFiles>, reason: string]>> = {
+    "has expired": [() => authority.issue("expired", { fromDays: -2, toDays: -1 }), "CERT_HAS_EXPIRED"],
+    "is not valid yet": [() => authority.issue("early", { fromDays: 1, toDays: 2 }), "CERT_NOT_YET_VALID"],
+    "is for servers alone": [() => authority.issue("server-only", { usage: "serverAuth" }), "INVALID_PURPOSE"],
+    "is signed by somebody else under the same name": [
+      async () => (await createAuthority(workspace, "authority-2", "authority")).issue("alice"),
+      "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+    ],
+    "signed itself": [() => makePair(workspace, "self"), "DEPTH_ZERO_SELF_SIGNED_CERT"],
+  };
+  const refusal = (service: RunningService, reason: string) =>
+    until(`refusal for ${reason}`, () =>
+      service.lines().find((line) => line["msg"] === "client certificate refused" && line["reason"] === reason),
+    );
+
+  it.each(Object.entries(bad))(
+    "that %s is refused, whatever key comes with it, and the log says why",
+    async (...one) => {
+      const [name, [make, reason]] = one;
+      const client = await make();
+      const { key } = await makeKey(optional, name, client);
+      for (const given of [{ client }, { client, key }, { client, key: optional.adminKey }]) {
+        expect(await whoami(optional, given)).toMatchObject({
+          status: 401,
+          json: { error: { message: expect.stringContaining("client certificate") } },
+        });
+      }
+      expect((await whoami(optional, { key })).status).toBe(200);
+      expect(await refusal(optional, reason)).toMatchObject({ client_cert_sha256: sha256Of(client.cert) });
+      expect((await ask(required, "/livez", { client })).status).toBe(0);
+      await refusal(required, reason);
+    },
+  );
+
+  it("because it was taken back is refused from the reload on that brings the list", async () => {
+    const list = workspace.path("list.crl.pem");
+    copyFileSync(await authority.crl("first.crl.pem"), list);
+    const [heidi, ivan] = [await authority.issue("heidi"), await authority.issue("ivan")];
+    const service = await startService(workspace, settingsOf(`, client_crl: "${list}"`));
+    await makeKey(service, "heidi", heidi);
+    await makeKey(service, "ivan", ivan);
+    expect((await whoami(service, { client: heidi })).status).toBe(200);
+    const files = { cert: read(heidi.cert), key: read(heidi.key) };
+    const stream = await openStream(service.url, "/api/v1/ws/health", { ca: read(server.cert), client: files });
+    const agent = new Agent({ keepAlive: true, ca: read(server.cert), ...files });
+    expect(await sendBy(agent, service)).toEqual({ status: 200, connection: "keep-alive" });
+    await authority.revoke(heidi);
+    copyFileSync(await authority.crl("second.crl.pem"), list);
+    service.kill("SIGHUP");
+    // What was open is told to connect again, and is refused then.
+    expect(await stream.closed).toEqual({ code: 1001, reason: "certificates are verified anew" });
+    expect(await sendBy(agent, service)).toEqual({ status: 200, connection: "close" });
+    expect(await sendBy(agent, service)).toMatchObject({ status: 401 });
+    agent.destroy();
+    await until("refusal", async () => ((await whoami(service, { client: heidi })).status === 401 ? true : undefined));
+    await refusal(service, "CERT_REVOKED");
+    expect((await whoami(service, { client: ivan })).status).toBe(200);
+  });
+});
+
+describe("client_certs: required", () => {
+  it("refuses who has none at the handshake, and is well all the same", async () => {
+    const judy = await authority.issue("judy");
+    for (const argv of [[], ["--tls-max", "1.2"]]) {
+      expect(await ask(required, "/livez", { argv })).toMatchObject({ status: 0 });
+      expect((await ask(required, "/livez", { argv, client: judy })).status).toBe(200);
+    }
+    const { json } = await ask(required, "/api/v1/health", { client: judy, key: required.adminKey });
+    expect(json).toMatchObject({ components: { cli: true } });
+  });
+
+  it("is satisfied by the command line, which needs no key then", async () => {
+    const mallory = await authority.issue("mallory");
+    const certificates = ["--url", required.url, "--cacert", server.cert, "--cert", mallory.cert, "--key", mallory.key];
+    const made = await runSteward(
+      workspace,
+      [...certificates, "keys", "create", "mallory", "--scope", "admin", "--client-cert", mallory.cert],
+      { STEWARD_API_KEY: required.adminKey },
+    );
+    expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^stw_/) });
+    const listed = await runSteward(workspace, ["keys", "list", "--json", ...certificates]);
+    expect(JSON.parse(listed.stdout)).toMatchObject({
+      keys: expect.arrayContaining([
+        expect.objectContaining({ name: "mallory", client_cert_sha256: sha256Of(mallory.cert) }),
+      ]),
+    });
+    const environment = { STEWARD_URL: required.url, STEWARD_CACERT: server.cert, STEWARD_CLIENT_CERT: mallory.cert };
+    const without = await runSteward(workspace, ["keys", "list"], environment);
+    expect(without).toMatchObject({ code: 2, stderr: expect.stringMatching(/^steward: cannot use .*mallory\.pem/) });
+  });
+});

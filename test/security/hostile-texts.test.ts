@@ -1,0 +1,165 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { createClient } from "#client/index.ts";
+import { errorStatus } from "#contract/errors.ts";
+import { operations } from "#contract/index.ts";
+import type { Operation } from "#contract/operation.ts";
+import type { RunningService } from "../process/support/service.ts";
+import { startService } from "../process/support/service.ts";
+import { createWorkspace } from "../process/support/workspace.ts";
+import { openStream } from "../process/support/ws-client.ts";
+import { attack, sendTo } from "./support/attack.ts";
+import { leastBodies, places } from "./support/hostile-requests.ts";
+import { addressTexts, hostileTexts } from "./support/hostile-texts.ts";
+
+const trace = "stw-trace";
+const workspace = createWorkspace();
+const sentinel = workspace.path("owned");
+const texts = hostileTexts(sentinel, trace);
+const ofKind = (kind: "shell" | "option") => texts.filter((each) => each.kind === kind);
+
+let service: RunningService;
+
+/** The example of a name in the table, so that text reaches a process. */
+const pluginName = "certificates";
+function makePlugin(): string {
+  // Plugins run as nobody, who has to be able to get there, and may leave traces where everybody may.
+  chmodSync(workspace.path(), 0o1777);
+  const folder = workspace.path("plugins", pluginName);
+  mkdirSync(folder, { recursive: true, mode: 0o755 });
+  writeFileSync(`${folder}/plugin.yaml`, `name: ${pluginName}\ntype: command\nversion: "1"\nexec: run\n`, {
+    mode: 0o644,
+  });
+  writeFileSync(`${folder}/run`, '#!/bin/sh\nprintf "<%s>" "$@"\ncat\n', { mode: 0o755 });
+  return workspace.path("plugins");
+}
+
+beforeAll(async () => {
+  // Packages may be looked at, not changed: this is the machine that the tests run on.
+  const settings = `updates: { enabled: false }\nconnectors: { discover: false }\nplugins: { dirs: [${makePlugin()}] }\n`;
+  service = await startService(workspace, { settings, environment: { STEWARD_RATE_LIMITS: "off" } });
+  const client = createClient({ url: service.url, key: service.adminKey });
+  expect(await client.enablePlugin({ params: { name: pluginName }, body: {} })).toMatchObject({ fault: null });
+});
+afterAll(workspace.dispose);
+
+/** Where a command begins: the folder of the service, `/`, and those for what is temporary. */
+const beginnings = () => [workspace.path(), "/", "/tmp", "/var/tmp", "/dev/shm", service.stateDir];
+
+afterEach(async () => {
+  expect(beginnings().filter((folder) => existsSync(join(folder, trace)))).toEqual([]);
+  expect(existsSync(sentinel)).toBe(false);
+  expect(readdirSync(workspace.path()).filter((name) => /[^\w.-]/.test(name))).toEqual([]);
+  expect((await fetch(`${service.url}/livez`)).status).toBe(200);
+  expect(service.stderr()).not.toMatch(/Warning|Error/);
+});
+
+const target = () => ({ url: service.url, key: service.adminKey });
+
+describe("the places that hostile text is put into", () => {
+  it("are in every operation that has an input", () => {
+    const withInput = Object.entries<Operation>(operations).filter(
+      ([, { params, query, body }]) => params !== undefined || query !== undefined || body !== undefined,
+    );
+    const covered = new Set(places.map(({ operation }) => operation));
+    expect(withInput.map(([name]) => name).filter((name) => !covered.has(name))).toEqual([]);
+    const names = places.map(({ operation, name }) => `${operation} ${name}`);
+    for (const known of ["listLogs query.unit", "listLogs query.grep", "applyUpdates body.packages.0"])
+      expect(names).toContain(known);
+    expect(names).toContain("chat body.messages.0.content");
+    expect(names).toContain("runPlugin body.args.0");
+  });
+
+  it("have good values around them, so that what is refused is the hostile text", async () => {
+    for (const [operation, body] of Object.entries(leastBodies)) {
+      const place = places.find((each) => each.operation === operation && each.name === "query.dry_run");
+      const request = place?.request("true");
+      expect(request?.body).toBe(JSON.stringify(body));
+      if (request === undefined) continue;
+      expect([operation, (await sendTo(target(), request)).status]).not.toEqual([
+        operation,
+        errorStatus.VALIDATION_ERROR,
+      ]);
+    }
+  });
+});
+
+describe("hostile text in every input of every operation", () => {
+  it("shell injection: metacharacters run nothing, break nothing, and are refused wherever a name or a number is wanted", async () => {
+    const { faults, statuses } = await attack(target(), places, ofKind("shell"));
+    expect(faults).toEqual([]);
+    expect(statuses.get(errorStatus.VALIDATION_ERROR)).toBeGreaterThan(500);
+  });
+
+  it("option injection: words that begin with a dash are options of nothing", async () => {
+    const { faults, statuses } = await attack(target(), places, ofKind("option"));
+    expect(faults).toEqual([]);
+    expect(statuses.get(errorStatus.VALIDATION_ERROR)).toBeGreaterThan(500);
+  });
+
+  it("server-side request forgery: an address that a client writes is asked by nobody, and no file is read", async () => {
+    let connections = 0;
+    const listener = createServer((socket) => {
+      connections += 1;
+      socket.destroy();
+    });
+    await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
+    const address = listener.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    const { faults } = await attack(target(), places, addressTexts(port));
+    expect(faults).toEqual([]);
+    expect(connections).toBe(0);
+    listener.close();
+  });
+
+  it("forges no line of the log or of the audit log", () => {
+    // Reading them fails where a line is not one JSON object.
+    expect(service.lines().length).toBeGreaterThan(1_000);
+    const folder = join(service.stateDir, "audit");
+    const audit = readdirSync(folder).flatMap((name) =>
+      readFileSync(join(folder, name), "utf8").split("\n").slice(0, -1),
+    );
+    expect(audit.length).toBeGreaterThan(100);
+    for (const line of audit) expect(JSON.parse(line)).toMatchObject({ operation: expect.any(String) });
+  });
+
+  it("is only text where it was kept", async () => {
+    const { keys } = await createClient({ url: service.url, key: service.adminKey }).listKeys();
+    const names = keys.map(({ name }) => name);
+    expect(names).toContain(`$(touch ${sentinel})`);
+    for (const name of names) expect(name).not.toMatch(/\p{Cc}/u);
+  });
+});
+
+describe("hostile text in the filters of the streams", () => {
+  it("shell injection: filters of the log stream run nothing and leave the stream open", async () => {
+    const stream = await openStream(service.url, "/api/v1/ws/logs", { headers: { "X-API-Key": service.adminKey } });
+    for (const { text } of texts)
+      for (const member of ["unit", "priority", "grep", text]) stream.send({ type: "filter", [member]: text });
+    await stream.handled();
+    const refused = stream.frames.filter(({ type }) => type === "error").map((frame) => JSON.stringify(frame));
+    // A priority is one of a list; of the others some are text that may well be searched for.
+    expect(refused.filter((frame) => frame.includes('"field":"priority"'))).toHaveLength(texts.length);
+    for (const frame of refused) expect(frame).toContain('"code":"VALIDATION_ERROR"');
+    const before = stream.frames.length;
+    for (const { text } of texts) stream.send({ type: text });
+    await stream.first(before + texts.length);
+    stream.socket.terminate();
+  });
+
+  it("shell injection: neither do those of the address", async () => {
+    const key = { "X-API-Key": service.adminKey };
+    for (const { text } of texts) {
+      for (const name of ["unit", "grep", "priority", "cursor"]) {
+        const opened = await openStream(service.url, "/api/v1/ws/logs", {
+          headers: key,
+          query: { [name]: text },
+        }).catch(() => undefined);
+        opened?.socket.terminate();
+        if (name === "priority") expect([text, opened]).toEqual([text, undefined]);
+      }
+    }
+  });
+});

@@ -1,0 +1,88 @@
+import { createServer } from "node:http";
+import { operations } from "#contract/index.ts";
+import { apiBase } from "#contract/limits.ts";
+import type { Operation } from "#contract/operation.ts";
+
+type Schema = Readonly<Record<string, unknown>>;
+
+/** What a terminal would do something for: set its title, clear itself, turn text round, begin a line anew. */
+const terminalText = "x\u001b]0;owned\u0007\u001b[2J\u009b31m\u202egnp\u2066\u0085\r\b\u007f\u0000";
+
+/** A value that a schema takes, with this text wherever text may be. */
+function fill(schema: Schema, text: string): unknown {
+  const choices = (schema["anyOf"] ?? schema["oneOf"]) as readonly Schema[] | undefined;
+  const [first] = choices?.filter(({ type }) => type !== "null") ?? [];
+  if (first !== undefined) return fill(first, text);
+  if (schema["const"] !== undefined) return schema["const"];
+  if (Array.isArray(schema["enum"])) return schema["enum"].find((each) => each !== null);
+  const [type] = [schema["type"]].flat();
+  switch (type) {
+    case "string":
+      return schema["format"] === "date-time" ? "2026-01-31T12:00:00.000Z" : text;
+    case "integer":
+    case "number":
+      return 1;
+    case "boolean":
+      return true;
+    case "array":
+      return [fill((schema["items"] ?? {}) as Schema, text)];
+    default:
+      break;
+  }
+  const members = Object.entries((schema["properties"] ?? {}) as Readonly<Record<string, Schema>>);
+  if (type === "object" || members.length > 0) {
+    const known = members.map(([name, member]) => [name, fill(member, text)]);
+    return Object.fromEntries(schema["additionalProperties"] === false ? known : [...known, [text, text]]);
+  }
+  return text;
+}
+
+const isPath = (template: string, path: string): boolean =>
+  new RegExp(`^${template.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(path);
+
+export interface HostileService {
+  readonly url: string;
+  /** The operations that were asked for since it was asked last. */
+  readonly takeAsked: () => readonly string[];
+  /** Answers with an error from now on, or no longer. */
+  fails: boolean;
+  readonly close: () => void;
+}
+
+/** A service that answers every operation in its form, and with text for terminals in it. */
+export async function startHostileService(): Promise<HostileService> {
+  let asked: string[] = [];
+  const service = { fails: false };
+  const server = createServer((request, response) => {
+    const path = (request.url ?? "").split("?")[0] ?? "";
+    const found = Object.entries<Operation>(operations).find(
+      ([, { method, base, path: template }]) =>
+        method === request.method && isPath(`${base === "root" ? "" : apiBase}${template}`, path),
+    );
+    const [name, operation] = found ?? [];
+    if (name !== undefined) asked.push(name);
+    request.resume();
+    response.setHeader("Content-Type", "application/json");
+    if (service.fails || operation === undefined) {
+      const error = { code: "INTERNAL_ERROR", message: terminalText, details: { [terminalText]: terminalText } };
+      response.writeHead(500).end(JSON.stringify({ error }));
+      return;
+    }
+    const body = fill(operation.response as unknown as Schema, terminalText);
+    response.writeHead(operation.status ?? 200).end(JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  return Object.assign(service, {
+    url: `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`,
+    takeAsked: () => {
+      const taken = asked;
+      asked = [];
+      return taken;
+    },
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  });
+}

@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { exitCode } from "#cli/output.ts";
+import { runSteward } from "../process/support/program.ts";
+import { createWorkspace } from "../process/support/workspace.ts";
+import { type HostileService, startHostileService } from "./support/hostile-service.ts";
+
+const workspace = createWorkspace();
+let service: HostileService;
+beforeAll(async () => {
+  service = await startHostileService();
+});
+afterAll(async () => {
+  service.close();
+  await workspace.dispose();
+});
+
+/** Every command that shows what a service says. */
+const commands = [
+  ["status"],
+  ["doctor"],
+  ["check"],
+  ["check", "disk_space"],
+  ["check", "disk_space", "--nagios"],
+  ["check", "--json"],
+  ["services", "list"],
+  ["services", "restart", "cron"],
+  ["logs"],
+  ["logs", "-o", "short-iso"],
+  ["logs", "-o", "cat"],
+  ["alerts", "list"],
+  ["alerts", "silences"],
+  ["alerts", "silence", "DiskSpaceLow", "--for", "1m"],
+  ["alerts", "unsilence", "x"],
+  ["traces", "list"],
+  ["traces", "show", "0af7651916cd43dd8448eb211c80319c"],
+  ["updates", "check"],
+  ["updates", "history"],
+  ["snapshots", "list"],
+  ["snapshots", "diff", "20260131-120000"],
+  ["snapshots", "create"],
+  ["operations", "list"],
+  ["operations", "show", "x"],
+  ["explain", "disk_space"],
+  ["connectors", "list"],
+  ["connectors", "test", "x"],
+  ["keys", "list"],
+  ["keys", "create", "x", "--scope", "system:read"],
+  ["audit", "list"],
+  ["plugins", "list"],
+  ["plugins", "enable", "x"],
+  ["plugins", "disable", "x"],
+  ["notify", "list"],
+  ["notify", "test"],
+] as const;
+
+const run = (argv: readonly string[]) =>
+  runSteward(workspace, ["--url", service.url, ...argv], { STEWARD_API_KEY: "stw_x", HOME: workspace.path() });
+
+describe("a terminal that shows what a service says", () => {
+  it.each(commands.map((argv) => [argv.join(" "), argv] as const))("is told nothing but text: %s", async (_, argv) => {
+    for (const fails of [false, true]) {
+      service.fails = fails;
+      const { code, stdout, stderr } = await run(argv);
+      // A command that breaks prints nothing hostile either.
+      if (!fails) expect([code === exitCode.couldNotRun, stderr]).toEqual([false, stderr]);
+      expect(service.takeAsked().length).toBeGreaterThan(0);
+      expect(stdout + stderr).not.toBe("");
+      const found = (stdout + stderr).match(/.{0,60}([^\n\t\P{Cc}]|\p{Cf}).{0,60}/u)?.[0];
+      expect([fails, JSON.stringify(found)]).toEqual([fails, undefined]);
+    }
+  });
+});
