@@ -88,7 +88,7 @@ export function createLongWork(
     longWork,
     security,
     /** Writes down what ended while the service was away; reading a long log takes a while, and nobody is to wait for it. */
-    takeUpEnds(signal: AbortSignal): void {
+    takeUpEnds: (signal: AbortSignal): void => {
       const finished = operations.list().filter(({ state }) => isFinished(state.status));
       operationEnds.takeUp(finished.toReversed(), signal).catch((error: unknown) => {
         if (!signal.aborted) log.error({ err: error }, "ends of operations not written down");
