@@ -42,7 +42,7 @@ describeOnHost("alerts of a host", (session) => {
 
   it("tell by chat of a unit that does not run, and once it runs again", async () => {
     await session.host.writeFile("/etc/steward-webhook", `http://127.0.0.1:${port}/hook\n`);
-    await session.shell("chmod 600 /etc/steward-webhook; systemctl stop cron");
+    await session.shell("chown steward /etc/steward-webhook; chmod 600 /etc/steward-webhook; systemctl stop cron");
     await start();
     await eventually(() => {
       expect(texts.filter((text) => text.includes("jobs is not well"))).toEqual([

@@ -92,8 +92,9 @@ describeOnHost("traces of a host", (session) => {
       attributes: { "steward.operation.kind": "updates.apply", "steward.operation.outcome": "done" },
     });
     expect(operation.resource["process.pid"]).not.toBe(request.resource["process.pid"]);
-    const started = named(spans, "systemd-run");
-    expect(started).toMatchObject({ parentSpanId: request.spanId, attributes: { "process.exit.code": 0 } });
+    // Through the door of the service, and from there to the unit in which packages change.
+    expect(named(spans, "org.freedesktop.systemd1.Manager/StartUnit")).toMatchObject({ parentSpanId: request.spanId });
+    expect(named(spans, "systemd-run")).toMatchObject({ attributes: { "process.exit.code": 0 } });
     const commands = spans.filter(({ parentSpanId }) => parentSpanId === operation.spanId);
     expect(commands.map(({ name }) => name)).toContain("apt-get");
     // What the bus tells of units is asked for all the time, and for nobody.
