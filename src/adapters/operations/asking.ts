@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "#domain/kernel/clock.ts";
+import { createSlots } from "#domain/kernel/slots.ts";
 import { type AskPlaces, answerName, askName, asksName, cancelName, taskUnit } from "./ask-files.ts";
 import { codeOf, writeNew } from "./files.ts";
 
@@ -29,20 +30,7 @@ export function createAskRoot(ports: {
   const { start, clock } = ports;
   const { runDir, answersDir } = ports.places;
   const asks = join(runDir, asksName);
-  const waiting: (() => void)[] = [];
-  let free = atOnce;
-
-  const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
-    if (free > 0) free -= 1;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) free += 1;
-      else next();
-    }
-  };
+  const inTurn = createSlots(atOnce);
 
   const answer = (id: string): string | undefined => {
     try {

@@ -1,8 +1,9 @@
 import type { CheckStatus } from "#contract/checks.ts";
 import { checkTimeoutMs, maxConcurrentChecks } from "#contract/limits.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
+import { createSlots } from "#domain/kernel/slots.ts";
 import type { Check, Outcome } from "./check.ts";
-import { createContainedRun, createSlots } from "./contained-run.ts";
+import { createContainedRun } from "./contained-run.ts";
 import type { CheckPlan } from "./runner.ts";
 
 interface ReportPorts {

@@ -4,8 +4,9 @@ import { checkHistoryKeptMs, checkIntervalMs, checkTimeoutMs, maxConcurrentCheck
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import { toTimestamp } from "#domain/kernel/clock.ts";
 import type { Hooks, Veto } from "#domain/kernel/hooks.ts";
+import { createSlots } from "#domain/kernel/slots.ts";
 import type { Check, CheckSettings, Outcome } from "./check.ts";
-import { createContainedRun, createSlots } from "./contained-run.ts";
+import { createContainedRun } from "./contained-run.ts";
 import type { CheckHistory, StoredState } from "./ports.ts";
 import { summarize, verdictOf } from "./summary.ts";
 
