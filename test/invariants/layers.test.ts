@@ -28,9 +28,9 @@ const mayImport = (folder: string): RegExp => {
     case "domain":
       return part === "kernel" ? /^src\/contract$/ : /^src\/(contract|domain\/kernel)$/;
     case "adapters":
-      return ["exec", "sqlite", "link-local"].includes(part)
+      return ["exec", "sqlite", "link-local", "boot-id"].includes(part)
         ? /^src\/(contract|domain\/kernel)$/
-        : /^src\/(contract|domain\/\w+|adapters\/(exec|sqlite|link-local))$/;
+        : /^src\/(contract|domain\/\w+|adapters\/(exec|sqlite|link-local|boot-id))$/;
     case "transports":
       return /^src\/(contract|domain\/\w+|telemetry)$/;
     case "telemetry":

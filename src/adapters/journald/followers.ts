@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readBootId } from "#adapters/boot-id/index.ts";
 import type { LiveEntry } from "#domain/logs/ports.ts";
 import { createFollower, type Follower } from "./follower.ts";
 import type { Journalctl } from "./journalctl.ts";
@@ -10,7 +10,6 @@ import { NeedsFallback, type Registry } from "./registry.ts";
 const lookMs = 10;
 /** How often it is looked whether files were deleted. */
 const releaseMs = 1_000;
-const bootIdFile = "/proc/sys/kernel/random/boot_id";
 
 /** A follower that reads the files, or, where only journalctl can, its output. */
 interface Followed {
@@ -36,7 +35,7 @@ export interface Followers {
 
 export function createFollowers({ registry, journalctl, onEntries, onFailure }: FollowersPorts): Followers {
   const followers = new Map<number, Followed>();
-  const bootId = readFileSync(bootIdFile, "latin1").trim().replaceAll("-", "");
+  const bootId = readBootId();
   let timer: NodeJS.Timeout | undefined;
   let releaseTimer: NodeJS.Timeout | undefined;
 
