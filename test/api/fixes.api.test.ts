@@ -276,6 +276,28 @@ describe("POST /health/checks/{check_id}/fix", () => {
     });
   });
 
+  it("mends what is found now, not what a run has seen that began before", async () => {
+    const { vital } = service.checks;
+    const done: string[] = [];
+    const old = Promise.withResolvers<void>();
+    vital.finds = async () => {
+      await old.promise;
+      return { status: "pass", message: "as it was", details: {} };
+    };
+    const runs = vital.runs();
+    const other = send(service, { path: "/api/v1/health/checks/vital", key: service.admin });
+    await expect.poll(() => vital.runs()).toBe(runs + 1);
+    vital.finds = "fail";
+    service.fixes.mend.does = planOf(done, ["mend it"], () => {
+      vital.finds = "pass";
+    });
+    const reply = fix("vital");
+    old.resolve();
+    expect((await reply).json).toMatchObject({ success: true, check: { status: "pass" } });
+    expect(done).toEqual(["mend it"]);
+    expect((await other).json).toMatchObject({ status: "pass", message: "as it was" });
+  });
+
   it("runs the check after the fix, not with a run that began before", async () => {
     const { vital } = service.checks;
     vital.finds = "fail";

@@ -76,7 +76,7 @@ function verdict(
 /** Carries out the fixes of checks: one of a kind at a time, step by step, and the check again afterwards. */
 export function createFixer(ports: {
   readonly fixes: readonly Fix[];
-  readonly runner: Pick<CheckRunner, "find" | "run" | "rerun">;
+  readonly runner: Pick<CheckRunner, "find" | "rerun">;
   readonly hooks?: Pick<Hooks, "names" | "ask">;
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
   readonly createId: () => string;
@@ -171,7 +171,8 @@ export function createFixer(ports: {
   return {
     async fix(checkId, { isDryRun, isConfirmed, onOperation = () => undefined }) {
       const check = runner.find(checkId);
-      const run = check && runner.run(checkId);
+      // A run that is under way may have looked before what is to be mended was so.
+      const run = check && runner.rerun(checkId);
       if (check === undefined || run === undefined) {
         const message = `cannot fix ${checkId}: there is no such check, or it is switched off`;
         throw new DomainError("NOT_FOUND", message, { check_id: checkId });

@@ -45,7 +45,7 @@ export interface CheckRunner {
   readonly run: (id: string) => Promise<HealthCheckResult> | undefined;
   /** The last result of one check while it is younger than its interval, else a run; undefined where there is none of that id. */
   readonly current: (id: string) => Promise<HealthCheckResult> | undefined;
-  /** Runs one check anew: a run that is under way is waited for, and not shared. For after a change. */
+  /** Runs one check anew: a run that is under way is waited for, and not shared. For before and after a change. */
   readonly rerun: (id: string) => Promise<HealthCheckResult> | undefined;
   /** Runs the checks that have never run. */
   readonly runMissing: () => Promise<void>;
