@@ -16,7 +16,7 @@ function aligned(rows: readonly (readonly [string, string])[]): string {
 
 /** The result as a Markdown table whose columns line up. */
 export function formatSoak({ findings, tally, reloads, restarts, kills, failures }: SoakResult, words: string): string {
-  const { residentMib, residentSlope, heapMib, heapSlope, descriptors, threads } = findings;
+  const { residentMib, residentSlope, anonymousMib, heapMib, heapSlope, descriptors, threads } = findings;
   const slope = (each: { value: number; margin: number }) =>
     `${each.value.toFixed(2)} ± ${each.margin.toFixed(2)} MiB a minute`;
   const times = [...tally.latencies].map(
@@ -33,7 +33,14 @@ export function formatSoak({ findings, tally, reloads, restarts, kills, failures
       `${residentMib.first.toFixed(0)}, ${residentMib.last.toFixed(0)}, ${residentMib.most.toFixed(0)} MiB`,
     ],
     ["its slope", slope(residentSlope)],
-    ["heap after collection, first and last quarter", `${heapMib.first.toFixed(1)}, ${heapMib.last.toFixed(1)} MiB`],
+    [
+      "of it not of files, first and last quarter",
+      `${anonymousMib.first.toFixed(0)}, ${anonymousMib.last.toFixed(0)} MiB`,
+    ],
+    [
+      "heaps of all threads after collection, first and last quarter",
+      `${heapMib.first.toFixed(1)}, ${heapMib.last.toFixed(1)} MiB`,
+    ],
     ["its slope", heapSlope === undefined ? "–" : slope(heapSlope)],
     ["descriptors, first and last quarter, most", `${descriptors.first}, ${descriptors.last}, ${descriptors.most}`],
     ["threads, first and last quarter", `${threads.first}, ${threads.last}`],

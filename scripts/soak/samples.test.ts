@@ -10,6 +10,7 @@ describe("parseOutside", () => {
     const text = [
       "Name:\tnode",
       "VmRSS:\t  2048 kB",
+      "RssAnon:\t  1024 kB",
       "Threads:\t12",
       "Descriptors: 34",
       "77 (a (strange) name) S 1 77 77 0 -1 4194560 1 2 3 4 150 50 7 8 20 0 12 0 9 1 2",
@@ -17,6 +18,7 @@ describe("parseOutside", () => {
     expect(parseOutside(text, 5)).toEqual({
       at: 5,
       residentBytes: 2 * mib,
+      anonymousBytes: mib,
       descriptors: 34,
       threads: 12,
       cpuSeconds: 2,
@@ -47,18 +49,19 @@ describe("the verdict", () => {
     const outside: readonly OutsideSample[] = times.map((at) => ({
       at: at * minute,
       residentBytes: (300 + (at % 3) + at * (grow.resident ?? 0)) * mib,
+      anonymousBytes: 200 * mib,
       descriptors: 60 + (at % 2) + Math.round(at * (grow.descriptors ?? 0)),
       threads: 14 + Math.round(at * (grow.threads ?? 0)),
       cpuSeconds: at * 6,
     }));
-    const inside: readonly InsideSample[] = times.map((at) => ({
-      at: at * minute,
-      loopP99Ms: 12,
-      loopMaxMs: 20 + at,
-      heapBytes: (at % 2 === 0 ? 50 + at * (grow.heap ?? 0) : 90) * mib,
-      externalBytes: 0,
-      isCollected: at % 2 === 0,
-    }));
+    const inside = times.flatMap((at): readonly InsideSample[] => {
+      const shared = { at: at * minute, externalBytes: 0, isCollected: at % 2 === 0 };
+      const garbage = at % 2 === 0 ? 0 : 40;
+      return [
+        { ...shared, thread: 1, loopP99Ms: 500, loopMaxMs: 900, heapBytes: (20 + at * (grow.heap ?? 0)) * mib },
+        { ...shared, thread: 0, loopP99Ms: 12, loopMaxMs: 20 + at, heapBytes: (30 + garbage) * mib },
+      ];
+    });
     return findingsOf(outside, inside);
   };
 

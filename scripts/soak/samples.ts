@@ -3,15 +3,19 @@ export interface OutsideSample {
   /** Epoch milliseconds. */
   readonly at: number;
   readonly residentBytes: number;
+  /** Of that, what is not of a file, so that the kernel cannot take it back. */
+  readonly anonymousBytes: number;
   readonly descriptors: number;
   readonly threads: number;
   /** Processor time since its start. */
   readonly cpuSeconds: number;
 }
 
-/** What the process sees of itself, see `inside.ts`. */
+/** What a thread of the process sees of itself, see `inside.ts`. */
 export interface InsideSample {
   readonly at: number;
+  /** 0 is the main one. */
+  readonly thread: number;
   readonly loopP99Ms: number;
   readonly loopMaxMs: number;
   readonly heapBytes: number;
@@ -39,6 +43,7 @@ export function parseOutside(text: string, at: number): OutsideSample {
   return {
     at,
     residentBytes: field(text, /^VmRSS:\s+(\d+) kB$/m) * 1024,
+    anonymousBytes: field(text, /^RssAnon:\s+(\d+) kB$/m) * 1024,
     descriptors: field(text, /^Descriptors: (\d+)$/m),
     threads: field(text, /^Threads:\s+(\d+)$/m),
     cpuSeconds: (user + system) / ticksPerSecond,

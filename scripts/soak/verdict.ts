@@ -14,7 +14,8 @@ export interface Findings {
   readonly minutes: number;
   readonly residentMib: { readonly first: number; readonly last: number; readonly most: number };
   readonly residentSlope: Slope;
-  /** Of what is left when garbage has been collected. */
+  readonly anonymousMib: { readonly first: number; readonly last: number };
+  /** Of what is left when garbage has been collected, of all threads. */
   readonly heapMib: { readonly first: number; readonly last: number };
   readonly heapSlope: Slope | undefined;
   readonly descriptors: { readonly first: number; readonly last: number; readonly most: number };
@@ -36,6 +37,16 @@ function ends(values: readonly number[]): { first: number; last: number; most: n
   };
 }
 
+/** What was left after each collection of the main thread, with the latest that was left of each other one. */
+function heapsOf(inside: readonly InsideSample[]): readonly { readonly at: number; readonly mib: number }[] {
+  const latest = new Map<number, number>();
+  return inside.flatMap(({ at, thread, heapBytes, externalBytes, isCollected }) => {
+    if (!isCollected) return [];
+    latest.set(thread, (heapBytes + externalBytes) / mib);
+    return thread === 0 ? [{ at, mib: [...latest.values()].reduce((sum, each) => sum + each, 0) }] : [];
+  });
+}
+
 /** @throws Error when there are too few samples to tell anything. */
 export function findingsOf(outside: readonly OutsideSample[], inside: readonly InsideSample[]): Findings {
   const first = outside[0];
@@ -43,26 +54,24 @@ export function findingsOf(outside: readonly OutsideSample[], inside: readonly I
   if (first === undefined || last === undefined || first === last)
     throw new Error("cannot judge a soak without samples");
   const minutesOf = ({ at }: { readonly at: number }): number => (at - first.at) / 60_000;
-  const collected = inside.filter(({ isCollected }) => isCollected);
+  const heaps = heapsOf(inside);
   const perMinute = (points: readonly (readonly [number, number])[]): Slope => slopeOf(points);
-  const heap = ends(collected.map(({ heapBytes, externalBytes }) => (heapBytes + externalBytes) / mib));
+  const main = inside.filter(({ thread }) => thread === 0);
   return {
     minutes: minutesOf(last),
     residentMib: ends(outside.map(({ residentBytes }) => residentBytes / mib)),
     residentSlope: perMinute(outside.map((each) => [minutesOf(each), each.residentBytes / mib])),
-    heapMib: heap,
-    heapSlope:
-      collected.length < 3
-        ? undefined
-        : perMinute(collected.map((each) => [minutesOf(each), (each.heapBytes + each.externalBytes) / mib])),
+    anonymousMib: ends(outside.map(({ anonymousBytes }) => anonymousBytes / mib)),
+    heapMib: ends(heaps.map((each) => each.mib)),
+    heapSlope: heaps.length < 3 ? undefined : perMinute(heaps.map((each) => [minutesOf(each), each.mib])),
     descriptors: ends(outside.map(({ descriptors }) => descriptors)),
     threads: ends(outside.map(({ threads }) => threads)),
     cpuPercent: ((last.cpuSeconds - first.cpuSeconds) / ((last.at - first.at) / 1000)) * 100,
     loopP99Ms: percentile(
-      inside.map(({ loopP99Ms }) => loopP99Ms),
+      main.map(({ loopP99Ms }) => loopP99Ms),
       50,
     ),
-    loopMaxMs: Math.max(...inside.map(({ loopMaxMs }) => loopMaxMs)),
+    loopMaxMs: Math.max(...main.map(({ loopMaxMs }) => loopMaxMs)),
   };
 }
 
