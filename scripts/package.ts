@@ -1,10 +1,12 @@
 import { statSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
+import { bundleProgram } from "./package/bundle.ts";
 import { makeDeb } from "./package/deb.ts";
 import { manifest, root } from "./package/project.ts";
 import { run } from "./package/run.ts";
 import { makeSingleFile } from "./package/single-file.ts";
+import { writeProgram } from "./package/tree.ts";
 
 const help = `usage: npm run package [-- OPTION ...]
 
@@ -13,6 +15,8 @@ Builds dist/${manifest.name}_<version>_<architecture>.deb for the kind of proces
   --version VERSION  instead of that of package.json
   --outdir DIR       instead of dist
   --level N          of compression, 0 to 9: 6 unless given, less is quicker
+  --program DIR      writes what runs into DIR instead, without Node and without a package
+  --with FILE        into DIR/drivers also a program of tests, as often as given
   --single-file      builds dist/${manifest.name}-<processor> instead, an executable that needs no installation
 
 Needs dpkg-deb, strip (apt-get install dpkg binutils) and npm. SOURCE_DATE_EPOCH is the moment that the package is from, that of
@@ -36,6 +40,8 @@ const { values } = parseArgs({
     version: { type: "string" },
     outdir: { type: "string" },
     level: { type: "string" },
+    program: { type: "string" },
+    with: { type: "string", multiple: true, default: [] },
     "single-file": { type: "boolean" },
   },
 });
@@ -46,9 +52,16 @@ if (values.help === true) {
   if (!/^\d[A-Za-z0-9.+~]*$/.test(version))
     throw new Error(`cannot use the version ${version}: Debian would not take it`);
   if (!/^\d$/.test(level)) throw new Error(`cannot use the level ${level}: it has to be 0 to 9`);
-  const options = { version, outdir, epochSeconds: epoch() };
-  const path = await (values["single-file"] === true
-    ? makeSingleFile(options)
-    : makeDeb({ ...options, level: Number(level) }));
-  console.log(`${path} (${(statSync(path).size / 1024 / 1024).toFixed(1)} MiB)`);
+  if (values.program !== undefined) {
+    await writeProgram(values.program, { version });
+    const drivers = Object.fromEntries(values.with.map((path) => [basename(path, ".ts"), path]));
+    if (values.with.length > 0) await bundleProgram(join(values.program, "drivers"), version, drivers);
+    console.log(values.program);
+  } else {
+    const options = { version, outdir, epochSeconds: epoch() };
+    const path = await (values["single-file"] === true
+      ? makeSingleFile(options)
+      : makeDeb({ ...options, level: Number(level) }));
+    console.log(`${path} (${(statSync(path).size / 1024 / 1024).toFixed(1)} MiB)`);
+  }
 }

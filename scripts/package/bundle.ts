@@ -106,13 +106,17 @@ import { fileURLToPath as stewardPath } from "node:url";
 const require = stewardRequire(import.meta.url), __filename = stewardPath(import.meta.url), __dirname = stewardPath(new URL(".", import.meta.url));`;
 
 /**
- * Writes the program to `outdir`: a few entries, and a chunk for everything that is loaded on demand.
+ * Writes the program, or what other entries lead to, to `outdir`: a few files, and a chunk for everything that is loaded on demand.
  * @returns which module went into which output.
  */
-export async function bundleProgram(outdir: string, version: string): Promise<Metafile> {
+export async function bundleProgram(
+  outdir: string,
+  version: string,
+  entries: Readonly<Record<string, string>> = entryPoints,
+): Promise<Metafile> {
   const { metafile } = await build({
     absWorkingDir: root,
-    entryPoints,
+    entryPoints: entries,
     outdir,
     bundle: true,
     splitting: true,

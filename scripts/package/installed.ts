@@ -13,7 +13,6 @@ export const conffiles = ["/etc/steward/config.yaml"];
 
 /** Files and folders below the project. */
 export const installedFiles: readonly InstalledFile[] = [
-  { from: "deploy/debian/main.js", to: `${libFolder}/main.js`, mode: 0o755 },
   { from: "deploy/debian/config.yaml", to: "etc/steward/config.yaml" },
   { from: "deploy/debian/lintian-overrides", to: "usr/share/lintian/overrides/steward" },
   { from: "deploy/systemd/steward.service", to: "usr/lib/systemd/system/steward.service" },

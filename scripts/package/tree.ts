@@ -50,19 +50,29 @@ function write(tree: string, path: string, content: string | Buffer, mode = 0o64
 
 const compressed = (text: string): Buffer => gzipSync(text, { level: 9 });
 
-/** Everything that runs, and what it reads beside itself. @returns the packages that it is made of. */
-export async function installProgram(tree: string, { version }: TreeOptions): Promise<readonly string[]> {
-  const bundled = packagesIn(await bundleProgram(join(tree, libFolder, "program"), version));
+/** Everything that runs but Node, and what it reads beside itself, in a folder. @returns the packages that it is made of. */
+export async function writeProgram(
+  folder: string,
+  { version }: Pick<TreeOptions, "version">,
+): Promise<readonly string[]> {
+  const bundled = packagesIn(await bundleProgram(join(folder, "program"), version));
   // The version of the package is the version that the program tells.
-  write(tree, `${libFolder}/package.json`, `${JSON.stringify({ name: manifest.name, version, type: "module" })}\n`);
+  write(folder, "package.json", `${JSON.stringify({ name: manifest.name, version, type: "module" })}\n`);
   for (const [source, place] of Object.entries(filesBeside)) {
-    const target = join(tree, libFolder, place);
+    const target = join(folder, place);
     if (statSync(join(root, source)).isDirectory()) cpSync(join(root, source), target, { recursive: true });
   }
   for (const [name, files] of Object.entries(filesOfPackages)) {
     const from = folderOfPackage(name);
-    for (const file of files) write(tree, `${libFolder}/node_modules/${name}/${file}`, readFileSync(join(from, file)));
+    for (const file of files) write(folder, `node_modules/${name}/${file}`, readFileSync(join(from, file)));
   }
+  write(folder, "main.js", readFileSync(join(root, "deploy/debian/main.js")), 0o755);
+  return bundled;
+}
+
+/** The program and its Node. @returns the packages that it is made of. */
+export async function installProgram(tree: string, options: TreeOptions): Promise<readonly string[]> {
+  const bundled = await writeProgram(join(tree, libFolder), options);
   const node = join(tree, libFolder, "node");
   run(["strip", "--strip-unneeded", "-o", node, join(root, nodeFolder(), "bin/node")]);
   return bundled;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { installedPrograms } from "./installed.ts";
+import { installedPrograms } from "./program.ts";
 import { eventually } from "./support/eventually.ts";
 import { describeOnHost } from "./support/session.ts";
 

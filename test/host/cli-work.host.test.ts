@@ -105,7 +105,7 @@ describeOnHost("what takes a while, on the command line of a host", (session) =>
     const run = atTerminal(["explain", "systemd_failed"], { steps: [{ wait: "asking the model", mark: "/run/asks" }] });
     await made("/run/asks");
     await eventually(() => expect(model.chats()).toBe(chats + 1));
-    await session.host.exec(["pkill", "--signal", "INT", "--full", "main.ts explain"]);
+    await session.host.exec(["pkill", "--signal", "INT", "--full", "main.js explain"]);
     const ended = await run;
     expect(ended).toMatchObject({ code: 130, left: [], output: expect.stringMatching(/steward: ended by Ctrl-C\n$/) });
     await eventually(() => expect(model.hungUp()).toBe(before + 1));

@@ -1,7 +1,5 @@
 import { readFile } from "node:fs/promises";
-
-/** The program of the checkout, as it is reached inside. */
-export const installedPrograms = ["/opt/steward/node_modules/.bin/node", "/opt/steward/src/main.ts"] as const;
+import { installedPrograms } from "./program.ts";
 
 /** Where the package has its program, and each file of `deploy/systemd/` its place. */
 const packaged = "/usr/lib/steward/node /usr/lib/steward/main.js";

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Client } from "#client/index.ts";
 import { createClient } from "#client/index.ts";
 import type { HealthCheckResult } from "#contract/checks.ts";
+import { installedPrograms } from "./program.ts";
 import type { RunningService } from "./service.ts";
 import { eventually } from "./support/eventually.ts";
 import type { PluginPeers } from "./support/plugin-peers.ts";
@@ -13,7 +14,7 @@ const folder = "/usr/local/lib/plugins";
 /** What plugins read, and where those that remember something write: the service sees no other place to write to. */
 const data = "/srv/monitoring";
 const state = "/var/lib/steward/monitoring";
-const steward = ["/opt/steward/node_modules/.bin/node", "/opt/steward/src/main.ts"];
+const steward = installedPrograms;
 /** Started by the service, whose user is not root and has no home: it has to be told where the admin key is. */
 const ownSteward = ["/usr/bin/env", "STEWARD_STATE_DIR=/var/lib/steward", ...steward];
 /** The environment in which the service starts plugins. */

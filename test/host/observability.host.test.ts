@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, expect, it } from "vitest";
+import { driver, installedPrograms } from "./program.ts";
 import type { RunningService } from "./service.ts";
 import { eventually } from "./support/eventually.ts";
 import { type Received, receivers } from "./support/observability.ts";
 import { describeOnHost } from "./support/session.ts";
 
 const folder = "/etc/steward-observability";
-const node = "/opt/steward/node_modules/.bin/node";
-const steward = `${node} /opt/steward/src/main.ts`;
+const steward = installedPrograms.join(" ");
 const patienceMs = 40_000;
 
 const settings = [
@@ -105,9 +105,7 @@ describeOnHost(
       await session.shell(shorten(limit));
       const config = `${folder}/prometheus/prometheus.yml`;
       await session.host.writeFile(config, `${await session.host.readFile(config)}${wrongKeyJob}`);
-      await session.shell(
-        `systemd-run --quiet --unit=receivers ${node} /opt/steward/test/host/support/run-receivers.ts`,
-      );
+      await session.shell(`systemd-run --quiet --unit=receivers ${driver("run-receivers").join(" ")}`);
       await session.shell("systemctl start prometheus-node-exporter prometheus-alertmanager prometheus");
       await eventually(async () => {
         expect(Object.fromEntries((await targets()).map(({ labels, health }) => [labels.job, health]))).toEqual({
@@ -163,7 +161,7 @@ describeOnHost(
       const loops = "for n in $(seq $(nproc)); do while :; do :; done & done; wait";
       await session.shell(`${unit} --unit=busy --property=CPUSchedulingPolicy=idle sh -c '${loops}'`);
       const hold = "const held = Buffer.alloc(require('os').totalmem() * 0.07, 1); setInterval(() => held[0], 1000)";
-      await session.shell(`${unit} --unit=holder ${node} -e "${hold}"`);
+      await session.shell(`${unit} --unit=holder ${installedPrograms[0]} -e "${hold}"`);
       // Room that is taken and never written to costs the machine none.
       const size = "df -B1 --output=used,avail / | awk 'NR == 2 {printf \"%.0f\", 0.94 * ($1 + $2) - $1}'";
       await session.shell(`fallocate -l $(${size}) /full`);

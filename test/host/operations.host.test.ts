@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { createRandom } from "../process/support/random.ts";
+import { driver } from "./program.ts";
 import { eventually } from "./support/eventually.ts";
 import { describeOnHost } from "./support/session.ts";
 
-const node = "/opt/steward/node_modules/.bin/node";
-const script = "/opt/steward/test/host/support/run-operations.ts";
+const [node, script] = driver("run-operations");
 /** A name that a unit file would read in its own way. */
 const stateDir = "/var/lib/op test $HOME %n";
 const seed = Number(process.env["STEWARD_TEST_SEED"] ?? Date.now() % 1_000_000);

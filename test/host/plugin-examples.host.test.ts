@@ -5,10 +5,10 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { pluginLanguages } from "#cli/plugin-scaffold.ts";
 import { pluginTypes } from "#contract/plugins.ts";
+import { installedPrograms } from "./program.ts";
 import { eventually } from "./support/eventually.ts";
 import { describeOnHost } from "./support/session.ts";
 
-const program = ["/opt/steward/node_modules/.bin/node", "/opt/steward/src/main.ts"];
 const folder = "/etc/steward/plugins";
 const examples = fileURLToPath(new URL("../../examples/plugins", import.meta.url));
 const words = (line: string): readonly string[] => line.split(" ");
@@ -28,7 +28,7 @@ describeOnHost("plugins from the command line", (session) => {
   const run = async (argv: readonly string[], input?: string) => {
     const environment = ["env", `STEWARD_URL=${session.service.url}`, `STEWARD_API_KEY=${session.service.adminKey}`];
     const given = input === undefined ? [] : ["sh", "-c", 'printf %s "$1" | { shift; "$@"; }', "-", input];
-    const command = [...environment, ...given, ...program, ...argv];
+    const command = [...environment, ...given, ...installedPrograms, ...argv];
     const { stdout, stderr, exitCode } = await session.host.exec(command, { allowFailure: true });
     return { code: exitCode, stdout, stderr };
   };

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { installedPrograms } from "./installed.ts";
+import { installedPrograms } from "./program.ts";
 import { describeOnHost } from "./support/session.ts";
 
 const asks = "/run/steward/asks";

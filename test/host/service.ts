@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ExecOptions } from "./boot.ts";
-import type { CommandResult } from "./commands.ts";
-import { installedFiles, installedPrograms } from "./installed.ts";
+import { type CommandResult, noLog } from "./commands.ts";
+import { installedFiles } from "./installed.ts";
+import { ensureProgram, installedPrograms } from "./program.ts";
 
 export type ServiceOptions = {
   /** Text of /etc/steward/config.yaml; without it the file stays as it is. */
@@ -75,6 +76,7 @@ async function installAsRoot(host: ServiceHost, options: ServiceOptions): Promis
   await host.exec(["rm", "-f", dropIn(unit)]);
   await host.exec(["sh", "-c", `[ ! -e ${stateFolder} ] || chown -R root:root ${stateFolder}`]);
   await host.writeFile(`/etc/systemd/system/${unit}`, describeUnit(options));
+  await host.exec(["sh", "-c", await ensureProgram(noLog)]);
 }
 
 /** The files of the package, with the program of the checkout. */
@@ -92,6 +94,7 @@ async function installUnprivileged(host: ServiceHost, options: ServiceOptions): 
   const ofTasks = environment.filter((line) => !line.includes("STEWARD_LISTEN="));
   await host.writeFile(dropIn("steward-task@.service"), ["[Service]", ...ofTasks, ""].join("\n"));
   await host.exec(["systemd-sysusers"]);
+  await host.exec(["sh", "-c", await ensureProgram(noLog)]);
   await host.exec(["systemd-tmpfiles", "--create", "steward.conf"]);
   await host.exec(["sh", "-c", `[ ! -e ${stateFolder} ] || chown -R steward:steward ${stateFolder}`]);
 }

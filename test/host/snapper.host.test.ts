@@ -1,17 +1,12 @@
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { SnapperFound } from "#adapters/snapshots/snapper/index.ts";
 import type { RollbackResult } from "#contract/updates.ts";
 import type { RollbackOutcome, SnapshotDiff, StoredSnapshot } from "#domain/updates/ports.ts";
+import { driver } from "./program.ts";
 import { makePackageSources, type PackageRecipe } from "./support/package-sources.ts";
 import { describeOnHost, type Session } from "./support/session.ts";
 
-const checkout = "/opt/steward";
-const node = `${checkout}/node_modules/.bin/node`;
-const script = fileURLToPath(new URL("./support/run-snapper.ts", import.meta.url)).replace(
-  /^.*(?=\/test\/host\/)/,
-  checkout,
-);
+const [node, script] = driver("run-snapper");
 
 const id = "20260131-235959";
 const stateDir = "/var/lib/steward";

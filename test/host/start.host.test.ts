@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
 import { createClient } from "#client/index.ts";
+import { installedPrograms } from "./program.ts";
 import { eventually } from "./support/eventually.ts";
 import { describeOnHost } from "./support/session.ts";
 import { property } from "./support/systemctl.ts";
 
 const stateFolder = "/var/lib/steward";
-const steward = ["/opt/steward/node_modules/.bin/node", "/opt/steward/src/main.ts"];
 const secret = /st[wt]_[0-9A-Za-z]{8}_[0-9A-Za-z]{20,}/;
 
 describeOnHost("the service as it is installed", (session) => {
@@ -96,7 +96,7 @@ describeOnHost("the service as it is installed", (session) => {
 
   it("is the only one on its state folder", async () => {
     const environment = { PATH: "/usr/sbin:/usr/bin", STEWARD_STATE_DIR: stateFolder, STEWARD_LISTEN: "127.0.0.1:0" };
-    const second = await session.host.exec([...steward, "serve"], {
+    const second = await session.host.exec([...installedPrograms, "serve"], {
       env: environment,
       allowFailure: true,
       user: "steward",
@@ -112,7 +112,7 @@ describeOnHost("the service as it is installed", (session) => {
       // The same settings as the service has, so that its address and its admin key are found.
       const { host } = new URL(session.service.url);
       const env = { PATH: "/usr/bin:/bin", STEWARD_STATE_DIR: stateFolder, STEWARD_LISTEN: host };
-      return session.host.exec([...steward, ...words], { env, allowFailure: true });
+      return session.host.exec([...installedPrograms, ...words], { env, allowFailure: true });
     };
     const made = await run("keys", "create", "from the shell", "--scope", "system:read", "--expires", "1h");
     expect(made).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(secret) });

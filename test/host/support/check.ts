@@ -1,9 +1,6 @@
-import { fileURLToPath } from "node:url";
 import type { CheckSettings, Outcome } from "#domain/health/check.ts";
+import { driver } from "../program.ts";
 import type { Session } from "./session.ts";
-
-const checkout = "/opt/steward";
-const script = fileURLToPath(new URL("./run-check.ts", import.meta.url)).replace(/^.*(?=\/test\/host\/)/, checkout);
 
 /** What a check is run with beside its settings. */
 export interface RunOptions extends Partial<CheckSettings> {
@@ -15,8 +12,7 @@ export interface RunOptions extends Partial<CheckSettings> {
 
 /** The words that run a check inside the host against what is really there, and print its outcome as JSON. */
 export const checkCommand = (id: string, options: RunOptions = {}): readonly string[] => [
-  `${checkout}/node_modules/.bin/node`,
-  script,
+  ...driver("run-check"),
   id,
   JSON.stringify(options),
 ];

@@ -1,8 +1,7 @@
 import type { TerminalRun } from "../../process/support/terminal.ts";
+import { installedPrograms } from "../program.ts";
 import type { Session } from "./session.ts";
 
-const node = "/opt/steward/node_modules/.bin/node";
-const main = "/opt/steward/src/main.ts";
 const driver = "/opt/steward/test/process/support/in-pty.py";
 const plain = { PATH: "/usr/sbin:/usr/bin", HOME: "/root", TERM: "xterm-256color", LC_ALL: "C.UTF-8" };
 
@@ -30,7 +29,7 @@ export function commandLineOn(session: Session) {
     /** As a person sees it, at a terminal. */
     atTerminal: async (words: readonly string[], setting: Setting = {}): Promise<TerminalRun> => {
       const { columns = 80, steps = [], environment = keyed(), piped } = setting;
-      const own = [node, main, ...words];
+      const own = [...installedPrograms, ...words];
       const pipe = 'text=$1; shift; printf %s "$text" | "$@"';
       const argv = piped === undefined ? own : ["/bin/sh", "-c", pipe, "sh", piped, ...own];
       const task = { argv, env: { ...plain, ...environment }, columns, steps, timeout_s: 110 };
@@ -40,7 +39,7 @@ export function commandLineOn(session: Session) {
     /** As a script sees it, in a pipe. */
     inPipe: (words: readonly string[], environment = keyed()) => {
       const settings = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
-      return session.host.exec(["env", ...settings, node, main, ...words], { allowFailure: true });
+      return session.host.exec(["env", ...settings, ...installedPrograms, ...words], { allowFailure: true });
     },
   };
 }

@@ -12,7 +12,6 @@ const notLooked = [
   "/opt/steward",
   "/var/lib/steward",
   "/var/lib/steward-tasks",
-  "/var/cache/steward-tasks",
   "/.snapshots",
 ];
 

@@ -1,10 +1,6 @@
-import { fileURLToPath } from "node:url";
 import type { PackageChange } from "#domain/updates/ports.ts";
+import { driver } from "../program.ts";
 import type { Session } from "./session.ts";
-
-const checkout = "/opt/steward";
-const node = `${checkout}/node_modules/.bin/node`;
-const script = fileURLToPath(new URL("./run-snapshots.ts", import.meta.url)).replace(/^.*(?=\/test\/host\/)/, checkout);
 
 /** A package to be built; `files` and `conffiles` by path, `control` and `scripts` by name. */
 export interface Package {
@@ -81,7 +77,7 @@ export async function snapshots<T = unknown>(
   },
 ): Promise<Answer<T>> {
   const { folder, verb, id = "", changes = [] } = given;
-  const argv = [node, script, folder, verb, id, JSON.stringify({ changes })];
+  const argv = [...driver("run-snapshots"), folder, verb, id, JSON.stringify({ changes })];
   return JSON.parse((await host.exec(argv, { timeoutMs: 120_000 })).stdout) as Answer<T>;
 }
 
@@ -90,6 +86,6 @@ export async function killedRollback(
   { host }: Pick<Session, "host">,
   given: { readonly folder: string; readonly id: string; readonly afterMs: number },
 ): Promise<void> {
-  const argv = ["timeout", "--foreground", "--signal=KILL", String(given.afterMs / 1000), node, script];
+  const argv = ["timeout", "--foreground", "--signal=KILL", String(given.afterMs / 1000), ...driver("run-snapshots")];
   await host.exec([...argv, given.folder, "rollback", given.id], { allowFailure: true });
 }

@@ -1,4 +1,3 @@
-import { fileURLToPath } from "node:url";
 import type {
   InstalledPackage,
   PackageFiles,
@@ -6,11 +5,8 @@ import type {
   TransactionResult,
   UpdateRequest,
 } from "#domain/updates/ports.ts";
+import { driver } from "../program.ts";
 import type { Session } from "./session.ts";
-
-const checkout = "/opt/steward";
-const node = `${checkout}/node_modules/.bin/node`;
-const script = fileURLToPath(new URL("./run-packages.ts", import.meta.url)).replace(/^.*(?=\/test\/host\/)/, checkout);
 
 /** What an adapter of a package manager is told to do in the guest. */
 export type PackageWork =
@@ -61,7 +57,12 @@ type PackageCheck = Extract<PackageWork, { readonly verb: "check" }>["id"];
 /** An adapter that works on a tree of its own in the guest. */
 export function createPackageWork(manager: "dnf" | "pacman" | "zypper", root: string) {
   /** The words that run it. */
-  const command = (work: PackageWork): readonly string[] => [node, script, manager, root, JSON.stringify(work)];
+  const command = (work: PackageWork): readonly string[] => [
+    ...driver("run-packages"),
+    manager,
+    root,
+    JSON.stringify(work),
+  ];
   /** Lets it work and says what came of it. */
   const work = async <T = unknown>({ host }: Pick<Session, "host">, given: PackageWork): Promise<PackageAnswer<T>> =>
     JSON.parse((await host.exec(command(given), { timeoutMs: 300_000 })).stdout) as PackageAnswer<T>;

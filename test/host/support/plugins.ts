@@ -1,9 +1,6 @@
-import { fileURLToPath } from "node:url";
 import type { PluginEnd } from "#domain/plugins/ports.ts";
+import { driver } from "../program.ts";
 import type { Session } from "./session.ts";
-
-const checkout = "/opt/steward";
-const script = fileURLToPath(new URL("./run-plugin.ts", import.meta.url)).replace(/^.*(?=\/test\/host\/)/, checkout);
 
 /** A plugin to be called in the guest. */
 export interface PluginWork {
@@ -25,8 +22,7 @@ export const pluginDir = "/etc/steward/plugins";
 
 /** The words that call a plugin in the guest. */
 export const pluginCommand = (work: Omit<PluginWork, "dir">): readonly string[] => [
-  `${checkout}/node_modules/.bin/node`,
-  script,
+  ...driver("run-plugin"),
   JSON.stringify({ dir: pluginDir, ...work }),
 ];
 

@@ -1,10 +1,6 @@
-import { fileURLToPath } from "node:url";
 import type { TransactionPlan, UpdateRequest } from "#domain/updates/ports.ts";
+import { driver } from "../program.ts";
 import type { Session } from "./session.ts";
-
-const checkout = "/opt/steward";
-const node = `${checkout}/node_modules/.bin/node`;
-const script = fileURLToPath(new URL("./run-updates.ts", import.meta.url)).replace(/^.*(?=\/test\/host\/)/, checkout);
 
 /** What the package manager is asked for. */
 export interface UpdatesInput {
@@ -29,7 +25,7 @@ export async function packageManager<T = unknown>(
   verb: string,
   input: UpdatesInput = {},
 ): Promise<UpdatesAnswer<T>> {
-  const argv = [node, script, verb, JSON.stringify(input)];
+  const argv = [...driver("run-updates"), verb, JSON.stringify(input)];
   return JSON.parse((await host.exec(argv, { timeoutMs: 120_000 })).stdout) as UpdatesAnswer<T>;
 }
 
@@ -39,6 +35,6 @@ export async function killedCommit(
   input: UpdatesInput,
   afterMs: number,
 ): Promise<void> {
-  const argv = ["timeout", "--foreground", "--signal=KILL", String(afterMs / 1000), node, script];
+  const argv = ["timeout", "--foreground", "--signal=KILL", String(afterMs / 1000), ...driver("run-updates")];
   await host.exec([...argv, "commit", JSON.stringify(input)], { allowFailure: true });
 }
