@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { PluginReport } from "#cli/index.ts";
 import type { FoundPlugin } from "#domain/plugins/ports.ts";
@@ -29,6 +29,15 @@ async function requireSettingsOfRoot(): Promise<void> {
   const { requireRootSettings } = await import("#host/root-settings.ts");
   const file = configFile(undefined, environment);
   if (file !== undefined) requireRootSettings(file);
+}
+
+/** As `ps`, `top` and the check of the firewall show it: Node calls its first thread MainThread. */
+function takeName(): void {
+  try {
+    writeFileSync("/proc/self/comm", "steward");
+  } catch {
+    // Where there is no such file, nobody reads the name from it either.
+  }
 }
 
 /** Log lines to standard output, for programs that keep a log. */
@@ -81,6 +90,7 @@ const code = await runCli({
   local: {
     async serve({ config: file, newAdminKey = false, safeMode = false }) {
       isClient = false;
+      takeName();
       const logsOf = await openLogs();
       const config = await load(file);
       const { serve } = await import("./serve.ts");
@@ -94,6 +104,7 @@ const code = await runCli({
     },
     async runTask(id, askedBy) {
       isClient = false;
+      takeName();
       if (askedBy !== undefined) await requireSettingsOfRoot();
       const config = await load(undefined);
       const { log } = (await openLogs())(config.logLevel);

@@ -151,15 +151,18 @@ describeOnHost("checks of services, time and network", (session) => {
 });
 
 describeOnHost("checks with settings of their own", (session) => {
+  const folder = "/etc/steward/tls";
   const makeFor = async (days: number): Promise<void> => {
     const make = "openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=test -addext subjectAltName=IP:127.0.0.1";
-    await session.shell(`${make} -keyout /root/key.pem -out /root/cert.pem -days ${days} 2>&1`);
+    await session.shell(`${make} -keyout ${folder}/key.pem -out ${folder}/cert.pem -days ${days} 2>&1`);
+    await session.shell(`chown root:steward ${folder}/key.pem && chmod 640 ${folder}/key.pem`);
   };
   let url: string;
   beforeAll(async () => {
+    await session.host.exec(["mkdir", folder]);
     await makeFor(1);
     const config = [
-      "tls: { cert: /root/cert.pem, key: /root/key.pem }",
+      `tls: { cert: ${folder}/cert.pem, key: ${folder}/key.pem }`,
       "health: { checks: { journal_size: { warn: 0.06, fail: 0.12 } } }",
       "",
     ].join("\n");
@@ -183,7 +186,7 @@ describeOnHost("checks with settings of their own", (session) => {
       // It goes on showing the one that it began with; the check looks at the file, which is shown next.
       expect(see(await check("tls_certificates"))).toMatchObject({
         status,
-        details: { certificates: [{ path: "/root/cert.pem", subject: "CN=test" }] },
+        details: { certificates: [{ path: `${folder}/cert.pem`, subject: "CN=test" }] },
       });
     }
   });

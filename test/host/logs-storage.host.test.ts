@@ -9,8 +9,14 @@ import { describeOnHost, type Session } from "./support/session.ts";
 
 type Storage = "volatile" | "persistent" | "none";
 
+/** Has whoever is in the group systemd-journal read what is on the disk, as each boot does. */
+async function giveGroup({ host }: Session): Promise<void> {
+  await host.exec(["systemd-tmpfiles", "--create", "--prefix", onDisk]);
+}
+
 /** Sets where journald keeps its files, and removes those that are elsewhere. */
-async function store({ host }: Session, storage: Storage, removed: readonly string[] = []): Promise<void> {
+async function store(session: Session, storage: Storage, removed: readonly string[] = []): Promise<void> {
+  const { host } = session;
   await host.writeFile(
     "/etc/systemd/journald.conf.d/storage.conf",
     `[Journal]\nStorage=${storage}\nRateLimitIntervalSec=0\n`,
@@ -65,6 +71,8 @@ describeOnHost("logs of a host", (session) => {
       await stream.until("moving.service 1000");
       // As at a boot: until it is told to move, journald goes on in memory.
       await session.host.exec(["rm", "/run/systemd/journal/flushed"]);
+      await session.host.exec(["mkdir", onDisk]);
+      await giveGroup(session);
       await store(session, "persistent");
       await session.host.exec(["journalctl", "--flush"]);
       const behind = await open({ cursor: from?.cursor ?? "" });
@@ -139,12 +147,18 @@ describeOnHost("logs of a host", (session) => {
     it("come once there is one", async () => {
       await store(session, "persistent");
       await log(session, "there is one");
+      // journald makes the folder without the group that may read it.
+      await expect(session.api.listLogs()).rejects.toThrow(/not readable .*systemd-tmpfiles --create --prefix/);
+      await giveGroup(session);
       await stream.until("there is one");
       const { logs } = await session.api.listLogs();
       expect(messagesOf(logs)).toContain("there is one");
       expect(messagesOf(stream.entries).filter((text) => text === "there is one")).toHaveLength(1);
       expect(messagesOf(stream.entries)).not.toContain("to nobody");
-      expect(stream.others).toMatchObject([{ type: "error", error: { code: "VALIDATION_ERROR" } }]);
+      expect(stream.others).toMatchObject([
+        { type: "error", error: { code: "VALIDATION_ERROR" } },
+        { type: "error", error: { code: "UNAVAILABLE" } },
+      ]);
       stream.close();
     });
   });

@@ -9,7 +9,9 @@ const sleeper = ["[Service]", "ExecStart=/bin/sleep infinity"];
 
 describeOnHost("a restart", (session) => {
   it("that takes its time holds up nobody else, however many wait for it", async () => {
-    await session.writeUnits({ "patient.service": ["[Service]", "Type=oneshot", "ExecStart=/bin/sleep 15"] });
+    // systemd asks polkit about each of them, so they reach it one after the other and each begins it anew.
+    const lines = ["[Unit]", "StartLimitIntervalSec=0", "[Service]", "Type=oneshot", "ExecStart=/bin/sleep 15"];
+    await session.writeUnits({ "patient.service": lines });
     const abort = new AbortController();
     const { url, adminKey } = session.service;
     const client = createClient({ url, key: adminKey, signal: abort.signal });
@@ -175,6 +177,9 @@ describeOnHost("a restart", (session) => {
       "static.service": sleeper,
       "off.service": [...sleeper, ...install],
     });
+
+    // Of a template the service may restart what runs, and start nothing (see privileges.host.test.ts).
+    await session.host.exec(["systemctl", "start", "each@one.service"]);
 
     for (const [name, unitFileState] of [
       ["each@one.service", "static"],

@@ -13,7 +13,7 @@ import { createRandom } from "../journals/random.ts";
 
 /** How much is damaged; `STEWARD_JOURNAL_TESTS=long` takes many minutes. See ../journals/README.md. */
 const isLong = process.env["STEWARD_JOURNAL_TESTS"] === "long";
-const countPerKind = isLong ? 20_000 : 1_000;
+const countPerKind = isLong ? 20_000 : 500;
 const compareEvery = isLong ? 5 : 8;
 const firstSeed = Number(process.env["STEWARD_JOURNAL_SEED"] ?? 1) * 1_000_000;
 /** A query on these files takes milliseconds; who is silent for so long is not coming back. */

@@ -1,9 +1,11 @@
-import { basename } from "node:path";
+import { rmSync } from "node:fs";
+import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createEngine, type Engine } from "#adapters/journald/engine.ts";
-import { createFollower } from "#adapters/journald/follower.ts";
+import { createFollower, type Follower } from "#adapters/journald/follower.ts";
 import { createRegistry } from "#adapters/journald/registry.ts";
 import type { LogList } from "#contract/logs.ts";
+import type { NewEntry } from "../journals/export-format.ts";
 import { createLiveFolder, entriesOfNow, type LiveFolder } from "../journals/live-folder.ts";
 import { canMakeJournals } from "../journals/programs.ts";
 
@@ -83,5 +85,63 @@ describe.skipIf(!canMakeJournals())("journal: what is written between looks at t
     for (let round = 0; round < 3; round += 1) found.push(...follower.next().map(({ entry }) => entry.message));
     expect(found).toEqual(["first", "second"]);
     registry.dispose();
+  });
+
+  describe("and is copied to a file on the disk, whose original is then deleted", () => {
+    const inMemory = "in-memory.journal";
+    const onDisk = "on-disk.journal";
+    /** Follows until there is nothing new, and does something after the first time. */
+    const follow = (meanwhile: () => void): readonly string[] => {
+      const found: string[] = [];
+      const registry = createRegistry([{ path: folder.path }], () => undefined, {
+        keepMs: 0,
+        onGoing: (sources) => follower.passCopies(sources),
+      });
+      const [first] = entriesOfNow([[]]);
+      if (first === undefined) throw new Error("no moment");
+      const follower: Follower = createFollower(registry, {
+        moment: { ...first, realtime: first.realtime - 1e9, monotonic: 0 },
+      });
+      // What was there before is not new.
+      follower.next();
+      write();
+      const messages = () => follower.next().map(({ entry }) => entry.message);
+      found.push(...messages());
+      meanwhile();
+      for (let more = messages(); more.length > 0; more = messages()) found.push(...more);
+      registry.dispose();
+      return found;
+    };
+    const texts = Array.from({ length: 600 }, (_, at) => `line ${at}`);
+    let entries: readonly NewEntry[];
+    let write: () => void;
+    beforeEach(() => {
+      entries = entriesOfNow(texts.map((text) => [["MESSAGE", text] as const]));
+    });
+    const remove = (): void => rmSync(join(folder.path, inMemory));
+
+    it("comes once to a follower who is in the middle of entries of one microsecond", () => {
+      const [{ realtime = 0, monotonic = 0 } = {}] = entries;
+      const atOnce = entries.map((entry) => ({ ...entry, realtime, monotonic }));
+      write = () => {
+        folder.append(inMemory, atOnce);
+        folder.append(onDisk, atOnce);
+      };
+      const found = follow(remove);
+      expect(found.length).toBe(texts.length);
+      expect(new Set(found)).toEqual(new Set(texts));
+    });
+
+    it("comes once to a follower who did not look meanwhile", () => {
+      write = () => {
+        folder.append(inMemory, entries);
+        folder.append(onDisk, entries.slice(0, 1));
+      };
+      const found = follow(() => {
+        folder.append(onDisk, entries.slice(1));
+        remove();
+      });
+      expect(found).toEqual(texts);
+    });
   });
 });

@@ -15,7 +15,7 @@ import { startService } from "./support/service.ts";
 import { createWorkspace } from "./support/workspace.ts";
 
 const perRound = 20;
-const rounds = 2000;
+const rounds = 1000;
 /** Far above what the service needs, far below what a leak of requests would take. */
 const growthBytes = 300 * 1024 * 1024;
 
@@ -152,7 +152,7 @@ function fault(request: FuzzRequest, answer: RawAnswer): string | undefined {
 const rssBytes = (): number =>
   Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${service.pid}/status`, "utf8"))?.[1]) * 1024;
 
-it("40,000 random requests get answers that the document allows", async () => {
+it("20,000 random requests get answers that the document allows", async () => {
   const statuses = new Map<number, number>();
   const round = async (requests: readonly FuzzRequest[]): Promise<void> => {
     const answers = await Promise.all(requests.map(send));
@@ -171,7 +171,9 @@ it("40,000 random requests get answers that the document allows", async () => {
   await fc.assert(fc.asyncProperty(requests, round), { numRuns: rounds });
 
   // The requests have been everywhere: let in, refused for each reason, and asked what is not there.
-  for (const status of [200, 201, 400, 401, 403, 404]) expect(statuses.get(status) ?? 0).toBeGreaterThan(20);
+  for (const status of [200, 201, 400, 401, 403, 404]) {
+    expect(statuses.get(status) ?? 0, `answers with ${status}`).toBeGreaterThan(20);
+  }
   expect(rssBytes() - before).toBeLessThan(growthBytes);
   const client = createClient({ url: service.url, key: service.adminKey });
   await expect(client.whoami()).resolves.toMatchObject({ name: "admin" });

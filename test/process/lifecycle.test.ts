@@ -47,6 +47,11 @@ describe("first start", () => {
     expect(service.stdout() + service.stderr()).not.toContain(service.adminKey);
   });
 
+  it("has a name in lists of processes", async () => {
+    const { pid } = await startService(workspace);
+    expect(readFileSync(`/proc/${pid}/comm`, "utf8")).toBe("steward\n");
+  });
+
   it.each([
     ["plain", "", ""],
     ["with TLS", "tls: auto\n", ""],

@@ -26,6 +26,8 @@ export type Start = { readonly after: Location } | { readonly moment: Moment };
 export interface Follower {
   /** The next entries; none when there is nothing new. */
   readonly next: () => readonly LiveEntry[];
+  /** Before one of the files can no longer be read: passes in the others what was copied from it and has been given. */
+  readonly passCopies: (sources: readonly Source[]) => void;
 }
 
 interface Place {
@@ -164,6 +166,18 @@ export function createFollower(registry: Pick<Registry, "refresh">, start: Start
   };
 
   return {
+    passCopies(sources) {
+      const runs = sources.map((source) => ({ source, postings: wholeList(source.all()) }));
+      for (const source of sources) {
+        const place = placeOf(source);
+        const list = source.all();
+        for (; place.position < list.length; place.position += 1) {
+          const offset = list.at(place.position);
+          const head = source.head(offset);
+          if (head !== undefined && !isCopyOfGiven({ source, offset, head }, runs)) break;
+        }
+      }
+    },
     next() {
       const news = fresh();
       if (news === undefined) return [];

@@ -31,6 +31,8 @@ export interface Followers {
   readonly open: (id: number, start: FollowStart) => void;
   readonly pull: (id: number) => Promise<void>;
   readonly end: (id: number) => void;
+  /** Before one of the files can no longer be read. */
+  readonly passCopies: Follower["passCopies"];
 }
 
 export function createFollowers({ registry, journalctl, onEntries, onFailure }: FollowersPorts): Followers {
@@ -128,5 +130,8 @@ export function createFollowers({ registry, journalctl, onEntries, onFailure }: 
       }
     },
     end: drop,
+    passCopies(sources) {
+      for (const { native } of followers.values()) native?.passCopies(sources);
+    },
   };
 }

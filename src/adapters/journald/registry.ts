@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from "node:fs";
+import { accessSync, constants, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { createBlockPool } from "./journal-file/blocks.ts";
 import { isLittleEndian, NotAJournal } from "./journal-file/file.ts";
@@ -57,8 +57,19 @@ export interface Registry {
 const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
 
-/** @param keepDeletedMs how long a deleted file can still be read, for those that have not read all of it. */
-export function createRegistry(roots: readonly Root[], onDamage: (fault: Fault) => void, keepDeletedMs = 0): Registry {
+/** How files go that were deleted while they were read. */
+export interface Departure {
+  /** How long such a file can still be read, for those that have not read all of it. */
+  readonly keepMs: number;
+  /** Told of all that can be read, with it, before one can no longer be. */
+  readonly onGoing?: (sources: readonly Source[]) => void;
+}
+
+export function createRegistry(
+  roots: readonly Root[],
+  onDamage: (fault: Fault) => void,
+  { keepMs, onGoing }: Departure = { keepMs: 0 },
+): Registry {
   const pool = createBlockPool(maxBlocks);
   /** By device and inode: a file that is renamed, as in a rotation, stays open. */
   const open = new Map<string, Source>();
@@ -66,7 +77,28 @@ export function createRegistry(roots: readonly Root[], onDamage: (fault: Fault) 
   const deletedAt = new Map<string, number>();
   /** Modification time of every folder at the last listing; empty when they are to be listed again. */
   let listed = new Map<string, number>();
-  let denied = 0;
+  /** What may not be read, with its change time then: rights that change since change that and not the time of the folder. */
+  const denied = new Map<string, number>();
+
+  const changeTime = (path: string): number => {
+    try {
+      return statSync(path).ctimeMs;
+    } catch {
+      // Gone, or not for us any more.
+      return -1;
+    }
+  };
+
+  const deny = (path: string): void => {
+    const time = changeTime(path);
+    try {
+      accessSync(path, constants.R_OK);
+      // It may be by now: to be looked at again.
+      denied.set(path, Number.NaN);
+    } catch {
+      denied.set(path, time);
+    }
+  };
 
   const folderTime = (path: string): number => {
     try {
@@ -87,7 +119,7 @@ export function createRegistry(roots: readonly Root[], onDamage: (fault: Fault) 
     } catch (error) {
       if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return { files: [], folders: [] };
       if (!["EACCES", "EPERM"].includes(codeOf(error))) throw error;
-      denied += 1;
+      deny(path);
       onDamage({ path, what: "no permission to list it" });
       return { files: [], folders: [] };
     }
@@ -112,7 +144,10 @@ export function createRegistry(roots: readonly Root[], onDamage: (fault: Fault) 
     return files;
   };
 
-  const isListed = (): boolean => listed.size > 0 && [...listed].every(([path, time]) => time === folderTime(path));
+  const isListed = (): boolean =>
+    listed.size > 0 &&
+    [...listed].every(([path, time]) => time === folderTime(path)) &&
+    [...denied].every(([path, time]) => time === changeTime(path));
 
   const inodeOf = (path: string): string | undefined => {
     try {
@@ -141,9 +176,37 @@ export function createRegistry(roots: readonly Root[], onDamage: (fault: Fault) 
     deletedAt.delete(inode);
   };
 
+  /** @returns whether the file has changed. */
+  const refreshSource = (inode: string, source: Source): boolean => {
+    try {
+      return source.refresh();
+    } catch (error) {
+      if (!(error instanceof NotAJournal)) throw error;
+      // Files that journald vacuums are emptied as they are deleted: nothing is wrong with those.
+      if (source.file.isLinked()) onDamage({ path: source.path, what: error.message });
+      drop(inode);
+      return false;
+    }
+  };
+
+  const withoutCopies = (): readonly Source[] => {
+    const byId = new Map<string, Source>();
+    for (const source of open.values()) {
+      const known = byId.get(source.id);
+      if (known === undefined || known.file.header.entries < source.file.header.entries) byId.set(source.id, source);
+    }
+    return [...byId.values()];
+  };
+
   const dropDeleted = (): void => {
     const now = performance.now();
-    for (const [inode, at] of [...deletedAt]) if (now - at >= keepDeletedMs) drop(inode);
+    const going = [...deletedAt].flatMap(([inode, at]) => (now - at >= keepMs ? [inode] : []));
+    if (going.length === 0) return;
+    if (onGoing !== undefined) {
+      for (const [inode, source] of [...open]) refreshSource(inode, source);
+      onGoing(withoutCopies());
+    }
+    for (const inode of going) drop(inode);
   };
 
   /** @returns false when another file has that name now. */
@@ -166,7 +229,7 @@ export function createRegistry(roots: readonly Root[], onDamage: (fault: Fault) 
       const code = codeOf(error);
       if (code === "ENOENT") return false;
       if (code === "") throw error;
-      if (code === "EACCES" || code === "EPERM") denied += 1;
+      if (code === "EACCES" || code === "EPERM") deny(path);
       onDamage({ path, what: `it cannot be opened (${code})` });
     }
     return true;
@@ -174,7 +237,7 @@ export function createRegistry(roots: readonly Root[], onDamage: (fault: Fault) 
 
   /** Opens what came. @returns false when the folders changed meanwhile, so that a file may have been overlooked. */
   const openListed = (): boolean => {
-    denied = 0;
+    denied.clear();
     const found = new Map<string, string>();
     let isComplete = true;
     for (const path of listAll()) {
@@ -187,8 +250,9 @@ export function createRegistry(roots: readonly Root[], onDamage: (fault: Fault) 
       if (source.file.isLinked()) isComplete = false;
       else if (!deletedAt.has(inode)) deletedAt.set(inode, performance.now());
     }
-    dropDeleted();
     for (const [inode, path] of found) if (!open.has(inode) && !openAt(path, inode)) isComplete = false;
+    // When what it may have been copied to is open.
+    dropDeleted();
     return isComplete;
   };
 
@@ -197,19 +261,6 @@ export function createRegistry(roots: readonly Root[], onDamage: (fault: Fault) 
     // Files that were moved elsewhere are still there, and not ours any more.
     const present = new Set(listAll().map(inodeOf));
     for (const inode of [...open.keys()]) if (!present.has(inode) && !deletedAt.has(inode)) drop(inode);
-  };
-
-  /** @returns whether the file has changed. */
-  const refreshSource = (inode: string, source: Source): boolean => {
-    try {
-      return source.refresh();
-    } catch (error) {
-      if (!(error instanceof NotAJournal)) throw error;
-      // Files that journald vacuums are emptied as they are deleted: nothing is wrong with those.
-      if (source.file.isLinked()) onDamage({ path: source.path, what: error.message });
-      drop(inode);
-      return false;
-    }
   };
 
   /** @returns whether anything has changed since the last look. */
@@ -225,21 +276,12 @@ export function createRegistry(roots: readonly Root[], onDamage: (fault: Fault) 
     return isChanged;
   };
 
-  const withoutCopies = (): readonly Source[] => {
-    const byId = new Map<string, Source>();
-    for (const source of open.values()) {
-      const known = byId.get(source.id);
-      if (known === undefined || known.file.header.entries < source.file.header.entries) byId.set(source.id, source);
-    }
-    return [...byId.values()];
-  };
-
   return {
     refresh() {
       dropDeleted();
       for (let looks = 1; look() && looks < maxLooks; looks += 1);
       const sources = withoutCopies();
-      if (sources.length === 0 && denied > 0) throw new NoPermission("the journal files are not readable");
+      if (sources.length === 0 && denied.size > 0) throw new NoPermission("the journal files are not readable");
       const foreign = sources.find(({ file }) => (file.header.incompatibleFlags & ~readableFlags) !== 0);
       if (foreign !== undefined || (!isLittleEndian && sources.length > 0)) {
         throw new NeedsFallback(`${foreign?.path ?? "this machine"} is of a kind that only journalctl reads`);

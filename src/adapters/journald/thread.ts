@@ -2,7 +2,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { execLines } from "#adapters/exec/index.ts";
 import { JournalUnavailable, LogQueryRefused } from "#domain/logs/ports.ts";
 import { createEngine } from "./engine.ts";
-import { createFollowers } from "./followers.ts";
+import { createFollowers, type Followers } from "./followers.ts";
 import { compileGrep } from "./grep.ts";
 import { createJournalctl } from "./journalctl.ts";
 import type { ThreadFailure, ThreadReply, ThreadRequest, ThreadSetup } from "./protocol.ts";
@@ -44,8 +44,11 @@ const journalctl = createJournalctl({
   ...(directory !== undefined && { directories: [directory] }),
   ...(machineId !== undefined && { machineId }),
 });
-const followers = createFollowers({
-  registry: createRegistry(roots, onDamage, keepDeletedMs),
+const followers: Followers = createFollowers({
+  registry: createRegistry(roots, onDamage, {
+    keepMs: keepDeletedMs,
+    onGoing: (sources) => followers.passCopies(sources),
+  }),
   journalctl,
   onEntries: (id, entries) => reply({ kind: "entries", id, entries }),
   onFailure: (id, error) => reply({ kind: "failure", id, failure: failureOf(error) }),
@@ -55,7 +58,9 @@ function failureOf(error: unknown): ThreadFailure {
   if (error instanceof LogQueryRefused) return { kind: "refused", field: error.field, issue: error.message };
   if (error instanceof JournalUnavailable) return { kind: "unavailable", message: error.message };
   if (error instanceof NoPermission) {
-    const remedy = "add the service's user to the group systemd-journal";
+    // A folder that journald itself has made does not have the group before the next boot.
+    const remedy =
+      "add the service's user to the group systemd-journal; files without that group get it by: systemd-tmpfiles --create --prefix /var/log/journal";
     return { kind: "unavailable", message: `${error.message} (${remedy})` };
   }
   return { kind: "failed", message: error instanceof Error ? (error.stack ?? error.message) : String(error) };

@@ -3,7 +3,10 @@ import type { Session } from "./session.ts";
 /** Every path with what would change if it were touched: kind, mode, owner, size, and the times of content and of the entry. */
 export type FileTree = ReadonlyMap<string, string>;
 
-/** Made by the kernel or gone with the next boot, and the own state of the service and of what root does for it. */
+/**
+ * Made by the kernel or gone with the next boot; the own state of the service and of what root does for it; and what the clock
+ * service has while it runs, which the checks ask whenever they are due.
+ */
 const notLooked = [
   "/proc",
   "/sys",
@@ -13,6 +16,8 @@ const notLooked = [
   "/var/lib/steward",
   "/var/lib/steward-tasks",
   "/.snapshots",
+  "/tmp/systemd-private-*-systemd-timedated.service-*",
+  "/var/tmp/systemd-private-*-systemd-timedated.service-*",
 ];
 
 /** What the file system of the host holds now. */
