@@ -1,12 +1,19 @@
 import { readFileSync } from "node:fs";
-import type { ErrorObject } from "ajv";
+import type { ErrorObject, ValidateFunction } from "ajv";
 import { Ajv } from "ajv";
 import { LineCounter, parseDocument } from "yaml";
+import { ownSchemas } from "#contract/schema.ts";
 import type { Fault } from "./faults.ts";
 import { locate } from "./locate.ts";
 import { Settings } from "./settings.ts";
 
-const validate = new Ajv({ allErrors: true, verbose: true, strict: false }).compile<Settings>(Settings);
+/** Made for the settings that the file has alone: to make it for all of them takes longer than the rest of a start. */
+function validatorFor(value: unknown): ValidateFunction<Settings> {
+  const isObject = typeof value === "object" && value !== null;
+  const there = Object.entries(Settings.properties).filter(([name]) => isObject && Object.hasOwn(value, name));
+  const schema = { ...Settings, properties: Object.fromEntries(there) };
+  return new Ajv({ ...ownSchemas, allErrors: true, verbose: true }).compile<Settings>(schema);
+}
 
 const pointer = (path: string): readonly string[] =>
   path
@@ -35,11 +42,11 @@ function toSchemaFault({ keyword, instancePath, params, message = "is wrong" }: 
 }
 
 /**
- * What the last validation found wrong, once for each place. Each arm of a union reports by itself: of a place
+ * What a validation found wrong, once for each place. Each arm of a union reports by itself: of a place
  * all arms are given, but nothing of an arm that was not meant, which shows in faults further inside another.
  */
-function schemaFaults(): readonly SchemaFault[] {
-  const errors = (validate.errors ?? []).filter(({ keyword }) => keyword !== "anyOf");
+function schemaFaults(found: readonly ErrorObject[]): readonly SchemaFault[] {
+  const errors = found.filter(({ keyword }) => keyword !== "anyOf");
   const inside = (outer: string): boolean => errors.some(({ instancePath }) => instancePath.startsWith(`${outer}/`));
   const isArm = ({ keyword, instancePath }: ErrorObject): boolean =>
     ["type", "const", "enum"].includes(keyword) && inside(instancePath);
@@ -93,8 +100,9 @@ export function readSettings(file: string): SettingsFile {
   } catch (error) {
     return unreadable(file, error instanceof Error ? error.message : String(error));
   }
+  const validate = validatorFor(value);
   if (validate(value)) return { settings: value, faults: [], faultAt };
-  const faults = schemaFaults().map(({ path, message, isKey }) => faultAt(path, message, isKey));
+  const faults = schemaFaults(validate.errors ?? []).map(({ path, message, isKey }) => faultAt(path, message, isKey));
   return { settings: {}, faults: faults.sort(byPlace), faultAt };
 }
 

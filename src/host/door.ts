@@ -12,6 +12,7 @@ import {
   rootAsks,
   rootAskTimeoutMs,
 } from "#contract/root-tasks.ts";
+import { ownSchemas } from "#contract/schema.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import type { OperationStore, TaskLauncher } from "#domain/operations/ports.ts";
 import { serviceSide } from "#domain/operations/two-sided.ts";
@@ -32,7 +33,7 @@ export interface Door {
   readonly ask: AskFor;
 }
 
-const ajv = new Ajv({ strict: false });
+const ajv = new Ajv(ownSchemas);
 
 const validators = new Map<RootAsk, ValidateFunction>();
 function isOutput<A extends RootAsk>(ask: A, value: unknown): value is RootAskOutput<A> {

@@ -13,6 +13,7 @@ import {
   rootAsks,
   rootAskTimeoutMs,
 } from "#contract/root-tasks.ts";
+import { ownSchemas } from "#contract/schema.ts";
 import type { Outcome } from "#domain/health/check.ts";
 import type { Fix } from "#domain/health/fix.ts";
 import { carryOutSteps } from "#domain/health/fix-steps.ts";
@@ -162,7 +163,7 @@ function answersOf(parts: Parts): Answers {
   };
 }
 
-const ajv = new Ajv({ strict: false });
+const ajv = new Ajv(ownSchemas);
 const isRequest = ajv.compile<{ ask: string; input: unknown }>(RootAskRequest);
 
 function parsed(text: string): { readonly ask: RootAsk; readonly input: unknown } {

@@ -3,6 +3,7 @@ import type { SnapperFound } from "#adapters/snapshots/snapper/index.ts";
 import type { RollbackResult } from "#contract/updates.ts";
 import type { RollbackOutcome, SnapshotDiff, StoredSnapshot } from "#domain/updates/ports.ts";
 import { driver } from "./program.ts";
+import { momentsToKill } from "./support/kills.ts";
 import { makePackageSources, type PackageRecipe } from "./support/package-sources.ts";
 import { describeOnHost, type Session } from "./support/session.ts";
 
@@ -359,7 +360,7 @@ describeOnHost(
         expect(await copies(id)).toBe(1);
       });
 
-      it.each([
+      const moments = [
         ["a moment after it began", "true"],
         ["when it has written down what it changes", `[ -e ${stateDir}/snapper-rollback.json.new ]`],
         ["while it makes the copy", `set -- /.snapshots/*/snapshot; [ $# -gt "$before" ]`],
@@ -367,28 +368,32 @@ describeOnHost(
         ["while the state is copied", "set -- /.snapshots/*/snapshot/var/lib/steward.carried/*; [ -e $1 ]"],
         ["while the state is put in place", "set -- /.snapshots/*/snapshot/var/lib/steward.earlier; [ -e $1 ]"],
         ["when the copy is to be booted next", `[ "$(btrfs subvolume get-default /)" != "$default" ]`],
-      ])("with one copy, although it was killed %s, alone or snapper with it", async (_, moment) => {
-        for (const others of ["", "systemctl kill --signal=KILL snapperd.service 2>&1;"]) {
-          const of = `20260301-0000${String(rounds).padStart(2, "0")}`;
-          rounds += 1;
-          expect((await snapper("create", of)).error).toBe(undefined);
-          await shell(`rm -f /etc/killed-*; touch /etc/killed-${rounds}; rm -f ${stateDir}/snapper-rollback.json`);
-          await shell(
-            "set -- /.snapshots/*/snapshot; before=$#; default=$(btrfs subvolume get-default /);" +
-              ` systemd-run --quiet --collect --unit=back ${node} ${script} rollback ${of} ${stateDir};` +
-              " pid=$(systemctl show -P MainPID back.service);" +
-              ` while [ -d /proc/$pid ]; do ${moment} && break; done; systemctl kill --signal=KILL back.service 2>&1;` +
-              ` ${others} while systemctl is-active --quiet back.service; do :; done`,
-          );
-          const { result, error } = await snapper<RollbackOutcome>("rollback", of);
-          expect([error, result?.isDone, result?.requiresReboot]).toEqual([undefined, true, true]);
-          expect(await copies(of)).toBe(1);
-          // The root that is booted, and the next one: that of a rollback that was never booted goes with the next rollback.
-          expect(await shell("snapper --csvout list --columns userdata | grep -c steward_transaction")).toBe("2\n");
-          expect(await shell("ls -d /.snapshots/steward-* 2>/dev/null || true")).toBe("");
-          expect(await shell("snapper --csvout list --columns number,default,userdata | grep ,yes,")).toContain(of);
-        }
-      });
+      ] as const;
+      it.each(momentsToKill(moments))(
+        "with one copy, although it was killed %s, alone or snapper with it",
+        async (_, moment) => {
+          for (const others of ["", "systemctl kill --signal=KILL snapperd.service 2>&1;"]) {
+            const of = `20260301-0000${String(rounds).padStart(2, "0")}`;
+            rounds += 1;
+            expect((await snapper("create", of)).error).toBe(undefined);
+            await shell(`rm -f /etc/killed-*; touch /etc/killed-${rounds}; rm -f ${stateDir}/snapper-rollback.json`);
+            await shell(
+              "set -- /.snapshots/*/snapshot; before=$#; default=$(btrfs subvolume get-default /);" +
+                ` systemd-run --quiet --collect --unit=back ${node} ${script} rollback ${of} ${stateDir};` +
+                " pid=$(systemctl show -P MainPID back.service);" +
+                ` while [ -d /proc/$pid ]; do ${moment} && break; done; systemctl kill --signal=KILL back.service 2>&1;` +
+                ` ${others} while systemctl is-active --quiet back.service; do :; done`,
+            );
+            const { result, error } = await snapper<RollbackOutcome>("rollback", of);
+            expect([error, result?.isDone, result?.requiresReboot]).toEqual([undefined, true, true]);
+            expect(await copies(of)).toBe(1);
+            // The root that is booted, and the next one: that of a rollback that was never booted goes with the next rollback.
+            expect(await shell("snapper --csvout list --columns userdata | grep -c steward_transaction")).toBe("2\n");
+            expect(await shell("ls -d /.snapshots/steward-* 2>/dev/null || true")).toBe("");
+            expect(await shell("snapper --csvout list --columns number,default,userdata | grep ,yes,")).toContain(of);
+          }
+        },
+      );
 
       it("to the last of those that were killed", async () => {
         await session.host.reboot();

@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { PackageChange, RollbackOutcome, SnapshotDiff } from "#domain/updates/ports.ts";
 import { runCommand } from "./commands.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
+import { kills } from "./support/kills.ts";
 import type { Package } from "./support/package-snapshots.ts";
 import { buildPackages, killedRollback, snapshots, useRepository } from "./support/package-snapshots.ts";
 import { describeOnHost } from "./support/session.ts";
@@ -331,7 +332,7 @@ describeOnHost(
 
     it("are returned to whenever the process that does it was killed, the package manager with it or not", async () => {
       const folder = "/var/lib/steward/repository";
-      for (let round = 0; round < 5; round++) {
+      for (let round = 0; round < kills; round++) {
         await moveOn();
         for (let kill = 0; kill < 2; kill++) {
           await killedRollback(session, { folder, id, afterMs: 200 + Math.random() * 1_000 });

@@ -8,6 +8,7 @@ import type {
 } from "#domain/updates/ports.ts";
 import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
+import { kills } from "./support/kills.ts";
 import { makePackageSources, type PackageRecipe, packageFile } from "./support/package-sources.ts";
 import { freePort } from "./support/plugin-peers.ts";
 import { describeOnHost } from "./support/session.ts";
@@ -422,7 +423,7 @@ describeOnHost("apt as the package manager of updates", (session) => {
       const planned = await plan("packages", false, names);
       expect((await commit(planned)).result).toMatchObject({ isDone: true });
       const end = await state();
-      for (let round = 0; round < 10; round += 1) {
+      for (let round = 0; round < kills; round += 1) {
         await reset();
         const id = `round-${round}`;
         await killedCommit(session, { id, plan: planned }, 150 + Math.random() * 2_000);

@@ -2,6 +2,7 @@ import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { AvailableUpdates, TransactionPlan, TransactionResult } from "#domain/updates/ports.ts";
 import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
+import { momentsToKill } from "./support/kills.ts";
 import type { GoneOn } from "./support/package-work.ts";
 import { namesOf, packageVerbs } from "./support/package-work.ts";
 import type { Advisory, RpmRecipe } from "./support/rpm-host.ts";
@@ -382,23 +383,26 @@ describeOnHost("dnf as the package manager of updates", (session) => {
       expect(await check("dnf_status")).toMatchObject({ status: "pass" });
     });
 
-    it.each([1, 2, 4, 6, 7, 9, 11, 13])("ends at the plan although dnf was killed at step %i of 13", async (round) => {
-      const names = ["app", "library", "steady", "hole", "dated", longName];
-      await install(...names.map((name) => (name === "dated" ? "dated-1:1.0" : `${name}-1.0`)));
-      const plan = await simulate({ names });
-      const running = work<TransactionResult>({ verb: "commit", id: `round-${round}`, plan });
-      const unit = `steward-packages-round-${round}.service`;
-      await session.shell(
-        `until grep -q ' ${round}/13 ' /run/steward-packages/steward-packages-round-${round}.log 2>/dev/null; do :; done; ` +
-          `systemctl kill --signal=KILL ${unit} 2>/dev/null || true`,
-      );
-      await running;
-      const end = await result<GoneOn>({ verb: "goOn", id: `round-${round}`, plan });
-      const isDone = { isDone: true, reason: "" };
-      expect(end).toMatchObject({ repaired: isDone, committed: isDone, left: [], status: "pass" });
-      for (const { name, to } of plan.changes)
-        expect(end.installed.find((each) => each.name === name)?.version).toBe(to);
-    });
+    it.each(momentsToKill([1, 2, 4, 6, 7, 9, 11, 13]))(
+      "ends at the plan although dnf was killed at step %i of 13",
+      async (round) => {
+        const names = ["app", "library", "steady", "hole", "dated", longName];
+        await install(...names.map((name) => (name === "dated" ? "dated-1:1.0" : `${name}-1.0`)));
+        const plan = await simulate({ names });
+        const running = work<TransactionResult>({ verb: "commit", id: `round-${round}`, plan });
+        const unit = `steward-packages-round-${round}.service`;
+        await session.shell(
+          `until grep -q ' ${round}/13 ' /run/steward-packages/steward-packages-round-${round}.log 2>/dev/null; do :; done; ` +
+            `systemctl kill --signal=KILL ${unit} 2>/dev/null || true`,
+        );
+        await running;
+        const end = await result<GoneOn>({ verb: "goOn", id: `round-${round}`, plan });
+        const isDone = { isDone: true, reason: "" };
+        expect(end).toMatchObject({ repaired: isDone, committed: isDone, left: [], status: "pass" });
+        for (const { name, to } of plan.changes)
+          expect(end.installed.find((each) => each.name === name)?.version).toBe(to);
+      },
+    );
 
     testLostCaller(session, tree);
   });

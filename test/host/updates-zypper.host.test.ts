@@ -2,6 +2,7 @@ import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { AvailableUpdates, TransactionPlan, TransactionResult } from "#domain/updates/ports.ts";
 import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
+import { momentsToKill } from "./support/kills.ts";
 import type { GoneOn } from "./support/package-work.ts";
 import { namesOf, packageVerbs } from "./support/package-work.ts";
 import type { Advisory, RpmRecipe } from "./support/rpm-host.ts";
@@ -433,31 +434,34 @@ describeOnHost("zypper as the package manager of updates", (session) => {
       expect(await installed()).toEqual(["release 15.5-1", "slow 2.0-1", "steady 2.0-1"]);
     });
 
-    it.each([1, 2, 3, 4, 5, 6])("ends at the plan although zypper was killed at package %i of 6", async (at) => {
-      const names = ["app", "library", "steady", "hole", "dated"];
-      await install("app=1.0", "library=1.0", "steady=1.0", "hole=1.0", "dated=1:1.0");
-      const plan = await simulate({ names });
-      expect(plan.changes).toHaveLength(6);
-      const id = `round-${at}`;
-      const running = work<TransactionResult>({ verb: "commit", id, plan });
-      await session.shell(
-        `until grep -q '(${at}/6) Installing' /run/steward-packages/steward-packages-${id}.log 2>/dev/null; do :; done; ` +
-          `systemctl kill --signal=KILL steward-packages-${id}.service 2>/dev/null || true`,
-      );
-      await running;
-      const end = await result<GoneOn>({ verb: "goOn", id, plan });
-      const isDone = { isDone: true, reason: "" };
-      expect(end).toMatchObject({ repaired: isDone, committed: isDone, left: [], status: "pass" });
-      expect(await installed()).toEqual([
-        "app 2.0-1",
-        "dated 2:0.9-1",
-        "extra 1.0-1",
-        "hole 1.2-1",
-        "library 2.0-1",
-        "release 15.5-1",
-        "steady 2.0-1",
-      ]);
-    });
+    it.each(momentsToKill([1, 2, 3, 4, 5, 6]))(
+      "ends at the plan although zypper was killed at package %i of 6",
+      async (at) => {
+        const names = ["app", "library", "steady", "hole", "dated"];
+        await install("app=1.0", "library=1.0", "steady=1.0", "hole=1.0", "dated=1:1.0");
+        const plan = await simulate({ names });
+        expect(plan.changes).toHaveLength(6);
+        const id = `round-${at}`;
+        const running = work<TransactionResult>({ verb: "commit", id, plan });
+        await session.shell(
+          `until grep -q '(${at}/6) Installing' /run/steward-packages/steward-packages-${id}.log 2>/dev/null; do :; done; ` +
+            `systemctl kill --signal=KILL steward-packages-${id}.service 2>/dev/null || true`,
+        );
+        await running;
+        const end = await result<GoneOn>({ verb: "goOn", id, plan });
+        const isDone = { isDone: true, reason: "" };
+        expect(end).toMatchObject({ repaired: isDone, committed: isDone, left: [], status: "pass" });
+        expect(await installed()).toEqual([
+          "app 2.0-1",
+          "dated 2:0.9-1",
+          "extra 1.0-1",
+          "hole 1.2-1",
+          "library 2.0-1",
+          "release 15.5-1",
+          "steady 2.0-1",
+        ]);
+      },
+    );
 
     it("is repaired without anything else, and the marks are as they were", async () => {
       await install("slow=1.0", "steady=1.0");

@@ -6,6 +6,7 @@ import { createRandom } from "../process/support/random.ts";
 import type { RunningService } from "./service.ts";
 import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
+import { kills } from "./support/kills.ts";
 import { makePackageSources, type PackageRecipe, packageFile } from "./support/package-sources.ts";
 import { freePort } from "./support/plugin-peers.ts";
 import { describeOnHost } from "./support/session.ts";
@@ -277,8 +278,6 @@ health: { checks: { who: { command: [/usr/local/bin/who-runs] } } }
   });
 
   describe(`whose process is killed at random moments (STEWARD_TEST_SEED=${seed})`, () => {
-    // Each takes some seconds: more of them on demand.
-    const kills = Number(process.env["STEWARD_TEST_KILLS"] ?? 4);
     const random = createRandom(seed);
     const folderOf = (id: string): string => `/var/lib/steward-tasks/operations/${id}`;
 

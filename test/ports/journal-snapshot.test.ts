@@ -121,8 +121,12 @@ describe.skipIf(!canMakeJournals())("journal: what is written between looks at t
     const remove = (): void => rmSync(join(folder.path, inMemory));
 
     it("comes once to a follower who is in the middle of entries of one microsecond", () => {
-      const [{ realtime = 0, monotonic = 0 } = {}] = entries;
-      const atOnce = entries.map((entry) => ({ ...entry, realtime, monotonic }));
+      const [first] = entries;
+      const atOnce = entries.map((entry) => ({
+        ...entry,
+        realtime: first?.realtime ?? 0,
+        monotonic: first?.monotonic ?? 0,
+      }));
       write = () => {
         folder.append(inMemory, atOnce);
         folder.append(onDisk, atOnce);

@@ -3,6 +3,7 @@ import type { ErrorObject, ValidateFunction } from "ajv";
 import { Ajv } from "ajv";
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
 import { type PluginType, pluginNamePattern, pluginTypes } from "#contract/plugins.ts";
+import { ownSchemas } from "#contract/schema.ts";
 import type { PluginManifest } from "#domain/plugins/ports.ts";
 import { isInside } from "./paths.ts";
 import { ManifestFile } from "./schema.ts";
@@ -13,7 +14,7 @@ export const maxManifestBytes = 64 * 1024;
 let compiled: ValidateFunction<ManifestFile> | undefined;
 /** Made when the first manifest is read: many hosts have none. */
 const validator = (): ValidateFunction<ManifestFile> => {
-  compiled ??= new Ajv({ allErrors: true, verbose: true, strict: false }).compile<ManifestFile>(ManifestFile);
+  compiled ??= new Ajv({ ...ownSchemas, allErrors: true, verbose: true }).compile<ManifestFile>(ManifestFile);
   return compiled;
 };
 
