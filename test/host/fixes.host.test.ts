@@ -193,6 +193,8 @@ describeOnHost("fixes of services and of the clock", (session) => {
       });
       await session.host.writeFile("/usr/lib/systemd/ntp-units.d/10-test.list", "clock-setter.service\n");
       await session.shell("systemctl stop systemd-timedated.service; timedatectl set-ntp false");
+      // systemd answers before it is so for everybody who asks.
+      await eventually(async () => expect(await session.shell("timedatectl show --property=NTP")).toBe("NTP=no\n"));
     };
 
     it("switches it on and waits for the clock to be right", async () => {
