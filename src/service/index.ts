@@ -36,6 +36,7 @@ import { createLongWork } from "./long-work.ts";
 import { createPluginParts } from "./plugins.ts";
 import type { Service, ServicePorts } from "./ports.ts";
 import { withAskingSteps } from "./update-hooks.ts";
+import { watchedStore } from "./watched-store.ts";
 
 export type { Service, ServicePorts } from "./ports.ts";
 
@@ -57,7 +58,6 @@ function budget({ rateLimits, clock }: Pick<ServicePorts, "rateLimits" | "clock"
 /** Wires the domain to the transports. Knows no adapter: what touches the host is passed in. */
 export function createService(ports: ServicePorts): Service {
   const { version, clock, log, metrics, probes } = ports;
-  const keyring = createKeyring(ports);
   const shutdown = new AbortController();
   const unitsOf = ({ scopes }: Caller) => resourcesOf(scopes, "logs:read");
   let isReady = false;
@@ -94,6 +94,10 @@ export function createService(ports: ServicePorts): Service {
   // The server must listen before the probes run, since one of them asks it; requests that come sooner wait.
   const started = Promise.withResolvers<Prober>();
   let prober: Prober | undefined;
+  const keyring = createKeyring({
+    ...ports,
+    store: watchedStore(ports.store, () => void prober?.probeNow("security")),
+  });
 
   const certificates = createClientCertificates();
   let { tls } = ports;
