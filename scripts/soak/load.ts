@@ -40,6 +40,8 @@ export interface LoadPlan {
   readonly readsPerSecond: number;
   /** How long apart changes of keys are; those of silences and plugins follow from it. */
   readonly changeMs: number;
+  /** For so long the whole journal is read, page by page, so that what is kept of it is all there when memory is measured. */
+  readonly fillMs: number;
   /** Whether there is a language model to chat with. */
   readonly hasModel: boolean;
 }
@@ -60,6 +62,8 @@ const logQueries = ["?limit=200", "?limit=50&priority=4", "?limit=20&grep=line",
 /** How long a stream of those that come and go is open, and one that never reads. */
 const visitMs = 4_000;
 const stallMs = 15_000;
+/** How long apart pages of the whole journal are asked for. */
+const pageMs = 100;
 
 const reasonOf = (error: unknown): string =>
   error instanceof Error
@@ -193,9 +197,21 @@ export function startLoad(address: () => Address, plan: LoadPlan): Load {
     return ask("chat", "POST", "/connectors/chat", { messages, stream: count % 2 === 0 });
   };
 
+  const readAllLogs = async (): Promise<void> => {
+    const endAt = performance.now() + plan.fillMs;
+    let cursor = "";
+    while (!over.signal.aborted && performance.now() < endAt) {
+      const answer = await ask("pages", "GET", `/system/logs?order=asc&limit=1000${cursor}`);
+      const next = typeof answer === "object" && answer !== null && "next_cursor" in answer ? answer.next_cursor : null;
+      cursor = typeof next === "string" ? `&cursor=${encodeURIComponent(next)}` : "";
+      await sleep(pageMs, undefined, { signal: over.signal }).catch(() => undefined);
+    }
+  };
+
   const { plugin, units, changeMs, hasModel } = plan;
   const running = Promise.all([
     every(1_000 / plan.readsPerSecond, (count) => ask("read", "GET", reads[count % reads.length] ?? "/health")),
+    readAllLogs(),
     every(500, (count) => ask("logs", "GET", `/system/logs${logQueries[count % logQueries.length]}`)),
     every(changeMs, changeKeys),
     every(1.5 * changeMs, changeSilences),

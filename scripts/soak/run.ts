@@ -31,6 +31,7 @@ const changeMs = 2_000;
 /** Caches fill and code is compiled until then. */
 const warmUpShare = 0.25;
 const longestWarmUpMs = 6 * 60_000;
+const fillShare = 0.9;
 
 /** Half an hour shows what a minute cannot: there only what is plainly lost with each call is seen. */
 const boundsFor = (minutes: number): Bounds =>
@@ -95,7 +96,8 @@ export async function soak(target: Target, options: SoakOptions): Promise<SoakRe
   const warmUpMs = Math.min(durationMs * warmUpShare, longestWarmUpMs);
   const outside: OutsideSample[] = [];
   const { units, plugin } = target;
-  const load = startLoad(target.address, { units, plugin, readsPerSecond, changeMs, hasModel: true });
+  const plan = { units, plugin, readsPerSecond, changeMs, fillMs: warmUpMs * fillShare, hasModel: true };
+  const load = startLoad(target.address, plan);
   const startedAt = Date.now();
   let reloads = 0;
   let inside: readonly InsideSample[] = [];

@@ -68,7 +68,14 @@ export async function startChaos(session: Session): Promise<Chaos> {
     broken = error;
   });
   const address = () => ({ url, key });
-  const plan = { units: ["cron.service"], plugin: "soak", readsPerSecond: 10, changeMs: 250, hasModel: false };
+  const plan = {
+    units: ["cron.service"],
+    plugin: "soak",
+    readsPerSecond: 10,
+    changeMs: 250,
+    fillMs: 0,
+    hasModel: false,
+  };
   const load = startLoad(address, plan);
   await session.host.exec(["systemctl", "start", writer]);
   const goesOn = async (): Promise<void> => {
