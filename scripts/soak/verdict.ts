@@ -37,13 +37,18 @@ function ends(values: readonly number[]): { first: number; last: number; most: n
   };
 }
 
+/** A thread that says nothing for so long has ended: those of queries do when there is nothing to do. */
+const silentMs = 60_000;
+
 /** What was left after each collection of the main thread, with the latest that was left of each other one. */
 function heapsOf(inside: readonly InsideSample[]): readonly { readonly at: number; readonly mib: number }[] {
-  const latest = new Map<number, number>();
+  const latest = new Map<number, { readonly at: number; readonly mib: number }>();
   return inside.flatMap(({ at, thread, heapBytes, externalBytes, isCollected }) => {
     if (!isCollected) return [];
-    latest.set(thread, (heapBytes + externalBytes) / mib);
-    return thread === 0 ? [{ at, mib: [...latest.values()].reduce((sum, each) => sum + each, 0) }] : [];
+    latest.set(thread, { at, mib: (heapBytes + externalBytes) / mib });
+    if (thread !== 0) return [];
+    const living = [...latest.values()].filter((each) => at - each.at < silentMs);
+    return [{ at, mib: living.reduce((sum, each) => sum + each.mib, 0) }];
   });
 }
 

@@ -184,7 +184,8 @@ describeOnHost("logs while the files change underneath", (session) => {
   it("reach a client that polls each once and in order", () => {
     expectEachOnce(polled);
     expectInOrder(polled);
-    expect(answers).toBeGreaterThan(100);
+    // Enough to fall between changes, however much else the machine has to do.
+    expect(answers).toBeGreaterThan(30);
   });
 
   /** All entries by pages backwards, oldest first. */
