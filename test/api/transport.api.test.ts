@@ -216,38 +216,37 @@ describe("bodies", () => {
 });
 
 describe("a client that goes away", () => {
-  const leave = async (path: string, units: FakeUnits): Promise<TestService> => {
-    const other = await startTestService({ units });
-    const url = await other.app.listen({ host: "127.0.0.1", port: 0 });
-    const abort = new AbortController();
-    const request = fetch(`${url}${path}`, {
-      method: "POST",
-      headers: { "x-api-key": other.admin },
-      signal: abort.signal,
-    });
-    const gone = expect(request).rejects.toThrow();
-    await expect.poll(() => units.actions.length).toBeGreaterThan(0);
-    abort.abort();
-    await gone;
-    return other;
-  };
-
   it("leaves its mark: what it asked for is audited, logged and counted once it is done", async () => {
     const units = createFakeUnits([{ name: "slow.service" }]);
+    const gone = Promise.withResolvers<void>();
     const slow: FakeUnits = {
       ...units,
       restart: async (name, signal) => {
         const result = await units.restart(name, signal);
-        await new Promise((resolve) => setTimeout(resolve, 100));
+        await gone.promise;
         return result;
       },
     };
-    const other = await leave("/api/v1/system/services/slow/restart", slow);
+    const other = await startTestService({ units: slow });
+    const url = await other.app.listen({ host: "127.0.0.1", port: 0 });
+    // The restart is over only when the service has seen that its client went away.
+    other.app.server.on("connection", (socket) => socket.once("close", () => gone.resolve()));
+    const abort = new AbortController();
+    const request = fetch(`${url}/api/v1/system/services/slow/restart`, {
+      method: "POST",
+      headers: { "x-api-key": other.admin },
+      signal: abort.signal,
+    });
+    const refused = expect(request).rejects.toThrow();
+    await expect.poll(() => units.actions.length).toBeGreaterThan(0);
+    abort.abort();
+    await refused;
     await expect
       .poll(() => other.audit.entries)
       .toMatchObject([{ operation: "restartService", target: { name: "slow" }, status: 200, client_gone: true }]);
-    const line = other.logLines().find(({ endpoint }) => String(endpoint).endsWith("/restart"));
-    expect(line).toMatchObject({ msg: "request", key_id: other.admin.slice(4, 12) });
+    await expect
+      .poll(() => other.logLines().find(({ endpoint }) => String(endpoint).endsWith("/restart")))
+      .toMatchObject({ msg: "request", key_id: other.admin.slice(4, 12) });
     await other.app.close();
   });
 });
