@@ -59,7 +59,7 @@ function printEntries(io: Io, { entries, next_cursor: more, unreadable }: AuditL
       targetOf({ ...each.target, ...(each.operation_id !== null && { operation: each.operation_id }) }),
       each.key_name ?? each.key_id ?? "",
       each.remote_address ?? "",
-      each.error ?? each.status ?? "",
+      each.error ?? each.status ?? (each.method === null ? "" : "no answer"),
     ]),
   );
   if (entries.length === 0) io.out("no entries\n");

@@ -1,4 +1,4 @@
-import { accessSync, constants, readFileSync } from "node:fs";
+import { accessSync, closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import { createClient } from "#client/index.ts";
 import { type Context, type ContextStore, type Contexts, chooseContext, contextNamed } from "./contexts.ts";
 import { NoKey } from "./errors.ts";
@@ -33,9 +33,9 @@ function oneWord(text: string, from: string): string {
   throw new Error(`cannot use the key in ${from}: there must be one word and nothing else`);
 }
 
-const readText = (path: string): string => {
+const readText = (path: string, read: (path: string) => string): string => {
   try {
-    return readFileSync(path, "utf8");
+    return read(path);
   } catch (error) {
     throw new Error(`cannot read the key file ${path}: ${error instanceof Error ? error.message : String(error)}`, {
       cause: error,
@@ -43,7 +43,27 @@ const readText = (path: string): string => {
   }
 };
 
-const readKey = (path: string): string => oneWord(readText(path), path);
+/** The key in a file, or a pipe, that the person named. */
+const readKey = (path: string): string =>
+  oneWord(
+    readText(path, (each) => readFileSync(each, "utf8")),
+    path,
+  );
+
+const mostKeyBytes = 4096;
+
+/** Reads a file that somebody with fewer rights may have put there: no link, and nothing that never ends. */
+function readForeign(path: string): string {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  const handle = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  try {
+    const stat = fstatSync(handle);
+    if (!stat.isFile() || stat.size > mostKeyBytes) throw new Error("it is not a file with a key");
+    return readFileSync(handle, "utf8");
+  } finally {
+    closeSync(handle);
+  }
+}
 
 const isReadable = (path: string): boolean => {
   try {
@@ -109,7 +129,7 @@ async function findService({ options, environment, local }: ServiceSource): Prom
   if (!isReadable(adminKeyFile)) {
     throw new NoKey(`cannot find a key: ${adminKeyFile} cannot be read (use --key-file or STEWARD_API_KEY)`);
   }
-  const key = readKey(adminKeyFile);
+  const key = oneWord(readText(adminKeyFile, readForeign), adminKeyFile);
   // The file is the service's, which has fewer rights than who asks may have: it must not get to see what it puts in its place.
   if (!keyShape.test(key)) throw new Error(`cannot use the key in ${adminKeyFile}: it is none of this service's`);
   return { url: url ?? localUrl, key };

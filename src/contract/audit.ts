@@ -28,14 +28,17 @@ export const AuditRecord = Type.Object({
       "Name of the operation, as the reference has it. Names with a dot are events: `operation.ended`, `service.started`, `calls.refused`, `audit.pruned` and the like.",
   }),
   outcome: Outcome,
-  status: NullableInteger("HTTP status of the answer; null of what was no call."),
+  status: NullableInteger(
+    "HTTP status of the answer; null of what was no call, and of a call during which the service ended.",
+  ),
   error: NullableString("Error code; null when there was none."),
   method: NullableString("HTTP method; null of what was no call."),
   path: NullableString("Path template; null of a path that does not exist, and of what was no call."),
   target: Type.Unsafe<Readonly<Record<string, string>>>({
     type: "object",
     additionalProperties: { type: "string" },
-    description: "What it was about: parameters of the path, and what was made or changed. Never a secret.",
+    description:
+      "What it was about: parameters of the path, and what was made or changed; `begun_at` of a call during which the service ended. Never a secret.",
   }),
   dry_run: Type.Boolean({ description: "Whether it was only asked what would be done." }),
   replayed: Type.Boolean({

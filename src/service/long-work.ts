@@ -1,5 +1,6 @@
 import { Accepted } from "#contract/operation-entry.ts";
 import type { UpdateApply } from "#contract/updates.ts";
+import { takeUpInterrupted } from "#domain/audit/interrupted.ts";
 import { createOperationEnds } from "#domain/audit/operation-ends.ts";
 import type { Hooks } from "#domain/kernel/hooks.ts";
 import { beginOperation } from "#domain/operations/begin.ts";
@@ -87,11 +88,15 @@ export function createLongWork(
     operations,
     longWork,
     security,
-    /** Writes down what ended while the service was away; reading a long log takes a while, and nobody is to wait for it. */
+    /** Writes down what ended while the service was away, or with it; reading a long log takes a while, and nobody is to wait for it. */
     takeUpEnds: (signal: AbortSignal): void => {
       const finished = operations.list().filter(({ state }) => isFinished(state.status));
-      operationEnds.takeUp(finished.toReversed(), signal).catch((error: unknown) => {
-        if (!signal.aborted) log.error({ err: error }, "ends of operations not written down");
+      const takeUp = async (): Promise<void> => {
+        await takeUpInterrupted({ log: ports.audit, clock }, signal);
+        await operationEnds.takeUp(finished.toReversed(), signal);
+      };
+      takeUp().catch((error: unknown) => {
+        if (!signal.aborted) log.error({ err: error }, "what ended while the service was away is not written down");
       });
     },
   };

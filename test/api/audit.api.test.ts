@@ -1,10 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AuditList } from "#contract/audit.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
+import { takeUpInterrupted } from "#domain/audit/interrupted.ts";
+import type { AuditEntry } from "#domain/audit/ports.ts";
 import type { OperationState } from "#domain/operations/ports.ts";
 import { createFakeAuditLog } from "../fakes/audit-log.ts";
 import { createFakeOperationStore } from "../fakes/operation-store.ts";
+import { createFakeUnits } from "../fakes/units.ts";
 import { send, startTestService, type TestRequest, type TestService } from "./harness.ts";
+
+const startMs = Date.parse("2026-01-01T00:00:00Z");
 
 let service: TestService;
 beforeEach(async () => {
@@ -17,6 +22,66 @@ const restart = (request: Partial<TestRequest> = {}) =>
   send(service, { method: "POST", path: restartPath, key: service.admin, ...request });
 const list = async (query = "", key = service.admin): Promise<AuditList> =>
   (await send(service, { path: `/api/v1/audit${query}`, key })).json as AuditList;
+
+describe("a mutation that is at work", () => {
+  it("is noted before it is carried out, and no longer when it is recorded", async () => {
+    let noted: readonly AuditEntry[] = [];
+    const units = createFakeUnits([{ name: "cron.service" }]);
+    const watched = await startTestService({
+      units: {
+        ...units,
+        restart(name, signal) {
+          noted = [...watched.audit.begun];
+          return units.restart(name, signal);
+        },
+      },
+    });
+    const ask = (path: string) => send(watched, { method: "POST", path, key: watched.admin });
+    await ask(`${restartPath}?dry_run=true`);
+    expect(noted).toEqual([]);
+    const { headers } = await ask(restartPath);
+    expect(noted).toMatchObject([
+      {
+        operation: "restartService",
+        outcome: "failed",
+        status: null,
+        target: { name: "cron" },
+        key_id: watched.admin.slice(4, 12),
+        remote_address: "192.0.2.1",
+        request_id: headers["x-request-id"],
+      },
+    ]);
+    expect((await ask("/api/v1/system/services/none/restart")).status).toBe(404);
+    expect([watched.audit.begun.size, watched.audit.entries.length]).toEqual([0, 3]);
+    await watched.app.close();
+  });
+
+  it("is in the log of the next process, once, where its own has ended before", async () => {
+    const forgotten: string[] = [];
+    const left = (requestId: string) => ({
+      entry: auditEvent("restartService", startMs, {
+        outcome: "failed",
+        target: { name: "cron" },
+        request_id: requestId,
+      }),
+      forget: () => void forgotten.push(requestId),
+    });
+    const log = createFakeAuditLog([left("recorded"), left("lost")]);
+    log.record(auditEvent("restartService", startMs, { request_id: "recorded" }));
+    const later = { now: () => startMs + 5000 };
+    await takeUpInterrupted({ log, clock: later }, new AbortController().signal);
+    expect(log.entries.slice(1)).toMatchObject([
+      {
+        time: "2026-01-01T00:00:05.000Z",
+        outcome: "failed",
+        status: null,
+        request_id: "lost",
+        target: { name: "cron", begun_at: "2026-01-01T00:00:00.000Z" },
+      },
+    ]);
+    expect(forgotten).toEqual(["recorded", "lost"]);
+  });
+});
 
 describe("GET /audit", () => {
   it("answers who did what from where, the newest first", async () => {

@@ -1,19 +1,34 @@
-import { type AuditEntry, type AuditLog, AuditQueryRefused, AuditUnavailable } from "#domain/audit/ports.ts";
+import {
+  type AuditEntry,
+  type AuditLog,
+  AuditQueryRefused,
+  AuditUnavailable,
+  type BegunCall,
+} from "#domain/audit/ports.ts";
 
 export interface FakeAuditLog extends AuditLog {
   readonly entries: readonly AuditEntry[];
+  /** The calls that are at work. */
+  readonly begun: ReadonlySet<AuditEntry>;
   /** Set it to have the log be one that cannot be read. */
   unreadable: string | undefined;
 }
 
 const digest = (number: number): string => number.toString(16).padStart(64, "0");
 
-/** Keeps the entries. */
-export function createFakeAuditLog(): FakeAuditLog {
+/** Keeps the entries. `left` is what earlier processes have begun. */
+export function createFakeAuditLog(left: readonly BegunCall[] = []): FakeAuditLog {
+  const begun = new Set<AuditEntry>();
   const entries: AuditEntry[] = [];
   const log: FakeAuditLog = {
     entries,
     unreadable: undefined,
+    begun,
+    begin(entry) {
+      begun.add(entry);
+      return () => void begun.delete(entry);
+    },
+    left,
     record: (entry) => void entries.push(entry),
     list({ since = -Infinity, until = Infinity, operation, keyId, outcome, limit, cursor }) {
       if (log.unreadable !== undefined) return Promise.reject(new AuditUnavailable(log.unreadable));

@@ -46,6 +46,27 @@ describeOnHost(
       await session.shell(`chattr -a ${folder} ${folder}/*.log`);
     });
 
+    it("says of a restart during which the service was killed that nobody knows what came of it", async () => {
+      await session.writeUnits({
+        "slow.service": ["[Service]", "Type=notify", "NotifyAccess=all", "ExecStart=/bin/sleep infinity"],
+      });
+      const asked = session.api.restartService({ params: { name: "slow" } }).catch(() => "cut off");
+      await eventually(async () =>
+        expect(await session.shell("systemctl show -P ActiveState slow.service")).toBe("activating\n"),
+      );
+      await session.shell("systemctl kill -s KILL steward.service && systemctl stop slow.service");
+      expect(await asked).toBe("cut off");
+      await session.service.restart();
+      await eventually(async () =>
+        expect((await session.api.listAudit({ query: { operation: "restartService" } })).entries).toMatchObject([
+          { outcome: "failed", status: null, target: { name: "slow" }, key_name: "admin" },
+        ]),
+      );
+      await session.service.restart();
+      expect((await session.api.listAudit({ query: { operation: "restartService" } })).entries).toHaveLength(1);
+      expect(await steward("verify")).toMatchObject({ exitCode: 0 });
+    });
+
     it("shows that its end was cut off, or that it was made anew, while the service was not there", async () => {
       await session.shell(`systemctl stop steward.service && cp -a ${first} /root/kept`);
       const cut = `head -n -2 /root/kept > ${first}`;

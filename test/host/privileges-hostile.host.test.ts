@@ -389,18 +389,28 @@ describeOnHost("root's side of the door", (session) => {
     const listener =
       'import http.server,sys\nclass H(http.server.BaseHTTPRequestHandler):\n def do_GET(s):\n  open("/var/lib/steward/heard","a").write(str(s.headers))\n  s.send_error(500)\nhttp.server.HTTPServer(("127.0.0.1",8799),H).serve_forever()';
     await write("/var/lib/steward/listener.py", listener);
-    await must("mv /var/lib/steward/admin.key /var/lib/steward/kept.key; ln -s /root/word /var/lib/steward/admin.key");
+    const keyFile = "/var/lib/steward/admin.key";
+    await must(`mv ${keyFile} /var/lib/steward/kept.key`);
     const unit = ["--unit=listener", "--uid=steward", "--quiet", "--", "python3", "/var/lib/steward/listener.py"];
     await session.host.exec(["systemd-run", ...unit]);
     try {
       const env = { PATH: "/usr/bin:/bin", STEWARD_STATE_DIR: "/var/lib/steward", STEWARD_LISTEN: "127.0.0.1:8799" };
       const argv = [...installedPrograms, "keys", "list"];
-      const { exitCode, stderr } = await session.host.exec(argv, { env, allowFailure: true });
-      expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringContaining("none of this service's") });
+      for (const [put, reason] of [
+        [`ln -s /root/word ${keyFile}`, "too many symbolic links"],
+        [`mkfifo ${keyFile}`, "not a file with a key"],
+        [`head -c 5000 /dev/zero > ${keyFile}`, "not a file with a key"],
+        [`echo another-word > ${keyFile}`, "none of this service's"],
+      ] as const) {
+        await must(put);
+        const { exitCode, stderr } = await session.host.exec(argv, { env, allowFailure: true, timeoutMs: 20_000 });
+        expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringContaining(reason) });
+        await must(`rm ${keyFile}`);
+      }
       expect(await session.shell("cat /var/lib/steward/heard 2>/dev/null || true")).not.toContain(word);
     } finally {
       await session.host.exec(["systemctl", "stop", "listener.service"]);
-      await must("mv /var/lib/steward/kept.key /var/lib/steward/admin.key");
+      await must(`mv /var/lib/steward/kept.key ${keyFile}`);
     }
   });
 

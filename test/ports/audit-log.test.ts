@@ -1,4 +1,15 @@
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, unlinkSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -103,6 +114,68 @@ describe.each([
 
   it("refuses a cursor that leads nowhere", async () => {
     await expect(filled().list({ ...everything, cursor: "1-99999" }, signal)).rejects.toThrow(AuditQueryRefused);
+  });
+});
+
+describe.each([
+  ["fake", createFakeAuditLog],
+  ["files", () => openReal().log],
+] as const)("calls that are at work: %s", (_, open: () => AuditLog) => {
+  it("are noted without being in the log, and forgotten as often as they like", async () => {
+    const log = open();
+    const forget = [log.begin(entry("one")), log.begin(entry("two"))];
+    expect((await log.list(everything, signal)).entries).toEqual([]);
+    for (const each of [...forget, ...forget]) each();
+    expect(log.left).toEqual([]);
+  });
+});
+
+describe("calls that are at work on disk", () => {
+  const folderOf = (stateDir: string): string => join(stateDir, "audit-begun");
+  const noted = (log: Pick<AuditLog, "left">) => log.left.map((call) => call.entry);
+
+  it("are there for the next process, the oldest first, until it forgets them", () => {
+    const { log, stateDir } = openReal();
+    const [late, early, done] = [entry("late", 2), entry("early", 1), entry("done")];
+    log.begin(late);
+    log.begin(early);
+    log.begin(done)();
+    expect(
+      readdirSync(folderOf(stateDir)).map((name) => statSync(join(folderOf(stateDir), name)).mode & 0o777),
+    ).toEqual([0o600, 0o600]);
+    expect(statSync(folderOf(stateDir)).mode & 0o777).toBe(0o700);
+    const next = openReal(stateDir).log;
+    expect(noted(next).map(({ operation, time }) => [operation, time])).toEqual([
+      ["early", early.time],
+      ["late", late.time],
+    ]);
+    next.begin(entry("other"))();
+    next.left[0]?.forget();
+    expect(noted(openReal(stateDir).log).map(({ operation }) => operation)).toEqual(["late"]);
+  });
+
+  it("are none where something else lies in their place", () => {
+    const { log, stateDir } = openReal();
+    log.begin(entry("one"));
+    const folder = folderOf(stateDir);
+    const [name = ""] = readdirSync(folder);
+    const whole = readFileSync(join(folder, name), "utf8");
+    writeFileSync(join(folder, "cut-off"), whole.slice(0, -1));
+    writeFileSync(join(folder, "flood"), " ".repeat(100_000) + whole);
+    writeFileSync(join(folder, "other"), whole.replace('"outcome"', '"result"'));
+    symlinkSync(join(folder, name), join(folder, "link"));
+    mkdirSync(join(folder, "folder"));
+    expect(noted(openReal(stateDir).log)).toHaveLength(1);
+    expect(readdirSync(folder).sort()).toEqual([name, "folder", "link"].sort());
+  });
+
+  it("are told of when they cannot be noted, and hold nothing up", () => {
+    const { log, stateDir, troubles } = openReal();
+    const forget = log.begin(entry("one"));
+    rmSync(folderOf(stateDir), { recursive: true });
+    log.begin(entry("two"))();
+    forget();
+    expect(troubles).toMatchObject([{ code: "ENOENT" }]);
   });
 });
 

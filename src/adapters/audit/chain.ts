@@ -43,9 +43,7 @@ const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Numb
 const isCountOrNull = (value: unknown): boolean => value === null || isCount(value);
 const isDigest = (value: unknown): boolean => typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
 
-const forms: Readonly<Record<keyof AuditRecord, (value: unknown) => boolean>> = {
-  seq: isCount,
-  prev: isDigest,
+const entryForms: Readonly<Record<keyof AuditEntry, (value: unknown) => boolean>> = {
   time: (value) => typeof value === "string" && !Number.isNaN(Date.parse(value)),
   operation: isText,
   outcome: (value) => auditOutcomes.some((each) => each === value),
@@ -65,23 +63,31 @@ const forms: Readonly<Record<keyof AuditRecord, (value: unknown) => boolean>> = 
   client_gone: isFlag,
   duration_ms: isCountOrNull,
   count: isCount,
-  hash: isDigest,
 };
+const recordForms = { seq: isCount, prev: isDigest, ...entryForms, hash: isDigest };
 
-const isRecord = (value: unknown): value is AuditRecord =>
+const isOfForms = (forms: Readonly<Record<string, (value: unknown) => boolean>>, value: unknown): boolean =>
   typeof value === "object" &&
   value !== null &&
   Object.entries(forms).every(([name, isOfForm]) => isOfForm((value as Readonly<Record<string, unknown>>)[name]));
 
-/** Reads a line as an entry, whether its hash is right or not; undefined when it is none. */
-export function parseRecord(line: string): AuditRecord | undefined {
+const isRecord = (value: unknown): value is AuditRecord => isOfForms(recordForms, value);
+const isEntry = (value: unknown): value is AuditEntry => isOfForms(entryForms, value);
+
+function parsed<T>(text: string, isOfKind: (value: unknown) => value is T): T | undefined {
   try {
-    const value: unknown = JSON.parse(line);
-    return isRecord(value) ? value : undefined;
+    const value: unknown = JSON.parse(text);
+    return isOfKind(value) ? value : undefined;
   } catch {
     return undefined;
   }
 }
+
+/** Reads a line as an entry, whether its hash is right or not; undefined when it is none. */
+export const parseRecord = (line: string): AuditRecord | undefined => parsed(line, isRecord);
+
+/** Reads what is not in the chain yet; undefined when it is no entry. */
+export const parseEntry = (text: string): AuditEntry | undefined => parsed(text, isEntry);
 
 const hashMember = /,"hash":"([0-9a-f]{64})"\}$/;
 

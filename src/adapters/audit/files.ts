@@ -70,5 +70,8 @@ export function openToAppend(path: string, isNew: boolean): number {
   throw new Error(`cannot use ${path}: it is not a file of this user's own (move it away)`);
 }
 
+/** Makes a file of its own. */
+export const openNew = (path: string): number => openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+
 /** How files are opened for reading: what was put in their place, a link or a pipe, holds nobody up. */
 export const readFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;

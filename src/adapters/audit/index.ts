@@ -2,6 +2,7 @@ import { closeSync, fchmodSync, fdatasync, fdatasyncSync, fstatSync, unlinkSync,
 import { auditEvent } from "#domain/audit/entry.ts";
 import type { AuditEntry, AuditLog } from "#domain/audit/ports.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import { openBegunCalls } from "./begun.ts";
 import { damagedEvent, isTorn, type Link, lineOf, lostEvent, prunedEvent, remainsOf, tornEvent } from "./chain.ts";
 import { auditFolder, logFiles, openToAppend, pathOf, prepareFolder, reasonOf, syncFolder } from "./files.ts";
 import { createReader } from "./read.ts";
@@ -58,12 +59,14 @@ export function openAuditLog(options: AuditOptions): FileAuditLog {
       // Where only appending is allowed, a mode that is right is left alone.
       if ((fstatSync(handle).mode & 0o077) !== 0) fchmodSync(handle, 0o600);
       if (newest === undefined) syncFolder(folder);
-      return { path, handle, size: fstatSync(handle).size, head, rest, lacksBreak };
+      return { path, handle, size: fstatSync(handle).size, head, rest, lacksBreak, calls: openBegunCalls(stateDir) };
     } catch (error) {
       throw new Error(`cannot open the audit log ${folder}: ${reasonOf(error)}`, { cause: error });
     }
   };
-  let { path, handle, size, head, rest, lacksBreak } = open();
+  const opened = open();
+  const { calls } = opened;
+  let { path, handle, size, head, rest, lacksBreak } = opened;
   const waiting: AuditEntry[] = [];
   let lost = 0;
   let fault: string | undefined;
@@ -168,8 +171,23 @@ export function openAuditLog(options: AuditOptions): FileAuditLog {
     }
   };
 
+  const begin = (entry: AuditEntry): Dispose => {
+    const attempt = <T>(work: () => T): T | undefined => {
+      try {
+        return work();
+      } catch (error) {
+        onTrouble(error);
+        return undefined;
+      }
+    };
+    const forget = attempt(() => calls.begin(entry));
+    return () => attempt(() => forget?.());
+  };
+
   return {
     record,
+    begin,
+    left: calls.left,
     ...createReader(folder),
     head: () => head,
     folder,

@@ -1,7 +1,15 @@
 import type { AuditOutcome, AuditRecord } from "#contract/audit.ts";
+import type { Dispose } from "#domain/kernel/clock.ts";
 
 /** What is to be written down; its place in the chain is the log's to find. */
 export type AuditEntry = Omit<AuditRecord, "seq" | "prev" | "hash">;
+
+/** A call that was begun. */
+export interface BegunCall {
+  /** Who asked for what, from where and when; what came of it is not known. */
+  readonly entry: AuditEntry;
+  readonly forget: Dispose;
+}
 
 /** What to look for. Moments are epoch milliseconds; undefined: whatever it is. */
 export interface AuditQuery {
@@ -31,6 +39,13 @@ export interface AuditLog {
    * written, it is kept and written as soon as it can be.
    */
   readonly record: (entry: AuditEntry) => void;
+  /**
+   * Notes a call that is about to change something, so that the end of this process does not leave it unmentioned.
+   * @returns what is called once its entry is recorded.
+   */
+  readonly begin: (entry: AuditEntry) => Dispose;
+  /** The calls that earlier processes have begun and not recorded, the oldest first. */
+  readonly left: readonly BegunCall[];
   /** @throws AuditQueryRefused when the cursor leads nowhere, AuditUnavailable when the log cannot be read. */
   readonly list: (query: AuditQuery, signal: AbortSignal) => Promise<AuditPage>;
 }

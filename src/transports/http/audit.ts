@@ -11,7 +11,7 @@ import { isDryRun } from "./request.ts";
 import type { ClientCertificates } from "./tls.ts";
 
 export interface AuditorPorts {
-  readonly audit: Pick<AuditLog, "record">;
+  readonly audit: Pick<AuditLog, "record" | "begin">;
   /** Takes refused calls, of which there may be many. */
   readonly refusals: Pick<Refusals, "refused">;
   readonly certificates: Pick<ClientCertificates, "of">;
@@ -26,6 +26,8 @@ export interface MalformedCall {
 }
 
 export interface Auditor {
+  /** Before a mutation is carried out. */
+  readonly begins: (request: FastifyRequest) => void;
   /** Once it is clear what a mutation is answered, and before the answer leaves. */
   readonly answering: (request: FastifyRequest, reply: FastifyReply) => void;
   /** When the answer has left, or nobody is there to have it. */
@@ -43,6 +45,10 @@ function outcomeOf({ isUnsuccessful }: FastifyRequest, status: number): AuditEnt
   if (isErrorStatus(status)) return status < errorStatus.INTERNAL_ERROR ? "refused" : "failed";
   return isUnsuccessful ? "failed" : "ok";
 }
+
+/** What the path names. */
+const paramsOf = ({ route, params }: FastifyRequest): Readonly<Record<string, string>> =>
+  route?.audit?.operation.params === undefined ? {} : withoutSecrets(params as Record<string, string>);
 
 /** Whether a call has an entry of its own, is counted as refused, or is not written down. */
 function kindOf(request: FastifyRequest, status: number): "own" | "refused" | undefined {
@@ -67,29 +73,36 @@ export function createAuditor({ audit, refusals, certificates, clock }: AuditorP
     return typeof shown === "object" ? shown.sha256 : null;
   };
 
-  const entryOf = (request: FastifyRequest, reply: FastifyReply, isClientGone: boolean): AuditEntry => {
-    const { route, caller, fault, touched } = request;
-    const { statusCode: status } = reply;
-    const { operation_id: operationId = null, ...made } = touched ?? {};
-    const hasParams = route?.audit?.operation.params !== undefined;
-    return auditEvent(route?.audit?.name ?? callsRefused, clock.now(), {
-      outcome: outcomeOf(request, status),
-      status,
-      error: fault?.code ?? null,
+  /** Who asks for what, from where. */
+  const askedBy = (request: FastifyRequest): Partial<AuditEntry> => {
+    const { route, caller } = request;
+    return {
       method: request.method,
       path: route?.endpoint ?? null,
-      target: {
-        ...(hasParams && withoutSecrets(request.params as Record<string, string>)),
-        ...(!request.isLetIn && fault?.field !== undefined && { field: fault.field }),
-        ...made,
-      },
       dry_run: isMutation(request) && isDryRun(request),
-      replayed: request.isReplay,
       key_id: caller?.keyId ?? null,
       key_name: caller?.keyName ?? null,
       certificate: certificateUsed(request),
       remote_address: request.ip,
       request_id: request.id,
+    };
+  };
+
+  const entryOf = (request: FastifyRequest, reply: FastifyReply, isClientGone: boolean): AuditEntry => {
+    const { route, fault, touched } = request;
+    const { statusCode: status } = reply;
+    const { operation_id: operationId = null, ...made } = touched ?? {};
+    return auditEvent(route?.audit?.name ?? callsRefused, clock.now(), {
+      ...askedBy(request),
+      outcome: outcomeOf(request, status),
+      status,
+      error: fault?.code ?? null,
+      target: {
+        ...paramsOf(request),
+        ...(!request.isLetIn && fault?.field !== undefined && { field: fault.field }),
+        ...made,
+      },
+      replayed: request.isReplay,
       operation_id: operationId,
       client_gone: isClientGone,
       duration_ms: Math.round(reply.elapsedTime),
@@ -104,9 +117,16 @@ export function createAuditor({ audit, refusals, certificates, clock }: AuditorP
     const entry = entryOf(request, reply, isClientGone);
     if (kind === "own") audit.record(entry);
     else refusals.refused(request.caller?.keyId ?? addressGroup(request.ip), entry);
+    request.forgetBegun?.();
   };
 
   return {
+    begins(request) {
+      const name = request.route?.audit?.name;
+      if (name === undefined || !isMutation(request) || isDryRun(request)) return;
+      const entry = { ...askedBy(request), outcome: "failed", target: paramsOf(request) } as const;
+      request.forgetBegun = audit.begin(auditEvent(name, clock.now(), entry));
+    },
     answering: (request, reply) => write(request, reply, reply.raw.destroyed),
     ended: write,
     malformed({ code, remoteAddress, requestId }) {

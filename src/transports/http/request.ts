@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { ErrorCode } from "#contract/errors.ts";
 import type { Caller, Operation } from "#contract/operation.ts";
+import type { Dispose } from "#domain/kernel/clock.ts";
 import type { RequestSpan } from "#telemetry/tracing.ts";
 import type { RouteAccess } from "./admission.ts";
 
@@ -33,6 +34,8 @@ declare module "fastify" {
     isUnsuccessful: boolean;
     /** Whether it has its entry in the audit log. */
     isAudited: boolean;
+    /** Takes back the note that it was begun; undefined where nothing was. */
+    forgetBegun: Dispose | undefined;
     /** What the handler named for the audit log. */
     touched: Readonly<Record<string, string>> | undefined;
   }
@@ -50,6 +53,7 @@ export function decorateRequests(app: FastifyInstance): void {
   app.decorateRequest("isReplay", false);
   app.decorateRequest("isUnsuccessful", false);
   app.decorateRequest("isAudited", false);
+  app.decorateRequest("forgetBegun", undefined);
   app.decorateRequest("touched", undefined);
 }
 

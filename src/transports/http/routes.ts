@@ -7,6 +7,7 @@ import { apiBase } from "#contract/limits.ts";
 import type { Context, Handlers, Operation } from "#contract/operation.ts";
 import { EventStream, SerializedJson } from "#contract/operation.ts";
 import { Accepted } from "#contract/operation-entry.ts";
+import type { Auditor } from "./audit.ts";
 import { type ContextPorts, createContext } from "./context.ts";
 import { beginEventStream, type EventStreamPorts } from "./event-stream.ts";
 import { respondAsync } from "./prefer.ts";
@@ -50,7 +51,7 @@ function createInputReader(operation: Operation): (request: FastifyRequest) => o
   };
 }
 
-export type RoutePorts = ContextPorts & EventStreamPorts;
+export type RoutePorts = ContextPorts & EventStreamPorts & Pick<Auditor, "begins">;
 
 const acceptedStatus = 202;
 
@@ -120,7 +121,9 @@ function addOperation(
     // RFC 6749 §5.1 wants it beside Cache-Control, which is on every answer.
     if (!isRead) reply.header("Pragma", "no-cache");
     // Sent at once where the handler has the answer at once: a promise more is a turn of the queue more.
-    const answer = handler(readInput(request), createContext(request, reply, ports));
+    const input = readInput(request);
+    ports.begins(request);
+    const answer = handler(input, createContext(request, reply, ports));
     if (answer instanceof Promise) {
       const work = answer.then((each: unknown) =>
         each instanceof EventStream ? startEvents(each, { request, reply, ports }) : sendable(each, reply),

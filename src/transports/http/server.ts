@@ -18,7 +18,10 @@ import { addOperations, type RoutePorts } from "./routes.ts";
 import { contextOptions, handshakeOptions, logRefusals, replaceContext, type ServerTls } from "./tls.ts";
 import { createUpgrades, type UpgradeRoute } from "./upgrade.ts";
 
-export interface HttpPorts extends LetInPorts, Omit<OutcomePorts, "clock">, Omit<RoutePorts, "toErrorBody" | "clock"> {
+export interface HttpPorts
+  extends LetInPorts,
+    Omit<OutcomePorts, "clock">,
+    Omit<RoutePorts, "toErrorBody" | "clock" | "begins"> {
   readonly clock: Pick<Clock, "now" | "sleep">;
   readonly handlers: Handlers<typeof operations>;
   readonly idempotency: Idempotency;
@@ -131,7 +134,7 @@ export function createHttpServer(ports: HttpPorts): HttpServer {
   });
   addIdempotency(app, ports.idempotency);
   addAudit(app, outcomes.auditor);
-  addOperations(app, handlers, { ...ports, toErrorBody });
+  addOperations(app, handlers, { ...ports, toErrorBody, begins: outcomes.auditor.begins });
 
   upgrades.listen(app);
   const { cut } = watchConnections(app.server, metrics);

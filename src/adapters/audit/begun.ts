@@ -1,0 +1,80 @@
+import { closeSync, fstatSync, openSync, readdirSync, readFileSync, unlinkSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import type { BegunCall } from "#domain/audit/ports.ts";
+import type { Dispose } from "#domain/kernel/clock.ts";
+import { parseEntry } from "./chain.ts";
+import { openNew, prepareFolder, readFlags } from "./files.ts";
+
+/** Larger than any entry that was ever noted. */
+const maxBytes = 64 * 1024;
+/** More than are ever at work at once: what lies there beyond them was put there by somebody else. */
+const maxLeft = 10_000;
+
+const isAbsent = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT";
+
+const remove = (path: string): void => {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if (!isAbsent(error)) throw error;
+  }
+};
+
+/** A file that an earlier process has left; undefined when it is no note, or was cut off: then nothing was begun. */
+function readLeft(path: string): BegunCall["entry"] | undefined {
+  const handle = openSync(path, readFlags);
+  try {
+    const stat = fstatSync(handle);
+    if (!stat.isFile() || stat.size > maxBytes) return undefined;
+    return parseEntry(readFileSync(handle, "utf8"));
+  } finally {
+    closeSync(handle);
+  }
+}
+
+export interface BegunCalls {
+  /** @returns what removes the note. @throws Error when it cannot be written. */
+  readonly begin: (entry: BegunCall["entry"]) => Dispose;
+  /** What was there when this was opened, the oldest first. */
+  readonly left: readonly BegunCall[];
+}
+
+/**
+ * Notes of the calls that are at work, a file for each: what is left of them after a crash says what was begun.
+ * @throws Error when the folder cannot be made or read.
+ */
+export function openBegunCalls(stateDir: string): BegunCalls {
+  // Beside the log: in its own folder nothing can be removed where it is for appending only.
+  const folder = join(stateDir, "audit-begun");
+  prepareFolder(folder);
+  const left = readdirSync(folder, { withFileTypes: true })
+    .filter((each) => each.isFile())
+    .slice(0, maxLeft)
+    .flatMap(({ name }) => {
+      const path = join(folder, name);
+      const entry = readLeft(path);
+      if (entry !== undefined) return [{ entry, forget: () => remove(path) }];
+      remove(path);
+      return [];
+    })
+    .sort((a, b) => Date.parse(a.entry.time) - Date.parse(b.entry.time));
+  // Names do not come twice, also not those of the processes before.
+  const prefix = `${process.pid}-${Date.now().toString(36)}`;
+  let count = 0;
+  return {
+    left,
+    begin(entry) {
+      count += 1;
+      const path = join(folder, `${prefix}-${count}`);
+      const bytes = Buffer.from(JSON.stringify(entry));
+      const handle = openNew(path);
+      try {
+        if (writeSync(handle, bytes) === bytes.length) return () => remove(path);
+      } finally {
+        closeSync(handle);
+      }
+      remove(path);
+      throw new Error("there is no room for a whole note");
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import type { Clock } from "#domain/kernel/clock.ts";
+import { toTimestamp } from "#domain/kernel/clock.ts";
+import type { AuditLog } from "./ports.ts";
+
+const page = 1000;
+
+/** Whether the log has the entry of a request: the process may have ended between the entry and the end of its note. */
+async function isRecorded(
+  log: Pick<AuditLog, "list">,
+  { operation, since, requestId }: { operation: string; since: number; requestId: string | null },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const query = { since, until: undefined, operation, keyId: undefined, outcome: undefined, limit: page };
+  for (let cursor: string | undefined; ; ) {
+    const { entries, nextCursor } = await log.list({ ...query, cursor }, signal);
+    if (entries.some(({ request_id: id }) => id === requestId)) return true;
+    if (nextCursor === undefined) return false;
+    cursor = nextCursor;
+  }
+}
+
+/**
+ * Writes down the calls that were at work when an earlier process ended: each once, as failed and without a status, for nobody
+ * knows how much of them was done.
+ */
+export async function takeUpInterrupted(
+  { log, clock }: { readonly log: AuditLog; readonly clock: Pick<Clock, "now"> },
+  signal: AbortSignal,
+): Promise<void> {
+  for (const { entry, forget } of log.left) {
+    const { operation, time, request_id: requestId, target } = entry;
+    if (!(await isRecorded(log, { operation, since: Date.parse(time), requestId }, signal)))
+      log.record({ ...entry, time: toTimestamp(clock.now()), target: { ...target, begun_at: time } });
+    forget();
+  }
+}
