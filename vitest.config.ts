@@ -1,6 +1,12 @@
-import { defineConfig } from "vitest/config";
+import { configDefaults, defineConfig } from "vitest/config";
 
-const shared = { pool: "forks" as const, testTimeout: 20_000, hookTimeout: 60_000 };
+const long = "test/**/*.long.test.ts";
+const shared = {
+  pool: "forks" as const,
+  testTimeout: 20_000,
+  hookTimeout: 60_000,
+  exclude: [...configDefaults.exclude, long],
+};
 
 export default defineConfig({
   test: {
@@ -28,7 +34,18 @@ export default defineConfig({
           maxWorkers: 2,
         },
       },
-      // A command of its own, for it takes minutes: npm test -- --project demo
+      // Commands of their own, for they take minutes: npm test -- --project long, npm test -- --project demo
+      {
+        test: {
+          ...shared,
+          name: "long",
+          include: [long],
+          exclude: configDefaults.exclude,
+          testTimeout: 120_000,
+          hookTimeout: 300_000,
+          maxWorkers: 2,
+        },
+      },
       { test: { ...shared, name: "demo", include: ["test/host/**/*.demo.test.ts"] } },
     ],
   },

@@ -20,14 +20,14 @@ const steps = [
   {
     name: "tests",
     // Half of the processors: the test hosts are not to be short of their own.
-    argv: ["vitest", "run", "--project", "!host", "--project", "!demo", "--maxWorkers", "50%"],
+    argv: ["vitest", "run", "--project", "!host", "--project", "!long", "--project", "!demo", "--maxWorkers", "50%"],
     beside: ["vitest", "run", "--project", "host"],
   },
 ] as const satisfies readonly Step[];
 
 const help = `usage: npm test [-- [--only STEP] [VITEST ARGUMENT ...]]
 
-Runs all gates and tests. Steps: ${steps.map(({ name }) => `"${name}"`).join(", ")}.
+Runs all gates and tests but those of the projects "long" and "demo". Steps: ${steps.map(({ name }) => `"${name}"`).join(", ")}.
 Arguments go to vitest and run the tests alone: npm test -- --project api
 `;
 

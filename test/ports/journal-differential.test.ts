@@ -22,8 +22,8 @@ import {
 import { canMakeJournals } from "../journals/programs.ts";
 import { queriesOn } from "../journals/queries.ts";
 
-const queriesPerFolder = isLong ? 5_000 : 250;
-const asksPerFolder = isLong ? 200 : 16;
+const queriesPerFolder = isLong ? 5_000 : 100;
+const asksPerFolder = isLong ? 200 : 8;
 const timeoutMs = isLong ? 1_800_000 : 120_000;
 
 /** Every corpus in the default kind of file and one that shares no flag with it but compression; the first in all kinds. */

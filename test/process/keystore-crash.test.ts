@@ -17,7 +17,7 @@ afterAll(workspace.dispose);
 
 const environment = { STEWARD_RATE_LIMITS: "off" };
 const seed = Number(process.env["STEWARD_TEST_SEED"] ?? Date.now() % 1_000_000);
-const rounds = 25;
+const rounds = 15;
 /** Rounds that are not begun any more after this time; a slow machine has fewer of them. */
 const budgetMs = 60_000;
 const atOnce = 100;
