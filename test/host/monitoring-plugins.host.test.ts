@@ -353,7 +353,7 @@ describeOnHost("monitoring plugins", (session) => {
       const shape = (value: unknown): string =>
         String(value)
           .trim()
-          .replaceAll(/-?\d+(\.\d+)?/g, "#");
+          .replaceAll(/-?\d+(\.\d+)?(e[+-]?\d+)?/g, "#");
       expect(details).toMatchObject({ exit_code: direct.exitCode, truncated: false, perfdata_omitted: 0 });
       expect(shape(Reflect.get(details, "output"))).toBe(shape(text));
       const values: unknown = Reflect.get(details, "perfdata");
