@@ -8,13 +8,14 @@ import { root } from "./project.ts";
 
 /**
  * What the program reads beside itself: where it is in the sources, and where it is in the package, below the folder that
- * holds `program/`. A `new URL(…, import.meta.url)` that is not here fails the build.
+ * holds `program/`. A `new URL(…, import.meta.url)` that is not here fails the build. `*` stands for the version: a process that
+ * an upgrade leaves running starts threads of its own version or none, and never those of the new one.
  */
 export const filesBeside: Readonly<Record<string, string>> = {
   "package.json": "package.json",
   "src/main.ts": "main.js",
-  "src/adapters/journald/thread.ts": "program/journal-thread.js",
-  "src/host/trace-thread.ts": "program/trace-thread.js",
+  "src/adapters/journald/thread.ts": "program/journal-thread-*.js",
+  "src/host/trace-thread.ts": "program/trace-thread-*.js",
   "src/cli/plugin-templates": "plugin-templates",
   "deploy/observability": "observability",
 };
@@ -24,12 +25,12 @@ export const filesOfPackages: Readonly<Record<string, readonly string[]>> = {
   "@fastify/swagger-ui": ["static/swagger-ui.css", "static/swagger-ui-bundle.js"],
 };
 
-const entryPoints = {
+const entryPointsOf = (version: string): Readonly<Record<string, string>> => ({
   program: "src/main.ts",
-  "journal-thread": "src/adapters/journald/thread.ts",
-  "trace-thread": "src/host/trace-thread.ts",
+  [`journal-thread-${version}`]: "src/adapters/journald/thread.ts",
+  [`trace-thread-${version}`]: "src/host/trace-thread.ts",
   compile: "scripts/package/compile.ts",
-};
+});
 
 const require = createRequire(import.meta.url);
 
@@ -41,7 +42,7 @@ export function folderOfPackage(name: string): string {
 }
 
 /** The same place, as seen from a file in `program/`. */
-function placed(source: string, literal: string): string {
+function placed(source: string, literal: string, version: string): string {
   const found = relative(root, resolve(dirname(source), literal));
   const place = filesBeside[found];
   if (place === undefined) {
@@ -49,7 +50,7 @@ function placed(source: string, literal: string): string {
       `cannot bundle ${relative(root, source)}: the package has no place for ${found} (name one in filesBeside)`,
     );
   }
-  return `../${place}`;
+  return `../${place.replace("*", version)}`;
 }
 
 /** Names that an `export` can have. */
@@ -76,7 +77,7 @@ const namesOnDemand: Plugin = {
 };
 
 /** All outputs are in one folder, so what stands beside a source has to be looked for from there. */
-const besideThePackage: Plugin = {
+const besideThePackage = (version: string): Plugin => ({
   name: "beside-the-package",
   setup(build) {
     build.onLoad({ filter: /\.ts$/ }, ({ path }) => {
@@ -84,7 +85,7 @@ const besideThePackage: Plugin = {
       const contents = readFileSync(path, "utf8")
         .replaceAll(
           /new URL\("([^"]+)", import\.meta\.url\)/g,
-          (_, literal: string) => `new URL("${placed(path, literal)}", import.meta.url)`,
+          (_, literal: string) => `new URL("${placed(path, literal, version)}", import.meta.url)`,
         )
         .replaceAll(/import\.meta\.resolve\("([^"]+)"\)/g, (_, name: string) => {
           if (!Object.hasOwn(filesOfPackages, name)) throw new Error(`cannot bundle ${path}: no files of ${name}`);
@@ -93,7 +94,7 @@ const besideThePackage: Plugin = {
       return { contents, loader: "ts" };
     });
   },
-};
+});
 
 /**
  * A CommonJS module in a bundle asks for the modules of Node with `require`, which an ES module has to be given. The version
@@ -112,7 +113,7 @@ const require = stewardRequire(import.meta.url), __filename = stewardPath(import
 export async function bundleProgram(
   outdir: string,
   version: string,
-  entries: Readonly<Record<string, string>> = entryPoints,
+  entries: Readonly<Record<string, string>> = entryPointsOf(version),
 ): Promise<Metafile> {
   const { metafile } = await build({
     absWorkingDir: root,
@@ -130,7 +131,7 @@ export async function bundleProgram(
     banner: { js: banner(version) },
     metafile: true,
     logLevel: "warning",
-    plugins: [besideThePackage, namesOnDemand],
+    plugins: [besideThePackage(version), namesOnDemand],
   });
   return metafile;
 }

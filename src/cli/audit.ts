@@ -29,6 +29,8 @@ export interface AuditReport {
   readonly last: { readonly seq: number; readonly hash: string } | undefined;
   readonly headsFound: number;
   readonly notes: readonly string[];
+  /** Why not all that the journal knows of the log was compared with it; undefined when nothing of it was left out. */
+  readonly notCompared: string | undefined;
 }
 
 /** The audit log of this host, without the service. */
@@ -121,11 +123,17 @@ function givenHead(text: string, before: readonly GivenHead[] = []): readonly Gi
   return [...before, { seq: Number(seq), hash, source: "--head" }];
 }
 
-function printReport(io: Io, { folder, broken, files, entries, first, last, headsFound, notes }: AuditReport): void {
+function printReport(io: Io, report: AuditReport): void {
+  const { folder, broken, files, entries, first, last, headsFound, notes, notCompared } = report;
   for (const note of notes) io.out(`note: ${oneLine(note)}\n`);
   if (broken !== undefined) {
     io.out(`broken: ${oneLine(broken.file)}:${broken.line}: ${oneLine(broken.what)}\n`);
     io.out(`${entries} ${entries === 1 ? "entry" : "entries"} before it can be relied upon\n`);
+    return;
+  }
+  if (notCompared !== undefined) {
+    io.out(`not verified: not all heads in the journal could be read: ${oneLine(notCompared)}\n`);
+    io.out("no break was found in the chain itself, which whoever may write the files can make anew\n");
     return;
   }
   if (first === undefined || last === undefined) {
@@ -162,12 +170,14 @@ export function addAuditCommands(program: Command, ports: CommandPorts): void {
     .option("--json", "print the report as JSON")
     .addHelpText(
       "after",
-      "\nReads the files themselves, so it has to run as root or as the user of the service.\nExit code: 0 whole, 1 broken, 2 it could not be read.",
+      "\nReads the files themselves, so it has to run as root or as the user of the service.\nExit code: 0 whole, 1 broken, 2 the log, or what the journal knows of it, could not be read.",
     )
     .action(async ({ head = [], unit, journal, json }: VerifyOptions) => {
       const report = await local.audit.verify({ heads: head, unit: journal ? unit : undefined });
-      finish(report.broken === undefined ? exitCode.fine : exitCode.foundTrouble);
-      if (json) return printJson(io, { whole: report.broken === undefined, ...report });
+      const isCompared = report.notCompared === undefined;
+      const code = isCompared ? exitCode.fine : exitCode.couldNotRun;
+      finish(report.broken === undefined ? code : exitCode.foundTrouble);
+      if (json) return printJson(io, { whole: report.broken === undefined && isCompared, ...report });
       printReport(io, report);
     });
 }

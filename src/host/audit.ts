@@ -12,15 +12,14 @@ import { createHostJournal } from "#adapters/journald/index.ts";
 import type { Config } from "#config/load.ts";
 import { toBytes } from "#config/receiver.ts";
 import type { AuditList, AuditListQuery } from "#contract/audit.ts";
-import type { LogList } from "#contract/logs.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import { listEntries } from "#domain/audit/handlers.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import type { Logger } from "#telemetry/logger.ts";
+import { headMessage, type JournalHeads, readHeads } from "./audit-heads.ts";
 import { reasonOf } from "./error-reason.ts";
 import { onceAMinute } from "./repeated-trouble.ts";
 
-const headMessage = "audit head";
 /** How often the newest entry is written down in the journal when there are new ones. */
 const headIntervalMs = 10 * 60_000;
 
@@ -36,12 +35,14 @@ export function openHostAudit(
 ): HostAudit {
   const { max_size: maxSize, keep_files: keepFiles = defaultAuditLimits.keepFiles } = settings.audit ?? {};
   const complain = onceAMinute((reason) => log.error({ reason }, "audit log cannot be written"), clock.monotonicMs);
+  // Heads are there to be compared with later, so they are no matter of how much somebody wants to read.
+  const headLog = log.child({}, { level: "info" });
   let toldSeq = 0;
   const tellHead = (): void => {
     const { seq, hash } = audit.head();
     if (seq === toldSeq) return;
     toldSeq = seq;
-    log.info({ seq, hash, folder: audit.folder }, headMessage);
+    headLog.info({ seq, hash, folder: audit.folder }, headMessage);
   };
   const audit = openAuditLog({
     stateDir,
@@ -70,54 +71,40 @@ export function openHostAudit(
   };
 }
 
-/** As many heads as are asked of the journal: one in ten minutes, for a month or two. */
-const maxHeads = 10_000;
-const queryMs = 60_000;
+/** How long the journal may take to answer for all heads. */
+const journalMs = 5 * 60_000;
 
-/** A head as the service has logged it; undefined for any other line. */
-function headIn(message: string, folder: string): Pick<KnownHead, "seq" | "hash"> | undefined {
+/** What the journal knows of the log in a folder, and what in the journal cannot be read. */
+async function askJournal(
+  dir: string | undefined,
+  log: { readonly folder: string; readonly unit: string },
+): Promise<JournalHeads & { readonly faults: readonly string[] }> {
+  const faults: string[] = [];
+  const onUnreadable = ({ path, what, isFirst }: { path: string; what: string; isFirst: boolean }): void => {
+    if (isFirst) faults.push(`${path}: ${what}`);
+  };
+  const { journal, dispose } = createHostJournal({ dir, onUnreadable });
+  // Its threads do not keep a process that has nothing else to do.
+  const alive = setInterval(() => undefined, journalMs);
   try {
-    const { seq, hash, folder: of, msg }: Readonly<Record<string, unknown>> = JSON.parse(message);
-    const isHead = msg === headMessage && of === folder && Number.isSafeInteger(seq) && typeof hash === "string";
-    return isHead ? { seq: Number(seq), hash } : undefined;
-  } catch {
-    return undefined;
+    return { ...(await readHeads(journal, log, AbortSignal.timeout(journalMs))), faults };
+  } finally {
+    clearInterval(alive);
+    dispose();
   }
 }
 
-/** The heads that a unit has logged to the journal. Which unit it was, journald says, and not the line. */
-async function headsInJournal(dir: string | undefined, folder: string, unit: string): Promise<readonly KnownHead[]> {
-  const journal = createHostJournal({ dir, onUnreadable: () => undefined });
-  // Its threads do not keep a process that has nothing else to do.
-  const alive = setInterval(() => undefined, queryMs);
-  try {
-    const query = {
-      units: [unit],
-      since: 0,
-      until: Number.MAX_SAFE_INTEGER,
-      priority: undefined,
-      identifier: undefined,
-      boot: undefined,
-      grep: `"msg":"${headMessage}"`,
-      cursor: undefined,
-      order: "asc",
-      limit: maxHeads,
-    } as const;
-    const { bytes } = await journal.journal.query(query, AbortSignal.timeout(queryMs));
-    const { logs }: LogList = JSON.parse(Buffer.from(bytes).toString("utf8"));
-    return logs.flatMap(({ message, timestamp }) => {
-      const head = headIn(message, folder);
-      return head === undefined ? [] : [{ ...head, source: `the journal (${timestamp})` }];
-    });
-  } finally {
-    clearInterval(alive);
-    journal.dispose();
-  }
+/** The break that the journal alone shows: the log no longer has entries of that number. */
+function contradicted(verdict: AuditVerdict, [one, other]: readonly [KnownHead, KnownHead], folder: string) {
+  const what = `${one.source} and ${other.source} know different entries ${one.seq}: the log was written anew`;
+  return { ...verdict, entries: 0, broken: { file: folder, line: 0, seq: one.seq, what } };
 }
 
 /** What came of verifying, ready to print. */
 export interface AuditReport extends AuditVerdict {
   readonly folder: string;
+  /** Why not all that the journal knows of the log was compared with it; undefined when it was, or was not to be. */
+  readonly notCompared: string | undefined;
 }
 
 /**
@@ -126,24 +113,19 @@ export interface AuditReport extends AuditVerdict {
  */
 export async function verifyHostAudit(
   { stateDir, settings }: Pick<Config, "stateDir" | "settings">,
-  options: { readonly heads: readonly KnownHead[]; readonly unit: string | undefined },
+  { heads, unit }: { readonly heads: readonly KnownHead[]; readonly unit: string | undefined },
 ): Promise<AuditReport> {
   const folder = auditFolder(stateDir);
-  const notes: string[] = [];
-  let found: readonly KnownHead[] = [];
-  if (options.unit !== undefined) {
-    try {
-      found = await headsInJournal(settings.journal?.dir, folder, options.unit);
-      if (found.length === 0)
-        notes.push(
-          `the journal has no heads of this log (unit ${options.unit}): a tail that was cut off would not show`,
-        );
-    } catch (error) {
-      notes.push(`the journal cannot be asked for heads: ${reasonOf(error)}`);
-    }
-  }
-  const verdict = await verifyAudit(folder, [...options.heads, ...found]);
-  return { ...verdict, folder, notes: [...verdict.notes, ...notes] };
+  if (unit === undefined) return { ...(await verifyAudit(folder, heads)), folder, notCompared: undefined };
+  const known = await askJournal(settings.journal?.dir, { folder, unit });
+  const { contradiction, missing, faults } = known;
+  const verdict = await verifyAudit(folder, [...heads, ...known.heads, ...(contradiction ?? [])]);
+  const notes = [...verdict.notes, ...faults.map((fault) => `heads may be missing from the journal: ${fault}`)];
+  if (missing === undefined && known.heads.length === 0)
+    notes.push(`the journal has no heads of this log (unit ${unit}): a tail that was cut off would not show`);
+  const isHidden = contradiction !== undefined && verdict.broken === undefined;
+  const shown = isHidden ? contradicted(verdict, contradiction, folder) : verdict;
+  return { ...shown, folder, notes, notCompared: missing };
 }
 
 /**

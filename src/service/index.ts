@@ -207,6 +207,7 @@ export function createService(ports: ServicePorts): Service {
     log,
     onRevoked: keyring.onRevoked,
     isRevoked: (keyId) => keyring.find(keyId)?.revokedAt !== null,
+    isOutdated: certificates.isOutdated,
   });
   for (const [name, { path, scope, query }] of Object.entries<Stream>(streams)) {
     const access = { scope, narrows: "answer", keyInQuery: true } as const;

@@ -282,6 +282,54 @@ describe("what is written down", () => {
     expect(kinds()).toHaveLength(101);
   });
 
+  it("names the address that the counted calls came from, whoever else has used the key", async () => {
+    const stolen = service.key([]);
+    const ask = (from: string) => send(service, { path: "/api/v1/auth/keys", key: stolen, from });
+    await ask("10.0.0.5");
+    for (let at = 0; at < 40; at += 1) await ask("203.0.113.9");
+    await service.clock.advance(60_000);
+    const by = { error: "FORBIDDEN", key_id: stolen.slice(4, 12) };
+    expect(service.audit.entries).toMatchObject([
+      { ...by, operation: "listKeys", remote_address: "10.0.0.5", count: 1 },
+      { ...by, operation: "listKeys", remote_address: "203.0.113.9", count: 1 },
+      { ...by, operation: "calls.refused", remote_address: "203.0.113.9", count: 39 },
+    ]);
+  });
+
+  it("names nothing in which the counted calls differ", async () => {
+    const ask = (from: string, check: string) => send(service, { path: `/api/v1/health/checks/${check}`, from });
+    const counted = () => service.audit.entries.at(-1);
+    // The first has an entry of its own, and is not among those that are counted.
+    await ask("2001:db8::1", "memory");
+    await ask("2001:db8::2", "memory");
+    await ask("2001:db8::2", "memory");
+    await service.clock.advance(60_000);
+    expect(counted()).toMatchObject({ count: 2, remote_address: "2001:db8::2", target: { check_id: "memory" } });
+    await ask("2001:db8::2", "memory");
+    await ask("2001:db8::3", "cpu");
+    await ask("2001:db8::2", "memory");
+    await service.clock.advance(120_000);
+    expect(counted()).toMatchObject({ count: 3, error: "UNAUTHORIZED", remote_address: null });
+    expect(Object.keys(counted()?.target ?? {})).toEqual(["since", "until"]);
+    await ask("2001:db8::4", "memory");
+    await service.clock.advance(240_000);
+    expect(counted()).toMatchObject({ count: 1, remote_address: "2001:db8::4" });
+  });
+
+  it("is of one key from everywhere no more than the budget, and still names the key", async () => {
+    const stolen = service.key([]);
+    for (let at = 0; at < 300; at += 1)
+      await send(service, { path: "/api/v1/auth/keys", key: stolen, from: `10.${at >> 8}.${at & 255}.1` });
+    await service.clock.advance(60_000);
+    expect(kinds()).toHaveLength(101);
+    expect(service.audit.entries.at(-1)).toMatchObject({
+      count: 200,
+      key_id: stolen.slice(4, 12),
+      remote_address: null,
+      target: { callers: "many" },
+    });
+  });
+
   it("is what was counted, too, when the service stops", async () => {
     const other = await startTestService();
     for (let at = 0; at < 3; at += 1) await send(other, { path: "/api/v1/health" });

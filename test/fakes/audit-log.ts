@@ -29,7 +29,10 @@ export function createFakeAuditLog(left: readonly BegunCall[] = []): FakeAuditLo
       return () => void begun.delete(entry);
     },
     left,
-    record: (entry) => void entries.push(entry),
+    record(entry, onWritten) {
+      entries.push(entry);
+      onWritten?.();
+    },
     list({ since = -Infinity, until = Infinity, operation, keyId, outcome, limit, cursor }) {
       if (log.unreadable !== undefined) return Promise.reject(new AuditUnavailable(log.unreadable));
       const end = cursor === undefined ? entries.length : Number(cursor.split("-")[1]);

@@ -154,6 +154,18 @@ describe("calls that are at work on disk", () => {
     expect(noted(openReal(stateDir).log).map(({ operation }) => operation)).toEqual(["late"]);
   });
 
+  it("are noted until their entry is written", () => {
+    const { log, stateDir } = openReal();
+    const written = entry("written");
+    log.record(written, log.begin(written));
+    const late = entry("late");
+    const forget = log.begin(late);
+    // The service ends, and the log is closed before the last of its calls is answered.
+    log.dispose();
+    log.record(late, forget);
+    expect(noted(openReal(stateDir).log).map(({ operation }) => operation)).toEqual(["late"]);
+  });
+
   it("are none where something else lies in their place", () => {
     const { log, stateDir } = openReal();
     log.begin(entry("one"));

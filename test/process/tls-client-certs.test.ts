@@ -1,7 +1,11 @@
+import { once } from "node:events";
 import { copyFileSync, readdirSync, readFileSync } from "node:fs";
 import { Agent, get } from "node:https";
+import { connect as connectTcp, type Socket } from "node:net";
 import { join } from "node:path";
+import { connect as connectTls, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
 import {
   type Authority,
   type CertificateFiles,
@@ -265,6 +269,90 @@ describe("a client certificate that is not to be believed", () => {
     await until("refusal", async () => ((await whoami(service, { client: heidi })).status === 401 ? true : undefined));
     await refusal(service, "CERT_REVOKED");
     expect((await whoami(service, { client: ivan })).status).toBe(200);
+  });
+});
+
+/** Bytes of an answer on a connection that goes on. */
+const answerOn = async (socket: Socket): Promise<string> => String((await once(socket, "data"))[0]);
+
+const requestText = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+
+describe("a connection from before the reload that takes a certificate back", () => {
+  const prepare = async (name: string) => {
+    const revoking = await createAuthority(workspace, `authority-of-${name}`);
+    const client = await revoking.issue(name);
+    const list = workspace.path(`${name}.crl.pem`);
+    copyFileSync(await revoking.crl("first.crl.pem"), list);
+    const service = await startService(workspace, {
+      settings: `tls: { cert: "${server.cert}", key: "${server.key}", client_ca: "${revoking.cert}", client_crl: "${list}" }\n`,
+    });
+    await makeKey(service, name, client);
+    const tls = { ca: read(server.cert), cert: read(client.cert), key: read(client.key) };
+    return {
+      service,
+      tls,
+      connected: async (): Promise<TLSSocket> => {
+        const socket = connectTls({ host: "127.0.0.1", port: service.port, ...tls });
+        await once(socket, "secureConnect");
+        socket.write(requestText("/livez"));
+        expect(await answerOn(socket)).toMatch(/^HTTP\/1.1 200 /);
+        return socket;
+      },
+      takeBack: async (): Promise<void> => {
+        await revoking.revoke(client);
+        copyFileSync(await revoking.crl("second.crl.pem"), list);
+        service.kill("SIGHUP");
+        await until("refusal", async () => ((await whoami(service, { client })).status === 401 ? true : undefined));
+      },
+    };
+  };
+
+  it("ends with its next answer, though nobody had asked who it is before", async () => {
+    const { connected, takeBack } = await prepare("kate");
+    const socket = await connected();
+    await takeBack();
+    socket.write(requestText("/api/v1/auth/whoami"));
+    expect(await answerOn(socket)).toMatch(/\r\nconnection: close\r\n/i);
+    await once(socket, "end");
+  });
+
+  it("does no more than the first of what is sent at once", async () => {
+    const { service, connected, takeBack } = await prepare("nora");
+    const socket = await connected();
+    await takeBack();
+    const head = requestText("/api/v1/auth/tokens")
+      .replace("GET", "POST")
+      .replace(/\r\n\r\n$/, "\r\n");
+    const text = `${head}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`;
+    socket.write(text.repeat(5));
+    await once(socket, "end");
+    const { json } = await ask(service, "/api/v1/audit?operation=createToken", { key: service.adminKey });
+    expect(json).toMatchObject({ entries: [{ outcome: "ok", key_name: "nora" }] });
+  });
+
+  it("opens no stream", async () => {
+    const { service, connected, takeBack } = await prepare("liam");
+    const socket = await connected();
+    await takeBack();
+    const stream = new WebSocket(`${service.url.replace("http", "ws")}/api/v1/ws/health`, {
+      createConnection: () => socket,
+    });
+    const [code, reason] = await once(stream, "close");
+    expect([code, String(reason)]).toEqual([1001, "certificates are verified anew"]);
+  });
+
+  it("counts as such when its handshake ends after the reload", async () => {
+    const { service, tls, connected, takeBack } = await prepare("mia");
+    const begun = connectTcp(service.port, "127.0.0.1");
+    await once(begun, "connect");
+    // Connections are taken in the order in which they were made.
+    (await connected()).destroy();
+    await takeBack();
+    const socket = connectTls({ socket: begun, ...tls, servername: "localhost" });
+    await once(socket, "secureConnect");
+    socket.write(requestText("/api/v1/auth/whoami"));
+    expect(await answerOn(socket)).toMatch(/\r\nconnection: close\r\n/i);
+    socket.destroy();
   });
 });
 

@@ -69,12 +69,14 @@ export function openBegunCalls(stateDir: string): BegunCalls {
       const bytes = Buffer.from(JSON.stringify(entry));
       const handle = openNew(path);
       try {
-        if (writeSync(handle, bytes) === bytes.length) return () => remove(path);
+        if (writeSync(handle, bytes) < bytes.length) throw new Error("there is no room for a whole note");
+      } catch (error) {
+        remove(path);
+        throw error;
       } finally {
         closeSync(handle);
       }
-      remove(path);
-      throw new Error("there is no room for a whole note");
+      return () => remove(path);
     },
   };
 }

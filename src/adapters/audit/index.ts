@@ -67,7 +67,7 @@ export function openAuditLog(options: AuditOptions): FileAuditLog {
   const opened = open();
   const { calls } = opened;
   let { path, handle, size, head, rest, lacksBreak } = opened;
-  const waiting: AuditEntry[] = [];
+  const waiting: { readonly entry: AuditEntry; readonly onWritten: Dispose | undefined }[] = [];
   let lost = 0;
   let fault: string | undefined;
   let isSynced = true;
@@ -135,9 +135,10 @@ export function openAuditLog(options: AuditOptions): FileAuditLog {
 
   const flush = (): void => {
     try {
-      for (let entry = waiting[0]; entry !== undefined; entry = waiting[0]) {
-        write(entry);
+      for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
+        write(next.entry);
         waiting.shift();
+        next.onWritten?.();
       }
       if (lost > 0) {
         write(auditEvent(lostEvent, clock.now(), { outcome: "failed", target: { entries: String(lost) } }));
@@ -161,8 +162,8 @@ export function openAuditLog(options: AuditOptions): FileAuditLog {
   };
   const stop = clock.every(syncEveryMs, sync);
 
-  const record = (entry: AuditEntry): void => {
-    if (waiting.length < maxWaiting) waiting.push(entry);
+  const record = (entry: AuditEntry, onWritten?: Dispose): void => {
+    if (waiting.length < maxWaiting) waiting.push({ entry, onWritten });
     else lost += 1;
     try {
       flush();

@@ -4,6 +4,8 @@ export interface ParsedSocket {
   readonly port: number;
   readonly remotePort: number;
   readonly inode: number;
+  /** User who has made it. */
+  readonly uid: number;
 }
 
 /** States of sockets, include/net/tcp_states.h; a UDP socket without a peer is `close`. */
@@ -32,7 +34,7 @@ export function toAddress(hex: string): string {
 }
 
 const line =
-  /^\s*\d+:\s+([0-9A-F]{8}|[0-9A-F]{32}):([0-9A-F]{4})\s+[0-9A-F]+:([0-9A-F]{4})\s+([0-9A-F]{2})\s+\S+\s+\S+\s+\S+\s+\d+\s+\d+\s+(\d+)/;
+  /^\s*\d+:\s+([0-9A-F]{8}|[0-9A-F]{32}):([0-9A-F]{4})\s+[0-9A-F]+:([0-9A-F]{4})\s+([0-9A-F]{2})\s+\S+\s+\S+\s+\S+\s+(\d+)\s+\d+\s+(\d+)/;
 
 /**
  * The sockets of one of the files that are in a state; what is not a line of one is left out. A busy host has a hundred thousand
@@ -41,10 +43,11 @@ const line =
 export function parseSockets(text: string, state: (typeof states)[keyof typeof states]): readonly ParsedSocket[] {
   const lines = text.split("\n").filter((each) => each.includes(` ${state} `));
   return lines.flatMap((each) => {
-    const [, address, port, remotePort, found, inode] = line.exec(each) ?? [];
+    const [, address, port, remotePort, found, uid, inode] = line.exec(each) ?? [];
     if (address === undefined || port === undefined || remotePort === undefined || found !== state) return [];
     const hex = (digits: string): number => Number.parseInt(digits, 16);
-    return [{ address: toAddress(address), port: hex(port), remotePort: hex(remotePort), inode: Number(inode) }];
+    const ports = { port: hex(port), remotePort: hex(remotePort) };
+    return [{ address: toAddress(address), ...ports, inode: Number(inode), uid: Number(uid) }];
   });
 }
 

@@ -29,8 +29,8 @@ export async function takeUpInterrupted(
 ): Promise<void> {
   for (const { entry, forget } of log.left) {
     const { operation, time, request_id: requestId, target } = entry;
-    if (!(await isRecorded(log, { operation, since: Date.parse(time), requestId }, signal)))
-      log.record({ ...entry, time: toTimestamp(clock.now()), target: { ...target, begun_at: time } });
-    forget();
+    const interrupted = { ...entry, time: toTimestamp(clock.now()), target: { ...target, begun_at: time } };
+    if (await isRecorded(log, { operation, since: Date.parse(time), requestId }, signal)) forget();
+    else log.record(interrupted, forget);
   }
 }

@@ -36,12 +36,13 @@ export interface AuditPage {
 export interface AuditLog {
   /**
    * Appends an entry. The kernel has it when this returns: the end of this process does not lose it. Where it cannot be
-   * written, it is kept and written as soon as it can be.
+   * written, it is kept and written as soon as it can be. `onWritten` is called once the kernel has it, and never if that
+   * does not come about.
    */
-  readonly record: (entry: AuditEntry) => void;
+  readonly record: (entry: AuditEntry, onWritten?: Dispose) => void;
   /**
    * Notes a call that is about to change something, so that the end of this process does not leave it unmentioned.
-   * @returns what is called once its entry is recorded.
+   * @returns what forgets it: for `onWritten` of its entry.
    */
   readonly begin: (entry: AuditEntry) => Dispose;
   /** The calls that earlier processes have begun and not recorded, the oldest first. */

@@ -14,18 +14,57 @@ const maxWindows = 200;
 const burst = 100;
 const refill = 10;
 
+/** What one entry says of all the calls that it stands for. */
+type Told = Pick<
+  AuditEntry,
+  "outcome" | "status" | "error" | "target" | "key_id" | "key_name" | "certificate" | "remote_address"
+>;
+
 interface Window {
-  readonly first: AuditEntry;
   /** Refused calls since the last entry. */
   count: number;
+  /** What those have in common; undefined when there are none. */
+  told: Told | undefined;
   since: string;
   until: string;
   lengthMs: number;
   endsAtMs: number;
 }
 
+const tellOf = ({
+  outcome,
+  status,
+  error,
+  target,
+  key_id,
+  key_name,
+  certificate,
+  remote_address,
+}: AuditEntry): Told => ({
+  outcome,
+  status,
+  error,
+  target,
+  key_id,
+  key_name,
+  certificate,
+  remote_address,
+});
+
+const shared = (one: string | null, other: string | null): string | null => (one === other ? one : null);
+
+/** What holds for both: nobody is named for what somebody else did. */
+const inCommon = (one: Told, other: Told): Told => ({
+  ...one,
+  target: Object.fromEntries(Object.entries(one.target).filter(([name, value]) => other.target[name] === value)),
+  key_id: shared(one.key_id, other.key_id),
+  key_name: shared(one.key_name, other.key_name),
+  certificate: shared(one.certificate, other.certificate),
+  remote_address: shared(one.remote_address, other.remote_address),
+});
+
 export interface Refusals {
-  /** Takes down a call that was refused. `who` is a key or an address: what calls are counted by. */
+  /** Takes down a call that was refused. `who` is what calls are counted by: an address, with the key that was used there. */
   readonly refused: (who: string, entry: AuditEntry) => void;
   /** Writes what was counted. */
   readonly dispose: Dispose;
@@ -39,24 +78,26 @@ export function createRefusals({ log, clock }: { log: Pick<AuditLog, "record">; 
   const windows = new Map<string, Window>();
   let budget = burst;
 
-  const open = (key: string, entry: AuditEntry, now: number): Window => {
-    const since = entry.time;
-    const window = { first: entry, count: 0, since, until: since, lengthMs: lookEveryMs, endsAtMs: now + lookEveryMs };
+  const open = (key: string, since: string, now: number): Window => {
+    const endsAtMs = now + lookEveryMs;
+    const window = { count: 0, told: undefined, since, until: since, lengthMs: lookEveryMs, endsAtMs };
     windows.set(key, window);
     return window;
   };
 
-  const add = (window: Window, { time }: AuditEntry): void => {
-    if (window.count === 0) window.since = time;
+  const add = (window: Window, entry: AuditEntry): void => {
+    if (window.count === 0) window.since = entry.time;
     window.count += 1;
-    window.until = time;
+    window.until = entry.time;
+    window.told = window.told === undefined ? tellOf(entry) : inCommon(window.told, entry);
   };
 
-  const write = ({ first, count, since, until }: Window): void => {
-    const { outcome, status, error, target, key_id, key_name, certificate, remote_address } = first;
-    const told = { ...target, since, until };
-    const who = { key_id, key_name, certificate, remote_address };
-    log.record(auditEvent(callsRefused, clock.now(), { outcome, status, error, target: told, ...who, count }));
+  const write = (window: Window, told: Told): void => {
+    const { count, since, until } = window;
+    const target = { ...told.target, since, until };
+    log.record(auditEvent(callsRefused, clock.now(), { ...told, target, count }));
+    window.count = 0;
+    window.told = undefined;
   };
 
   const look = (isLast: boolean): void => {
@@ -64,12 +105,11 @@ export function createRefusals({ log, clock }: { log: Pick<AuditLog, "record">; 
     budget = Math.min(burst, budget + refill);
     for (const [key, window] of windows) {
       if (!isLast && now < window.endsAtMs) continue;
-      if (window.count === 0) {
+      if (window.told === undefined) {
         windows.delete(key);
         continue;
       }
-      write(window);
-      window.count = 0;
+      write(window, window.told);
       window.lengthMs = Math.min(longestWindowMs, window.lengthMs * 2);
       window.endsAtMs = now + window.lengthMs;
     }
@@ -86,13 +126,12 @@ export function createRefusals({ log, clock }: { log: Pick<AuditLog, "record">; 
       if (budget >= 1 && windows.size < maxWindows) {
         budget -= 1;
         log.record(entry);
-        open(`${reason} ${who}`, entry, now);
+        open(`${reason} ${who}`, entry.time, now);
         return;
       }
-      const crowd = windows.get(reason);
-      // Nobody of the many stands for the others.
-      const nobody = { key_id: null, key_name: null, certificate: null, remote_address: null };
-      add(crowd ?? open(reason, { ...entry, ...nobody, target: { ...entry.target, callers: "many" } }, now), entry);
+      const crowd = windows.get(reason) ?? open(reason, entry.time, now);
+      // An address of the many would stand for the others; a key that all of them used is worth to know.
+      add(crowd, { ...entry, remote_address: null, target: { ...entry.target, callers: "many" } });
     },
     dispose() {
       stop();

@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Caller, Operation } from "#contract/operation.ts";
 import type { Scope } from "#contract/scopes.ts";
@@ -73,6 +74,8 @@ function checkScope(caller: Caller, access: RouteAccess, scope: Scope, { params 
 export function createAdmission(ports: AdmissionPorts) {
   const { authenticate, identify, certificates, takeBudget, takeFailure, metricsPublic, clock } = ports;
   const certificateOf = certificates.of;
+  /** Connections that end with the answer that they wait for: what was sent behind that is not done. */
+  const hadLastAnswer = new WeakSet<Socket>();
 
   const needsNoKey = (request: FastifyRequest, access: RouteAccess | undefined): boolean => {
     if (access?.scope === "public") return true;
@@ -125,8 +128,13 @@ export function createAdmission(ports: AdmissionPorts) {
   return (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined): Caller | undefined => {
     if (needsNoKey(request, access)) return undefined;
     const caller = callerOf(request, access);
-    // Its last answer here: the next connection has the certificate verified with what there is now.
-    if (certificates.isOutdated(request.raw.socket)) reply.header("Connection", "close");
+    const { socket } = request.raw;
+    if (certificates.isOutdated(socket)) {
+      // Its last answer here: the next connection has the certificate verified with what there is now.
+      reply.header("Connection", "close");
+      if (hadLastAnswer.has(socket)) return refuse(request, "cannot take more here: certificates are verified anew");
+      hadLastAnswer.add(socket);
+    }
     if (typeof caller === "string") return refuse(request, caller);
     // Known from here on, refused or not: the log and the audit log name whoever tried.
     request.caller = caller;

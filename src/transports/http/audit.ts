@@ -115,8 +115,11 @@ export function createAuditor({ audit, refusals, certificates, clock }: AuditorP
     if (kind === undefined) return;
     request.isAudited = true;
     const entry = entryOf(request, reply, isClientGone);
-    if (kind === "own") audit.record(entry);
-    else refusals.refused(request.caller?.keyId ?? addressGroup(request.ip), entry);
+    if (kind === "own") {
+      audit.record(entry, request.forgetBegun);
+      return;
+    }
+    refusals.refused(`${addressGroup(request.ip)} ${request.caller?.keyId ?? ""}`.trimEnd(), entry);
     request.forgetBegun?.();
   };
 

@@ -15,7 +15,14 @@ import { createOutcomes, type OutcomePorts } from "./outcome.ts";
 import { rawErrorReply, refuseMalformed } from "./raw-reply.ts";
 import { decorateRequests } from "./request.ts";
 import { addOperations, type RoutePorts } from "./routes.ts";
-import { contextOptions, handshakeOptions, logRefusals, replaceContext, type ServerTls } from "./tls.ts";
+import {
+  type ClientCertificates,
+  contextOptions,
+  handshakeOptions,
+  logRefusals,
+  replaceContext,
+  type ServerTls,
+} from "./tls.ts";
 import { createUpgrades, type UpgradeRoute } from "./upgrade.ts";
 
 export interface HttpPorts
@@ -26,6 +33,7 @@ export interface HttpPorts
   readonly handlers: Handlers<typeof operations>;
   readonly idempotency: Idempotency;
   readonly tls: ServerTls | undefined;
+  readonly certificates: Pick<ClientCertificates, "of" | "watch">;
   readonly trustedProxies: readonly string[];
 }
 
@@ -74,7 +82,7 @@ function createIds(): () => string {
 
 /** The HTTP server: one route for each row of the operations table, and nothing that a row does not say. */
 export function createHttpServer(ports: HttpPorts): HttpServer {
-  const { handlers, log, metrics, tls, trustedProxies } = ports;
+  const { handlers, log, metrics, tls, certificates, trustedProxies } = ports;
   const nextId = createIds();
   const toErrorBody = createErrorBody(log);
   const replyError = createErrorReply(toErrorBody);
@@ -145,6 +153,7 @@ export function createHttpServer(ports: HttpPorts): HttpServer {
     outcomes.auditor.malformed({ code: "UNAUTHORIZED", remoteAddress, requestId });
     rawErrorReply(socket, "UNAUTHORIZED", "cannot tunnel: this is not a proxy", requestId);
   });
+  certificates.watch(app.server);
   logRefusals(app.server, log);
   return {
     app,

@@ -1,7 +1,7 @@
 import { constants } from "node:crypto";
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
-import { type SecureContextOptions, TLSSocket, Server as TlsServer } from "node:tls";
+import { type SecureContextOptions, type TLSSocket, Server as TlsServer } from "node:tls";
 import type { ClientCertificate } from "#domain/access/ports.ts";
 import type { Logger } from "#telemetry/logger.ts";
 
@@ -70,8 +70,7 @@ const sha256Of = (fingerprint: string): string => fingerprint.replaceAll(":", ""
 /** The certificate of a client: undefined when it has shown none, "refused" when it is not to be believed. */
 export type Shown = ClientCertificate | "refused" | undefined;
 
-function look(socket: Socket): Shown {
-  if (!(socket instanceof TLSSocket)) return undefined;
+function look(socket: TLSSocket): Shown {
   const certificate = socket.getPeerX509Certificate();
   if (certificate === undefined) return undefined;
   if (!socket.authorized) return "refused";
@@ -79,6 +78,8 @@ function look(socket: Socket): Shown {
 }
 
 export interface ClientCertificates {
+  /** Has to be told of a server before it listens: by whom a connection was made is found out at its handshake. */
+  readonly watch: (server: Server) => void;
   /** Who a connection was made by; nothing that a request says changes it. */
   readonly of: (socket: Socket) => Shown;
   /** Whether what it was verified with has changed since: another handshake has to show that it is still good. */
@@ -87,18 +88,31 @@ export interface ClientCertificates {
   readonly outdate: () => void;
 }
 
+/** The two ends of a connection, by which its TCP socket and the TLS socket above it are known to be one. */
+const endsOf = ({ remoteAddress, remotePort, localAddress, localPort }: Socket): string =>
+  [remoteAddress, remotePort, localAddress, localPort].join(" ");
+
+/** For a client that hung up before anybody could look at its address. */
+const unknownTrust = -1;
+
 /** The certificates that connections were made with. */
 export function createClientCertificates(): ClientCertificates {
   const seen = new WeakMap<Socket, { readonly shown: Shown; readonly trust: number }>();
+  /** What connections were begun with: their handshakes verify by that, however much later they end. */
+  const begun = new Map<string, number>();
   let trust = 0;
   return {
-    of(socket) {
-      const known = seen.get(socket);
-      if (known !== undefined) return known.shown;
-      const shown = look(socket);
-      seen.set(socket, { shown, trust });
-      return shown;
+    watch(server) {
+      server.on("connection", (socket: Socket) => {
+        const ends = endsOf(socket);
+        begun.set(ends, trust);
+        socket.once("close", () => begun.delete(ends));
+      });
+      server.on("secureConnection", (socket: TLSSocket) => {
+        seen.set(socket, { shown: look(socket), trust: begun.get(endsOf(socket)) ?? unknownTrust });
+      });
     },
+    of: (socket) => seen.get(socket)?.shown,
     isOutdated: (socket) => (seen.get(socket)?.trust ?? trust) !== trust,
     outdate() {
       trust += 1;

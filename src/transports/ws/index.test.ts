@@ -1,11 +1,22 @@
+import { once } from "node:events";
 import { createServer } from "node:http";
 import { expect, it } from "vitest";
 import { WebSocket } from "ws";
+import type { Caller } from "#contract/operation.ts";
 import { createLogs } from "#telemetry/logger.ts";
 import { createStreamServer } from "./index.ts";
 
 const { log } = createLogs({ level: "error", writer: { write: () => undefined } });
 const caller = { keyId: "k", keyName: "k", credential: "key", scopes: [], expiresAt: null } as const;
+
+const ports = {
+  clock: { now: () => 0, every: () => () => undefined },
+  metrics: { streamClients: () => undefined, streamDropped: () => undefined },
+  log,
+  onRevoked: () => () => undefined,
+  isRevoked: () => false,
+  isOutdated: () => false,
+};
 
 it("lets others have their turn between two messages, however many come at once", async () => {
   const turns: string[] = [];
@@ -17,14 +28,7 @@ it("lets others have their turn between two messages, however many come at once"
     if (turns.length > count) all.resolve();
   };
   const opener = () => () => ({ receive, dispose: () => undefined });
-  const streams = createStreamServer({
-    handlers: { logs: opener, health: opener },
-    clock: { now: () => 0, every: () => () => undefined },
-    metrics: { streamClients: () => undefined, streamDropped: () => undefined },
-    log,
-    onRevoked: () => () => undefined,
-    isRevoked: () => false,
-  });
+  const streams = createStreamServer({ ...ports, handlers: { logs: opener, health: opener } });
   const server = createServer();
   server.on("upgrade", (request, socket, head) => {
     streams.accept("logs", { caller, query: {}, headers: request.headers }).then(
@@ -41,5 +45,39 @@ it("lets others have their turn between two messages, however many come at once"
   await all.promise;
   expect(turns.indexOf("other")).toBeLessThan(3);
   client.terminate();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+it("holds nobody whose certificate is to be verified anew since they were let in", async () => {
+  let isAnew = false;
+  const attached: string[] = [];
+  const opener =
+    (_: object, { credential }: Caller) =>
+    () => {
+      attached.push(credential);
+      return { receive: () => undefined, dispose: () => undefined };
+    };
+  const handlers = { logs: opener, health: opener };
+  const streams = createStreamServer({ ...ports, handlers, isOutdated: () => isAnew });
+  const server = createServer();
+  server.on("upgrade", (request, socket, head) => {
+    const credential = request.url === "/certificate" ? "certificate" : "key";
+    const admitted = { caller: { ...caller, credential }, query: {}, headers: request.headers } as const;
+    void streams.accept("logs", admitted).then((takeOver) => {
+      isAnew = true;
+      streams.endCertified();
+      takeOver(request, socket, head, []);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const url = `ws://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+  const certified = new WebSocket(`${url}/certificate`);
+  const [code, reason] = await once(certified, "close");
+  expect([code, String(reason)]).toEqual([1001, "certificates are verified anew"]);
+  const keyed = new WebSocket(`${url}/key`);
+  await once(keyed, "open");
+  expect(attached).toEqual(["key"]);
+  keyed.terminate();
   await new Promise((resolve) => server.close(resolve));
 });

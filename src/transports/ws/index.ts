@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { WebSocketServer } from "ws";
 import type { Caller } from "#contract/operation.ts";
@@ -30,6 +31,8 @@ export interface StreamServerPorts {
   /** Tells of keys that are revoked. */
   readonly onRevoked: (listener: (keyId: string) => void) => Dispose;
   readonly isRevoked: (keyId: string) => boolean;
+  /** Whether the certificate that a connection was made with has to be verified anew. */
+  readonly isOutdated: (connection: Socket) => boolean;
 }
 
 /** A request for a stream that was let in, its query checked. */
@@ -65,6 +68,10 @@ interface Held {
   readonly caller: Caller;
 }
 
+type Closing = readonly [code: number, reason: string];
+
+const verifiedAnew: Closing = [closeCodes.goingAway, "certificates are verified anew"];
+
 const protocolToken = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 /**
@@ -84,7 +91,7 @@ function checkHandshake(headers: IncomingHttpHeaders): void {
 
 /** Serves every row of the table of streams over WebSockets. */
 export function createStreamServer(ports: StreamServerPorts): StreamServer {
-  const { handlers, clock, metrics, log, onRevoked, isRevoked } = ports;
+  const { handlers, clock, metrics, log, onRevoked, isRevoked, isOutdated } = ports;
   const openers: AnyOpeners = handlers;
   const join = createJoiner();
   const held = new Set<Held>();
@@ -151,10 +158,12 @@ export function createStreamServer(ports: StreamServerPorts): StreamServer {
     }
   });
 
-  /** Why a connection that was let in is closed at once: what changed while it was being made. */
-  const refusal = ({ keyId }: Caller): readonly [code: number, reason: string] | undefined => {
+  /** Why a connection that was let in is closed at once: what changed while it was being made, or before on the same connection. */
+  const refusal = ({ keyId, credential }: Caller, connection: Socket): Closing | undefined => {
     if (isClosing) return [closeCodes.goingAway, "service is stopping"];
     if (isRevoked(keyId)) return [closeCodes.keyEnded, "key revoked"];
+    // An answer more is what HTTP gives such a connection; a stream would be one without an end.
+    if (credential === "certificate" && isOutdated(connection)) return verifiedAnew;
     if (held.size >= maxSessions) return [closeCodes.overload, "too many connections"];
     if ((perKey.get(keyId) ?? 0) >= maxSessionsPerKey) return [closeCodes.overload, "too many connections of this key"];
     return undefined;
@@ -171,7 +180,7 @@ export function createStreamServer(ports: StreamServerPorts): StreamServer {
         const addLines = (answer: string[]): void => void answer.push(...lines);
         sockets.on("headers", addLines);
         sockets.handleUpgrade(request, connection, head, (socket) => {
-          const refused = refusal(caller);
+          const refused = refusal(caller, request.socket);
           if (refused !== undefined) {
             socket.on("error", (error) => log.debug({ err: error }, "stream connection failed"));
             socket.close(...refused);
@@ -189,7 +198,7 @@ export function createStreamServer(ports: StreamServerPorts): StreamServer {
     },
     endCertified() {
       for (const { session, caller } of held) {
-        if (caller.credential === "certificate") session.close(closeCodes.goingAway, "certificates are verified anew");
+        if (caller.credential === "certificate") session.close(...verifiedAnew);
       }
     },
     close() {

@@ -48,18 +48,28 @@ export async function carryState(
   if ((await orMissing(lstat(moment))) !== undefined) await programs.deleteSubvolume(moment, signal);
   const target = join(copyRoot, stateDir);
   const [made, gone] = [`${target}.carried`, `${target}.earlier`];
+  const remove = async (folder: string): Promise<void> => {
+    const attempt = (): Promise<void> => rm(folder, { recursive: true, force: true });
+    try {
+      await attempt();
+    } catch {
+      // An audit log that was made for appending only is that in a snapshot, too. Which error comes of it depends on the file.
+      await programs.allowRemoval(folder, signal);
+      await attempt();
+    }
+  };
   await makeFolders(copyRoot, dirname(stateDir));
   try {
     await programs.snapshotRoot(moment, signal);
-    await rm(made, { recursive: true, force: true });
+    await remove(made);
     await programs.copyFolder(join(moment, stateDir), made, signal);
   } finally {
     if ((await orMissing(lstat(moment))) !== undefined)
       await programs.deleteSubvolume(moment, AbortSignal.timeout(60_000));
   }
-  await rm(gone, { recursive: true, force: true });
+  await remove(gone);
   if ((await orMissing(lstat(target))) !== undefined) await rename(target, gone);
   await rename(made, target);
   await syncFolder(dirname(target));
-  await rm(gone, { recursive: true, force: true });
+  await remove(gone);
 }

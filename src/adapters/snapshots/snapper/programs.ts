@@ -45,6 +45,8 @@ export interface Programs {
   readonly snapshotRoot: (path: string, signal: AbortSignal) => Promise<void>;
   readonly deleteSubvolume: (path: string, signal: AbortSignal) => Promise<void>;
   readonly copyFolder: (from: string, to: string, signal: AbortSignal) => Promise<void>;
+  /** Takes from all files below a folder that they can only be appended to, so that they can be removed. */
+  readonly allowRemoval: (folder: string, signal: AbortSignal) => Promise<void>;
 }
 
 const userdataText = (userdata: Readonly<Record<string, string>>): string =>
@@ -111,6 +113,9 @@ export function createPrograms({
     },
     async copyFolder(from, to, signal) {
       await run(exec, ["cp", "--archive", "--reflink=auto", "--no-target-directory", "--", from, to], { signal });
+    },
+    async allowRemoval(folder, signal) {
+      await run(exec, ["chattr", "-R", "-f", "-a", folder], { signal });
     },
   };
 }
