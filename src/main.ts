@@ -140,12 +140,20 @@ const code = await runCli({
         const { certName } = await import("#adapters/tls/files.ts");
         const certFile = join(config.stateDir, certName);
         if (existsSync(certFile)) {
+          const { readServiceFile } = await import("#config/service-file.ts");
           const { getCACertificates, setDefaultCACertificates } = await import("node:tls");
           // The local service signed its certificate itself, so this process has to be told to trust it.
-          setDefaultCACertificates([...getCACertificates("default"), readFileSync(certFile, "utf8")]);
+          setDefaultCACertificates([...getCACertificates("default"), readServiceFile(certFile).text]);
         }
       }
-      return { url: localUrl(config), adminKeyFile: join(config.stateDir, adminKeyFile) };
+      return {
+        url: localUrl(config),
+        adminKeyFile: join(config.stateDir, adminKeyFile),
+        async readAdminKey(path, url) {
+          const { readAdminKey } = await import("#host/admin-key.ts");
+          return readAdminKey(path, url);
+        },
+      };
     },
     async checkPlugin(folder) {
       const { createPluginFolders } = await import("#adapters/plugins/index.ts");

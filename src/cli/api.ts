@@ -6,7 +6,7 @@ import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Operation } from "#contract/operation.ts";
 import { argumentOf, isFlat, kebab, type Member, membersOf, optionKey, optionsOf } from "./api-members.ts";
-import { runLong } from "./operation-follow.ts";
+import { finishBy, runLong } from "./operation-follow.ts";
 import { exitCode, printJson } from "./output.ts";
 import { asPlan, isWanted, printPlan } from "./plan.ts";
 import { patientFetch } from "./plugin-fetch.ts";
@@ -89,7 +89,9 @@ async function call(
   }
   const response = await request(connection, operation, given);
   if (operation.mediaType !== undefined) return io.out(await response.text());
-  printJson(io, await response.json());
+  const answer: unknown = await response.json();
+  finishBy(ports, answer);
+  printJson(io, answer);
 }
 
 function addOperation(api: Command, ports: CommandPorts, name: string, operation: Operation): void {

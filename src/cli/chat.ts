@@ -5,10 +5,10 @@ import type { ChatMessage } from "#contract/connectors.ts";
 import { Interrupted } from "./errors.ts";
 import { integer } from "./integer.ts";
 import { formatEntry } from "./log-format.ts";
-import { oneLine, printJson, screenOf, severalLines } from "./output.ts";
+import { oneLine, paintError, printJson, screenOf, severalLines } from "./output.ts";
 import { patientFetch } from "./plugin-fetch.ts";
 import type { CommandPorts, Connection } from "./ports.ts";
-import { paint, plainScreen } from "./screen.ts";
+import { plainScreen } from "./screen.ts";
 
 interface ChatOptions {
   readonly connector?: string;
@@ -67,7 +67,7 @@ async function answer(
       if (reason === "length") io.err("steward: the answer was cut at --max-tokens\n");
       if (screenOf(io).isTerminal) {
         const sum = `${oneLine(model)} by ${oneLine(connector)}, ${usage.input_tokens} + ${usage.output_tokens} tokens`;
-        io.err(`${paint(screenOf(io), "dim", sum)}\n`);
+        io.err(`${paintError(io, "dim", sum)}\n`);
       }
     }
     return text;

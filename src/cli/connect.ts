@@ -1,7 +1,9 @@
-import { accessSync, closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
+import { accessSync, constants, readFileSync } from "node:fs";
 import { createClient } from "#client/index.ts";
-import { type Context, type ContextStore, type Contexts, chooseContext, contextNamed } from "./contexts.ts";
-import { NoKey } from "./errors.ts";
+import { type Context, type ContextStore, type Contexts, chooseContext, contextNamed, localName } from "./contexts.ts";
+import { assertBare } from "./contexts-address.ts";
+import { rememberNamed } from "./contexts-hint.ts";
+import { NoKey, NoService } from "./errors.ts";
 import type { Connection, ConnectOptions } from "./ports.ts";
 import { type CertificateOptions, fetchWith, givenCertificates, useCertificates } from "./tls.ts";
 
@@ -17,10 +19,19 @@ export interface ServiceOptions {
   readonly context?: string;
 }
 
+/** What is in the file of the admin key, and who would get to see it. */
+export interface AdminKey {
+  readonly text: string;
+  /** Who listens where it is to be sent; a number is that of a user who has nothing to do with the service. */
+  readonly holder: "service" | "nobody" | number;
+}
+
 /** What the local service would use by itself. */
 export interface LocalService {
   readonly url: string;
   readonly adminKeyFile: string;
+  /** @throws Error when it cannot be read. */
+  readonly readAdminKey: (path: string, url: string) => Promise<AdminKey>;
 }
 
 /** Keys as the service makes them. */
@@ -33,35 +44,17 @@ function oneWord(text: string, from: string): string {
   throw new Error(`cannot use the key in ${from}: there must be one word and nothing else`);
 }
 
-const readText = (path: string, read: (path: string) => string): string => {
-  try {
-    return read(path);
-  } catch (error) {
-    throw new Error(`cannot read the key file ${path}: ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    });
-  }
-};
+const unreadable = (path: string, error: unknown): Error =>
+  new Error(`cannot read the key file ${path}: ${error instanceof Error ? error.message : String(error)}`, {
+    cause: error,
+  });
 
 /** The key in a file, or a pipe, that the person named. */
-const readKey = (path: string): string =>
-  oneWord(
-    readText(path, (each) => readFileSync(each, "utf8")),
-    path,
-  );
-
-const mostKeyBytes = 4096;
-
-/** Reads a file that somebody with fewer rights may have put there: no link, and nothing that never ends. */
-function readForeign(path: string): string {
-  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-  const handle = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+function readKey(path: string): string {
   try {
-    const stat = fstatSync(handle);
-    if (!stat.isFile() || stat.size > mostKeyBytes) throw new Error("it is not a file with a key");
-    return readFileSync(handle, "utf8");
-  } finally {
-    closeSync(handle);
+    return oneWord(readFileSync(path, "utf8"), path);
+  } catch (error) {
+    throw error instanceof Error && "code" in error ? unreadable(path, error) : error;
   }
 }
 
@@ -81,26 +74,37 @@ interface ServiceSource {
   readonly contexts: Pick<ContextStore, "read">;
 }
 
-/** The context that is meant, if any is. */
-async function findContext({ options, environment, contexts }: ServiceSource): Promise<Context | undefined> {
+interface Meant {
+  /** Undefined where address and key are given, or the local ones are meant. */
+  readonly context: Context | undefined;
+  /** Where what is given is found. */
+  readonly source: ServiceSource;
+}
+
+/** What is meant: a context, or what else says where the service is. */
+async function findMeant(source: ServiceSource): Promise<Meant> {
+  const { options, environment, contexts } = source;
   let known: Promise<Contexts> | undefined;
   const read = (): Promise<Contexts> => {
     known ??= contexts.read();
     return known;
   };
   const name = await chooseContext(options, environment, async () => (await read()).current);
-  return name === undefined ? undefined : contextNamed(await read(), name);
+  if (name === undefined) return { context: undefined, source };
+  // Address, key and certificates of the environment are those of another service.
+  if (name === localName) return { context: undefined, source: { ...source, environment: {} } };
+  return { context: contextNamed(await read(), name), source };
 }
 
 /** Whether a service is named at all; otherwise it is that of this host. */
-export async function isNamed(source: ServiceSource): Promise<boolean> {
-  const { options, environment } = source;
-  const isAddress = options.url !== undefined || environment["STEWARD_URL"] !== undefined;
-  return isAddress || (await findContext(source)) !== undefined;
+export async function isNamed(given: ServiceSource): Promise<boolean> {
+  const { context, source } = await findMeant(given);
+  return context !== undefined || source.options.url !== undefined || source.environment["STEWARD_URL"] !== undefined;
 }
 
 /** Address and key of a context. */
 function serviceOf(context: Context, { keyFile = context.keyFile }: ServiceOptions): Pick<Connection, "url" | "key"> {
+  assertBare(context.url);
   return { url: context.url, key: keyFile === undefined ? undefined : readKey(keyFile) };
 }
 
@@ -110,18 +114,30 @@ const certificatesOf = ({ cacert, cert, certKey }: Context, given: ServiceOption
   ...(given.cert === undefined ? { cert, key: certKey } : { cert: given.cert, key: given.key }),
 });
 
+/** @throws Error when what is sent to the address would be for somebody else to see. */
+function assertOwn(address: string, holder: AdminKey["holder"]): void {
+  if (typeof holder !== "number") return;
+  throw new Error(
+    `cannot ask the service: at ${address} listens another program, of user ${holder}, which is not shown the key (end it, and start the service)`,
+  );
+}
+
+/** How a service is spoken to. */
+type Service = Pick<Connection, "url" | "key" | "allow">;
+
 /**
  * Address and key of the named service, else of the local one with its admin key.
  * @throws Error when there is no key to be had.
  */
-async function findService({ options, environment, local }: ServiceSource): Promise<Pick<Connection, "url" | "key">> {
+async function findService({ options, environment, local }: ServiceSource): Promise<Service> {
   const url = options.url ?? environment["STEWARD_URL"];
+  if (url !== undefined) assertBare(url);
   if (options.keyFile !== undefined) return { url: url ?? (await local()).url, key: readKey(options.keyFile) };
   const text = environment["STEWARD_API_KEY"];
   if (text !== undefined) return { key: oneWord(text, "STEWARD_API_KEY"), url: url ?? (await local()).url };
   // The certificate says who asks; beside another key it would be refused.
   if (url !== undefined && givenCertificates(options, environment).cert !== undefined) return { url };
-  const { url: localUrl, adminKeyFile } = await local();
+  const { url: localUrl, adminKeyFile, readAdminKey } = await local();
   if (url !== undefined && new URL(url).origin !== new URL(localUrl).origin) {
     // The admin key of this host is for the service of this host, and for nobody else to see.
     throw new Error(`cannot find a key for ${url}: it is not the local service (use --key-file or STEWARD_API_KEY)`);
@@ -129,10 +145,40 @@ async function findService({ options, environment, local }: ServiceSource): Prom
   if (!isReadable(adminKeyFile)) {
     throw new NoKey(`cannot find a key: ${adminKeyFile} cannot be read (use --key-file or STEWARD_API_KEY)`);
   }
-  const key = oneWord(readText(adminKeyFile, readForeign), adminKeyFile);
+  const address = url ?? localUrl;
+  const look = (): Promise<AdminKey> =>
+    readAdminKey(adminKeyFile, address).catch((error: unknown) => {
+      throw unreadable(adminKeyFile, error);
+    });
+  const { text: found, holder } = await look();
+  const key = oneWord(found, adminKeyFile);
   // The file is the service's, which has fewer rights than who asks may have: it must not get to see what it puts in its place.
   if (!keyShape.test(key)) throw new Error(`cannot use the key in ${adminKeyFile}: it is none of this service's`);
-  return { url: url ?? localUrl, key };
+  if (holder === "nobody")
+    throw new NoService(`cannot reach the service: nothing listens at ${address} (is it running?)`);
+  assertOwn(address, holder);
+  return { url: address, key, allow: async () => assertOwn(address, (await look()).holder) };
+}
+
+/** The certificates that the connection to what is meant is made with. */
+const certificatesFor = ({ context, source: { options, environment } }: Meant): CertificateOptions =>
+  context === undefined ? givenCertificates(options, environment) : certificatesOf(context, options);
+
+/** Address and key of what is meant. */
+const serviceFor = async ({ context, source }: Meant): Promise<Service> =>
+  context === undefined ? findService(source) : serviceOf(context, source.options);
+
+/** A connection whose client knows how its service was named. */
+function connectionTo(given: Omit<Connection, "client">, options: ServiceOptions): Connection {
+  const { allow, fetch = globalThis.fetch } = given;
+  const guarded: typeof fetch = async (input, init) => {
+    await allow?.();
+    return fetch(input, init);
+  };
+  const connection = allow === undefined ? given : { ...given, fetch: guarded };
+  const client = createClient(connection);
+  rememberNamed(client, options);
+  return { ...connection, client };
 }
 
 /**
@@ -140,23 +186,17 @@ async function findService({ options, environment, local }: ServiceSource): Prom
  * @throws Error when there is no key to be had.
  */
 export async function connect(source: ServiceSource & ConnectOptions): Promise<Connection> {
-  const { options, environment, signal, fetch } = source;
-  const context = await findContext(source);
-  await useCertificates(
-    context === undefined ? givenCertificates(options, environment) : certificatesOf(context, options),
-  );
-  const service = context === undefined ? await findService(source) : serviceOf(context, options);
-  const given = { ...service, ...(signal && { signal }), ...(fetch && { fetch }) };
-  return { ...given, client: createClient(given) };
+  const { options, signal, fetch } = source;
+  const meant = await findMeant(source);
+  await useCertificates(certificatesFor(meant));
+  const service = await serviceFor(meant);
+  return connectionTo({ ...service, ...(signal && { signal }), ...(fetch && { fetch }) }, options);
 }
 
 /** The same for one of several services that this process asks: its certificates are for it alone. */
 export async function connectToOne(source: ServiceSource & { readonly signal: AbortSignal }): Promise<Connection> {
-  const { options, environment, signal } = source;
-  const context = await findContext(source);
-  const service = context === undefined ? await findService(source) : serviceOf(context, options);
-  const certificates =
-    context === undefined ? givenCertificates(options, environment) : certificatesOf(context, options);
-  const given = { ...service, signal, fetch: await fetchWith(certificates) };
-  return { ...given, client: createClient(given) };
+  const { options, signal } = source;
+  const meant = await findMeant(source);
+  const service = await serviceFor(meant);
+  return connectionTo({ ...service, signal, fetch: await fetchWith(certificatesFor(meant)) }, options);
 }

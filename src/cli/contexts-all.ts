@@ -1,31 +1,16 @@
-import type { Plan } from "#contract/operation.ts";
+import { askHost, type Fault, type HostResult, lookAt, type RunForHost } from "./contexts-ask.ts";
 import type { SeveralHosts } from "./contexts-choice.ts";
-import { type Collected, collect, mergeTables, parseAnswer } from "./contexts-collect.ts";
-import { PlanShown } from "./contexts-guard.ts";
+import { printPlans, printResults } from "./contexts-print.ts";
 import { counted } from "./figures.ts";
-import { exitCode, type Io, oneLine, printJson, screenOf } from "./output.ts";
-import { planLines } from "./plan.ts";
+import { exitCode, type Io } from "./output.ts";
 import { startProgress } from "./progress.ts";
-import { paint } from "./screen.ts";
-import { printTable } from "./table.ts";
 
-/** One command line, run for one host. */
-export interface HostRun {
-  readonly name: string;
-  readonly argv: readonly string[];
+interface AllPorts {
+  readonly several: SeveralHosts;
   readonly io: Io;
-  readonly signal: AbortSignal;
-  /** Asks for the plan in the place of what would change the host. */
-  readonly isDryRun: boolean;
-}
-
-interface HostResult {
-  readonly name: string;
-  readonly code: number;
-  readonly collected: Collected;
-  readonly plan: Plan | undefined;
-  /** Why there is no answer. */
-  readonly error: string | undefined;
+  readonly run: RunForHost;
+  /** Fires at Ctrl-C. */
+  readonly interrupted: AbortSignal;
 }
 
 const mostAtOnce = 16;
@@ -46,136 +31,104 @@ async function inTurns<T, R>(items: readonly T[], work: (item: T) => Promise<R>)
   return results;
 }
 
-const isFailure = (code: number): boolean => code !== exitCode.fine && code !== exitCode.foundTrouble;
-
-/** The reason without the name of the program, which says it in its own line. */
-const reasonOf = (said: string): string => oneLine(said.replace(/^steward: /, "")) || "it ended without a reason";
-
-async function askHost(
-  run: (each: HostRun) => Promise<number>,
-  { several, name, isDryRun }: { several: SeveralHosts; name: string; isDryRun: boolean },
-): Promise<HostResult> {
-  const collected = collect();
-  const seconds = (isDryRun ? several.readMs : several.changeMs) / 1000;
-  const signal = AbortSignal.timeout(seconds * 1000);
-  const late = new Promise<"late">((resolve) => signal.addEventListener("abort", () => resolve("late")));
-  const argv = ["--context", name, ...several.argv];
+async function askAll(
+  { several, io, run, interrupted }: AllPorts,
+  names: readonly string[],
+  isDryRun: boolean,
+): Promise<readonly HostResult[]> {
+  const progress = startProgress(io, `asking ${counted(names.length, "host")}`);
+  let answered = 0;
   try {
-    const code = await Promise.race([run({ name, argv, io: collected.io, signal, isDryRun }), late]);
-    const error = `no answer within ${seconds} s (--host-timeout says how long to wait)`;
-    if (code === "late") return { name, code: exitCode.couldNotRun, collected, plan: undefined, error };
-    const why = signal.aborted ? error : reasonOf(collected.trouble());
-    return { name, code, collected, plan: undefined, error: isFailure(code) ? why : undefined };
-  } catch (error) {
-    if (error instanceof PlanShown) return { name, code: exitCode.fine, collected, plan: error.plan, error: undefined };
-    throw error;
+    return await inTurns(names, async (name) => {
+      const result = await askHost(run, { several, name, isDryRun, interrupted });
+      answered += 1;
+      progress.show(`${answered} of ${counted(names.length, "host")} answered`);
+      return result;
+    });
+  } finally {
+    progress.end();
   }
 }
 
-/** Prints what hosts answered: tables as one, text by host. */
-function printAnswers(io: Io, answered: readonly HostResult[]): void {
-  for (const { head, rows } of mergeTables(
-    answered.map(({ name, collected }) => ({ name, tables: collected.tables() })),
-  ))
-    printTable(io, head, rows);
-  const texts = answered.map(({ name, collected }) => ({ name, text: collected.text().trimEnd() }));
-  const said = texts.filter(({ text }) => text !== "");
-  if (said.every(({ text }) => !text.includes("\n"))) {
-    if (said.length > 0)
-      printTable(
-        io,
-        ["host", "answer"],
-        said.map(({ name, text }) => [name, text]),
-      );
-    return;
-  }
-  for (const { name, text } of said) {
-    io.out(`${paint(screenOf(io), "bold", `${name}:`)}\n`);
-    for (const line of text.split("\n")) io.out(`  ${line}\n`);
-  }
-}
+const hasFault = ({ fault }: HostResult, kind: Fault["kind"]): boolean => fault?.kind === kind;
 
-function printFailures(io: Io, results: readonly HostResult[]): void {
-  const failed = results.filter(({ error }) => error !== undefined);
-  if (failed.length === 0) return;
-  io.err(`steward: ${failed.length} of ${counted(results.length, "host")} did not answer:\n`);
-  for (const { name, error } of failed) io.err(`  ${name}: ${error}\n`);
-}
-
+/** The exit code of all. A change that was begun has been done, or may have been. */
 function sumOf(results: readonly HostResult[]): number {
-  const failed = results.filter(({ error }) => error !== undefined).length;
-  if (failed === results.length) return exitCode.couldNotRun;
-  return failed > 0 || results.some(({ code }) => code !== exitCode.fine) ? exitCode.foundTrouble : exitCode.fine;
+  const isWithout = ({ fault }: HostResult): boolean => fault !== undefined && fault.kind !== "unknown";
+  if (results.every(isWithout)) return exitCode.couldNotRun;
+  const isFine = results.every(({ fault, code }) => fault === undefined && code === exitCode.fine);
+  return isFine ? exitCode.fine : exitCode.foundTrouble;
 }
 
-const toJson = ({ name, code, collected, plan, error }: HostResult): object => ({
-  context: name,
-  ok: error === undefined,
-  ...(error === undefined ? { exit_code: code, answer: plan ?? parseAnswer(collected.text()) } : { error }),
-});
+/** A command line that is faulty is so for every host; a plugin may be missing at some. */
+function usageOf({ isPlugin }: SeveralHosts, results: readonly HostResult[]): string | undefined {
+  const [first, ...others] = results.filter((each) => hasFault(each, "usage"));
+  const text = first?.collected.trouble();
+  const isTheSame = others.length + 1 === results.length && others.every((each) => each.collected.trouble() === text);
+  return !isPlugin || isTheSame ? text : undefined;
+}
 
-function printPlans(io: Io, results: readonly HostResult[]): void {
-  for (const { name, plan } of results) {
-    if (plan === undefined) continue;
-    io.out(`${paint(screenOf(io), "bold", `${name}:`)}\n`);
-    for (const line of planLines(plan)) io.out(`  ${line}\n`);
-  }
+/** What Ctrl-C ends: the watching, and not what was begun. */
+function interruptedLine(results: readonly HostResult[]): string {
+  const namesOf = (kind: Fault["kind"]): readonly string[] =>
+    results.filter((each) => hasFault(each, kind)).map(({ name }) => name);
+  const [begun, leftAlone] = [namesOf("unknown"), namesOf("leftAlone")];
+  const parts = [
+    ...(begun.length === 0
+      ? []
+      : [`it was begun at ${begun.join(", ")}, and how it ended is not known (${lookAt(begun)})`]),
+    ...(leftAlone.length === 0 ? [] : [`nothing was done at ${leftAlone.join(", ")}`]),
+  ];
+  return `steward: ended by Ctrl-C: ${parts.join("; ")}\n`;
+}
+
+/** Does what was planned, and puts what came of it in the place of the plans. */
+async function change(ports: AllPorts, looked: readonly HostResult[]): Promise<readonly HostResult[]> {
+  const planned = looked.filter(({ plan }) => plan !== undefined).map(({ name }) => name);
+  const changed = await askAll(ports, planned, false);
+  return looked.map((each) => {
+    const result = changed.find(({ name }) => name === each.name);
+    return result === undefined ? each : { ...result, plan: each.plan };
+  });
+}
+
+/** Prints what came of it, and gives the exit code. */
+function report({ several: { isJson }, io, interrupted }: AllPorts, results: readonly HostResult[]): number {
+  const ended = results.filter((each) => !hasFault(each, "unknown") && !hasFault(each, "leftAlone"));
+  const isCutShort = interrupted.aborted && ended.length < results.length;
+  // The line about Ctrl-C names the others.
+  printResults(io, isCutShort && !isJson ? ended : results, { isJson, isDone: true });
+  if (!isCutShort) return sumOf(results);
+  io.err(interruptedLine(results));
+  return exitCode.interrupted;
 }
 
 /**
  * Runs one command line for several hosts at once. What would change them is shown as a plan first, and done only where
  * that was said beforehand.
- * @returns 0 where all answered and were fine; 1 where some did not answer, or one found trouble; 2 where none did.
+ * @returns 0 where all answered and were fine; 1 where some did not answer, or one found trouble; 2 where none did; 130 after
+ * Ctrl-C.
  */
-export async function runForAll(ports: {
-  readonly several: SeveralHosts;
-  readonly io: Io;
-  readonly run: (each: HostRun) => Promise<number>;
-}): Promise<number> {
-  const { several, io, run } = ports;
-
-  const askAll = async (names: readonly string[], isDryRun: boolean): Promise<readonly HostResult[]> => {
-    const progress = startProgress(io, `asking ${counted(names.length, "host")}`);
-    let answered = 0;
-    try {
-      return await inTurns(names, async (name) => {
-        const result = await askHost(run, { several, name, isDryRun });
-        answered += 1;
-        progress.show(`${answered} of ${counted(names.length, "host")} answered`);
-        return result;
-      });
-    } finally {
-      progress.end();
-    }
-  };
-
-  const looked = await askAll(several.names, true);
-  const planned = looked.filter(({ plan }) => plan !== undefined);
-  if (planned.length > 0 && !several.isWanted) {
-    if (several.isJson) printJson(io, looked.map(toJson));
-    else {
-      printPlans(io, looked);
-      printFailures(io, looked);
-    }
-    io.err(`steward: nothing was done: this changes ${counted(planned.length, "host")} (--yes does it)\n`);
+export async function runForAll(ports: AllPorts): Promise<number> {
+  const { several, io, interrupted } = ports;
+  const { isJson, isWanted } = several;
+  const looked = await askAll(ports, several.names, true);
+  if (interrupted.aborted) {
+    io.err("steward: ended by Ctrl-C\n");
+    return exitCode.interrupted;
+  }
+  const usage = usageOf(several, looked);
+  if (usage !== undefined) {
+    io.err(usage);
     return exitCode.couldNotRun;
   }
-  if (planned.length > 0 && !several.isJson) printPlans(io, looked);
-  const changed =
-    planned.length === 0
-      ? []
-      : await askAll(
-          planned.map(({ name }) => name),
-          false,
-        );
-  const results = looked.map((each) => changed.find(({ name }) => name === each.name) ?? each);
-  if (several.isJson) printJson(io, results.map(toJson));
-  else {
-    printAnswers(
-      io,
-      results.filter(({ error }) => error === undefined),
-    );
-    printFailures(io, results);
+  const plans = looked.filter(({ plan }) => plan !== undefined).length;
+  if (plans > 0 && !isWanted) {
+    printResults(io, looked, { isJson, isDone: false });
+    io.err(`steward: nothing was done: this changes ${counted(plans, "host")} (--yes does it)\n`);
+    return exitCode.couldNotRun;
   }
-  return sumOf(results);
+  if (plans > 0 && !isJson) printPlans(io, looked);
+  const results = plans === 0 ? looked : await change(ports, looked);
+  return report(ports, results);
 }

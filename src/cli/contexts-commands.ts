@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { assertName, type Context, type Contexts, contextNamed, localName } from "./contexts.ts";
+import { asAddress } from "./contexts-address.ts";
 import { explainError } from "./errors.ts";
 import { exitCode, oneLine, printJson } from "./output.ts";
 import type { CommandPorts } from "./ports.ts";
@@ -11,14 +12,16 @@ type Ports = Pick<CommandPorts, "io" | "finish" | "given" | "local" | "contexts"
 
 const testTimeoutMs = 10_000;
 
-function assertAddress(url: string): string {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  if (parsed === undefined || !["http:", "https:"].includes(parsed.protocol))
-    throw new Error(`cannot use ${JSON.stringify(url)}: an address is such as https://web1:8470`);
-  if (parsed.username !== "" || parsed.password !== "" || parsed.search !== "" || parsed.hash !== "")
-    throw new Error(`cannot use ${parsed.origin} with what stands around it: an address is such as https://web1:8470`);
-  return url.replace(/\/+$/, "");
-}
+/** A context as programs are told of it. */
+const listed = (name: string, { url, keyFile, cacert, cert, certKey }: Context, isCurrent: boolean) => ({
+  name,
+  url,
+  current: isCurrent,
+  key_file: keyFile ?? null,
+  cacert: cacert ?? null,
+  cert: cert ?? null,
+  cert_key: certKey ?? null,
+});
 
 const isOverwritten = (contexts: Contexts, name: string, force: boolean | undefined): void => {
   if (Object.hasOwn(contexts.all, name) && !force)
@@ -43,6 +46,12 @@ async function keyFileFor(
   return store.writeKey(name, text);
 }
 
+interface AddOptions {
+  readonly use?: boolean;
+  readonly force?: boolean;
+  readonly json?: boolean;
+}
+
 function addAddCommand(contexts: Command, ports: Ports): void {
   const { io, contexts: store, given } = ports;
   contexts
@@ -52,15 +61,16 @@ function addAddCommand(contexts: Command, ports: Ports): void {
     .argument("<url>", "address of its service: https://web1:8470")
     .option("--use", "use it where no other is named")
     .option("--force", "put it in the place of one with this name")
+    .option("--json", "print it as JSON")
     .addHelpText(
       "after",
       `
 Its key is in the file of --key-file, or comes on standard input and is kept in a file that only you can read.
 --cacert, --cert and --key are kept with it, by their paths.`,
     )
-    .action(async (name: string, url: string, options: { use?: boolean; force?: boolean }, command: Command) => {
+    .action(async (name: string, url: string, options: AddOptions, command: Command) => {
       assertName(name);
-      const address = assertAddress(url);
+      const address = asAddress(url);
       const known = await store.read();
       isOverwritten(known, name, options.force);
       const keyFile = await keyFileFor(name, ports, command);
@@ -74,6 +84,7 @@ Its key is in the file of --key-file, or comes on standard input and is kept in 
       };
       const isUsed = options.use === true || Object.keys(known.all).length === 0;
       await store.write({ current: isUsed ? name : known.current, all: { ...known.all, [name]: context } });
+      if (options.json) return printJson(io, listed(name, context, isUsed || known.current === name));
       io.out(`added ${name}${isUsed ? ", which is used from now on" : ""} (steward context test ${name} asks it)\n`);
     });
 }
@@ -84,21 +95,13 @@ function addListCommand(contexts: Command, { io, contexts: store }: Ports): void
     .option("--json", "print them as JSON")
     .action(async (options: { json?: boolean }) => {
       const { all, current } = await store.read();
-      const listed = Object.entries(all).map(([name, { url, keyFile, cacert, cert, certKey }]) => ({
-        name,
-        url,
-        current: name === current,
-        key_file: keyFile ?? null,
-        cacert: cacert ?? null,
-        cert: cert ?? null,
-        cert_key: certKey ?? null,
-      }));
-      if (options.json) return printJson(io, { current: current ?? localName, contexts: listed });
-      if (listed.length === 0) return io.out("no context yet: commands ask the service of this host\n");
+      const known = Object.entries(all).map(([name, context]) => listed(name, context, name === current));
+      if (options.json) return printJson(io, { current: current ?? localName, contexts: known });
+      if (known.length === 0) return io.out("no context yet: commands ask the service of this host\n");
       printTable(
         io,
         ["", "context", "address", "key", "trusts"],
-        listed.map((each) => [
+        known.map((each) => [
           each.current ? "*" : "",
           each.name,
           each.url,
@@ -114,22 +117,27 @@ function addChangeCommands(contexts: Command, { io, contexts: store }: Ports): v
     .command("use")
     .description("use a context where no other is named")
     .argument("<name>", `its name; ${localName} for the service of this host`)
-    .action(async (name: string) => {
+    .option("--json", "print which one is used as JSON")
+    .action(async (name: string, options: { json?: boolean }) => {
       const known = await store.read();
       if (name !== localName) contextNamed(known, name);
       await store.write({ current: name === localName ? undefined : name, all: known.all });
+      if (options.json) return printJson(io, { current: name });
       io.out(`${name === localName ? "the service of this host" : name} is used from now on\n`);
     });
   contexts
     .command("remove")
     .description("forget a context, and the key that was kept for it")
     .argument("<name>", "its name")
-    .action(async (name: string) => {
+    .option("--json", "print which one is gone, and which is used, as JSON")
+    .action(async (name: string, options: { json?: boolean }) => {
       const known = await store.read();
       const context = contextNamed(known, name);
       const { [name]: _, ...all } = known.all;
-      await store.write({ current: known.current === name ? undefined : known.current, all });
+      const current = known.current === name ? undefined : known.current;
+      await store.write({ current, all });
       store.removeKey(context);
+      if (options.json) return printJson(io, { removed: name, current: current ?? localName });
       const was = known.current === name ? "; the service of this host is used from now on" : "";
       io.out(`removed ${name}${was}\n`);
     });

@@ -10,7 +10,8 @@ it.each([
   ["a key in the environment", {}, { STEWARD_API_KEY: "k" }, undefined],
   ["an empty environment", {}, { STEWARD_CONTEXT: "" }, "now"],
   ["what is used otherwise", {}, {}, "now"],
-  ["the service of this host by its name", { context: "local" }, { STEWARD_CONTEXT: "b" }, undefined],
+  ["the service of this host by its name", { context: "local" }, { STEWARD_CONTEXT: "b" }, "local"],
+  ["its name in the environment", {}, { STEWARD_CONTEXT: "local", STEWARD_API_KEY: "k" }, "local"],
 ])("goes by %s", async (_, given, environment, expected) => {
   expect(await chooseContext(given, environment, () => Promise.resolve("now"))).toBe(expected);
 });

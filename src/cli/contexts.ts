@@ -182,22 +182,22 @@ export interface ServiceChoice {
 /**
  * Which service is meant: the first of these that says anything. The command line (`--context`, or `--url`); the environment
  * (`STEWARD_CONTEXT`, or `STEWARD_URL` and `STEWARD_API_KEY`); the current context; the service of this host.
- * @returns the name of a context; undefined where address and key are given, or the local ones.
+ * @returns the name of a context; `local` where the service of this host was named; undefined where address and key are given,
+ * or nothing is.
  * @throws Error where two are named at the same level: the key of one must not go to the other.
  */
-export function chooseContext(
+export async function chooseContext(
   given: ServiceChoice,
   environment: Readonly<Record<string, string | undefined>>,
   current: () => Promise<string | undefined>,
 ): Promise<string | undefined> {
-  const known = (name: string | undefined): Promise<string | undefined> =>
-    Promise.resolve(name === localName || name === "" ? undefined : name);
+  const known = (name: string | undefined): string | undefined => (name === "" ? undefined : name);
   if (given.context !== undefined) {
     if (given.url !== undefined)
       throw new Error("cannot tell which service is meant: --context and --url both name one (leave one out)");
     return known(given.context);
   }
-  if (given.url !== undefined) return known(undefined);
+  if (given.url !== undefined) return undefined;
   const named = environment["STEWARD_CONTEXT"];
   const url = environment["STEWARD_URL"];
   if (named !== undefined && named !== "") {
@@ -205,8 +205,9 @@ export function chooseContext(
       throw new Error("cannot tell which service is meant: STEWARD_CONTEXT and STEWARD_URL both name one (unset one)");
     return known(named);
   }
-  if (url !== undefined || environment["STEWARD_API_KEY"] !== undefined) return known(undefined);
-  return current().then(known);
+  if (url !== undefined || environment["STEWARD_API_KEY"] !== undefined) return undefined;
+  const used = await current();
+  return known(used === localName ? undefined : used);
 }
 
 /** Whether a command line may be for several hosts; contexts-choice.ts knows. */

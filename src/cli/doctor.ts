@@ -1,11 +1,12 @@
 import type { Command } from "commander";
 import { streamChecks } from "#client/stream.ts";
-import type { HealthCheckList, HealthCheckResult } from "#contract/checks.ts";
+import type { FixResult, HealthCheckList, HealthCheckResult } from "#contract/checks.ts";
 import type { Plan } from "#contract/operation.ts";
+import { commandFor } from "./contexts-hint.ts";
 import { printFixed, printResults, sumInWords } from "./doctor-view.ts";
-import { explainError, isRefused, NoKey } from "./errors.ts";
+import { explainError, Interrupted, isRefused, NoKey } from "./errors.ts";
 import { exitCode, oneLine, printJson } from "./output.ts";
-import { asPlan, isWanted, printPlan } from "./plan.ts";
+import { asPlan, ioOfPlan, isWanted, printPlan } from "./plan.ts";
 import { patientFetch } from "./plugin-fetch.ts";
 import type { CommandPorts, Connection } from "./ports.ts";
 import { withProgress } from "./progress.ts";
@@ -54,13 +55,31 @@ async function askService({ io }: CommandPorts, connection: Connection, { check 
   });
 }
 
-async function checkHere({ io, local }: CommandPorts): Promise<HealthCheckList> {
+/**
+ * The end of some work of this process, unless a signal fires before it.
+ * @throws what the signal says, as a call to a service does.
+ */
+async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener("abort", onAbort);
+  if (signal.aborted) onAbort();
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+async function checkHere({ io, local, person }: CommandPorts): Promise<HealthCheckList> {
+  const signal = person.interrupted();
   return withProgress(io, "checking", (progress) => {
     let count = 0;
-    return local.runChecks((result) => {
+    const work = local.runChecks((result) => {
       count += 1;
       progress.show(shown(count, result));
     });
+    return unlessAborted(signal, work);
   });
 }
 
@@ -98,24 +117,82 @@ async function planOf({ client }: Connection, id: string): Promise<Plan> {
   return asPlan(await client.fixCheck({ params: { check_id: id }, query: { dry_run: true }, body: {} }));
 }
 
+/**
+ * Carries out one fix.
+ * @throws Interrupted at Ctrl-C: the fix goes on.
+ */
+async function fixNow({ io, person }: CommandPorts, { client }: Connection, id: string, isRisky: boolean) {
+  const signal = person.interrupted();
+  const call = { params: { check_id: id }, body: { confirm: isRisky } };
+  try {
+    return await withProgress(io, `fixing ${id}`, () => client.fixCheck(call));
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    io.err(
+      `steward: the fix goes on; to see what came of it: ${commandFor(client, `doctor --check ${oneLine(id)}`)}\n`,
+    );
+    throw new Interrupted();
+  }
+}
+
+/** What was to be done about a finding, and what came of it. */
+interface Mended {
+  readonly check: HealthCheckResult;
+  readonly plan: Plan;
+  /** Null where it was left alone. */
+  readonly fix: Omit<FixResult, "check"> | null;
+}
+
 /** Shows the plan of one fix, asks, carries it out. */
-async function fixOne(ports: CommandPorts, connection: Connection, options: DoctorOptions, result: HealthCheckResult) {
+async function fixOne(
+  ports: CommandPorts,
+  connection: Connection,
+  options: DoctorOptions,
+  result: HealthCheckResult,
+): Promise<Mended> {
   const { io } = ports;
   const id = result.check_id;
   const plan = await planOf(connection, id);
   const isRisky = plan.risk === "risky";
-  io.out(`\n${id}: ${plan.fix_id ?? "fix"} (${plan.risk ?? "no risk said"})\n`);
-  printPlan(io, plan);
-  if (plan.steps.length === 0) return result;
+  const leftAlone = { check: result, plan, fix: null };
+  const isOver = plan.steps.length === 0;
+  const shownTo = isOver ? io : ioOfPlan(ports, options);
+  shownTo.out(`\n${id}: ${plan.fix_id ?? "fix"} (${plan.risk ?? "no risk said"})\n`);
+  printPlan(shownTo, plan);
+  if (isOver) return leftAlone;
   if (isRisky && options.yes && !options.confirm) {
     io.out("left alone: it is risky (--yes --confirm does it without asking)\n");
-    return result;
+    return leftAlone;
   }
-  if (!(await isWanted(ports, isRisky ? "This is risky. Do it?" : "Do it?", options))) return result;
-  const call = { params: { check_id: id }, body: { confirm: isRisky } };
-  const fixed = await withProgress(io, `fixing ${id}`, () => connection.client.fixCheck(call));
+  if (!(await isWanted(ports, isRisky ? "This is risky. Do it?" : "Do it?", options))) return leftAlone;
+  const fixed = await fixNow(ports, connection, id, isRisky);
   printFixed(io, fixed);
-  return fixed.check;
+  const { check, ...fix } = fixed;
+  return { check, plan, fix };
+}
+
+/** Goes through all that can be fixed, and says how all of it is then. */
+async function fixAll(
+  ports: CommandPorts,
+  { results, connection }: Found,
+  options: DoctorOptions,
+): Promise<readonly HealthCheckResult[]> {
+  const { io } = ports;
+  if (connection === undefined) throw new Error("cannot fix anything without the service (start it: steward serve)");
+  // A program is told everything at once, when it is over.
+  const { json, ...told } = options;
+  const saying = json ? { ...ports, io: { ...io, out: () => undefined } } : ports;
+  const after: HealthCheckResult[] = [];
+  const fixes: object[] = [];
+  for (const result of results) {
+    const isToMend = isTrouble(result) && result.fixable;
+    const mended = isToMend ? await fixOne(saying, connection, told, result) : undefined;
+    after.push(mended?.check ?? result);
+    if (mended !== undefined) fixes.push({ check_id: result.check_id, plan: mended.plan, result: mended.fix });
+  }
+  if (json) printJson(io, { results: after, by: "the service", fixes });
+  else io.out(`\n${sumInWords(io, after)}`);
+  return after;
 }
 
 /** `steward doctor`. */
@@ -130,7 +207,7 @@ export function addDoctorCommand(program: Command, ports: CommandPorts): void {
     .option("-y, --yes", "with --fix: do not ask; what is risky is left alone without --confirm")
     .option("--confirm", "with --yes: what is risky too")
     .option("--offline", "do not ask the service: run the checks in this process, read-only")
-    .option("--json", "print the results as JSON")
+    .option("--json", "print the results as JSON; with --fix and --yes what was done too")
     .addHelpText(
       "after",
       `
@@ -140,7 +217,8 @@ nothing is fixed, and those of plugins are left out.
 Exit code: 0 all well, 1 something warns or fails, 2 it could not be looked at.`,
     )
     .action(async (options: DoctorOptions, command: Command) => {
-      if (options.fix && options.json) command.error("error: --fix talks with a person, --json with a program");
+      if (options.fix && options.json && !options.yes)
+        command.error("error: --fix talks with a person, --json with a program: with both, --yes is needed");
       const { results, connection } = await look(ports, options, command);
       const chosen = results.filter(({ category }) => options.category === undefined || category === options.category);
       if (chosen.length === 0)
@@ -148,17 +226,10 @@ Exit code: 0 all well, 1 something warns or fails, 2 it could not be looked at.`
       const finishWith = (list: readonly HealthCheckResult[]): void =>
         finish(list.some(isTrouble) ? exitCode.foundTrouble : exitCode.fine);
       finishWith(chosen);
-      if (options.json)
+      if (options.json && !options.fix)
         return printJson(io, { results: chosen, by: connection === undefined ? "this process" : "the service" });
-      printResults(io, chosen);
+      if (!options.json) printResults(io, chosen);
       if (!options.fix) return io.out(sumInWords(io, chosen));
-      if (connection === undefined)
-        throw new Error("cannot fix anything without the service (start it: steward serve)");
-      const after: HealthCheckResult[] = [];
-      for (const result of chosen) {
-        after.push(isTrouble(result) && result.fixable ? await fixOne(ports, connection, options, result) : result);
-      }
-      finishWith(after);
-      io.out(`\n${sumInWords(io, after)}`);
+      finishWith(await fixAll(ports, { results: chosen, connection }, options));
     });
 }

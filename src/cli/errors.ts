@@ -11,6 +11,11 @@ export class NoKey extends Error {
   override readonly name = "NoKey";
 }
 
+/** Nothing listens where the local service would. */
+export class NoService extends Error {
+  override readonly name = "NoService";
+}
+
 /** Whether an error says that the service is out of reach, and not that it refused something. */
 export const isOutOfReach = (error: unknown): boolean => error instanceof TypeError && error.cause instanceof Error;
 
@@ -19,6 +24,7 @@ export const isInterrupted = (error: unknown): boolean => error instanceof DOMEx
 
 /** Whether nothing listens at the address, or there is no such host: no request has arrived anywhere. */
 export const isRefused = (error: unknown): boolean => {
+  if (error instanceof NoService) return true;
   const cause = error instanceof TypeError ? error.cause : undefined;
   return (
     cause instanceof Error &&

@@ -1,9 +1,8 @@
 import type { Command } from "commander";
-import { exitCode, oneLine, printJson, screenOf, severalLines } from "./output.ts";
+import { exitCode, oneLine, paintError, printJson, severalLines } from "./output.ts";
 import { patientFetch } from "./plugin-fetch.ts";
 import type { CommandPorts } from "./ports.ts";
 import { withProgress } from "./progress.ts";
-import { paint } from "./screen.ts";
 
 interface ExplainOptions {
   readonly connector?: string;
@@ -37,7 +36,7 @@ export function addExplainCommand(program: Command, { io, connect, finish, perso
       } else {
         io.out(`${severalLines(answer.explanation).trimEnd()}\n`);
         const cited = answer.cited.length === 0 ? "" : `, cites ${answer.cited.length} journal entries`;
-        io.err(`${paint(screenOf(io), "dim", `${oneLine(answer.model)} by ${oneLine(answer.connector)}${cited}`)}\n`);
+        io.err(`${paintError(io, "dim", `${oneLine(answer.model)} by ${oneLine(answer.connector)}${cited}`)}\n`);
       }
       for (const what of answer.omitted) io.err(`steward: not sent: ${oneLine(what)}\n`);
     });

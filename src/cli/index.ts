@@ -3,7 +3,7 @@ import { CommanderError } from "commander";
 import { createClient } from "#client/index.ts";
 import { connect, connectToOne, isNamed, type ServiceOptions } from "./connect.ts";
 import { type ContextStore, createContextStore, mayMeanSeveral } from "./contexts.ts";
-import type { HostRun } from "./contexts-all.ts";
+import type { HostRun } from "./contexts-ask.ts";
 import { explainError, Interrupted, isInterrupted } from "./errors.ts";
 import { nagiosUnknown, speaksNagios, unknownCode } from "./nagios.ts";
 import type { Io } from "./output.ts";
@@ -14,6 +14,7 @@ import { patientFetch } from "./plugin-fetch.ts";
 import type { CommandPorts, Connection, ConnectOptions, LocalCommands, Person } from "./ports.ts";
 import { createProgram } from "./program.ts";
 
+export type { AdminKey } from "./connect.ts";
 export type { StackHost } from "./observability-files.ts";
 export { createPerson } from "./person.ts";
 export { readInput } from "./plugin-input.ts";
@@ -55,13 +56,32 @@ export async function runCli(ports: CliPorts): Promise<number> {
     const several = await severalHosts(program, argv, contexts);
     if (several === undefined) return await runOnce({ ...ports, contexts });
     const { runForAll } = await import("./contexts-all.ts");
+    const local = { ...ports.local, readInput: once(ports.local.readInput) };
     const run = ({ argv: words, io: collected, signal, isDryRun }: HostRun): Promise<number> =>
-      runOnce({ ...ports, argv: words, io: collected, person: nobody, contexts, oneOfMany: { signal, isDryRun } });
-    return await runForAll({ several, io, run });
+      runOnce({
+        ...ports,
+        local,
+        argv: words,
+        io: collected,
+        person: nobody,
+        contexts,
+        oneOfMany: { signal, isDryRun },
+      });
+    const { person = nobody } = ports;
+    return await runForAll({ several, io, run, interrupted: person.interrupted() });
   } catch (error) {
     io.err(`steward: ${explainError(error)}\n`);
     return exitCode.couldNotRun;
   }
+}
+
+/** What comes once, such as standard input, for all who ask for it. */
+function once<T>(ask: () => Promise<T>): () => Promise<T> {
+  let asked: Promise<T> | undefined;
+  return () => {
+    asked ??= ask();
+    return asked;
+  };
 }
 
 /** Ports for a tree of commands of which none is run. */
@@ -94,6 +114,7 @@ async function connectOneOfMany(source: Parameters<typeof connectToOne>[0], isDr
 /**
  * Runs one command.
  * @returns its exit code: 0 fine, 1 found trouble, 2 could not run, 130 interrupted; with `--nagios` that of a monitoring plugin.
+ * @throws what ended it, as one of several hosts.
  */
 async function runOnce(
   ports: CliPorts & {
@@ -155,14 +176,15 @@ async function runOnce(
     await (call === undefined ? program.parseAsync([...argv], { from: "user" }) : runPlugin(call));
     return code;
   } catch (error) {
-    // Whoever asks several hosts shows the plans of all of them.
-    if (error instanceof Error && error.name === "PlanShown") throw error;
+    const isSaid = error instanceof CommanderError && error.exitCode === 0;
+    // Whoever asks several hosts says of each what became of it.
+    if (oneOfMany !== undefined && !isSaid) throw error;
     if (isPlugin) {
       // Help has been printed by now, and is no result.
-      if (!(error instanceof CommanderError && error.exitCode === 0)) io.out(`${nagiosUnknown(explainError(error))}\n`);
+      if (!isSaid) io.out(`${nagiosUnknown(explainError(error))}\n`);
       return unknownCode;
     }
-    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCode.fine : exitCode.couldNotRun;
+    if (error instanceof CommanderError) return isSaid ? exitCode.fine : exitCode.couldNotRun;
     if (error instanceof Interrupted) return exitCode.interrupted;
     if (isInterrupted(error)) {
       io.err("steward: ended by Ctrl-C\n");

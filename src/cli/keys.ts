@@ -5,7 +5,7 @@ import type { Answer, Client } from "#client/index.ts";
 import { roles } from "#contract/scopes.ts";
 import type { Io } from "./output.ts";
 import { exitCode, oneLine, printJson } from "./output.ts";
-import { asPlan, isWanted, printPlan } from "./plan.ts";
+import { asPlan, ioOfPlan, isWanted, printPlan } from "./plan.ts";
 import type { CommandPorts } from "./ports.ts";
 import { presetCommand } from "./preset-command.ts";
 import type { Style } from "./screen.ts";
@@ -135,9 +135,8 @@ export function addKeysCommands(
       const params = { id };
       if (options.dryRun || !options.yes) {
         const plan = asPlan(await service.revokeKey({ params, query: { dry_run: true } }));
-        if (options.dryRun && options.json) return printJson(io, plan);
-        printPlan(options.json ? { ...io, out: io.err } : io, plan);
-        if (options.dryRun) return;
+        if (options.dryRun) return options.json ? printJson(io, plan) : printPlan(io, plan);
+        printPlan(ioOfPlan(ports, options), plan);
         if (!(await isWanted(ports, `Revoke the key ${id}?`, options))) return finish(exitCode.foundTrouble);
       }
       const answer = await service.revokeKey({ params });

@@ -1,5 +1,5 @@
 import { type LogEntry, priorityNames } from "#contract/logs.ts";
-import { oneLine, severalLines } from "./output.ts";
+import { jsonText, oneLine, severalLines } from "./output.ts";
 import { paint, type Screen, type Style } from "./screen.ts";
 
 /** How an entry is printed, in journalctl's words. */
@@ -36,7 +36,7 @@ function styleOf(priority: number): Style | undefined {
 
 /** One entry, ready to print. */
 export function formatEntry(entry: LogEntry, output: LogOutput, screen: Screen): string {
-  if (output === "json") return `${JSON.stringify(entry)}\n`;
+  if (output === "json") return jsonText(entry);
   const style = styleOf(entry.priority);
   const lines = severalLines(entry.message).replace(/\n+$/, "").split("\n");
   if (output === "cat") return lines.map((line) => `${paint(screen, style, line)}\n`).join("");

@@ -2,20 +2,21 @@ import type { Command } from "commander";
 import { InvalidArgumentError, Option } from "commander";
 import { streamLogs } from "#client/stream.ts";
 import { logQueryLimit } from "#contract/limits.ts";
-import type { LogEntry } from "#contract/logs.ts";
+import type { LogEntry, LogList } from "#contract/logs.ts";
 import { priorityNumbers } from "#contract/streams.ts";
 import { Interrupted } from "./errors.ts";
 import { integer } from "./integer.ts";
 import { formatEntry, type LogOutput, logOutputs } from "./log-format.ts";
 import { momentOption } from "./log-time.ts";
-import { exitCode, oneLine, printJson, screenOf } from "./output.ts";
+import { exitCode, type Io, oneLine, printJson, screenOf } from "./output.ts";
 import type { CommandPorts, Connection } from "./ports.ts";
 
 interface LogOptions {
   readonly unit?: string;
   readonly dmesg?: boolean;
   readonly priority?: number;
-  readonly lines?: number;
+  /** True: as many as a follow begins with. */
+  readonly lines?: number | true;
   readonly follow?: boolean;
   readonly output: LogOutput;
   readonly since?: string;
@@ -28,8 +29,8 @@ interface LogOptions {
   readonly json?: boolean;
 }
 
-/** What a follow begins with. */
-const followedLines = 10;
+/** What a follow begins with, and what `-n` alone means. */
+const usualLines = 10;
 const beginning = new Date(0).toISOString();
 
 function priority(text: string): number {
@@ -41,6 +42,7 @@ function priority(text: string): number {
 const mostLines = integer(logQueryLimit.minimum, logQueryLimit.maximum);
 
 function lineCount(text: string): number {
+  if (text === "0") return 0;
   if (text !== "all") return mostLines(text);
   throw new InvalidArgumentError(
     `one answer has at most ${logQueryLimit.maximum} entries: take that many, and go on with --until or --after-cursor`,
@@ -57,7 +59,8 @@ function once(text: string, previous: string | undefined): string {
 
 function queryOf(options: LogOptions, boot: string | undefined) {
   const { unit, priority: least, since, until, grep, identifier, afterCursor, reverse, follow } = options;
-  const limit = options.lines ?? (follow ? followedLines : logQueryLimit.default);
+  const lines = options.lines === true ? usualLines : options.lines;
+  const limit = lines ?? (follow ? usualLines : logQueryLimit.default);
   // The newest lines are asked for, whenever they were written.
   const isNewest = (options.lines !== undefined || follow === true) && boot === undefined && afterCursor === undefined;
   const start = since ?? (isNewest ? beginning : undefined);
@@ -75,15 +78,30 @@ function queryOf(options: LogOptions, boot: string | undefined) {
   };
 }
 
+type LogQuery = ReturnType<typeof queryOf>;
+
+/** The newest entry that the key may see, whatever it says; undefined where it sees none. */
+async function newestCursor({ client }: Connection): Promise<string | undefined> {
+  const { logs } = await client.listLogs({ query: { since: beginning, order: "desc", limit: 1 } });
+  return logs[0]?.cursor;
+}
+
 async function follow(
   { io, person }: CommandPorts,
   connection: Connection,
-  options: LogOptions & { readonly cursor: string | undefined; readonly print: (entry: LogEntry) => void },
+  options: LogOptions & { readonly query: LogQuery; readonly print: (entry: LogEntry) => void },
 ): Promise<never> {
-  const { unit, grep, identifier, cursor, print } = options;
+  const { unit, grep, identifier, afterCursor, query, print } = options;
+  // Asked before anything else: what is written while the first entries are asked for, or the connection is lost, comes
+  // behind it, so nothing is missing even where nothing has matched yet.
+  const start = afterCursor ?? (await newestCursor(connection));
+  const first = query.limit === 0 ? [] : (await connection.client.listLogs({ query })).logs;
+  for (const entry of first) print(entry);
+  const cursor = first.at(-1)?.cursor ?? start;
   const entries = streamLogs({
     url: connection.url,
     key: connection.key,
+    allow: connection.allow,
     signal: person.interrupted(),
     ...(unit !== undefined && { unit }),
     ...(options.priority !== undefined && { priority: String(options.priority) }),
@@ -97,6 +115,23 @@ async function follow(
   });
   for await (const entry of entries) if (identifier === undefined || entry.identifier === identifier) print(entry);
   throw new Interrupted();
+}
+
+/** Says that there is nothing, or more than is shown. */
+function sayWhatIsMissing(
+  io: Io,
+  { logs, total }: LogList,
+  { query, isChosen }: { readonly query: LogQuery; readonly isChosen: boolean },
+): void {
+  const { isTerminal } = screenOf(io);
+  const shown = logs.length;
+  // In a pipe whoever said how many got what they asked for; anybody else would take it for all that there is.
+  if (!isTerminal && (isChosen || shown === 0)) return;
+  if (shown === 0) io.err("-- No entries --\n");
+  // With a cursor the sum counts what lies before it too.
+  else if (query.cursor !== undefined) {
+    if (shown === query.limit) io.err(`-- ${shown} entries, and there may be more; --after-cursor goes on --\n`);
+  } else if (shown < total) io.err(`-- ${shown} of ${total} entries; -n and --since choose others --\n`);
 }
 
 /** `steward logs`. */
@@ -113,11 +148,11 @@ export function addLogsCommand(program: Command, ports: CommandPorts): void {
     )
     .addOption(
       new Option(
-        "-n, --lines <count>",
-        "the newest so many, however old; 1000 of the last hour when left out",
+        "-n, --lines [count]",
+        "the newest so many, however old, 10 without a number; 1000 of the last hour when left out",
       ).argParser(lineCount),
     )
-    .option("-f, --follow", "begin with the newest 10, and go on as they are written, until Ctrl-C")
+    .option("-f, --follow", "begin with the newest 10 (-n 0: none), and go on as they are written, until Ctrl-C")
     .addOption(new Option("-o, --output <format>", "how to print them").choices(logOutputs).default("short"))
     .addOption(new Option("-S, --since <time>", "not older than this").argParser(moment))
     .addOption(new Option("-U, --until <time>", "not newer than this").argParser(moment))
@@ -126,6 +161,7 @@ export function addLogsCommand(program: Command, ports: CommandPorts): void {
     .option("-t, --identifier <name>", "only with this syslog identifier")
     .option("-r, --reverse", "newest first")
     .option("--after-cursor <cursor>", "only what follows this entry")
+    .option("--no-pager", "as it is in any case: there is no pager")
     .option("--json", "print the answer as JSON; with --follow an entry on each line, as -o json")
     .addHelpText(
       "after",
@@ -135,7 +171,8 @@ Times: now, today, yesterday, -1h, "2 hours ago", "2026-01-31 14:00" (local time
   steward logs -u nginx -p warning --since yesterday
   steward logs -f -g 'timed? out'
 
-A follow ends with Ctrl-C and exit code 130. A lost connection is made again, and nothing is missing in between.`,
+A follow ends with Ctrl-C and exit code 130. A lost connection is made again, and nothing is missing in between.
+Where more was found than is shown, one line on standard error says so, also in a pipe.`,
     )
     .action(async (given: LogOptions, command: Command) => {
       if (given.follow && (given.reverse || given.until !== undefined)) {
@@ -145,20 +182,20 @@ A follow ends with Ctrl-C and exit code 130. A lost connection is made again, an
         command.error("error: --dmesg is the unit kernel: give one of the two");
       const boot = given.boot === true ? "0" : given.boot;
       const options = given.dmesg ? { ...given, unit: "kernel" } : given;
+      if (given.lines === 0 && !given.follow)
+        command.error(
+          `error: -n 0 shows nothing: it must be a whole number from 1 to ${logQueryLimit.maximum}, 0 goes with --follow`,
+        );
       const connection = await connect(command);
-      const answer = await connection.client.listLogs({ query: queryOf(options, boot) });
-      finish(exitCode.fine);
-      if (given.json && !given.follow) return printJson(io, answer);
       const output = given.json ? "json" : given.output;
       const screen = screenOf(io);
       const print = (entry: LogEntry): void => io.out(formatEntry(entry, output, screen));
+      const query = queryOf(options, boot);
+      if (given.follow) return follow(ports, connection, { ...options, query, print });
+      const answer = await connection.client.listLogs({ query });
+      finish(exitCode.fine);
+      if (given.json) return printJson(io, answer);
       for (const entry of answer.logs) print(entry);
-      if (given.follow) await follow(ports, connection, { ...options, cursor: answer.logs.at(-1)?.cursor, print });
-      // For people: a file is to hold entries and nothing else.
-      if (!screen.isTerminal) return;
-      const shown = answer.logs.length;
-      if (shown === 0) io.err("-- No entries --\n");
-      else if (shown < answer.total)
-        io.err(`-- ${shown} of ${answer.total} entries; -n and --since choose others --\n`);
+      sayWhatIsMissing(io, answer, { query, isChosen: given.lines !== undefined });
     });
 }

@@ -4,8 +4,9 @@ import { type Answer, ApiError } from "#client/index.ts";
 import type { operations } from "#contract/index.ts";
 import type { Input } from "#contract/operation.ts";
 import type { OperationDetail, OperationEntry } from "#contract/operation-entry.ts";
+import { commandFor } from "./contexts-hint.ts";
 import { Interrupted, isOutOfReach, isRefused } from "./errors.ts";
-import { exitCode, oneLine, printJson, screenOf } from "./output.ts";
+import { exitCode, type Io, oneLine, printJson, screenOf } from "./output.ts";
 import type { CommandPorts, Connection } from "./ports.ts";
 import { bar, startProgress } from "./progress.ts";
 
@@ -28,7 +29,11 @@ const isPassing = (error: unknown): boolean =>
   (error instanceof ApiError && ["RATE_LIMITED", "UNAVAILABLE", "INTERNAL_ERROR", "UNREADABLE"].includes(error.code));
 
 /** What a person who stops watching is told. */
-const watchCommand = (id: string): string => `steward operations watch ${id}`;
+const watchCommand = ({ client }: Pick<Connection, "client">, id: string): string =>
+  commandFor(client, `operations watch ${id}`);
+
+/** In a pipe each step is a line; a terminal has the bar, and of several hosts nobody reads steps before they are over. */
+const printsSteps = (io: Io): boolean => !screenOf(io).showsProgress && io.table === undefined;
 
 const isOver = ({ status }: OperationEntry): boolean => status === "done" || status === "failed";
 
@@ -62,9 +67,10 @@ async function askPatiently<T>(
  */
 export async function followOperation(
   { io, person }: FollowPorts,
-  { client }: Pick<Connection, "client">,
+  connection: Pick<Connection, "client">,
   id: string,
 ): Promise<OperationDetail> {
+  const { client } = connection;
   const signal = person.interrupted();
   const startedAtMs = performance.now();
   const progress = startProgress(io, `operation ${id}`);
@@ -84,8 +90,7 @@ export async function followOperation(
       isLost = false;
       const { percent, step } = operation.progress;
       progress.show(`${bar(percent, barColumns)} ${percent} % ${step}`);
-      // In a pipe each step is a line; a terminal has the bar.
-      if (!screenOf(io).showsProgress && step !== "" && step !== lastStep) io.err(`${oneLine(step)}\n`);
+      if (printsSteps(io) && step !== "" && step !== lastStep) io.err(`${oneLine(step)}\n`);
       lastStep = step;
       if (isOver(operation)) return operation;
       await sleep(pauseMs(performance.now() - startedAtMs), undefined, { signal });
@@ -93,10 +98,10 @@ export async function followOperation(
   } catch (error) {
     progress.end();
     if (signal.aborted) {
-      io.err(`steward: the operation goes on; to see how it comes along: ${watchCommand(id)}\n`);
+      io.err(`steward: the operation goes on; to see how it comes along: ${watchCommand(connection, id)}\n`);
       throw new Interrupted();
     }
-    if (isPassing(error)) io.err(`steward: the operation goes on by itself: ${watchCommand(id)}\n`);
+    if (isPassing(error)) io.err(`steward: the operation goes on by itself: ${watchCommand(connection, id)}\n`);
     throw error;
   } finally {
     progress.end();
@@ -138,7 +143,8 @@ async function begin<K extends LongOperationName>(
     });
   } catch (error) {
     if (wasLost || signal.aborted) {
-      io.err("steward: whether it was begun is not known; what runs and has run: steward operations\n");
+      const command = commandFor(connection.client, "operations");
+      io.err(`steward: whether it was begun is not known; what runs and has run: ${command}\n`);
     }
     throw signal.aborted ? new Interrupted() : error;
   }
@@ -160,7 +166,7 @@ export async function runLong<K extends LongOperationName>(
     const { operation } = begun;
     if (json) printJson(io, operation);
     else io.out(`${operation.id}\n`);
-    io.err(`steward: begun; to see how it comes along: ${watchCommand(operation.id)}\n`);
+    io.err(`steward: begun; to see how it comes along: ${watchCommand(connection, operation.id)}\n`);
     return undefined;
   }
   const ended = "operation" in begun ? await followOperation(ports, connection, begun.operation.id) : undefined;

@@ -1,4 +1,4 @@
-import { type Cell, plainScreen, type Screen } from "./screen.ts";
+import { type Cell, paint, plainScreen, type Screen, type Style } from "./screen.ts";
 
 /** Where a command writes; tests pass their own. */
 export interface Io {
@@ -15,14 +15,21 @@ export const exitCode = { fine: 0, foundTrouble: 1, couldNotRun: 2, interrupted:
 
 export const screenOf = ({ screen }: Pick<Io, "screen">): Screen => screen ?? plainScreen;
 
-/** What JSON may leave as it is and a terminal, or a reader, would take for more than text. */
-const unescaped = /[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/gu;
+/** The text in a style, where standard error has any: it may be a file while standard output is a terminal. */
+export const paintError = (io: Pick<Io, "screen">, style: Style, text: string): string =>
+  paint({ hasColours: screenOf(io).hasErrorColours }, style, text);
 
-/** Writes an answer as it came, for programs; where it is a terminal after all, nothing in it is acted upon. */
-export const printJson = (io: Io, value: unknown): void => {
-  const text = JSON.stringify(value, null, 2);
-  io.out(`${text.replaceAll(unescaped, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`)}\n`);
+/** What JSON may leave as it is and a terminal, or a reader, would take for more than text. */
+const unescaped = /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/gu;
+
+/** JSON for programs, ended by a line break; where a terminal shows it after all, nothing in it is acted upon. */
+export const jsonText = (value: unknown, indent = 0): string => {
+  const text = JSON.stringify(value, null, indent);
+  return `${text.replaceAll(unescaped, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`)}\n`;
 };
+
+/** Writes an answer as it came. */
+export const printJson = (io: Io, value: unknown): void => io.out(jsonText(value, 2));
 
 /** Marks that turn the direction of writing: what follows them reads as something else than it is. */
 const turns = /[\u202a-\u202e\u2066-\u2069]+/gu;

@@ -1,8 +1,7 @@
 import type { Plan } from "#contract/operation.ts";
 import { formatBytes } from "./figures.ts";
-import { type Io, oneLine, screenOf } from "./output.ts";
+import { type Io, oneLine, paintError, screenOf } from "./output.ts";
 import type { Person } from "./ports.ts";
-import { paint } from "./screen.ts";
 
 /**
  * The plan that a dry run answered.
@@ -38,6 +37,18 @@ export function printPlan(io: Io, plan: Plan): void {
 }
 
 /**
+ * Where a plan is printed that may be asked about: standard output is the answer's with `--json`, and where it is a file or a
+ * pipe, whoever is asked would not see what.
+ */
+export function ioOfPlan(
+  { io, person }: { readonly io: Io; readonly person: Person },
+  { yes, json }: { readonly yes?: boolean | undefined; readonly json?: boolean | undefined },
+): Io {
+  const isUnseen = !yes && person.isThere && !screenOf(io).isTerminal;
+  return json || isUnseen ? { ...io, out: io.err } : io;
+}
+
+/**
  * Whether what was shown is to be done: the person is asked, unless it was said beforehand.
  * @throws Error when there is nobody to ask.
  */
@@ -49,7 +60,7 @@ export async function isWanted(
   if (options.yes) return true;
   if (!person.isThere)
     throw new Error("cannot ask whether to go on: there is nobody at a terminal (--yes does it without asking)");
-  const answer = await person.ask(`${paint(screenOf(io), "bold", question)} [y/N] `);
+  const answer = await person.ask(`${paintError(io, "bold", question)} [y/N] `);
   if (/^y(es)?$/i.test(answer?.trim() ?? "")) return true;
   io.err("steward: nothing was done\n");
   return false;

@@ -4,7 +4,7 @@ import type { operations } from "#contract/index.ts";
 import type { Input, Plan } from "#contract/operation.ts";
 import { type LongOptions, runLong } from "./operation-follow.ts";
 import { exitCode, printJson } from "./output.ts";
-import { asPlan, isWanted, printPlan } from "./plan.ts";
+import { asPlan, ioOfPlan, isWanted, printPlan } from "./plan.ts";
 import type { CommandPorts, Connection } from "./ports.ts";
 import { withProgress } from "./progress.ts";
 
@@ -37,9 +37,8 @@ export async function runPlanned<K extends LongOperationName>(
     printJson(io, plan);
     return undefined;
   }
-  // Whoever is asked has to see it; standard output is the answer's.
-  if (!options.json) printPlan(io, plan);
-  else if (!options.yes) printPlan({ ...io, out: io.err }, plan);
+  if (isOver) printPlan(io, plan);
+  else if (!options.json || !options.yes) printPlan(ioOfPlan(ports, options), plan);
   if (isOver) {
     if (plan.steps.length === 0 && plan.reason === undefined) io.out("nothing to do\n");
     return undefined;

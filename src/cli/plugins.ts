@@ -6,9 +6,10 @@ import type { Plugin, PluginType } from "#contract/plugins.ts";
 import { pluginTypes } from "#contract/plugins.ts";
 import type { Io } from "./output.ts";
 import { exitCode, oneLine, printJson } from "./output.ts";
-import { asPlan, printPlan } from "./plan.ts";
+import { asPlan, ioOfPlan, isWanted, printPlan } from "./plan.ts";
 import type { PluginLanguage } from "./plugin-scaffold.ts";
 import { makePlugin, pluginLanguages } from "./plugin-scaffold.ts";
+import type { Person } from "./ports.ts";
 import { presetCommand } from "./preset-command.ts";
 import { printTable } from "./table.ts";
 
@@ -24,6 +25,7 @@ export interface PluginReport {
 interface Ports {
   readonly io: Io;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly person: Person;
   readonly finish: (code: number) => void;
   readonly client: (command: Command) => Promise<Client>;
   readonly checkPlugin: (folder: string) => Promise<PluginReport>;
@@ -49,15 +51,11 @@ function addListCommand(plugins: Command, { io, finish, client }: Ports): void {
   presetCommand(plugins, "list")
     .description("all plugins, and what is wrong with those that do not run")
     .option("--json", "print the answer as JSON")
-    .allowExcessArguments()
     .addHelpText(
       "after",
       "\nExit code: 0 all well, 1 an enabled plugin does not run, 2 the service could not be asked.",
     )
     .action(async (options: { json?: boolean }, command: Command) => {
-      // It is what `plugins` alone means, so a word that is no command lands here.
-      const [word] = command.args;
-      if (word !== undefined) command.error(`error: unknown command '${oneLine(word)}' of plugins`);
       const answer = await (await client(command)).listPlugins();
       const isTrouble = answer.plugins.some(({ enabled, fault }) => enabled && fault !== null);
       finish(isTrouble ? exitCode.foundTrouble : exitCode.fine);
@@ -67,12 +65,25 @@ function addListCommand(plugins: Command, { io, finish, client }: Ports): void {
 }
 
 interface ChangeOptions {
+  readonly yes?: boolean;
   readonly confirm?: boolean;
   readonly dryRun?: boolean;
   readonly json?: boolean;
 }
 
-function addChangeCommands(plugins: Command, { io, finish, client }: Ports): void {
+/** Whether a plugin is to be enabled: what would be done is shown, and asked about where it is anything. */
+async function isToBeEnabled(ports: Ports, service: Client, name: string, options: ChangeOptions): Promise<boolean> {
+  if (options.yes) return true;
+  const body = { confirm: options.confirm ?? false };
+  const plan = asPlan(await service.enablePlugin({ params: { name }, query: { dry_run: true }, body }));
+  // It is enabled already or cannot be: the answer says so.
+  if (plan.steps.length === 0) return true;
+  printPlan(ioOfPlan(ports, options), plan);
+  return isWanted(ports, `Enable the plugin ${oneLine(name)}?`, options);
+}
+
+function addChangeCommands(plugins: Command, ports: Ports): void {
+  const { io, finish, client } = ports;
   const report = (answer: Plugin & { success: boolean; message: string }, { dryRun, json }: ChangeOptions) => {
     // A plan has no success of its own.
     if (dryRun) return json ? printJson(io, answer) : printPlan(io, asPlan(answer));
@@ -87,16 +98,20 @@ function addChangeCommands(plugins: Command, { io, finish, client }: Ports): voi
 
   plugins
     .command("enable")
-    .description("let a plugin run, as it is on disk now")
+    .description("let a plugin run, as it is on disk now: shows what would be done, and asks")
     .argument("<name>", "name of the plugin")
     .option("--confirm", "yes, this plugin may run as root")
     .option("--dry-run", "say what would be done, and do nothing")
+    .option("-y, --yes", "do not ask")
     .option("--json", "print the answer as JSON")
     .addHelpText("after", "\nOne that changes on disk stands still until it is enabled again.")
     .action(async (name: string, options: ChangeOptions, command: Command) => {
+      const service = await client(command);
+      if (!options.dryRun && !(await isToBeEnabled(ports, service, name, options)))
+        return finish(exitCode.foundTrouble);
       const query = { dry_run: options.dryRun ?? false };
       const body = { confirm: options.confirm ?? false };
-      report(await (await client(command)).enablePlugin({ params: { name }, query, body }), options);
+      report(await service.enablePlugin({ params: { name }, query, body }), options);
     });
 
   plugins

@@ -54,6 +54,8 @@ export interface Person {
 
 /** A service, and how it is spoken to. */
 export interface Connection extends ClientOptions {
+  /** Asked before anything is sent, where the key is not for everybody who may listen there; throws where it must not be. */
+  readonly allow?: () => Promise<void>;
   readonly client: Client;
 }
 

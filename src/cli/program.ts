@@ -70,7 +70,7 @@ export function createProgram(
           `steward: ${oneLine(text.replace(/^error: /, "").replace(" is invalid. ", " is invalid: "))} (--help says more)\n`,
         ),
       getOutHelpWidth: () => io.screen?.columns() ?? 80,
-      getErrHelpWidth: () => io.screen?.columns() ?? 80,
+      getErrHelpWidth: () => io.screen?.errorColumns() ?? 80,
     })
     .addHelpText("after", "\nAn enabled command plugin is a command too: steward <plugin> [argument...]")
     .exitOverride();
@@ -105,7 +105,14 @@ export function createProgram(
   addConfigCommands(program, ports);
   addKeysCommands(program, { ...ports, client });
   addAuditCommands(program, ports);
-  addPluginsCommands(program, { io, environment, finish, client, checkPlugin: local.checkPlugin });
+  addPluginsCommands(program, {
+    io,
+    environment,
+    person: ports.person,
+    finish,
+    client,
+    checkPlugin: local.checkPlugin,
+  });
   addNotifyCommands(program, { io, finish, client });
   addObservabilityCommands(program, {
     io,

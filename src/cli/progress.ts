@@ -27,7 +27,7 @@ export function startProgress(io: Io, first: string): Progress {
   const draw = (): void => {
     const frame = frames[turn % frames.length] ?? "";
     turn += 1;
-    io.err(`${clearLine}${frame} ${fitText(oneLine(text), (screen.columns() ?? defaultColumns) - 3)}`);
+    io.err(`${clearLine}${frame} ${fitText(oneLine(text), (screen.errorColumns() ?? defaultColumns) - 3)}`);
   };
   draw();
   const timer = setInterval(draw, frameMs);

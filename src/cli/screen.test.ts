@@ -29,6 +29,14 @@ it("cuts at the edge of a terminal and nowhere in a pipe", () => {
   ]);
 });
 
+it("asks standard error for its own colours and its own width", () => {
+  const screen = (stdout: object, stderr: object) => screenOfProcess({ stdout, stderr, environment: {} });
+  const file = screen(terminal, pipe);
+  expect([file.hasColours, file.hasErrorColours, file.errorColumns()]).toEqual([true, false, undefined]);
+  const narrow = screen(pipe, { isTTY: true, columns: 40 });
+  expect([narrow.hasColours, narrow.hasErrorColours, narrow.errorColumns()]).toEqual([false, true, 40]);
+});
+
 it("shows progress where standard error is a terminal that can write over a line", () => {
   const shows = (stderr: object, environment = {}) =>
     screenOfProcess({ stdout: pipe, stderr, environment }).showsProgress;

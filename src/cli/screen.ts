@@ -13,6 +13,10 @@ export interface Screen {
   /** How much fits on a line; undefined where nothing is cut. */
   readonly columns: () => number | undefined;
   readonly hasColours: boolean;
+  /** Whether standard error has colours, wherever standard output goes. */
+  readonly hasErrorColours: boolean;
+  /** How much fits on a line of standard error; undefined where it is no terminal. */
+  readonly errorColumns: () => number | undefined;
   /** Whether standard error is a terminal on which a line can be written over. */
   readonly showsProgress: boolean;
 }
@@ -22,6 +26,8 @@ export const plainScreen: Screen = {
   isTerminal: false,
   columns: () => undefined,
   hasColours: false,
+  hasErrorColours: false,
+  errorColumns: () => undefined,
   showsProgress: false,
 };
 
@@ -32,6 +38,14 @@ interface Output {
 
 /** Nothing that a table can be drawn in is narrower. */
 const fewestColumns = 20;
+/** A terminal that does not say how wide it is. */
+const usualColumns = 80;
+
+/** Asked each time: a window changes its size. */
+const columnsOf =
+  ({ isTTY, columns }: Output) =>
+  (): number | undefined =>
+    isTTY ? Math.max(fewestColumns, columns || usualColumns) : undefined;
 
 /**
  * Whether there are colours: `NO_COLOR` (no-color.org) before `FORCE_COLOR` before what the terminal is.
@@ -51,15 +65,17 @@ export function screenOfProcess(ports: {
 }): Screen {
   const { stdout, stderr, environment } = ports;
   const isTerminal = stdout.isTTY === true;
+  const isErrorTerminal = stderr.isTTY === true;
   return {
     isTerminal,
-    // Asked each time: a window changes its size.
-    columns: () => (isTerminal ? Math.max(fewestColumns, stdout.columns || 80) : undefined),
+    columns: columnsOf(stdout),
     hasColours: wantsColours(isTerminal, environment),
-    showsProgress: stderr.isTTY === true && environment["TERM"] !== "dumb",
+    hasErrorColours: wantsColours(isErrorTerminal, environment),
+    errorColumns: columnsOf(stderr),
+    showsProgress: isErrorTerminal && environment["TERM"] !== "dumb",
   };
 }
 
 /** The text in a style, where the screen has any. */
-export const paint = ({ hasColours }: Screen, style: Style | undefined, text: string): string =>
+export const paint = ({ hasColours }: Pick<Screen, "hasColours">, style: Style | undefined, text: string): string =>
   hasColours && style !== undefined ? styleText(style, text, { validateStream: false }) : text;

@@ -17,6 +17,8 @@ export interface LogStreamOptions {
   /** Begin behind this entry. */
   readonly cursor?: string;
   readonly signal?: AbortSignal;
+  /** Asked before each connection is made; what it throws ends the stream. */
+  readonly allow?: (() => Promise<void>) | undefined;
   /** Told of what the service says besides entries: frames that were lost, and errors that it goes on after. */
   readonly onNotice?: (notice: DroppedFrame | ErrorFrame) => void;
   /** Told when the connection is lost, which is then made again, and when it is back. */
@@ -144,6 +146,7 @@ export async function* streamLogs(options: LogStreamOptions): AsyncGenerator<Log
     isLost = false;
   };
   while (!signal?.aborted) {
+    await options.allow?.();
     const connection = connect<LogServerFrame>(addressOf(options, cursor), { key, signal, onOpen });
     let lastError: ErrorFrame | undefined;
     try {

@@ -8,12 +8,13 @@ import type { StackHost } from "#cli/index.ts";
 import { localUrl } from "#config/address.ts";
 import type { Config } from "#config/load.ts";
 import { notificationTargets } from "#config/notifications.ts";
+import { readServiceFile } from "#config/service-file.ts";
 
 /** The certificate of the service; undefined without TLS, or before the first start has made one. */
 function certificateOf({ tls, stateDir }: Pick<Config, "tls" | "stateDir">): string | undefined {
   if (tls === "off") return undefined;
   const path = tls === "auto" ? join(stateDir, certName) : tls.cert;
-  if (existsSync(path)) return readFileSync(path, "utf8");
+  if (existsSync(path)) return tls === "auto" ? readServiceFile(path).text : readFileSync(path, "utf8");
   if (tls !== "auto") throw new Error(`cannot read ${path}: there is no such file`);
   throw new Error(`cannot read ${path}: the first start of the service makes it`);
 }
@@ -26,7 +27,8 @@ function trustFor(pem: string, url: string): Pick<StackHost, "certificate" | "se
   const isNamed = isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name);
   const [, other] = /\bDNS:([^,\s"]+)/.exec(certificate.subjectAltName ?? "") ?? [];
   return {
-    ...(isSelfSigned && { certificate: pem }),
+    // Not the text of the file, which may hold its private key as well.
+    ...(isSelfSigned && { certificate: certificate.toString() }),
     ...(isNamed === undefined && other !== undefined && !other.startsWith("*") && { serverName: other }),
   };
 }

@@ -51,7 +51,7 @@ describe("steward updates", () => {
 
   it("shows the plan, asks, updates and says what became of it", async () => {
     offer();
-    const { code, out, err } = await steward(["updates", "apply"], { answers: ["y"] });
+    const { code, out, err } = await steward(["updates", "apply"], { answers: ["y"], columns: 80 });
     expect(err).toMatch(/^Update 2 packages\? \[y\/N\] /);
     expect(out).toMatch(/^ {2}1\. /);
     expect(out).toMatch(/ {2}library 2\.0 → 2\.1\n/);
@@ -73,6 +73,26 @@ describe("steward updates", () => {
       dry_run: true,
     });
     expect(versionOf("editor")).toBe("1.0");
+  });
+
+  it.each([
+    ["updates apply", /^Update 2 packages\?/m],
+    ["rollback ID", /^Return to \d{8}-\d{6}\?/m],
+    ["snapshots delete ID", /^Delete the snapshot \d{8}-\d{6}\?/m],
+    ["keys revoke KEY", /^Revoke the key \w+\?/m],
+  ])("shows whoever is asked what they are asked about where the output is a file: %s", async (line, question) => {
+    offer();
+    const id = (await steward(["snapshots", "create"])).out.trim();
+    await service.clock.advance(2_000);
+    const key = service.key(["health:read"]).split("_")[1] ?? "";
+    const argv = line.replace("ID", id).replace("KEY", key).split(" ");
+    const { code, out, err } = await steward(argv, { answers: ["n"] });
+    expect({ code, out }).toEqual({ code: 1, out: "" });
+    expect(err).toMatch(/^ {2}1\. /);
+    expect(err).toMatch(question);
+    // A plan that is all there is to see is the output.
+    const planned = await steward([...argv, "--dry-run"], { answers: ["n"] });
+    expect(planned).toMatchObject({ code: 0, out: expect.stringMatching(/^ {2}1\. /), err: "" });
   });
 
   it("takes the security updates alone, and answers as JSON", async () => {
@@ -237,6 +257,19 @@ describe("steward chat, connectors and explain", () => {
   it("prints the answer as it comes, without what a terminal would act upon", async () => {
     expect(await steward(["chat", "say", "hello"])).toEqual({ code: 0, out: "Hello to you\n", err: "" });
     expect(model.calls.at(-1)).toMatchObject({ messages: [{ role: "user", content: "say hello" }] });
+  });
+
+  it("paints what it says of an answer as standard error has colours, and not as standard output has", async () => {
+    for (const argv of [
+      ["chat", "hello"],
+      ["explain", "plain"],
+    ]) {
+      const file = await steward(argv, { columns: 80, hasColours: true });
+      expect([argv, file.err]).toEqual([argv, expect.stringMatching(/ by local/)]);
+      expect(file.err).not.toContain("\u001b");
+      const terminal = await steward(argv, { columns: 80, hasErrorColours: true });
+      expect(terminal.err).toContain("\u001b[2m");
+    }
   });
 
   it("reads standard input, and sends the journal along without secrets", async () => {

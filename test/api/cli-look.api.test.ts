@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { HealthCheckList } from "#contract/checks.ts";
+import { readAdminKey } from "#host/admin-key.ts";
 import { type CliSetting, runInProcess } from "./cli-run.ts";
 import { startTestService, type TestService } from "./harness.ts";
 
@@ -21,6 +22,25 @@ const steward = (argv: readonly string[], { environment, ...setting }: CliSettin
     ...setting,
   });
 const withScopes = (...scopes: readonly string[]) => ({ environment: { STEWARD_API_KEY: service.key(scopes) } });
+
+describe("a word that is no command of its group", () => {
+  it.each([
+    [["updates", "install"], "steward: unknown command 'install' of updates: there are check, apply, history"],
+    [["updates", "aply", "--guard"], "steward: unknown command 'aply' of updates: there are check, apply, history"],
+    [["keys", "x\u001b[2J\ny"], "steward: unknown command 'x [2J y' of keys: there are create, list, revoke"],
+  ])("is said to be none: %j", async (argv, message) => {
+    expect(await steward(argv)).toEqual({ code: 2, out: "", err: `${message} (--help says more)\n` });
+  });
+
+  it("is none where its group does not end there", async () => {
+    expect(await steward(["updates", "check", "x"])).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/too many arguments/),
+    });
+    expect((await steward(["updates", "--json"])).code).toBe(0);
+    expect((await steward(["updates"])).code).toBe(0);
+  });
+});
 
 describe("steward status", () => {
   it("says at a glance how the host is", async () => {
@@ -133,6 +153,38 @@ describe("steward logs", () => {
     expect((await steward(["logs", "-u", "nobody"])).err).toBe("");
   });
 
+  it("says in a pipe, too, that there is more than was asked for without a number", async () => {
+    const now = service.clock.now() * 1000;
+    for (let count = 1001; count > 0; count -= 1) {
+      service.journal.write({ message: "many", unit: "many.service", time: now - count * 1_000_000 });
+    }
+    const { code, out, err } = await steward(["logs", "-u", "many", "-o", "json"]);
+    expect({ code, err }).toEqual({ code: 0, err: "-- 1000 of 1001 entries; -n and --since choose others --\n" });
+    expect(out.trim().split("\n")).toHaveLength(1000);
+    expect((await steward(["logs", "-u", "many", "--since", "-10m"])).err).toBe("");
+    expect((await steward(["logs", "-u", "many", "-n", "5"])).err).toBe("");
+    expect((await steward(["logs", "-u", "many", "--json"])).err).toBe("");
+    const cursor = (JSON.parse(out.split("\n").at(-5) ?? "") as { cursor: string }).cursor;
+    expect(await steward(["logs", "-u", "many", "--after-cursor", cursor, "-o", "cat"])).toMatchObject({
+      out: "many\nmany\nmany\n",
+      err: "",
+    });
+    const before = await steward(["logs", "-u", "many", "-r", "--after-cursor", cursor]);
+    expect(before.err).toBe("");
+  });
+
+  it("takes -n without a number, and --no-pager, as journalctl does", async () => {
+    for (let count = 0; count < 12; count += 1) service.journal.write({ message: `${count}`, unit: "few.service" });
+    await service.clock.advance(60_000);
+    const newest = Array.from({ length: 10 }, (_, at) => `${at + 2}\n`).join("");
+    expect(await steward(["logs", "-u", "few", "-o", "cat", "--no-pager", "-n"])).toEqual({
+      code: 0,
+      out: newest,
+      err: "",
+    });
+    expect(await steward(["logs", "-n", "-u", "few", "-o", "cat"])).toMatchObject({ out: newest });
+  });
+
   it.each([
     [["logs", "--since", "soon"], /argument 'soon' is invalid.*yesterday/],
     [["logs", "-p", "loud"], /argument 'loud' is invalid.*emerg/],
@@ -144,6 +196,77 @@ describe("steward logs", () => {
   ])("refuses %j with exit code 2", async (argv, message) => {
     expect(await steward(argv)).toMatchObject({ code: 2, out: "", err: expect.stringMatching(message) });
   });
+
+  it("follows from now on where no old lines are wanted", async () => {
+    const ctrlC = new AbortController();
+    const { follow } = service.journal;
+    Object.assign(service.journal, {
+      follow(...given: Parameters<typeof follow>) {
+        setTimeout(() => service.journal.write({ message: "fresh" }), 100);
+        return follow(...given);
+      },
+    });
+    const onText = (text: string): void => {
+      if (text.includes("fresh")) ctrlC.abort();
+    };
+    expect(await steward(["logs", "-f", "-n", "0", "-o", "cat"], { interrupt: ctrlC.signal, onText })).toEqual({
+      code: 130,
+      out: "fresh\n",
+      err: "",
+    });
+  });
+
+  it("misses nothing that is written before a follow has found its first entry", async () => {
+    const ctrlC = new AbortController();
+    const { query, follow } = service.journal;
+    let follows = 0;
+    Object.assign(service.journal, {
+      async query(...given: Parameters<typeof query>) {
+        const answer = await query(...given);
+        // It has been asked for what there is, and its stream is not open yet.
+        if (given[0].grep !== undefined) service.journal.write({ message: "first wanted", unit: "late.service" });
+        return answer;
+      },
+      follow(...given: Parameters<typeof follow>) {
+        follows += 1;
+        return follow(...given);
+      },
+    });
+    const onText = (text: string): void => {
+      if (text.includes("wanted")) ctrlC.abort();
+    };
+    const argv = ["logs", "-f", "-g", "wanted", "-o", "cat"];
+    expect(await steward(argv, { interrupt: ctrlC.signal, onText })).toEqual({
+      code: 130,
+      out: "first wanted\n",
+      err: "",
+    });
+    expect(follows).toBeGreaterThan(0);
+  });
+
+  it("misses nothing of an outage before a follow has found its first entry, and gives none twice", async () => {
+    const ctrlC = new AbortController();
+    const { follow } = service.journal;
+    let isCut = false;
+    Object.assign(service.journal, {
+      follow(...given: Parameters<typeof follow>) {
+        if (!isCut) setTimeout(() => service.service.cut(), 100);
+        isCut = true;
+        return follow(...given);
+      },
+    });
+    const onText = (text: string): void => {
+      if (text.includes("lost")) service.journal.write({ message: "wanted in between" });
+      if (text.includes("in between")) service.journal.write({ message: "wanted later" });
+      if (text.includes("later")) ctrlC.abort();
+    };
+    const argv = ["logs", "-f", "-g", "wanted", "-o", "cat"];
+    expect(await steward(argv, { interrupt: ctrlC.signal, onText })).toEqual({
+      code: 130,
+      out: "wanted in between\nwanted later\n",
+      err: "steward: lost the connection, making it again\nsteward: the connection is back\n",
+    });
+  }, 15_000);
 
   it("follows, and ends at Ctrl-C with 130 and without a word", async () => {
     const ctrlC = new AbortController();
@@ -206,13 +329,81 @@ describe("steward doctor", () => {
 
   it("shows what a fix would do, asks, does it, and looks again", async () => {
     const done = mending();
-    const { code, out, err } = await steward(["doctor", "--fix"], { answers: ["y"] });
+    const { code, out, err } = await steward(["doctor", "--fix"], { answers: ["y"], columns: 80 });
     expect(err).toBe("Do it? [y/N] ");
     expect(out).toMatch(
       /vital: mend \(moderate\)\n {2}1\. turn it off and on\n {2}done: turn it off and on: done\nfixed: /,
     );
     expect(out).toMatch(/\nAll is well: 2 checks\n$/);
     expect({ code, done }).toEqual({ code: 0, done: ["turned"] });
+  });
+
+  it("shows whoever is asked what they are asked about where the output is a file", async () => {
+    const done = mending();
+    const { code, out, err } = await steward(["doctor", "--fix"], { answers: ["n"] });
+    expect(err).toBe("\nvital: mend (moderate)\n  1. turn it off and on\nDo it? [y/N] steward: nothing was done\n");
+    expect(out).not.toContain("turn it off");
+    expect({ code, done }).toEqual({ code: 1, done: [] });
+  });
+
+  it("tells a program all that was done, where it is told not to ask", async () => {
+    const done = mending();
+    expect(await steward(["doctor", "--fix", "--json"], { answers: ["y"] })).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringContaining("with both, --yes is needed"),
+    });
+    expect(done).toEqual([]);
+    const { code, out, err } = await steward(["doctor", "--fix", "--json", "--yes"]);
+    expect({ code, err, done }).toEqual({ code: 0, err: "", done: ["turned"] });
+    expect(JSON.parse(out)).toMatchObject({
+      by: "the service",
+      results: expect.arrayContaining([expect.objectContaining({ check_id: "vital", status: "pass" })]),
+      fixes: [
+        {
+          check_id: "vital",
+          plan: { dry_run: true, steps: ["turn it off and on"] },
+          result: { success: true, steps: [{ status: "done" }] },
+        },
+      ],
+    });
+  });
+
+  it("tells a program what was left alone, too", async () => {
+    const ill = { status: "fail", message: "ill", details: {}, fixId: "rebuild" } as const;
+    service.checks.vital.finds = () => Promise.resolve(ill);
+    const { code, out } = await steward(["doctor", "--fix", "--json", "--yes"]);
+    expect([code, JSON.parse(out)]).toEqual([
+      1,
+      expect.objectContaining({ fixes: [{ check_id: "vital", plan: expect.anything(), result: null }] }),
+    ]);
+  });
+
+  it("says at Ctrl-C that a fix goes on, and what shows what came of it", async () => {
+    const done = mending();
+    const ctrlC = new AbortController();
+    const hold = Promise.withResolvers<void>();
+    service.fixes.mend.does = {
+      steps: [
+        {
+          action: "turn it off and on",
+          async run() {
+            ctrlC.abort();
+            await hold.promise;
+            done.push("turned");
+            service.checks.vital.finds = "pass";
+            return "done";
+          },
+        },
+      ],
+    };
+    expect(await steward(["doctor", "--fix", "--yes"], { interrupt: ctrlC.signal })).toMatchObject({
+      code: 130,
+      err: "steward: the fix goes on; to see what came of it: steward doctor --check vital\n",
+    });
+    hold.resolve();
+    await expect.poll(() => done).toEqual(["turned"]);
+    expect(await steward(["doctor", "--check", "vital"])).toMatchObject({ code: 0 });
   });
 
   it("does nothing when the answer is no, or nobody is there to give one", async () => {
@@ -259,6 +450,18 @@ describe("steward doctor", () => {
     expect(done).toBe(1);
   });
 
+  it("ends with 1 as an operation of `steward api` too, where an answer says that it did not succeed", async () => {
+    mending();
+    service.fixes.mend.does = {
+      steps: [{ action: "turn it off and on", run: () => Promise.reject(new Error("it is stuck")) }],
+    };
+    const failed = await steward(["api", "fix-check", "vital", "--yes"]);
+    expect([failed.code, JSON.parse(failed.out)]).toEqual([1, expect.objectContaining({ success: false })]);
+    mending();
+    const done = await steward(["api", "fix-check", "vital", "--yes"]);
+    expect([done.code, JSON.parse(done.out)]).toEqual([0, expect.objectContaining({ success: true })]);
+  });
+
   const here: HealthCheckList = {
     summary: { total: 1, passed: 1, warned: 0, failed: 0, skipped: 0, duration_ms: 1 },
     results: [
@@ -295,9 +498,23 @@ describe("steward doctor", () => {
     });
   });
 
+  it("ends at Ctrl-C while it looks with its own eyes", async () => {
+    const ctrlC = new AbortController();
+    const runChecks = () => {
+      setTimeout(() => ctrlC.abort(), 50);
+      return new Promise<never>(() => undefined);
+    };
+    const local = { ...alone(), runChecks };
+    expect(await steward(["doctor", "--offline"], { local, interrupt: ctrlC.signal })).toEqual({
+      code: 130,
+      out: "",
+      err: "steward: checking without the service, read-only: as it was told\nsteward: ended by Ctrl-C\n",
+    });
+  });
+
   it("does so by itself where the local service does not run, and never for another host", async () => {
     await service.app.close();
-    const local = { ...alone(), localService: () => Promise.resolve({ url, adminKeyFile: "/nowhere" }) };
+    const local = { ...alone(), localService: () => Promise.resolve({ url, adminKeyFile: "/nowhere", readAdminKey }) };
     const environment = { STEWARD_API_KEY: service.admin };
     const found = await runInProcess(["doctor"], { environment, local });
     expect(found).toMatchObject({

@@ -77,11 +77,13 @@ interface Surroundings {
   readonly environment?: Readonly<Record<string, string>>;
   readonly input?: () => Promise<string | undefined>;
   readonly report?: (folder: string) => Promise<PluginReport>;
+  /** What a person types when asked; undefined: nobody is there. */
+  readonly answer?: string;
 }
 
 async function steward(argv: readonly string[], surroundings: Surroundings = {}) {
   const elsewhere = () => Promise.reject(new Error("not here"));
-  const { environment = {}, input = elsewhere, report = elsewhere } = surroundings;
+  const { environment = {}, input = elsewhere, report = elsewhere, answer } = surroundings;
   const local: LocalCommands = {
     serve: elsewhere,
     runTask: elsewhere,
@@ -111,6 +113,14 @@ async function steward(argv: readonly string[], surroundings: Surroundings = {})
     },
     now: () => 0,
     local,
+    person: {
+      isThere: answer !== undefined,
+      ask(question) {
+        err += question;
+        return Promise.resolve(answer);
+      },
+      interrupted: () => new AbortController().signal,
+    },
   });
   return { code, out, err };
 }
@@ -171,15 +181,15 @@ describe("steward plugins enable and disable", () => {
 
   it("enables, and says what the plugin may do", async () => {
     answers["POST /plugins/certs/enable?dry_run=false"] = changed({ permissions: ["runs as root"] });
-    expect(await steward(["plugins", "enable", "certs", "--confirm"])).toEqual({
+    expect(await steward(["plugins", "enable", "certs", "--confirm", "--yes"])).toEqual({
       code: 0,
       out: "certs: enabled\nbeyond its sandbox it runs as root\n",
       err: "",
     });
     expect(asked).toMatchObject([{ body: { confirm: true } }]);
-    await steward(["plugins", "enable", "certs"]);
+    await steward(["plugins", "enable", "certs", "-y"]);
     expect(asked[1]).toMatchObject({ body: { confirm: false } });
-    const json = await steward(["plugins", "enable", "certs", "--json"]);
+    const json = await steward(["plugins", "enable", "certs", "--json", "--yes"]);
     expect(JSON.parse(json.out)).toMatchObject({ name: "certs", success: true });
   });
 
@@ -195,15 +205,55 @@ describe("steward plugins enable and disable", () => {
       out: "certs: cannot be loaded\nwritable by others: chmod go-w check.sh\n",
       err: "",
     };
-    expect(await steward(["plugins", "enable", "certs"])).toEqual(failed);
-    expect((await steward(["plugins", "enable", "certs", "--json"])).code).toBe(1);
+    expect(await steward(["plugins", "enable", "certs", "--yes"])).toEqual(failed);
+    expect((await steward(["plugins", "enable", "certs", "--json", "--yes"])).code).toBe(1);
     answers["POST /plugins/certs/enable?dry_run=false"] = refused(400, "VALIDATION_ERROR", "it runs as root: confirm");
-    expect(await steward(["plugins", "enable", "certs"])).toMatchObject({
+    expect(await steward(["plugins", "enable", "certs", "--yes"])).toMatchObject({
       code: 2,
       out: "",
       err: "steward: it runs as root: confirm (VALIDATION_ERROR)\n",
     });
     expect((await steward(["plugins", "enable"])).code).toBe(2);
+  });
+
+  const plan = { dry_run: true, units: [], packages: [], bytes: 0, requires_reboot: false };
+
+  it("shows what would be done and asks, since a plugin is a program of somebody else's", async () => {
+    answers["POST /plugins/certs/enable?dry_run=true"] = fine({ ...plan, steps: ["enable certs 1.0.0"] });
+    answers["POST /plugins/certs/enable?dry_run=false"] = changed({});
+    const question = "  1. enable certs 1.0.0\nEnable the plugin certs? [y/N] ";
+    expect(await steward(["plugins", "enable", "certs"])).toEqual({
+      code: 2,
+      out: "  1. enable certs 1.0.0\n",
+      err: "steward: cannot ask whether to go on: there is nobody at a terminal (--yes does it without asking)\n",
+    });
+    expect(await steward(["plugins", "enable", "certs"], { answer: "n" })).toEqual({
+      code: 1,
+      out: "",
+      err: `${question}steward: nothing was done\n`,
+    });
+    expect(asked.map(({ call }) => call)).toEqual(Array(2).fill("POST /plugins/certs/enable?dry_run=true"));
+    expect(await steward(["plugins", "enable", "certs", "--confirm"], { answer: "y" })).toEqual({
+      code: 0,
+      out: "certs: enabled\n",
+      err: question,
+    });
+    expect(asked.slice(2)).toMatchObject([
+      { call: "POST /plugins/certs/enable?dry_run=true", body: { confirm: true } },
+      { call: "POST /plugins/certs/enable?dry_run=false", body: { confirm: true } },
+    ]);
+    const json = await steward(["plugins", "enable", "certs", "--json"], { answer: "y" });
+    expect([JSON.parse(json.out), json.err]).toEqual([expect.objectContaining({ success: true }), question]);
+  });
+
+  it("asks nothing where there is nothing to do", async () => {
+    answers["POST /plugins/certs/enable?dry_run=true"] = fine({ ...plan, steps: [], reason: "enabled already" });
+    answers["POST /plugins/certs/enable?dry_run=false"] = changed({ message: "enabled already" });
+    expect(await steward(["plugins", "enable", "certs"])).toEqual({
+      code: 0,
+      out: "certs: enabled already\n",
+      err: "",
+    });
   });
 
   it("disables", async () => {
@@ -213,16 +263,16 @@ describe("steward plugins enable and disable", () => {
   });
 
   it("says what it would do", async () => {
-    const plan = { dry_run: true, steps: ["run certs"], units: [], packages: [], bytes: 0, requires_reboot: false };
+    const whole = { ...plan, steps: ["run certs"] };
     for (const verb of ["enable", "disable"]) {
-      answers[`POST /plugins/certs/${verb}?dry_run=true`] = fine(plan);
+      answers[`POST /plugins/certs/${verb}?dry_run=true`] = fine(whole);
       expect(await steward(["plugins", verb, "certs", "--dry-run"])).toEqual({
         code: 0,
         out: "  1. run certs\n",
         err: "",
       });
       const { code, out } = await steward(["plugins", verb, "certs", "--dry-run", "--json"]);
-      expect({ code, plan: JSON.parse(out) }).toEqual({ code: 0, plan });
+      expect({ code, plan: JSON.parse(out) }).toEqual({ code: 0, plan: whole });
     }
   });
 });
@@ -352,7 +402,7 @@ describe("steward <plugin>", () => {
       code: 2,
       err: expect.stringContaining("not enabled"),
     });
-    expect(await steward(["plugins", "enable", "upper"], { environment })).toMatchObject({ code: 0 });
+    expect(await steward(["plugins", "enable", "upper", "--yes"], { environment })).toMatchObject({ code: 0 });
     expect((await steward(["plugins"], { environment })).out).toMatch(/upper\s+1\.0\.0\s+command\s+enabled/);
     const ended = await steward(["upper", "--json", "-x"], { environment, input });
     expect(ended).toEqual({ code: 2, out: "TEXT", err: "--json -x" });

@@ -16,6 +16,8 @@ export interface CliSetting {
   /** Width of the terminal; undefined: a pipe. */
   readonly columns?: number;
   readonly hasColours?: boolean;
+  /** Of standard error, which may be a terminal where standard output is none. */
+  readonly hasErrorColours?: boolean;
   /** Ctrl-C. */
   readonly interrupt?: AbortSignal;
   readonly local?: Partial<Omit<LocalCommands, "audit">>;
@@ -28,7 +30,7 @@ const elsewhere = (): Promise<never> => Promise.reject(new Error("not here"));
 
 /** Runs a command line in this process. */
 export async function runInProcess(argv: readonly string[], setting: CliSetting = {}): Promise<CliRun> {
-  const { answers, stdin, columns, hasColours = false, interrupt, onText } = setting;
+  const { answers, stdin, columns, hasColours = false, hasErrorColours = false, interrupt, onText } = setting;
   let out = "";
   let err = "";
   const left = [...(answers ?? [])];
@@ -45,7 +47,14 @@ export async function runInProcess(argv: readonly string[], setting: CliSetting 
         err += text;
         onText?.(text);
       },
-      screen: { isTerminal: columns !== undefined, columns: () => columns, hasColours, showsProgress: false },
+      screen: {
+        isTerminal: columns !== undefined,
+        columns: () => columns,
+        hasColours,
+        hasErrorColours,
+        errorColumns: () => undefined,
+        showsProgress: false,
+      },
     },
     now: setting.now ?? (() => Date.parse("2026-01-01T00:00:00Z")),
     person: {

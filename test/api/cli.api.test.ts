@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type LocalCommands, runCli } from "#cli/index.ts";
+import { readAdminKey } from "#host/admin-key.ts";
 import { startTestService, type TestService } from "./harness.ts";
 
 let service: TestService;
@@ -34,7 +35,7 @@ const local = (): LocalCommands => ({
       faults: file === "bad" ? [{ text: "bad:1:1: colour: unknown setting" }] : [],
       warnings: ["careful"],
     }),
-  localService: () => Promise.resolve({ url, adminKeyFile: join(folder, "admin.key") }),
+  localService: () => Promise.resolve({ url, adminKeyFile: join(folder, "admin.key"), readAdminKey }),
   checkPlugin: () => Promise.reject(new Error("not here")),
   readInput: () => Promise.reject(new Error("not here")),
   audit: { list: () => Promise.reject(new Error("not here")), verify: () => Promise.reject(new Error("not here")) },
@@ -156,7 +157,10 @@ describe("finding the service and the key", () => {
   });
 
   it("says what to do when there is no key to be had", async () => {
-    const commands = { ...local(), localService: () => Promise.resolve({ url, adminKeyFile: "/nowhere/admin.key" }) };
+    const commands = {
+      ...local(),
+      localService: () => Promise.resolve({ url, adminKeyFile: "/nowhere/admin.key", readAdminKey }),
+    };
     expect(await steward(["keys", "list"], {}, commands)).toMatchObject({
       code: 2,
       err: expect.stringContaining("use --key-file or STEWARD_API_KEY"),

@@ -48,6 +48,20 @@ it("goes on behind the last entry after a lost connection", async () => {
   await entries.return();
 });
 
+it("asks before each connection whether it may be made, and ends with what says no", async () => {
+  const cursor = service.journal.write({ message: "start" });
+  service.journal.write({ message: "one" });
+  let asked = 0;
+  const allow = (): Promise<void> => {
+    asked += 1;
+    return asked === 1 ? Promise.resolve() : Promise.reject(new Error("another program listens there"));
+  };
+  const entries = stream({ cursor, allow });
+  expect(await take(entries, 1)).toEqual(["one"]);
+  service.service.cut();
+  await expect(entries.next()).rejects.toThrow("another program listens there");
+});
+
 it.each([
   ["a wrong key", { key: "wrong" }, "UNAUTHORIZED", undefined],
   ["a bad filter", { priority: "loud" }, "VALIDATION_ERROR", "priority"],

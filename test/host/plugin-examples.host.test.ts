@@ -63,7 +63,7 @@ describeOnHost("plugins from the command line", (session) => {
         const options = `--type ${type} --lang ${language} --dir ${folder}`;
         expect(await steward(`plugins new ${name} ${options}`)).toMatchObject({ code: 0, stderr: "" });
         expect(await steward(`plugins validate ${folder}/${name}`)).toMatchObject({ code: 0, stderr: "" });
-        expect(await steward(`plugins enable ${name}`)).toMatchObject({ code: 0, stderr: "" });
+        expect(await steward(`plugins enable ${name} --yes`)).toMatchObject({ code: 0, stderr: "" });
       }
       expect(await steward(`check check-${language}`)).toEqual({
         code: 0,
@@ -98,7 +98,7 @@ describeOnHost("plugins from the command line", (session) => {
     const { code, stdout } = await steward("plugins");
     expect(code).toBe(0);
     expect(stdout).toMatch(/backup-age\s+1\.0\.0\s+check\s+disabled\s+reads \/srv\/backup/);
-    await steward("plugins enable certificates");
+    await steward("plugins enable certificates --yes");
     expect(await steward("certificate")).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("(Did you mean certificates?)"),
@@ -107,7 +107,7 @@ describeOnHost("plugins from the command line", (session) => {
 
   it("backup-age looks at backups that root alone may read", async () => {
     await session.shell("mkdir -p /srv/backup/db && chmod 700 /srv/backup");
-    expect(await steward("plugins enable backup-age")).toMatchObject({ code: 0, stderr: "" });
+    expect(await steward("plugins enable backup-age --yes")).toMatchObject({ code: 0, stderr: "" });
     expect(await steward("check backup-age")).toMatchObject({ code: 1, stdout: expect.stringContaining("0 files") });
     await session.shell("umask 077; head -c 3000 /dev/zero > /srv/backup/db/a.dump");
     await session.shell("touch -d '3 hours ago' /srv/backup/db/a.dump");
@@ -127,7 +127,7 @@ describeOnHost("plugins from the command line", (session) => {
     await session.shell(
       "cd /etc/letsencrypt/live/a.example && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout privkey.pem -subj /CN=a.example -days 9 -out fullchain.pem 2>&1",
     );
-    expect((await steward("plugins enable certificates")).code).toBe(0);
+    expect((await steward("plugins enable certificates --yes")).code).toBe(0);
     const { code, stdout, stderr } = await steward("certificates --json");
     expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
     const path = "/etc/letsencrypt/live/a.example/fullchain.pem";
@@ -145,7 +145,7 @@ describeOnHost("plugins from the command line", (session) => {
     await session.host.writeFile(`${folder}/upper/plugin.yaml`, `${manifest.join("\n")}\n`);
     await session.host.writeFile(`${folder}/upper/upper`, '#!/bin/sh\ntr a-z A-Z\necho "$@" >&2\nexit 9\n', 0o755);
     await session.shell(`chmod 755 ${folder}/upper`);
-    expect(await steward("plugins enable upper")).toMatchObject({ code: 0, stderr: "" });
+    expect(await steward("plugins enable upper --yes")).toMatchObject({ code: 0, stderr: "" });
     expect(await run(["upper", "--url", "a b"], "some text\n")).toEqual({
       code: 9,
       stdout: "SOME TEXT\n",
@@ -157,7 +157,7 @@ describeOnHost("plugins from the command line", (session) => {
     const address = chat.address();
     const port = typeof address === "object" && address !== null ? address.port : 0;
     await session.host.writeFile("/etc/steward/chat-webhook", `http://127.0.0.1:${port}/services/x\n`, 0o600);
-    expect(await steward("plugins enable chat-webhook")).toMatchObject({ code: 0, stderr: "" });
+    expect(await steward("plugins enable chat-webhook --yes")).toMatchObject({ code: 0, stderr: "" });
     const unit = ["[Service]", "Type=oneshot", "RemainAfterExit=yes", "ExecStart=/usr/bin/test -e /run/needed"];
     await session.writeUnits({ "needs.service": unit });
     await session.host.exec(["systemctl", "start", "needs.service"], { allowFailure: true });

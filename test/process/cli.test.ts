@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -128,6 +129,22 @@ describe("at a terminal", () => {
     expect((await steward("keys", "list")).stdout).toMatch(/doomed +good/);
     const yes = await inTerminal(["keys", "revoke", made.id], [{ wait: "[y/N]", send: "y\r" }]);
     expect(yes).toMatchObject({ code: 0, left: [], output: expect.stringContaining("key revoked") });
+  });
+
+  it("shows what it asks about where the output goes into a file, in colours that the file does not get", async () => {
+    const made = JSON.parse((await steward("keys", "create", "doomed-too", "--json")).stdout) as { id: string };
+    const file = workspace.path("revoked");
+    const script = `"${process.execPath}" "${mainFile}" keys revoke ${made.id} > ${file}`;
+    const yes = await runInTerminal(workspace, ["/bin/bash", "-c", script], {
+      environment: { ...baseEnvironment(workspace), ...keyed },
+      steps: [{ wait: "[y/N]", send: "y\r" }],
+    });
+    expect(yes).toMatchObject({ code: 0, left: [] });
+    expect(stripVTControlCharacters(yes.output)).toMatch(
+      new RegExp(`^ {2}1\\. .*doomed-too.*\\n(.*\\n)*Revoke the key ${made.id}\\? \\[y/N\\]`),
+    );
+    expect(yes.output).toContain("\u001b[1mRevoke the key");
+    expect(readFileSync(file, "utf8")).toBe(`${made.id} (doomed-too): key revoked\n`);
   });
 
   it("ends a follow with Ctrl-C, with 130 and without a word", async () => {

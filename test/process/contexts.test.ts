@@ -1,22 +1,31 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Ran, runProgram } from "./support/program.ts";
 import { mainFile, type RunningService, startService } from "./support/service.ts";
 import { takenPort } from "./support/taken-port.ts";
+import { runInTerminal } from "./support/terminal.ts";
 import { until } from "./support/until.ts";
 import { createWorkspace } from "./support/workspace.ts";
 
 const workspace = createWorkspace();
 /** Accepts connections and never says a word. */
 const silent = createServer(() => undefined);
+/** Says what it would do, and never ends doing it. */
+const endless = createHttpServer(({ url = "" }, response) => {
+  if (!url.includes("dry_run=true")) return;
+  const plan = { dry_run: true, steps: ["be endless"], units: [], packages: [], bytes: 0, requires_reboot: false };
+  response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(plan));
+});
 
 let one: RunningService;
 let two: RunningService;
 let secret: RunningService;
 let deadUrl: string;
 let silentUrl: string;
+let endlessUrl: string;
 let config: string;
 
 const keyFile = (name: string, key: string): string => {
@@ -52,12 +61,19 @@ beforeAll(async () => {
   gone.release();
   deadUrl = `http://127.0.0.1:${gone.port}`;
   silent.listen(0, "127.0.0.1");
-  const address = await until("an address", () => silent.address() ?? undefined);
-  if (typeof address === "string") throw new Error("not a TCP address");
-  silentUrl = `http://127.0.0.1:${address.port}`;
+  endless.listen(0, "127.0.0.1");
+  const urlOf = async (server: typeof silent): Promise<string> => {
+    const address = await until("an address", () => server.address() ?? undefined);
+    if (typeof address === "string") throw new Error("not a TCP address");
+    return `http://127.0.0.1:${address.port}`;
+  };
+  silentUrl = await urlOf(silent);
+  endlessUrl = await urlOf(endless);
 });
 afterAll(async () => {
   silent.close();
+  endless.closeAllConnections();
+  endless.close();
   await workspace.dispose();
 });
 
@@ -114,6 +130,13 @@ describe("steward context", () => {
     [["status", "--all", "--host-timeout", "soon"], {}, "--host-timeout must be a time"],
     [["serve", "--all"], {}, "cannot do this for several hosts: serve is for one"],
     [["logs", "-f", "--all"], {}, "cannot do this for several hosts: -f is for one"],
+    [["logs", "-fu", "nginx", "--all"], {}, "cannot do this for several hosts: -f is for one"],
+    [["--all"], {}, "cannot ask several hosts without a command"],
+    [["status", "--context", "one,two", "--bogus"], {}, "unknown option '--bogus'"],
+    [["context", "add", "x", "https://proxy/web7"], {}, "cannot use https://proxy/web7"],
+    [["status", "--url", "http://h/x"], {}, "cannot use http://h/x: a service has no path in its address"],
+    [["status"], { STEWARD_URL: "http://h/x" }, "cannot use http://h/x: a service has no path in its address"],
+    [["status", "--url", "http://me:word@h"], {}, "cannot use http://h with what stands around it"],
   ] as const)("says of %j %j what is wrong", async (argv, environment, said) => {
     const { code, stdout, stderr } = await steward(argv, environment);
     expect([code, stdout]).toEqual([2, ""]);
@@ -208,6 +231,29 @@ describe("several hosts at once", () => {
     const done = await steward([...silence, "--yes"]);
     expect([done.code, done.stderr]).toEqual([0, ""]);
     expect([await silences("one"), await silences("two")]).toEqual([1, 1]);
+  });
+
+  it.each([
+    ["begun", ["--yes"], ["be endless", "asking"], /it was begun at endless, .*steward --context endless operations/],
+    ["asked", ["--host-timeout", "10s"], ["asking"], /ended by Ctrl-C$/],
+  ])("leaves no line behind at Ctrl-C when a change is %s", async (which, more, waits, said) => {
+    const named = workspace.path(`terminal-${which}`);
+    const environment = { XDG_CONFIG_HOME: named };
+    const url = which === "begun" ? endlessUrl : silentUrl;
+    const { code: isAdded } = await steward(["context", "add", "endless", url], environment, one.adminKey);
+    expect(isAdded).toBe(0);
+    const argv = ["alerts", "silence", "DiskSpaceLow", "--for", "1h", "--all", ...more];
+    const steps = waits.map((wait, at) => (at === waits.length - 1 ? { wait, send: "\u0003" } : { wait }));
+    const { code, output, left } = await runInTerminal(workspace, [process.execPath, mainFile, ...argv], {
+      environment,
+      columns: 250,
+      steps,
+    });
+    expect([code, left]).toEqual([130, []]);
+    const last = output.trimEnd().split("\n").at(-1) ?? "";
+    const [shown = ""] = last.split("\r\u001b[K").slice(-1);
+    expect(shown).toMatch(/^steward: /);
+    expect(shown).toMatch(said);
   });
 
   it("tests hosts, and says what each key may do", async () => {

@@ -1,0 +1,17 @@
+import { stripVTControlCharacters } from "node:util";
+import { expect, it } from "vitest";
+import { startProgress } from "./progress.ts";
+import { plainScreen } from "./screen.ts";
+import { textWidth } from "./text-width.ts";
+
+it("fits the terminal that it is shown on, also where standard output is a file", () => {
+  let text = "";
+  const err = (each: string): void => {
+    text += each;
+  };
+  const screen = { ...plainScreen, showsProgress: true, errorColumns: () => 40 };
+  startProgress({ out: () => undefined, err, screen }, "x".repeat(100)).end();
+  const lines = stripVTControlCharacters(text).split("\r").filter(Boolean);
+  expect(lines.map((line) => textWidth(line) <= 40)).toEqual([true]);
+  expect(lines[0]).toContain("xxx");
+});

@@ -1,0 +1,29 @@
+import { stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import { listenersAt } from "#adapters/sockets/listeners.ts";
+import type { AdminKey } from "#cli/index.ts";
+import { readServiceFile } from "#config/service-file.ts";
+
+const defaultPort = 80;
+const root = 0;
+
+/** Who would get what is sent to a service of this host: itself, nobody, or the user with this number. */
+async function holderOf(url: URL, own: ReadonlySet<number>): Promise<AdminKey["holder"]> {
+  const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
+  const users = await listenersAt({ host, port: url.port === "" ? defaultPort : Number(url.port) });
+  if (users.size === 0) return "nobody";
+  return [...users].find((uid) => !own.has(uid)) ?? "service";
+}
+
+/**
+ * Reads the admin key of this host's service, and looks who listens where it is about to be sent: any user may take a port
+ * while the service does not hold it. Over TLS the certificate tells.
+ * @throws Error when it cannot be read.
+ */
+export async function readAdminKey(path: string, url: string): Promise<AdminKey> {
+  const { text, uid } = readServiceFile(path);
+  const address = new URL(url);
+  if (address.protocol === "https:") return { text, holder: "service" };
+  const own = new Set([root, uid, (await stat(dirname(path))).uid]);
+  return { text, holder: await holderOf(address, own) };
+}
