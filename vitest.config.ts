@@ -15,11 +15,13 @@ export default defineConfig({
         test: {
           ...shared,
           name: "pure",
+          // What keeps no state needs no process of its own for each file.
+          isolate: false,
           include: ["src/**/*.test.ts", "bench/**/*.test.ts", "demo/**/*.test.ts", "scripts/**/*.test.ts"],
         },
       },
       { test: { ...shared, name: "ports", include: ["test/ports/**/*.test.ts"] } },
-      { test: { ...shared, name: "api", include: ["test/api/**/*.test.ts"] } },
+      { test: { ...shared, name: "api", isolate: false, include: ["test/api/**/*.test.ts"] } },
       { test: { ...shared, name: "invariants", include: ["test/invariants/**/*.test.ts"], testTimeout: 120_000 } },
       { test: { ...shared, name: "process", include: ["test/process/**/*.test.ts"], testTimeout: 120_000 } },
       { test: { ...shared, name: "security", include: ["test/security/**/*.test.ts"], testTimeout: 120_000 } },

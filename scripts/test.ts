@@ -1,29 +1,41 @@
 import { spawn } from "node:child_process";
 import { parseArgs } from "node:util";
 
+type Argv = readonly [string, ...string[]];
+
 interface Step {
   readonly name: string;
-  readonly argv: readonly [string, ...string[]];
-  /** Runs at the same time. */
-  readonly beside?: readonly [string, ...string[]];
+  /** Run at the same time; the commands of one, each after the one before. */
+  readonly lanes: readonly (readonly Argv[])[];
 }
 
+const alone = (name: string, ...argv: Argv): Step => ({ name, lanes: [[argv]] });
+
+const vitest = (projects: readonly string[], ...options: readonly string[]): Argv => [
+  "vitest",
+  "run",
+  ...projects.flatMap((project) => ["--project", project]),
+  ...options,
+];
+
 /** What `npm test` runs, in order: the quick gates first. */
-const steps = [
-  { name: "types and layers", argv: ["tsc", "-b"] },
-  { name: "format and style", argv: ["biome", "check", "--error-on-warnings", "."] },
-  { name: "promises and types", argv: ["oxlint", "--type-aware", "--deny-warnings"] },
-  { name: "unused code", argv: ["knip"] },
-  { name: "generated files", argv: ["node", "scripts/generate.ts", "--check"] },
-  { name: "OpenAPI document", argv: ["redocly", "lint", "docs/reference/openapi.json"] },
-  // Side by side: the test hosts wait for their own systemd most of the time.
+const steps: readonly Step[] = [
+  alone("types and layers", "tsc", "-b"),
+  alone("format and style", "biome", "check", "--error-on-warnings", "."),
+  alone("promises and types", "oxlint", "--type-aware", "--deny-warnings"),
+  alone("unused code", "knip"),
+  alone("generated files", "node", "scripts/generate.ts", "--check"),
+  alone("OpenAPI document", "redocly", "lint", "docs/reference/openapi.json"),
   {
     name: "tests",
-    // Half of the processors: the test hosts are not to be short of their own.
-    argv: ["vitest", "run", "--project", "!host", "--project", "!long", "--project", "!demo", "--maxWorkers", "50%"],
-    beside: ["vitest", "run", "--project", "host"],
+    lanes: [
+      // Half of the processors: the test hosts, which wait for their own systemd part of the time, are not to be short of theirs.
+      [vitest(["!host", "!ports", "!long", "!demo"], "--maxWorkers", "50%")],
+      // Both lanes take about as long.
+      [vitest(["host"]), vitest(["ports"])],
+    ],
   },
-] as const satisfies readonly Step[];
+];
 
 const help = `usage: npm test [-- [--only STEP] [VITEST ARGUMENT ...]]
 
@@ -40,12 +52,22 @@ const environment = {
   DO_NOT_TRACK: "1",
 };
 
-function run([program, ...args]: readonly [string, ...string[]]): Promise<number> {
+function run([program, ...args]: Argv): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { stdio: "inherit", env: environment });
     child.on("error", reject);
     child.on("close", (code) => resolve(code ?? 1));
   });
+}
+
+/** Runs them all, whatever comes of the first. @returns the first code that is not 0. */
+async function runInTurn(commands: readonly Argv[]): Promise<number> {
+  let worst = 0;
+  for (const argv of commands) {
+    const code = await run(argv);
+    if (worst === 0) worst = code;
+  }
+  return worst;
 }
 
 const { values, positionals, tokens } = parseArgs({
@@ -61,16 +83,16 @@ if (values.help) {
 const forVitest = process.argv.slice(2);
 const isForVitest = values.only === undefined && (positionals.length > 0 || tokens.length > 0);
 const chosen: readonly Step[] = isForVitest
-  ? [{ name: "tests", argv: ["vitest", "run", ...forVitest] }]
+  ? [alone("tests", "vitest", "run", ...forVitest)]
   : steps.filter(({ name }) => values.only === undefined || values.only === name);
 if (chosen.length === 0) {
   console.error(help);
   process.exit(2);
 }
 
-for (const { name, argv, beside } of chosen) {
+for (const { name, lanes } of chosen) {
   const startedAt = performance.now();
-  const codes = await Promise.all([argv, ...(beside === undefined ? [] : [beside])].map(run));
+  const codes = await Promise.all(lanes.map(runInTurn));
   const code = codes.find((each) => each !== 0) ?? 0;
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   console.log(`${code === 0 ? "ok" : "FAILED"}: ${name} (${seconds} s)`);
