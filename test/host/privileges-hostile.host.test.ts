@@ -398,8 +398,8 @@ describeOnHost("root's side of the door", (session) => {
       const argv = [...installedPrograms, "keys", "list"];
       for (const [put, reason] of [
         [`ln -s /root/word ${keyFile}`, "too many symbolic links"],
-        [`mkfifo ${keyFile}`, "not a file with a key"],
-        [`head -c 5000 /dev/zero > ${keyFile}`, "not a file with a key"],
+        [`mkfifo ${keyFile}`, "is not a file"],
+        [`head -c 70000 /dev/zero > ${keyFile}`, "longer than such a file can be"],
         [`echo another-word > ${keyFile}`, "none of this service's"],
       ] as const) {
         await must(put);

@@ -27,7 +27,7 @@ async function found(files: PackageFiles): Promise<PresentPackage> {
   return one;
 }
 
-// Restoring is tried on a host of its own, in test/host/snapshots.host.test.ts.
+// Restoring is tried on a host of its own, in test/host/snapshots.long.test.ts.
 describe.each([
   ["fake", true, () => createFakePackageFiles([presentPackage(wantedName, "3.6")])],
   ["apt", existsSync("/usr/bin/dpkg-deb"), () => createAptPackageFiles({ exec, clock: systemClock })],
