@@ -133,6 +133,23 @@ it("forgets units that a later listing does not have", async () => {
   expect(mirror.units().size).toBe(0);
 });
 
+it("takes no unit for gone that systemd drops and makes again while it reads its files anew", async () => {
+  const { mirror, rows } = start([row("a.service", "active", "running"), row("b.service", "active", "running")]);
+  await mirror.synchronise();
+  mirror.onSignal(signal("Reloading", true));
+  mirror.onSignal(signal("UnitRemoved", "a.service", "/unit/a.service"));
+  mirror.onSignal(signal("UnitRemoved", "b.service", "/unit/b.service"));
+  mirror.onSignal(signal("UnitNew", "a.service", "/unit/a.service"));
+  expect([...mirror.units().keys()]).toEqual(["a.service", "b.service"]);
+  expect(mirror.units().get("a.service")).toMatchObject({ activeState: "active", mainPid: 77 });
+  rows.pop();
+  mirror.onSignal(signal("Reloading", false));
+  await mirror.synchronise();
+  expect([...mirror.units().keys()]).toEqual(["a.service"]);
+  mirror.onSignal(signal("UnitRemoved", "a.service", "/unit/a.service"));
+  expect(mirror.units().size).toBe(0);
+});
+
 it("says when everything is to be read anew", () => {
   const { mirror, reloads } = start([]);
   mirror.onSignal(signal("Reloading", true));

@@ -28,6 +28,8 @@ export function createMirror(ports: {
   const byName = new Map<string, MirroredUnit>();
   const nameByPath = new Map<string, string>();
   const appeared = new Set<string>();
+  /** While systemd reads its files anew it drops every unit and makes it again: none of them has stopped. */
+  let isReloading = false;
 
   const put = (unit: MirroredUnit): void => {
     const before = byName.get(unit.name);
@@ -121,16 +123,19 @@ export function createMirror(ports: {
         appeared.add(first);
         return;
       case "UnitRemoved":
-        if (isService(first)) remove(first);
+        // What is really gone is missing in the listing that follows the reload.
+        if (isService(first) && !isReloading) remove(first);
         return;
       case "UnitFilesChanged":
         onReload();
         return;
       case "Reloading":
         // true when it begins, false when it is over.
+        isReloading = first === true;
         if (first === false) onReload();
         return;
       case "NameOwnerChanged":
+        isReloading = false;
         // Its third argument is the new owner: systemd has come back, perhaps as another process.
         if (third !== "") onReload();
     }
@@ -150,6 +155,7 @@ export function createMirror(ports: {
       byName.clear();
       nameByPath.clear();
       appeared.clear();
+      isReloading = false;
     },
     onSignal(signal) {
       if (signal.interface === managerInterface || signal.member === "NameOwnerChanged") return onManagerSignal(signal);
