@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ListeningSockets } from "#domain/health/network/ports.ts";
 import { openPorts } from "./open-ports.ts";
 import { hasGlobalIpv6, parsePortRange, parseSockets, states } from "./parse.ts";
+import { readText } from "./text.ts";
 
 /** Descriptors looked at between two turns of the event loop, and at most: about a millisecond, and a tenth of a second. */
 const batchSize = 256;
@@ -19,16 +19,6 @@ function ifInReach<T>(read: () => T, otherwise: T): T {
     return read();
   } catch (error) {
     if (isOutOfReach(error)) return otherwise;
-    throw error;
-  }
-}
-
-/** The text of a file; empty where the kernel has no such thing, such as IPv6. */
-async function readText(path: string): Promise<string> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return "";
     throw error;
   }
 }

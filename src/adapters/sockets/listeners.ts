@@ -1,19 +1,9 @@
-import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { parseSockets, states } from "./parse.ts";
+import { readText } from "./text.ts";
 
 const everywhere = new Set(["0.0.0.0", "::"]);
-
-async function readText(path: string): Promise<string> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    // A kernel without IPv6.
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return "";
-    throw error;
-  }
-}
 
 /**
  * The users whose sockets take what is sent to an address of this machine: those of this very address, and those of all
