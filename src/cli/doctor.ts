@@ -60,15 +60,10 @@ async function askService({ io }: CommandPorts, connection: Connection, { check 
  * @throws what the signal says, as a call to a service does.
  */
 async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
-  const onAbort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener("abort", onAbort);
-  if (signal.aborted) onAbort();
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
+  signal.addEventListener("abort", () => aborted.reject(signal.reason), { once: true });
+  return Promise.race([work, aborted.promise]);
 }
 
 async function checkHere({ io, local, person }: CommandPorts): Promise<HealthCheckList> {

@@ -31,26 +31,6 @@ interface Window {
   endsAtMs: number;
 }
 
-const tellOf = ({
-  outcome,
-  status,
-  error,
-  target,
-  key_id,
-  key_name,
-  certificate,
-  remote_address,
-}: AuditEntry): Told => ({
-  outcome,
-  status,
-  error,
-  target,
-  key_id,
-  key_name,
-  certificate,
-  remote_address,
-});
-
 const shared = (one: string | null, other: string | null): string | null => (one === other ? one : null);
 
 /** What holds for both: nobody is named for what somebody else did. */
@@ -89,13 +69,15 @@ export function createRefusals({ log, clock }: { log: Pick<AuditLog, "record">; 
     if (window.count === 0) window.since = entry.time;
     window.count += 1;
     window.until = entry.time;
-    window.told = window.told === undefined ? tellOf(entry) : inCommon(window.told, entry);
+    window.told = window.told === undefined ? entry : inCommon(window.told, entry);
   };
 
   const write = (window: Window, told: Told): void => {
     const { count, since, until } = window;
+    const { outcome, status, error, key_id, key_name, certificate, remote_address } = told;
     const target = { ...told.target, since, until };
-    log.record(auditEvent(callsRefused, clock.now(), { ...told, target, count }));
+    const who = { key_id, key_name, certificate, remote_address };
+    log.record(auditEvent(callsRefused, clock.now(), { outcome, status, error, ...who, target, count }));
     window.count = 0;
     window.told = undefined;
   };
