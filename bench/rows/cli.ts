@@ -30,6 +30,19 @@ const status: Subject = {
   goal: { is: "at most", value: 3 },
 };
 
+const versionOfClient: Subject = {
+  work: "`steward --version`",
+  peer: "`kubectl version --client`",
+  unit: "ms",
+  judged: "peer/ours",
+};
+const statusOfClient: Subject = {
+  work: "`steward status`, five requests",
+  peer: "`kubectl get --raw` of one of them",
+  unit: "ms",
+  judged: "peer/ours",
+};
+
 type Argv = readonly [string, ...string[]];
 
 /** Median time from the start of a process to its end. */
@@ -52,7 +65,8 @@ export const cli: Row = {
     withWorkspace(async (workspace) => {
       const server = await startSteward(workspace, { limits: "counted" });
       const env = {
-        PATH: "/usr/bin:/bin",
+        PATH: process.env["PATH"] ?? "/usr/bin:/bin",
+        HOME: workspace.folder,
         NODE_COMPILE_CACHE: join(workspace.folder, "compile-cache"),
         STEWARD_URL: server.url,
         STEWARD_API_KEY: server.headers["X-API-Key"] ?? "",
@@ -69,7 +83,27 @@ export const cli: Row = {
           await compare(version, { ours: timed(node, main, "--version"), peer: timed(node, "-e", "0") }, options),
           await compare(
             versionOfPeer,
-            { ours: timed(node, main, "--version"), peer: timed("/usr/bin/systemctl", "--version") },
+            { ours: timed(node, main, "--version"), peer: timed("systemctl", "--version") },
+            options,
+          ),
+          await compare(
+            versionOfClient,
+            { ours: timed(node, main, "--version"), peer: timed("kubectl", "version", "--client") },
+            options,
+          ),
+          await compare(
+            statusOfClient,
+            {
+              ours: timed(node, main, "status"),
+              peer: timed(
+                "kubectl",
+                `--server=${server.url}`,
+                `--token=${env.STEWARD_API_KEY}`,
+                "get",
+                "--raw",
+                "/api/v1/health",
+              ),
+            },
             options,
           ),
           await compare(
