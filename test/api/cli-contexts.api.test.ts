@@ -224,10 +224,13 @@ describe("a change of several hosts", () => {
     const ctrlC = new AbortController();
     done.answers = updating(applied({}));
     slow.answers = { "POST /updates/apply?dry_run=true": plan("update the editor") };
-    slow.onCall = (call) => {
-      // The other one has a while to end.
-      if (call === "POST /updates/apply") setTimeout(() => ctrlC.abort(), 1000);
+    const awaited = new Set(["slow POST /updates/apply", "done GET /operations/op_1"]);
+    const seen = (call: string): void => {
+      // Both are where they are to be; the answer of the other one has a while to be read.
+      if (awaited.delete(call) && awaited.size === 0) setTimeout(() => ctrlC.abort(), 1000);
     };
+    slow.onCall = (call) => seen(`slow ${call}`);
+    done.onCall = (call) => seen(`done ${call}`);
     name({ done, slow });
     const { code, out, err } = await steward(["updates", "apply", "--all", "--yes"], { interrupt: ctrlC.signal });
     expect({ code, err }).toEqual({

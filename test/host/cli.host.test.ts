@@ -24,7 +24,7 @@ describeOnHost("the command line on a host", (session) => {
     ["logs", "-n", "20"],
     ["alerts"],
     ["traces"],
-    ["updates"],
+    ["updates", "check"],
     ["updates", "history"],
     ["snapshots"],
     ["operations"],
@@ -34,6 +34,10 @@ describeOnHost("the command line on a host", (session) => {
     ["notify"],
     ["audit"],
     ["context"],
+    ["config", "check"],
+    ["completion", "bash"],
+    ["completion", "zsh"],
+    ["completion", "fish"],
     ["api", "get-system-info"],
   ];
 
@@ -47,7 +51,7 @@ describeOnHost("the command line on a host", (session) => {
     for (const columns of isNarrow ? [80, 40] : [80]) {
       const { code, output } = await atTerminal(argv, { columns });
       expect([argv, code <= 1]).toEqual([argv, true]);
-      if (argv[0] === "logs" || argv[0] === "api") continue;
+      if (["logs", "api", "completion"].includes(argv[0] ?? "")) continue;
       const lines = stripVTControlCharacters(output)
         .split("\n")
         .map((line) => line.split("\r").at(-1) ?? "");
