@@ -103,7 +103,7 @@ describe("properties of a unit", () => {
   it("bound what is written unasked, and let others go first", () => {
     expect(propertiesOf({})).toEqual(
       expect.arrayContaining([
-        "WorkingDirectory=/dev/shm",
+        "WorkingDirectory=/",
         "TemporaryFileSystem=/dev/shm:size=64M,nr_inodes=4096,mode=1777,nosuid,nodev",
         "ReadOnlyPaths=-/tmp",
         "ReadOnlyPaths=-/var/tmp",
@@ -111,7 +111,7 @@ describe("properties of a unit", () => {
         "IOWeight=20",
       ]),
     );
-    expect(propertiesOf({ user: "root" })).toContain("WorkingDirectory=/tmp");
+    expect(propertiesOf({ user: "root" })).toContain("WorkingDirectory=/");
   });
 
   it("bound each process where the unit as a whole cannot be bounded", () => {

@@ -16,7 +16,7 @@ export interface UnitPlace {
 }
 
 /**
- * Where a plugin begins, and the only place that it may write to unasked. Not /tmp: the private one that comes with a user of
+ * The only place that a plugin may write to unasked, its $TMPDIR. Not /tmp: the private one that comes with a user of
  * its own is on the disk of the host, as big as that, and what bounds it is left out beside it.
  */
 export const workFolderOf = ({ manifest }: PluginCall): string =>
@@ -85,7 +85,8 @@ const bounds = (unit: string, call: PluginCall, { ends, boundsMemory }: UnitPlac
     // What the service and the programs of the host have to do comes first.
     "CPUWeight=20",
     "IOWeight=20",
-    `WorkingDirectory=${workFolderOf(call)}`,
+    // Not the folder that it may write to: from systemd 256 on no unit starts in a folder below /dev.
+    "WorkingDirectory=/",
     // Only systemd knows how it ended, and tells it to this one. In the name of an empty file it can be told without a shell.
     `ExecStopPost=+/usr/bin/touch "${ends}/${unit}.\${SERVICE_RESULT}.\${EXIT_CODE}.\${EXIT_STATUS}"`,
   ];
