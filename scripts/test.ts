@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { parseArgs } from "node:util";
+import { defaultSuite, suites } from "../test/host/recipe.ts";
 
 type Argv = readonly [string, ...string[]];
 
@@ -37,11 +38,30 @@ const steps: readonly Step[] = [
   },
 ];
 
-const help = `usage: npm test [-- [--only STEP] [VITEST ARGUMENT ...]]
+const help = `usage: npm test [-- [--only STEP] [--host SUITE] [VITEST ARGUMENT ...]]
 
 Runs all gates and tests but those of the projects "long" and "demo". Steps: ${steps.map(({ name }) => `"${name}"`).join(", ")}.
 Arguments go to vitest and run the tests alone: npm test -- --project api
+--host SUITE boots hosts of another Debian (${suites.join(", ")}): npm test -- --project host --host trixie
 `;
+
+const { values } = parseArgs({
+  options: { help: { type: "boolean" }, only: { type: "string" }, host: { type: "string" } },
+  allowPositionals: true,
+  strict: false,
+});
+
+/** The arguments without `--host SUITE`, which vitest does not know. */
+function withoutHost(argv: readonly string[]): readonly string[] {
+  const at = argv.findIndex((word) => word === "--host" || word.startsWith("--host="));
+  return at === -1 ? argv : argv.toSpliced(at, argv[at] === "--host" ? 2 : 1);
+}
+
+/** The Debian of the test hosts. @throws Error when it is none that they can be built from. */
+function chosenSuite(): string {
+  const { host = process.env["STEWARD_TEST_HOST"] } = values;
+  return defaultSuite({ STEWARD_TEST_HOST: String(host ?? "") });
+}
 
 const environment = {
   ...process.env,
@@ -70,23 +90,24 @@ async function runInTurn(commands: readonly Argv[]): Promise<number> {
   return worst;
 }
 
-const { values, positionals, tokens } = parseArgs({
-  options: { help: { type: "boolean" }, only: { type: "string" } },
-  allowPositionals: true,
-  strict: false,
-  tokens: true,
-});
 if (values.help) {
   console.log(help);
   process.exit(0);
 }
-const forVitest = process.argv.slice(2);
-const isForVitest = values.only === undefined && (positionals.length > 0 || tokens.length > 0);
+const forVitest = withoutHost(process.argv.slice(2));
+const isForVitest = values.only === undefined && forVitest.length > 0;
 const chosen: readonly Step[] = isForVitest
   ? [alone("tests", "vitest", "run", ...forVitest)]
   : steps.filter(({ name }) => values.only === undefined || values.only === name);
 if (chosen.length === 0) {
   console.error(help);
+  process.exit(2);
+}
+
+try {
+  Object.assign(environment, { STEWARD_TEST_HOST: chosenSuite() });
+} catch (error) {
+  console.error(error instanceof Error ? error.message : String(error));
   process.exit(2);
 }
 

@@ -7,7 +7,7 @@ import { machineRunsSystemd } from "./cgroups.ts";
 import { type CommandOptions, type CommandResult, plainEnvironment, runCommand } from "./commands.ts";
 import type { Disk } from "./disk.ts";
 import { childrenOf, isInit } from "./processes.ts";
-import { recipe } from "./recipe.ts";
+import { diskDevice } from "./recipe.ts";
 import { killRun, type RunFolder } from "./runs.ts";
 
 export type Bind = { source: string; target: string; readOnly?: boolean };
@@ -124,7 +124,7 @@ async function powerOff(run: RunFolder, container: ChildProcess, exited: Promise
 }
 
 function containerCommand(run: RunFolder, disk: Disk, options: GuestOptions): string[] {
-  const binds = [...options.binds, { source: disk.device, target: recipe.diskDevice }];
+  const binds = [...options.binds, { source: disk.device, target: diskDevice }];
   const flags = binds.map(({ source, target, readOnly }: Bind) => {
     const paths = [source, target].map((path) => path.replaceAll(/[\\:]/g, "\\$&")).join(":");
     return `${readOnly === true ? "--bind-ro" : "--bind"}=${paths}`;

@@ -4,31 +4,36 @@ import { parseArgs } from "node:util";
 import { plainEnvironment } from "./commands.ts";
 import { bootHost, type Host } from "./host.ts";
 import { ensureImage } from "./image.ts";
+import { defaultSuite, type Suite, suites } from "./recipe.ts";
 import { missingRequirements } from "./requirements.ts";
 
-const usage = `Usage: npm run host -- [build] [--private-network] [--build-only]
-       npm run host -- [--private-network] -- COMMAND…
+const usage = `Usage: npm run host -- [--suite SUITE] [--private-network] [--build-only]
+       npm run host -- [--suite SUITE] [--private-network] -- COMMAND…
 
 Boots a throw-away Debian with systemd, as the host tests do, and keeps it until Ctrl-C.
 The checkout is at /opt/steward inside. The first start builds an image, in about a minute.
 
+  --suite SUITE      another Debian: ${suites.join(", ")} (else $STEWARD_TEST_HOST, else bookworm)
   --build-only       build the image if it is missing, and end
   --private-network  give it a network of its own instead of the machine's
   -- COMMAND…        run this inside, end with its exit code
   --help             show this
 `;
 
+type Wanted = { readonly suite: Suite; readonly privateNetwork: boolean };
+
 type Request =
   | { kind: "help" }
-  | { kind: "build" }
-  | { kind: "keep"; privateNetwork: boolean }
-  | { kind: "run"; command: readonly string[]; privateNetwork: boolean };
+  | ({ kind: "build" } & Wanted)
+  | ({ kind: "keep" } & Wanted)
+  | ({ kind: "run"; command: readonly string[] } & Wanted);
 
 function parseRequest(argv: readonly string[]): Request {
   const { values, tokens } = parseArgs({
     args: [...argv],
     options: {
       help: { type: "boolean", short: "h", default: false },
+      suite: { type: "string" },
       "build-only": { type: "boolean", default: false },
       "private-network": { type: "boolean", default: false },
     },
@@ -44,9 +49,10 @@ function parseRequest(argv: readonly string[]): Request {
     );
   }
   const command = argv.slice(end + 1);
-  const privateNetwork = values["private-network"];
-  if (values["build-only"]) return { kind: "build" };
-  return command.length > 0 ? { kind: "run", command, privateNetwork } : { kind: "keep", privateNetwork };
+  const suite = defaultSuite({ STEWARD_TEST_HOST: values.suite ?? process.env.STEWARD_TEST_HOST });
+  const wanted: Wanted = { suite, privateNetwork: values["private-network"] };
+  if (values["build-only"]) return { kind: "build", ...wanted };
+  return command.length > 0 ? { kind: "run", command, ...wanted } : { kind: "keep", ...wanted };
 }
 
 function say(line: string): void {
@@ -81,10 +87,10 @@ async function main(argv: readonly string[]): Promise<number> {
   const missing = missingRequirements();
   if (missing.length > 0) throw new Error(`cannot run the test host: missing: ${missing.join("; ")}`);
   if (request.kind === "build") {
-    say(await ensureImage(say));
+    say(await ensureImage(request.suite, say));
     return 0;
   }
-  const host = await bootHost({ privateNetwork: request.privateNetwork, log: say });
+  const host = await bootHost({ suite: request.suite, privateNetwork: request.privateNetwork, log: say });
   try {
     if (request.kind === "run") return await runInside(host, request.command);
     await keepRunning(host);

@@ -6,11 +6,13 @@ import { mountDisk, unmountDisk } from "./disk.ts";
 import { moveToExt4 } from "./ext4.ts";
 import { readGuestFile, writeGuestFile } from "./files.ts";
 import { cacheFolder, ensureImage } from "./image.ts";
-import { recipe } from "./recipe.ts";
+import { defaultSuite, recipeOf, type Suite } from "./recipe.ts";
 import { createRunFolder, type RunFolder, removeRunFolder, sweepRuns } from "./runs.ts";
 import { type RunningService, type ServiceOptions, startService } from "./service.ts";
 
 export type HostOptions = {
+  /** The Debian that it is; `defaultSuite()` unless given. */
+  suite?: Suite;
   /** A network of its own with nothing but a loopback device, instead of the machine's: ports cannot clash. */
   privateNetwork?: boolean;
   bind?: readonly Bind[];
@@ -61,7 +63,8 @@ const checkout = fileURLToPath(new URL("../..", import.meta.url));
 /** Boots a fresh copy of the test host. The caller stops it; the end of the process does, too. */
 export async function bootHost(options: HostOptions = {}): Promise<Host> {
   const log = options.log ?? noLog;
-  const image = await ensureImage(log);
+  const suite = options.suite ?? defaultSuite();
+  const image = await ensureImage(suite, log);
   sweepRuns(cacheFolder(), log);
   const run = createRunFolder(cacheFolder());
   try {
@@ -69,7 +72,7 @@ export async function bootHost(options: HostOptions = {}): Promise<Host> {
     await runCommand(["cp", "--sparse=always", "--reflink=auto", image, run.image]);
     // Two file systems with the same identity cannot be mounted at the same time.
     await runCommand(["btrfstune", "-f", "-m", run.image]);
-    if (options.fileSystem === "ext4") await moveToExt4(run, recipe.sizeBytes);
+    if (options.fileSystem === "ext4") await moveToExt4(run, recipeOf(suite).sizeBytes);
     const copiedAt = performance.now();
     const host = await runHost(run, options);
     log(

@@ -1,11 +1,11 @@
-import { mkdir, readdir, readFile, rename, rm, stat, symlink, truncate, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, stat, symlink, truncate, utimes, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Log, runCommand } from "./commands.ts";
 import { mountDisk, unmountDisk } from "./disk.ts";
 import { withLock } from "./lock.ts";
 import { downloadEnvironment, findMirror } from "./mirror.ts";
-import { recipe, recipeKey } from "./recipe.ts";
+import { type Recipe, recipeKey, recipeOf, type Suite } from "./recipe.ts";
 import { createRunFolder, removeRunFolder, sweepRuns } from "./runs.ts";
 
 /** The folder outside the repository that keeps the image and the copies that are running. */
@@ -14,26 +14,37 @@ export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
   return join(env.XDG_CACHE_HOME || join(homedir(), ".cache"), "steward", "testhost");
 }
 
+/** Images of other recipes are removed when nothing has used them for this long: another checkout may be at work with them. */
+const unusedMs = 24 * 60 * 60 * 1000;
+
 /**
- * Builds the image of the test host unless the cache has it, and removes those of older recipes.
+ * Builds the image of the test host unless the cache has it, and removes those of other recipes that are no longer used.
  * @returns the path of the image file, which must never be mounted itself: boot copies of it.
  */
-export async function ensureImage(log: Log): Promise<string> {
+export async function ensureImage(suite: Suite, log: Log): Promise<string> {
+  const recipe = recipeOf(suite);
   const cache = cacheFolder();
   // Nobody else may put anything in the way of what root mounts here.
   await mkdir(cache, { recursive: true, mode: 0o700 });
-  const image = join(cache, `host-${recipeKey()}.img`);
-  if (await exists(image)) return image;
+  const image = join(cache, `host-${suite}-${recipeKey(recipe)}.img`);
+  if (await markUsed(image)) return image;
   await withLock(join(cache, "build.lock"), log, async () => {
     if (await exists(image)) return;
     sweepRuns(cache, log);
-    await buildImage(cache, image, log);
+    await buildImage({ recipe, cache, image, log });
     await removeOldImages(cache, image);
   });
   return image;
 }
 
-async function buildImage(cache: string, image: string, log: Log): Promise<void> {
+interface Build {
+  readonly recipe: Recipe;
+  readonly cache: string;
+  readonly image: string;
+  readonly log: Log;
+}
+
+async function buildImage({ recipe, cache, image, log }: Build): Promise<void> {
   const startedAt = performance.now();
   const run = createRunFolder(cache);
   try {
@@ -43,8 +54,8 @@ async function buildImage(cache: string, image: string, log: Log): Promise<void>
     await runCommand(["mkfs.btrfs", "--quiet", "--label", "steward-host", run.image]);
     await createSubvolumes(run.image, run.root);
     await mountDisk(run.image, run.root, ["compress=zstd", "nodiscard"]);
-    await installSystem(run.root);
-    await configureSystem(run.root);
+    await installSystem(recipe, run.root);
+    await configureSystem(recipe, run.root);
     await unmountDisk(run.root);
     await makeHoles(run.image, run.root);
     // Only what is on the disk for good may get the name of a finished image.
@@ -80,7 +91,7 @@ async function makeHoles(image: string, mountPoint: string): Promise<void> {
   }
 }
 
-async function installSystem(root: string): Promise<void> {
+async function installSystem(recipe: Recipe, root: string): Promise<void> {
   const mirror = await findMirror(recipe.suite);
   const debootstrap = [
     "debootstrap",
@@ -103,11 +114,15 @@ async function installSystem(root: string): Promise<void> {
       cause: error,
     });
   }
-  await unpackPrograms(root, [...isolated, "chroot", root], env);
+  await unpackPrograms(recipe, root, { inside: [...isolated, "chroot", root], env });
 }
 
 /** Takes single files out of packages that cannot be installed beside the others. What they need is among the others. */
-async function unpackPrograms(root: string, inside: readonly string[], env: Record<string, string>): Promise<void> {
+async function unpackPrograms(
+  recipe: Recipe,
+  root: string,
+  { inside, env }: { readonly inside: readonly string[]; readonly env: Record<string, string> },
+): Promise<void> {
   const folder = "/root/unpacked";
   await mkdir(join(root, folder));
   const timeoutMs = 5 * 60_000;
@@ -125,7 +140,7 @@ async function unpackPrograms(root: string, inside: readonly string[], env: Reco
   await rm(join(root, folder), { recursive: true });
 }
 
-async function configureSystem(root: string): Promise<void> {
+async function configureSystem(recipe: Recipe, root: string): Promise<void> {
   // A container and not a chroot, because snapper looks its file system up in /proc.
   const container = [
     "systemd-nspawn",
@@ -161,8 +176,19 @@ async function configureSystem(root: string): Promise<void> {
 async function removeOldImages(cache: string, image: string): Promise<void> {
   for (const name of await readdir(cache)) {
     const path = join(cache, name);
-    if (/^host-[0-9a-f]+\.img$/.test(name) && path !== image) await rm(path, { force: true });
+    if (!/^host-([a-z]+-)?[0-9a-f]+\.img$/.test(name) || path === image) continue;
+    const usedAt = (await stat(path).catch(() => undefined))?.mtimeMs ?? Number.POSITIVE_INFINITY;
+    if (usedAt < Date.now() - unusedMs) await rm(path, { force: true });
   }
+}
+
+/** @returns whether the image is there. */
+async function markUsed(image: string): Promise<boolean> {
+  const now = new Date();
+  return utimes(image, now, now).then(
+    () => true,
+    () => false,
+  );
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -1,16 +1,20 @@
 import { plainEnvironment, runCommand } from "./commands.ts";
 
-/** Where this machine gets the suite from, or nothing if its own package sources do not have it. */
+/**
+ * Where this machine gets the suite from; otherwise where it gets its own release from, which has the other ones too.
+ * Nothing when it has no package sources that say.
+ */
 export async function findMirror(suite: string): Promise<string | undefined> {
   const format = "$(SITE) $(RELEASE) $(COMPONENT)";
   const { stdout } = await runCommand(["apt-get", "indextargets", "--format", format, "Created-By: Packages"], {
     allowFailure: true,
   });
-  for (const line of stdout.split("\n")) {
-    const [site, release, component] = line.split(" ");
-    if (release === suite && component === "main" && site !== undefined && /^(https?|file):/.test(site)) return site;
-  }
-  return undefined;
+  const sites = stdout.split("\n").flatMap((line) => {
+    const [site = "", release = "", component] = line.split(" ");
+    return component === "main" && /^(https?|file):/.test(site) ? [{ site, release }] : [];
+  });
+  const own = sites.find(({ release }) => release === suite);
+  return (own ?? sites.find(({ release }) => /^[a-z]+$/.test(release)))?.site;
 }
 
 /** The environment in which a download takes the same way as the machine's own package manager. */

@@ -1,10 +1,35 @@
 import { createHash } from "node:crypto";
 
+/** Debian releases that the test host can be built from. */
+export const suites = ["bookworm", "trixie", "sid"] as const;
+export type Suite = (typeof suites)[number];
+
+/**
+ * The release that hosts run unless one is named: `STEWARD_TEST_HOST`, else Debian 12.
+ * @throws Error when the variable names none of {@link suites}.
+ */
+export function defaultSuite(env: NodeJS.ProcessEnv = process.env): Suite {
+  const name = env["STEWARD_TEST_HOST"] || "bookworm";
+  const suite = suites.find((each) => each === name);
+  if (suite === undefined)
+    throw new Error(`cannot build a test host from ${name} (choose one of ${suites.join(", ")})`);
+  return suite;
+}
+
+/** The name under which the guest has its disk, whichever loop device that is. */
+export const diskDevice = "/dev/testhost";
+
+/** Packages that have another name in each release. */
+const packagesOfSuite: Readonly<Record<Suite, readonly string[]>> = {
+  bookworm: ["libzypp1722"],
+  trixie: ["libzypp1735"],
+  sid: ["libzypp1735"],
+};
+
 /** Everything that decides what the image holds. Any change here makes a new image at the next start. */
-export const recipe = {
+const recipe = {
   /** Raise when a step of the build itself changes. */
-  layout: 2,
-  suite: "bookworm",
+  layout: 3,
   sizeBytes: 6 * 1024 ** 3,
   packages: [
     "apt-utils",
@@ -22,7 +47,6 @@ export const recipe = {
     // The logind that polkitd asks for: debootstrap does not choose between alternatives.
     "libpam-systemd",
     "libzypp-config",
-    "libzypp1722",
     "logrotate",
     "monitoring-plugins-basic",
     "nftables",
@@ -69,19 +93,26 @@ export const recipe = {
     "/etc/machine-id": "",
     "/etc/resolv.conf": "",
   },
-  /** The name under which the guest has its disk, whichever loop device that is. */
-  diskDevice: "/dev/testhost",
   links: {
     // In a container systemd skips the lines of fstab that name something below /dev: ours goes the long way round.
-    "/etc/testhost-disk": "/dev/testhost",
+    "/etc/testhost-disk": diskDevice,
     // Otherwise systemd takes the identity that this one was given at the build, the same for all copies.
     "/var/lib/dbus/machine-id": "/etc/machine-id",
   },
   folders: ["/var/log/journal", "/opt/steward", "/etc/steward"],
 } as const;
 
-/** Short name of this recipe on this kind of processor. */
-export function recipeKey(): string {
-  const text = JSON.stringify([process.arch, recipe]);
+export type Recipe = Omit<typeof recipe, "packages"> & { readonly suite: Suite; readonly packages: readonly string[] };
+
+/** The recipe of one release. */
+export const recipeOf = (suite: Suite): Recipe => ({
+  ...recipe,
+  suite,
+  packages: [...recipe.packages, ...packagesOfSuite[suite]],
+});
+
+/** Short name of a recipe on this kind of processor. */
+export function recipeKey(of: Recipe): string {
+  const text = JSON.stringify([process.arch, of]);
   return createHash("sha256").update(text).digest("hex").slice(0, 12);
 }
