@@ -125,8 +125,12 @@ const code = await runCli({
       const { formatFault, SettingsFaulty } = await import("#config/faults.ts");
       const file = configFile(named, environment);
       try {
-        const { warnings } = await load(named);
-        return { file, faults: [], warnings };
+        const config = await load(named);
+        const { checkTlsFiles } = await import("#host/tls.ts");
+        const tls = await checkTlsFiles(config, Date.now());
+        const faults = tls.faults.map((message) => config.faultAt(["tls"], message));
+        if (faults.length > 0) throw new SettingsFaulty(faults);
+        return { file, faults: [], warnings: [...config.warnings, ...tls.warnings.map((text) => `tls: ${text}`)] };
       } catch (error) {
         if (!(error instanceof SettingsFaulty)) throw error;
         return { file, faults: error.faults.map((fault) => ({ ...fault, text: formatFault(fault) })), warnings: [] };
@@ -140,10 +144,10 @@ const code = await runCli({
         const { certName } = await import("#adapters/tls/files.ts");
         const certFile = join(config.stateDir, certName);
         if (existsSync(certFile)) {
-          const { readServiceFile } = await import("#config/service-file.ts");
+          const { readTextFile } = await import("#adapters/files/index.ts");
           const { getCACertificates, setDefaultCACertificates } = await import("node:tls");
           // The local service signed its certificate itself, so this process has to be told to trust it.
-          setDefaultCACertificates([...getCACertificates("default"), readServiceFile(certFile).text]);
+          setDefaultCACertificates([...getCACertificates("default"), readTextFile(certFile, { followsLinks: false })]);
         }
       }
       return {

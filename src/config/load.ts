@@ -28,6 +28,8 @@ export interface Config {
   readonly metricsPublic: "loopback" | "always" | "never";
   /** Things to tell the administrator at the start. */
   readonly warnings: readonly string[];
+  /** A fault that shows when the settings are used, with the place of the setting. */
+  readonly faultAt: (path: readonly string[], message: string) => Fault;
   /** Everything that the file says, for the parts that this record does not name. */
   readonly settings: Settings;
 }
@@ -155,6 +157,7 @@ export async function loadConfig(input: {
     trustedProxies: settings.trusted_proxies ?? [],
     metricsPublic: settings.metrics?.public ?? "loopback",
     warnings,
+    faultAt: at,
     settings,
   };
 }

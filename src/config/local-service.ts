@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readRegularFile } from "#adapters/files/index.ts";
 import { parseListen } from "./address.ts";
 import { type Config, configFile, defaultStateDir, type Environment } from "./load.ts";
 import { defaultListen } from "./settings.ts";
@@ -32,7 +32,7 @@ export async function readLocalSettings(environment: Environment, isRoot: boolea
     // Loaded on demand: a host without a settings file has no use for it.
     const { parse } = await import("yaml");
     try {
-      settings = parse(readFileSync(file, "utf8")) ?? {};
+      settings = parse(readRegularFile(file).content.toString("utf8")) ?? {};
     } catch {
       return undefined;
     }

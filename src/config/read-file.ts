@@ -1,7 +1,7 @@
-import { readFileSync } from "node:fs";
 import type { ErrorObject, ValidateFunction } from "ajv";
 import { Ajv } from "ajv";
 import { LineCounter, parseDocument } from "yaml";
+import { readRegularFile } from "#adapters/files/index.ts";
 import { ownSchemas } from "#contract/schema.ts";
 import type { Fault } from "./faults.ts";
 import { locate } from "./locate.ts";
@@ -80,7 +80,7 @@ const unreadable = (file: string, message: string): SettingsFile => ({
 export function readSettings(file: string): SettingsFile {
   let text: string;
   try {
-    text = readFileSync(file, "utf8");
+    text = readRegularFile(file).content.toString("utf8");
   } catch (error) {
     return unreadable(file, `cannot read it: ${error instanceof Error ? error.message : String(error)}`);
   }

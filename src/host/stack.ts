@@ -1,21 +1,21 @@
 import { X509Certificate } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { isIP } from "node:net";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { readTextFile } from "#adapters/files/index.ts";
 import { certName } from "#adapters/tls/files.ts";
 import type { StackHost } from "#cli/index.ts";
 import { localUrl } from "#config/address.ts";
 import type { Config } from "#config/load.ts";
 import { notificationTargets } from "#config/notifications.ts";
-import { readServiceFile } from "#config/service-file.ts";
 
 /** The certificate of the service; undefined without TLS, or before the first start has made one. */
 function certificateOf({ tls, stateDir }: Pick<Config, "tls" | "stateDir">): string | undefined {
   if (tls === "off") return undefined;
   const path = tls === "auto" ? join(stateDir, certName) : tls.cert;
-  if (existsSync(path)) return tls === "auto" ? readServiceFile(path).text : readFileSync(path, "utf8");
-  if (tls !== "auto") throw new Error(`cannot read ${path}: there is no such file`);
+  if (tls !== "auto") return readTextFile(path);
+  if (existsSync(path)) return readTextFile(path, { followsLinks: false });
   throw new Error(`cannot read ${path}: the first start of the service makes it`);
 }
 

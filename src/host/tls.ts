@@ -4,7 +4,7 @@ import { certName } from "#adapters/tls/files.ts";
 import type { Config } from "#config/load.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import type { Logger } from "#telemetry/logger.ts";
-import type { ServerTls } from "#transports/http/tls.ts";
+import { type ServerTls, verifiesAnew } from "#transports/http/tls.ts";
 
 /** The TLS of this service, as it is at the moment. */
 export interface HostTls {
@@ -29,6 +29,8 @@ const lookMs = 60 * 60_000;
 const dayMs = 24 * lookMs;
 /** From when on an end that comes near is told of, once a day; for what does not live long a third of its life. */
 const warnMs = 14 * dayMs;
+
+const errorMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const onlyByRestart = "settings changed that take effect with a restart";
 
@@ -57,10 +59,53 @@ async function readTls(source: Source, now: number, looksAtNames: boolean): Prom
 }
 
 const isSame = (one: ServerTls, other: ServerTls): boolean =>
-  one.cert === other.cert &&
-  one.key === other.key &&
-  one.clients?.ca === other.clients?.ca &&
-  one.clients?.crl === other.clients?.crl;
+  one.cert === other.cert && one.key === other.key && !verifiesAnew(one, other);
+
+/** @throws Error when nobody could connect with these. */
+async function requireUsable(tls: ServerTls, source: Source): Promise<void> {
+  const { requireHandshake } = await import("#transports/http/self-handshake.ts");
+  try {
+    await requireHandshake(tls);
+  } catch (error) {
+    const paths = typeof source.tls === "object" ? `${source.tls.cert} with ${source.tls.key}` : "the certificate";
+    throw new Error(`cannot use ${paths}: ${errorMessage(error)}`, { cause: error });
+  }
+}
+
+/** What is odd about files that can be used all the same. */
+async function warningsOf({ cert, clients }: ServerTls, now: number): Promise<readonly string[]> {
+  const { chainWarnings, trustWarnings } = await import("#adapters/tls/warnings.ts");
+  const trust = clients && { ca: clients.ca, crl: clients.crl };
+  return [...chainWarnings(cert, now), ...(trust === undefined ? [] : await trustWarnings(trust, now))];
+}
+
+/** What `steward config check` says of certificates and keys. */
+export interface TlsReport {
+  readonly faults: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Checks the files that the settings name as a start of the service would, and changes nothing. Where this user may not read a
+ * file, the service still may: that is a warning.
+ */
+export async function checkTlsFiles({ tls, stateDir }: Source, now: number): Promise<TlsReport> {
+  // The pair of `auto` is the service's own to make, and to make again.
+  if (typeof tls === "string") return { faults: [], warnings: [] };
+  const source = { tls, stateDir };
+  try {
+    const read = await readTls(source, now, false);
+    if (read === undefined) return { faults: [], warnings: [] };
+    await requireUsable(read, source);
+    return { faults: [], warnings: await warningsOf(read, now) };
+  } catch (error) {
+    const { FileUnreadable } = await import("#adapters/files/index.ts");
+    const cause = error instanceof Error ? error.cause : undefined;
+    const isForbidden = cause instanceof FileUnreadable && cause.code === "EACCES";
+    if (!isForbidden) return { faults: [errorMessage(error)], warnings: [] };
+    return { faults: [], warnings: [`${errorMessage(error)} (not checked: run this as root)`] };
+  }
+}
 
 /** Files with certificates that the service shows or trusts. */
 export function certificatePaths({ tls, stateDir }: Source): readonly string[] {
@@ -89,8 +134,12 @@ export async function openHostTls(config: Source, ports: { clock: Clock; log: Lo
 
   const describe = async (tls: ServerTls): Promise<void> => {
     names = (await loadAdapter()).namesOf(tls.cert);
+    for (const problem of await warningsOf(tls, clock.now())) log.warn({ problem }, "TLS files have a problem");
   };
-  if (current !== undefined) await describe(current);
+  if (current !== undefined) {
+    await requireUsable(current, source);
+    await describe(current);
+  }
 
   const use = async (next: ServerTls): Promise<void> => {
     const { fingerprintOf, lifetimeOf } = await loadAdapter();
@@ -112,7 +161,10 @@ export async function openHostTls(config: Source, ports: { clock: Clock; log: Lo
       const read = await readTls(from, clock.now(), looksAtNames);
       if (read === undefined) return;
       const next = keepAsking(current, read);
-      if (!isSame(current, next)) await use(next);
+      if (!isSame(current, next)) {
+        await requireUsable(next, from);
+        await use(next);
+      }
       source = from;
     } catch (error) {
       log.error({ err: error }, "TLS not reloaded, the former certificate stays");

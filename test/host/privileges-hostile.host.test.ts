@@ -397,9 +397,9 @@ describeOnHost("root's side of the door", (session) => {
       const env = { PATH: "/usr/bin:/bin", STEWARD_STATE_DIR: "/var/lib/steward", STEWARD_LISTEN: "127.0.0.1:8799" };
       const argv = [...installedPrograms, "keys", "list"];
       for (const [put, reason] of [
-        [`ln -s /root/word ${keyFile}`, "too many symbolic links"],
-        [`mkfifo ${keyFile}`, "is not a file"],
-        [`head -c 70000 /dev/zero > ${keyFile}`, "longer than such a file can be"],
+        [`ln -s /root/word ${keyFile}`, "it is a symbolic link that is not followed"],
+        [`mkfifo ${keyFile}`, "a named pipe, not a regular file"],
+        [`head -c 70000 /dev/zero > ${keyFile}`, "larger than 64 KiB"],
         [`echo another-word > ${keyFile}`, "none of this service's"],
       ] as const) {
         await must(put);

@@ -28,13 +28,15 @@ const mayImport = (folder: string): RegExp => {
     case "domain":
       return part === "kernel" ? /^src\/contract$/ : /^src\/(contract|domain\/kernel)$/;
     case "adapters":
-      return ["exec", "sqlite", "link-local", "boot-id"].includes(part)
+      return ["exec", "sqlite", "link-local", "boot-id", "files"].includes(part)
         ? /^src\/(contract|domain\/kernel)$/
-        : /^src\/(contract|domain\/\w+|adapters\/(exec|sqlite|link-local|boot-id))$/;
+        : /^src\/(contract|domain\/\w+|adapters\/(exec|sqlite|link-local|boot-id|files))$/;
     case "transports":
       return /^src\/(contract|domain\/\w+|telemetry)$/;
-    case "telemetry":
     case "config":
+      // The settings file and what it names are read by one reader.
+      return /^src\/(contract|adapters\/files)$/;
+    case "telemetry":
     case "client":
       return /^src\/contract$/;
     case "service":

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type LookupFunction } from "node:net";
@@ -200,7 +201,7 @@ describe("chat", () => {
     ["http://a/\nhttp://b/", 0o600, "it holds more than one line"],
     ["http://a/", 0o604, "everybody can read or write it (chmod o-rwx it)"],
     ["http://a/", 0o666, "everybody can read or write it (chmod o-rwx it)"],
-    ["x".repeat(70_000), 0o600, "it is too long"],
+    ["x".repeat(70_000), 0o600, "it is larger than 64 KiB"],
   ])("does not use a file with %j and mode %o", async (content, mode, why) => {
     const webhookFile = secretFile(content, mode);
     const chat = createChatNotifier({ webhookFile });
@@ -211,8 +212,11 @@ describe("chat", () => {
   });
 
   it("does not use what is no file, or no address", async () => {
+    const pipe = join(folder, "pipe");
+    execFileSync("mkfifo", ["-m", "600", pipe]);
     for (const [webhookFile, why] of [
-      [folder, "it is no file"],
+      [folder, "it is a directory, not a regular file"],
+      [pipe, "it is a named pipe, not a regular file"],
       [join(folder, "nowhere"), "there is no such file"],
     ] as const) {
       const chat = createChatNotifier({ webhookFile });

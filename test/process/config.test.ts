@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { afterAll, describe, expect, it } from "vitest";
 import { runSteward } from "./support/program.ts";
@@ -108,6 +109,13 @@ describe("steward config check", () => {
     const missing = workspace.path("missing.yaml");
     const { code, stdout } = await check(missing);
     expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining(`${missing}: cannot read it`) });
+  });
+
+  it("waits for nothing in the place of the file", async () => {
+    const pipe = workspace.path("pipe.yaml");
+    execFileSync("mkfifo", [pipe]);
+    const { code, stdout } = await check(pipe);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining("it is a named pipe") });
   });
 
   it("the service itself refuses a faulty file with the same lines, and does nothing", async () => {

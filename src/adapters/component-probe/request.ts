@@ -1,7 +1,7 @@
-import { readFileSync } from "node:fs";
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { TLSSocket } from "node:tls";
+import { readTextFile } from "#adapters/files/index.ts";
 import { guardedLookup, isLinkLocal } from "#adapters/link-local/index.ts";
 
 /** An address that is asked over HTTP. */
@@ -50,7 +50,7 @@ export async function ask(
   const { url: text, timeoutMs, caFile } = target;
   const url = path === undefined ? new URL(text) : new URL(text.replace(/\/*$/, path));
   checkHost(url.hostname);
-  const ca = caFile === undefined ? undefined : readFileSync(caFile);
+  const ca = caFile === undefined ? undefined : readTextFile(caFile);
   const over = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   return new Promise((resolve, reject) => {
     const send = url.protocol === "https:" ? requestHttps : requestHttp;

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -51,21 +52,26 @@ describe("a key in a file", () => {
   it.each([0o604, 0o644, 0o602, 0o666])("is not used with mode %o", (mode) => {
     const path = file("sk-secret", mode);
     expect(fromFile(path)).toEqual({
-      missing: `cannot use ${path}: everybody can read or write this key (chmod o-rwx it)`,
+      missing: `cannot use ${path}: everybody can read or write it (chmod o-rwx it)`,
     });
   });
 
   it("is none where there is no file, another thing, nothing in it or too much", () => {
-    expect(fromFile(join(folder, "nowhere"))).toMatchObject({ missing: expect.stringContaining("ENOENT") });
+    expect(fromFile(join(folder, "nowhere"))).toMatchObject({
+      missing: expect.stringContaining("there is no such file"),
+    });
     const inside = join(folder, "folder");
     mkdirSync(inside, { mode: 0o700 });
-    expect(fromFile(inside)).toEqual({ missing: `cannot use ${inside}: it is no file` });
+    expect(fromFile(inside)).toEqual({ missing: `cannot use ${inside}: it is a directory, not a regular file` });
+    const pipe = join(folder, "pipe");
+    execFileSync("mkfifo", ["-m", "600", pipe]);
+    expect(fromFile(pipe)).toEqual({ missing: `cannot use ${pipe}: it is a named pipe, not a regular file` });
     const empty = file("\n");
-    expect(fromFile(empty)).toEqual({ missing: `${empty} is empty` });
+    expect(fromFile(empty)).toEqual({ missing: `cannot use ${empty}: it is empty` });
     const long = file("a".repeat(65 * 1024));
-    expect(fromFile(long)).toEqual({ missing: `cannot use ${long}: it is too long for a key` });
+    expect(fromFile(long)).toEqual({ missing: `cannot use ${long}: it is larger than 64 KiB` });
     const binary = file(Buffer.from([0xff, 0xfe, 0x00, 0x41]));
-    expect(fromFile(binary)).toEqual({ missing: `${binary} holds characters that no key has` });
+    expect(fromFile(binary)).toEqual({ missing: `cannot use ${binary}: it holds more than one line` });
   });
 });
 
@@ -80,7 +86,7 @@ describe("a systemd credential", () => {
       missing: "systemd passed no credentials: the unit needs LoadCredential=key",
     });
     expect(readKey({ from: "credential", name: "other" }, { CREDENTIALS_DIRECTORY: folder })).toMatchObject({
-      missing: expect.stringContaining("ENOENT"),
+      missing: expect.stringContaining("there is no such file"),
     });
   });
 });

@@ -1,11 +1,10 @@
-import { readFileSync } from "node:fs";
 import { isIP, type LookupFunction } from "node:net";
 import { guardedLookup, isLinkLocal } from "#adapters/link-local/index.ts";
 import type { Message, Notifier } from "#domain/notifications/ports.ts";
 import { NotificationFailed } from "#domain/notifications/ports.ts";
 import { forbidden, hostOf, resolveHost } from "./address.ts";
 import { failureWords } from "./failure-words.ts";
-import { readSecretFile } from "./secret-file.ts";
+import { readCaFile, readSecretFile } from "./secret-file.ts";
 
 /** Limits of one mail: to connect, to be greeted, and between two words. */
 const connectMs = 10_000;
@@ -51,14 +50,6 @@ function toMail({ id, title, facts, at }: Message, { from, to }: Pick<MailSettin
   };
 }
 
-function readCa(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    throw new NotificationFailed(`cannot read ${path}`, true);
-  }
-}
-
 /** Words of the server in a refusal, on one short line. */
 const serverWords = (text: string, password: string | undefined): string => {
   const line = (password === undefined ? text : text.replaceAll(password, "[redacted]")).replaceAll(/\p{C}+/gu, " ");
@@ -94,7 +85,7 @@ async function sendMail(
     secure: isTls,
     ignoreTLS: !isTls && startTls === "off",
     requireTLS: !isTls && startTls === "required",
-    tls: { minVersion: "TLSv1.2", ...(caFile !== undefined && { ca: readCa(caFile) }) },
+    tls: { minVersion: "TLSv1.2", ...(caFile !== undefined && { ca: readCaFile(caFile) }) },
     connectionTimeout: connectMs,
     greetingTimeout: connectMs,
     socketTimeout: idleMs,

@@ -1,6 +1,6 @@
-import { X509Certificate } from "node:crypto";
-import { readFileSync, statSync } from "node:fs";
+import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
+import { isOpenToOthers, readRegularFile, readTextFile } from "#adapters/files/index.ts";
 
 /** A certificate chain and its private key, PEM. */
 export interface TlsPair {
@@ -8,50 +8,74 @@ export interface TlsPair {
   readonly key: string;
 }
 
-/** Who may sign certificates of clients, and which of them are taken back; PEM. */
+/** Who may sign certificates of clients, and which of them are revoked; PEM. */
 export interface ClientTrust {
   readonly ca: string;
-  readonly crl: string | undefined;
+  /** One element for each list: of several in one text, OpenSSL takes the first and ignores the others. */
+  readonly crl: readonly string[] | undefined;
 }
 
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-function read(path: string): string {
+const certificateBlock = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
+const crlBlock = /-----BEGIN X509 CRL-----[\s\S]*?-----END X509 CRL-----/g;
+
+/** @throws Error when there is no certificate: OpenSSL ignores what is none. */
+export function certificatesIn(text: string): readonly X509Certificate[] {
+  const blocks = text.match(certificateBlock);
+  if (blocks === null) throw new Error("there is no certificate in it");
+  return blocks.map((block) => new X509Certificate(block));
+}
+
+/** @throws Error */
+function privateKeyIn(text: string): KeyObject {
+  if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(text)) {
+    throw new Error("the private key is protected by a passphrase (write one without: openssl pkey -in KEY -out NEW)");
+  }
   try {
-    return readFileSync(path, "utf8");
+    return createPrivateKey(text);
   } catch (error) {
-    throw new Error(`cannot read ${path}: ${reasonOf(error)}`, { cause: error });
+    throw new Error(`there is no private key in it (${messageOf(error)})`, { cause: error });
   }
 }
+
+/** @throws Error when the key is not that of the first certificate, which is the one that the service proves itself with. */
+function requireSameKey(chain: readonly X509Certificate[], key: KeyObject): void {
+  const at = chain.findIndex((certificate) => certificate.checkPrivateKey(key));
+  if (at === 0) return;
+  throw new Error(
+    at > 0
+      ? `the private key is that of certificate ${at + 1} in the file, not of the first (the service's own certificate comes first, its issuer next)`
+      : "the private key is not that of the certificate",
+  );
+}
+
+const inFile = <T>(path: string, work: () => T): T => {
+  try {
+    return work();
+  } catch (error) {
+    throw new Error(`cannot use ${path}: ${messageOf(error)}`, { cause: error });
+  }
+};
 
 /**
  * Reads a given pair.
  * @throws Error when a file cannot be read, others can read the private key, or the two do not belong together.
  */
 export function readTlsPair(files: { cert: string; key: string }): TlsPair {
-  const pair = { cert: read(files.cert), key: read(files.key) };
-  if ((statSync(files.key).mode & 0o007) !== 0) {
-    throw new Error(`cannot use ${files.key}: everybody can read or write this private key (chmod o-rwx it)`);
-  }
-  try {
-    createSecureContext(pair);
-  } catch (error) {
-    throw new Error(`cannot use ${files.cert} with ${files.key}: ${reasonOf(error)}`, { cause: error });
-  }
-  return pair;
-}
-
-const certificateBlock = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
-
-/** OpenSSL passes over what is no certificate, and would trust nobody then without a word. */
-function assertCertificates(path: string, ca: string): void {
-  const blocks = ca.match(certificateBlock);
-  if (blocks === null) throw new Error(`cannot use ${path}: there is no certificate in it`);
-  try {
-    for (const block of blocks) new X509Certificate(block);
-  } catch (error) {
-    throw new Error(`cannot use ${path}: ${reasonOf(error)}`, { cause: error });
-  }
+  const cert = readTextFile(files.cert);
+  const key = inFile(files.key, () => {
+    const file = readRegularFile(files.key);
+    if (!isOpenToOthers(file)) return file.content.toString("utf8");
+    throw new Error("everybody can read or write this private key (chmod o-rwx it)");
+  });
+  const chain = inFile(files.cert, () => certificatesIn(cert));
+  const privateKey = inFile(files.key, () => privateKeyIn(key));
+  inFile(`${files.cert} with ${files.key}`, () => {
+    requireSameKey(chain, privateKey);
+    createSecureContext({ cert, key });
+  });
+  return { cert, key };
 }
 
 /**
@@ -59,21 +83,23 @@ function assertCertificates(path: string, ca: string): void {
  * @throws Error when a file cannot be read, or is not what it should be.
  */
 export function readClientTrust(files: { ca: string; crl: string | undefined }): ClientTrust {
-  const ca = read(files.ca);
-  assertCertificates(files.ca, ca);
+  const ca = readTextFile(files.ca);
+  // OpenSSL ignores what is not a certificate, and would then trust nobody without a word.
+  inFile(files.ca, () => certificatesIn(ca));
   if (files.crl === undefined) return { ca, crl: undefined };
-  const crl = read(files.crl);
-  try {
-    createSecureContext({ ca, crl });
-  } catch (error) {
-    throw new Error(`cannot use ${files.crl}: ${reasonOf(error)}`, { cause: error });
-  }
+  const text = readTextFile(files.crl);
+  const crl = inFile(files.crl, () => {
+    const lists = text.match(crlBlock);
+    if (lists === null) throw new Error("there is no certificate revocation list in it");
+    createSecureContext({ ca, crl: [...lists] });
+    return [...lists];
+  });
   return { ca, crl };
 }
 
 /** When a chain begins to fail its clients: as soon as one of its certificates has expired. Epoch milliseconds. */
 export function lifetimeOf(chain: string): { readonly validFrom: number; readonly validTo: number } {
-  const certificates = (chain.match(certificateBlock) ?? []).map((block) => new X509Certificate(block));
+  const certificates = certificatesIn(chain);
   return {
     validFrom: Math.max(...certificates.map(({ validFromDate }) => validFromDate.getTime())),
     validTo: Math.min(...certificates.map(({ validToDate }) => validToDate.getTime())),

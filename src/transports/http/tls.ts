@@ -14,8 +14,8 @@ export interface ServerTls {
     | {
         /** Who may sign them. */
         readonly ca: string;
-        /** Which of them are taken back. */
-        readonly crl?: string | undefined;
+        /** Which of them are revoked: a list of each CA. */
+        readonly crl?: readonly string[] | undefined;
         /** Whether a client without one is refused at the handshake. */
         readonly isRequired: boolean;
       }
@@ -45,7 +45,7 @@ const secureOptions = constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIA
 export const contextOptions = ({ cert, key, clients }: ServerTls): SecureContextOptions => ({
   cert,
   key,
-  ...(clients && { ca: clients.ca, ...(clients.crl !== undefined && { crl: clients.crl }) }),
+  ...(clients && { ca: clients.ca, ...(clients.crl !== undefined && { crl: [...clients.crl] }) }),
   minVersion: "TLSv1.2",
   ciphers,
   // All of them are good: the client knows which is fast where it runs.
@@ -122,7 +122,7 @@ export function createClientCertificates(): ClientCertificates {
 
 /** Whether the two verify certificates of clients with something else. */
 export const verifiesAnew = (before: ServerTls | undefined, after: ServerTls): boolean =>
-  before?.clients?.ca !== after.clients?.ca || before?.clients?.crl !== after.clients?.crl;
+  before?.clients?.ca !== after.clients?.ca || before?.clients?.crl?.join() !== after.clients?.crl?.join();
 
 /** Says in the log why a client's certificate was refused: the client itself is not told. */
 export function logRefusals(server: Server, log: Logger): void {

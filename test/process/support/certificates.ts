@@ -30,6 +30,14 @@ export interface Authority {
 
 const newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
 
+/** Other kinds of keys; with the last no client makes a handshake. */
+export const keyKinds = {
+  "P-256": newKey,
+  rsa: ["-newkey", "rsa:2048", "-nodes"],
+  ed25519: ["-newkey", "ed25519", "-nodes"],
+  secp256k1: ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:secp256k1", "-nodes"],
+} as const;
+
 /** `YYYYMMDDHHMMSSZ`. */
 const asn1Time = (days: number): string =>
   `${new Date(Date.now() + days * 86_400_000).toISOString().replaceAll(/[-:T]|\.\d+Z/g, "")}Z`;
@@ -40,11 +48,20 @@ async function openssl(workspace: Workspace, ...argv: readonly string[]): Promis
   return stdout;
 }
 
+/** The private key again, protected by a passphrase. */
+export async function protectKey(workspace: Workspace, key: string): Promise<string> {
+  const path = `${key}.protected`;
+  await openssl(workspace, "pkey", "-in", key, "-out", path, "-aes256", "-passout", "pass:secret");
+  chmodSync(path, 0o600);
+  return path;
+}
+
 /** A certificate that signed itself. */
 export async function makePair(
   workspace: Workspace,
   name: string,
   altName = "IP:127.0.0.1,DNS:localhost",
+  kind: keyof typeof keyKinds = "P-256",
 ): Promise<CertificateFiles> {
   const files = { cert: workspace.path(`${name}-cert.pem`), key: workspace.path(`${name}-key.pem`) };
   const subject = ["-subj", `/CN=${name}`, "-addext", `subjectAltName=${altName}`];
@@ -52,7 +69,7 @@ export async function makePair(
     workspace,
     "req",
     "-x509",
-    ...newKey,
+    ...keyKinds[kind],
     "-days",
     "2",
     ...subject,

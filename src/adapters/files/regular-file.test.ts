@@ -1,0 +1,76 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FileUnreadable, readRegularFile, readSecretFile, readTextFile } from "./index.ts";
+
+let folder: string;
+let path: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "steward-files-"));
+  path = join(folder, "file");
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const maxBytes = 100;
+
+function makeSparse(at: string): void {
+  writeFileSync(at, "");
+  truncateSync(at, 1e13);
+}
+
+it("reads up to as much as it may, and what reports no size", () => {
+  writeFileSync(path, "x".repeat(maxBytes));
+  expect(readRegularFile(path, { maxBytes }).content.toString()).toBe("x".repeat(maxBytes));
+  expect(readTextFile("/proc/self/status")).toContain("Pid:");
+});
+
+it("follows a link unless told not to", () => {
+  writeFileSync(join(folder, "target"), "text");
+  symlinkSync("target", path);
+  expect(readTextFile(path)).toBe("text");
+  expect(() => readTextFile(path, { followsLinks: false })).toThrow(`cannot read ${path}: it is a symbolic link`);
+});
+
+const inItsPlace: readonly [string, () => unknown, string, string?][] = [
+  ["nothing", () => undefined, "there is no such file", "ENOENT"],
+  ["a directory", () => mkdirSync(path), "it is a directory, not a regular file"],
+  ["a named pipe", () => execFileSync("mkfifo", [path]), "it is a named pipe, not a regular file"],
+  ["a device", () => symlinkSync("/dev/zero", path), "it is a device, not a regular file"],
+  ["a file that is too large", () => writeFileSync(path, "x".repeat(1025)), "it is larger than 1 KiB"],
+  ["a file with holes", () => makeSparse(path), "it is larger than 1 KiB"],
+];
+
+describe.each(inItsPlace)("%s in its place", (_, make, reason, code) => {
+  it("is refused at once", () => {
+    make();
+    const read = (): unknown => readRegularFile(path, { maxBytes: 1024 });
+    expect(read).toThrow(FileUnreadable);
+    expect(read).toThrow(reason);
+    if (code !== undefined) expect(read).toThrow(expect.objectContaining({ code }));
+  });
+});
+
+it("refuses a socket", async () => {
+  const server = createServer().listen(path);
+  await new Promise((resolve) => server.once("listening", resolve));
+  expect(() => readRegularFile(path)).toThrow("it is not a regular file");
+  await new Promise((resolve) => server.close(resolve));
+});
+
+it("never says what is in the file of a secret", () => {
+  for (const [content, mode, reason] of [
+    ["word\nword", 0o600, "it holds more than one line"],
+    [" \n", 0o600, "it is empty"],
+    ["word", 0o604, "everybody can read or write it"],
+  ] as const) {
+    rmSync(path, { force: true });
+    writeFileSync(path, content);
+    execFileSync("chmod", [mode.toString(8), path]);
+    expect(() => readSecretFile(path)).toThrow(reason);
+    expect(() => readSecretFile(path)).not.toThrow("word");
+  }
+  expect(readSecretFile(path, { isGuarded: true })).toBe("word");
+});

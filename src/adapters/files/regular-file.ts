@@ -1,0 +1,103 @@
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
+
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
+
+/** More than settings, keys and certificates need; a bundle of all public certificate authorities has a quarter of it. */
+const defaultMaxBytes = 1024 * 1024;
+const pieceBytes = 64 * 1024;
+
+/** A file was read, or what was found in its place. */
+export interface RegularFile {
+  readonly content: Buffer;
+  readonly stat: Stats;
+}
+
+export interface ReadOptions {
+  /** Larger files are refused; 1 MiB unless given. */
+  readonly maxBytes?: number;
+  /** Whether a symbolic link in the place of the file is followed; `true` unless given. */
+  readonly followsLinks?: boolean;
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file",
+  ENOTDIR: "there is no such file",
+  EACCES: "permission denied",
+  EPERM: "permission denied",
+  ELOOP: "it is a symbolic link that is not followed, or a loop of them",
+  // What opening a socket says, and a device without its driver.
+  ENXIO: "it is not a regular file (a socket or a device)",
+};
+
+/** Why a file cannot be read: one clause that does not name the file, and the `code` of the system where it gave one. */
+export class FileUnreadable extends Error {
+  override readonly name = "FileUnreadable";
+  readonly code: string | undefined;
+
+  constructor(reason: string, code?: string, options?: ErrorOptions) {
+    super(reason, options);
+    this.code = code;
+  }
+}
+
+function toUnreadable(error: unknown): FileUnreadable {
+  if (error instanceof FileUnreadable) return error;
+  const code = error instanceof Error && "code" in error ? String(error.code) : undefined;
+  const message = error instanceof Error ? error.message : String(error);
+  return new FileUnreadable(reasons[code ?? ""] ?? message, code, { cause: error });
+}
+
+function kindOf(stat: Stats): string {
+  if (stat.isDirectory()) return "a directory";
+  if (stat.isFIFO()) return "a named pipe";
+  return "a device";
+}
+
+function readUpTo(handle: number, maxBytes: number): Buffer {
+  const pieces: Buffer[] = [];
+  let total = 0;
+  // The size that the system reports is no bound: files of procfs report none, others grow.
+  while (total <= maxBytes) {
+    const piece = Buffer.allocUnsafe(Math.min(pieceBytes, maxBytes + 1 - total));
+    const length = readSync(handle, piece);
+    if (length === 0) return Buffer.concat(pieces, total);
+    pieces.push(piece.subarray(0, length));
+    total += length;
+  }
+  throw new FileUnreadable(`it is larger than ${maxBytes / 1024} KiB`);
+}
+
+/**
+ * Reads a file that settings or an administrator name. Waits for nothing and reads no more than `maxBytes`, whatever is in its
+ * place: a named pipe, a device, a directory or a file without end is refused.
+ * @throws FileUnreadable
+ */
+export function readRegularFile(path: string, options: ReadOptions = {}): RegularFile {
+  const { maxBytes = defaultMaxBytes, followsLinks = true } = options;
+  let handle: number | undefined;
+  try {
+    handle = openSync(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | (followsLinks ? 0 : O_NOFOLLOW));
+    const stat = fstatSync(handle);
+    if (!stat.isFile()) throw new FileUnreadable(`it is ${kindOf(stat)}, not a regular file`);
+    return { content: readUpTo(handle, maxBytes), stat };
+  } catch (error) {
+    throw toUnreadable(error);
+  } finally {
+    if (handle !== undefined) closeSync(handle);
+  }
+}
+
+/** Whether everybody on the host can read or write the file. */
+export const isOpenToOthers = ({ stat }: Pick<RegularFile, "stat">): boolean => (stat.mode & 0o007) !== 0;
+
+/**
+ * Reads a text file as {@link readRegularFile} does.
+ * @throws Error `cannot read <path>: <why>`, caused by a FileUnreadable.
+ */
+export function readTextFile(path: string, options: ReadOptions = {}): string {
+  try {
+    return readRegularFile(path, options).content.toString("utf8");
+  } catch (error) {
+    throw new Error(`cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+}

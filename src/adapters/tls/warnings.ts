@@ -1,0 +1,62 @@
+import type { X509Certificate } from "node:crypto";
+import { type ClientTrust, certificatesIn } from "./index.ts";
+
+const serverAuth = "1.3.6.1.5.5.7.3.1";
+const anyUsage = "2.5.29.37.0";
+
+const nameOf = ({ subject }: X509Certificate): string => subject.replaceAll("\n", ", ") || "without a name";
+const dayOf = (date: Date): string => date.toISOString().slice(0, 10);
+
+/** Of certificates that are not valid now. */
+function dateWarnings(certificates: readonly X509Certificate[], now: number): readonly string[] {
+  return certificates.flatMap((certificate) => {
+    const { validFromDate, validToDate } = certificate;
+    if (validToDate.getTime() <= now) return [`certificate ${nameOf(certificate)} expired on ${dayOf(validToDate)}`];
+    if (validFromDate.getTime() > now)
+      return [`certificate ${nameOf(certificate)} is not valid before ${dayOf(validFromDate)}`];
+    return [];
+  });
+}
+
+/** What clients may object to in a chain that the service can use. */
+export function chainWarnings(cert: string, now: number): readonly string[] {
+  const chain = certificatesIn(cert);
+  const [own] = chain;
+  // Undefined is any usage; Node calls the extended key usage `keyUsage`.
+  const usage: readonly string[] | undefined = own?.keyUsage;
+  const isForServers = usage === undefined || usage.includes(serverAuth) || usage.includes(anyUsage);
+  const order = chain.flatMap((certificate, at) => {
+    const next = chain[at + 1];
+    if (next === undefined || certificate.checkIssued(next)) return [];
+    return [
+      `certificate ${at + 2} of the chain, ${nameOf(next)}, did not issue the one before it (each certificate is followed by its issuer)`,
+    ];
+  });
+  return [
+    ...dateWarnings(chain, now),
+    ...order,
+    ...(isForServers ? [] : ["the certificate is not for servers (its extended key usage lacks serverAuth)"]),
+  ];
+}
+
+/** Certificates of clients that would all be refused. */
+export async function trustWarnings({ ca, crl }: ClientTrust, now: number): Promise<readonly string[]> {
+  const authorities = certificatesIn(ca);
+  const dates = dateWarnings(authorities, now).map((warning) => `client_ca: ${warning}`);
+  if (crl === undefined) return dates;
+  // Loaded on demand, in this order: the certificate library decorates its classes at load.
+  await import("reflect-metadata");
+  const { X509Certificate: Parsed, X509Crl } = await import("@peculiar/x509");
+  const lists = crl.map((text) => new X509Crl(text));
+  const issuers = new Set(lists.map(({ issuerName }) => issuerName.toString()));
+  const missing = authorities.filter(({ raw }) => !issuers.has(new Parsed(raw).subjectName.toString()));
+  const outdated = lists.filter(({ nextUpdate }) => nextUpdate !== undefined && nextUpdate.getTime() <= now);
+  return [
+    ...dates,
+    ...missing.map((each) => `client_crl: there is no list of ${nameOf(each)}, so all of its clients are refused`),
+    ...outdated.map(
+      ({ issuer, nextUpdate }) =>
+        `client_crl: the list of ${issuer} was to be renewed by ${dayOf(nextUpdate ?? new Date(now))}, so all of its clients are refused`,
+    ),
+  ];
+}
