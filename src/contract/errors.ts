@@ -25,7 +25,8 @@ export const errorMeaning: Readonly<Record<ErrorCode, string>> = {
   FORBIDDEN:
     "Insufficient permissions; `details` carry `required_scope` and `granted`, `field` for a foreign host or origin, or `hook` and `reason` where a plugin holds it back.",
   NOT_FOUND: "Resource not found.",
-  CONFLICT: "Another mutation of that kind is running; `details` carry `operation_id`.",
+  CONFLICT:
+    "Another mutation of that kind is running; `details` carry `operation_id`. Or a repetition of a call whose answer held a secret; `details.made` says what it made.",
   RATE_LIMITED: "Too many requests; `Retry-After` says when to try again.",
   INTERNAL_ERROR: "Server error.",
   UNAVAILABLE: "Something on the host or at a provider is not there or does not answer; `details` carry `retryable`.",

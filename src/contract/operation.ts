@@ -38,6 +38,8 @@ export interface Operation {
   readonly takesLong?: true;
   /** Its answer can be had in pieces, as an {@link EventStream}. */
   readonly streams?: true;
+  /** Its answer holds a secret that is shown once: it is not kept for repetitions, which get `CONFLICT`. */
+  readonly answerIsSecret?: true;
   readonly params?: TSchema;
   readonly query?: TSchema;
   /** A body whose every member is optional may be left out altogether. */
@@ -168,7 +170,7 @@ export interface Context {
   readonly signal: () => AbortSignal;
   /** Whether the caller would rather not wait (RFC 7240, `respond-async`). */
   readonly prefersAsync: () => boolean;
-  /** What tells this request from others that look the same; a repetition bears the same one. */
+  /** What tells this request from others that look the same; a repetition by a caller with the same rights bears the same one. */
   readonly idempotencyKey: () => string | undefined;
   /** Names what the call made or changed, for the audit log; never a secret. A read that names something is in there too. */
   readonly touched: (target: Readonly<Record<string, string>>) => void;

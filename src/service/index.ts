@@ -175,6 +175,7 @@ export function createService(ports: ServicePorts): Service {
       ...(ports.answerFiles && { files: ports.answerFiles }),
       onTrouble: (error) => log.error({ err: error }, "answer not kept"),
     }),
+    hasEnded: keyring.hasEnded,
     guard: createHostGuard(ports.allowedHosts, ports.certificateNames),
     audit: ports.audit,
     refusals,

@@ -82,6 +82,12 @@ const someSilence = (id: string): StoredSilence => ({
   createdBy: "",
 });
 
+const repeated = { "idempotency-key": "repeated" };
+/** The first call of two with the same idempotency key. */
+async function callBefore(service: TestService, path: string, body: unknown): Promise<void> {
+  await send(service, { method: "POST", path, key: service.admin, headers: repeated, body });
+}
+
 const cases: Cases = {
   getHealth: {},
   getLiveness: {},
@@ -328,7 +334,14 @@ const cases: Cases = {
   },
   whoami: {},
   listKeys: {},
-  createKey: { VALIDATION_ERROR: { request: { body: { scopes: [] } }, details: missing("name") } },
+  createKey: {
+    VALIDATION_ERROR: { request: { body: { scopes: [] } }, details: missing("name") },
+    CONFLICT: {
+      request: { body: { name: "x", scopes: [] }, headers: repeated },
+      prepare: (service) => callBefore(service, "/api/v1/auth/keys", { name: "x", scopes: [] }),
+      details: { made: { id: expect.any(String), name: "x", scopes: "" }, retryable: false },
+    },
+  },
   revokeKey: {
     VALIDATION_ERROR: {
       request: { path: "/api/v1/auth/keys/x?dry_run=perhaps" },
@@ -342,6 +355,11 @@ const cases: Cases = {
       details: { field: "expires_in", issue: "Must be integer" },
     },
     FORBIDDEN: { request: { body: { scopes: ["keys:admin"] } }, details: { required_scope: "keys:admin" } },
+    CONFLICT: {
+      request: { body: { scopes: [] }, headers: repeated },
+      prepare: (service) => callBefore(service, "/api/v1/auth/tokens", { scopes: [] }),
+      details: { made: { scopes: "", expires_at: "2026-01-01T01:00:00.000Z" }, retryable: false },
+    },
   },
   getMetrics: {},
   listTraces: {

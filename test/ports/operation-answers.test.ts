@@ -74,9 +74,9 @@ describe("answers on disk", () => {
     const start = () =>
       createIdempotency({ clock, files: open(), onTrouble: (error) => expect(error).toBeUndefined() });
     const signal = new AbortController().signal;
-    const request = { owner: "k", key: "i", request: ["POST", "/a", ""] };
+    const request = { id: "a".repeat(43), request: ["POST", "/a", ""] };
     const turn = await start().take(request, signal);
-    if (turn.kind === "first") turn.end(kept("a").answer, false);
+    if (turn.kind === "first") turn.end(kept("a").answer);
     expect(await start().take(request, signal)).toEqual({ kind: "replay", answer: kept("a").answer });
     await clock.advance(24 * 60 * 60 * 1000);
     expect((await start().take(request, signal)).kind).toBe("first");

@@ -126,6 +126,7 @@ export function accessHandlers(ports: {
       const wantedEnd = now + (body.expires_in ?? tokenLifetime.default) * 1000;
       const expiresAt = Math.min(wantedEnd, caller.expiresAt ?? wantedEnd);
       if (query.dry_run) return plan(`make a token of key ${caller.keyId} that ends at ${toTimestamp(expiresAt)}`);
+      context.touched({ scopes: scopes.join(" "), expires_at: toTimestamp(expiresAt) });
       return {
         access_token: keyring.createToken(caller.keyId, scopes, expiresAt),
         token_type: "Bearer",

@@ -38,6 +38,8 @@ export interface Keyring {
   ) => { readonly text: string; readonly record: KeyRecord };
   /** Revoking a revoked key changes nothing. */
   readonly revoke: (id: string) => KeyRecord | undefined;
+  /** Whether a caller that was authenticated before would no longer be: its key was revoked, or its credential expired. */
+  readonly hasEnded: (caller: Caller) => boolean;
   /** Tells of each key that is revoked, right after, for what it holds open. */
   readonly onRevoked: (listener: (id: string) => void) => Dispose;
   readonly createToken: (keyId: string, scopes: readonly string[], expiresAt: number) => string;
@@ -146,6 +148,10 @@ export function createKeyring(ports: { store: KeyStore; codec: CredentialCodec; 
       forgetTokens([...tokens.values()].filter((token) => token.keyId === id));
       for (const listener of revokedListeners) listener(id);
       return revoked;
+    },
+    hasEnded({ keyId, expiresAt }) {
+      const revokedAt = keys.get(keyId)?.revokedAt ?? null;
+      return revokedAt !== null || (expiresAt !== null && expiresAt <= clock.now());
     },
     onRevoked(listener) {
       revokedListeners.add(listener);

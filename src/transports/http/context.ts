@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Context } from "#contract/operation.ts";
 import type { Logger } from "#telemetry/logger.ts";
-import { parseIdempotencyKey } from "./idempotency.ts";
+import { parseIdempotencyKey, repetitionId } from "./idempotency.ts";
 import { setQuotaHeaders } from "./limit-headers.ts";
 import { prefersAsync } from "./prefer.ts";
 
@@ -30,7 +30,10 @@ export function createContext(request: FastifyRequest, reply: FastifyReply, { sh
     prefersAsync: () => prefersAsync(request.headers["prefer"]),
     idempotencyKey() {
       const header = request.headers["idempotency-key"];
-      return header === undefined ? undefined : parseIdempotencyKey(header);
+      const { caller } = request;
+      return header === undefined || caller === undefined
+        ? undefined
+        : repetitionId(caller, parseIdempotencyKey(header));
     },
     drawsOn: (quota) => setQuotaHeaders(reply, quota),
     touched(target) {

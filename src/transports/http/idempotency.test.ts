@@ -16,6 +16,8 @@ let calls: number;
 let next: () => unknown;
 const troubles: unknown[] = [];
 const replays: string[] = [];
+/** Keys that were revoked. */
+const ended = new Set<string>();
 
 /** The service, started anew on the same disk. */
 async function start(limits?: { answers: number; bytes: number }): Promise<void> {
@@ -24,12 +26,14 @@ async function start(limits?: { answers: number; bytes: number }): Promise<void>
   decorateRequests(app);
   app.addHook("onRequest", (request, _, done) => {
     const keyId = request.headers["x-key"];
-    const rights = { keyName: "k", credential: "key", scopes: [], expiresAt: null } as const;
+    const { "x-scopes": held = "" } = request.headers;
+    const scopes = String(held).split(" ");
+    const rights = { keyName: "k", credential: "key", scopes, expiresAt: null } as const;
     if (typeof keyId === "string") request.caller = { keyId, ...rights };
     request.route = {
       audit: {
         name: "x",
-        operation: { tag: request.url === "/secret" ? "Access" : "System" } as never,
+        operation: { answerIsSecret: request.url === "/secret" } as never,
       },
     };
     done();
@@ -50,6 +54,7 @@ async function start(limits?: { answers: number; bytes: number }): Promise<void>
       onTrouble: (error) => troubles.push(error),
       ...(limits !== undefined && { limits }),
     }),
+    ({ keyId }) => ended.has(keyId),
   );
   app.setErrorHandler((error, _, reply) => {
     const isKnown = error instanceof DomainError;
@@ -81,6 +86,7 @@ beforeEach(async () => {
   clock = createFakeClock();
   disk = new Map();
   calls = 0;
+  ended.clear();
   next = () => undefined;
   await start();
 });
@@ -166,11 +172,36 @@ describe("Idempotency-Key", () => {
     expect((await second).json()).toEqual({ call: 2 });
   });
 
-  it("never writes down an answer that holds a secret", async () => {
-    const first = await post("/secret", keyed);
-    expect(disk.size).toBe(0);
-    expect((await post("/secret", keyed)).body).toBe(first.body);
+  it("never keeps an answer that holds a secret, but that it was given", async () => {
+    next = () => ({ text: "of the key" });
+    expect((await post("/secret", keyed)).json()).toEqual({ text: "of the key" });
+    const again = async () => {
+      const { statusCode, body } = await post("/secret", keyed);
+      expect([statusCode, body, calls]).toEqual([409, expect.stringContaining('"retryable":false'), 1]);
+      expect(body).not.toContain("of the key");
+    };
+    await again();
+    expect(JSON.stringify([...disk.values()])).not.toContain("of the key");
+    await start();
+    await again();
+  });
+
+  it("is of the caller's rights: of a key and of its scopes, in any order", async () => {
+    await post("/a", { ...keyed, "x-scopes": "a b" });
+    await post("/a", { ...keyed, "x-scopes": "b a b" });
     expect(calls).toBe(1);
+    for (const scopes of ["", "a", "b", "a b c", "a:b", "ab"]) await post("/a", { ...keyed, "x-scopes": scopes });
+    expect(calls).toBe(7);
+  });
+
+  it("is nothing to a caller whose credential has ended meanwhile", async () => {
+    const gate = Promise.withResolvers<void>();
+    next = () => gate.promise;
+    const both = [post("/a", keyed), post("/a", keyed)];
+    await begun();
+    ended.add("one");
+    gate.resolve();
+    expect((await Promise.all(both)).map(({ statusCode }) => statusCode)).toEqual([200, 503]);
   });
 
   it("is bounded in number and bytes, the oldest go first", async () => {

@@ -1,10 +1,13 @@
 import { createHash } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { ErrorCode } from "#contract/errors.ts";
+import type { ErrorBody, ErrorCode } from "#contract/errors.ts";
 import { errorStatus, isErrorStatus } from "#contract/errors.ts";
+import type { Caller } from "#contract/operation.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { DomainError, invalid } from "#domain/kernel/error.ts";
+import { errorBody } from "./error-reply.ts";
 import { recordingOf } from "./event-stream.ts";
+import { isDryRun } from "./request.ts";
 
 /** An answer as it left. */
 export interface Answer {
@@ -13,8 +16,9 @@ export interface Answer {
   readonly body: string;
 }
 
-/** The first answer to a request, under the digest of API key and idempotency key. */
+/** The first answer to a request. */
 export interface KeptAnswer {
+  /** See {@link repetitionId}. */
   readonly id: string;
   /** Digest of method, address and body. */
   readonly fingerprint: string;
@@ -43,7 +47,7 @@ type Turn =
   | {
       readonly kind: "first";
       /** Ends the turn, with what is to be kept. */
-      readonly end: (answer: Answer | undefined, isSecret: boolean) => void;
+      readonly end: (answer: Answer | undefined) => void;
     };
 
 const keptForMs = 24 * 60 * 60 * 1000;
@@ -62,6 +66,14 @@ export function parseIdempotencyKey(header: string | readonly string[]): string 
 
 const digestOf = (parts: readonly string[]): string =>
   createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
+
+/**
+ * What a request and its repetitions share: the idempotency key, and a caller with the same rights. A key, its certificate and
+ * its tokens with all of its scopes are one caller, so that a client whose token has ended repeats with the next one; a
+ * credential with other scopes is another caller, and never gets an answer that was given to this one.
+ */
+export const repetitionId = ({ keyId, scopes }: Pick<Caller, "keyId" | "scopes">, idempotencyKey: string): string =>
+  digestOf([idempotencyKey, keyId, ...[...new Set(scopes)].sort()]);
 
 /** Refusals that say nothing about the request itself: the next time they may be different. */
 const passing: readonly ErrorCode[] = ["UNAUTHORIZED", "FORBIDDEN", "CONFLICT", "RATE_LIMITED"];
@@ -112,14 +124,14 @@ export function createIdempotency({ clock, files, onTrouble, limits = defaultLim
     let isEnded = false;
     return {
       kind: "first",
-      end(answer, isSecret) {
+      end(answer) {
         if (isEnded) return;
         isEnded = true;
         running.delete(id);
-        if (answer !== undefined && isKept(answer.status)) {
+        if (answer !== undefined) {
           const each = { id, fingerprint, at: clock.now(), answer };
           add(each);
-          if (!isSecret && kept.has(id)) onDisk((disk) => disk.save(each));
+          if (kept.has(id)) onDisk((disk) => disk.save(each));
         }
         resolve();
       },
@@ -133,11 +145,10 @@ export function createIdempotency({ clock, files, onTrouble, limits = defaultLim
      * before the first answer is there.
      */
     async take(
-      request: { readonly owner: string; readonly key: string; readonly request: readonly string[] },
+      { id, request }: { readonly id: string; readonly request: readonly string[] },
       signal: AbortSignal,
     ): Promise<Turn> {
-      const id = digestOf([request.owner, request.key]);
-      const fingerprint = digestOf(request.request);
+      const fingerprint = digestOf(request);
       for (;;) {
         const first = kept.get(id);
         if (first !== undefined && clock.now() - first.at < keptForMs) {
@@ -173,24 +184,59 @@ function answerOf(reply: FastifyReply, payload: unknown): Answer | undefined {
   return { status: reply.statusCode, headers: Object.fromEntries(headers), body };
 }
 
-/** Answers that hold a key or a token are never written to the disk. */
-const holdsSecret = ({ route }: FastifyRequest): boolean => route?.audit?.operation.tag === "Access";
+const withheldMessage =
+  "cannot repeat the answer: the first call with this Idempotency-Key succeeded, and the secret that it made is shown once (`details.made` says what it made; to make another, call with another Idempotency-Key)";
 
-/** Gives `Idempotency-Key` its meaning on every POST that is added from here on. */
-export function addIdempotency(app: FastifyInstance, idempotency: Idempotency): void {
+/** What is kept of an answer. A secret is not: the refusal that a repetition gets takes its place. */
+function keptOf(request: FastifyRequest, answer: Answer | undefined): Answer | undefined {
+  const isSecret = request.route?.audit?.operation.answerIsSecret === true && !isDryRun(request);
+  if (answer === undefined || !isKept(answer.status)) return undefined;
+  if (!isSecret || isErrorStatus(answer.status)) return answer;
+  const body = errorBody("CONFLICT", withheldMessage, { made: request.touched ?? {}, retryable: false });
+  return {
+    status: errorStatus.CONFLICT,
+    headers: { "content-type": "application/json; charset=utf-8" },
+    body: JSON.stringify(body),
+  };
+}
+
+/** The error that a kept answer reports, for the log and the audit log. */
+function faultOf({ status, body }: Answer): FastifyRequest["fault"] {
+  if (!isErrorStatus(status)) return undefined;
+  const { error }: Partial<ErrorBody> = JSON.parse(body);
+  return error && { code: error.code, field: error.details?.field };
+}
+
+/**
+ * Gives `Idempotency-Key` its meaning on every POST that is added from here on. It comes after admission: a request that is not
+ * admitted gets no answer of an earlier one.
+ * @param hasEnded whether a caller's credential has expired or been revoked since it was admitted.
+ */
+export function addIdempotency(
+  app: FastifyInstance,
+  idempotency: Idempotency,
+  hasEnded: (caller: Caller) => boolean,
+): void {
   type End = Extract<Turn, { kind: "first" }>["end"];
   const ends = new WeakMap<FastifyRequest, End>();
 
   /** @returns whether the request has been answered. */
-  const enter = async (request: FastifyRequest, reply: FastifyReply, owner: string, key: string): Promise<boolean> => {
+  const enter = async (request: FastifyRequest, reply: FastifyReply, caller: Caller, key: string): Promise<boolean> => {
     const gone = new AbortController();
     reply.raw.once("close", () => gone.abort());
     const body = request.body === undefined ? "" : JSON.stringify(request.body);
-    const turn = await idempotency.take({ owner, key, request: [request.method, request.url, body] }, gone.signal);
+    const id = repetitionId(caller, key);
+    const turn = await idempotency.take({ id, request: [request.method, request.url, body] }, gone.signal);
+    // It may have waited for minutes for the first answer.
+    if (hasEnded(caller)) {
+      if (turn.kind === "first") turn.end(undefined);
+      throw new DomainError("UNAUTHORIZED", "the credential expired or was revoked before the answer was there");
+    }
     if (turn.kind === "replay") {
       const { status, headers, body: text } = turn.answer;
       // The audit log is not to say that it was done twice.
       request.isReplay = true;
+      request.fault = faultOf(turn.answer);
       reply.code(status).headers(headers).header(replayedHeader, "true");
       reply.serializer((each: string) => each).send(text);
       return true;
@@ -199,7 +245,7 @@ export function addIdempotency(app: FastifyInstance, idempotency: Idempotency): 
     // What breaks off without an answer must not hold up those who wait for it.
     const breakOff = async (): Promise<void> => {
       await Promise.allSettled([request.work]);
-      setImmediate(() => turn.end(undefined, false));
+      setImmediate(() => turn.end(undefined));
     };
     reply.raw.once("close", () => void breakOff());
     return false;
@@ -211,14 +257,14 @@ export function addIdempotency(app: FastifyInstance, idempotency: Idempotency): 
       const header = request.headers["idempotency-key"];
       const { caller } = request;
       if (header === undefined || caller === undefined) return;
-      if (await enter(request, reply, caller.keyId, parseIdempotencyKey(header))) return reply;
+      if (await enter(request, reply, caller, parseIdempotencyKey(header))) return reply;
     };
     options.onSend = (request, reply, payload, done) => {
       const end = ends.get(request);
       const recording = recordingOf(payload);
-      if (recording === undefined) end?.(answerOf(reply, payload), holdsSecret(request));
+      if (recording === undefined) end?.(keptOf(request, answerOf(reply, payload)));
       // An answer in pieces is kept when all of it has left.
-      else void recording.then((text) => end?.(answerOf(reply, text), holdsSecret(request)));
+      else void recording.then((text) => end?.(keptOf(request, answerOf(reply, text))));
       done(null, payload);
     };
   });

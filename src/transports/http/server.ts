@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { fastify } from "fastify";
 import type { operations } from "#contract/index.ts";
 import { maxBodyBytes } from "#contract/limits.ts";
-import type { Handlers } from "#contract/operation.ts";
+import type { Caller, Handlers } from "#contract/operation.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { addAudit } from "./audit.ts";
 import { addBodyParser } from "./body.ts";
@@ -32,6 +32,8 @@ export interface HttpPorts
   readonly clock: Pick<Clock, "now" | "sleep">;
   readonly handlers: Handlers<typeof operations>;
   readonly idempotency: Idempotency;
+  /** Whether a caller's credential has expired or been revoked since it was admitted. */
+  readonly hasEnded: (caller: Caller) => boolean;
   readonly tls: ServerTls | undefined;
   readonly certificates: Pick<ClientCertificates, "of" | "watch">;
   readonly trustedProxies: readonly string[];
@@ -140,7 +142,7 @@ export function createHttpServer(ports: HttpPorts): HttpServer {
     if (isClosing) request.raw.socket.end();
     done();
   });
-  addIdempotency(app, ports.idempotency);
+  addIdempotency(app, ports.idempotency, ports.hasEnded);
   addAudit(app, outcomes.auditor);
   addOperations(app, handlers, { ...ports, toErrorBody, begins: outcomes.auditor.begins });
 

@@ -1,0 +1,115 @@
+import { type OperationName, operations } from "#contract/index.ts";
+import type { Operation } from "#contract/operation.ts";
+import type { ServicePorts } from "#service/index.ts";
+import { createFakeChatProvider, type FakeChatProvider } from "../fakes/chat-provider.ts";
+import { pathOf, send, startTestService, type TestRequest, type TestService } from "./harness.ts";
+
+type Table = typeof operations;
+export type MutationName = {
+  [K in OperationName]: Table[K]["effect"] extends "read" ? never : K;
+}[OperationName];
+
+/** A service whose mutations can all succeed: it has a connector `local` besides what the harness gives it. */
+export interface MutableService extends TestService {
+  readonly provider: FakeChatProvider;
+}
+
+export async function startMutableService(
+  overrides: Parameters<typeof startTestService>[0] = {},
+): Promise<MutableService> {
+  const provider = createFakeChatProvider();
+  const connectors = [
+    { name: "local", provider: "Fake", model: "fake-1", timeoutMs: 120_000, access: { provider } },
+  ] as const;
+  const loadConnectors: ServicePorts["loadConnectors"] = () =>
+    Promise.resolve({ plan: { default: "local", connectors, budgetOf: () => undefined }, discovery: undefined });
+  return Object.assign(await startTestService({ loadConnectors, ...overrides }), { provider });
+}
+
+type Params = Readonly<Record<string, string>>;
+
+/** How a mutation succeeds. */
+interface Success {
+  /** Path parameters. */
+  readonly params?: Params | ((service: MutableService) => Params);
+  readonly body?: unknown;
+  /** Before each call, so that there is something to do. */
+  readonly prepare?: (service: MutableService) => void | Promise<void>;
+}
+
+const snapshotId = "20260101-000000";
+
+async function takeSnapshot({ snapshots }: TestService): Promise<void> {
+  const { signal } = new AbortController();
+  if ((await snapshots.list(signal)).some(({ id }) => id === snapshotId)) return;
+  const progress = { step: () => undefined, line: () => undefined };
+  await snapshots.create({ id: snapshotId, description: "", kind: "manual", changes: [], progress }, signal);
+}
+
+async function enablePlugin(service: TestService): Promise<void> {
+  if ((await service.plugins.folders.find()).length === 0) service.plugins.folders.put("tool");
+  const request: TestRequest = { method: "POST", path: "/api/v1/plugins/tool/enable", key: service.admin };
+  await send(service, request);
+}
+
+/** A call of each mutation that succeeds: one that is forgotten does not compile. */
+const successes: Readonly<Record<MutationName, Success>> = {
+  fixCheck: {
+    params: { check_id: "vital" },
+    prepare({ checks, fixes }) {
+      checks.vital.finds = "fail";
+      fixes.mend.does = { steps: [{ action: "mend it", run: () => Promise.resolve("mended") }] };
+    },
+  },
+  restartService: { params: { name: "cron.service" } },
+  applyUpdates: {
+    prepare({ packageManager }) {
+      const { version = "1.0" } = packageManager.packages.get("editor") ?? {};
+      packageManager.repository.set("editor", { version: `${version}.1`, isSecurity: false });
+    },
+  },
+  createSnapshot: { body: { description: "by hand" } },
+  deleteSnapshot: { params: { snapshot_id: snapshotId }, prepare: takeSnapshot },
+  rollback: { params: { snapshot_id: snapshotId }, prepare: takeSnapshot },
+  testConnector: { params: { name: "local" } },
+  chat: { body: { connector: "local", messages: [{ role: "user", content: "Hello" }] } },
+  explainCheck: { params: { check_id: "plain" } },
+  enablePlugin: { params: { name: "tool" }, prepare: ({ plugins }) => void plugins.folders.put("tool") },
+  disablePlugin: { params: { name: "tool" }, prepare: enablePlugin },
+  runPlugin: { params: { name: "tool" }, prepare: enablePlugin },
+  createKey: { body: { name: "made", scopes: ["system:read"], expires_at: "2026-01-01T00:30:00Z" } },
+  revokeKey: { params: ({ key }) => ({ id: key([]).slice(4, 12) }) },
+  createToken: { body: { scopes: [] } },
+  silenceAlert: { body: { alert: "DiskSpaceLow", until: "2026-01-02T00:00:00Z" } },
+  removeSilence: {
+    params: { id: "silence-1" },
+    prepare({ alertStore }) {
+      const until = Date.parse("2026-01-02T00:00:00Z");
+      const silence = {
+        id: "silence-1",
+        alert: "DiskSpaceLow",
+        until,
+        comment: "",
+        createdAt: 0,
+        createdBy: "",
+      } as const;
+      alertStore.saveSilence(silence);
+    },
+  },
+  testNotifications: {},
+};
+
+/** Prepares a call of a mutation that succeeds, and says how it is made. */
+export async function prepareMutation(service: MutableService, name: MutationName): Promise<TestRequest> {
+  const { params, body, prepare } = successes[name];
+  await prepare?.(service);
+  const operation: Operation = operations[name];
+  const path = pathOf(operation, typeof params === "function" ? params(service) : params);
+  return { method: operation.method, path, ...(body !== undefined && { body }) };
+}
+
+/** The mutations of the operations table. */
+export const mutations = Object.entries<Operation>(operations).filter(([, { effect }]) => effect !== "read") as [
+  MutationName,
+  Operation,
+][];
