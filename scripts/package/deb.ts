@@ -64,7 +64,8 @@ function writeControl(tree: string, version: string): void {
           .digest("hex")}  ${path}\n`,
     );
   write("md5sums", sums.join(""));
-  for (const name of scripts) write(name, readFileSync(join(root, "deploy/debian", name), "utf8"), 0o755);
+  const shared = { end_logins: readFileSync(join(root, "deploy/debian/end-logins.sh"), "utf8") };
+  for (const name of scripts) write(name, filledIn(`deploy/debian/${name}`, shared), 0o755);
 }
 
 /**

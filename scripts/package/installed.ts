@@ -19,7 +19,8 @@ export const installedFiles: readonly InstalledFile[] = [
   { from: "deploy/systemd/steward-task@.service", to: "usr/lib/systemd/system/steward-task@.service" },
   { from: "deploy/systemd/steward.sysusers.conf", to: "usr/lib/sysusers.d/steward.conf" },
   { from: "deploy/systemd/steward.tmpfiles.conf", to: "usr/lib/tmpfiles.d/steward.conf" },
-  { from: "deploy/systemd/50-steward.rules", to: "usr/share/polkit-1/rules.d/50-steward.rules" },
+  { from: "deploy/systemd/00-steward.rules", to: "usr/share/polkit-1/rules.d/00-steward.rules" },
+  { from: "deploy/systemd/steward.dbus.conf", to: "usr/share/dbus-1/system.d/steward.conf" },
   { from: "examples", to: `${docFolder}/examples` },
 ];
 

@@ -8,7 +8,8 @@ const places = {
   "steward-task@.service": "/etc/systemd/system/steward-task@.service",
   "steward.sysusers.conf": "/etc/sysusers.d/steward.conf",
   "steward.tmpfiles.conf": "/etc/tmpfiles.d/steward.conf",
-  "50-steward.rules": "/usr/share/polkit-1/rules.d/50-steward.rules",
+  "00-steward.rules": "/usr/share/polkit-1/rules.d/00-steward.rules",
+  "steward.dbus.conf": "/usr/share/dbus-1/system.d/steward.conf",
 } as const;
 
 /** What the package installs besides its program, as it is but for the path of that. */

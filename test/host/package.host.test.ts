@@ -88,6 +88,8 @@ describe.skipIf(!required.available)("the Debian package", { timeout: 300_000 },
     booted = await bootHost({ privateNetwork: true, bind: binds });
     // The image has it for services of the checkout.
     await shell("rmdir /etc/steward");
+    // Made by logind when the first user lingers.
+    await shell("mkdir -p /var/lib/systemd/linger");
     before = await fileTree(session);
   }, 900_000);
   afterAll(() => booted?.stop());
@@ -230,8 +232,42 @@ describe.skipIf(!required.available)("the Debian package", { timeout: 300_000 },
     expect(await ask("/health")).toMatchObject({ version: oldVersion });
   });
 
+  /** A user manager of the service's user, as an attacker or an administrator may have started one. */
+  const startUserManager = async (): Promise<string> => {
+    const unit = `user@${(await shell("id -u steward")).trim()}.service`;
+    // In a unit of its own: what is entered from outside is in no control group of the guest.
+    await shell("usermod --expiredate '' steward; systemd-run --quiet --wait --pipe loginctl enable-linger steward");
+    await eventually(async () => expect(await state("ActiveState", unit)).toBe("active"));
+    return unit;
+  };
+  const ownLogins = (): Promise<string> =>
+    shell("ls -d /var/lib/systemd/linger/steward /run/user/$(id -u steward) 2>/dev/null; true");
+
+  it.each(["enabled", "disabled"])("closes the account of an earlier version, whose service is %s", async (how) => {
+    await shell(
+      "systemctl stop steward; usermod --home /var/lib/steward --expiredate '' steward; systemctl start steward",
+    );
+    if (how === "disabled") await shell("systemctl disable steward 2>/dev/null");
+    const manager = await startUserManager();
+    await apt(`install --reinstall ${packages}/0/steward_${oldVersion}_*.deb`);
+    expect(await shell("getent passwd steward | cut -d: -f6,7; getent shadow steward | cut -d: -f8")).toBe(
+      "/nonexistent:/usr/sbin/nologin\n1\n",
+    );
+    expect(await state("ActiveState", manager)).toBe("inactive");
+    expect(await ownLogins()).toBe("");
+    expect(await state("ActiveState")).toBe("active");
+    expect(await ask("/health")).toHaveProperty("version");
+    // Of an account that has expired nobody starts one.
+    await shell(`systemctl start ${manager} 2>/dev/null || true`);
+    expect(await state("ActiveState", manager)).not.toBe("active");
+    await shell(`systemctl reset-failed; systemctl enable steward 2>/dev/null`);
+  });
+
   it("keeps settings and state when it is removed, and takes them up again", async () => {
+    const manager = await startUserManager();
     await apt("remove steward");
+    expect(await state("ActiveState", manager)).toBe("inactive");
+    expect(await ownLogins()).toBe("");
     expect(await shell("systemctl is-active steward; true")).toBe("inactive\n");
     expect(await shell("ls /usr/bin/steward /usr/lib/steward 2>/dev/null; true")).toBe("");
     expect(await shell(`ls /etc/steward/config.yaml ${key}`)).toBe(`/etc/steward/config.yaml\n${key}\n`);
@@ -241,11 +277,14 @@ describe.skipIf(!required.available)("the Debian package", { timeout: 300_000 },
 
   it("leaves nothing behind when it is purged but what Debian keeps", async () => {
     await shell("chattr +a /var/lib/steward/audit /var/lib/steward/audit/*.log");
+    const manager = await startUserManager();
     await apt("purge steward");
+    expect(await state("ActiveState", manager)).toBe("inactive");
+    expect(await ownLogins()).toBe("");
     const { added, removed, changed } = changesSince(before, await fileTree(session), { ignore: kept });
     expect({ added, removed, changed }).toEqual({ added: [], removed: [], changed: [] });
     expect(await shell("ls -d /run/steward* /var/lib/steward* /var/cache/steward* 2>/dev/null; true")).toBe("");
     expect(await shell("systemctl list-units --all --plain --no-legend 'steward*'")).toBe("");
-    expect(await shell("getent passwd steward")).toContain("/usr/sbin/nologin");
+    expect(await shell("getent passwd steward")).toContain("/nonexistent:/usr/sbin/nologin");
   });
 });

@@ -94,6 +94,8 @@ async function installUnprivileged(host: ServiceHost, options: ServiceOptions): 
   const ofTasks = environment.filter((line) => !line.includes("STEWARD_LISTEN="));
   await host.writeFile(dropIn("steward-task@.service"), ["[Service]", ...ofTasks, ""].join("\n"));
   await host.exec(["systemd-sysusers"]);
+  // Its policy names a user that was not there when the file was written.
+  await host.exec(["systemctl", "reload", "dbus.service"]);
   await host.exec(["sh", "-c", await ensureProgram(noLog)]);
   await host.exec(["systemd-tmpfiles", "--create", "steward.conf"]);
   await host.exec(["sh", "-c", `[ ! -e ${stateFolder} ] || chown -R steward:steward ${stateFolder}`]);

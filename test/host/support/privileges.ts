@@ -93,3 +93,45 @@ export const refused: readonly Words[] = [
 
 /** The words as a row of the table names them. */
 export const shown = ([member, , ...args]: Words): string => `${member} ${args.slice(0, 2).join(" ")}`.trim();
+
+/** Calls to other programs on the system bus that change the host, as busctl takes them: destination, object, interface, … */
+export const systemCalls: readonly (readonly string[])[] = [
+  ...[
+    ["SetUserLinger", "ubb", "0", "true", "false"],
+    ["PowerOff", "b", "false"],
+    ["Reboot", "b", "false"],
+    ["SetWallMessage", "sb", "x", "true"],
+    ["ScheduleShutdown", "st", "reboot", "99999999999999999"],
+    ["KillUser", "ui", "0", "15"],
+    ["TerminateUser", "u", "65534"],
+    ["FlushDevices"],
+    ["SetRebootToFirmwareSetup", "b", "true"],
+    ["Inhibit", "ssss", "shutdown:sleep", "x", "x", "block"],
+  ].map((rest) => ["org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager", ...rest]),
+  ...[
+    ["SetHostname", "sb", "x", "false"],
+    ["SetStaticHostname", "sb", "x", "false"],
+    ["SetPrettyHostname", "sb", "x", "false"],
+    ["GetProductUUID", "b", "false"],
+  ].map((rest) => ["org.freedesktop.hostname1", "/org/freedesktop/hostname1", "org.freedesktop.hostname1", ...rest]),
+  ...[
+    ["SetTimezone", "sb", "Asia/Tokyo", "false"],
+    ["SetNTP", "bb", "false", "false"],
+    ["SetTime", "xbb", "0", "false", "false"],
+  ].map((rest) => ["org.freedesktop.timedate1", "/org/freedesktop/timedate1", "org.freedesktop.timedate1", ...rest]),
+  ...[["SetLocale", "asb", "1", "LANG=C", "false"]].map((rest) => [
+    ...["org.freedesktop.locale1", "/org/freedesktop/locale1", "org.freedesktop.locale1"],
+    ...rest,
+  ]),
+];
+
+/** Commands that the service, or a monitoring plugin in it, reads the state of the host with. */
+export const reachable: readonly string[] = [
+  "systemctl show cron.service",
+  "systemctl status cron.service",
+  "systemctl list-units --all",
+  "systemctl list-unit-files",
+  "systemctl is-active cron.service",
+  "systemctl restart --no-ask-password cron.service",
+  "timedatectl show",
+];
