@@ -25,6 +25,8 @@ export interface AuditReport {
     | undefined;
   readonly files: number;
   readonly entries: number;
+  /** How many of the entries are intact, but not of the form of an entry. */
+  readonly malformed: number;
   readonly first: { readonly seq: number } | undefined;
   readonly last: { readonly seq: number; readonly hash: string } | undefined;
   readonly headsFound: number;
@@ -124,7 +126,7 @@ function givenHead(text: string, before: readonly GivenHead[] = []): readonly Gi
 }
 
 function printReport(io: Io, report: AuditReport): void {
-  const { folder, broken, files, entries, first, last, headsFound, notes, notCompared } = report;
+  const { folder, broken, files, entries, malformed, first, last, headsFound, notes, notCompared } = report;
   for (const note of notes) io.out(`note: ${oneLine(note)}\n`);
   if (broken !== undefined) {
     io.out(`broken: ${oneLine(broken.file)}:${broken.line}: ${oneLine(broken.what)}\n`);
@@ -142,6 +144,7 @@ function printReport(io: Io, report: AuditReport): void {
   }
   io.out(`whole: entries ${first.seq} to ${last.seq} in ${files} ${files === 1 ? "file" : "files"}`);
   io.out(headsFound === 0 ? "\n" : `, and ${headsFound} written down elsewhere are among them\n`);
+  if (malformed > 0) io.out(`${malformed} of them are malformed: they stand as they were written\n`);
   io.out(`head: ${last.seq}:${last.hash}\n`);
 }
 

@@ -53,6 +53,7 @@ export function openHostAudit(
       // The log of the service has it until the file does.
       if (entry !== undefined) log.error({ entry }, "audit entry waits to be written");
     },
+    onRepaired: (faults, entry) => log.error({ members: faults, entry }, "invalid audit entry was completed"),
     onRotated: tellHead,
   });
   const stop: Dispose = clock.every(headIntervalMs, tellHead);

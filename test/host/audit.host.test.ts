@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { exchange } from "../process/support/raw-socket.ts";
 import { installedPrograms } from "./program.ts";
 import { eventually } from "./support/eventually.ts";
 import { describeOnHost } from "./support/session.ts";
@@ -31,6 +32,36 @@ describeOnHost(
       });
       const listed = await steward("list", "--offline", "--operation", "createKey");
       expect(listed.stdout.match(/createKey +id=\w+ name=key-\d/g)).toHaveLength(3);
+    });
+
+    it("is whole after requests without a key whose path, parameter or host cannot be read, and still shows a change", async () => {
+      const { port } = new URL(session.service.url);
+      const head = (path: string, host = "localhost"): string => `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
+      const long = `/api/v1/auth/keys/${"x".repeat(2_000)}`;
+      const requests = [
+        head("/%"),
+        head("/%zz"),
+        head("/api/v1/plugins/%c0%ae"),
+        head("/%", "a b"),
+        head("/%", "evil.example"),
+      ];
+      for (const [at, text] of [...requests, head(long).replace("GET", "DELETE")].entries())
+        await exchange(Number(port), text, { localAddress: `127.0.8.${at + 1}` });
+      await makeKeys(1);
+      const { entries } = await session.api.listAudit({ query: { outcome: "refused" } });
+      expect(entries.map(({ remote_address: from }) => from)).toEqual(
+        expect.arrayContaining([1, 2, 3, 4, 5, 6].map((at) => `127.0.8.${at}`)),
+      );
+      expect(await steward("verify")).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^whole: /) });
+      await session.shell(
+        `cp ${first} /root/before; sed 's/"remote_address":"127.0.8.2"/"remote_address":"127.0.8.9"/' /root/before > ${first}`,
+      );
+      expect(await steward("verify")).toMatchObject({
+        exitCode: 1,
+        stdout: expect.stringMatching(/entry \d+ was changed: its hash does not fit/),
+      });
+      await session.shell(`cat /root/before > ${first}; rm /root/before`);
+      expect(await steward("verify")).toMatchObject({ exitCode: 0 });
     });
 
     it("goes on, over a restart too, where the file system lets nobody do anything but append", async () => {

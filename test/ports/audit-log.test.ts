@@ -34,15 +34,17 @@ const entry = (operation: string, minute = 0, rest: Partial<AuditEntry> = {}): A
 function openReal(stateDir = mkdtempSync(join(tmpdir(), "steward-audit-")), maxBytes = 16 * 1024 * 1024) {
   folders.push(stateDir);
   const troubles: unknown[] = [];
+  const repaired: (readonly string[])[] = [];
   const log = openAuditLog({
     stateDir,
     clock: createFakeClock(),
     limits: { maxBytes, keepFiles: 3 },
     onTrouble: (error) => void troubles.push(error),
+    onRepaired: (faults) => void repaired.push(faults),
     onRotated: () => undefined,
   });
   const files = () => readdirSync(log.folder).sort();
-  return { log, stateDir, troubles, files, path: join(log.folder, "audit-000000000001.log") };
+  return { log, stateDir, troubles, repaired, files, path: join(log.folder, "audit-000000000001.log") };
 }
 
 const signal = new AbortController().signal;
@@ -188,6 +190,66 @@ describe("calls that are at work on disk", () => {
     log.begin(entry("two"))();
     forget();
     expect(troubles).toMatchObject([{ code: "ENOENT" }]);
+  });
+});
+
+describe("an entry that verification would not accept", () => {
+  const values: readonly unknown[] = [
+    undefined,
+    1n,
+    Number.NaN,
+    -1,
+    { a: 1 },
+    [],
+    "",
+    Symbol("x"),
+    () => "x",
+    true,
+    null,
+  ];
+  const members = Object.keys(entry("any")) as readonly (keyof AuditEntry)[];
+
+  it.each(members)("is completed before it is written, and says so: %s", async (member) => {
+    const { log, stateDir, troubles, repaired } = openReal();
+    for (const value of values) {
+      const odd = { ...entry("odd", 0, { key_id: "alice" }), [member]: value };
+      log.begin(odd);
+      log.record(odd);
+    }
+    log.record(entry("last"));
+    expect(troubles).toEqual([]);
+    expect(await verifyAudit(log.folder, [])).toMatchObject({
+      broken: undefined,
+      malformed: 0,
+      notes: [],
+      entries: values.length + 1,
+      last: log.head(),
+    });
+    const { entries, unreadable } = await log.list(everything, signal);
+    expect(unreadable).toBe(0);
+    const completed = entries.filter(({ target }) => target["invalid_members"] === member);
+    expect(completed.length).toBeGreaterThan(4);
+    expect(repaired).toEqual(completed.map(() => [member]));
+    // What was right about it is there.
+    for (const each of completed)
+      expect([each.operation, each.key_id]).toEqual([
+        member === "operation" ? "audit.unnamed" : "odd",
+        member === "key_id" ? null : "alice",
+      ]);
+    // The note that it was begun is one that the next process can read.
+    log.dispose();
+    expect(openReal(stateDir).log.left).toHaveLength(values.length);
+  });
+
+  it("is written without its target where that is longer than a line may be", async () => {
+    const { log, repaired } = openReal();
+    const target = Object.fromEntries(Array.from({ length: 400 }, (_, at) => [`member-${at}`, "x".repeat(4000)]));
+    log.record(entry("long", 0, { target }));
+    log.record(entry("last"));
+    expect(await verifyAudit(log.folder, [])).toMatchObject({ broken: undefined, entries: 2 });
+    const { entries } = await log.list(everything, signal);
+    expect(entries[1]).toMatchObject({ operation: "long", target: { invalid_members: "target" } });
+    expect(repaired).toEqual([["target"]]);
   });
 });
 

@@ -90,6 +90,7 @@ describe.skipIf(!isMounted)("on a full disk", () => {
       stateDir: disk,
       clock: createFakeClock(),
       onTrouble: (error) => void troubles.push(error),
+      onRepaired: (faults) => expect(faults).toEqual([]),
       onRotated: () => undefined,
     });
     const record = (operation: string, length: number): void =>

@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import {
   appendFileSync,
   mkdirSync,
@@ -38,6 +39,7 @@ const openLog = (stateDir: string, maxBytes = 2000, keepFiles = 1000): FileAudit
     onTrouble(error) {
       throw error;
     },
+    onRepaired: (faults) => expect(faults).toEqual([]),
     onRotated: () => undefined,
   });
 const write = (log: FileAuditLog, text: string): void =>
@@ -289,6 +291,132 @@ describe("a log that was tampered with is found out", () => {
       seq: 5,
       what: expect.stringMatching(/written anew/),
     });
+  });
+});
+
+/*
+ * Versions up to 0.1.0 sealed entries without `replayed` for paths that cannot be parsed. Such logs are there, and what is done to
+ * them afterwards has to show.
+ */
+describe("a log with malformed entries of an older version", () => {
+  const sha256 = (text: string | Buffer): string => createHash("sha256").update(text).digest("hex");
+  interface Place {
+    readonly seq: number;
+    readonly hash: string;
+  }
+  const origin: Place = { seq: 0, hash: "0".repeat(64) };
+  const sealedAfter = ({ seq, hash }: Place, members: object) => {
+    const body = JSON.stringify({ seq: seq + 1, prev: hash, ...members });
+    const digest = sha256(body);
+    return { text: `${body.slice(0, -1)},"hash":"${digest}"}`, place: { seq: seq + 1, hash: digest } };
+  };
+  const good = (name: string) => auditEvent("restartService", clock.now(), { target: { name } });
+  const { replayed: _, ...malformed } = auditEvent("calls.refused", clock.now(), { outcome: "refused", status: 401 });
+
+  /** Lines in a chain; an event tells of as many lines before it as it says, and follows the entry before them. */
+  function chainOf(kinds: readonly ("good" | "malformed" | { readonly event: string; readonly of: number })[]) {
+    const texts: string[] = [];
+    const places: Place[] = [origin];
+    for (const [at, kind] of kinds.entries()) {
+      if (typeof kind !== "string") {
+        const region = texts.slice(-kind.of).join("\n");
+        places.splice(-kind.of);
+        const target = { bytes: String(Buffer.byteLength(region)), sha256: sha256(region) };
+        const { text, place } = sealedAfter(places.at(-1) ?? origin, auditEvent(kind.event, clock.now(), { target }));
+        texts.push(text);
+        places.push(place);
+        continue;
+      }
+      const { text, place } = sealedAfter(places.at(-1) ?? origin, kind === "good" ? good(`${at}`) : malformed);
+      texts.push(text);
+      places.push(place);
+    }
+    return { texts, last: places.at(-1) ?? origin };
+  }
+  function logOf(texts: readonly string[]): string {
+    const folder = join(newFolder(), "audit");
+    mkdirSync(folder, { mode: 0o700 });
+    writeFileSync(join(folder, "audit-000000000001.log"), texts.map((text) => `${text}\n`).join(""), { mode: 0o600 });
+    return folder;
+  }
+  const middle = ["good", "malformed", "good", "malformed", "malformed", "good", "good"] as const;
+
+  it("is whole, and names them", async () => {
+    const { texts, last } = chainOf(middle);
+    const folder = logOf(texts);
+    const verdict = await verifyAudit(folder, [{ ...last, source: "the journal" }]);
+    expect(verdict).toMatchObject({ broken: undefined, entries: 7, malformed: 3, last, headsFound: 1 });
+    expect(verdict.notes).toEqual(
+      [2, 4, 5].map((line) => expect.stringMatching(new RegExp(`:${line}: entry ${line} is malformed.*: replayed$`))),
+    );
+  });
+
+  it("that are the first of all, or very many", async () => {
+    const { texts } = chainOf(Array.from({ length: 50 }, () => "malformed"));
+    const verdict = await verifyAudit(logOf(texts), []);
+    expect(verdict).toMatchObject({ broken: undefined, entries: 50, malformed: 50 });
+    expect(verdict.notes).toHaveLength(21);
+    expect(verdict.notes.at(-1)).toBe("30 more entries are malformed");
+  });
+
+  it("is gone on with from there", async () => {
+    const { texts, last } = chainOf(["good", "malformed"]);
+    const folder = logOf(texts);
+    const log = openLog(join(folder, ".."), 1_000_000);
+    expect(log.head()).toEqual(last);
+    write(log, "next");
+    expect(await verifyAudit(folder, [])).toMatchObject({
+      broken: undefined,
+      entries: 3,
+      malformed: 1,
+      last: { seq: 3 },
+    });
+  });
+
+  it.each([
+    [1, "audit.torn"],
+    [3, "audit.damaged"],
+  ])("is whole where %i of them at its end were taken for remains of a crash (%s)", async (count, event) => {
+    const run = Array.from({ length: count }, () => "malformed" as const);
+    const { texts, last } = chainOf(["good", ...run, { event, of: count }, "good"]);
+    const verdict = await verifyAudit(logOf(texts), []);
+    expect(verdict).toMatchObject({ broken: undefined, entries: 3, last });
+    expect(verdict.notes).toHaveLength(count + 1);
+    // Such an event has to be about these very lines.
+    const changed = [...texts];
+    const after = chainOf(["good", "malformed"]);
+    const forged = sealedAfter(
+      { seq: 1, hash: after.texts[0]?.slice(-66, -2) ?? "" },
+      auditEvent(event, clock.now(), { target: { bytes: "1", sha256: sha256("x") } }),
+    );
+    changed.splice(count + 1, 2, forged.text);
+    expect((await verifyAudit(logOf(changed), [])).broken?.seq).toBe(count + 2);
+  });
+
+  it("shows any byte that was changed, and any entry that was removed, swapped or put in", async () => {
+    const { texts, last } = chainOf(middle);
+    const isFound = async (changed: readonly string[], seq: number): Promise<void> => {
+      const { broken } = await verifyAudit(logOf(changed), [{ ...last, source: "the journal" }]);
+      expect(broken?.seq).toBe(seq);
+    };
+    const property = fc.asyncProperty(
+      fc.nat(texts.length - 1),
+      fc.nat(1000),
+      fc.integer({ min: 1, max: 127 }),
+      async (at, position, change) => {
+        const bytes = Buffer.from(texts[at] ?? "");
+        const place = position % bytes.length;
+        bytes[place] = (bytes[place] ?? 0) ^ change;
+        await isFound(texts.with(at, bytes.toString("latin1")), at + 1);
+      },
+    );
+    await fc.assert(property, { numRuns: 150 });
+    for (let at = 0; at < texts.length; at += 1) {
+      await isFound(texts.toSpliced(at, 1), at + 1);
+      if (at + 1 < texts.length)
+        await isFound(texts.with(at, texts[at + 1] ?? "").with(at + 1, texts[at] ?? ""), at + 1);
+      if (at > 0) await isFound(texts.toSpliced(at, 0, texts[at - 1] ?? ""), at + 1);
+    }
   });
 });
 

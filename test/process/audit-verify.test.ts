@@ -30,6 +30,7 @@ function makeLog(stateDir: string, limits = { maxBytes: 1_000_000, keepFiles: 10
     onTrouble(error) {
       throw error;
     },
+    onRepaired: (faults) => expect(faults).toEqual([]),
     onRotated: () => undefined,
   });
   return {

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import type { AuditRecord } from "#contract/audit.ts";
 import { auditOutcomes } from "#contract/audit.ts";
+import { auditEvent } from "#domain/audit/entry.ts";
 import type { AuditEntry } from "#domain/audit/ports.ts";
 
 /** The place of an entry in the chain: what the next one follows. */
@@ -13,6 +14,9 @@ export interface Link {
 export const origin: Link = { seq: 0, hash: "0".repeat(64) };
 
 const sha256 = (data: string | Buffer): string => hash("sha256", data, "hex");
+
+/** Longest line: readers keep no more of one together, and none is written. */
+export const maxLineBytes = 1024 * 1024;
 
 /** Longest text of a member: what a caller names may be as long as a body. */
 const maxTextLength = 4096;
@@ -28,10 +32,16 @@ const plainValue = (_: string, value: unknown): unknown => (typeof value === "st
 /** How every line begins that follows this link. */
 const headOf = ({ seq, hash: prev }: Link): string => `{"seq":${seq + 1},"prev":"${prev}",`;
 
-/** The line of an entry, without its end, and the link that it is. Its hash is that of the JSON text without `hash`. */
-export function lineOf(entry: AuditEntry, after: Link): { readonly text: string; readonly link: Link } {
-  // The time comes first, where readers look for it.
-  const body = `${headOf(after)}${JSON.stringify(Object.assign({ time: entry.time }, entry), plainValue).slice(1)}`;
+/** A line of the log, without its end, and the link that it is. */
+interface SealedLine {
+  readonly text: string;
+  readonly link: Link;
+}
+
+/** The line of an entry. Its hash is that of the JSON text without `hash`. */
+function lineOf(entry: AuditEntry, after: Link): SealedLine {
+  const members = Object.fromEntries(memberNames.map((name) => [name, entry[name]]));
+  const body = `${headOf(after)}${JSON.stringify(members, plainValue).slice(1)}`;
   const digest = sha256(body);
   return { text: `${body.slice(0, -1)},"hash":"${digest}"}`, link: { seq: after.seq + 1, hash: digest } };
 }
@@ -64,12 +74,20 @@ const entryForms: Readonly<Record<keyof AuditEntry, (value: unknown) => boolean>
   duration_ms: isCountOrNull,
   count: isCount,
 };
+/** In the order in which they are written: the time comes first, where readers look for it. */
+const memberNames = Object.keys(entryForms) as readonly (keyof AuditEntry)[];
 const recordForms = { seq: isCount, prev: isDigest, ...entryForms, hash: isDigest };
 
-const isOfForms = (forms: Readonly<Record<string, (value: unknown) => boolean>>, value: unknown): boolean =>
-  typeof value === "object" &&
-  value !== null &&
-  Object.entries(forms).every(([name, isOfForm]) => isOfForm((value as Readonly<Record<string, unknown>>)[name]));
+type Forms = Readonly<Record<string, (value: unknown) => boolean>>;
+
+/** The members of an entry whose values verification would not accept, such as those that are missing. */
+const faultsOf = (forms: Forms, value: object): readonly string[] =>
+  Object.entries(forms)
+    .filter(([name, isOfForm]) => !isOfForm((value as Readonly<Record<string, unknown>>)[name]))
+    .map(([name]) => name);
+
+const isOfForms = (forms: Forms, value: unknown): boolean =>
+  typeof value === "object" && value !== null && faultsOf(forms, value).length === 0;
 
 const isRecord = (value: unknown): value is AuditRecord => isOfForms(recordForms, value);
 const isEntry = (value: unknown): value is AuditEntry => isOfForms(entryForms, value);
@@ -91,8 +109,47 @@ export const parseEntry = (text: string): AuditEntry | undefined => parsed(text,
 
 const hashMember = /,"hash":"([0-9a-f]{64})"\}$/;
 
+/** Operation of an entry that names none. */
+const unnamedEvent = "audit.unnamed";
+
+/** An entry with neutral values in the place of the members that are at fault, which its target names. */
+function repaired(entry: AuditEntry, faults: readonly string[], now: number): AuditEntry {
+  const accepted = Object.fromEntries(Object.entries(entry).filter(([name]) => !faults.includes(name)));
+  const whole: AuditEntry = { ...auditEvent(unnamedEvent, now, { outcome: "failed" }), ...accepted };
+  return { ...whole, target: { ...whole.target, invalid_members: faults.join(" ") } };
+}
+
+/** An entry as verification accepts it, and the members of it that had to be replaced for that. */
+interface CompleteEntry {
+  readonly entry: AuditEntry;
+  readonly faults: readonly string[];
+}
+
+/** Completes an entry that lacks a member, or has one that no entry may have. */
+export function complete(entry: AuditEntry, now: number): CompleteEntry {
+  const faults = faultsOf(entryForms, entry);
+  return { entry: faults.length === 0 ? entry : repaired(entry, faults, now), faults };
+}
+
+const isAcceptable = ({ text }: SealedLine): boolean =>
+  Buffer.byteLength(text) <= maxLineBytes && parseRecord(text) !== undefined;
+
+/** The line of an entry, which verification accepts whatever the entry is, and the members that had to be replaced for that. */
+export function seal(
+  entry: AuditEntry,
+  after: Link,
+  now: number,
+): Pick<CompleteEntry, "faults"> & { line: SealedLine } {
+  const { entry: whole, faults } = complete(entry, now);
+  const line = lineOf(whole, after);
+  if (isAcceptable(line)) return { line, faults };
+  // Each text is bounded, so that what makes a line too long is how many there are in the target.
+  const withoutTarget = [...faults, "target"];
+  return { line: lineOf(repaired(whole, withoutTarget, now), after), faults: withoutTarget };
+}
+
 /** Whether a line holds the hash of what else is in it. Lines are UTF-8. */
-export function isSealed(line: Buffer): boolean {
+function isSealed(line: Buffer): boolean {
   const memberLength = 75;
   const cut = line.length - memberLength;
   if (cut < 1) return false;
@@ -100,9 +157,27 @@ export function isSealed(line: Buffer): boolean {
   return found !== null && sha256(Buffer.concat([line.subarray(0, cut), Buffer.from("}")])) === found[1];
 }
 
-/** An entry whose hash is right; undefined for any other line. */
-export const readSealed = (line: Buffer): AuditRecord | undefined =>
-  isSealed(line) ? parseRecord(line.toString("utf8")) : undefined;
+/** A line whose hash is right. */
+export interface SealedRecord extends Link {
+  readonly prev: string;
+  /** Undefined where the line has its place in the chain, but is not an entry. */
+  readonly record: AuditRecord | undefined;
+  /** The members that keep it from being one. */
+  readonly faults: readonly string[];
+}
+
+const linkForms = { seq: isCount, prev: isDigest, hash: isDigest };
+const isLinked = (value: unknown): value is Link & { readonly prev: string } => isOfForms(linkForms, value);
+
+/** Reads a line of the chain; undefined for any other line. */
+export function readSealed(line: Buffer): SealedRecord | undefined {
+  if (!isSealed(line)) return undefined;
+  const value = parsed(line.toString("utf8"), isLinked);
+  if (value === undefined) return undefined;
+  const { seq, prev, hash: digest } = value;
+  const faults = faultsOf(recordForms, value);
+  return { seq, prev, hash: digest, record: isRecord(value) ? value : undefined, faults };
+}
 
 /** Names of the entries that tell of what stands before them in the file. */
 export const tornEvent = "audit.torn";

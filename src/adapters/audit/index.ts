@@ -3,7 +3,17 @@ import { auditEvent } from "#domain/audit/entry.ts";
 import type { AuditEntry, AuditLog } from "#domain/audit/ports.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import { openBegunCalls } from "./begun.ts";
-import { damagedEvent, isTorn, type Link, lineOf, lostEvent, prunedEvent, remainsOf, tornEvent } from "./chain.ts";
+import {
+  complete,
+  damagedEvent,
+  isTorn,
+  type Link,
+  lostEvent,
+  prunedEvent,
+  remainsOf,
+  seal,
+  tornEvent,
+} from "./chain.ts";
 import { auditFolder, logFiles, openToAppend, pathOf, prepareFolder, reasonOf, syncFolder } from "./files.ts";
 import { createReader } from "./read.ts";
 import { tailOf } from "./tail.ts";
@@ -28,6 +38,8 @@ export interface AuditOptions {
   readonly limits?: { readonly maxBytes: number; readonly keepFiles: number };
   /** An entry waits for room, or an old file is still there. */
   readonly onTrouble: (error: unknown, entry?: AuditEntry) => void;
+  /** An entry lacked what every entry has, and was completed before it was written. */
+  readonly onRepaired: (faults: readonly string[], entry: AuditEntry) => void;
   /** A new file was begun. */
   readonly onRotated: (head: Link) => void;
 }
@@ -46,7 +58,7 @@ const closed = -1;
  * @throws Error when it cannot be opened for appending.
  */
 export function openAuditLog(options: AuditOptions): FileAuditLog {
-  const { stateDir, clock, limits = defaultAuditLimits, onTrouble, onRotated } = options;
+  const { stateDir, clock, limits = defaultAuditLimits, onTrouble, onRepaired, onRotated } = options;
   const folder = auditFolder(stateDir);
   const open = () => {
     try {
@@ -74,7 +86,10 @@ export function openAuditLog(options: AuditOptions): FileAuditLog {
 
   /** Writes one line; what is cut off of it stays in `rest` until an entry tells of it. */
   const appendLine = (entry: AuditEntry): void => {
-    const { text, link } = lineOf(entry, head);
+    const {
+      line: { text, link },
+      faults,
+    } = seal(entry, head, clock.now());
     const lead = lacksBreak || rest.length > 0 ? "\n" : "";
     const bytes = Buffer.from(`${lead}${text}\n`);
     if (handle === closed) throw new Error("it is closed");
@@ -86,6 +101,7 @@ export function openAuditLog(options: AuditOptions): FileAuditLog {
       head = link;
       rest = nothing;
       lacksBreak = written < bytes.length;
+      if (faults.length > 0) onRepaired(faults, entry);
       return;
     }
     rest = Buffer.concat([rest, bytes.subarray(rest.length === 0 ? lead.length : 0, written)]);
@@ -181,7 +197,7 @@ export function openAuditLog(options: AuditOptions): FileAuditLog {
         return undefined;
       }
     };
-    const forget = attempt(() => calls.begin(entry));
+    const forget = attempt(() => calls.begin(complete(entry, clock.now()).entry));
     return () => attempt(() => forget?.());
   };
 

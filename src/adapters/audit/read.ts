@@ -8,7 +8,7 @@ import {
   AuditUnavailable,
 } from "#domain/audit/ports.ts";
 import { toTimestamp } from "#domain/kernel/clock.ts";
-import { parseRecord } from "./chain.ts";
+import { maxLineBytes, parseRecord } from "./chain.ts";
 import { type LogFile, logFiles, readFlags, reasonOf } from "./files.ts";
 
 interface Line {
@@ -18,8 +18,6 @@ interface Line {
 }
 
 const chunkBytes = 256 * 1024;
-/** Longer than any line that was ever written: not kept together. */
-const maxLineBytes = 1024 * 1024;
 /** How much older than its neighbours an entry may be because the clock was set. */
 const clockSlackMs = 60 * 60_000;
 

@@ -31,10 +31,14 @@ function lastEntry(bytes: Buffer, isPart: boolean): Tail | undefined {
   if (isPart && start === 0) return undefined;
   for (let end = bytes.length; end > start; ) {
     const from = Math.max(start, bytes.lastIndexOf(newline, end - 1) + 1);
-    const record = readSealed(bytes.subarray(from, end));
-    if (record !== undefined) {
+    const sealed = readSealed(bytes.subarray(from, end));
+    if (sealed !== undefined) {
       const lacksBreak = end === bytes.length;
-      return { head: record, rest: bytes.subarray(Math.min(bytes.length, end + 1)), lacksBreak };
+      return {
+        head: { seq: sealed.seq, hash: sealed.hash },
+        rest: bytes.subarray(Math.min(bytes.length, end + 1)),
+        lacksBreak,
+      };
     }
     end = from - 1;
   }

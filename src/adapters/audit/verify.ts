@@ -1,14 +1,15 @@
 import { open } from "node:fs/promises";
-import type { AuditRecord } from "#contract/audit.ts";
 import {
   damagedEvent,
-  isSealed,
   isTorn,
   type Link,
+  maxLineBytes,
   origin,
   parseRecord,
   prunedEvent,
+  readSealed,
   remainsOf,
+  type SealedRecord,
   tornEvent,
 } from "./chain.ts";
 import { type LogFile, logFiles, readFlags } from "./files.ts";
@@ -32,6 +33,8 @@ export interface AuditVerdict {
   readonly broken: BrokenLink | undefined;
   readonly files: number;
   readonly entries: number;
+  /** How many of the entries have their place in the chain, but not the form of an entry. */
+  readonly malformed: number;
   readonly first: Link | undefined;
   readonly last: Link | undefined;
   /** How many of the heads that were given stand in the log. */
@@ -52,8 +55,8 @@ class ChainBroken extends Error {
 
 const newline = 0x0a;
 const chunkBytes = 1024 * 1024;
-/** Longer than any line that was ever written. */
-const maxLineBytes = 1024 * 1024;
+/** How many malformed entries are named one by one. */
+const namedMalformed = 20;
 
 /** The lines of a file, some at a time. Of what is too long the beginning is given, and nothing after it. */
 async function* linesOf(path: string): AsyncGenerator<readonly Buffer[]> {
@@ -81,7 +84,7 @@ const numbers = (from: number, to: number): string =>
   from === to ? `entry ${from} is` : `entries ${from} to ${to} are`;
 
 /** Why an entry whose own hash is right cannot stand where it stands; undefined when it can. */
-function misplaced(record: AuditRecord, last: Link): string | undefined {
+function misplaced(record: Pick<SealedRecord, "seq" | "prev">, last: Link): string | undefined {
   const expected = last.seq + 1;
   if (record.seq > expected)
     return `${numbers(expected, record.seq - 1)} missing: it is followed by entry ${record.seq}`;
@@ -102,11 +105,14 @@ function createWalk(files: readonly LogFile[], heads: readonly KnownHead[]) {
   let first: Link | undefined;
   let last: Link | undefined;
   let entries = 0;
+  let malformed = 0;
   let headsFound = 0;
   /** Number of the first entry that was to be kept when old files were removed last. */
   let kept = 1;
   /** Lines that are no entries, until an entry tells of them. */
   let strange: { readonly line: number; readonly lines: Buffer[] } | undefined;
+  /** Malformed entries that no other entry has followed yet. */
+  let pending: { readonly after: Link; readonly line: number; readonly lines: Buffer[] } | undefined;
   let place = { file: "", line: 0 };
   /** What the next entry follows; of the oldest file that is there the name alone says it. */
   const before = (prev = ""): Link =>
@@ -115,11 +121,28 @@ function createWalk(files: readonly LogFile[], heads: readonly KnownHead[]) {
   const breakAt = (line: number, seq: number, what: string): never => {
     throw new ChainBroken({ file: place.file, line, seq, what });
   };
-  const isTold = (record: AuditRecord, region: Buffer): boolean => {
+  const isTold = ({ record }: SealedRecord, region: Buffer, events: readonly string[]): boolean => {
     const { bytes, sha256 } = remainsOf(region);
-    return record.operation === tornEvent && record.target["bytes"] === bytes && record.target["sha256"] === sha256;
+    if (record === undefined || !events.includes(record.operation)) return false;
+    return record.target["bytes"] === bytes && record.target["sha256"] === sha256;
   };
-  const settleStrange = (record: AuditRecord | undefined): void => {
+  /**
+   * Versions that did not know malformed entries took those at the end of the log for remains of a crash, and went on from the
+   * entry before them.
+   */
+  const isTakenForRemains = (sealed: SealedRecord): boolean => {
+    if (pending === undefined || misplaced(sealed, pending.after) !== undefined) return false;
+    return isTold(sealed, joined(pending.lines), [tornEvent, damagedEvent]);
+  };
+  const noteMalformed = (sealed: SealedRecord): void => {
+    malformed += 1;
+    if (malformed > namedMalformed) return;
+    const members = sealed.faults.join(", ");
+    notes.push(
+      `${place.file}:${place.line}: entry ${sealed.seq} is malformed, and stands as it was written: missing or invalid: ${members}`,
+    );
+  };
+  const settleStrange = (record: SealedRecord | undefined): void => {
     if (strange === undefined) return;
     const { line, lines } = strange;
     strange = undefined;
@@ -127,13 +150,13 @@ function createWalk(files: readonly LogFile[], heads: readonly KnownHead[]) {
     const seq = after.seq + 1;
     const region = joined(lines);
     const isFollowed = record !== undefined && misplaced(record, after) === undefined;
-    if (isFollowed && isTold(record, region) && isTorn(region, after)) {
+    if (isFollowed && isTold(record, region, [tornEvent]) && isTorn(region, after)) {
       notes.push(
         `${place.file}:${line}: an entry was cut off by a crash or a full disk (${region.length} bytes); it says so itself`,
       );
       return;
     }
-    if (isFollowed && record.operation === damagedEvent)
+    if (isFollowed && record.record?.operation === damagedEvent)
       breakAt(line, seq, "what stands here is no entry; the service found it like that when it started");
     const told = lines.some((each) => parseRecord(each.toString("utf8")) !== undefined);
     breakAt(line, seq, told ? `entry ${seq} was changed: its hash does not fit` : "what stands here is no entry");
@@ -142,6 +165,7 @@ function createWalk(files: readonly LogFile[], heads: readonly KnownHead[]) {
   return {
     begin({ path, firstSeq }: LogFile): void {
       place = { file: path, line: 0 };
+      pending = undefined;
       if (last !== undefined && firstSeq > last.seq + 1)
         breakAt(
           1,
@@ -153,28 +177,37 @@ function createWalk(files: readonly LogFile[], heads: readonly KnownHead[]) {
     },
     line(bytes: Buffer): void {
       place = { ...place, line: place.line + 1 };
-      const record = isSealed(bytes) ? parseRecord(bytes.toString("utf8")) : undefined;
-      if (record === undefined) {
+      const sealed = readSealed(bytes);
+      if (sealed === undefined) {
         strange ??= { line: place.line, lines: [] };
         strange.lines.push(bytes);
         return;
       }
-      settleStrange(record);
-      const after = before(record.prev);
-      const fault = misplaced(record, after);
+      settleStrange(sealed);
+      const { seq, hash, record } = sealed;
+      if (pending !== undefined && isTakenForRemains(sealed)) {
+        notes.push(
+          `${place.file}:${pending.line}: malformed entries were taken for remains of a crash when the service started`,
+        );
+        entries -= pending.lines.length;
+        last = pending.after.seq === 0 ? undefined : pending.after;
+      }
+      const after = before(sealed.prev);
+      const fault = misplaced(sealed, after);
       if (fault !== undefined) breakAt(place.line, after.seq + 1, fault);
-      for (const { hash, source } of bySeq.get(record.seq) ?? []) {
-        if (hash !== record.hash)
-          breakAt(
-            place.line,
-            record.seq,
-            `entry ${record.seq} is not the one that ${source} knows: the log was written anew`,
-          );
+      for (const head of bySeq.get(seq) ?? []) {
+        if (head.hash !== hash)
+          breakAt(place.line, seq, `entry ${seq} is not the one that ${head.source} knows: the log was written anew`);
         headsFound += 1;
       }
-      if (record.operation === prunedEvent) kept = Math.max(kept, Number(record.target["first_seq"] ?? 1));
-      first ??= { seq: record.seq, hash: record.hash };
-      last = { seq: record.seq, hash: record.hash };
+      if (record?.operation === prunedEvent) kept = Math.max(kept, Number(record.target["first_seq"] ?? 1));
+      if (record === undefined) {
+        noteMalformed(sealed);
+        pending ??= { after, line: place.line, lines: [] };
+        pending.lines.push(bytes);
+      } else pending = undefined;
+      first ??= { seq, hash };
+      last = { seq, hash };
       entries += 1;
     },
     /** The end of a file; the newest may end with what was cut off and nobody could tell of yet. */
@@ -188,6 +221,7 @@ function createWalk(files: readonly LogFile[], heads: readonly KnownHead[]) {
       settleStrange(undefined);
     },
     finish() {
+      if (malformed > namedMalformed) notes.push(`${malformed - namedMalformed} more entries are malformed`);
       const [oldest] = files;
       place = { file: oldest?.path ?? "", line: 1 };
       if (first !== undefined && first.seq > kept)
@@ -203,7 +237,7 @@ function createWalk(files: readonly LogFile[], heads: readonly KnownHead[]) {
         breakAt(0, lastSeq + 1, `entries after ${lastSeq} are missing: ${beyond.source} knows entry ${beyond.seq}`);
       }
     },
-    so: () => ({ files: files.length, entries, first, last, headsFound, notes }),
+    so: () => ({ files: files.length, entries, malformed, first, last, headsFound, notes }),
   };
 }
 

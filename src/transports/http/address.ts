@@ -1,4 +1,12 @@
 import { isIPv6 } from "node:net";
+import type { FastifyRequest } from "fastify";
+
+/** The address of a client; null once its connection is gone and nobody has asked before. */
+export function remoteAddressOf({ ip }: FastifyRequest): string | null {
+  // The framework has it as a string always; a socket that was reset has none.
+  const known: string | undefined = ip;
+  return known ?? null;
+}
 
 /** An IPv4 address that came in over a socket for both families. */
 const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;

@@ -101,7 +101,7 @@ export function createAdmission(ports: AdmissionPorts) {
   };
 
   const refuse = (request: FastifyRequest, reason: string): never => {
-    const { allowed, tightest } = takeFailure(addressGroup(request.ip));
+    const { allowed, tightest } = takeFailure(addressGroup(request.remoteAddress ?? ""));
     if (allowed) throw new DomainError("UNAUTHORIZED", reason);
     const retryAfter = secondsUntil(tightest.resetAt, clock.now());
     throw new DomainError("RATE_LIMITED", `too many failed logins from this address: try again in ${retryAfter} s`, {

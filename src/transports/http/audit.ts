@@ -83,7 +83,7 @@ export function createAuditor({ audit, refusals, certificates, clock }: AuditorP
       key_id: caller?.keyId ?? null,
       key_name: caller?.keyName ?? null,
       certificate: certificateUsed(request),
-      remote_address: request.ip,
+      remote_address: request.remoteAddress,
       request_id: request.id,
     };
   };
@@ -119,7 +119,7 @@ export function createAuditor({ audit, refusals, certificates, clock }: AuditorP
       audit.record(entry, request.forgetBegun);
       return;
     }
-    refusals.refused(`${addressGroup(request.ip)} ${request.caller?.keyId ?? ""}`.trimEnd(), entry);
+    refusals.refused(`${addressGroup(request.remoteAddress ?? "")} ${request.caller?.keyId ?? ""}`.trimEnd(), entry);
     request.forgetBegun?.();
   };
 

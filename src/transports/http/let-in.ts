@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Caller } from "#contract/operation.ts";
 import { DomainError } from "#domain/kernel/error.ts";
 import type { Tracer } from "#telemetry/tracing.ts";
+import { remoteAddressOf } from "./address.ts";
 import type { RouteAccess } from "./admission.ts";
 import { protectiveHeaders } from "./protective-headers.ts";
 import { beginTrace } from "./trace.ts";
@@ -19,6 +20,7 @@ type LetIn = (request: FastifyRequest, reply: FastifyReply, access: RouteAccess 
 /** Headers that every answer bears, then the guard, then admission: the only way to a handler. */
 export function createLetIn({ admit, guard, tracer }: LetInPorts): LetIn {
   return (request, reply, access) => {
+    request.remoteAddress = remoteAddressOf(request);
     if (tracer !== undefined) request.span = beginTrace(tracer, request);
     reply.header("X-Request-Id", request.id);
     reply.headers(protectiveHeaders);
@@ -31,11 +33,18 @@ export function createLetIn({ admit, guard, tracer }: LetInPorts): LetIn {
 /**
  * Puts the entrance before every route that is added from here on, and before paths that have none.
  * @param abandoned is told of a client that went away before its answer had left.
+ * @param pathError why the path of a request could not be read.
  */
 export function addEntrance(
   app: FastifyInstance,
   letIn: LetIn,
-  abandoned: (request: FastifyRequest, reply: FastifyReply) => Promise<void>,
+  {
+    abandoned,
+    pathError,
+  }: {
+    readonly abandoned: (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+    readonly pathError: (request: FastifyRequest) => Error | undefined;
+  },
 ): void {
   const unknownPath = () => new DomainError("NOT_FOUND", "cannot find this path (see /api/v1/docs)");
   app.setNotFoundHandler(() => {
@@ -62,7 +71,7 @@ export function addEntrance(
     try {
       letIn(request, reply, undefined);
       // Refused before its body is read.
-      throw unknownPath();
+      throw pathError(request) ?? unknownPath();
     } catch (error) {
       done(error as Error);
     }

@@ -29,7 +29,7 @@ export function createRecorder({ requestLog, metrics }: { requestLog: Logger; me
         endpoint,
         status,
         duration_ms: Math.round(durationMs * 1000) / 1000,
-        remote_address: request.ip,
+        remote_address: request.remoteAddress,
       },
       "request",
     );

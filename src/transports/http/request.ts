@@ -18,6 +18,8 @@ declare module "fastify" {
     caller: Caller | undefined;
     /** What its route says; undefined for a path that has none. */
     route: FastifyContextConfig | undefined;
+    /** Where it came from, as far as trusted proxies say; null where its connection was gone before that could be asked. */
+    remoteAddress: string | null;
     /** The handler at work; undefined when it was never called. */
     work: Promise<unknown> | undefined;
     /** Whether log line, metrics and audit entry are written. */
@@ -45,6 +47,7 @@ declare module "fastify" {
 export function decorateRequests(app: FastifyInstance): void {
   app.decorateRequest("caller", undefined);
   app.decorateRequest("route", undefined);
+  app.decorateRequest("remoteAddress", null);
   app.decorateRequest("work", undefined);
   app.decorateRequest("isRecorded", false);
   app.decorateRequest("span", undefined);

@@ -23,6 +23,7 @@ import {
   replaceContext,
   type ServerTls,
 } from "./tls.ts";
+import { createUnreadablePaths } from "./unreadable-path.ts";
 import { createUpgrades, type UpgradeRoute } from "./upgrade.ts";
 
 export interface HttpPorts
@@ -91,9 +92,10 @@ export function createHttpServer(ports: HttpPorts): HttpServer {
   const outcomes = createOutcomes(ports);
   const letIn = createLetIn(ports);
   const upgrades = createUpgrades(outcomes.answered);
+  const unreadablePaths = createUnreadablePaths();
   const http = { ...serverOptions, shouldUpgradeCallback: upgrades.isUpgrade };
 
-  const app = fastify({
+  const app: FastifyInstance = fastify({
     logger: false,
     bodyLimit: maxBodyBytes,
     genReqId: nextId,
@@ -110,16 +112,7 @@ export function createHttpServer(ports: HttpPorts): HttpServer {
       if (refuseMalformed(error, socket, requestId))
         outcomes.auditor.malformed({ code: "VALIDATION_ERROR", remoteAddress, requestId });
     },
-    frameworkErrors(error, request, reply) {
-      // The router refused the path before any hook could run, so what the hooks do is done here.
-      reply.raw.once("finish", () => outcomes.answered(request, reply));
-      try {
-        letIn(request, reply, undefined);
-        replyError(error, request, reply);
-      } catch (refusal) {
-        replyError(refusal, request, reply);
-      }
-    },
+    frameworkErrors: (error, request, reply) => unreadablePaths.reroute(app, error, request, reply),
     ...(tls === undefined
       ? { http }
       : {
@@ -130,7 +123,7 @@ export function createHttpServer(ports: HttpPorts): HttpServer {
   decorateRequests(app);
   addBodyParser(app);
   app.setErrorHandler(replyError);
-  addEntrance(app, letIn, outcomes.abandoned);
+  addEntrance(app, letIn, { abandoned: outcomes.abandoned, pathError: unreadablePaths.errorOf });
   let isClosing = false;
   app.addHook("preClose", (done) => {
     isClosing = true;

@@ -15,8 +15,7 @@ const unknownRoute = "unmatched";
 export function beginTrace(tracer: Tracer, request: FastifyRequest): RequestSpan | undefined {
   const endpoint = request.route?.endpoint;
   if (tracer.takes?.(endpoint ?? unknownRoute) === false) return undefined;
-  // Only now: the address is looked for when it is asked for.
-  const { method, id, ip, protocol, headers } = request;
+  const { method, id, remoteAddress, protocol, headers } = request;
   const known = knownMethods.has(method) ? method : undefined;
   const name = known ?? "HTTP";
   return tracer.request(
@@ -25,7 +24,7 @@ export function beginTrace(tracer: Tracer, request: FastifyRequest): RequestSpan
       "http.request.method": known ?? "_OTHER",
       "http.route": endpoint,
       "url.scheme": protocol,
-      "client.address": ip,
+      "client.address": remoteAddress ?? undefined,
       "http.response.header.x-request-id": [id],
     },
     headers,

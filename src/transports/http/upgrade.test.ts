@@ -19,7 +19,10 @@ beforeEach(async () => {
   app = fastify({ http: { shouldUpgradeCallback: upgrades.isUpgrade } });
   decorateRequests(app);
   app.setErrorHandler(createErrorReply(createErrorBody(log)));
-  addEntrance(app, createLetIn({ admit: () => undefined, guard: () => undefined }), () => Promise.resolve());
+  addEntrance(app, createLetIn({ admit: () => undefined, guard: () => undefined }), {
+    abandoned: () => Promise.resolve(),
+    pathError: () => undefined,
+  });
   upgrades.listen(app);
   app.get("/plain", () => ({ plain: true }));
   upgrades.add(app, {

@@ -1,0 +1,329 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import type { AddressInfo, Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, describe, expect, it } from "vitest";
+import { openAuditLog, verifyAudit } from "#adapters/audit/index.ts";
+import { operations } from "#contract/index.ts";
+import { maxBodyBytes } from "#contract/limits.ts";
+import type { Operation } from "#contract/operation.ts";
+import type { AuditEntry } from "#domain/audit/ports.ts";
+import { createFakeClock } from "../fakes/clock.ts";
+import { createFakePackageManager } from "../fakes/package-manager.ts";
+import { createFakeUnits } from "../fakes/units.ts";
+import { openRaw, type RawConnection } from "../process/support/raw-socket.ts";
+import { until } from "../process/support/until.ts";
+import { pathOf, startTestService, type TestService } from "./harness.ts";
+
+const folders: string[] = [];
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+const everything = {
+  since: undefined,
+  until: undefined,
+  operation: undefined,
+  keyId: undefined,
+  outcome: undefined,
+  cursor: undefined,
+};
+
+/** A service on a port, whose audit log is that of files. */
+async function startAudited(overrides: Parameters<typeof startTestService>[0] = {}) {
+  const stateDir = mkdtempSync(join(tmpdir(), "steward-answers-"));
+  folders.push(stateDir);
+  const troubles: unknown[] = [];
+  const repaired: AuditEntry[] = [];
+  const log = openAuditLog({
+    stateDir,
+    clock: createFakeClock(),
+    onTrouble: (error) => void troubles.push(error),
+    onRepaired: (_, entry) => void repaired.push(entry),
+    onRotated: () => undefined,
+  });
+  const service = await startTestService({ audit: log, ...overrides });
+  await service.app.listen({ host: "127.0.0.1", port: 0 });
+  const { port } = service.app.server.address() as AddressInfo;
+  return {
+    service,
+    port,
+    /** Ends the service, and says what is odd about the log that it leaves. */
+    async close(): Promise<void> {
+      await service.app.close();
+      const { entries } = await verified();
+      log.dispose();
+      expect(entries).toBe(log.head().seq);
+    },
+    verified,
+    list: () => log.list({ ...everything, limit: 1000 }, new AbortController().signal),
+  };
+  async function verified() {
+    const { broken, notes, entries } = await verifyAudit(log.folder, []);
+    expect({ broken, notes, troubles, repaired }).toEqual({ broken: undefined, notes: [], troubles: [], repaired: [] });
+    return { entries };
+  }
+}
+
+type Audited = Awaited<ReturnType<typeof startAudited>>;
+
+const all = Object.entries<Operation>(operations);
+const streams = ["/api/v1/ws/logs", "/api/v1/ws/health"] as const;
+const targets = [
+  ...all.map(([name, operation]) => ({ name, method: operation.method as string, path: pathOf(operation) })),
+  ...streams.map((path) => ({ name: path, method: "GET", path })),
+  { name: "no operation", method: "GET", path: "/api/v1/nothing" },
+] as const;
+
+/** What may be wrong with a path, or unusual. */
+const paths: Readonly<Record<string, (path: string) => string>> = {
+  "as it is": (path) => path,
+  "dry run": (path) => `${path}?dry_run=true`,
+  refresh: (path) => `${path}?refresh=true`,
+  "wrong query": (path) => `${path}?limit=x&wait=x`,
+  "%": (path) => `${path}/%`,
+  "%zz": (path) => path.replace(/[^/]*$/, "%zz"),
+  "%c0%ae": (path) => path.replace(/[^/]*$/, "%c0%ae"),
+  "long parameter": (path) => path.replaceAll(/some-\w+/g, "x".repeat(2_000)),
+  "% in the query": (path) => `${path}?%zz=%`,
+  NUL: (path) => `${path}%00`,
+  "only %": () => "/%",
+};
+
+const hosts: Readonly<Record<string, string>> = {
+  ours: "Host: localhost\r\n",
+  none: "",
+  foreign: "Host: evil.example\r\n",
+  malformed: "Host: a b/\r\n",
+  two: "Host: localhost\r\nHost: localhost\r\n",
+};
+
+const credentials: Readonly<Record<string, (service: TestService) => string>> = {
+  admin: ({ admin }) => `X-API-Key: ${admin}\r\n`,
+  none: () => "",
+  wrong: () => "X-API-Key: wrong\r\n",
+  narrow: (service) => `Authorization: Bearer ${service.key(["health:read"])}\r\n`,
+  differing: (service) => `X-API-Key: ${service.admin}\r\nAuthorization: Bearer other\r\n`,
+};
+
+const json = (text: string): string =>
+  `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
+const bodies: Readonly<Record<string, string>> = {
+  none: "\r\n",
+  empty: json("{}"),
+  confirmed: json('{"confirm":true}'),
+  "malformed JSON": json("{"),
+  "wrong members": json('{"nothing":[1]}'),
+  "wrong media type": "Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}",
+  "too large": `Content-Type: application/json\r\nContent-Length: ${maxBodyBytes + 1}\r\n\r\n`,
+  "cut off": "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
+  "chunk cut off": "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{",
+  "chunk malformed": "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+  expected: "Content-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n{}",
+};
+
+const upgrade =
+  "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n";
+const extras: Readonly<Record<string, string>> = {
+  none: "",
+  upgrade,
+  "upgrade without a key": upgrade.replace(/Sec-WebSocket-Key.*\r\n/, ""),
+  "foreign origin": "Origin: https://evil.example\r\n",
+  idempotent: "Idempotency-Key: same\r\n",
+  "malformed idempotency key": `Idempotency-Key: ${"x".repeat(300)}\r\n`,
+  forwarded: "X-Forwarded-For: 203.0.113.9\r\n",
+};
+
+const methods: Readonly<Record<string, (method: string) => string>> = {
+  own: (method) => method,
+  other: (method) => (method === "GET" ? "DELETE" : "PUT"),
+  unknown: () => "PROPFIND",
+  none: () => "NONSENSE",
+};
+
+/** What becomes of the connection. */
+const endings: Readonly<Record<string, (connection: RawConnection) => Promise<unknown>>> = {
+  answered: (connection) => connection.answers(1, 400).catch(() => undefined),
+  gone(connection) {
+    connection.close();
+    return Promise.resolve();
+  },
+  reset(connection) {
+    connection.socket.resetAndDestroy();
+    return Promise.resolve();
+  },
+  "half-closed": (connection) => {
+    connection.socket.end();
+    return connection.answers(1, 400).catch(() => undefined);
+  },
+};
+
+interface Shape {
+  readonly target: (typeof targets)[number];
+  readonly method: string;
+  readonly path: string;
+  readonly host: string;
+  readonly credential: string;
+  readonly extra: string;
+  readonly body: string;
+}
+
+const usual = { method: "own", path: "as it is", host: "ours", credential: "admin", extra: "none", body: "none" };
+
+function textOf({ target, ...shape }: Shape, service: TestService): string {
+  const pick = <T>(table: Readonly<Record<string, T>>, name: string): T => {
+    const found = table[name];
+    if (found === undefined) throw new Error(`there is no ${name}`);
+    return found;
+  };
+  const method = pick(methods, shape.method)(target.method);
+  const line = `${method} ${pick(paths, shape.path)(target.path)} HTTP/1.1\r\n`;
+  const credential = pick(credentials, shape.credential)(service);
+  return `${line}${pick(hosts, shape.host)}${credential}${pick(extras, shape.extra)}${pick(bodies, shape.body)}`;
+}
+
+async function sendAll({ service, port }: Audited, shapes: readonly Shape[], ending: string): Promise<void> {
+  const connection = openRaw(port);
+  // Pipelined: the second is there before the first is answered.
+  connection.send(shapes.map((shape) => textOf(shape, service)).join(""));
+  await new Promise((resolve) => connection.socket.once("connect", resolve).once("close", resolve));
+  await endings[ending]?.(connection);
+  connection.close();
+}
+
+const names = (table: Readonly<Record<string, unknown>>) => Object.keys(table);
+const oftenUsual = (table: Readonly<Record<string, unknown>>) => {
+  const [first = "", ...others] = names(table);
+  return fc.oneof({ weight: 3, arbitrary: fc.constant(first) }, { weight: 2, arbitrary: fc.constantFrom(...others) });
+};
+const anyShape: fc.Arbitrary<Shape> = fc.record({
+  target: fc.constantFrom(...targets),
+  method: oftenUsual(methods),
+  path: oftenUsual(paths),
+  host: oftenUsual(hosts),
+  credential: oftenUsual(credentials),
+  extra: oftenUsual(extras),
+  body: oftenUsual(bodies),
+});
+
+describe("the audit log verifies, whatever is asked and however it is answered", () => {
+  // Each operation in every way that one thing can be wrong with it.
+  const variations: readonly (readonly [keyof typeof usual, string])[] = [
+    ...names(paths).map((name) => ["path", name] as const),
+    ...names(hosts).map((name) => ["host", name] as const),
+    ...names(credentials).map((name) => ["credential", name] as const),
+    ...names(extras).map((name) => ["extra", name] as const),
+    ...names(methods).map((name) => ["method", name] as const),
+    ...names(bodies).map((name) => ["body", name] as const),
+  ];
+
+  it.each(variations)("every operation with the %s: %s", { timeout: 120_000 }, async (part, name) => {
+    const audited = await startAudited();
+    for (const ending of ["answered", "gone", "reset"])
+      await Promise.all(targets.map((target) => sendAll(audited, [{ target, ...usual, [part]: name }], ending)));
+    await audited.close();
+  });
+
+  it("any requests, on one connection and on several, whoever stays or goes", { timeout: 240_000 }, async () => {
+    const connection = fc.record({
+      shapes: fc.array(anyShape, { minLength: 1, maxLength: 3 }),
+      ending: fc.constantFrom(...names(endings)),
+    });
+    const property = fc.asyncProperty(
+      fc.array(connection, { minLength: 1, maxLength: 8 }),
+      fc.boolean(),
+      async (each, isCut) => {
+        const audited = await startAudited();
+        const sent = Promise.all(each.map(({ shapes, ending }) => sendAll(audited, shapes, ending)));
+        // A shutdown in the middle, or after all of it.
+        if (!isCut) await sent;
+        await audited.close();
+        await sent;
+      },
+    );
+    await fc.assert(property, { numRuns: 60 });
+  });
+
+  it("what never becomes a request: garbage, tunnels, headers without end, and what takes too long", {
+    timeout: 60_000,
+  }, async () => {
+    const audited = await startAudited();
+    const { server } = audited.service.app;
+    Object.assign(server, { headersTimeout: 300, requestTimeout: 600 });
+    const head = "POST /api/v1/auth/tokens HTTP/1.1\r\nHost: localhost\r\n";
+    const never = [
+      "NONSENSE\r\n\r\n",
+      "\u0016\u0003\u0001\u0002\u0000\u0001\u0000",
+      "CONNECT example.org:443 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+      `GET / HTTP/1.1\r\nX: ${"x".repeat(20_000)}\r\n\r\n`,
+      "GET / HTTP/9.9\r\n\r\n",
+      "GET /liv",
+      "GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
+      `${head}X-API-Key: ${audited.service.admin}\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{`,
+    ];
+    await Promise.all(
+      never.map(async (text) => {
+        const connection = openRaw(audited.port);
+        connection.send(text);
+        const answers = await connection.ended(30_000);
+        expect({ text, statuses: answers.map(({ status }) => Math.floor(status / 100)) }).toEqual({
+          text,
+          statuses: [4],
+        });
+        connection.close();
+      }),
+    );
+    expect((await audited.verified()).entries).toBeGreaterThan(0);
+    await audited.close();
+  });
+
+  it.each(["/%", `/api/v1/auth/keys/${"x".repeat(2_000)}`])("names the client of a trusted proxy: %s", async (path) => {
+    const audited = await startAudited({ trustedProxies: ["127.0.0.1"] });
+    await audited.service.app.inject({
+      path,
+      method: "DELETE",
+      headers: { host: "localhost", "x-forwarded-for": "203.0.113.9" },
+    });
+    expect(await audited.list()).toMatchObject({ entries: [{ status: 401, remote_address: "203.0.113.9" }] });
+    await audited.close();
+  });
+
+  it.each([
+    ["a mutation", "POST /api/v1/system/services/cron/restart"],
+    ["a read that changes something", "GET /api/v1/updates/check?refresh=true"],
+  ])("%s whose client has gone before it is done", async (_, line) => {
+    const { promise: begun, resolve: begins } = Promise.withResolvers<void>();
+    const { promise: over, resolve: end } = Promise.withResolvers<void>();
+    const units = createFakeUnits([{ name: "cron.service" }]);
+    const manager = createFakePackageManager([]);
+    const held = async <T>(work: () => Promise<T>): Promise<T> => {
+      begins();
+      await over;
+      return work();
+    };
+    const audited = await startAudited({
+      units: { ...units, restart: (name, signal) => held(() => units.restart(name, signal)) },
+      hostUpdates: () =>
+        Promise.resolve({
+          manager: { ...manager, refresh: (progress, signal) => held(() => manager.refresh(progress, signal)) },
+          backends: [],
+        }),
+    });
+    const closed = new Promise<unknown>((resolve) => {
+      audited.service.app.server.once("connection", (socket: Socket) => socket.once("close", resolve));
+    });
+    const connection = openRaw(audited.port);
+    connection.send(`${line} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${audited.service.admin}\r\n\r\n`);
+    await begun;
+    connection.socket.resetAndDestroy();
+    await closed;
+    end();
+    const entries = await until("its entry", async () => {
+      const { entries: found } = await audited.list();
+      return found.some(({ client_gone: isGone }) => isGone) ? found : undefined;
+    });
+    expect(entries).toMatchObject([{ client_gone: true, remote_address: "127.0.0.1" }]);
+    await audited.close();
+  });
+});
