@@ -16,6 +16,7 @@ import { checksPage } from "./checks-page.ts";
 import { grafanaDashboard } from "./grafana-dashboard.ts";
 import { prometheusRules } from "./prometheus-rules.ts";
 import { securityPage } from "./security-page.ts";
+import { polkitRule, polkitRuleFile, servicePolicyPage } from "./service-policy.ts";
 
 const root = new URL("../", import.meta.url);
 const docs = new URL("docs/", root);
@@ -85,6 +86,8 @@ const generated: Readonly<Record<string, () => string>> = {
   "reference/operations.md": operationsPage,
   "reference/checks.md": checksPage,
   "reference/security-tests.md": securityPage,
+  "reference/services.md": servicePolicyPage,
+  [`../${polkitRuleFile()}`]: polkitRule,
   "../deploy/observability/prometheus/steward-alerts.yml": prometheusRules,
   "../deploy/observability/grafana/steward.json": grafanaDashboard,
 };

@@ -29,12 +29,14 @@ import type { Keyring } from "#domain/access/keyring.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import type { Probe } from "#domain/health/ports.ts";
 import type { Prober } from "#domain/health/prober.ts";
+import { createServicePolicy } from "#domain/system/service-policy.ts";
 import { createHostAlerting } from "#host/alerting.ts";
 import { openHostAudit } from "#host/audit.ts";
 import { createHostChecks } from "#host/checks.ts";
 import { isAtDoor } from "#host/places.ts";
 import { lookAtOwn, statusWords } from "#host/sign-of-life.ts";
 import { taskProgram } from "#host/task-program.ts";
+import { unitsThroughDoor } from "#host/through-door.ts";
 import { type HostTls, openHostTls } from "#host/tls.ts";
 import { createTraceParts } from "#host/trace-receiver.ts";
 import { createHostTracing, createTracedParts, type TracedParts } from "#host/tracing.ts";
@@ -238,6 +240,7 @@ export async function serve(
   const { exec, startDetached } = traced;
   const systemd = createHostUnits({
     clock: systemClock,
+    policy: createServicePolicy(config.settings.services),
     observe: traced.observeCall,
     onStateChange({ up, reason }) {
       if (up) log.info("system bus connected");
@@ -307,7 +310,7 @@ export async function serve(
     store,
     codec: credentialCodec,
     audit,
-    units: systemd.units,
+    units: door === undefined ? systemd.units : unitsThroughDoor(systemd.units, door.ask),
     ownUnit: ownServiceUnit(),
     host,
     journal: journal.journal,

@@ -13,6 +13,7 @@ import type { OperationStore, StoredOperation } from "#domain/operations/ports.t
 import type { TaskOutcome, Verb } from "#domain/operations/task.ts";
 import { runTask } from "#domain/operations/task.ts";
 import type { EnabledPlugins } from "#domain/plugins/ports.ts";
+import { createServicePolicy } from "#domain/system/service-policy.ts";
 import type { ConditionReport } from "#domain/updates/guard.ts";
 import { updateKinds, updateVerbs } from "#domain/updates/verbs.ts";
 import { createHostChecks } from "#host/checks.ts";
@@ -41,6 +42,7 @@ async function createReport(
   const host = createHostFacts({ clock: systemClock });
   const systemd = createHostUnits({
     clock: systemClock,
+    policy: createServicePolicy(config.settings.services),
     observe: traced.observeCall,
     onStateChange: () => undefined,
   });

@@ -22,6 +22,11 @@ const Quota = Type.Integer({ minimum: 1, maximum: 1_000_000_000 });
 const Port = { minimum: 0, maximum: 65_535 };
 const Percent = Type.Number({ minimum: 0 });
 
+const UnitPattern = Type.String({
+  pattern: "^[A-Za-z0-9:_.\\\\@*-]{1,255}$",
+  description: "Name of a unit, or a pattern with `*`; without a suffix it is that of a service.",
+});
+
 const CheckSettings = Type.Object(
   {
     enabled: Type.Optional(flag("Whether there is this check at all.")),
@@ -163,6 +168,25 @@ export const Settings = Type.Object(
       Type.Object(
         { public: Type.Optional(choice(["loopback", "always", "never"], "Who may read /metrics without a key.")) },
         strict,
+      ),
+    ),
+    services: Type.Optional(
+      Type.Object(
+        {
+          allow: Type.Optional(
+            Type.Array(UnitPattern, {
+              description:
+                "Units that may be restarted besides those of the default, instances of templates that do not run included.",
+            }),
+          ),
+          deny: Type.Optional(
+            Type.Array(UnitPattern, {
+              description:
+                "Units that are not restarted; an entry without `*` stands above one with it, and `deny` above `allow`.",
+            }),
+          ),
+        },
+        { ...strict, description: "Which services may be restarted; `docs/reference/services.md` has the default." },
       ),
     ),
     journal: Type.Optional(Type.Object({ dir: Type.Optional(text("Journal folder.")) }, strict)),

@@ -41,6 +41,10 @@ export const rootOperations = {
   "snapshots.delete": Type.Object({ snapshotId: SnapshotId }, closed),
 } as const;
 
+const ServiceRequest = Type.Object(
+  { name: Type.String({ pattern: String.raw`^[A-Za-z0-9:_\\][A-Za-z0-9:_.\\@-]*\.service$`, maxLength: 255 }) },
+  closed,
+);
 const FixRequest = Type.Object({ check_id: Name, fix_id: Name }, closed);
 /**
  * Checks that only root can make out, found by comparing what each says as root and as the user of the service: `sshd -T` reads
@@ -86,6 +90,9 @@ export const rootAsks = {
     }),
   },
   "fix.steps": { input: FixRequest, output: Type.Object({ steps: Type.Array(FixStepReport) }) },
+  /** Of services that the policy of root's settings permits and that polkit, which has the default, does not. */
+  "services.restart": { input: ServiceRequest, output: Type.Object({ jobResult: Text }) },
+  "services.reset_failed": { input: ServiceRequest, output: Nothing },
   "packages.refresh": { input: Nothing, output: Nothing },
   "packages.restart_needs": {
     input: Nothing,

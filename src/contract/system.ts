@@ -117,7 +117,7 @@ export const system = {
     tag: "System",
     summary: "Restart a service",
     description:
-      "Waits up to 25 s for the job. A unit that its start limit stopped is reset first. Restarting Steward itself answers first.",
+      "Waits up to 25 s for the job. A unit that its start limit stopped is reset first. Restarting Steward itself answers first. Services that hand out root or end the host are refused with 400, unless the setting `services.allow` permits them.",
     scope: "services:restart",
     resource: ({ name = "" }) => serviceUnitName(name),
     effect: "write",

@@ -8,6 +8,7 @@ import type { Config } from "#config/load.ts";
 import type { HealthCheckList, HealthCheckResult } from "#contract/checks.ts";
 import type { CheckHistory } from "#domain/health/ports.ts";
 import { createCheckRunner } from "#domain/health/runner.ts";
+import { createServicePolicy } from "#domain/system/service-policy.ts";
 import { createHostChecks } from "./checks.ts";
 
 /** Nothing is kept: the history is the service's, and it may be starting at this moment. */
@@ -26,7 +27,11 @@ export async function runLocalChecks(
   onResult: (result: HealthCheckResult) => void,
 ): Promise<HealthCheckList> {
   const host = createHostFacts({ clock: systemClock });
-  const systemd = createHostUnits({ clock: systemClock, onStateChange: () => undefined });
+  const systemd = createHostUnits({
+    clock: systemClock,
+    policy: createServicePolicy(config.settings.services),
+    onStateChange: () => undefined,
+  });
   const journal = createHostJournal({ dir: config.settings.journal?.dir, onUnreadable: () => undefined });
   const packages = await createHostPackages({ exec, clock: systemClock });
   const { checks, plan } = createHostChecks({ config, host, systemd, journal, packages, exec });

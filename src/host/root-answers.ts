@@ -21,6 +21,8 @@ import { runCheckOnce } from "#domain/health/report.ts";
 import { DomainError } from "#domain/kernel/error.ts";
 import { changedFault, goneFault } from "#domain/plugins/guarded-run.ts";
 import { PluginNotRun } from "#domain/plugins/ports.ts";
+import { UnitProtected, type Units } from "#domain/system/ports.ts";
+import { createServicePolicy } from "#domain/system/service-policy.ts";
 import type { PackageManager, SnapshotBackend } from "#domain/updates/ports.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import { places, serviceUnit } from "./places.ts";
@@ -48,6 +50,12 @@ function answersOf(parts: Parts): Answers {
   // Each is loaded on demand: a task does one thing, and its start is what there is to wait for.
   const withHealth = async <T>(work: Parameters<typeof withRootHealth<T>>[1]): Promise<T> =>
     (await import("./root-health.ts")).withRootHealth(parts, work);
+  const withUnits = async <T>(work: (units: Units) => Promise<T>): Promise<T> => {
+    const { createHostUnits } = await import("#adapters/systemd/index.ts");
+    const policy = createServicePolicy(config.settings.services);
+    const systemd = createHostUnits({ clock: systemClock, policy, onStateChange: () => undefined });
+    return work(systemd.units).finally(systemd.dispose);
+  };
   const updates = async () => {
     const { createHostPackages } = await import("#adapters/packages/index.ts");
     const { createHostUpdates } = await import("./updates.ts");
@@ -119,6 +127,15 @@ function answersOf(parts: Parts): Answers {
       planned(request, signal, async (fix, plan) => {
         if (plan.steps.length === 0) throw new Error(plan.reason ?? "there is nothing that it could do");
         return { steps: await carryOutSteps(fix, plan, { signal }, systemClock) };
+      }),
+    "services.restart": ({ name }, signal) =>
+      withUnits(async (units) => ({ jobResult: await units.restart(name, signal) })),
+    "services.reset_failed": ({ name }) =>
+      withUnits(async (units) => {
+        const { refusal } = await units.read(name);
+        if (refusal !== undefined) throw new UnitProtected(refusal);
+        await units.resetFailed(name);
+        return {};
       }),
     async "packages.refresh"(_, signal) {
       await (await manager()).refresh(unheard, signal);

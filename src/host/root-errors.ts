@@ -2,11 +2,13 @@ import { isErrorCode } from "#contract/errors.ts";
 import type { RootAskAnswer } from "#contract/root-tasks.ts";
 import { DomainError } from "#domain/kernel/error.ts";
 import { PluginNotRun } from "#domain/plugins/ports.ts";
+import { UnitProtected, UnitRefused, UnitsUnavailable } from "#domain/system/ports.ts";
+import type { PolicyRefusal } from "#domain/system/service-policy.ts";
 import { PackageFileMissing, PackagesLocked, SnapshotUnusable, UpdateRefused } from "#domain/updates/ports.ts";
 
 type Wire = Extract<RootAskAnswer, { readonly error: unknown }>["error"];
 
-const simple = { UpdateRefused, SnapshotUnusable, PackageFileMissing, PluginNotRun } as const;
+const simple = { UnitRefused, UpdateRefused, SnapshotUnusable, PackageFileMissing, PluginNotRun } as const;
 
 /** An error as it goes through the door: its kind, and its words. */
 export function toWire(error: unknown): Wire {
@@ -15,12 +17,20 @@ export function toWire(error: unknown): Wire {
     return { kind: "DomainError", message, details: { code: error.code, details: error.details ?? {} } };
   if (error instanceof PackagesLocked)
     return { kind: "PackagesLocked", message, ...(error.holder && { details: { ...error.holder } }) };
+  if (error instanceof UnitProtected) return { kind: "UnitProtected", message, details: { ...error.refusal } };
+  if (error instanceof UnitsUnavailable)
+    return { kind: "UnitsUnavailable", message, details: { retryable: error.retryable } };
   const known = Object.entries(simple).find(([, kind]) => error instanceof kind);
   return { kind: known?.[0] ?? "Error", message };
 }
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
+
+const isRefusal = (details: Readonly<Record<string, unknown>>): details is PolicyRefusal & Record<string, unknown> =>
+  typeof details["reason"] === "string" &&
+  typeof details["remedy"] === "string" &&
+  (details["setting"] === "services.allow" || details["setting"] === "services.deny");
 
 function domainError(message: string, { code, details }: Readonly<Record<string, unknown>>): Error {
   return typeof code === "string" && isErrorCode(code)
@@ -36,6 +46,8 @@ export function fromWire({ kind, message, details = {} }: Wire): Error {
     const isHolder = typeof pid === "number" && typeof program === "string";
     return new PackagesLocked(message, isHolder ? { pid, program } : undefined);
   }
+  if (kind === "UnitsUnavailable") return new UnitsUnavailable(message, details["retryable"] === true);
+  if (kind === "UnitProtected" && isRefusal(details)) return new UnitProtected(details);
   const known = Object.entries(simple).find(([name]) => name === kind)?.[1];
   return known === undefined ? new Error(message) : new known(message);
 }

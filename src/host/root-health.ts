@@ -5,6 +5,7 @@ import { createHostPackages } from "#adapters/packages/index.ts";
 import { createHostFacts } from "#adapters/procfs/index.ts";
 import { createHostUnits } from "#adapters/systemd/index.ts";
 import type { Config } from "#config/load.ts";
+import { createServicePolicy } from "#domain/system/service-policy.ts";
 import { createHostChecks } from "./checks.ts";
 import { serviceUnit } from "./places.ts";
 
@@ -14,7 +15,11 @@ export async function withRootHealth<T>(
   work: (health: ReturnType<typeof createHostChecks>) => Promise<T>,
 ): Promise<T> {
   const host = createHostFacts({ clock: systemClock });
-  const systemd = createHostUnits({ clock: systemClock, onStateChange: () => undefined });
+  const systemd = createHostUnits({
+    clock: systemClock,
+    policy: createServicePolicy(config.settings.services),
+    onStateChange: () => undefined,
+  });
   const journal = createHostJournal({ dir: config.settings.journal?.dir, onUnreadable: () => undefined });
   try {
     const packages = await createHostPackages({ exec, clock: systemClock });

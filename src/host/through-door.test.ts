@@ -3,8 +3,9 @@ import type { Check, Outcome } from "#domain/health/check.ts";
 import type { Fix } from "#domain/health/fix.ts";
 import { createFakeClock } from "../../test/fakes/clock.ts";
 import { createFakePackageManager } from "../../test/fakes/package-manager.ts";
+import { createFakeUnits } from "../../test/fakes/units.ts";
 import type { AskFor } from "./door.ts";
-import { backendsThroughDoor, healthThroughDoor, managerThroughDoor } from "./through-door.ts";
+import { backendsThroughDoor, healthThroughDoor, managerThroughDoor, unitsThroughDoor } from "./through-door.ts";
 
 const never = new AbortController().signal;
 const settings = { ignore: [] };
@@ -126,4 +127,19 @@ it("lists what root keeps, and changes none of it", async () => {
   expect([backend?.name, backend?.needsReboot, await backend?.list(never)]).toEqual(["packages", false, []]);
   await backend?.verify("20260101-000000", never);
   await expect(backend?.remove("20260101-000000", never)).rejects.toThrow(/in an operation/);
+});
+
+it("has root restart services that only the settings permit, and no others", async () => {
+  const { ask, asked } = asker({ "services.restart": { jobResult: "done" }, "services.reset_failed": {} });
+  const own = createFakeUnits([{ name: "cron.service" }, { name: "rescue.service" }], { allow: ["rescue"] });
+  const units = unitsThroughDoor(own, ask);
+  for (const name of ["cron.service", "rescue.service"]) {
+    await units.resetFailed(name);
+    expect(await units.restart(name, never)).toBe("done");
+  }
+  expect(own.actions).toEqual(["reset cron.service", "restart cron.service"]);
+  expect(asked).toEqual([
+    ["services.reset_failed", { name: "rescue.service" }],
+    ["services.restart", { name: "rescue.service" }],
+  ]);
 });

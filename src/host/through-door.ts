@@ -3,6 +3,7 @@ import type { Check, Outcome } from "#domain/health/check.ts";
 import type { Fix } from "#domain/health/fix.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import type { PluginSandbox } from "#domain/plugins/ports.ts";
+import type { Units } from "#domain/system/ports.ts";
 import type { PackageManager, SnapshotBackend } from "#domain/updates/ports.ts";
 import type { AskFor } from "./door.ts";
 
@@ -73,6 +74,22 @@ function fixThroughDoor(fix: Fix, checkId: string, ask: AskFor, onDone: () => vo
     async carryOut(_plan, signal) {
       const { steps } = await ask("fix.steps", request, signal).finally(onDone);
       return steps;
+    },
+  };
+}
+
+/** Services, those restarted by root that the settings permit and the polkit rule, which has the default, does not. */
+export function unitsThroughDoor<U extends Pick<Units, "read" | "restart" | "resetFailed">>(units: U, ask: AskFor): U {
+  const never = new AbortController().signal;
+  return {
+    ...units,
+    async restart(name: string, signal: AbortSignal) {
+      if (!(await units.read(name)).isWidened) return units.restart(name, signal);
+      return (await ask("services.restart", { name }, signal)).jobResult;
+    },
+    async resetFailed(name: string) {
+      if ((await units.read(name)).isWidened) await ask("services.reset_failed", { name }, never);
+      else await units.resetFailed(name);
     },
   };
 }

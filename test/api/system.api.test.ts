@@ -197,6 +197,37 @@ describe("POST /system/services/{name}/restart", () => {
     await other.app.close();
   });
 
+  it("refuses what the policy protects, by any of its names, and the dry run says the same", async () => {
+    const units = createFakeUnits(
+      [
+        { name: "debug-shell.service", aliases: ["harmless.service"] },
+        { name: "job@one.service" },
+        { name: "cron.service" },
+      ],
+      { deny: ["cron"] },
+    );
+    const other = await startTestService({ units });
+    const answers = [];
+    for (const name of ["debug-shell", "harmless", "job@one", "cron"])
+      for (const query of ["", "?dry_run=true"]) {
+        const path = `/api/v1/system/services/${name}/restart${query}`;
+        const { status, json } = await send(other, { method: "POST", path, key: other.admin });
+        answers.push([name, status, (json as { error: { details: unknown } }).error.details]);
+      }
+    const refused = (name: string, setting: string) => {
+      const answer = [name, 400, { field: "name", issue: expect.any(String), setting }];
+      return [answer, answer];
+    };
+    expect(answers).toEqual([
+      ...refused("debug-shell", "services.allow"),
+      ...refused("harmless", "services.allow"),
+      ...refused("job@one", "services.allow"),
+      ...refused("cron", "services.deny"),
+    ]);
+    expect(units.actions).toEqual([]);
+    await other.app.close();
+  });
+
   it("answers before it restarts itself", async () => {
     const units = createFakeUnits([{ name: "steward.service", activeState: "active", subState: "running" }]);
     const other = await startTestService({ units });

@@ -1,5 +1,6 @@
-import type { Unit, Units } from "#domain/system/ports.ts";
-import { UnitRefused, UnitsUnavailable } from "#domain/system/ports.ts";
+import type { FoundUnit, Unit, Units } from "#domain/system/ports.ts";
+import { UnitProtected, UnitRefused, UnitsUnavailable } from "#domain/system/ports.ts";
+import { createServicePolicy, defaultServicePolicy } from "#domain/system/service-policy.ts";
 
 /** How a fake unit behaves when it is restarted. */
 export interface FakeUnit extends Partial<Unit> {
@@ -12,6 +13,8 @@ export interface FakeUnit extends Partial<Unit> {
   readonly isLimited?: boolean;
   /** systemd refuses with this message. */
   readonly refusal?: string;
+  /** Other names of it. */
+  readonly aliases?: readonly string[];
 }
 
 export interface FakeUnits extends Units {
@@ -37,7 +40,12 @@ const blank: Omit<Unit, "name"> = {
 const running: Partial<Unit> = { activeState: "active", subState: "running", result: "success" };
 
 /** Units in memory. An unknown name reads as systemd reads it: not found. */
-export function createFakeUnits(given: readonly FakeUnit[] = []): FakeUnits {
+export function createFakeUnits(
+  given: readonly FakeUnit[] = [],
+  services: Parameters<typeof createServicePolicy>[0] = {},
+): FakeUnits {
+  const policy = createServicePolicy(services);
+  const ownNames = new Map(given.flatMap(({ name, aliases = [] }) => aliases.map((alias) => [alias, name])));
   const behaviour = new Map(given.map((unit) => [unit.name, unit]));
   const units = new Map<string, Unit>(given.map((unit) => [unit.name, { ...blank, ...unit }]));
   const limited = new Set(given.filter(({ isLimited }) => isLimited).map(({ name }) => name));
@@ -54,19 +62,35 @@ export function createFakeUnits(given: readonly FakeUnit[] = []): FakeUnits {
     units.set(name, { ...blank, ...units.get(name), name, ...changes });
   };
 
+  const find = (asked: string): FoundUnit => {
+    const name = ownNames.get(asked) ?? asked;
+    const unit = units.get(name) ?? { ...blank, name, loadState: "not-found" };
+    const subject = { ...unit, names: [name, ...(behaviour.get(name)?.aliases ?? [])] };
+    const refusal = policy.refusal(subject);
+    const isWidened = refusal === undefined && defaultServicePolicy.refusal(subject) !== undefined;
+    return { ...unit, refusal, isWidened };
+  };
+
+  const permitted = (asked: string): string => {
+    const { name, refusal } = find(asked);
+    if (refusal !== undefined) throw new UnitProtected(refusal);
+    return name;
+  };
+
   const fake: FakeUnits = {
     available: true,
     actions,
     list: () => answer(() => [...units.values()].sort((a, b) => (a.name < b.name ? -1 : 1))),
-    read: (name) => answer(() => units.get(name) ?? { ...blank, name, loadState: "not-found" }),
+    read: (name) => answer(() => find(name)),
     resetFailed: (name) =>
       answer(() => {
         actions.push(`reset ${name}`);
         limited.delete(name);
         become(name, { activeState: "inactive", subState: "dead", result: "success" });
       }),
-    restart: (name) =>
+    restart: (asked) =>
       answer(() => {
+        const name = permitted(asked);
         const { refusal, jobResult = "done", after } = behaviour.get(name) ?? {};
         if (refusal !== undefined) throw new UnitRefused(refusal);
         if (!units.has(name)) throw new UnitRefused(`Unit ${name} not found.`);
@@ -76,7 +100,7 @@ export function createFakeUnits(given: readonly FakeUnit[] = []): FakeUnits {
         become(name, { since: lastPid, ...(after ?? { ...running, mainPid: lastPid }) });
         return jobResult;
       }),
-    restartDetached: (name) => answer(() => void actions.push(`restart ${name} detached`)),
+    restartDetached: (name) => answer(() => void actions.push(`restart ${permitted(name)} detached`)),
     settled: () => Promise.resolve(),
   };
   return fake;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { systemClock } from "#adapters/clock/index.ts";
 import { createLiveUnits } from "#adapters/systemd/live.ts";
+import { defaultServicePolicy } from "#domain/system/service-policy.ts";
 import { unitRepairSuite } from "../ports/unit-repair.suite.ts";
 import { describeOnHost } from "./support/session.ts";
 
@@ -8,7 +9,12 @@ describeOnHost("units over D-Bus", (session) => {
   const oneshot = ["[Service]", "Type=oneshot", "RemainAfterExit=yes"];
   const mount = ["[Mount]", "What=box", "Where=/mnt/box", "Type=tmpfs"];
   const connect = async () =>
-    createLiveUnits({ clock: systemClock, socket: await session.host.busSocket(), onStateChange: () => undefined });
+    createLiveUnits({
+      clock: systemClock,
+      policy: defaultServicePolicy,
+      socket: await session.host.busSocket(),
+      onStateChange: () => undefined,
+    });
   const makeFail = async (): Promise<void> => {
     await session.writeUnits({
       "good.service": [...oneshot, "ExecStart=/usr/bin/test -e /run/good"],

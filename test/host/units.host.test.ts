@@ -1,5 +1,6 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import { createLiveUnits } from "#adapters/systemd/live.ts";
+import { defaultServicePolicy } from "#domain/system/service-policy.ts";
 import { unitsSuite } from "../ports/units.suite.ts";
 import { describeOnHost } from "./support/session.ts";
 
@@ -15,6 +16,7 @@ describeOnHost("units: systemd over D-Bus", (session) => {
     await session.shell("systemctl start suite-running.service");
     const units = createLiveUnits({
       clock: systemClock,
+      policy: defaultServicePolicy,
       socket: await session.host.busSocket(),
       onStateChange: () => undefined,
     });

@@ -3,6 +3,7 @@ import type { Probe, UnitRepair, UnitStates } from "#domain/health/ports.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import type { Units } from "#domain/system/ports.ts";
 import { UnitsUnavailable } from "#domain/system/ports.ts";
+import type { ServicePolicy } from "#domain/system/service-policy.ts";
 import type { ObserveCall } from "./connection.ts";
 import { createLiveUnits } from "./live.ts";
 import { createOfflineUnits } from "./offline.ts";
@@ -24,10 +25,11 @@ const isBootedWithSystemd = (): boolean => existsSync("/run/systemd/system");
 
 /**
  * Service units of this host, over D-Bus where systemd runs, else from the unit files on disk.
- * @param ports `observe` is told of each call over the bus.
+ * @param ports `policy` says which units may be restarted; `observe` is told of each call over the bus.
  */
 export function createHostUnits(ports: {
   clock: Clock;
+  policy: ServicePolicy;
   onStateChange: (state: { up: boolean; reason?: string }) => void;
   observe?: ObserveCall | undefined;
 }): HostUnits {

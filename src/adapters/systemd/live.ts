@@ -1,7 +1,8 @@
 import type { FailedUnit, UnitStates } from "#domain/health/ports.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
-import type { Unit, Units } from "#domain/system/ports.ts";
-import { UnitsUnavailable } from "#domain/system/ports.ts";
+import type { FoundUnit, Unit, Units } from "#domain/system/ports.ts";
+import { UnitProtected, UnitsUnavailable } from "#domain/system/ports.ts";
+import { defaultServicePolicy, type ServicePolicy } from "#domain/system/service-policy.ts";
 import { calls, kindInterface, matchRules, unitInterface } from "./calls.ts";
 import { type ObserveCall, openConnection } from "./connection.ts";
 import type { Installed } from "./installed.ts";
@@ -10,7 +11,7 @@ import { createJobs, lostResult } from "./jobs.ts";
 import { readMemory } from "./memory.ts";
 import { createMirror } from "./mirror.ts";
 import type { MirroredUnit } from "./parse.ts";
-import { blankUnit, parseListedUnit, withProperties } from "./parse.ts";
+import { blankUnit, namesIn, parseListedUnit, withProperties } from "./parse.ts";
 
 /** How long a restart waits for its job. */
 const jobWaitMs = 25_000;
@@ -51,15 +52,16 @@ function merge(loaded: ReadonlyMap<string, MirroredUnit>, installed: Installed):
 /**
  * Service units over D-Bus: a mirror kept by signals, so that a listing costs no round trip.
  * It comes back by itself after the bus, or systemd, has been restarted.
- * @param onStateChange is told when the connection becomes usable or is lost.
+ * @param ports `policy` says which units may be restarted; `onStateChange` is told when the connection becomes usable or is lost.
  */
 export function createLiveUnits(ports: {
   clock: Clock;
+  policy: ServicePolicy;
   socket?: string;
   onStateChange: (state: { up: boolean; reason?: string }) => void;
   observe?: ObserveCall | undefined;
 }): LiveUnits {
-  const { clock, socket, onStateChange, observe } = ports;
+  const { clock, policy, socket, onStateChange, observe } = ports;
   const jobs = createJobs();
   const watchers = new Set<(unit: MirroredUnit) => void>();
   const downWaiters = new Set<() => void>();
@@ -149,17 +151,31 @@ export function createLiveUnits(ports: {
     }
   };
 
-  const read = async (name: string): Promise<Unit> => {
+  const read = async (name: string): Promise<FoundUnit> => {
     await untilReady(syncWaitMs);
     const path = await connection.call(calls.loadUnit(name), ([value]) => String(value));
     let unit = { ...blankUnit(name), path };
+    let names: readonly string[] = [];
     const take = ([properties]: readonly unknown[]): void => {
       unit = withProperties(unit, properties);
     };
-    await connection.call(calls.getAll(path, unitInterface), take);
+    await connection.call(calls.getAll(path, unitInterface), ([properties]) => {
+      names = namesIn(properties);
+      take([properties]);
+    });
     const kind = kindInterface(name);
     if (kind !== undefined) await connection.call(calls.getAll(path, kind), take);
-    return { ...unit, memoryBytes: readMemory(unit) };
+    const subject = { ...unit, names: [name, ...names] };
+    const refusal = policy.refusal(subject);
+    const isWidened = refusal === undefined && defaultServicePolicy.refusal(subject) !== undefined;
+    return { ...unit, memoryBytes: readMemory(unit), refusal, isWidened };
+  };
+
+  /** The unit's own name, for a restart: what the policy has judged is then what is restarted. */
+  const permitted = async (name: string): Promise<string> => {
+    const { name: own, refusal } = await read(name);
+    if (refusal !== undefined) throw new UnitProtected(refusal);
+    return own;
   };
 
   const withResult = async ({ name, path }: MirroredUnit): Promise<FailedUnit> => {
@@ -185,7 +201,8 @@ export function createLiveUnits(ports: {
     return { promise, stop: () => downWaiters.delete(tell) };
   };
 
-  async function restart(name: string, signal: AbortSignal): Promise<string> {
+  async function restart(given: string, signal: AbortSignal): Promise<string> {
+    const name = await permitted(given);
     const over = new AbortController();
     const stopWaiting = AbortSignal.any([signal, over.signal]);
     const down = lost();
@@ -237,7 +254,7 @@ export function createLiveUnits(ports: {
     read,
     restart,
     async restartDetached(name) {
-      await connection.call(calls.restartUnit(name), () => undefined);
+      await connection.call(calls.restartUnit(await permitted(name)), () => undefined);
     },
     async resetFailed(name) {
       await connection.call(calls.resetFailedUnit(name), () => undefined);

@@ -60,6 +60,12 @@ export function parseUnitFileRow(row: unknown): { readonly path: string; readonl
   return { path: text(path), state: text(state) };
 }
 
+/** The names of a unit among its properties, aliases included. */
+export function namesIn(properties: unknown): readonly string[] {
+  const names: unknown = typeof properties === "object" && properties !== null ? Reflect.get(properties, "Names") : [];
+  return Array.isArray(names) ? names.map(String) : [];
+}
+
 /** How each property of org.freedesktop.systemd1.Unit and .Service that is mirrored changes a unit. */
 const readers: Readonly<Record<string, (value: unknown) => Partial<MirroredUnit>>> = {
   // The unit's own name, whichever of its names was asked for.

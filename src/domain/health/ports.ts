@@ -100,9 +100,14 @@ export interface UnitRepair {
    * The unit as it is now, and since when, which stays as it was where systemd does not even try to start it; loadState
    * `not-found` for an unknown one.
    */
-  readonly read: (
-    name: string,
-  ) => Promise<UnitState & { readonly unitFileState: string; readonly since: number | null }>;
+  readonly read: (name: string) => Promise<
+    UnitState & {
+      readonly unitFileState: string;
+      readonly since: number | null;
+      /** Why Steward's policy leaves it alone; undefined where it may be restarted. */
+      readonly refusal: { readonly reason: string; readonly remedy: string } | undefined;
+    }
+  >;
   readonly resetFailed: (name: string) => Promise<void>;
   /** @returns systemd's job result; `running` when the job outlasts the wait, `unknown` when the bus went away meanwhile. */
   readonly restart: (name: string, signal: AbortSignal) => Promise<string>;

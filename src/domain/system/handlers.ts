@@ -4,7 +4,8 @@ import type { RestartResult, ServiceEntry, system } from "#contract/system.ts";
 import { toNullableTimestamp } from "#domain/kernel/clock.ts";
 import { DomainError, invalid } from "#domain/kernel/error.ts";
 import type { HostFacts, Unit, Units } from "./ports.ts";
-import { UnitRefused, UnitsUnavailable } from "./ports.ts";
+import { UnitProtected, UnitRefused, UnitsUnavailable } from "./ports.ts";
+import type { PolicyRefusal } from "./service-policy.ts";
 import { parseServiceName } from "./unit-name.ts";
 
 /** How long a unit is watched after its job: long enough for a program that dies at once to be seen dead. */
@@ -39,6 +40,14 @@ function entryOf(unit: Unit): ServiceEntry {
 
 const crashed = (unit: Unit): boolean => unit.activeState === "failed" || unit.subState === "auto-restart";
 
+/** The refusal as the caller reads it: like a masked unit, it is not to be had with another key. */
+const protectedUnit = (doing: string, { reason, remedy, setting }: PolicyRefusal): DomainError =>
+  new DomainError("VALIDATION_ERROR", `cannot ${doing}: ${reason} (${remedy})`, {
+    field: "name",
+    issue: reason,
+    setting,
+  });
+
 /** Turns what the port throws into what a caller is told, in one place. */
 async function onHost<T>(doing: string, work: () => Promise<T>): Promise<T> {
   try {
@@ -48,6 +57,7 @@ async function onHost<T>(doing: string, work: () => Promise<T>): Promise<T> {
       const details = { missing: "systemd", retryable: error.retryable };
       throw new DomainError("UNAVAILABLE", `cannot ${doing}: ${error.message}`, details, error);
     }
+    if (error instanceof UnitProtected) throw protectedUnit(doing, error.refusal);
     if (error instanceof UnitRefused) throw invalid("name", error.message, `cannot ${doing}: ${error.message}`);
     throw error;
   }
@@ -72,6 +82,7 @@ export function systemHandlers(ports: {
     if (unit.loadState === "masked") {
       throw invalid("name", "unit is masked", `cannot restart ${name}: unit is masked (unmask it first)`);
     }
+    if (unit.refusal !== undefined) throw protectedUnit(`restart ${name}`, unit.refusal);
     return unit;
   }
 

@@ -1,4 +1,5 @@
 import type { SystemInfo } from "#contract/system.ts";
+import type { PolicyRefusal } from "./service-policy.ts";
 
 /** A service unit, or a unit file that is not loaded. The states are systemd's own words. */
 export interface Unit {
@@ -17,20 +18,29 @@ export interface Unit {
   readonly result: string;
 }
 
+/** A unit together with what the policy says of its restart. */
+export interface FoundUnit extends Unit {
+  /** Why Steward does not restart it; undefined where it does. */
+  readonly refusal: PolicyRefusal | undefined;
+  /** Whether it is restarted only because the settings allow more than the default. */
+  readonly isWidened: boolean;
+}
+
 /** Service units of the host. Every method throws {@link UnitsUnavailable} where systemd does not answer. */
 export interface Units {
   /** Loaded units and installed unit files, by name. */
   readonly list: () => Promise<readonly Unit[]>;
   /** The unit as it is now, loaded for the question if need be; loadState `not-found` for an unknown one. */
-  readonly read: (name: string) => Promise<Unit>;
+  readonly read: (name: string) => Promise<FoundUnit>;
   readonly resetFailed: (name: string) => Promise<void>;
   /**
-   * Restarts the unit and waits for the job.
+   * Restarts the unit and waits for the job. No implementation restarts what the policy refuses.
    * @returns systemd's job result, `running` when the job outlasts the wait, `unknown` when the bus went
    * away meanwhile and came back (so that nobody could hear the result).
+   * @throws UnitProtected.
    */
   readonly restart: (name: string, signal: AbortSignal) => Promise<string>;
-  /** Starts the restart and does not wait: for the unit that this process itself runs in. */
+  /** Starts the restart and does not wait: for the unit that this process itself runs in. @throws UnitProtected. */
   readonly restartDetached: (name: string) => Promise<void>;
   /** Resolves once the unit is seen to have failed, or after the time. */
   readonly settled: (name: string, waitMs: number) => Promise<void>;
@@ -51,6 +61,17 @@ export class UnitsUnavailable extends Error {
 /** systemd refuses to act on this unit as it is configured: its message says why. */
 export class UnitRefused extends Error {
   override readonly name = "UnitRefused";
+}
+
+/** Steward's own policy refuses to restart the unit. */
+export class UnitProtected extends Error {
+  override readonly name = "UnitProtected";
+  readonly refusal: PolicyRefusal;
+
+  constructor(refusal: PolicyRefusal) {
+    super(`${refusal.reason} (${refusal.remedy})`);
+    this.refusal = refusal;
+  }
 }
 
 /** What the host is and how busy it is. */

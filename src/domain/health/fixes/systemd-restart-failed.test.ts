@@ -118,3 +118,11 @@ it("has nothing to do where nothing is failed, or the check does not say what", 
   for (const details of [{}, { units: "a.service" }, { units: [null, 1, {}, { name: 1 }] }, { omitted_chars: 70_000 }])
     expect(await fix.plan({ status: "fail", message: "", details }, signal)).toMatchObject({ steps: [] });
 });
+
+it("leaves alone what the policy protects, and says so", async () => {
+  const guarded = { name: "debug-shell.service", ...failed };
+  const left = expect.stringMatching(/^debug-shell\.service is left alone: .*services\.allow/);
+  const { plan, actions } = await repair([guarded, { name: "a.service", ...failed }]);
+  expect([plan.units, plan.reason, actions]).toEqual([["a.service"], left, ["restart a.service"]]);
+  expect((await repair([guarded])).plan).toMatchObject({ steps: [], reason: left });
+});

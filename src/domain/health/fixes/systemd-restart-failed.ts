@@ -33,6 +33,7 @@ export function systemdRestartFailedFix(ports: { units: UnitRepair; ownUnit: str
     if (before.loadState === "not-found")
       throw new Error(`there is no such unit any more (systemctl reset-failed ${name} makes systemd forget it)`);
     if (before.loadState === "masked") throw new Error("the unit is masked (unmask it first)");
+    if (before.refusal !== undefined) throw new Error(`${before.refusal.reason} (${before.refusal.remedy})`);
     if (before.loadState !== "loaded")
       throw new Error(`systemd could not load the unit (${before.loadState}; systemctl status ${name} says why)`);
     const attempt = async () => {
@@ -75,12 +76,17 @@ export function systemdRestartFailedFix(ports: { units: UnitRepair; ownUnit: str
       const named = namesIn(found);
       const others = named.filter((name) => name !== ownUnit);
       const states = await Promise.all(others.map((name) => units.read(name)));
-      const failed = states.filter(({ activeState }) => activeState === "failed").map(({ name }) => name);
+      const stillFailed = states.filter(({ activeState }) => activeState === "failed");
+      const failed = stillFailed.filter(({ refusal }) => refusal === undefined).map(({ name }) => name);
+      const left = stillFailed.flatMap(({ name, refusal }) =>
+        refusal === undefined ? [] : [`${name} is left alone: ${refusal.reason} (${refusal.remedy})`],
+      );
       const [first] = named;
       if (first === undefined) return { steps: [], reason: "the check names no unit that failed" };
       if (others.length === 0) return { steps: [], reason: `${first} is this service itself` };
-      if (failed.length === 0) return { steps: [], reason: "no unit is failed any more" };
-      return { steps: failed.map(stepFor), units: failed };
+      if (stillFailed.length === 0) return { steps: [], reason: "no unit is failed any more" };
+      const reason = left.length === 0 ? {} : { reason: left.join("; ") };
+      return { steps: failed.map(stepFor), units: failed, ...reason };
     },
   };
 }

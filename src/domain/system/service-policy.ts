@@ -1,0 +1,149 @@
+import { serviceUnitName } from "#contract/system.ts";
+
+/** Units that Steward does not restart unless the settings say so, and why. Names are those of services, without `.service`. */
+export interface ProtectedUnits {
+  /** What a restart of one of them does; the end of "it …". */
+  readonly reason: string;
+  /** `*` stands for any run of characters. */
+  readonly names: readonly string[];
+  /** Names that the patterns cover and that are not protected. */
+  readonly except?: readonly string[];
+}
+
+/**
+ * Everything may be restarted but what hands out root or ends the host. `deploy/systemd/50-steward.rules` and
+ * `docs/reference/services.md` are generated from this table.
+ */
+export const protectedUnits: readonly ProtectedUnits[] = [
+  {
+    reason: "opens a shell of root at the console",
+    names: ["debug-shell", "console-shell", "emergency", "rescue", "initrd-*", "dracut-*"],
+  },
+  {
+    reason: "does a task of Steward as root once more",
+    names: ["steward-task*", "steward-packages-*", "steward-plugin-*"],
+  },
+  {
+    reason: "ends the host or boots it again",
+    names: [
+      ...["halt", "poweroff", "reboot", "single", "kexec", "system-update-cleanup"],
+      ...["*-offline-update", "*-offline-transaction*", "dnf-system-upgrade*"],
+    ],
+  },
+  {
+    reason: "takes the system bus from all that runs, which does not come back to it without a reboot",
+    names: ["dbus", "dbus-broker", "dbus-daemon"],
+  },
+  { reason: "ends the sessions of a user", names: ["user@*", "user-runtime-dir@*"] },
+  {
+    reason:
+      "is a part of systemd that the host starts when its turn comes, and of which some end the host, erase it or open it to others",
+    names: ["systemd-*"],
+    except: [
+      ...["systemd-journald", "systemd-journal-gatewayd", "systemd-journal-remote", "systemd-journal-upload"],
+      ...["systemd-networkd", "systemd-networkd-wait-online", "systemd-resolved", "systemd-timesyncd"],
+      ...["systemd-hostnamed", "systemd-localed", "systemd-timedated", "systemd-machined", "systemd-nspawn@*"],
+      ...["systemd-oomd", "systemd-udevd", "systemd-modules-load", "systemd-sysctl", "systemd-binfmt"],
+      ...["systemd-tmpfiles-clean", "systemd-tmpfiles-setup"],
+    ],
+  },
+];
+
+/** The states of a unit (`ActiveState`) in which an instance of a template may be restarted: root has started it, or had. */
+export const instanceStates = ["active", "reloading", "refreshing", "activating", "deactivating", "failed"] as const;
+
+/** `services` of the settings: names, or patterns with `*`, of units; a name without a suffix is that of a service. */
+export interface ServiceLists {
+  readonly allow?: readonly string[];
+  readonly deny?: readonly string[];
+}
+
+/** What a decision looks at. */
+export interface PolicySubject {
+  /** The unit's own name, whichever of its names was asked for. */
+  readonly name: string;
+  /** All names that it has; aliases count as the unit itself. */
+  readonly names: readonly string[];
+  readonly activeState: string;
+}
+
+/** Why a unit is not restarted. */
+export interface PolicyRefusal {
+  readonly reason: string;
+  /** The setting that decides, and what to do about it. */
+  readonly setting: "services.allow" | "services.deny";
+  readonly remedy: string;
+}
+
+/** Which units may be restarted. */
+export interface ServicePolicy {
+  /** @returns undefined for a unit that may be restarted. */
+  readonly refusal: (unit: PolicySubject) => PolicyRefusal | undefined;
+}
+
+const source = (pattern: string): string =>
+  pattern
+    .split("*")
+    .map((part) => part.replaceAll(/[.\\+?^${}()|[\]]/g, String.raw`\$&`))
+    .join(".*");
+const anyOf = (patterns: readonly string[]): string => patterns.map(source).join("|");
+const suffix = String.raw`\.service$`;
+
+/** An expression, in the syntax of every JavaScript engine, for the names of the units that an entry of the table protects. */
+export const protectedExpression = ({ names, except }: ProtectedUnits): string =>
+  `${except === undefined ? "^" : `^(?!(${anyOf(except)})${suffix})`}(${anyOf(names)})${suffix}`;
+
+const compiled = protectedUnits.map((entry) => ({ expression: new RegExp(protectedExpression(entry)), entry }));
+
+const isInstance = (name: string): boolean => /@[^@]*\.service$/.test(name);
+const hasPattern = (entry: string): boolean => entry.includes("*");
+const matches = (entry: string, name: string): boolean =>
+  hasPattern(entry) ? new RegExp(`^(${source(serviceUnitName(entry))})$`).test(name) : serviceUnitName(entry) === name;
+
+/**
+ * The policy of these settings. What is said of a name stands above what is said of a pattern, and `deny` above `allow`:
+ * `{ deny: ["*"], allow: [nginx] }` leaves nginx alone to be restarted. A unit is denied by any of its names, and allowed by its own.
+ */
+export function createServicePolicy({ allow = [], deny = [] }: ServiceLists = {}): ServicePolicy {
+  const said = ({ name, names }: PolicySubject): PolicyRefusal | "allowed" | undefined => {
+    for (const isPattern of [false, true]) {
+      const find = (list: readonly string[], among: readonly string[]): string | undefined =>
+        list.find((entry) => hasPattern(entry) === isPattern && among.some((each) => matches(entry, each)));
+      const denied = find(deny, names);
+      if (denied !== undefined)
+        return {
+          reason: `the setting services.deny has ${JSON.stringify(denied)}`,
+          setting: "services.deny",
+          remedy: "change services.deny in the settings to permit this",
+        };
+      if (find(allow, [name]) !== undefined) return "allowed";
+    }
+    return undefined;
+  };
+
+  return {
+    refusal(unit) {
+      const { name, activeState } = unit;
+      const names = [name, ...unit.names.filter((each) => each !== name)];
+      const decided = said({ ...unit, names });
+      if (decided === "allowed") return undefined;
+      if (decided !== undefined) return decided;
+      const remedy = `add ${name} to services.allow in the settings to permit this`;
+      for (const each of names) {
+        const found = compiled.find(({ expression }) => expression.test(each));
+        if (found === undefined) continue;
+        const { reason } = found.entry;
+        return { reason: `Steward protects ${each}, which ${reason}`, setting: "services.allow", remedy };
+      }
+      if (!isInstance(name) || instanceStates.some((state) => state === activeState)) return undefined;
+      return {
+        reason: `Steward restarts an instance of a template only while it runs or has failed, and this one is ${activeState}`,
+        setting: "services.allow",
+        remedy: `start it with systemctl, or ${remedy}`,
+      };
+    },
+  };
+}
+
+/** The policy without settings, which is also that of the polkit rule of the package. */
+export const defaultServicePolicy = createServicePolicy();
