@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { chooseDataMounts, dataMountHolding } from "./data-mounts.ts";
+import { boundPaths, chooseDataMounts, dataMountHolding } from "./data-mounts.ts";
 import { parseMountinfo } from "./mountinfo.ts";
 
 const choose = (lines: readonly string[], readOnlyPaths: readonly string[] = []) =>
@@ -43,7 +43,7 @@ it("leaves out what another machine or a program answers for", () => {
   ).toEqual(["/", "/tank"]);
 });
 
-it("takes each device once, at its shortest path, without bind mounts", () => {
+it("takes each device once, at the shortest path where all of it is, else at that of a bind mount", () => {
   expect(
     pathsOf([
       "28 1 0:30 /@ / rw - btrfs /dev/vda1 rw,subvolid=256,subvol=/@",
@@ -53,7 +53,34 @@ it("takes each device once, at its shortest path, without bind mounts", () => {
       "32 28 8:17 /folder /mnt/bound rw - ext4 /dev/sdb1 rw",
       "33 28 0:31 /@/folder /mnt/part rw - btrfs /dev/sdc1 rw,subvolid=256,subvol=/@",
     ]),
-  ).toEqual(["/", "/data"]);
+  ).toEqual(["/", "/data", "/mnt/bound", "/mnt/part"]);
+});
+
+it("always takes the root: a directory of another file system, a share, an ostree deployment", () => {
+  expect(pathsOf(["500 480 254:0 /var/lib/machines/web / rw - ext4 /dev/vda rw"])).toEqual(["/"]);
+  expect(pathsOf(["500 480 0:50 / / rw - nfs4 server:/root rw"])).toEqual(["/"]);
+  expect(pathsOf(["500 480 0:51 / / rw - virtiofs root rw"])).toEqual(["/"]);
+  expect(
+    pathsOf([
+      "60 1 254:1 /ostree/deploy/os/deploy/1.0 / rw - xfs /dev/vda1 rw",
+      "61 60 254:1 / /sysroot ro - xfs /dev/vda1 rw",
+      "62 60 254:1 /ostree/deploy/os/var /var rw - xfs /dev/vda1 rw",
+      "63 60 254:2 / /boot rw - ext4 /dev/vda2 rw",
+    ]),
+  ).toEqual(["/", "/boot"]);
+});
+
+it("leaves out files that are bound into a container, and takes the directory beside them", () => {
+  const container = parseMountinfo(
+    [
+      "60 1 0:60 / / rw - overlay overlay rw,lowerdir=/l",
+      "61 60 254:1 /var/lib/containers/1/hosts /etc/hosts rw - ext4 /dev/vda1 rw",
+      "62 60 254:1 /srv/application /srv/application rw - ext4 /dev/vda1 rw",
+    ].join("\n"),
+  );
+  expect(boundPaths(container)).toEqual(["/etc/hosts", "/srv/application"]);
+  const chosen = chooseDataMounts(container, new Set(), new Set(["/etc/hosts"]));
+  expect(chosen.map(({ path }) => path)).toEqual(["/", "/srv/application"]);
 });
 
 it("counts the overlay of a container as its root, and those of its guests not", () => {

@@ -14,9 +14,12 @@ const isOwnOfSystem = (path: string): boolean =>
 
 /** Mounts that hold data of this host and can be asked about without waiting for another machine. */
 function holdsData({ type, source, path, options }: Mount): boolean {
-  if (imageTypes.has(type) || isRemote(type)) return false;
+  if (imageTypes.has(type)) return false;
+  // Without an answer from the root nothing runs here, whoever gives it.
+  if (path === "/") return true;
+  if (isRemote(type)) return false;
   // That of a container or a live system; elsewhere the file system below has the same space and is counted already.
-  if (type === "overlay") return path === "/";
+  if (type === "overlay") return false;
   if (type === "tmpfs" && (isOwnOfSystem(path) || options.includes("ro"))) return false;
   return source.startsWith("/dev/") || typesWithoutDevice.has(type);
 }
@@ -39,27 +42,47 @@ export interface DataMount {
 
 const isData = (mounts: readonly Mount[]) => {
   const mountAt = createMountLookup(mounts);
-  return (mount: Mount): boolean => holdsData(mount) && !isBind(mount) && mountAt(mount.path) === mount;
+  return (mount: Mount): boolean => holdsData(mount) && mountAt(mount.path) === mount;
 };
 
-const byLength = (a: Mount, b: Mount): number => a.path.length - b.path.length || (a.path < b.path ? -1 : 1);
+const rank = (mount: Mount): number => (mount.path === "/" ? 0 : isBind(mount) ? 2 : 1);
+/** The root first, then whole file systems, then directories of one; the shortest path before others. */
+const byRank = (a: Mount, b: Mount): number =>
+  rank(a) - rank(b) || a.path.length - b.path.length || (a.path < b.path ? -1 : 1);
+
+/**
+ * Paths at which a file system is seen that is mounted nowhere as a whole, nor as the root. Container runtimes bind single files
+ * (`/etc/hosts`), which do not stand for a file system: the caller finds out which of the paths are directories.
+ */
+export function boundPaths(mounts: readonly Mount[]): readonly string[] {
+  const perDevice = Map.groupBy(mounts.filter(isData(mounts)), ({ device }) => device);
+  return [...perDevice.values()]
+    .filter((same) => same.every((mount) => rank(mount) === 2))
+    .flat()
+    .map(({ path }) => path);
+}
 
 /** The path of the mount that stands for the file system that a path lies on; undefined where none does. */
 export function dataMountHolding(mounts: readonly Mount[], path: string): string | undefined {
   const device = createMountLookup(mounts)(path)?.device;
   const same = mounts.filter((mount) => mount.device === device);
-  return same.filter(isData(mounts)).toSorted(byLength)[0]?.path;
+  return same.filter(isData(mounts)).toSorted(byRank)[0]?.path;
 }
 
 /**
- * Chooses the mounts that hold data: no pseudo file systems, images, bind mounts, remote or FUSE file systems; of each device
- * the mount with the shortest path.
+ * Chooses the mounts that hold data: no pseudo file systems, images, remote or FUSE file systems. Of each device `/`, else the
+ * shortest path at which all of it is mounted, else that of a bind mount.
  * @param readOnlyPaths mount points that are to be read-only.
+ * @param files paths of {@link boundPaths} that are no directories.
  */
-export function chooseDataMounts(mounts: readonly Mount[], readOnlyPaths: ReadonlySet<string>): readonly DataMount[] {
-  const chosen = mounts.filter(isData(mounts));
+export function chooseDataMounts(
+  mounts: readonly Mount[],
+  readOnlyPaths: ReadonlySet<string>,
+  files: ReadonlySet<string> = new Set(),
+): readonly DataMount[] {
+  const chosen = mounts.filter(isData(mounts)).filter(({ path }) => !files.has(path));
   return [...Map.groupBy(chosen, ({ device }) => device).values()].flatMap((same) => {
-    const [first] = same.toSorted(byLength);
+    const [first] = same.toSorted(byRank);
     if (first === undefined) return [];
     const { path, source, type, superOptions } = first;
     // Only a person makes a single mount read-only; trouble with the disk makes the file system so, in all its mounts.

@@ -1,16 +1,14 @@
 import { accessSync, readFileSync } from "node:fs";
-import { realpath, statfs } from "node:fs/promises";
+import { realpath, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { FileSystems, MountedFileSystem } from "#domain/health/storage/ports.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import type { DataMount } from "./data-mounts.ts";
-import { chooseDataMounts, dataMountHolding } from "./data-mounts.ts";
+import { boundPaths, chooseDataMounts, dataMountHolding } from "./data-mounts.ts";
 import { parseMountinfo, parseReadOnlyPaths } from "./mountinfo.ts";
 
 /** Time that one file system has to answer. */
 const answerTimeoutMs = 5_000;
-
-type Sizes = Awaited<ReturnType<typeof readSizes>>;
 
 async function readSizes(path: string) {
   const { frsize, blocks, bfree, bavail, files, ffree } = await statfs(path);
@@ -20,6 +18,18 @@ async function readSizes(path: string) {
     availableBytes: bavail * frsize,
     totalInodes: files,
     freeInodes: ffree,
+  };
+}
+
+/** Asks once at a time for each path: who comes while there is no answer waits for the same one. */
+function shared<T>(ask: (path: string) => Promise<T>): (path: string) => Promise<T> {
+  const asked = new Map<string, Promise<T>>();
+  return (path) => {
+    const before = asked.get(path);
+    if (before !== undefined) return before;
+    const answer = ask(path).finally(() => asked.delete(path));
+    asked.set(path, answer);
+    return answer;
   };
 }
 
@@ -57,14 +67,21 @@ function readFstab(path: string): string {
  */
 export function createFileSystems(ports: { clock: Pick<Clock, "sleep">; procDir?: string }): FileSystems {
   const { clock, procDir = "/proc" } = ports;
-  const asked = new Map<string, Promise<Sizes>>();
+  const askSizes = shared(readSizes);
+  const askIsFile = shared(async (path) => !(await stat(path)).isDirectory());
 
-  const ask = (path: string): Promise<Sizes> => {
-    const before = asked.get(path);
-    if (before !== undefined) return before;
-    const answer = readSizes(path).finally(() => asked.delete(path));
-    asked.set(path, answer);
-    return answer;
+  /** Those of the paths that are no directories; what cannot be told is left to whoever asks for its sizes. */
+  const filesAmong = async (paths: readonly string[], rootDir: string, signal: AbortSignal): Promise<Set<string>> => {
+    const over = new AbortController();
+    const late = clock.sleep(answerTimeoutMs, AbortSignal.any([signal, over.signal])).then(() => false);
+    late.catch(() => undefined);
+    try {
+      const answers = paths.map((path) => Promise.race([askIsFile(join(rootDir, path)).catch(() => false), late]));
+      const isFile = await Promise.all(answers);
+      return new Set(paths.filter((_, at) => isFile[at]));
+    } finally {
+      over.abort();
+    }
   };
 
   const read = async (mount: DataMount, rootDir: string, signal: AbortSignal): Promise<MountedFileSystem[]> => {
@@ -75,7 +92,7 @@ export function createFileSystems(ports: { clock: Pick<Clock, "sleep">; procDir?
       throw new Error(`cannot look at ${path}: its disk did not answer in ${answerTimeoutMs / 1000} s`);
     });
     try {
-      const sizes = await Promise.race([ask(join(rootDir, path)), late]);
+      const sizes = await Promise.race([askSizes(join(rootDir, path)), late]);
       return [{ path, device: source, type, isReadOnly, isMeantReadOnly, ...sizes }];
     } catch (error) {
       // Unmounted since the list was read, or below a folder that is closed to the service.
@@ -92,8 +109,12 @@ export function createFileSystems(ports: { clock: Pick<Clock, "sleep">; procDir?
     async list(signal) {
       signal.throwIfAborted();
       const { text, rootDir } = readMounts(procDir);
-      const mounts = chooseDataMounts(parseMountinfo(text), parseReadOnlyPaths(readFstab(join(rootDir, "etc/fstab"))));
-      const found = await Promise.all(mounts.map((mount) => read(mount, rootDir, signal)));
+      const mounts = parseMountinfo(text);
+      const readOnlyPaths = parseReadOnlyPaths(readFstab(join(rootDir, "etc/fstab")));
+      const bound = boundPaths(mounts);
+      const files = bound.length === 0 ? new Set<string>() : await filesAmong(bound, rootDir, signal);
+      const chosen = chooseDataMounts(mounts, readOnlyPaths, files);
+      const found = await Promise.all(chosen.map((mount) => read(mount, rootDir, signal)));
       return found.flat();
     },
     async holding(path) {
