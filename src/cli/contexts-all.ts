@@ -1,7 +1,7 @@
+import { counted } from "#kernel/text.ts";
 import { askHost, type Fault, type HostResult, lookAt, type RunForHost } from "./contexts-ask.ts";
 import type { SeveralHosts } from "./contexts-choice.ts";
 import { printPlans, printResults } from "./contexts-print.ts";
-import { counted } from "./figures.ts";
 import { exitCode, type Io } from "./output.ts";
 import { startProgress } from "./progress.ts";
 

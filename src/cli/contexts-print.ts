@@ -1,6 +1,6 @@
+import { counted } from "#kernel/text.ts";
 import type { HostResult } from "./contexts-ask.ts";
 import { mergeTables, parseAnswer } from "./contexts-collect.ts";
-import { counted } from "./figures.ts";
 import { exitCode, type Io, printJson, screenOf, severalLines } from "./output.ts";
 import { planLines } from "./plan.ts";
 import { paint } from "./screen.ts";

@@ -1,5 +1,5 @@
 import type { CheckStatus, FixResult, HealthCheckResult } from "#contract/checks.ts";
-import { counted } from "./figures.ts";
+import { counted } from "#kernel/text.ts";
 import { type Io, oneLine, screenOf } from "./output.ts";
 import { paint, type Style } from "./screen.ts";
 import { fitText } from "./text-width.ts";

@@ -1,12 +1,3 @@
-const units = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
-
-/** A number of bytes for people. */
-export function formatBytes(bytes: number): string {
-  const power = Math.min(units.length - 1, bytes < 1 ? 0 : Math.floor(Math.log2(bytes) / 10));
-  const value = bytes / 1024 ** power;
-  return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[power]}`;
-}
-
 const steps = [
   ["d", 86_400],
   ["h", 3600],
@@ -32,6 +23,3 @@ export function formatSpan(seconds: number): string {
 /** How long ago a moment of the service was. */
 export const formatAge = (timestamp: string, now: number): string =>
   `${formatSpan((now - Date.parse(timestamp)) / 1000)} ago`;
-
-/** `1 package`, `2 packages`. */
-export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;

@@ -1,5 +1,5 @@
 import type { Plan } from "#contract/operation.ts";
-import { formatBytes } from "./figures.ts";
+import { formatBytes } from "#kernel/text.ts";
 import { type Io, oneLine, paintError, screenOf } from "./output.ts";
 import type { Person } from "./ports.ts";
 

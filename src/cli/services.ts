@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import { Option } from "commander";
 import type { Answer } from "#client/index.ts";
-import { formatAge, formatBytes } from "./figures.ts";
+import { formatBytes } from "#kernel/text.ts";
+import { formatAge } from "./figures.ts";
 import { integer } from "./integer.ts";
 import { type Io, oneLine, printJson } from "./output.ts";
 import { asPlan, printPlan } from "./plan.ts";

@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import type { Answer } from "#client/index.ts";
 import type { RollbackResult } from "#contract/updates.ts";
-import { counted, formatAge, formatBytes } from "./figures.ts";
+import { counted, formatBytes } from "#kernel/text.ts";
+import { formatAge } from "./figures.ts";
 import { runLong } from "./operation-follow.ts";
 import { type Io, oneLine, printJson } from "./output.ts";
 import { asPlan, printPlan } from "./plan.ts";

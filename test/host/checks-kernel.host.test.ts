@@ -164,7 +164,7 @@ describeOnHost("checks of processes and of the kernel's load", (session) => {
             expect(await overflow(80)).toMatchObject({ exitCode: 0 });
             expect(see(await runCheck(session, "swap_usage"))).toMatchObject({
               status: "warn",
-              message: expect.stringMatching(/^[67]\d(\.\d)? % of swap is used: .* of 100\.7 MB left$/),
+              message: expect.stringMatching(/^[67]\d(\.\d)? % of swap is used: .* of 96\.0 MiB left$/),
             });
             expect(await overflow(25)).toMatchObject({ exitCode: 0 });
             expect(see(await runCheck(session, "swap_usage"))).toMatchObject({ status: "fail" });

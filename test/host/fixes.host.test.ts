@@ -333,7 +333,7 @@ describeOnHost("fixes of storage", (session) => {
       expect(await check("disk_space")).toMatchObject({ status: "fail", fixable: true, fix_id: "disk_cleanup" });
       const before = await fileTree(session);
       expect(await plan("disk_space")).toMatchObject({
-        steps: ["remove 2 old temporary files (26.2 MB: ccAbCdEf.o, tmp.AbCdEfGhIj) from /var/tmp"],
+        steps: ["remove 2 old temporary files (25.0 MiB: ccAbCdEf.o, tmp.AbCdEfGhIj) from /var/tmp"],
         frees_bytes: 25 * 2 ** 20,
         risk: "moderate",
       });
@@ -341,7 +341,7 @@ describeOnHost("fixes of storage", (session) => {
 
       expect(await fix("disk_space")).toMatchObject({
         success: true,
-        steps: [{ status: "done", message: "2 files removed, 26.2 MB freed" }],
+        steps: [{ status: "done", message: "2 files removed, 25.0 MiB freed" }],
         check: { status: "pass" },
       });
       expect(changesSince(before, await fileTree(session), ownTraces)).toEqual({
@@ -513,7 +513,7 @@ describeOnHost("fixes of storage", (session) => {
     const filesIn = async (folder: string): Promise<number> => Number(await session.shell(`ls ${folder} | wc -l`));
     const limits = [...quiet, "    journal_size: {warn: 0.08, fail: 0.12}"];
 
-    it("disk_cleanup keeps 100 MB of it", async () => {
+    it("disk_cleanup keeps 100 MiB of it", async () => {
       const small = await newDisk(200, "/var/log/journal");
       await session.shell("rmdir /var/log/journal/lost+found; systemctl restart systemd-journald; journalctl --flush");
       await grow(ownFolder, 18);
@@ -521,12 +521,12 @@ describeOnHost("fixes of storage", (session) => {
       await session.shell(`truncate -s -1M /var/log/journal/filling`);
       expect(await check("disk_space")).toMatchObject({ status: "fail", details: { path: "/var/log/journal" } });
       expect(await plan("disk_space")).toMatchObject({
-        steps: ["remove the oldest archived journal files from /var/log/journal until they take at most 100.0 MB"],
+        steps: ["remove the oldest archived journal files from /var/log/journal until they take at most 100 MiB"],
       });
       expect(await fix("disk_space")).toMatchObject({ success: true, steps: [{ status: "done" }] });
       const left = Number(await session.shell(`du -B1 -c ${ownFolder}/system@*.journal | tail -1 | cut -f1`));
       expect(left).toBeGreaterThan(80e6);
-      expect(left).toBeLessThan(101e6);
+      expect(left).toBeLessThan(101 * 1024 ** 2);
       await session.shell(
         "systemctl stop systemd-journald.socket systemd-journald-dev-log.socket systemd-journald 2>&1",
       );
@@ -548,7 +548,7 @@ describeOnHost("fixes of storage", (session) => {
       expect(await plan("journal_size")).toMatchObject({
         steps: [
           "begin new journal files (journalctl --rotate)",
-          "remove the oldest archived journal files until the journal takes at most 64.0 MB",
+          "remove the oldest archived journal files until the journal takes at most 61.0 MiB",
         ],
         frees_bytes: expect.any(Number),
       });
@@ -556,7 +556,7 @@ describeOnHost("fixes of storage", (session) => {
 
       const fixed = await fix("journal_size");
       expect(fixed).toMatchObject({ success: true, check: { status: "pass" } });
-      expect(fixed.steps[1]?.message).toMatch(/^\d+\.\d MB freed; the journal takes \d\d\.\d MB$/);
+      expect(fixed.steps[1]?.message).toMatch(/^\d+(\.\d)? MiB freed; the journal takes \d\d\.\d MiB$/);
       const { removed, changed } = changesSince(before, await fileTree(session), own);
       expect(removed.filter((path) => !/\/system@.*\.journal$/.test(path))).toEqual([
         expect.stringContaining(`/${damaged}`),
@@ -587,7 +587,7 @@ describeOnHost("fixes of storage", (session) => {
       const ownBefore = await session.shell(`ls ${ownFolder}`);
       expect(await check("journal_size")).toMatchObject({ status: "fail", details: { files: 18, memory_bytes: 0 } });
       expect(await plan("journal_size")).toMatchObject({
-        steps: ["remove the oldest archived journal files until the journal takes at most 64.0 MB"],
+        steps: ["remove the oldest archived journal files until the journal takes at most 61.0 MiB"],
       });
       await session.shell("mount --bind /srv/journals /srv/journals && mount -o remount,bind,ro /srv/journals");
       expect(await fix("journal_size")).toMatchObject({

@@ -23,28 +23,30 @@ const domainParts = [
 const mayImport = (folder: string): RegExp => {
   const [layer = "", part = ""] = folder.split("/").slice(1);
   switch (layer) {
-    case "contract":
+    case "kernel":
       return /^$/;
+    case "contract":
+      return /^src\/kernel$/;
     case "domain":
-      return part === "kernel" ? /^src\/contract$/ : /^src\/(contract|domain\/kernel)$/;
+      return part === "kernel" ? /^src\/(kernel|contract)$/ : /^src\/(kernel|contract|domain\/kernel)$/;
     case "adapters":
       return ["exec", "sqlite", "link-local", "boot-id", "files"].includes(part)
-        ? /^src\/(contract|domain\/kernel)$/
-        : /^src\/(contract|domain\/\w+|adapters\/(exec|sqlite|link-local|boot-id|files))$/;
+        ? /^src\/(kernel|contract|domain\/kernel)$/
+        : /^src\/(kernel|contract|domain\/\w+|adapters\/(exec|sqlite|link-local|boot-id|files))$/;
     case "transports":
-      return /^src\/(contract|domain\/\w+|telemetry)$/;
+      return /^src\/(kernel|contract|domain\/\w+|telemetry)$/;
     case "config":
       // The settings file and what it names are read by one reader.
-      return /^src\/(contract|adapters\/files)$/;
+      return /^src\/(kernel|contract|adapters\/files)$/;
     case "telemetry":
     case "client":
-      return /^src\/contract$/;
+      return /^src\/(kernel|contract)$/;
     case "service":
-      return /^src\/(contract|domain\/\w+|transports\/\w+|telemetry)$/;
+      return /^src\/(kernel|contract|domain\/\w+|transports\/\w+|telemetry)$/;
     case "host":
-      return /^src\/(contract|domain\/\w+|adapters\/[a-z-]+|transports\/\w+|telemetry|config|service|cli)$/;
+      return /^src\/(kernel|contract|domain\/\w+|adapters\/[a-z-]+|transports\/\w+|telemetry|config|service|cli)$/;
     case "cli":
-      return /^src\/(contract|client)$/;
+      return /^src\/(kernel|contract|client)$/;
     default:
       throw new Error(`no rule says what ${folder} may import`);
   }

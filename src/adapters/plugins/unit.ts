@@ -6,6 +6,7 @@ import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
 import type { PluginCall, PluginEnd, PluginSandbox } from "#domain/plugins/ports.ts";
 import { PluginNotRun } from "#domain/plugins/ports.ts";
+import { formatBytes } from "#kernel/text.ts";
 import { isPlain } from "./paths.ts";
 import { whatLeadsElsewhere } from "./trust.ts";
 import { unitProperties, workFolderOf } from "./unit-properties.ts";
@@ -186,9 +187,10 @@ export function createUnitSandbox(ports: {
   };
 
   const toEnd = ({ manifest }: PluginCall, end: UnitEnd, result: CommandResult): PluginEnd => {
-    const megabytes = Math.round(manifest.permissions.memoryBytes / 1024 ** 2);
     if (end.result === "oom-kill") {
-      throw new PluginNotRun(`it was ended: it took more than the ${megabytes} MB of memory that it has`);
+      throw new PluginNotRun(
+        `it was ended: it took more than the ${formatBytes(manifest.permissions.memoryBytes)} of memory that it has`,
+      );
     }
     if (end.how !== "exited") return ended(signalExitCode(`SIG${end.status}`), result);
     const code = Number(end.status);
@@ -203,7 +205,7 @@ export function createUnitSandbox(ports: {
   return {
     description: [
       "Each plugin runs in a systemd unit of its own, as a user that exists only while it runs:",
-      "it changes no file but in a folder of 64 MB that is gone when it ends, reads what everybody may read, has no network, no devices and no capabilities,",
+      "it changes no file but in a folder of 64 MiB that is gone when it ends, reads what everybody may read, has no network, no devices and no capabilities,",
       "and ends with all that it started.",
       hasMemory
         ? "Its memory and its processes are bounded."

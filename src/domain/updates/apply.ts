@@ -1,6 +1,7 @@
 import type { GuardVerdict, UpdateApply } from "#contract/updates.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { DomainError } from "#domain/kernel/error.ts";
+import { counted } from "#kernel/text.ts";
 import { type Condition, type ConditionReport, watchAfter } from "./guard.ts";
 import type { PackageManager, SnapshotBackend, TransactionPlan, TransactionResult, UpdateRequest } from "./ports.ts";
 import { PackageFileMissing, PackagesLocked, SnapshotUnusable, UpdateRefused } from "./ports.ts";
@@ -8,7 +9,7 @@ import type { Progress } from "./progress.ts";
 import { lockedBy, refusedAsInvalid } from "./refusals.ts";
 import { type RollbackPhase, rollBack, type Work } from "./rollback.ts";
 import { freeSnapshotId } from "./snapshot-id.ts";
-import { changedOf, counted, doneOf } from "./transaction.ts";
+import { changedOf, doneOf } from "./transaction.ts";
 
 /** What is wanted: what it comes to is planned when it is done. */
 export interface ApplyInput {

@@ -4,6 +4,7 @@ import type { UpdateCheck, updates } from "#contract/updates.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { toNullableTimestamp } from "#domain/kernel/clock.ts";
 import { DomainError, invalid } from "#domain/kernel/error.ts";
+import { counted } from "#kernel/text.ts";
 import type { HostUpdates, PackageManager, TransactionPlan, UpdateRequest } from "./ports.ts";
 import type { Progress } from "./progress.ts";
 import { requireReboot } from "./reboot.ts";
@@ -11,7 +12,6 @@ import { refusedAsInvalid } from "./refusals.ts";
 import { createSharedRun } from "./shared-run.ts";
 import { toSnapshot } from "./snapshot.ts";
 import { isSnapshotId } from "./snapshot-id.ts";
-import { counted } from "./transaction.ts";
 import { backendOf, type UpdateKind, type UpdateWork } from "./verbs.ts";
 
 /** Has work done in a process that outlives this one. */

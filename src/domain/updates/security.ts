@@ -1,7 +1,7 @@
 import type { UpdateApply } from "#contract/updates.ts";
+import { counted } from "#kernel/text.ts";
 import type { ApplyInput } from "./apply.ts";
 import type { HostUpdates, UpdateRequest } from "./ports.ts";
-import { counted } from "./transaction.ts";
 
 const requestFor = (names: readonly string[]): UpdateRequest => ({ type: "packages", isSecurityOnly: true, names });
 

@@ -35,6 +35,3 @@ export function changedOf(plan: TransactionPlan, installed: readonly InstalledPa
     .map((change) => ({ name: change.name, from: change.from, to: becomeOf(change) }))
     .filter(({ from, to }) => from !== to);
 }
-
-/** `1 package`, `2 packages`. */
-export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;

@@ -2,6 +2,7 @@ import { statfs } from "node:fs/promises";
 import type { PackageChange, TransactionPlan, TransactionResult } from "#domain/updates/ports.ts";
 import { PackagesLocked, UpdateRefused } from "#domain/updates/ports.ts";
 import type { Progress } from "#domain/updates/progress.ts";
+import { formatBytes } from "#kernel/text.ts";
 import type { Marks } from "./manager-marks.ts";
 import { areSame, describeChanges } from "./manager-plan.ts";
 import type { Simulate } from "./manager-simulate.ts";
@@ -92,8 +93,6 @@ export const markCommands = (words: readonly string[]): NonNullable<Transaction[
     ...words.slice(at * namesAtOnce, (at + 1) * namesAtOnce),
   ]);
 
-const toMegabytes = (bytes: number): string => `${Math.ceil(bytes / 1e6)} MB`;
-
 /** @throws UpdateRefused when there is no room for what comes. */
 async function demandRoom({ downloadBytes, diskBytes }: TransactionPlan, folders: Folders): Promise<void> {
   const [packages, downloads] = await Promise.all([statfs(folders.packages), statfs(folders.archives)]);
@@ -110,7 +109,7 @@ async function demandRoom({ downloadBytes, diskBytes }: TransactionPlan, folders
   if (lacking === undefined) return;
   const { folder, bytes, free } = lacking;
   throw new UpdateRefused(
-    `there is no room: ${folder} has ${toMegabytes(free)} free and ${toMegabytes(bytes)} are needed`,
+    `there is no room: ${folder} has ${formatBytes(free)} free and ${formatBytes(bytes)} are needed`,
   );
 }
 

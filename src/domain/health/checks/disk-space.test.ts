@@ -20,7 +20,7 @@ it("tells of the fullest file system, with the figures of all", async () => {
   });
   expect(await run([small, withLeft(4, "/var"), withLeft(10)])).toEqual({
     status: "fail",
-    message: "/var is 96 % full: 4.0 GB of 100.0 GB left; filling up too: /",
+    message: "/var is 96 % full: 3.7 GiB of 93.1 GiB left; filling up too: /",
     details: {
       path: "/var",
       percent_used: 96,

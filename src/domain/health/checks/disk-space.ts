@@ -1,5 +1,6 @@
+import { formatBytes, listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
-import { formatBytes, listNames, toGigabytes, toPercent } from "../figures.ts";
+import { toGigabytes, toPercent } from "../figures.ts";
 import { isIgnoredPath } from "../ignored-path.ts";
 import type { FileSystems, MountedFileSystem } from "../storage/ports.ts";
 import { grade, thresholdsFor } from "../threshold.ts";

@@ -1,5 +1,5 @@
+import { listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
-import { listNames } from "../figures.ts";
 import { createIgnore } from "../ignore.ts";
 import type { InputChain, ListeningSockets, OpenPort, PacketFilter } from "../network/ports.ts";
 

@@ -1,5 +1,6 @@
+import { listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
-import { listNames, toPercent } from "../figures.ts";
+import { toPercent } from "../figures.ts";
 import { isIgnoredPath } from "../ignored-path.ts";
 import type { FileSystems } from "../storage/ports.ts";
 import { grade, thresholdsFor } from "../threshold.ts";

@@ -1,3 +1,4 @@
+import { formatBytes } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
 import { toGigabytes } from "../figures.ts";
 import type { JournalStorage } from "../storage/ports.ts";
@@ -20,7 +21,8 @@ export function journalSizeCheck({ journal }: { journal: Pick<JournalStorage, "s
     async run({ warn = 5, fail = 10 }, signal) {
       const size = await journal.size(signal);
       if (size === undefined) return { status: "skip", message: "This host keeps no journal", details: {} };
-      const totalGb = toGigabytes(size.diskBytes + size.memoryBytes);
+      const totalBytes = size.diskBytes + size.memoryBytes;
+      const totalGb = toGigabytes(totalBytes);
       const details = {
         total_gb: totalGb,
         warn_gb: Math.min(warn, fail),
@@ -29,10 +31,10 @@ export function journalSizeCheck({ journal }: { journal: Pick<JournalStorage, "s
         files: size.files,
       };
       const status = grade(totalGb, { warn, fail });
-      if (status === "pass") return { status, message: `The journal takes ${totalGb} GB`, details };
+      if (status === "pass") return { status, message: `The journal takes ${formatBytes(totalBytes)}`, details };
       return {
         status,
-        message: `The journal takes ${totalGb} GB, more than journald keeps by itself (shrink it with journalctl --vacuum-size=1G, or set SystemMaxUse)`,
+        message: `The journal takes ${formatBytes(totalBytes)}, more than journald keeps by itself (shrink it with journalctl --vacuum-size=1G, or set SystemMaxUse)`,
         details,
       };
     },

@@ -1,9 +1,8 @@
 import type { Clock } from "#domain/kernel/clock.ts";
+import { counted, listNames } from "#kernel/text.ts";
 import type { Check, Outcome } from "../check.ts";
-import { listNames } from "../figures.ts";
 import { createIgnore } from "../ignore.ts";
 import type { PackageFaults, PackageStates } from "../packages/ports.ts";
-import { counted } from "../wording.ts";
 
 /** After this time it is no longer believed that who changes packages gets anywhere. */
 const longWorkMs = 60 * 60_000;

@@ -1,5 +1,5 @@
+import { listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
-import { listNames } from "../figures.ts";
 import { isIgnoredPath } from "../ignored-path.ts";
 import type { FileSystems } from "../storage/ports.ts";
 

@@ -1,5 +1,5 @@
+import { listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
-import { listNames } from "../figures.ts";
 import type { RebootNeed } from "../ports.ts";
 
 /** The kind of build in a kernel release: `amd64`, `cloud-amd64`, `generic`; the newest of another kind would not boot next. */

@@ -1,11 +1,10 @@
 import type { Clock } from "#domain/kernel/clock.ts";
 import { toTimestamp } from "#domain/kernel/clock.ts";
+import { counted, listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
-import { listNames } from "../figures.ts";
 import { createIgnore } from "../ignore.ts";
 import type { PackageUpdates } from "../packages/ports.ts";
 import { grade } from "../threshold.ts";
-import { counted } from "../wording.ts";
 
 const dayMs = 24 * 60 * 60_000;
 /** Archives with security updates are renewed at least this often: older lists do not know what is out. */

@@ -1,8 +1,7 @@
+import { counted, listNames } from "#kernel/text.ts";
 import type { Check, CheckSettings, Outcome } from "../check.ts";
-import { listNames } from "../figures.ts";
 import { createIgnore } from "../ignore.ts";
 import type { SshServer } from "../network/ports.ts";
-import { counted } from "../wording.ts";
 
 type Options = Readonly<Record<string, string>>;
 

@@ -12,7 +12,7 @@ const run = (swapFreeBytes: number, settings: Partial<CheckSettings> = {}, swapT
 it("says how much is used and left", async () => {
   expect(await run(0.1e9)).toEqual({
     status: "fail",
-    message: "95 % of swap is used: 100.0 MB of 2.0 GB left",
+    message: "95 % of swap is used: 95.4 MiB of 1.9 GiB left",
     details: { percent_used: 95, total_gb: 2, free_gb: 0.1 },
   });
 });

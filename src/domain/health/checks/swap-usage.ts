@@ -1,5 +1,6 @@
+import { formatBytes } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
-import { formatBytes, toGigabytes, toPercent } from "../figures.ts";
+import { toGigabytes, toPercent } from "../figures.ts";
 import type { KernelLoad } from "../ports.ts";
 import { grade, thresholdsFor } from "../threshold.ts";
 

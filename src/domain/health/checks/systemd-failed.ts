@@ -1,8 +1,7 @@
+import { counted, listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
-import { listNames } from "../figures.ts";
 import { createIgnore } from "../ignore.ts";
 import type { FailedUnit, UnitStates } from "../ports.ts";
-import { counted } from "../wording.ts";
 
 const described = ({ name, result }: FailedUnit): string => (result === "" ? name : `${name} (${result})`);
 

@@ -1,11 +1,10 @@
 import type { CheckStatus } from "#contract/checks.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { toTimestamp } from "#domain/kernel/clock.ts";
+import { counted, listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
-import { listNames } from "../figures.ts";
 import { createIgnore } from "../ignore.ts";
 import type { CertificateFiles } from "../network/ports.ts";
-import { counted } from "../wording.ts";
 
 const dayMs = 86_400_000;
 

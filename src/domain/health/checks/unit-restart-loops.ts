@@ -1,10 +1,9 @@
 import type { Clock } from "#domain/kernel/clock.ts";
+import { counted, listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
-import { listNames } from "../figures.ts";
 import { createIgnore } from "../ignore.ts";
 import type { UnitState, UnitStates } from "../ports.ts";
 import { grade } from "../threshold.ts";
-import { counted } from "../wording.ts";
 
 const windowMs = 10 * 60_000;
 

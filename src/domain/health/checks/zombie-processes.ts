@@ -1,5 +1,5 @@
+import { listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
-import { listNames } from "../figures.ts";
 import type { KernelLoad, Zombie } from "../ports.ts";
 import { grade, thresholdsFor } from "../threshold.ts";
 

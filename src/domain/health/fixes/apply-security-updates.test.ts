@@ -30,7 +30,7 @@ it("installs just the updates that were reported, and no held package's", async 
     signal,
   );
   expect(steps.map(({ action }) => action)).toEqual([
-    "install 2 security updates (2.0 MB): libtls, shell, behind a snapshot",
+    "install 2 security updates (1.9 MiB): libtls, shell, behind a snapshot",
   ]);
   expect([packages, downloadBytes]).toEqual([["libtls", "shell"], 2_000_000]);
   expect(await steps[0]?.run(signal)).toBe("2 packages updated");

@@ -1,7 +1,6 @@
+import { counted, formatBytes, listNames } from "#kernel/text.ts";
 import type { Outcome } from "../check.ts";
-import { formatBytes, listNames } from "../figures.ts";
 import type { Fix, FixStep, OnOperation } from "../fix.ts";
-import { counted } from "../wording.ts";
 
 /** Installs security updates; the updates part does. */
 export interface SecurityUpdater {

@@ -31,7 +31,7 @@ it("installs what the rehearsal named, and says it beforehand", async () => {
     "install needed 1.0, update libfoo from 1 to 2, install torn 3 again, set up needy (apt-get --fix-broken install, removing nothing)",
   ]);
   expect(repairs.calls).toEqual([]);
-  expect(await plan.steps[0]?.run(signal)).toBe("Done: 3 installed or updated, 1 set up, 1.5 MB downloaded");
+  expect(await plan.steps[0]?.run(signal)).toBe("Done: 3 installed or updated, 1 set up, 1.4 MiB downloaded");
   expect(repairs.calls).toEqual(["install"]);
 });
 

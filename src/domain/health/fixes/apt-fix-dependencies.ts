@@ -1,5 +1,5 @@
+import { formatBytes, listNames } from "#kernel/text.ts";
 import type { Outcome } from "../check.ts";
-import { formatBytes, listNames } from "../figures.ts";
 import type { Fix, FixStep } from "../fix.ts";
 import { remarked, wordsOf } from "../packages/manager-words.ts";
 import type { MissingPlan, PackageRepairs, PackageStates } from "../packages/ports.ts";

@@ -1,5 +1,5 @@
+import { listNames } from "#kernel/text.ts";
 import type { Outcome } from "../check.ts";
-import { listNames } from "../figures.ts";
 import type { Fix } from "../fix.ts";
 import { remarked, wordsOf } from "../packages/manager-words.ts";
 import type { PackageRepairs, PackageStates } from "../packages/ports.ts";

@@ -20,9 +20,10 @@ const packages: CleanupCandidate = {
 const files = ["tmp.a", "tmp.b", "tmp.c", "tmp.d", "tmp.e"];
 const temporary: CleanupCandidate = { kind: "temporary", folder: "/tmp", files, bytes: 3e6 };
 const mounted = ["/", "/tmp", "/var/log"].map((path) => fakeFileSystem({ path }));
-const make = (archivedBytes = 150e6) => {
+const mebibyte = 1024 ** 2;
+const make = (archivedBytes = 150 * mebibyte) => {
   const cleanup = createFakeDiskCleanup([packages, temporary]);
-  const journal = createFakeJournalStorage(fakeJournalSize({ diskBytes: 160e6, archivedBytes }));
+  const journal = createFakeJournalStorage(fakeJournalSize({ diskBytes: 160 * mebibyte, archivedBytes }));
   const fix = diskCleanupFix({ cleanup, journal, fileSystems: createFakeFileSystems(mounted) });
   return { cleanup, journal, fix };
 };
@@ -31,17 +32,17 @@ it("does what helps on the file systems that are too full", async () => {
   const { fix, journal } = make();
   const { steps, freesBytes } = await fix.plan(found({ "/": "warn", "/tmp": "fail", "/var/log": "fail" }), signal);
   expect(steps.map(({ action }) => action)).toEqual([
-    "remove 1 downloaded package (2.0 MB: a.deb) from /var/cache/apt/archives",
-    "remove 5 old temporary files (3.0 MB: tmp.a, tmp.b, tmp.c and 2 more) from /tmp",
-    "remove the oldest archived journal files from /var/log/journal until they take at most 100.0 MB",
+    "remove 1 downloaded package (1.9 MiB: a.deb) from /var/cache/apt/archives",
+    "remove 5 old temporary files (2.9 MiB: tmp.a, tmp.b, tmp.c and 2 more) from /tmp",
+    "remove the oldest archived journal files from /var/log/journal until they take at most 100 MiB",
   ]);
-  expect(freesBytes).toBe(55e6);
+  expect(freesBytes).toBe(5e6 + 50 * mebibyte);
   expect(journal.actions).toEqual([]);
 
   const messages: string[] = [];
   for (const { run } of steps) messages.push(await run(signal));
-  expect(messages).toEqual(["1 file removed, 2.0 MB freed", "5 files removed, 3.0 MB freed", "50.0 MB freed"]);
-  expect(journal.actions).toEqual(["vacuum 100000000"]);
+  expect(messages).toEqual(["1 file removed, 1.9 MiB freed", "5 files removed, 2.9 MiB freed", "50.0 MiB freed"]);
+  expect(journal.actions).toEqual([`vacuum ${100 * mebibyte}`]);
 });
 
 it.each([
@@ -55,7 +56,7 @@ it.each([
 it("says what it leaves, because something else lies among it", async () => {
   const { fix, cleanup } = make(0);
   const reason =
-    "1 downloaded package (2.0 MB) in /var/cache/apt/archives cannot be removed while notes.txt, which is not of the package manager, lies among them";
+    "1 downloaded package (1.9 MiB) in /var/cache/apt/archives cannot be removed while notes.txt, which is not of the package manager, lies among them";
   cleanup.candidates = [{ ...packages, foreign: "notes.txt" }, temporary];
   expect(await fix.plan(found({ "/": "warn" }), signal)).toEqual({ steps: [], reason });
   const plan = await fix.plan(found({ "/": "warn", "/tmp": "fail" }), signal);

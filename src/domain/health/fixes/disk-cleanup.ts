@@ -1,11 +1,10 @@
+import { counted, formatBytes, listNames } from "#kernel/text.ts";
 import type { Outcome } from "../check.ts";
-import { formatBytes, listNames } from "../figures.ts";
 import type { Fix, FixStep } from "../fix.ts";
 import type { CleanupCandidate, DiskCleanup, FileSystems, JournalStorage } from "../storage/ports.ts";
-import { counted } from "../wording.ts";
 
 /** What archived files of the journal may take after a cleanup: some weeks of a quiet host. */
-const keptJournalBytes = 100e6;
+const keptJournalBytes = 100 * 1024 ** 2;
 
 const nouns: Readonly<Record<CleanupCandidate["kind"], string>> = {
   packages: "downloaded package",
@@ -27,7 +26,7 @@ function fullPaths({ details }: Outcome): readonly string[] {
 
 /**
  * Makes room on the file systems that are too full, by removing what can be had again or that nobody misses: downloaded
- * packages, archived journal files beyond 100 MB, temporary files, core dumps and crash reports that are old. Which files
+ * packages, archived journal files beyond 100 MiB, temporary files, core dumps and crash reports that are old. Which files
  * those are is for the port to say; nothing else is touched, and nothing on other file systems.
  */
 export function diskCleanupFix(ports: {

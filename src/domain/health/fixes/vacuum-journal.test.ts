@@ -16,7 +16,7 @@ it("rotates, and vacuums to four fifths of the threshold", async () => {
   const { steps, freesBytes } = await vacuumJournalFix({ journal }).plan(found(), signal);
   expect(steps.map(({ action }) => action)).toEqual([
     "begin new journal files (journalctl --rotate)",
-    "remove the oldest archived journal files until the journal takes at most 4.0 GB",
+    "remove the oldest archived journal files until the journal takes at most 3.7 GiB",
   ]);
   expect([freesBytes, journal.actions]).toEqual([2 * gb, []]);
 
@@ -24,7 +24,7 @@ it("rotates, and vacuums to four fifths of the threshold", async () => {
   for (const { run } of steps) messages.push(await run(signal));
   // What the new files take is not for the archived ones.
   expect(journal.actions).toEqual(["rotate", `vacuum ${4 * gb - 8 * 2 ** 20}`]);
-  expect(messages[1]).toBe("2.0 GB freed; the journal takes 4.0 GB");
+  expect(messages[1]).toBe("1.9 GiB freed; the journal takes 3.7 GiB");
 });
 
 it("removes nothing where that would not do it, since what is removed is gone for nothing", async () => {
@@ -32,7 +32,7 @@ it("removes nothing where that would not do it, since what is removed is gone fo
   const { steps } = await vacuumJournalFix({ journal }).plan(found(), signal);
   await steps[0]?.run(signal);
   await expect(steps[1]?.run(signal)).rejects.toThrow(
-    "nothing was removed: 5.0 GB are in files that are in use, of other machines, or not named by journald, which stay; to remove all others would not be enough",
+    "nothing was removed: 4.7 GiB are in files that are in use, of other machines, or not named by journald, which stay; to remove all others would not be enough",
   );
   expect(journal.actions).toEqual(["rotate"]);
 });

@@ -1,5 +1,5 @@
+import { formatBytes } from "#kernel/text.ts";
 import type { Outcome } from "../check.ts";
-import { formatBytes } from "../figures.ts";
 import type { Fix, FixStep } from "../fix.ts";
 import type { JournalSize, JournalStorage } from "../storage/ports.ts";
 

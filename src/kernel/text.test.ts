@@ -1,0 +1,20 @@
+import { expect, it } from "vitest";
+import { counted, formatBytes, listNames } from "./text.ts";
+
+it.each([
+  [0, "0 B"],
+  [1023, "1023 B"],
+  [1024, "1.0 KiB"],
+  [1_572_864, "1.5 MiB"],
+  [150 * 1024 ** 3, "150 GiB"],
+  [5000 * 1024 ** 4, "5000 TiB"],
+])("%i bytes are %s", (bytes, text) => expect(formatBytes(bytes)).toBe(text));
+
+it("counts with the plural, and shortens long lists", () => {
+  expect([counted(1, "check"), counted(0, "check")]).toEqual(["1 check", "0 checks"]);
+  expect([listNames([]), listNames(["a", "b", "c"]), listNames(["a", "b", "c", "d", "e"])]).toEqual([
+    "",
+    "a, b, c",
+    "a, b, c and 2 more",
+  ]);
+});

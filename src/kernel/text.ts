@@ -1,0 +1,17 @@
+const units = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
+
+/** A number of bytes for people, in binary units as `free -h` and `df -h` have them: `512 B`, `1.5 MiB`, `120 GiB`. */
+export function formatBytes(bytes: number): string {
+  const power = Math.min(units.length - 1, bytes < 1 ? 0 : Math.floor(Math.log2(bytes) / 10));
+  const value = bytes / 1024 ** power;
+  return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[power]}`;
+}
+
+/** A number with its noun, in the plural unless it is one: `1 package`, `2 packages`. */
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+/** Names in a sentence, the first few of many: `a, b, c and 2 more`. */
+export function listNames(names: readonly string[], most = 3): string {
+  const rest = names.length - most;
+  return rest <= 0 ? names.join(", ") : `${names.slice(0, most).join(", ")} and ${rest} more`;
+}
