@@ -16,7 +16,7 @@ if (process.argv.length === 3 && ["--version", "-V"].includes(process.argv[2] ??
   await new Promise((resolve) => process.stdout.write(`${version}\n`, resolve));
   process.exit(0);
 }
-const { createPerson, readInput, runCli, screenOfProcess } = await import("#cli/index.ts");
+const { createPerson, NeedsDecision, readInput, runCli, screenOfProcess } = await import("#cli/index.ts");
 
 const load = async (file: string | undefined) => {
   const { loadConfig } = await import("#config/load.ts");
@@ -94,12 +94,10 @@ const code = await runCli({
       const logsOf = await openLogs();
       const config = await load(file);
       const { serve } = await import("./serve.ts");
-      await serve(config, {
-        version,
-        logs: logsOf(config.logLevel),
-        newAdminKey,
-        isSafeMode: safeMode,
-        reload: () => load(file),
+      const options = { version, logs: logsOf(config.logLevel), newAdminKey, isSafeMode: safeMode };
+      const { KeyStoreLost } = await import("#adapters/keystore/index.ts");
+      await serve(config, { ...options, reload: () => load(file) }).catch((error: unknown) => {
+        throw error instanceof KeyStoreLost ? new NeedsDecision(error.message, { cause: error }) : error;
       });
     },
     async runTask(id, askedBy) {
@@ -128,7 +126,12 @@ const code = await runCli({
         const config = await load(named);
         const { checkTlsFiles } = await import("#host/tls.ts");
         const tls = await checkTlsFiles(config, Date.now());
-        const faults = tls.faults.map((message) => config.faultAt(["tls"], message));
+        const { describeKeyStoreLoss } = await import("#adapters/keystore/index.ts");
+        const loss = describeKeyStoreLoss(config.stateDir);
+        const faults = [
+          ...tls.faults.map((message) => config.faultAt(["tls"], message)),
+          ...(loss === undefined ? [] : [config.faultAt(["state_dir"], loss)]),
+        ];
         if (faults.length > 0) throw new SettingsFaulty(faults);
         return { file, faults: [], warnings: [...config.warnings, ...tls.warnings.map((text) => `tls: ${text}`)] };
       } catch (error) {

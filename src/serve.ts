@@ -5,7 +5,7 @@ import { createEndpointProbe, type OwnTls } from "#adapters/endpoint/index.ts";
 import { exec as execUntraced } from "#adapters/exec/index.ts";
 import { createHostJournal } from "#adapters/journald/index.ts";
 import { credentialCodec } from "#adapters/keystore/codec.ts";
-import { openKeyStore } from "#adapters/keystore/index.ts";
+import { type LostKeyStore, lostKeys, openKeyStore } from "#adapters/keystore/index.ts";
 import { prepareStateDir, writeStateFile } from "#adapters/keystore/state-dir.ts";
 import { openAnswerFiles } from "#adapters/operations/answers.ts";
 import { createOperationId } from "#adapters/operations/id.ts";
@@ -31,7 +31,7 @@ import type { Probe } from "#domain/health/ports.ts";
 import type { Prober } from "#domain/health/prober.ts";
 import { createServicePolicy } from "#domain/system/service-policy.ts";
 import { createHostAlerting } from "#host/alerting.ts";
-import { openHostAudit } from "#host/audit.ts";
+import { type HostAudit, openHostAudit } from "#host/audit.ts";
 import { createHostChecks } from "#host/checks.ts";
 import { isAtDoor } from "#host/places.ts";
 import { lookAtOwn, statusWords } from "#host/sign-of-life.ts";
@@ -46,6 +46,8 @@ import { createMetrics } from "#telemetry/metrics.ts";
 import { listen } from "#transports/http/listen.ts";
 import { adminKeyFile } from "./admin-key-file.ts";
 
+/** What the audit log says of an admin key that a start has made. */
+const keyMade = "key.made";
 /** How long requests in flight may go on after SIGTERM before they are told to end, and then are cut. */
 const drainMs = 3_000;
 const cutMs = 1_000;
@@ -129,6 +131,16 @@ function ownTls({ current }: HostTls): OwnTls | undefined {
   const tls = current();
   if (tls === undefined) return undefined;
   return { cert: () => (current() ?? tls).cert, asksForCertificate: tls.clients?.isRequired ?? false };
+}
+
+/**
+ * Whether a key was ever made here. A store without keys is that of a first start, perhaps of one that was interrupted: keys are
+ * never deleted.
+ */
+async function knowsOfKeys(audit: Pick<HostAudit, "list">): Promise<boolean> {
+  const any = { since: undefined, until: undefined, keyId: undefined, outcome: undefined, cursor: undefined };
+  const { entries } = await audit.list({ ...any, operation: keyMade, limit: 1 }, new AbortController().signal);
+  return entries.length > 0;
 }
 
 /** Makes the admin key when there is no key at all, or when a further one was asked for. */
@@ -224,11 +236,25 @@ export async function serve(
   const closers: (() => void)[] = [];
   prepareStateDir(config.stateDir);
   const tls = await openHostTls(config, { clock: systemClock, log });
-  const store = openKeyStore({ stateDir: config.stateDir });
+  let lostStore: LostKeyStore | undefined;
+  const replaceLost = (lost: LostKeyStore): void => {
+    lostStore = lost;
+    log.warn(lost, "key store replaced, all former keys are gone");
+  };
+  const store = openKeyStore({ stateDir: config.stateDir, replaceLost: newAdminKey ? replaceLost : undefined });
   closers.push(store.dispose);
   const audit = openHostAudit(config, { clock: systemClock, log });
+  if (lostStore === undefined && store.keys().length === 0 && (await knowsOfKeys(audit))) {
+    const reason = "it has no keys, but the audit log knows of one";
+    if (!newAdminKey) throw lostKeys(config.stateDir, reason);
+    replaceLost({ reason, aside: undefined });
+  }
   closers.push(audit.dispose);
   audit.started(version);
+  if (lostStore !== undefined) {
+    const { reason, aside = "nowhere" } = lostStore;
+    audit.record(auditEvent("keystore.replaced", systemClock.now(), { target: { reason, aside } }));
+  }
   const host = createHostFacts({ clock: systemClock });
   closers.push(host.dispose);
   let prober: Prober | undefined;
@@ -391,7 +417,7 @@ export async function serve(
   const adminKey = ensureAdminKey(keyring, config.stateDir, newAdminKey);
   if (adminKey !== undefined) {
     const { path, id } = adminKey;
-    audit.record(auditEvent("key.made", systemClock.now(), { target: { id, name: "admin" } }));
+    audit.record(auditEvent(keyMade, systemClock.now(), { target: { id, name: "admin" } }));
     log.info({ path }, "admin key written");
     announceKey(path, ownUrl, config, tls.names());
   }

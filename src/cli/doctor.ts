@@ -82,6 +82,8 @@ interface Found {
   readonly results: readonly HealthCheckResult[];
   /** Undefined where there is no service that could fix anything. */
   readonly connection: Connection | undefined;
+  /** Why a service that was not reached cannot start. */
+  readonly startFaults: readonly string[];
 }
 
 /** Asks the service, and looks with its own eyes where there is none. */
@@ -89,22 +91,25 @@ async function look(ports: CommandPorts, options: DoctorOptions, command: Comman
   const { io } = ports;
   const isNamed = !options.offline && (await ports.isNamed(command));
   let reason = "as it was told";
+  let startFaults: readonly string[] = [];
   if (!options.offline) {
     try {
       const connection = await ports.connect(command, { fetch: patientFetch, signal: ports.person.interrupted() });
-      return { results: await askService(ports, connection, options), connection };
+      return { results: await askService(ports, connection, options), connection, startFaults: [] };
     } catch (error) {
       // Another host's checks cannot be run from here; and a service that refuses a key is there.
       if (isNamed || !(isRefused(error) || error instanceof NoKey)) throw error;
       reason = explainError(error);
+      startFaults = (await ports.local.checkConfig(undefined)).faults.map(({ text }) => text);
     }
   }
   io.err(`steward: checking without the service, read-only: ${reason}\n`);
+  for (const fault of startFaults) io.err(`steward: the service cannot start: ${fault}\n`);
   const { results } = await checkHere(ports);
   const chosen = options.check === undefined ? results : results.filter(({ check_id: id }) => id === options.check);
   if (chosen.length === 0 && options.check !== undefined)
     throw new Error(`cannot check ${oneLine(options.check)}: there is no such check`);
-  return { results: chosen, connection: undefined };
+  return { results: chosen, connection: undefined, startFaults };
 }
 
 /** What a fix would do; undefined where it says that there is nothing to do. */
@@ -214,17 +219,23 @@ Exit code: 0 all well, 1 something warns or fails, 2 it could not be looked at.`
     .action(async (options: DoctorOptions, command: Command) => {
       if (options.fix && options.json && !options.yes)
         command.error("error: --fix talks with a person, --json with a program: with both, --yes is needed");
-      const { results, connection } = await look(ports, options, command);
+      const found = await look(ports, options, command);
+      const { results, connection, startFaults } = found;
       const chosen = results.filter(({ category }) => options.category === undefined || category === options.category);
       if (chosen.length === 0)
         throw new Error(`cannot check: there is no check of category ${oneLine(options.category ?? "")}`);
       const finishWith = (list: readonly HealthCheckResult[]): void =>
-        finish(list.some(isTrouble) ? exitCode.foundTrouble : exitCode.fine);
+        finish(list.some(isTrouble) || startFaults.length > 0 ? exitCode.foundTrouble : exitCode.fine);
       finishWith(chosen);
       if (options.json && !options.fix)
-        return printJson(io, { results: chosen, by: connection === undefined ? "this process" : "the service" });
+        return printJson(
+          io,
+          connection === undefined
+            ? { results: chosen, by: "this process", start_faults: startFaults }
+            : { results: chosen, by: "the service" },
+        );
       if (!options.json) printResults(io, chosen);
       if (!options.fix) return io.out(sumInWords(io, chosen));
-      finishWith(await fixAll(ports, { results: chosen, connection }, options));
+      finishWith(await fixAll(ports, { ...found, results: chosen }, options));
     });
 }

@@ -6,6 +6,11 @@ export class Interrupted extends Error {
   override readonly name = "Interrupted";
 }
 
+/** The service does not start before an administrator has decided something: starting it again does not help. */
+export class NeedsDecision extends Error {
+  override readonly name = "NeedsDecision";
+}
+
 /** There is no key of the local service that this user may read. */
 export class NoKey extends Error {
   override readonly name = "NoKey";

@@ -4,7 +4,7 @@ import { createClient } from "#client/index.ts";
 import { connect, connectToOne, isNamed, type ServiceOptions } from "./connect.ts";
 import { type ContextStore, createContextStore, mayMeanSeveral } from "./contexts.ts";
 import type { HostRun } from "./contexts-ask.ts";
-import { explainError, Interrupted, isInterrupted } from "./errors.ts";
+import { explainError, Interrupted, isInterrupted, NeedsDecision } from "./errors.ts";
 import { nagiosUnknown, speaksNagios, unknownCode } from "./nagios.ts";
 import type { Io } from "./output.ts";
 import { exitCode } from "./output.ts";
@@ -15,6 +15,7 @@ import type { CommandPorts, Connection, ConnectOptions, LocalCommands, Person } 
 import { createProgram } from "./program.ts";
 
 export type { AdminKey } from "./connect.ts";
+export { NeedsDecision } from "./errors.ts";
 export type { StackHost } from "./observability-files.ts";
 export { createPerson } from "./person.ts";
 export { readInput } from "./plugin-input.ts";
@@ -191,6 +192,6 @@ async function runOnce(
       return exitCode.interrupted;
     }
     io.err(`steward: ${explainError(error)}\n`);
-    return exitCode.couldNotRun;
+    return error instanceof NeedsDecision ? exitCode.needsDecision : exitCode.couldNotRun;
   }
 }

@@ -11,7 +11,14 @@ export interface Io {
 }
 
 /** Exit codes of every command. */
-export const exitCode = { fine: 0, foundTrouble: 1, couldNotRun: 2, interrupted: 130 } as const;
+export const exitCode = {
+  fine: 0,
+  foundTrouble: 1,
+  couldNotRun: 2,
+  /** Of `serve` alone, sysexits' EX_CONFIG: the unit is not started again (`RestartPreventExitStatus=`). */
+  needsDecision: 78,
+  interrupted: 130,
+} as const;
 
 export const screenOf = ({ screen }: Pick<Io, "screen">): Screen => screen ?? plainScreen;
 

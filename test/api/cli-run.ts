@@ -69,7 +69,7 @@ export async function runInProcess(argv: readonly string[], setting: CliSetting 
       serve: elsewhere,
       runTask: elsewhere,
       carryState: elsewhere,
-      checkConfig: elsewhere,
+      checkConfig: () => Promise.resolve({ file: undefined, faults: [], warnings: [] }),
       localService: elsewhere,
       checkPlugin: elsewhere,
       stackHost: elsewhere,

@@ -14,9 +14,9 @@ const isRoot = process.getuid?.() === 0;
 const nobody = 65_534;
 
 /** Starts the service and asserts that it refuses: exit code 2, one message, no stack, nothing that listened. */
-async function refusal(options: LaunchOptions): Promise<string> {
+async function refusal(options: LaunchOptions, code = 2): Promise<string> {
   const service = launchService(workspace, options);
-  await expect(service.exit).resolves.toEqual({ code: 2, signal: null });
+  await expect(service.exit).resolves.toEqual({ code, signal: null });
   expect(service.lines().map(({ msg }) => msg)).not.toContain("listening");
   expect(service.stderr()).not.toMatch(/\n\s+at /);
   expect(service.stderr()).toMatch(/^steward: cannot /);
@@ -103,7 +103,7 @@ describe("a state folder", () => {
   it("with a key store that is none is refused, and left as it is", async () => {
     const stateDir = makeFolder(workspace, "broken");
     writeFileSync(join(stateDir, "keys.db"), "not a database".repeat(100), { mode: 0o600 });
-    expect(await refusal({ stateDir })).toContain("cannot open the key store");
+    expect(await refusal({ stateDir }, 78)).toContain("cannot open the key store");
   });
 
   it.each(["keys.db", "audit"])("whose %s leads elsewhere is refused", async (name) => {

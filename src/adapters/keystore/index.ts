@@ -1,9 +1,13 @@
 import { lstatSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { isDamage } from "#adapters/sqlite/index.ts";
 import type { KeyRecord, KeyStore, TokenRecord } from "#domain/access/ports.ts";
 import type { Dispose } from "#domain/kernel/clock.ts";
-import { keyStoreName } from "./state-dir.ts";
+import { findKeyStoreLoss, KeyStoreLost, moveKeyStoreAside, traceOfKeys } from "./loss.ts";
+import { keyStoreName, syncDir } from "./state-dir.ts";
+
+export { KeyStoreLost } from "./loss.ts";
 
 const schemaVersion = 2;
 const schema = `
@@ -35,7 +39,24 @@ export interface SqliteKeyStore extends KeyStore {
   readonly dispose: Dispose;
 }
 
-function openDatabase(path: string): DatabaseSync {
+/** @throws KeyStoreLost where there were keys, by what else is in the state folder. */
+function makeTables(database: DatabaseSync, trace: string | undefined): void {
+  if (trace !== undefined) throw new KeyStoreLost(`it has no tables, ${trace}`);
+  database.exec(schema);
+}
+
+/** @throws KeyStoreLost when the file is corrupt. */
+function requireIntact(database: DatabaseSync): void {
+  const [row] = database.prepare("PRAGMA quick_check(1)").all();
+  const verdict = row?.["quick_check"];
+  if (verdict !== "ok") throw new KeyStoreLost(`it is corrupt: ${String(verdict)}`);
+}
+
+/** @param whereLost what to do where there is no store and there was one: refuse, or make another. */
+function openDatabase(stateDir: string, whereLost: "refuse" | "make"): DatabaseSync {
+  const path = join(stateDir, keyStoreName);
+  const loss = whereLost === "refuse" ? findKeyStoreLoss(stateDir) : undefined;
+  if (loss !== undefined) throw new KeyStoreLost(loss);
   // A folder that others could write to until now may hold a store that they know the keys of.
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (stat !== undefined && (!stat.isFile() || stat.uid !== process.getuid?.()))
@@ -47,27 +68,83 @@ function openDatabase(path: string): DatabaseSync {
     database.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
     database.exec("BEGIN EXCLUSIVE;");
     const version = number(database.prepare("PRAGMA user_version").get()?.["user_version"]);
-    if (version === 0) database.exec(schema);
+    if (version === 0) makeTables(database, whereLost === "refuse" ? traceOfKeys(stateDir) : undefined);
     else if (version === 1) database.exec(fromFirst);
     else if (version !== schemaVersion) throw new Error(`its format ${version} is of another version of Steward`);
+    requireIntact(database);
     database.exec("COMMIT;");
+    if (version === 0) {
+      // From here on a store that is missing or empty is one that was lost: it lasts before anything else is written.
+      database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      syncDir(stateDir);
+    }
     return database;
   } catch (error) {
     database.close();
-    throw error;
+    throw isDamage(error) && error instanceof Error
+      ? new KeyStoreLost(`it is corrupt: ${error.message}`, { cause: error })
+      : error;
+  }
+}
+
+/** What to do where the keys are gone. */
+const remedy =
+  "put it back from a backup, or make a new admin key and do without all other keys: steward serve --new-admin-key";
+
+/** What a start says when it refuses to go on without the keys. */
+export const lostKeys = (stateDir: string, reason: string): KeyStoreLost =>
+  new KeyStoreLost(`cannot open the key store ${join(stateDir, keyStoreName)}: ${reason} (${remedy})`);
+
+/**
+ * What a start would say of a key store that is missing or empty though there were keys. Opens nothing.
+ * @returns undefined where there is nothing to say, also where this user may not look.
+ */
+export function describeKeyStoreLoss(stateDir: string): string | undefined {
+  try {
+    const loss = findKeyStoreLoss(stateDir);
+    return loss === undefined ? undefined : lostKeys(stateDir, loss).message;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The former store, of which nothing is used any more. */
+export interface LostKeyStore {
+  readonly reason: string;
+  /** Where it is now; undefined where there was none. */
+  readonly aside: string | undefined;
+}
+
+interface KeyStoreOptions {
+  readonly stateDir: string;
+  readonly replaceLost?: ((lost: LostKeyStore) => void) | undefined;
+}
+
+function openOrReplace(stateDir: string, replaceLost: KeyStoreOptions["replaceLost"]): DatabaseSync {
+  try {
+    return openDatabase(stateDir, "refuse");
+  } catch (error) {
+    if (!(error instanceof KeyStoreLost) || replaceLost === undefined) throw error;
+    const aside = moveKeyStoreAside(stateDir, Date.now());
+    const database = openDatabase(stateDir, "make");
+    replaceLost({ reason: error.message, aside });
+    return database;
   }
 }
 
 /**
- * Opens the key store, making it when it is missing.
+ * Opens the key store, making it in a fresh state folder.
+ * @param options.replaceLost what to do with a store that was lost: it is moved aside, this is told of it, and another one made.
+ * @throws KeyStoreLost when it is missing, empty or corrupt and the service has run here before.
  * @throws Error when it cannot be opened, or another service has it open.
  */
-export function openKeyStore({ stateDir }: { stateDir: string }): SqliteKeyStore {
+export function openKeyStore({ stateDir, replaceLost }: KeyStoreOptions): SqliteKeyStore {
   const path = join(stateDir, keyStoreName);
   let database: DatabaseSync;
   try {
-    database = openDatabase(path);
+    database = openOrReplace(stateDir, replaceLost);
   } catch (error) {
+    if (error instanceof KeyStoreLost) throw lostKeys(stateDir, error.message);
     const reason = error instanceof Error ? error.message : String(error);
     const why = reason.includes("locked") ? "another Steward runs with this state folder (stop it first)" : reason;
     throw new Error(`cannot open the key store ${path}: ${why}`, { cause: error });

@@ -57,7 +57,7 @@ export function prepareStateDir(path: string): void {
 }
 
 /** Makes what was renamed into a folder last: without it a crash may lose the new name. */
-function syncDir(path: string): void {
+export function syncDir(path: string): void {
   const handle = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
     fsyncSync(handle);

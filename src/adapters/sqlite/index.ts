@@ -15,7 +15,7 @@ export interface Format {
 const damageCodes = [11, 26];
 
 /** Whether an error says that the file itself is damaged, and not that the disk is full or the like. */
-const isDamage = (error: unknown): boolean =>
+export const isDamage = (error: unknown): boolean =>
   error instanceof Error &&
   "errcode" in error &&
   typeof error.errcode === "number" &&

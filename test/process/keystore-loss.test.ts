@@ -1,0 +1,195 @@
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createClient } from "#client/index.ts";
+import { runSteward } from "./support/program.ts";
+import { launchService, readAdminKey, startService } from "./support/service.ts";
+import { createWorkspace } from "./support/workspace.ts";
+
+const workspace = createWorkspace();
+afterAll(workspace.dispose);
+
+const statusOf = async (url: string, key: string): Promise<number> =>
+  (await fetch(`${url}/api/v1/auth/whoami`, { headers: { "X-API-Key": key } })).status;
+
+/** A state folder of a service that has run, made a key and ended. */
+let former: string;
+/** A store as the very first moments of a service leave it. */
+let noKeys: string;
+beforeAll(async () => {
+  const service = await startService(workspace);
+  former = service.stateDir;
+  await createClient({ url: service.url, key: service.adminKey }).createKey({ body: { name: "other", scopes: [] } });
+  service.kill("SIGKILL");
+  await service.exit;
+  noKeys = workspace.path("no-keys.db");
+  copyFileSync(join(former, "keys.db"), noKeys);
+  if (existsSync(join(former, "keys.db-wal"))) copyFileSync(join(former, "keys.db-wal"), `${noKeys}-wal`);
+  const database = new DatabaseSync(noKeys);
+  database.exec("DELETE FROM tokens; DELETE FROM keys; PRAGMA journal_mode = DELETE");
+  database.close();
+});
+
+const store = (folder: string): string => join(folder, "keys.db");
+const removeStore = (folder: string): void => {
+  for (const ending of ["", "-wal", "-shm"]) rmSync(`${store(folder)}${ending}`, { force: true });
+};
+
+/** How a store is lost, and whether that shows without opening it. */
+const losses: readonly [string, (folder: string) => void, boolean][] = [
+  ["missing", removeStore, true],
+  ["missing but for its log", (folder) => rmSync(store(folder)), true],
+  ["cut to nothing beside its log", (folder) => truncateSync(store(folder)), true],
+  [
+    "empty, with the admin key taken away",
+    (folder) => {
+      removeStore(folder);
+      writeFileSync(store(folder), "", { mode: 0o600 });
+      rmSync(join(folder, "admin.key"));
+    },
+    true,
+  ],
+  [
+    "missing, with nothing left but the admin key",
+    (folder) => {
+      for (const name of readdirSync(folder)) if (name !== "admin.key") rmSync(join(folder, name), { recursive: true });
+    },
+    true,
+  ],
+  [
+    "a database without tables",
+    (folder) => {
+      removeStore(folder);
+      const database = new DatabaseSync(store(folder));
+      database.exec("PRAGMA journal_mode = WAL; VACUUM");
+      database.close();
+    },
+    false,
+  ],
+  [
+    "a store that never had a key",
+    (folder) => {
+      removeStore(folder);
+      copyFileSync(noKeys, store(folder));
+    },
+    false,
+  ],
+  [
+    "no database",
+    (folder) => {
+      removeStore(folder);
+      writeFileSync(store(folder), "no database".repeat(1000), { mode: 0o600 });
+    },
+    false,
+  ],
+  [
+    "cut off",
+    (folder) => {
+      const database = new DatabaseSync(store(folder));
+      database.exec("PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE");
+      database.close();
+      truncateSync(store(folder), statSync(store(folder)).size - 4096);
+    },
+    false,
+  ],
+];
+
+let round = 0;
+/** A copy of the former state folder, spoiled. */
+function lose(spoil: (folder: string) => void): string {
+  round += 1;
+  const folder = workspace.path(`lost-${round}`);
+  cpSync(former, folder, { recursive: true });
+  chmodSync(folder, 0o700);
+  spoil(folder);
+  return folder;
+}
+
+/** All files of the folder with their sizes, without those of the audit log, which notes each start. */
+const listing = (folder: string): readonly string[] =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => statSync(join(folder, name)).isFile() && !/^audit|-shm$/.test(name))
+    .map((name) => `${name} ${statSync(join(folder, name)).size}`)
+    .sort();
+
+describe.each(losses)("a key store that is %s", (_, spoil, showsUnopened) => {
+  it("is no first start: refused with what to do, and replaced only when asked for", { timeout: 60_000 }, async () => {
+    const stateDir = lose(spoil);
+    const before = listing(stateDir);
+    const refused = launchService(workspace, { stateDir });
+    const { code: exitCode } = await refused.exit;
+    expect({ exitCode, stderr: refused.stderr() }).toMatchObject({ exitCode: 78 });
+    expect(refused.stderr()).toMatch(
+      /^steward: cannot open the key store .*keys\.db: it .*\(put it back from a backup, or .* steward serve --new-admin-key\)\n$/,
+    );
+    if (showsUnopened) expect(listing(stateDir)).toEqual(before);
+
+    const { code, stdout } = await runSteward(workspace, ["config", "check"], { STEWARD_STATE_DIR: stateDir });
+    if (showsUnopened) expect({ code, stdout }).toMatchObject({ code: 1, stdout: expect.stringContaining("keys.db") });
+    else expect(code).toBe(0);
+
+    const again = await startService(workspace, { stateDir, arguments: ["--new-admin-key"] });
+    expect(await statusOf(again.url, again.adminKey)).toBe(200);
+    expect(await statusOf(again.url, readAdminKey(former))).toBe(401);
+    expect(again.lines()).toContainEqual(
+      expect.objectContaining({ msg: "key store replaced, all former keys are gone" }),
+    );
+    const client = createClient({ url: again.url, key: again.adminKey });
+    const { entries } = await client.listAudit({ query: { operation: "keystore.replaced" } });
+    expect(entries).toMatchObject([{ target: { reason: expect.stringMatching(/^it /) } }]);
+    again.kill("SIGTERM");
+    expect(await again.exit).toEqual({ code: 0, signal: null });
+    const normal = await startService(workspace, { stateDir });
+    expect(normal.adminKey).toBe(again.adminKey);
+    normal.kill("SIGKILL");
+    await normal.exit;
+  });
+});
+
+describe("the store that was replaced", () => {
+  it("is kept beside the new one, its log too", async () => {
+    const stateDir = lose((folder) => truncateSync(store(folder)));
+    const log = readFileSync(join(stateDir, "keys.db-wal"));
+    const service = await startService(workspace, { stateDir, arguments: ["--new-admin-key"] });
+    const kept = readdirSync(stateDir).filter((name) => /^keys\.db\.lost-\d{8}T\d{6}Z(-wal)?$/.test(name));
+    expect(kept.sort()).toHaveLength(2);
+    expect(readFileSync(join(stateDir, kept[1] ?? "")).equals(log)).toBe(true);
+    service.kill("SIGKILL");
+  });
+
+  it("is never one that another service uses, or one of a later version", async () => {
+    const service = await startService(workspace);
+    const second = launchService(workspace, { stateDir: service.stateDir, arguments: ["--new-admin-key"] });
+    expect(await second.exit).toEqual({ code: 2, signal: null });
+    expect(await statusOf(service.url, service.adminKey)).toBe(200);
+    service.kill("SIGKILL");
+    await service.exit;
+    const database = new DatabaseSync(store(service.stateDir));
+    database.exec("PRAGMA user_version = 99");
+    database.close();
+    const third = launchService(workspace, { stateDir: service.stateDir, arguments: ["--new-admin-key"] });
+    expect(await third.exit).toEqual({ code: 2, signal: null });
+    expect(readdirSync(service.stateDir).filter((name) => name.includes("lost"))).toEqual([]);
+  });
+});
+
+describe("steward doctor", () => {
+  it("says why a service that does not run would not start", async () => {
+    const stateDir = lose(removeStore);
+    const environment = { STEWARD_STATE_DIR: stateDir, STEWARD_LISTEN: "127.0.0.1:1" };
+    const { stderr } = await runSteward(workspace, ["doctor", "--check", "load_average"], environment);
+    expect(stderr).toMatch(/^steward: the service cannot start: .*keys\.db: it is missing/m);
+  });
+});
