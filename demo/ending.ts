@@ -17,6 +17,11 @@ export async function ending(minutes: number = usualMinutes): Promise<void> {
   clearTimeout(timer);
 }
 
+/** Has signals do nothing: Ctrl-C comes twice where npm passes it on as well, and what is being removed is removed in order. */
+export function endOnce(): void {
+  for (const signal of signals) process.on(signal, () => undefined);
+}
+
 /** Has a signal end the process at once. @returns what takes that back. */
 export function endAtOnce(code: number): () => void {
   const end = (): never => process.exit(code);

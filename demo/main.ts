@@ -1,9 +1,10 @@
 import { parseArgs, styleText } from "node:util";
+import { endWithStarter } from "#host/starter.ts";
 import { cacheFolder } from "../test/host/image.ts";
 import { sweepRuns } from "../test/host/runs.ts";
 import { hostName } from "./commands.ts";
 import { type Demo, startDemo } from "./demo.ts";
-import { endAtOnce, ending } from "./ending.ts";
+import { endAtOnce, ending, endOnce } from "./ending.ts";
 import { sweepFolders } from "./folder.ts";
 import { missingForDemo } from "./requirements.ts";
 import { scenes } from "./scenes/index.ts";
@@ -94,6 +95,7 @@ async function main(argv: readonly string[]): Promise<number> {
     endNoMore();
     describe(demo, request.forMinutes);
     await end;
+    endOnce();
     say("shutting down and removing everything");
   } finally {
     await demo.stop();
@@ -101,6 +103,7 @@ async function main(argv: readonly string[]): Promise<number> {
   return 0;
 }
 
+endWithStarter();
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {

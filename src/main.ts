@@ -90,6 +90,7 @@ const code = await runCli({
   local: {
     async serve({ config: file, newAdminKey = false, safeMode = false }) {
       isClient = false;
+      (await import("#host/starter.ts")).endWithStarter();
       takeName();
       const logsOf = await openLogs();
       const config = await load(file);

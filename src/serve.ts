@@ -211,7 +211,8 @@ export async function serve(
   // Whatever is written from here on is for this user alone.
   process.umask(0o077);
   const stopped = Promise.withResolvers<string>();
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stopped.resolve(signal));
+  // For good: Ctrl-C reaches a service that npm has started twice, once from the terminal and once from npm.
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stopped.resolve(signal));
 
   const manager = createServiceManager({
     variables: takeManagerVariables(process.env, process.pid),

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { parseArgs } from "node:util";
+import { endWithStarter } from "#host/starter.ts";
 import { plainEnvironment } from "./commands.ts";
 import { bootHost, type Host } from "./host.ts";
 import { ensureImage } from "./image.ts";
@@ -100,6 +101,7 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
+endWithStarter();
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {

@@ -1,6 +1,16 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { runCommand } from "./commands.ts";
-import { hasLink, killDemos, main, numberOf, runDemo, traces, whatIsMissing } from "./support/demo-process.ts";
+import { childrenOf } from "./processes.ts";
+import {
+  hasLink,
+  killDemos,
+  main,
+  numberOf,
+  runDemo,
+  runDemoWithNpm,
+  traces,
+  whatIsMissing,
+} from "./support/demo-process.ts";
 import { eventually } from "./support/eventually.ts";
 
 /** The first start of changed sources builds the package. */
@@ -25,6 +35,23 @@ describe.skipIf(missing.length > 0)("npm run demo", () => {
       expect(await clean.ended).toBe(0);
       expect(clean.printed()).toContain("left behind by");
       expect(await traces(demo.pid)).toEqual([]);
+    },
+    demoMs,
+  );
+
+  it.each(["SIGTERM", "SIGKILL"] as const)(
+    "removes everything when npm gets %s alone",
+    async (signal) => {
+      const demo = runDemoWithNpm();
+      await demo.waitFor("booted it in");
+      const [pid] = childrenOf(demo.pid);
+      if (pid === undefined) throw new Error("cannot find the demo among the processes of npm");
+      expect(await traces(pid)).not.toEqual([]);
+      demo.child.kill(signal);
+      // The output closes when the last process that holds it has ended.
+      await demo.ended;
+      // The kernel gives loop devices back when the last command inside the guest has been ended with it.
+      await eventually(async () => expect(await traces(pid)).toEqual([]), 30_000);
     },
     demoMs,
   );

@@ -10,6 +10,7 @@ import { cacheFolder } from "../image.ts";
 import { requireHost } from "../requirements.ts";
 import { eventually } from "./eventually.ts";
 
+const root = fileURLToPath(new URL("../../..", import.meta.url));
 /** The program of the demo. */
 export const main = fileURLToPath(new URL("../../../demo/main.ts", import.meta.url));
 /** The first start of changed sources builds the package. */
@@ -27,9 +28,14 @@ export interface RunningDemo {
 }
 
 /** Starts the demo; the end of the test ends it in any case. */
-export function runDemo(...args: readonly string[]): RunningDemo {
-  const env = { ...process.env, NO_COLOR: "1" };
-  const child = spawn(process.execPath, [main, ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
+export const runDemo = (...args: readonly string[]): RunningDemo => run(process.execPath, [main, ...args]);
+
+/** The same as people do, so that the process is npm. */
+export const runDemoWithNpm = (): RunningDemo => run("npm", ["run", "demo"]);
+
+function run(file: string, args: readonly string[]): RunningDemo {
+  const env = { ...process.env, NO_COLOR: "1", npm_config_update_notifier: "false" };
+  const child = spawn(file, args, { env, cwd: root, stdio: ["ignore", "pipe", "pipe"] });
   started.add(child);
   let printed = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (printed += String(chunk)));
