@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
+import { type Effect, effects, scopesOf } from "#contract/effects.ts";
 import type { Provocation } from "../test/host/support/provocations.ts";
 import { provocations } from "../test/host/support/provocations.ts";
 
@@ -49,13 +50,30 @@ function sayThresholds(source: string): string {
   return `${warn} / ${fail === "Number.POSITIVE_INFINITY" ? "none" : fail}`;
 }
 
-/** Fixes with their risk. */
+const fixSource = (id: string): string => read(`fixes/${id.replaceAll("_", "-")}.ts`);
+
+/** What a fix says that it does. */
+function effectsOf(id: string): readonly Effect[] {
+  const list = found(fixSource(id), /\bdoes: \[([^\]]+)\]/, `effects of ${id}`);
+  return [...list.matchAll(/"(\w+)"/g)].flatMap(([, name = ""]) => (isEffect(name) ? [name] : []));
+}
+const isEffect = (name: string): name is Effect => Object.hasOwn(effects, name);
+
+/** All fixes, each with what it does. */
+export const fixEffects = (): readonly { readonly id: string; readonly does: readonly Effect[] }[] =>
+  readdirSync(new URL("fixes", health))
+    .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
+    .map((name) => basename(name, ".ts").replaceAll("-", "_"))
+    .map((id) => ({ id, does: effectsOf(id) }));
+
+/** Fixes with their risk, and the scopes that they take besides that of fixing. */
 function sayFixes(source: string): string {
   const ids = (/\bfixes: \[([^\]]*)\]/.exec(source)?.[1] ?? "").matchAll(/"(\w+)"/g);
   return [...ids]
     .map(([, id = ""]) => {
-      const fix = read(`fixes/${id.replaceAll("_", "-")}.ts`);
-      return `\`${id}\` (${found(fix, /\brisk: "(\w+)"/, `risk of ${id}`)})`;
+      const risk = found(fixSource(id), /\brisk: "(\w+)"/, `risk of ${id}`);
+      const taken = scopesOf(effectsOf(id)).filter((scope) => scope !== "health:fix");
+      return `\`${id}\` (${[risk, ...taken.map((scope) => `takes \`${scope}\``)].join(", ")})`;
     })
     .join(", ");
 }
@@ -106,7 +124,14 @@ export function checksPage(): string {
     "# Health checks\n",
     "Thresholds (warn / fail), intervals and what is left out can be [set](../settings.md). Checks without an interval of their own",
     "run at the general one, once a minute. Those with a fix are mended by `POST /api/v1/health/checks/{check_id}/fix`.\n",
-    row("check", "category", "severity", "warn / fail", "interval", "fixes (risk)"),
+    row(
+      "check",
+      "category",
+      "severity",
+      "warn / fail",
+      "interval",
+      "fixes (risk, and the scope taken besides `health:fix`)",
+    ),
     row("---", "---", "---", "---", "---", "---"),
     ...all.map(({ id, source }) =>
       row(

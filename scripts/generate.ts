@@ -3,6 +3,7 @@ import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ManifestFile } from "#adapters/plugins/schema.ts";
 import { Settings } from "#config/settings.ts";
+import { effects } from "#contract/effects.ts";
 import { errorMeaning, errorStatus } from "#contract/errors.ts";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
@@ -12,7 +13,7 @@ import { narrowableScopes, roles, scopes } from "#contract/scopes.ts";
 import type { Stream } from "#contract/streams.ts";
 import { streams } from "#contract/streams.ts";
 import { openapiDocument } from "#transports/http/openapi.ts";
-import { checksPage } from "./checks-page.ts";
+import { checksPage, fixEffects } from "./checks-page.ts";
 import { grafanaDashboard } from "./grafana-dashboard.ts";
 import { prometheusRules } from "./prometheus-rules.ts";
 import { securityPage } from "./security-page.ts";
@@ -26,11 +27,24 @@ const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 const row = (...cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
 const made = "<!-- Made by `npm run generate` from src/contract. -->\n";
 
-const access = ({ scope, alsoNeeds = [], openToLoopback }: Operation): string => {
+const access = ({ scope, alsoNeeds = [], doesMore, openToLoopback }: Operation): string => {
   if (scope === "public") return "none";
   const named = [scope, ...alsoNeeds].map((each) => `\`${each}\``).join(" and ");
-  return `${scope === "self" ? "any valid key" : named}${openToLoopback ? " (none from loopback)" : ""}`;
+  const more = doesMore === undefined ? "" : `, and what the ${doesMore} takes ([below](#effects))`;
+  return `${scope === "self" ? "any valid key" : named}${more}${openToLoopback ? " (none from loopback)" : ""}`;
 };
+
+/** What reaches each effect: the operations that say so, and the fixes. */
+function effectRows(): readonly string[] {
+  return Object.entries(effects).map(([effect, { scope, summary }]) => {
+    const does = (list: readonly string[] = []): boolean => list.includes(effect);
+    const ways = [
+      ...Object.entries<Operation>(operations).flatMap(([name, row]) => (does(row.does) ? [`\`${name}\``] : [])),
+      ...fixEffects().flatMap(({ id, does: list }) => (does(list) ? [`the fix \`${id}\``] : [])),
+    ];
+    return row(`\`${effect}\``, scope === "self" ? "any valid key" : `\`${scope}\``, ways.join(", "), summary);
+  });
+}
 
 function operationsPage(): string {
   const rows = Object.entries<Operation>(operations).map(([name, operation]) =>
@@ -57,6 +71,13 @@ function operationsPage(): string {
     ...Object.entries<Stream>(streams).map(([name, { path, scope, summary }]) =>
       row(`\`${apiBase}${path}\``, `\`${name}\``, `\`${scope}\``, summary),
     ),
+    "\n## Effects\n",
+    "What can be done, and the scope that it takes, whichever way leads there. A fix of a health check (`fixCheck`) takes `health:fix` and the scopes",
+    "of all that it does, also for a dry run; units that its plan names are compared with a narrowed `services:restart`. What a plugin",
+    "may do beyond its sandbox is given to it by whoever enables it. Hooks run as they were enabled and can only refuse.\n",
+    row("effect", "scope", "reached by", "what it is"),
+    row("---", "---", "---", "---"),
+    ...effectRows(),
     "\n## Scopes\n",
     row("scope", "may be narrowed to a resource", ...Object.keys(roles)),
     row("---", "---", ...Object.keys(roles).map(() => "---")),

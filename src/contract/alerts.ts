@@ -172,6 +172,7 @@ export const alerts = {
     scope: "health:fix",
     resource: () => "silences",
     effect: "write",
+    does: ["silence_alerts"],
     query: DryRunQuery,
     body: SilenceRequest,
     response: Silence,
@@ -186,6 +187,7 @@ export const alerts = {
     scope: "health:fix",
     resource: () => "silences",
     effect: "write",
+    does: ["silence_alerts"],
     params: Type.Object({
       id: Type.String({ minLength: 1, maxLength: 64, description: "Id of the silence.", examples: ["silence-1"] }),
     }),
@@ -218,6 +220,7 @@ export const alerts = {
     scope: "health:fix",
     resource: () => "notifications",
     effect: "write",
+    does: ["send_notifications"],
     takesLong: true,
     query: DryRunQuery,
     body: Type.Object(

@@ -136,10 +136,12 @@ export const checks = {
     tag: "Health",
     summary: "Fix what a health check finds",
     description:
-      "Runs the check; where it warns or fails, carries out its fix and runs it again. The fix goes on when the client goes. A check that passes is left alone. One fix of a kind runs at a time.",
+      "Runs the check; where it warns or fails, carries out its fix and runs it again. The fix goes on when the client goes. A check that passes is left alone. One fix of a kind runs at a time. The key needs the scopes of what the fix does besides, also for a dry run.",
     scope: "health:fix",
     resource: ({ check_id: id = "" }) => id,
     effect: "danger",
+    does: [],
+    doesMore: "fix",
     takesLong: true,
     params: CheckId,
     query: DryRunQuery,

@@ -152,6 +152,7 @@ export const connectors = {
     scope: "connectors:test",
     resource: ({ name = "" }) => name,
     effect: "write",
+    does: ["probe_models"],
     params: Type.Object({ name: ConnectorName }),
     query: DryRunQuery,
     response: ConnectorTest,
@@ -167,6 +168,7 @@ export const connectors = {
     scope: "connectors:chat",
     narrows: "answer",
     effect: "write",
+    does: ["ask_models"],
     takesLong: true,
     streams: true,
     query: DryRunQuery,
@@ -189,6 +191,7 @@ export const explanations = {
     alsoNeeds: ["health:read"],
     narrows: "answer",
     effect: "write",
+    does: ["ask_models"],
     takesLong: true,
     params: Type.Object({
       check_id: Type.String({

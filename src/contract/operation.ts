@@ -1,4 +1,5 @@
 import type { Static, TSchema } from "typebox";
+import type { Effect } from "./effects.ts";
 import type { ErrorCode } from "./errors.ts";
 import type { Accepted } from "./operation-entry.ts";
 import type { Scope } from "./scopes.ts";
@@ -32,6 +33,10 @@ export interface Operation {
    */
   readonly narrows?: "answer";
   readonly effect: "read" | "write" | "danger";
+  /** What it does; its scopes cover what that takes. Every mutation says so. */
+  readonly does?: readonly Effect[];
+  /** What it does besides is said by the fix that it carries out, and the handler demands what that takes. */
+  readonly doesMore?: "fix";
   /** It outlives its request: a caller who would rather not wait gets the address of its operation. */
   readonly outlives?: true;
   /** Its answer may take minutes, in which nothing moves on the connection. */

@@ -91,6 +91,7 @@ export const plugins = {
     scope: "plugins:write",
     resource: ({ name = "" }) => name,
     effect: "danger",
+    does: ["choose_plugins"],
     params: PluginName,
     query: DryRunQuery,
     body: Type.Object(
@@ -113,6 +114,7 @@ export const plugins = {
     scope: "plugins:write",
     resource: ({ name = "" }) => name,
     effect: "write",
+    does: ["choose_plugins"],
     params: PluginName,
     query: DryRunQuery,
     response: PluginChange,
@@ -127,6 +129,7 @@ export const plugins = {
     scope: "plugins:run",
     resource: ({ name = "" }) => name,
     effect: "danger",
+    does: ["run_plugins"],
     takesLong: true,
     params: PluginName,
     query: DryRunQuery,

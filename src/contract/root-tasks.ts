@@ -89,7 +89,17 @@ export const rootAsks = {
       requiresReboot: Type.Optional(Type.Boolean()),
     }),
   },
-  "fix.steps": { input: FixRequest, output: Type.Object({ steps: Type.Array(FixStepReport) }) },
+  /** `units`: those that the plan named, and that the caller may touch. Where another one is to be touched by now, nothing is done. */
+  "fix.steps": {
+    input: Type.Object(
+      {
+        ...FixRequest.properties,
+        units: Type.Optional(Type.Array(Type.String({ maxLength: 255 }), { maxItems: 10_000 })),
+      },
+      closed,
+    ),
+    output: Type.Object({ steps: Type.Array(FixStepReport) }),
+  },
   /** Of services that the policy of root's settings permits and that polkit, which has the default, does not. */
   "services.restart": { input: ServiceRequest, output: Type.Object({ jobResult: Text }) },
   "services.reset_failed": { input: ServiceRequest, output: Nothing },

@@ -121,6 +121,7 @@ export const system = {
     scope: "services:restart",
     resource: ({ name = "" }) => serviceUnitName(name),
     effect: "write",
+    does: ["restart_units"],
     params: Type.Object({
       name: Type.String({
         minLength: 1,

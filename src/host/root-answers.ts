@@ -126,6 +126,9 @@ function answersOf(parts: Parts): Answers {
     "fix.steps": (request, signal) =>
       planned(request, signal, async (fix, plan) => {
         if (plan.steps.length === 0) throw new Error(plan.reason ?? "there is nothing that it could do");
+        // Only what was planned, and authorized, before: the host may have changed since.
+        const further = plan.units?.find((unit) => !(request.units ?? []).includes(unit));
+        if (further !== undefined) throw new Error(`${further} is to be touched by now as well (call it again)`);
         return { steps: await carryOutSteps(fix, plan, { signal }, systemClock) };
       }),
     "services.restart": ({ name }, signal) =>

@@ -68,6 +68,7 @@ const fix = (id: string): Fix => ({
   id,
   summary: "",
   risk: "safe",
+  does: ["remove_files"],
   kind: "storage",
   endsOnFailure: false,
   plan: () => Promise.resolve({ steps: [], reason: "here" }),
@@ -77,7 +78,7 @@ it("has root plan and carry out what needs it, and looks anew after that", async
   const steps = [{ action: "a", status: "done", message: "m", duration_ms: 1 }];
   const { ask, asked } = asker({
     "checks.run": { outcomes },
-    "fix.plan": { actions: ["a"], freesBytes: 5 },
+    "fix.plan": { actions: ["a"], freesBytes: 5, units: ["a.service"] },
     "fix.steps": { steps },
   });
   const checks = [check("disk_space", ["disk_cleanup"]), check("firewall"), check("up", ["apply_security_updates"])];
@@ -92,7 +93,7 @@ it("has root plan and carry out what needs it, and looks anew after that", async
   expect(asked.map(([name, input]) => (name === "checks.run" ? name : [name, input]))).toEqual([
     ["fix.plan", request],
     "checks.run",
-    ["fix.steps", request],
+    ["fix.steps", { ...request, units: ["a.service"] }],
     "checks.run",
   ]);
   const updates = fix("apply_security_updates");

@@ -71,8 +71,8 @@ function fixThroughDoor(fix: Fix, checkId: string, ask: AskFor, onDone: () => vo
       const run = (): Promise<never> => Promise.reject(new Error("it is carried out together with the others"));
       return { ...rest, steps: actions.map((action) => ({ action, run })) };
     },
-    async carryOut(_plan, signal) {
-      const { steps } = await ask("fix.steps", request, signal).finally(onDone);
+    async carryOut({ units = [] }, signal) {
+      const { steps } = await ask("fix.steps", { ...request, units: [...units] }, signal).finally(onDone);
       return steps;
     },
   };

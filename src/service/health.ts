@@ -1,3 +1,4 @@
+import { allows, resourcesOf } from "#domain/access/scopes.ts";
 import { createFixer } from "#domain/health/fixer.ts";
 import type { SecurityUpdater } from "#domain/health/fixes/apply-security-updates.ts";
 import { createCheckRunner } from "#domain/health/runner.ts";
@@ -50,6 +51,7 @@ export function createHealth(
   const fixer = createFixer({
     fixes: ports.fixes({ security }),
     runner,
+    rights: { allows, allowsSome: (granted, scope) => resourcesOf(granted, scope).length > 0 },
     hooks,
     clock,
     createId: ports.createId,

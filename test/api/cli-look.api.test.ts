@@ -312,7 +312,7 @@ describe("steward doctor", () => {
   const mending = (): string[] => {
     const done: string[] = [];
     service.checks.vital.finds = "fail";
-    service.fixes.mend.does = {
+    service.fixes.mend.planned = {
       steps: [
         {
           action: "turn it off and on",
@@ -383,7 +383,7 @@ describe("steward doctor", () => {
     const done = mending();
     const ctrlC = new AbortController();
     const hold = Promise.withResolvers<void>();
-    service.fixes.mend.does = {
+    service.fixes.mend.planned = {
       steps: [
         {
           action: "turn it off and on",
@@ -429,7 +429,7 @@ describe("steward doctor", () => {
           ? { status: "pass", message: "", details: {} }
           : { status: "fail", message: "ill", details: {}, fixId: "rebuild" },
       );
-    service.fixes.rebuild.does = {
+    service.fixes.rebuild.planned = {
       steps: [
         {
           action: "rebuild it",
@@ -452,7 +452,7 @@ describe("steward doctor", () => {
 
   it("ends with 1 as an operation of `steward api` too, where an answer says that it did not succeed", async () => {
     mending();
-    service.fixes.mend.does = {
+    service.fixes.mend.planned = {
       steps: [{ action: "turn it off and on", run: () => Promise.reject(new Error("it is stuck")) }],
     };
     const failed = await steward(["api", "fix-check", "vital", "--yes"]);

@@ -1,6 +1,8 @@
 import type { Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { roles } from "#contract/scopes.ts";
 import type { FixPlan } from "#domain/health/fix.ts";
+import { plainManifest } from "../fakes/plugin-folders.ts";
 import { send, startTestService, type TestReply, type TestService } from "./harness.ts";
 
 let service: TestService;
@@ -34,7 +36,7 @@ describe("POST /health/checks/{check_id}/fix", () => {
     const { vital } = service.checks;
     const done: string[] = [];
     vital.finds = "fail";
-    service.fixes.mend.does = planOf(done, ["stop it", "start it"], () => {
+    service.fixes.mend.planned = planOf(done, ["stop it", "start it"], () => {
       vital.finds = "pass";
     });
     const reply = await fix("vital");
@@ -56,7 +58,7 @@ describe("POST /health/checks/{check_id}/fix", () => {
   it("says what it would do on a dry run, and does nothing", async () => {
     const done: string[] = [];
     service.checks.vital.finds = "fail";
-    service.fixes.mend.does = {
+    service.fixes.mend.planned = {
       ...planOf(done, ["stop it", "start it"]),
       units: ["it.service"],
       packages: ["it"],
@@ -83,7 +85,7 @@ describe("POST /health/checks/{check_id}/fix", () => {
 
   it("leaves a check alone that passes, or that is skipped", async () => {
     const done: string[] = [];
-    service.fixes.mend.does = planOf(done, ["stop it"]);
+    service.fixes.mend.planned = planOf(done, ["stop it"]);
     for (const status of ["pass", "skip"] as const) {
       service.checks.vital.finds = status;
       const message = `nothing to fix: vital is ${status}`;
@@ -101,7 +103,7 @@ describe("POST /health/checks/{check_id}/fix", () => {
   it("ends at a step that fails, says so, and skips the rest", async () => {
     const done: string[] = [];
     service.checks.vital.finds = "fail";
-    service.fixes.mend.does = planOf(done, ["stop it", "break it", "start it"]);
+    service.fixes.mend.planned = planOf(done, ["stop it", "break it", "start it"]);
     expect((await fix("vital")).json).toMatchObject({
       success: false,
       message: "mend could not break it: the disk is on fire",
@@ -118,12 +120,12 @@ describe("POST /health/checks/{check_id}/fix", () => {
   it("is a failure when the check is no better, and a success with a word of warning when it is better", async () => {
     const { vital } = service.checks;
     vital.finds = "fail";
-    service.fixes.mend.does = planOf([], ["stop it"]);
+    service.fixes.mend.planned = planOf([], ["stop it"]);
     expect((await fix("vital")).json).toMatchObject({
       success: false,
       message: "mend did all its steps and it is no better: vital is fail",
     });
-    service.fixes.mend.does = planOf([], ["stop it"], () => {
+    service.fixes.mend.planned = planOf([], ["stop it"], () => {
       vital.finds = "warn";
     });
     expect((await fix("vital")).json).toMatchObject({
@@ -135,7 +137,7 @@ describe("POST /health/checks/{check_id}/fix", () => {
   it("is a success when what it was for is gone and something else is wrong", async () => {
     const { vital } = service.checks;
     vital.finds = "fail";
-    service.fixes.mend.does = planOf([], ["mend it"], () => {
+    service.fixes.mend.planned = planOf([], ["mend it"], () => {
       vital.finds = () => Promise.resolve({ status: "fail", message: "also worn out", details: {}, fixId: "rebuild" });
     });
     expect((await fix("vital")).json).toMatchObject({
@@ -148,7 +150,7 @@ describe("POST /health/checks/{check_id}/fix", () => {
   it("does not take a check that fails by itself for another matter, nor mends what it did not find", async () => {
     const { vital } = service.checks;
     vital.finds = () => Promise.resolve({ status: "fail", message: "worse", details: {}, fixId: "rebuild" });
-    service.fixes.rebuild.does = planOf([], ["rebuild it"], () => {
+    service.fixes.rebuild.planned = planOf([], ["rebuild it"], () => {
       vital.finds = () => Promise.reject(new Error("nobody answers"));
     });
     expect((await fix("vital", { body: { confirm: true } })).json).toMatchObject({
@@ -172,7 +174,7 @@ describe("POST /health/checks/{check_id}/fix", () => {
       begun.resolve();
       return gate.promise;
     };
-    service.fixes.mend.does = { steps: [{ action: "wait", run }] };
+    service.fixes.mend.planned = { steps: [{ action: "wait", run }] };
     const reply = fix("vital");
     await begun.promise;
     const closed = service.app.close();
@@ -188,19 +190,19 @@ describe("POST /health/checks/{check_id}/fix", () => {
 
   it("is a failure that says why when there is nothing that it could do, or to plan fails", async () => {
     service.checks.vital.finds = "fail";
-    service.fixes.mend.does = { steps: [], reason: "all of it is in use" };
+    service.fixes.mend.planned = { steps: [], reason: "all of it is in use" };
     expect((await fix("vital")).json).toMatchObject({
       success: false,
       message: "mend did nothing: all of it is in use",
       steps: [],
     });
-    service.fixes.mend.does = () => Promise.reject(new Error("nobody answers"));
+    service.fixes.mend.planned = () => Promise.reject(new Error("nobody answers"));
     expect((await fix("vital")).json).toMatchObject({ success: false, message: "mend did nothing: nobody answers" });
     expect(await fix("vital", { query: "?dry_run=true" })).toMatchObject({
       status: 200,
       json: { dry_run: true, steps: [], reason: "nobody answers" },
     });
-    service.fixes.mend.does = { steps: [], reason: "all of it is in use" };
+    service.fixes.mend.planned = { steps: [], reason: "all of it is in use" };
     expect((await fix("vital", { query: "?dry_run=true" })).json).toMatchObject({ reason: "all of it is in use" });
   });
 
@@ -208,7 +210,7 @@ describe("POST /health/checks/{check_id}/fix", () => {
     const { vital } = service.checks;
     const done: string[] = [];
     vital.finds = () => Promise.resolve({ status: "fail", message: "worse", details: {}, fixId: "rebuild" });
-    service.fixes.rebuild.does = planOf(done, ["rebuild it"]);
+    service.fixes.rebuild.planned = planOf(done, ["rebuild it"]);
     for (const body of [undefined, {}, { confirm: false }]) {
       const reply = await fix("vital", { body });
       expect(reply.status).toBe(400);
@@ -239,20 +241,20 @@ describe("POST /health/checks/{check_id}/fix", () => {
     const { vital } = service.checks;
     const gate = Promise.withResolvers<string>();
     vital.finds = "fail";
-    service.fixes.mend.does = { steps: [{ action: "wait", run: () => gate.promise }] };
+    service.fixes.mend.planned = { steps: [{ action: "wait", run: () => gate.promise }] };
     const first = fix("vital");
     await expect.poll(async () => (await fix("vital")).status).toBe(409);
     expect((await fix("vital")).json).toMatchObject({
       error: { code: "CONFLICT", details: { operation_id: "operation-1" } },
     });
     vital.finds = () => Promise.resolve({ status: "fail", message: "worse", details: {}, fixId: "rebuild" });
-    service.fixes.rebuild.does = planOf([], ["rebuild it"]);
+    service.fixes.rebuild.planned = planOf([], ["rebuild it"]);
     expect((await fix("vital", { body: { confirm: true } })).status).toBe(200);
     vital.finds = "pass";
     gate.resolve("over");
     expect((await first).json).toMatchObject({ success: true });
     vital.finds = "fail";
-    service.fixes.mend.does = planOf([], ["stop it"]);
+    service.fixes.mend.planned = planOf([], ["stop it"]);
     expect((await fix("vital")).status).toBe(200);
   });
 
@@ -266,7 +268,7 @@ describe("POST /health/checks/{check_id}/fix", () => {
         signal.addEventListener("abort", () => reject(signal.reason as Error));
       });
     const next = { action: "go on", run: () => Promise.resolve("went on") };
-    service.fixes.mend.does = { steps: [{ action: "wait", run: untilAborted }, next] };
+    service.fixes.mend.planned = { steps: [{ action: "wait", run: untilAborted }, next] };
     const reply = fix("vital");
     await begun.promise;
     await service.clock.advance(10 * 60_000);
@@ -288,7 +290,7 @@ describe("POST /health/checks/{check_id}/fix", () => {
     const other = send(service, { path: "/api/v1/health/checks/vital", key: service.admin });
     await expect.poll(() => vital.runs()).toBe(runs + 1);
     vital.finds = "fail";
-    service.fixes.mend.does = planOf(done, ["mend it"], () => {
+    service.fixes.mend.planned = planOf(done, ["mend it"], () => {
       vital.finds = "pass";
     });
     const reply = fix("vital");
@@ -314,7 +316,7 @@ describe("POST /health/checks/{check_id}/fix", () => {
       vital.finds = "pass";
       return "mended";
     };
-    service.fixes.mend.does = { steps: [{ action: "mend it", run: step }] };
+    service.fixes.mend.planned = { steps: [{ action: "mend it", run: step }] };
     const reply = fix("vital");
     await expect.poll(() => other !== undefined).toBe(true);
     old.resolve();
@@ -329,7 +331,7 @@ describe("POST /health/checks/{check_id}/fix", () => {
     const url = await service.app.listen({ host: "127.0.0.1", port: 0 });
     const gate = Promise.withResolvers<string>();
     vital.finds = "fail";
-    service.fixes.mend.does = { steps: [{ action: "wait", run: () => gate.promise }] };
+    service.fixes.mend.planned = { steps: [{ action: "wait", run: () => gate.promise }] };
     const reply = fetch(`${url}/api/v1/health/checks/vital/fix`, {
       method: "POST",
       headers: { "X-API-Key": service.admin },
@@ -355,7 +357,7 @@ describe("POST /health/checks/{check_id}/fix", () => {
       return Promise.reject(new Error("no luck"));
     };
     vital.finds = "fail";
-    service.fixes.mend.does = { steps: [{ action: "begin it", run: begin }] };
+    service.fixes.mend.planned = { steps: [{ action: "begin it", run: begin }] };
     await fix("vital");
     const target = { check_id: "vital", fix_id: "mend" };
     expect(service.audit.entries).toMatchObject([
@@ -369,7 +371,7 @@ describe("POST /health/checks/{check_id}/fix", () => {
     const plan = planOf([], ["stop it"], () => {
       vital.finds = "pass";
     });
-    service.fixes.mend.does = { ...plan, reason: "notes.txt stays" };
+    service.fixes.mend.planned = { ...plan, reason: "notes.txt stays" };
     expect((await fix("vital", { query: "?dry_run=true" })).json).toMatchObject({
       steps: ["stop it"],
       reason: "notes.txt stays",
@@ -380,9 +382,9 @@ describe("POST /health/checks/{check_id}/fix", () => {
   it("is audited, logged and counted", async () => {
     const { vital } = service.checks;
     vital.finds = "fail";
-    service.fixes.mend.does = planOf([], ["break it"]);
+    service.fixes.mend.planned = planOf([], ["break it"]);
     await fix("vital");
-    service.fixes.mend.does = planOf([], ["mend it"], () => {
+    service.fixes.mend.planned = planOf([], ["mend it"], () => {
       vital.finds = "pass";
     });
     await fix("vital");
@@ -400,5 +402,107 @@ describe("POST /health/checks/{check_id}/fix", () => {
     const { text } = await send(service, { path: "/metrics", key: service.admin });
     expect(text).toContain('svc_check_fixes_total{fix="mend",result="success"} 1');
     expect(text).toContain('svc_check_fixes_total{fix="mend",result="failure"} 1');
+  });
+});
+
+describe("the scopes of a fix", () => {
+  const done: string[] = [];
+  beforeEach(() => {
+    done.length = 0;
+    service.checks.vital.finds = "fail";
+    service.fixes.mend.planned = planOf(done, ["do it"]);
+  });
+  const missing = (required: string) => ({
+    status: 403,
+    json: { error: { code: "FORBIDDEN", details: { required_scope: required, granted: expect.any(Array) } } },
+  });
+  /** Both answers of a call and of its dry run, which are to be alike. */
+  const bothWays = async (scopes: readonly string[]): Promise<TestReply> => {
+    const key = service.key(scopes);
+    const dry = await fix("vital", { key, query: "?dry_run=true" });
+    const real = await fix("vital", { key });
+    expect([dry.status, real.status]).toEqual([real.status, real.status]);
+    return real;
+  };
+  const hookFor = async (): Promise<readonly unknown[]> => {
+    const { plugins, admin } = service;
+    const role = { type: "hook", events: ["pre_fix"], onFailure: "allow" } as const;
+    plugins.folders.put("watcher", { ...plainManifest("watcher"), role });
+    await send(service, { method: "POST", path: "/api/v1/plugins/watcher/enable", key: admin });
+    return plugins.sandbox.calls;
+  };
+
+  it.each([
+    ["change_packages", "updates:apply"],
+    ["restart_units", "services:restart"],
+    ["refresh_package_lists", "updates:read"],
+    ["roll_back", "updates:rollback"],
+  ] as const)("that does %s are health:fix and %s, before anything is run", async (effect, scope) => {
+    service.fixes.mend.does = [effect];
+    service.fixes.rebuild.does = ["set_clock", effect];
+    const asked = await hookFor();
+    const runs = service.checks.vital.runs();
+    for (const scopes of [["health:fix"], ["health:fix:vital"], roles.admin.filter((each) => each !== scope)]) {
+      expect(await bothWays(scopes)).toMatchObject(missing(scope));
+    }
+    expect([done, asked, service.checks.vital.runs()]).toEqual([[], [], runs]);
+    expect(await bothWays(["health:fix:vital", scope])).toMatchObject({ status: 200 });
+    expect([done, asked.length]).toEqual([["do it"], 1]);
+    expect(service.audit.entries.find(({ status }) => status === 403)).toMatchObject({
+      operation: "fixCheck",
+      outcome: "refused",
+      error: "FORBIDDEN",
+    });
+  });
+
+  it("are those of the fix that would be used, whatever there is to do", async () => {
+    service.fixes.rebuild.does = ["change_packages"];
+    expect(await bothWays(["health:fix"])).toMatchObject({ status: 200 });
+    const found = (status: "fail" | "pass") => () =>
+      Promise.resolve({ status, message: "", details: {}, ...(status === "fail" && { fixId: "rebuild" }) });
+    service.checks.vital.finds = found("fail");
+    expect(await bothWays(["health:fix"])).toMatchObject(missing("updates:apply"));
+    service.fixes.mend.does = ["change_packages"];
+    service.fixes.rebuild.does = ["set_clock"];
+    service.checks.vital.finds = found("pass");
+    expect(await bothWays(["health:fix"])).toMatchObject(missing("updates:apply"));
+  });
+
+  it("on units have to cover every unit of the plan", async () => {
+    service.fixes.mend.does = ["restart_units"];
+    const asked = await hookFor();
+    const plan = (units?: readonly string[]): void => {
+      service.fixes.mend.planned = { ...planOf(done, ["restart"]), ...(units !== undefined && { units }) };
+    };
+    const narrowed = ["health:fix", "services:restart:a.service", "services:restart:app-*"];
+    plan(["a.service", "app-1.service", "b.service"]);
+    expect(await bothWays(narrowed)).toMatchObject(missing("services:restart:b.service"));
+    // A plan that does not say which units it touches may touch any.
+    for (const units of [undefined, []]) {
+      plan(units);
+      expect(await bothWays(narrowed)).toMatchObject(missing("services:restart"));
+    }
+    expect([done, asked]).toEqual([[], []]);
+    plan(["a.service", "app-1.service"]);
+    expect(await bothWays(narrowed)).toMatchObject({ status: 200 });
+    expect(done).toEqual(["restart"]);
+    service.fixes.mend.planned = { steps: [], reason: "no unit is failed any more" };
+    expect(await bothWays(narrowed)).toMatchObject({ status: 200 });
+  });
+
+  it("of the role operator are enough to restart units, and not to install packages", async () => {
+    service.fixes.rebuild.does = ["change_packages"];
+    service.fixes.mend.does = ["restart_units"];
+    expect(await bothWays(roles.operator)).toMatchObject({ status: 200 });
+    service.fixes.mend.does = ["change_packages"];
+    expect(await bothWays(roles.operator)).toMatchObject(missing("updates:apply"));
+  });
+
+  it("let another fix of a kind go on, and hold nothing when they refuse", async () => {
+    service.fixes.mend.does = ["restart_units"];
+    service.fixes.mend.planned = { ...planOf(done, ["restart"]), units: ["b.service"] };
+    const key = service.key(["health:fix", "services:restart:a.service"]);
+    expect((await fix("vital", { key })).status).toBe(403);
+    expect((await fix("vital")).status).toBe(200);
   });
 });

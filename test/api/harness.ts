@@ -48,8 +48,9 @@ export interface TestCheck extends Check {
 
 /** A fix that does what it is told to. */
 export interface TestFix extends Fix {
+  does: Fix["does"];
   /** What it would do from now on. */
-  does: FixPlan | (() => Promise<FixPlan>);
+  planned: FixPlan | (() => Promise<FixPlan>);
 }
 
 function createTestFix(id: string, rest: Partial<Fix> = {}): TestFix {
@@ -60,8 +61,9 @@ function createTestFix(id: string, rest: Partial<Fix> = {}): TestFix {
     kind: "services",
     endsOnFailure: true,
     ...rest,
-    does: { steps: [] },
-    plan: () => (typeof fix.does === "function" ? fix.does() : Promise.resolve(fix.does)),
+    does: ["set_clock"],
+    planned: { steps: [] },
+    plan: () => (typeof fix.planned === "function" ? fix.planned() : Promise.resolve(fix.planned)),
   };
   return fix;
 }

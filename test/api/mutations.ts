@@ -31,7 +31,7 @@ type Params = Readonly<Record<string, string>>;
 /** How a mutation succeeds. */
 interface Success {
   /** Path parameters. */
-  readonly params?: Params | ((service: MutableService) => Params);
+  readonly params?: Params | ((service: MutableService) => Params | Promise<Params>);
   readonly body?: unknown;
   /** Before each call, so that there is something to do. */
   readonly prepare?: (service: MutableService) => void | Promise<void>;
@@ -58,7 +58,7 @@ const successes: Readonly<Record<MutationName, Success>> = {
     params: { check_id: "vital" },
     prepare({ checks, fixes }) {
       checks.vital.finds = "fail";
-      fixes.mend.does = { steps: [{ action: "mend it", run: () => Promise.resolve("mended") }] };
+      fixes.mend.planned = { steps: [{ action: "mend it", run: () => Promise.resolve("mended") }] };
     },
   },
   restartService: { params: { name: "cron.service" } },
@@ -82,18 +82,10 @@ const successes: Readonly<Record<MutationName, Success>> = {
   createToken: { body: { scopes: [] } },
   silenceAlert: { body: { alert: "DiskSpaceLow", until: "2026-01-02T00:00:00Z" } },
   removeSilence: {
-    params: { id: "silence-1" },
-    prepare({ alertStore }) {
-      const until = Date.parse("2026-01-02T00:00:00Z");
-      const silence = {
-        id: "silence-1",
-        alert: "DiskSpaceLow",
-        until,
-        comment: "",
-        createdAt: 0,
-        createdBy: "",
-      } as const;
-      alertStore.saveSilence(silence);
+    async params(service) {
+      const body = { alert: "DiskSpaceLow", until: "2026-01-02T00:00:00Z" };
+      const made = await send(service, { method: "POST", path: "/api/v1/alerts/silences", key: service.admin, body });
+      return { id: (made.json as { id: string }).id };
     },
   },
   testNotifications: {},
@@ -104,7 +96,7 @@ export async function prepareMutation(service: MutableService, name: MutationNam
   const { params, body, prepare } = successes[name];
   await prepare?.(service);
   const operation: Operation = operations[name];
-  const path = pathOf(operation, typeof params === "function" ? params(service) : params);
+  const path = pathOf(operation, typeof params === "function" ? await params(service) : params);
   return { method: operation.method, path, ...(body !== undefined && { body }) };
 }
 

@@ -605,7 +605,7 @@ describe("hooks around fixes", () => {
   beforeEach(() => {
     done = 0;
     service.checks.vital.finds = "fail";
-    service.fixes.mend.does = {
+    service.fixes.mend.planned = {
       steps: [
         {
           action: "mend it",

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join, normalize, relative } from "node:path";
 import { describe, expect, it } from "vitest";
-import { filesBelow, foldersIn, read, root } from "./project.ts";
+import { filesBelow, foldersIn, portNames, read, root } from "./project.ts";
 
 /** What each layer may import, besides itself. The compiler enforces the references; this says what they must be. */
 const domainParts = [
@@ -154,16 +154,8 @@ describe("processes", () => {
 });
 
 describe("ports", () => {
-  /** Interfaces of a file whose members are functions: those are ports, the others are plain data. */
-  const portsOf = (path: string): readonly string[] =>
-    [...read(path).matchAll(/export interface (\w+) \{([\s\S]*?)\n\}/g)]
-      .filter(([, , members = ""]) => /: \(/.test(members))
-      .map(([, name = ""]) => name);
   const kebab = (name: string): string => name.replaceAll(/(?<!^)([A-Z])/g, "-$1").toLowerCase();
-  const named = [
-    ...filesBelow("src/domain").filter((path) => path.endsWith("/ports.ts")),
-    "src/domain/kernel/clock.ts",
-  ].flatMap(portsOf);
+  const named = portNames();
   // A probe is a single function, so it is a type and not an interface.
   const ports = [...named, "Probe"];
 

@@ -23,3 +23,15 @@ export const foldersIn = (folder: string): readonly string[] =>
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name)
     .sort();
+
+/** Interfaces of a file whose members are functions: those are ports, the others are plain data. */
+const portsOf = (path: string): readonly string[] =>
+  [...read(path).matchAll(/export interface (\w+) \{([\s\S]*?)\n\}/g)]
+    .filter(([, , members = ""]) => /: \(/.test(members))
+    .map(([, name = ""]) => name);
+
+/** The ports of the domain, by the names of their interfaces. */
+export const portNames = (): readonly string[] =>
+  [...filesBelow("src/domain").filter((path) => path.endsWith("/ports.ts")), "src/domain/kernel/clock.ts"].flatMap(
+    portsOf,
+  );

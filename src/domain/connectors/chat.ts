@@ -1,7 +1,7 @@
 import type { ChatMessage, ChatResponse, TokenUsage } from "#contract/connectors.ts";
 import type { Caller, Context, ServerSentEvent } from "#contract/operation.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
-import { DomainError } from "#domain/kernel/error.ts";
+import { DomainError, missingScope } from "#domain/kernel/error.ts";
 import { createTimeLimit, untilAborted } from "./bounded.ts";
 import type { TokenBudgets } from "./budget.ts";
 import type { Connectors } from "./connectors.ts";
@@ -82,13 +82,8 @@ export function createChat(ports: {
     const name = named ?? connectors.defaultName();
     if (name === null) throw noDefault(connectors.defaultState().name);
     // Before it shows whether there is such a connector.
-    if (caller === undefined || !covers(caller, name)) {
-      const required = `connectors:chat:${name}`;
-      throw new DomainError("FORBIDDEN", `this key lacks the scope ${required}`, {
-        required_scope: required,
-        granted: caller?.scopes ?? [],
-      });
-    }
+    if (caller === undefined || !covers(caller, name))
+      throw missingScope(`connectors:chat:${name}`, caller?.scopes ?? []);
     const definition = connectors.find(name);
     if (definition === undefined) throw new DomainError("NOT_FOUND", `cannot find connector ${name}`);
     if ("missing" in definition.access) throw notConfigured(definition, definition.access.missing);

@@ -1,4 +1,5 @@
 import type { FixStepReport } from "#contract/checks.ts";
+import type { Effect } from "#contract/effects.ts";
 import type { Risk } from "#contract/operation.ts";
 import type { Outcome } from "./check.ts";
 
@@ -24,7 +25,7 @@ export interface FixPlan {
   readonly steps: readonly FixStep[];
   /** Beside steps: what is left alone, and why. */
   readonly reason?: string;
-  /** systemd units and packages that are touched. */
+  /** systemd units and packages that are touched: all of them, since a narrowed scope is compared with these. */
   readonly units?: readonly string[];
   readonly packages?: readonly string[];
   readonly downloadBytes?: number;
@@ -44,6 +45,8 @@ export interface Fix {
   readonly summary: string;
   /** `safe`: loses nothing. `moderate`: services or files are touched that can be had again. `risky`: needs to be confirmed. */
   readonly risk: Risk;
+  /** What it does to the host: who asks for it needs the scopes of that besides `health:fix`. */
+  readonly does: readonly [Effect, ...Effect[]];
   /** Fixes of one kind never run at the same time. */
   readonly kind: "packages" | "services" | "clock" | "storage";
   /** Whether a step that fails ends the fix; otherwise the others are done all the same. */

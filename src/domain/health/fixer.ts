@@ -1,8 +1,10 @@
 import type { FixResult, FixStepReport, HealthCheckResult } from "#contract/checks.ts";
+import { scopesOf } from "#contract/effects.ts";
 import { fixTimeoutMs } from "#contract/limits.ts";
 import type { Plan } from "#contract/operation.ts";
+import type { Scope } from "#contract/scopes.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
-import { DomainError, invalid } from "#domain/kernel/error.ts";
+import { DomainError, invalid, missingScope } from "#domain/kernel/error.ts";
 import { askingSteps, type Hooks, refusedBy } from "#domain/kernel/hooks.ts";
 import type { Outcome } from "./check.ts";
 import type { Fix, FixPlan, OnOperation } from "./fix.ts";
@@ -17,15 +19,26 @@ export interface FixRun {
   readonly durationMs: number;
 }
 
+/** What the scopes of a caller allow. */
+export interface Rights {
+  /** Without a resource: on all of them. */
+  readonly allows: (granted: readonly string[], scope: Scope, resource?: string) => boolean;
+  /** Whether they allow the scope on anything at all. */
+  readonly allowsSome: (granted: readonly string[], scope: Scope) => boolean;
+}
+
 export interface Fixer {
   /**
    * Runs a check and carries out the fix for what it found, or says what it would do.
    * @throws DomainError: `NOT_FOUND` for an unknown check, `VALIDATION_ERROR` where there is no fix or a risky one is not
-   * confirmed, `CONFLICT` while another fix of that kind runs, `FORBIDDEN` where a hook holds it back.
+   * confirmed, `CONFLICT` while another fix of that kind runs, `FORBIDDEN` where a scope is missing that the fix takes, or a
+   * hook holds it back.
    */
   readonly fix: (
     checkId: string,
     options: {
+      /** The scopes of the caller: those that the fix takes have to be among them, also for a dry run. */
+      readonly granted: readonly string[];
       readonly isDryRun: boolean;
       readonly isConfirmed: boolean;
       /** Told of operations that the fix begins. */
@@ -44,6 +57,12 @@ const outcomeOf = ({ status, message, details }: HealthCheckResult): Outcome => 
   message,
   details: { ...details },
 });
+
+/** Who asked for what. */
+interface Asked {
+  readonly checkId: string;
+  readonly granted: readonly string[];
+}
 
 const nothingPossible = "there is nothing that it could do";
 
@@ -77,13 +96,14 @@ function verdict(
 export function createFixer(ports: {
   readonly fixes: readonly Fix[];
   readonly runner: Pick<CheckRunner, "find" | "rerun">;
+  readonly rights: Rights;
   readonly hooks?: Pick<Hooks, "names" | "ask">;
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
   readonly createId: () => string;
   /** Told of every fix that has ended. */
   readonly onFixed: (run: FixRun) => void;
 }): Fixer {
-  const { runner, clock, createId, onFixed } = ports;
+  const { runner, rights, clock, createId, onFixed } = ports;
   const fixes = new Map(ports.fixes.map((fix) => [fix.id, fix]));
   const shutdown = new AbortController();
   /** Id of the operation that holds each kind. */
@@ -95,7 +115,34 @@ export function createFixer(ports: {
   const stepsOf = (fix: Fix, plan: FixPlan, during: During): Promise<readonly FixStepReport[]> =>
     fix.carryOut === undefined ? carryOutSteps(fix, plan, during, clock) : fix.carryOut(plan, during.signal);
 
-  const carryOut = async (fix: Fix, before: HealthCheckResult, onOperation: OnOperation): Promise<FixResult> => {
+  const lacking = ({ id }: Fix, { checkId, granted }: Asked, required: string): DomainError => {
+    const message = `cannot fix ${checkId}: this key lacks the scope ${required}, which the fix ${id} takes`;
+    return missingScope(required, granted, message);
+  };
+  /** Why a caller may not use a fix at all: a scope that it has on nothing. `health:fix` is demanded before, for the check. */
+  const refusalOf = (fix: Fix, asked: Asked): DomainError | undefined => {
+    const others = scopesOf(fix.does).filter((scope) => scope !== "health:fix");
+    const required = others.find((scope) => !rights.allowsSome(asked.granted, scope));
+    return required && lacking(fix, asked, required);
+  };
+
+  /** @throws DomainError where the scopes of the caller do not cover all that the plan touches. */
+  const authorizePlan = (fix: Fix, plan: FixPlan, asked: Asked): void => {
+    if (plan.steps.length === 0 || !fix.does.includes("restart_units")) return;
+    const { units = [] } = plan;
+    // A plan that does not say which units it touches touches any.
+    for (const unit of units.length === 0 ? [undefined] : units) {
+      if (rights.allows(asked.granted, "services:restart", unit)) continue;
+      throw lacking(fix, asked, unit === undefined ? "services:restart" : `services:restart:${unit}`);
+    }
+  };
+
+  const carryOut = async (
+    fix: Fix,
+    before: HealthCheckResult,
+    asked: Asked,
+    onOperation: OnOperation,
+  ): Promise<FixResult> => {
     const ended = new AbortController();
     const late = new AbortController();
     const timeoutMs = fix.timeoutMs ?? fixTimeoutMs;
@@ -111,6 +158,8 @@ export function createFixer(ports: {
     try {
       const plan = await fix.plan(outcomeOf(before), signal);
       if (plan.steps.length === 0) return nothingDone(plan.reason ?? nothingPossible);
+      authorizePlan(fix, plan, asked);
+      await requireConsent(fix, before);
       const reports = await stepsOf(fix, plan, { signal, onOperation });
       const after = (await runner.rerun(before.check_id)) ?? before;
       // What a run says that the end of the service cut short is not so.
@@ -122,6 +171,7 @@ export function createFixer(ports: {
       const { success, message } = verdict(fixId, reports, before, after);
       return { ...rest, success, message: [message, ...(plan.reason === undefined ? [] : [plan.reason])].join("; ") };
     } catch (error) {
+      if (error instanceof DomainError && error.code === "FORBIDDEN") throw error;
       // The steps report their own failures: what comes here is a plan that could not be made.
       return nothingDone(reasonOf(error));
     } finally {
@@ -133,7 +183,7 @@ export function createFixer(ports: {
   const planOrNone = (fix: Fix, found: HealthCheckResult): Promise<FixPlan> =>
     fix.plan(outcomeOf(found), shutdown.signal).catch((error: unknown) => ({ steps: [], reason: reasonOf(error) }));
 
-  const asked = ({ steps }: FixPlan): readonly string[] =>
+  const askedFirst = ({ steps }: FixPlan): readonly string[] =>
     ports.hooks === undefined || steps.length === 0 ? [] : askingSteps(ports.hooks, "pre_fix");
 
   const requireConsent = async (fix: Fix, check: HealthCheckResult): Promise<void> => {
@@ -142,12 +192,13 @@ export function createFixer(ports: {
     if (veto !== undefined) throw refusedBy(veto, `fix ${check.check_id}`);
   };
 
-  const planOf = async (fix: Fix, found: HealthCheckResult): Promise<Plan> => {
+  const planOf = async (fix: Fix, found: HealthCheckResult, asked: Asked): Promise<Plan> => {
     const plan = await planOrNone(fix, found);
+    authorizePlan(fix, plan, asked);
     const reason = plan.reason ?? (plan.steps.length > 0 ? undefined : nothingPossible);
     return {
       dry_run: true,
-      steps: [...asked(plan), ...plan.steps.map(({ action }) => action)],
+      steps: [...askedFirst(plan), ...plan.steps.map(({ action }) => action)],
       units: [...(plan.units ?? [])],
       packages: [...(plan.packages ?? [])],
       bytes: plan.downloadBytes ?? 0,
@@ -169,8 +220,13 @@ export function createFixer(ports: {
   };
 
   return {
-    async fix(checkId, { isDryRun, isConfirmed, onOperation = () => undefined }) {
+    async fix(checkId, { granted, isDryRun, isConfirmed, onOperation = () => undefined }) {
+      const asked = { checkId, granted };
       const check = runner.find(checkId);
+      const possible = (check?.fixes ?? []).flatMap((id) => fixes.get(id) ?? []);
+      // Nothing is run, not even the check, for a caller who has the scopes of none of them.
+      const refusals = possible.flatMap((fix) => refusalOf(fix, asked) ?? []);
+      if (refusals[0] !== undefined && refusals.length === possible.length) throw refusals[0];
       // A run that is under way may have looked before what is to be mended was so.
       const run = check && runner.rerun(checkId);
       if (check === undefined || run === undefined) {
@@ -183,8 +239,10 @@ export function createFixer(ports: {
       const isIll = illness[found.status] > 0;
       const fix = fixes.get(found.fix_id ?? (isIll ? "" : usual));
       if (fix === undefined) throw noFix(checkId, `there is no fix for what was found: ${found.message}`);
+      const refusal = refusalOf(fix, asked);
+      if (refusal !== undefined) throw refusal;
       if (!found.fixable) return nothingToDo(fix, found, isDryRun);
-      if (isDryRun) return planOf(fix, found);
+      if (isDryRun) return planOf(fix, found, asked);
       if (fix.risk === "risky" && !isConfirmed)
         throw invalid("confirm", "Must be true", `cannot fix ${checkId}: ${fix.id} is risky and needs to be confirmed`);
       const holder = running.get(fix.kind);
@@ -195,9 +253,8 @@ export function createFixer(ports: {
       const operationId = createId();
       running.set(fix.kind, operationId);
       try {
-        await requireConsent(fix, found);
         const startedAtMs = clock.monotonicMs();
-        const result = await carryOut(fix, found, onOperation);
+        const result = await carryOut(fix, found, asked, onOperation);
         onFixed({ operationId, checkId, result, durationMs: clock.monotonicMs() - startedAtMs });
         return result;
       } finally {

@@ -83,10 +83,11 @@ export function checkHandlers(ports: {
         if (result === undefined) throw unknown(id);
         return result;
       }),
-    async fixCheck({ params: { check_id: id }, query, body }, { touched }) {
+    async fixCheck({ params: { check_id: id }, query, body }, { caller, touched }) {
       await ready?.();
       const operation: { operation_id?: string } = {};
       const answer = await fixer.fix(id, {
+        granted: caller?.scopes ?? [],
         isDryRun: query.dry_run ?? false,
         isConfirmed: body.confirm ?? false,
         onOperation(operationId) {

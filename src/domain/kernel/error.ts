@@ -16,3 +16,10 @@ export class DomainError extends Error {
 /** A request that is wrong in one field. */
 export const invalid = (field: string, issue: string, message = `cannot accept ${field}: ${issue}`): DomainError =>
   new DomainError("VALIDATION_ERROR", message, { field, issue });
+
+/** A caller that lacks a scope, which is named. */
+export const missingScope = (
+  required: string,
+  granted: readonly string[],
+  message = `this key lacks the scope ${required}`,
+): DomainError => new DomainError("FORBIDDEN", message, { required_scope: required, granted });

@@ -2,7 +2,7 @@ import { logQueryLimit } from "#contract/limits.ts";
 import type { logs } from "#contract/logs.ts";
 import type { Caller, Handlers } from "#contract/operation.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
-import { DomainError, invalid } from "#domain/kernel/error.ts";
+import { DomainError, invalid, missingScope } from "#domain/kernel/error.ts";
 import { isCursor } from "./cursor.ts";
 import { checkExpression } from "./expression.ts";
 import type { Journal } from "./ports.ts";
@@ -54,11 +54,7 @@ export function logsHandlers(ports: {
     if (granted === "all") return wanted === undefined ? undefined : [wanted];
     if (wanted === undefined) return granted;
     if (granted.some((pattern) => isWithin(wanted, pattern))) return [wanted];
-    const required = `logs:read:${wanted}`;
-    throw new DomainError("FORBIDDEN", `this key lacks the scope ${required}`, {
-      required_scope: required,
-      granted: caller?.scopes ?? [],
-    });
+    throw missingScope(`logs:read:${wanted}`, caller?.scopes ?? []);
   }
 
   return {

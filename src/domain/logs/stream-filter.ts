@@ -1,5 +1,5 @@
 import { priorityNumbers } from "#contract/streams.ts";
-import { DomainError, invalid } from "#domain/kernel/error.ts";
+import { invalid, missingScope } from "#domain/kernel/error.ts";
 import { checkExpression } from "./expression.ts";
 import type { LiveEntry } from "./ports.ts";
 import { canonicalUnit, compileUnitPattern, isWithin } from "./unit-pattern.ts";
@@ -39,11 +39,7 @@ function parseText(field: "unit" | "grep", value: unknown, maxLength: number): s
 function parseUnit(value: unknown, { units, scopes }: Sight): string {
   const unit = canonicalUnit(parseText("unit", value, maxUnitLength));
   if (units === "all" || units.some((pattern) => isWithin(unit, pattern))) return unit;
-  const required = `logs:read:${unit}`;
-  throw new DomainError("FORBIDDEN", `this key lacks the scope ${required}`, {
-    required_scope: required,
-    granted: scopes,
-  });
+  throw missingScope(`logs:read:${unit}`, scopes);
 }
 
 function parsePriority(value: unknown): number | undefined {

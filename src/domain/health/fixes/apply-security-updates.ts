@@ -33,6 +33,7 @@ export function applySecurityUpdatesFix({ security }: { security: SecurityUpdate
     id: "apply_security_updates",
     summary: "Installs the security updates that are pending, behind a snapshot",
     risk: "moderate",
+    does: ["change_packages", "change_snapshots"],
     kind: "packages",
     endsOnFailure: true,
     timeoutMs,

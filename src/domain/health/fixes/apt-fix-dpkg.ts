@@ -29,6 +29,7 @@ export function aptFixDpkgFix({
     id: "apt_fix_dpkg",
     summary: remarked("Finishes installations that were interrupted", finish),
     risk: "moderate",
+    does: ["change_packages"],
     kind: "packages",
     endsOnFailure: true,
     // Longer than a single transaction and its wait for locks may take.

@@ -68,6 +68,7 @@ export function diskCleanupFix(ports: {
     id: "disk_cleanup",
     summary: "Removes downloaded packages, old journal files, old temporary files and old core dumps",
     risk: "moderate",
+    does: ["remove_files"],
     kind: "storage",
     endsOnFailure: false,
     async plan(found, signal) {

@@ -23,6 +23,7 @@ export function refreshPackageListsFix(ports: {
     id: "refresh_package_lists",
     summary: remarked("Downloads the package lists", refreshLists),
     risk: "safe",
+    does: ["refresh_package_lists"],
     kind: "packages",
     endsOnFailure: true,
     timeoutMs: 35 * 60_000,

@@ -70,6 +70,7 @@ export function systemdRestartFailedFix(ports: { units: UnitRepair; ownUnit: str
     id: "systemd_restart_failed",
     summary: "Starts again the units that have failed",
     risk: "moderate",
+    does: ["restart_units"],
     kind: "services",
     endsOnFailure: false,
     async plan(found) {

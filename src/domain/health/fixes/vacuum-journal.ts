@@ -64,6 +64,7 @@ export function vacuumJournalFix({ journal }: { journal: JournalStorage }): Fix 
     id: "vacuum_journal",
     summary: "Removes the oldest entries of the journal until it is below the threshold of its check",
     risk: "moderate",
+    does: ["remove_files"],
     kind: "storage",
     endsOnFailure: true,
     async plan(found, signal) {

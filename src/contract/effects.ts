@@ -1,0 +1,52 @@
+import type { Scope } from "./scopes.ts";
+
+/** What something does, and the scope that it takes. */
+interface EffectRow {
+  /** `self`: every caller has it. */
+  readonly scope: Scope | "self";
+  readonly summary: string;
+}
+
+/**
+ * What calls do to the host or to others, each with the scope that it takes, whichever way leads there: an operation, a fix of a
+ * health check, a plugin. Reading is not here: it is the scope of the operation that answers.
+ */
+export const effects = {
+  restart_units: { scope: "services:restart", summary: "Restarts systemd units." },
+  refresh_package_lists: { scope: "updates:read", summary: "Downloads package lists. Nothing is installed." },
+  change_packages: {
+    scope: "updates:apply",
+    summary: "Installs, upgrades and sets up packages. Their scripts run as root, and may restart services.",
+  },
+  change_snapshots: { scope: "updates:apply", summary: "Takes and deletes snapshots." },
+  undo_update: {
+    scope: "updates:apply",
+    summary: "Returns to the snapshot that the same call took (`guard`), and to no other.",
+  },
+  roll_back: { scope: "updates:rollback", summary: "Returns to any snapshot, behind a safety snapshot." },
+  remove_files: {
+    scope: "health:fix",
+    summary: "Removes files that can be had again or have served their time: caches, old journal files, core dumps.",
+  },
+  set_clock: { scope: "health:fix", summary: "Switches time synchronisation on." },
+  silence_alerts: { scope: "health:fix", summary: "Makes and ends silences." },
+  send_notifications: { scope: "health:fix", summary: "Sends a test to the channels of the settings." },
+  probe_models: { scope: "connectors:test", summary: "Asks a provider whether it answers." },
+  ask_models: { scope: "connectors:chat", summary: "Sends text to a language model." },
+  choose_plugins: {
+    scope: "plugins:write",
+    summary:
+      "Decides which plugins run, with the permissions of their manifests: an enabled check or hook is run by the service itself.",
+  },
+  run_plugins: { scope: "plugins:run", summary: "Runs an enabled command plugin with arguments of the caller." },
+  change_keys: { scope: "keys:admin", summary: "Makes and revokes keys, within the scopes of the caller." },
+  make_tokens: { scope: "self", summary: "Makes tokens of the caller's key, within the scopes of the caller." },
+} as const satisfies Readonly<Record<string, EffectRow>>;
+
+export type Effect = keyof typeof effects;
+
+/** The scopes that effects take, each once. */
+export function scopesOf(list: readonly Effect[]): readonly Scope[] {
+  const taken = list.map((effect): Scope | "self" => effects[effect].scope);
+  return [...new Set(taken)].filter((scope) => scope !== "self");
+}

@@ -1,0 +1,263 @@
+import type { Effect } from "#contract/effects.ts";
+import type { OperationName } from "#contract/index.ts";
+import type { HookEvent } from "#contract/plugins.ts";
+import type { CredentialCodec, KeyStore } from "#domain/access/ports.ts";
+import type { AlertStore } from "#domain/alerts/ports.ts";
+import type { AuditLog } from "#domain/audit/ports.ts";
+import type { ChatProvider, ConnectorDiscovery, TokenLedger } from "#domain/connectors/ports.ts";
+import type { SecurityUpdater } from "#domain/health/fixes/apply-security-updates.ts";
+import type {
+  CertificateFiles,
+  DefaultRoutes,
+  ListeningSockets,
+  NameServers,
+  PacketFilter,
+  SshServer,
+} from "#domain/health/network/ports.ts";
+import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/health/packages/ports.ts";
+import type { PluginRunner } from "#domain/health/plugin/ports.ts";
+import type {
+  CheckHistory,
+  KernelLoad,
+  KernelLog,
+  RebootNeed,
+  TimeSync,
+  UnitRepair,
+  UnitStates,
+} from "#domain/health/ports.ts";
+import type { DiskCleanup, FileSystems, JournalStorage, RaidArrays } from "#domain/health/storage/ports.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import type { Grep, Journal } from "#domain/logs/ports.ts";
+import type { NotificationStore, Notifier } from "#domain/notifications/ports.ts";
+import type { OperationStore, TaskLauncher } from "#domain/operations/ports.ts";
+import type { EnabledPlugins, PluginFolders, PluginPermissions, PluginSandbox } from "#domain/plugins/ports.ts";
+import type { HostFacts, Units } from "#domain/system/ports.ts";
+import type { TraceStore } from "#domain/traces/ports.ts";
+import type { PackageFiles, PackageManager, SnapshotBackend } from "#domain/updates/ports.ts";
+
+/** The ports of the domain. One that is missing here fails `effects.test.ts`. */
+interface Ports {
+  readonly AlertStore: AlertStore;
+  readonly AuditLog: AuditLog;
+  readonly CertificateFiles: CertificateFiles;
+  readonly ChatProvider: ChatProvider;
+  readonly CheckHistory: CheckHistory;
+  readonly Clock: Clock;
+  readonly ConnectorDiscovery: ConnectorDiscovery;
+  readonly CredentialCodec: CredentialCodec;
+  readonly DefaultRoutes: DefaultRoutes;
+  readonly DiskCleanup: DiskCleanup;
+  readonly EnabledPlugins: EnabledPlugins;
+  readonly FileSystems: FileSystems;
+  readonly Grep: Grep;
+  readonly HostFacts: HostFacts;
+  readonly Journal: Journal;
+  readonly JournalStorage: JournalStorage;
+  readonly KernelLoad: KernelLoad;
+  readonly KernelLog: KernelLog;
+  readonly KeyStore: KeyStore;
+  readonly ListeningSockets: ListeningSockets;
+  readonly NameServers: NameServers;
+  readonly NotificationStore: NotificationStore;
+  readonly Notifier: Notifier;
+  readonly OperationStore: OperationStore;
+  readonly PackageFiles: PackageFiles;
+  readonly PackageManager: PackageManager;
+  readonly PackageRepairs: PackageRepairs;
+  readonly PackageStates: PackageStates;
+  readonly PackageUpdates: PackageUpdates;
+  readonly PacketFilter: PacketFilter;
+  readonly PluginFolders: PluginFolders;
+  readonly PluginRunner: PluginRunner;
+  readonly PluginSandbox: PluginSandbox;
+  readonly RaidArrays: RaidArrays;
+  readonly RebootNeed: RebootNeed;
+  readonly SecurityUpdater: SecurityUpdater;
+  readonly SnapshotBackend: SnapshotBackend;
+  readonly SshServer: SshServer;
+  readonly TaskLauncher: TaskLauncher;
+  readonly TimeSync: TimeSync;
+  readonly TokenLedger: TokenLedger;
+  readonly TraceStore: TraceStore;
+  readonly UnitRepair: UnitRepair;
+  readonly UnitStates: UnitStates;
+  readonly Units: Units;
+}
+
+type Methods<P> = {
+  readonly [M in keyof P as P[M] extends (...args: never[]) => unknown ? M : never]: readonly Effect[];
+};
+
+/** It reads, or writes what only the service itself has: its records, its history. */
+const none: readonly Effect[] = [];
+/** One call serves several ends: who reaches it says which. */
+const snapshots = ["change_snapshots", "roll_back"] as const;
+
+/** What each method of each port does: a new method does not compile before it is here. */
+export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
+  AlertStore: {
+    alerts: none,
+    saveAlert: none,
+    forgetAlert: none,
+    silences: none,
+    saveSilence: ["silence_alerts"],
+    forgetSilence: ["silence_alerts"],
+  },
+  AuditLog: { record: none, begin: none, list: none },
+  CertificateFiles: { read: none },
+  ChatProvider: { chat: ["ask_models"], stream: ["ask_models"], probe: ["probe_models"] },
+  CheckHistory: { record: none, state: none, runs: none, forget: none },
+  Clock: { now: none, monotonicMs: none, every: none, sleep: none },
+  ConnectorDiscovery: { find: none },
+  CredentialCodec: { mint: none, parse: none, sameDigest: none },
+  DefaultRoutes: { list: none },
+  DiskCleanup: { find: none, remove: ["remove_files"] },
+  EnabledPlugins: { all: none, save: ["choose_plugins"], remove: ["choose_plugins"] },
+  FileSystems: { list: none, holding: none },
+  Grep: { matching: none },
+  HostFacts: { info: none },
+  Journal: { query: none, follow: none },
+  JournalStorage: { size: none, rotate: ["remove_files"], vacuum: ["remove_files"] },
+  KernelLoad: { memory: none, cpuPercent: none, fileHandles: none, zombies: none },
+  KernelLog: { matching: none },
+  KeyStore: {
+    keys: none,
+    tokens: none,
+    insertKey: ["change_keys"],
+    revokeKey: ["change_keys"],
+    insertToken: ["make_tokens"],
+    deleteTokens: ["change_keys", "make_tokens"],
+    touchKeys: none,
+  },
+  ListeningSockets: { open: none, owners: none },
+  NameServers: { list: none, ask: none },
+  NotificationStore: {
+    notifications: none,
+    saveNotification: none,
+    forgetNotification: none,
+    components: none,
+    saveComponent: none,
+    forgetComponent: none,
+  },
+  Notifier: { send: ["send_notifications"] },
+  OperationStore: {
+    create: none,
+    ids: none,
+    read: none,
+    claim: none,
+    write: none,
+    appendLog: none,
+    tail: none,
+    remove: none,
+  },
+  PackageFiles: {
+    present: none,
+    fileName: none,
+    fetch: snapshots,
+    identify: none,
+    restore: ["roll_back", "undo_update"],
+  },
+  PackageManager: {
+    installed: none,
+    updates: none,
+    release: none,
+    refresh: ["refresh_package_lists"],
+    simulate: none,
+    commit: ["change_packages"],
+    settle: none,
+    repair: ["change_packages"],
+    audit: none,
+    restartNeeds: none,
+  },
+  PackageRepairs: {
+    finish: ["change_packages"],
+    planMissing: none,
+    installMissing: ["change_packages"],
+    refreshLists: ["refresh_package_lists"],
+  },
+  PackageStates: { faults: none },
+  PackageUpdates: { security: none, refreshedAt: none },
+  PacketFilter: { inputChains: none },
+  PluginFolders: { find: none, read: none },
+  // A monitoring plugin of the settings, as the check that the settings make of it.
+  PluginRunner: { run: none },
+  PluginSandbox: { run: ["run_plugins"] },
+  RaidArrays: { list: none },
+  RebootNeed: { reasons: none },
+  SecurityUpdater: { plan: none, apply: ["change_packages", "change_snapshots"] },
+  SnapshotBackend: {
+    list: none,
+    create: snapshots,
+    remove: snapshots,
+    diff: none,
+    verify: none,
+    rollback: ["roll_back", "undo_update"],
+    tidy: snapshots,
+  },
+  SshServer: { config: none },
+  // What a task does is done by ports again.
+  TaskLauncher: { launch: none, isAlive: none },
+  TimeSync: { state: none, enable: ["set_clock"] },
+  TokenLedger: { used: none, add: none, forget: none },
+  TraceStore: { add: none, list: none, trace: none },
+  UnitRepair: { read: none, resetFailed: ["restart_units"], restart: ["restart_units"], settled: none },
+  UnitStates: { list: none, failed: none },
+  Units: {
+    list: none,
+    read: none,
+    resetFailed: ["restart_units"],
+    restart: ["restart_units"],
+    restartDetached: ["restart_units"],
+    settled: none,
+  },
+};
+
+/**
+ * What a plugin may do beyond its sandbox is given to it by whoever enables it, as its manifest asks for it: a new permission
+ * does not compile before it is said here who gives it.
+ */
+export const permissionEffects: Readonly<Record<keyof PluginPermissions, Effect>> = {
+  user: "choose_plugins",
+  network: "choose_plugins",
+  read: "choose_plugins",
+  write: "choose_plugins",
+  memoryBytes: "choose_plugins",
+  tasks: "choose_plugins",
+};
+
+/**
+ * The mutations whose callers have a hook called, by event. A hook runs what was enabled, and only refuses: it does nothing
+ * with the rights of the caller. Checks run by themselves, so theirs are called for nobody.
+ */
+export const hookCallers: Readonly<Record<HookEvent, readonly OperationName[]>> = {
+  pre_check: [],
+  post_check: [],
+  pre_fix: ["fixCheck"],
+  post_fix: ["fixCheck"],
+  pre_update: ["applyUpdates", "fixCheck"],
+  post_update: ["applyUpdates", "fixCheck"],
+  pre_rollback: ["rollback"],
+  post_rollback: ["rollback"],
+};
+
+/** A call of a method of a port that does something. */
+export interface PortCall {
+  readonly method: string;
+  readonly effects: readonly Effect[];
+  readonly args: readonly unknown[];
+}
+
+type AnyFunction = (...args: unknown[]) => unknown;
+
+/** Has the calls of a port recorded that do something, from now on. */
+export function recordCalls<P extends keyof Ports>(name: P, port: Ports[P], calls: PortCall[]): void {
+  const methods = port as unknown as Record<string, AnyFunction>;
+  for (const [method, does] of Object.entries<readonly Effect[]>(portEffects[name])) {
+    const original = methods[method];
+    if (does.length === 0 || original === undefined) continue;
+    methods[method] = (...args) => {
+      calls.push({ method: `${name}.${method}`, effects: does, args });
+      return original.apply(port, args);
+    };
+  }
+}
