@@ -136,6 +136,8 @@ export const auth = {
     path: "/auth/keys/{id}",
     tag: "Access",
     summary: "Revoke a key, its tokens and its client certificate, at once",
+    description:
+      "Only a key that the caller could have made: one whose scopes are among those of the caller. The last key that may make keys can be revoked, too; root makes another with `steward serve --new-admin-key`.",
     scope: "keys:admin",
     effect: "danger",
     does: ["change_keys"],

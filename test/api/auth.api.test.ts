@@ -1,5 +1,6 @@
+import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { CreatedKey, Token } from "#contract/auth.ts";
+import type { CreatedKey, KeyEntry, Token } from "#contract/auth.ts";
 import { roles, scopes } from "#contract/scopes.ts";
 import { send, startTestService, type TestReply, type TestService } from "./harness.ts";
 
@@ -14,6 +15,12 @@ const post = (path: string, key: string, body?: unknown) =>
 const whoami = (key: string) => send(service, { path: "/api/v1/auth/whoami", key });
 const created = (reply: TestReply): CreatedKey => reply.json as CreatedKey;
 const token = (reply: TestReply): Token => reply.json as Token;
+const entryOf = async (id: string): Promise<KeyEntry> => {
+  const { json } = await send(service, { path: "/api/v1/auth/keys", key: service.admin });
+  const found = (json as { keys: KeyEntry[] }).keys.find((each) => each.id === id);
+  if (found === undefined) throw new Error(`there is no key ${id}`);
+  return found;
+};
 
 describe("keys", () => {
   it("makes a key of the decided form, which works at once", async () => {
@@ -81,6 +88,87 @@ describe("keys", () => {
     expect((await whoami(key)).status).toBe(401);
     expect((await whoami(access_token)).status).toBe(401);
     expect((await revoke()).json).toMatchObject({ success: true, message: "key was revoked already" });
+  });
+
+  it("is revoked by those alone who could have made it, whatever scopes both have", async () => {
+    const pool = [
+      ...scopes.filter((scope) => scope !== "keys:admin"),
+      "services:restart:nginx",
+      "services:restart:app-*",
+      "services:restart:app-1.service",
+      "logs:read:kernel",
+      "logs:read:*",
+      "plugins:run:*-tool",
+      "health:fix:disk_space",
+    ];
+    const sets = fc.subarray(pool);
+    const property = fc.asyncProperty(sets, sets, fc.boolean(), async (held, others, isAdmin) => {
+      const by = service.service.keyring.createToken(
+        service.admin.slice(4, 12),
+        ["keys:admin", ...held],
+        service.clock.now() + 3_600_000,
+      );
+      const wanted = isAdmin ? [...others, "keys:admin"] : others;
+      const { id } = created(await post("/auth/keys", service.admin, { name: "x", scopes: wanted }));
+      const expires_at = "2026-01-01T00:30:00Z";
+      const made = await post("/auth/keys?dry_run=true", by, { name: "y", scopes: wanted, expires_at });
+      const revoke = (query: string) =>
+        send(service, { method: "DELETE", path: `/api/v1/auth/keys/${id}${query}`, key: by });
+      const [dry, real] = [await revoke("?dry_run=true"), await revoke("")];
+      expect([dry.status, real.status]).toEqual([made.status, made.status]);
+      const { revoked_at: revokedAt } = await entryOf(id);
+      expect(revokedAt === null).toBe(made.status === 403);
+      const missing = ({ json }: TestReply) =>
+        (json as { error?: { details: { required_scope: string } } }).error?.details.required_scope;
+      expect(missing(real)).toBe(missing(made));
+    });
+    await fc.assert(property, { numRuns: 150 });
+  });
+
+  it("that lacks a scope of another one neither revokes it, nor its own whole key", async () => {
+    const narrow = service.service.keyring.createToken(
+      service.admin.slice(4, 12),
+      ["keys:admin"],
+      service.clock.now() + 60_000,
+    );
+    const reply = await send(service, {
+      method: "DELETE",
+      path: `/api/v1/auth/keys/${service.admin.slice(4, 12)}`,
+      key: narrow,
+    });
+    expect(reply.json).toMatchObject({
+      error: { code: "FORBIDDEN", details: { required_scope: "health:read", granted: ["keys:admin"] } },
+    });
+    expect(service.audit.entries.at(-1)).toMatchObject({ operation: "revokeKey", outcome: "refused", status: 403 });
+    expect((await whoami(service.admin)).status).toBe(200);
+  });
+
+  it("that has scopes which no longer exist is revoked all the same", async () => {
+    const old = service.key(["keys:admin", "gone:read"]);
+    const path = `/api/v1/auth/keys/${old.slice(4, 12)}`;
+    expect((await send(service, { method: "DELETE", path, key: service.admin })).json).toMatchObject({ success: true });
+  });
+
+  it("that is the last one to make keys is revoked, and the answer says so", async () => {
+    const revoke = async (key: string, query = "") =>
+      (
+        await send(service, {
+          method: "DELETE",
+          path: `/api/v1/auth/keys/${key.slice(4, 12)}${query}`,
+          key: service.admin,
+        })
+      ).json;
+    const other = service.key(["keys:admin"]);
+    expect(await revoke(other)).toMatchObject({ message: "key revoked" });
+    service.key(["keys:admin"], service.clock.now() - 1);
+    service.key(["viewer"]);
+    expect(await revoke(service.admin, "?dry_run=true")).toMatchObject({
+      reason: expect.stringContaining("no other key"),
+    });
+    expect(await revoke(service.admin)).toMatchObject({
+      success: true,
+      message: expect.stringMatching(/^key revoked; no other key can make keys \(.*--new-admin-key/),
+    });
   });
 
   it("cannot be given what the giver does not have", async () => {

@@ -4,10 +4,10 @@ import type { Caller, Context, Handlers, Plan } from "#contract/operation.ts";
 import { parseTimestamp } from "#contract/schema.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { toNullableTimestamp, toTimestamp } from "#domain/kernel/clock.ts";
-import { DomainError, invalid } from "#domain/kernel/error.ts";
+import { DomainError, invalid, missingScope } from "#domain/kernel/error.ts";
 import type { Keyring } from "./keyring.ts";
 import type { KeyRecord } from "./ports.ts";
-import { expandScopes, notCovered } from "./scopes.ts";
+import { allows, expandScopes, knownScopes, notCovered } from "./scopes.ts";
 
 const plan = (...steps: string[]): Plan => ({
   dry_run: true,
@@ -40,13 +40,13 @@ function grantable(wanted: readonly string[], caller: Caller): readonly string[]
   if ("unknown" in expanded) throw invalid("scopes", `unknown scope or role: ${expanded.unknown}`);
   const [missing] = notCovered(caller.scopes, expanded.scopes);
   if (missing !== undefined) {
-    throw new DomainError("FORBIDDEN", `cannot grant ${missing}: this key does not have it itself`, {
-      required_scope: missing,
-      granted: caller.scopes,
-    });
+    throw missingScope(missing, caller.scopes, `cannot grant ${missing}: this key does not have it itself`);
   }
   return expanded.scopes;
 }
+
+const lastAdmin =
+  "no other key can make keys (root makes one on the host: steward serve --new-admin-key, or the same option in the unit)";
 
 /** A fingerprint as it is kept: openssl writes it in capitals, with colons. */
 const fingerprintOf = (text: string): string => text.replaceAll(":", "").toLowerCase();
@@ -57,6 +57,12 @@ export function accessHandlers(ports: {
   clock: Pick<Clock, "now">;
 }): Handlers<typeof auth> {
   const { keyring, clock } = ports;
+
+  const canMakeKeys = ({ scopes, revokedAt, expiresAt }: KeyRecord): boolean =>
+    revokedAt === null && (expiresAt === null || expiresAt > clock.now()) && allows(scopes, "keys:admin");
+  const isLastAdmin = (key: KeyRecord): boolean =>
+    canMakeKeys(key) && !keyring.list().some((other) => other.id !== key.id && canMakeKeys(other));
+
   return {
     whoami(_, context) {
       const caller = callerOf(context);
@@ -108,15 +114,26 @@ export function accessHandlers(ports: {
       };
     },
 
-    revokeKey({ params, query }) {
+    revokeKey({ params, query }, context) {
+      const caller = callerOf(context);
       const known = keyring.find(params.id);
       if (known === undefined) throw new DomainError("NOT_FOUND", "cannot revoke key: no key has this id");
+      const [missing] = notCovered(caller.scopes, knownScopes(known.scopes));
+      if (missing !== undefined) {
+        const message = `cannot revoke key ${known.id}: it has the scope ${missing}, and this key does not`;
+        throw missingScope(missing, caller.scopes, message);
+      }
+      const isLast = isLastAdmin(known);
       if (query.dry_run) {
-        return known.revokedAt === null ? plan(`revoke key ${known.id} (${known.name}) and its tokens`) : plan();
+        if (known.revokedAt !== null) return plan();
+        return {
+          ...plan(`revoke key ${known.id} (${known.name}) and its tokens`),
+          ...(isLast && { reason: lastAdmin }),
+        };
       }
       const revoked = keyring.revoke(params.id) ?? known;
       const message = known.revokedAt === null ? "key revoked" : "key was revoked already";
-      return { ...keyEntry(revoked), success: true, message };
+      return { ...keyEntry(revoked), success: true, message: isLast ? `${message}; ${lastAdmin}` : message };
     },
 
     createToken({ body, query }, context) {

@@ -79,7 +79,11 @@ export function resourcesOf(granted: readonly string[], scope: Scope): "all" | r
   return narrowed.length < entries.length ? "all" : narrowed;
 }
 
-/** The wanted scopes that the granted ones do not cover: what a caller may not hand on. */
+/** Without those that no longer exist, or never did: they allow nothing. */
+export const knownScopes = (list: readonly string[]): readonly string[] =>
+  list.filter((entry) => parseScope(entry) !== undefined);
+
+/** The wanted scopes that the granted ones do not cover: what a caller may not hand on, or take away. */
 export function notCovered(granted: readonly string[], wanted: readonly string[]): readonly string[] {
   return wanted.filter((entry) => {
     const parsed = parseScope(entry);
