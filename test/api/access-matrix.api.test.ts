@@ -1,8 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ErrorBody } from "#contract/errors.ts";
 import { operations } from "#contract/index.ts";
 import type { Operation } from "#contract/operation.ts";
 import { narrowableScopes, scopes } from "#contract/scopes.ts";
-import { pathOf, send, startTestService, type TestRequest, type TestService } from "./harness.ts";
+import { pathOf, send, startTestService, type TestReply, type TestRequest, type TestService } from "./harness.ts";
+
+const twoDiffer = "cannot tell who calls: two different credentials were sent (send one of them)";
+const messageOf = ({ json }: TestReply): string => (json as ErrorBody).error.message;
 
 /** Every operation × every state of a key, made from the table: a new row is in it by itself. */
 describe("access matrix", () => {
@@ -67,7 +71,8 @@ describe("access matrix", () => {
 
     it("refuses two credentials that differ", async () => {
       const headers = { authorization: `Bearer ${service.key([...scopes])}` };
-      expect((await call(operation, { key: service.admin, headers })).status).toBe(401);
+      const reply = await call(operation, { key: service.admin, headers });
+      expect([reply.status, messageOf(reply)]).toEqual([401, twoDiffer]);
     });
   });
 
@@ -167,6 +172,54 @@ describe("access matrix", () => {
     for (const authorization of [service.admin, `Basic ${service.admin}`, `Bearer  ${service.admin}`, "Bearer"]) {
       expect((await send(service, { path, headers: { authorization }, from: nextAddress() })).status).toBe(401);
     }
+  });
+
+  it("says what is wrong with credentials that are sent twice or in another scheme, and never whether they are good", async () => {
+    const path = pathOf(operations.whoami);
+    const stream = "/api/v1/ws/health";
+    const good = service.admin;
+    const other = service.key([...scopes]);
+    const bad = "stw_AAAAAAAA_0000000000000000000000000000000000000000000000000";
+    const answers = async (requests: readonly TestRequest[]): Promise<unknown> => {
+      const replies: TestReply[] = [];
+      for (const request of requests) replies.push(await send(service, { ...request, from: nextAddress() }));
+      const [first] = replies;
+      for (const reply of replies) expect([reply.status, reply.text]).toEqual([401, first?.text]);
+      return first && messageOf(first);
+    };
+    const pairs = [
+      [good, other],
+      [other, good],
+      [good, bad],
+      [bad, good],
+      [bad, `${bad}1`],
+    ] as const;
+    const bearerOf = (text: string) => ({ authorization: `Bearer ${text}` });
+    expect(await answers(pairs.map(([key, text]) => ({ path, key, headers: bearerOf(text) })))).toBe(twoDiffer);
+    const inQuery = pairs.flatMap(([key, text]) => [
+      { path: `${stream}?api_key=${text}`, key },
+      { path: `${stream}?api_key=${text}`, headers: bearerOf(key) },
+    ]);
+    expect(await answers(inQuery)).toBe(twoDiffer);
+    const twice = [...pairs, [good, good] as const];
+    expect(await answers(twice.map((keys) => ({ path, headers: { "x-api-key": keys.join(", ") } })))).toBe(
+      "cannot tell who calls: X-API-Key was sent more than once (send it once)",
+    );
+    expect(await answers(twice.map(([one, two]) => ({ path, headers: bearerOf(`${one}, Bearer ${two}`) })))).toBe(
+      "cannot tell who calls: Authorization was sent more than once (send it once)",
+    );
+    expect(await answers(twice.map(([one, two]) => ({ path: `${stream}?api_key=${one}&api_key=${two}` })))).toBe(
+      "cannot tell who calls: api_key was sent more than once (send it once)",
+    );
+    const basic = [`Basic ${Buffer.from(`x:${good}`).toString("base64")}`, `Basic ${bad}`, good, "Digest a=b, c=d", ""];
+    const schemes = basic.flatMap((authorization) => [
+      { path, headers: { authorization } },
+      { path, key: good, headers: { authorization } },
+      { path, key: bad, headers: { authorization } },
+    ]);
+    expect(await answers(schemes)).toBe(
+      "cannot tell who calls: the scheme of Authorization has to be Bearer (or send the key in X-API-Key alone)",
+    );
   });
 
   it("does not take a key from the query of an ordinary path", async () => {

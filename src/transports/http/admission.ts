@@ -6,7 +6,7 @@ import type { Keyring } from "#domain/access/keyring.ts";
 import type { Decision } from "#domain/access/rate-limit.ts";
 import { allows, resourcesOf } from "#domain/access/scopes.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
-import { DomainError } from "#domain/kernel/error.ts";
+import { DomainError, missingScope } from "#domain/kernel/error.ts";
 import { addressGroup } from "./address.ts";
 import { isLocalPeer } from "./guard.ts";
 import { secondsUntil, setLimitHeaders } from "./limit-headers.ts";
@@ -36,33 +36,46 @@ const bearer = /^bearer ([A-Za-z0-9._~+/-]+=*)$/i;
 
 const noKey = "invalid or missing API key (send it in X-API-Key, or as a Bearer token)";
 
-type Presented = string | undefined | null;
+const cannotTell = (why: string): string => `cannot tell who calls: ${why}`;
+const sentTwice = (where: string): string => cannotTell(`${where} was sent more than once (send it once)`);
+const twoDiffer = cannotTell("two different credentials were sent (send one of them)");
+const otherScheme = cannotTell("the scheme of Authorization has to be Bearer (or send the key in X-API-Key alone)");
 
-/** Two credentials that differ leave open who is calling. */
-const agreed = (one: Presented, other: Presented): Presented =>
-  one === undefined ? other : other === undefined || one === other ? one : null;
+/** A credential that a request bears in one place, or why it cannot be one. Nothing here says whether it is good. */
+type Presented = { readonly credential: string } | { readonly fault: string } | undefined;
 
-/** A header or parameter that may have been given more than once. */
-const single = (value: unknown): Presented => (value === undefined || typeof value === "string" ? value : null);
+/** Header fields of one name are joined by a comma, which no credential has. */
+const once = (value: unknown, where: string): Presented => {
+  if (value === undefined) return undefined;
+  return typeof value === "string" && !value.includes(",") ? { credential: value } : { fault: sentTwice(where) };
+};
 
-/** The credential of a request: undefined when there is none, null when what is there cannot be one. */
-function presented(request: FastifyRequest, access: RouteAccess | undefined): Presented {
-  const { authorization, "x-api-key": apiKey } = request.headers;
-  const token = authorization === undefined ? undefined : (bearer.exec(authorization)?.[1] ?? null);
-  const inHeaders = agreed(single(apiKey), token);
-  if (!access?.keyInQuery) return inHeaders;
-  return agreed(inHeaders, single((request.query as Readonly<Record<string, unknown>>)["api_key"]));
+function inAuthorization(value: string | undefined): Presented {
+  if (value === undefined) return undefined;
+  const credential = bearer.exec(value)?.[1];
+  if (credential !== undefined) return { credential };
+  if (value.includes(",") && /^bearer\b/i.test(value)) return { fault: sentTwice("Authorization") };
+  return { fault: /^bearer\b/i.test(value) ? noKey : otherScheme };
 }
 
-const lacking = ({ scopes }: Caller, required: string): DomainError =>
-  new DomainError("FORBIDDEN", `this key lacks the scope ${required}`, { required_scope: required, granted: scopes });
+/** The credential of a request: undefined when there is none. One that is sent in several places has to be the same in all. */
+function presented(request: FastifyRequest, access: RouteAccess | undefined): Presented {
+  const { authorization, "x-api-key": apiKey } = request.headers;
+  const { api_key: inQuery } = access?.keyInQuery ? (request.query as Readonly<Record<string, unknown>>) : {};
+  const all = [once(apiKey, "X-API-Key"), inAuthorization(authorization), once(inQuery, "api_key")];
+  const sent = all.filter((each) => each !== undefined);
+  const fault = sent.find((each) => "fault" in each);
+  if (fault !== undefined) return fault;
+  const different = new Set(sent.map((each) => ("credential" in each ? each.credential : "")));
+  return different.size > 1 ? { fault: twoDiffer } : sent[0];
+}
 
 /** @throws DomainError FORBIDDEN when the caller has not the scope of the route. */
 function checkScope(caller: Caller, access: RouteAccess, scope: Scope, { params }: FastifyRequest): void {
   const resource = access.resource?.(params as Record<string, string>);
   if (allows(caller.scopes, scope, resource)) return;
   if (access.narrows === "answer" && resourcesOf(caller.scopes, scope).length > 0) return;
-  throw lacking(caller, resource === undefined ? scope : `${scope}:${resource}`);
+  throw missingScope(resource === undefined ? scope : `${scope}:${resource}`, caller.scopes);
 }
 
 /**
@@ -91,13 +104,13 @@ export function createAdmission(ports: AdmissionPorts) {
   const callerOf = (request: FastifyRequest, access: RouteAccess | undefined): Caller | string => {
     const certificate = certificateOf(request.raw.socket);
     if (certificate === "refused") return "cannot accept the client certificate (the log of the service says why)";
-    const credential = presented(request, access);
-    if (credential === null) return noKey;
+    const sent = presented(request, access);
+    if (sent !== undefined && "fault" in sent) return sent.fault;
     const certified = certificate && identify(certificate);
-    if (credential === undefined) return certified?.caller ?? noKey;
-    const caller = authenticate(credential);
+    if (sent === undefined) return certified?.caller ?? noKey;
+    const caller = authenticate(sent.credential);
     if (certified === undefined || caller?.keyId === certified.keyId) return caller ?? noKey;
-    return "cannot tell who calls: the client certificate does not go with the API key (send one of them)";
+    return cannotTell("the client certificate does not go with the API key (send one of them)");
   };
 
   const refuse = (request: FastifyRequest, reason: string): never => {
@@ -141,7 +154,8 @@ export function createAdmission(ports: AdmissionPorts) {
     if (access?.openToLoopback === undefined) spend(caller, reply);
     if (access === undefined || access.scope === "self" || access.scope === "public") return caller;
     checkScope(caller, access, access.scope, request);
-    for (const scope of access.alsoNeeds ?? []) if (!allows(caller.scopes, scope)) throw lacking(caller, scope);
+    for (const scope of access.alsoNeeds ?? [])
+      if (!allows(caller.scopes, scope)) throw missingScope(scope, caller.scopes);
     return caller;
   };
 }
