@@ -170,6 +170,11 @@ const code = await runCli({
       if (found === undefined) throw new Error(`cannot look at ${folder}: there is no such folder`);
       return pluginReport(folder, found);
     },
+    async pluginConfirmation() {
+      await requireSettingsOfRoot();
+      const { createPluginConfirmation } = await import("#host/confirm-plugin.ts");
+      return createPluginConfirmation(await load(undefined));
+    },
     async stackHost(url) {
       const config = await load(undefined);
       const { stackHost } = await import("#host/stack.ts");

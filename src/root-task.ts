@@ -9,7 +9,7 @@ import { readAskedOperations } from "#adapters/operations/asked.ts";
 import { openForeignFolder } from "#adapters/operations/foreign-folder.ts";
 import { openSharedOperationStore } from "#adapters/operations/index.ts";
 import { isAlive } from "#adapters/operations/process.ts";
-import { readEnabledPlugins } from "#adapters/plugins/index.ts";
+import { openConfirmedPlugins, readEnabledPlugins } from "#adapters/plugins/index.ts";
 import type { Config } from "#config/load.ts";
 import { rootOperations } from "#contract/root-tasks.ts";
 import { ownSchemas } from "#contract/schema.ts";
@@ -142,6 +142,7 @@ export async function runRootTask(
       store,
       requireAlone: () => requireAlone(own, id),
       enabled: enabledPlugins(uid, log),
+      confirmed: openConfirmedPlugins(places.confirmedDir),
       pluginUser: { uid, gid: await numberOf(user, "-g") },
     });
   } finally {

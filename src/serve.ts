@@ -33,7 +33,7 @@ import { createServicePolicy } from "#domain/system/service-policy.ts";
 import { createHostAlerting } from "#host/alerting.ts";
 import { type HostAudit, openHostAudit } from "#host/audit.ts";
 import { createHostChecks } from "#host/checks.ts";
-import { isAtDoor } from "#host/places.ts";
+import { isAtDoor, places } from "#host/places.ts";
 import { lookAtOwn, statusWords } from "#host/sign-of-life.ts";
 import { taskProgram } from "#host/task-program.ts";
 import { unitsThroughDoor } from "#host/through-door.ts";
@@ -369,7 +369,9 @@ export async function serve(
     loadPlugins: createOnce(async () => {
       // Loaded on demand: a host without plugins has no use for it.
       const { createHostPlugins } = await import("#host/plugins.ts");
-      return createHostPlugins(config, { exec, log, ownUnit: ownServiceUnit(), ask: door?.ask });
+      const { openConfirmedPlugins } = await import("#adapters/plugins/index.ts");
+      const throughDoor = door && { ask: door.ask, confirmed: openConfirmedPlugins(places.confirmedDir) };
+      return createHostPlugins(config, { exec, log, ownUnit: ownServiceUnit(), ...throughDoor });
     }),
     takenCheckIds: builtInCheckIds,
     isSafeMode,

@@ -12,7 +12,7 @@ import { createCheckReport } from "#domain/health/report.ts";
 import type { OperationStore, StoredOperation } from "#domain/operations/ports.ts";
 import type { TaskOutcome, Verb } from "#domain/operations/task.ts";
 import { runTask } from "#domain/operations/task.ts";
-import type { EnabledPlugins } from "#domain/plugins/ports.ts";
+import type { ConfirmedPlugins, EnabledPlugins } from "#domain/plugins/ports.ts";
 import { createServicePolicy } from "#domain/system/service-policy.ts";
 import type { ConditionReport } from "#domain/updates/guard.ts";
 import { updateKinds, updateVerbs } from "#domain/updates/verbs.ts";
@@ -36,6 +36,7 @@ async function createReport(
     readonly log: Logger;
     readonly isSafeMode: boolean;
     readonly enabled?: EnabledPlugins | undefined;
+    readonly confirmed?: ConfirmedPlugins | undefined;
     readonly pluginUser?: PluginUser | undefined;
   },
 ): Promise<ConditionReport & Pick<TaskPlugins, "hooks"> & { readonly dispose: () => Promise<void> }> {
@@ -98,6 +99,8 @@ interface TaskParts {
   readonly requireAlone?: () => void;
   /** The plugins that are enabled; those of the state folder unless given. */
   readonly enabled?: EnabledPlugins;
+  /** Those that may run as root; whatever is enabled unless given. */
+  readonly confirmed?: ConfirmedPlugins;
   /** Who monitoring plugins run as; this process's user unless given. */
   readonly pluginUser?: PluginUser;
 }
@@ -121,7 +124,7 @@ const asking = (verbs: Readonly<Record<string, Verb>>, ask: () => void): Readonl
 export async function runOperation(
   id: string,
   config: Config,
-  { version, log, isSafeMode, requireAlone = () => undefined, enabled, pluginUser, ...given }: TaskParts,
+  { version, log, isSafeMode, requireAlone = () => undefined, enabled, confirmed, pluginUser, ...given }: TaskParts,
 ): Promise<TaskOutcome> {
   const stop = new AbortController();
   process.once("SIGTERM", () => stop.abort(new Error("stopped by SIGTERM")));
@@ -131,7 +134,7 @@ export async function runOperation(
   const { exec } = traced;
   const packages = await createHostPackages({ exec, clock: systemClock });
   // Made outside of the span: what it asks the bus to know the units at all is not what the operation asks.
-  const report = await createReport(config, packages, traced, { log, isSafeMode, enabled, pluginUser });
+  const report = await createReport(config, packages, traced, { log, isSafeMode, enabled, confirmed, pluginUser });
   const store = given.store ?? openOperationStore({ stateDir: config.stateDir });
   try {
     const { settings } = config;

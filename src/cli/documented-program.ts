@@ -21,6 +21,7 @@ export const documentedProgram = (version: string): CommandNode =>
           checkConfig: never,
           localService: never,
           checkPlugin: never,
+          pluginConfirmation: never,
           stackHost: never,
           audit: { list: never, verify: never },
           readInput: never,

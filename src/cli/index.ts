@@ -20,6 +20,7 @@ export type { StackHost } from "./observability-files.ts";
 export { createPerson } from "./person.ts";
 export { readInput } from "./plugin-input.ts";
 export type { PluginReport } from "./plugins.ts";
+export type { PluginConfirmation } from "./plugins-confirm.ts";
 export type { LocalCommands } from "./ports.ts";
 export { screenOfProcess } from "./screen.ts";
 

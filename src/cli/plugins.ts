@@ -9,6 +9,7 @@ import { exitCode, oneLine, printJson } from "./output.ts";
 import { asPlan, ioOfPlan, isWanted, printPlan } from "./plan.ts";
 import type { PluginLanguage } from "./plugin-scaffold.ts";
 import { makePlugin, pluginLanguages } from "./plugin-scaffold.ts";
+import { addPluginConfirmCommand, type PluginConfirmation } from "./plugins-confirm.ts";
 import type { Person } from "./ports.ts";
 import { presetCommand } from "./preset-command.ts";
 import { printTable } from "./table.ts";
@@ -29,6 +30,7 @@ interface Ports {
   readonly finish: (code: number) => void;
   readonly client: (command: Command) => Promise<Client>;
   readonly checkPlugin: (folder: string) => Promise<PluginReport>;
+  readonly confirmation: () => Promise<PluginConfirmation>;
 }
 
 const stateOf = ({ enabled }: Plugin): string => (enabled ? "enabled" : "disabled");
@@ -203,11 +205,12 @@ Nothing that is there is written over.`,
     });
 }
 
-/** `steward plugins [list]|enable|disable|validate|new`. */
+/** `steward plugins [list]|enable|disable|confirm|validate|new`. */
 export function addPluginsCommands(program: Command, ports: Ports): void {
-  const plugins = program.command("plugins").description("list, enable, disable, check and make plugins");
+  const plugins = program.command("plugins").description("list, enable, disable, confirm, check and make plugins");
   addListCommand(plugins, ports);
   addChangeCommands(plugins, ports);
+  addPluginConfirmCommand(plugins, ports);
   addValidateCommand(plugins, ports);
   addNewCommand(plugins, ports, () => ["help", ...program.commands.map((command) => command.name())]);
 }

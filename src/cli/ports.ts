@@ -7,6 +7,7 @@ import type { ContextStore } from "./contexts.ts";
 import type { StackHost } from "./observability-files.ts";
 import type { Io } from "./output.ts";
 import type { PluginReport } from "./plugins.ts";
+import type { PluginConfirmation } from "./plugins-confirm.ts";
 import type { TaskOutcome } from "./task.ts";
 
 /** One fault of the settings, ready to print. */
@@ -28,6 +29,8 @@ export interface LocalCommands {
   readonly localService: () => Promise<LocalService>;
   /** What the service would say of a folder with a plugin. */
   readonly checkPlugin: (folder: string) => Promise<PluginReport>;
+  /** Root's list of the plugins that may run as root. @throws Error for others than root. */
+  readonly pluginConfirmation: () => Promise<PluginConfirmation>;
   /** This host, for the files of the observability stack, with the service at another address where one is given. */
   readonly stackHost: (url: string | undefined) => Promise<StackHost>;
   readonly audit: LocalAudit;

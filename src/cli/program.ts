@@ -112,6 +112,7 @@ export function createProgram(
     finish,
     client,
     checkPlugin: local.checkPlugin,
+    confirmation: local.pluginConfirmation,
   });
   addNotifyCommands(program, { io, finish, client });
   addObservabilityCommands(program, {

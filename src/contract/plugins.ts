@@ -87,7 +87,7 @@ export const plugins = {
     tag: "Plugins",
     summary: "Enable a plugin",
     description:
-      "As it is on disk now: a later change stops it until it is enabled again. Enabling it twice is one. One that cannot be loaded stays as it is, with `success: false`.",
+      "As it is on disk now: a later change stops it until it is enabled again. Enabling it twice is one. One that cannot be loaded stays as it is, with `success: false`; so does one that asks to run as root and that root has not confirmed on the host (`steward plugins confirm`), where the service itself is not root.",
     scope: "plugins:write",
     resource: ({ name = "" }) => name,
     effect: "danger",

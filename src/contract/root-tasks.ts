@@ -69,6 +69,15 @@ const Outcome = Type.Object({
   fixId: Type.Optional(Type.Unsafe<string | null>({ type: ["string", "null"] })),
 });
 
+/** Which plugin, as what it was enabled, and what it reads from standard input. */
+const pluginCall = {
+  path: Type.String({ maxLength: 4096, pattern: "^/[^\\u0000]*$" }),
+  digest: Type.String({ pattern: "^[0-9a-f]{64}$" }),
+  stdin: Type.Optional(Type.String({ maxLength: 1024 * 1024 })),
+  timeoutMs: Type.Integer({ minimum: 1, maximum: 86_400_000 }),
+};
+const PluginEnd = Type.Object({ exitCode: Type.Integer(), stdout: Text, stderr: Text, isTruncated: Type.Boolean() });
+
 /** What is asked of root and answered at once, to whoever waits for it. */
 export const rootAsks = {
   "checks.run": {
@@ -148,19 +157,19 @@ export const rootAsks = {
     }),
   },
   "snapshots.verify": { input: SnapshotRequest, output: Nothing },
+  /** A command plugin, with the arguments of who calls it. */
   "plugin.run": {
     input: Type.Object(
       {
-        path: Type.String({ maxLength: 4096, pattern: "^/[^\\u0000]*$" }),
-        digest: Type.String({ pattern: "^[0-9a-f]{64}$" }),
+        ...pluginCall,
         args: Type.Array(Type.String({ maxLength: 4096, pattern: plainText }), { maxItems: 256 }),
-        stdin: Type.Optional(Type.String({ maxLength: 1024 * 1024 })),
-        timeoutMs: Type.Integer({ minimum: 1, maximum: 86_400_000 }),
       },
       closed,
     ),
-    output: Type.Object({ exitCode: Type.Integer(), stdout: Text, stderr: Text, isTruncated: Type.Boolean() }),
+    output: PluginEnd,
   },
+  /** A check or a hook, with the arguments of its manifest alone. */
+  "plugin.call": { input: Type.Object(pluginCall, closed), output: PluginEnd },
 } as const;
 
 /** The name of what is asked. */
@@ -195,6 +204,7 @@ const longMs: Readonly<Partial<Record<RootAsk, number>>> = {
   "snapshots.diff": 15 * 60_000,
   "monitoring.run": 25 * 60 * 60_000,
   "plugin.run": 25 * 60 * 60_000,
+  "plugin.call": 25 * 60 * 60_000,
 };
 export const rootAskTimeoutMs = (ask: RootAsk): number => longMs[ask] ?? usualMs;
 

@@ -11,6 +11,8 @@ export const places = {
   /** Of root; the group of the service may read. */
   tasksDir: "/var/lib/steward-tasks",
   answersDir: "/run/steward-tasks",
+  /** Of root: the plugins that it lets run as root. */
+  confirmedDir: "/var/lib/steward-tasks/confirmed-plugins",
 } as const;
 
 /** The unit of the service, as the package installs it. */

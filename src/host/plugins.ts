@@ -6,10 +6,11 @@ import type { Config } from "#config/load.ts";
 import type { Check } from "#domain/health/check.ts";
 import type { CheckPlan } from "#domain/health/runner.ts";
 import type { Hooks } from "#domain/kernel/hooks.ts";
+import { confirmedSandbox } from "#domain/plugins/confirmation.ts";
 import { changedFault, goneFault } from "#domain/plugins/guarded-run.ts";
 import { createHooks } from "#domain/plugins/hooks.ts";
 import { createPlugins, type PluginParts } from "#domain/plugins/plugins.ts";
-import type { EnabledPlugins } from "#domain/plugins/ports.ts";
+import type { ConfirmedPlugins, EnabledPlugins } from "#domain/plugins/ports.ts";
 import { toCheck } from "#service/plugin-checks.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import type { AskFor } from "./door.ts";
@@ -25,12 +26,15 @@ export function createHostPlugins(
     log,
     ownUnit,
     ask,
+    confirmed,
   }: {
     readonly exec: Exec;
     readonly log: Pick<Logger, "warn" | "error">;
     readonly ownUnit?: string | undefined;
     /** Runs them through root, where this process has no rights. */
     readonly ask?: AskFor | undefined;
+    /** Root's own list, where a service without rights says what is enabled. */
+    readonly confirmed?: ConfirmedPlugins | undefined;
   },
 ): PluginParts {
   const sandbox = createPluginSandbox({
@@ -44,9 +48,11 @@ export function createHostPlugins(
       else log.error(fields, "plugin could not be ended");
     },
   });
+  const own = confirmed === undefined ? sandbox : confirmedSandbox(sandbox, confirmed);
   return {
     folders: pluginFoldersOf(settings, ask !== undefined),
-    sandbox: ask === undefined ? sandbox : sandboxThroughDoor(ask, sandbox.description),
+    sandbox: ask === undefined ? own : sandboxThroughDoor(ask, sandbox.description),
+    confirmed,
     enabled: openEnabledPlugins({
       stateDir,
       onTrouble: (error, aside) =>
@@ -92,8 +98,9 @@ export async function startTaskPlugins(ports: {
   readonly isSafeMode: boolean;
   /** Those that are enabled; those of the state folder unless given. */
   readonly enabled?: EnabledPlugins | undefined;
+  readonly confirmed?: ConfirmedPlugins | undefined;
 }): Promise<TaskPlugins> {
-  const { config, exec, log, plan, isSafeMode, enabled } = ports;
+  const { config, exec, log, plan, isSafeMode, enabled, confirmed } = ports;
   const checks: Check[] = [];
   const replaced = new Set<string>();
   const hooks = createHooks({
@@ -101,7 +108,8 @@ export async function startTaskPlugins(ports: {
     onFailure: ({ hook, event, error }) => log.warn({ plugin: hook, event, err: error }, "hook without an answer"),
   });
   const plugins = createPlugins({
-    load: () => Promise.resolve({ ...createHostPlugins(config, { exec, log }), ...(enabled && { enabled }) }),
+    load: () =>
+      Promise.resolve({ ...createHostPlugins(config, { exec, log, confirmed }), ...(enabled && { enabled }) }),
     isSafeMode,
     clock: systemClock,
     points: {

@@ -3,6 +3,7 @@ import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { pluginSettings } from "#config/checks.ts";
 import type { Config } from "#config/load.ts";
+import type { PluginType } from "#contract/plugins.ts";
 import {
   isRootAsk,
   type RootAsk,
@@ -20,7 +21,7 @@ import { carryOutSteps } from "#domain/health/fix-steps.ts";
 import { runCheckOnce } from "#domain/health/report.ts";
 import { DomainError } from "#domain/kernel/error.ts";
 import { changedFault, goneFault } from "#domain/plugins/guarded-run.ts";
-import { PluginNotRun } from "#domain/plugins/ports.ts";
+import { type PluginEnd, PluginNotRun } from "#domain/plugins/ports.ts";
 import { UnitProtected, type Units } from "#domain/system/ports.ts";
 import { createServicePolicy } from "#domain/system/service-policy.ts";
 import type { PackageManager, SnapshotBackend } from "#domain/updates/ports.ts";
@@ -90,6 +91,33 @@ function answersOf(parts: Parts): Answers {
         isIll ? await fix.plan(found, signal) : { steps: [], reason: `nothing to fix: ${found.message}` },
       );
     });
+
+  /** Runs a plugin of these types as root finds it: in folders that nobody but root may change, and only as what was asked for. */
+  const runPlugin = async (
+    { path, digest, args, stdin, timeoutMs }: RootAskInput<"plugin.run">,
+    types: readonly PluginType[],
+    signal: AbortSignal,
+  ): Promise<PluginEnd> => {
+    const { pluginFoldersOf } = await import("./plugin-folders.ts");
+    const { createPluginSandbox, openConfirmedPlugins } = await import("#adapters/plugins/index.ts");
+    const { confirmedSandbox } = await import("#domain/plugins/confirmation.ts");
+    const found = await pluginFoldersOf(config.settings).read(path);
+    if (found === undefined) throw new PluginNotRun(goneFault);
+    if ("fault" in found.loaded) throw new PluginNotRun(found.loaded.fault);
+    if (found.loaded.digest !== digest) throw new PluginNotRun(changedFault);
+    const { manifest } = found.loaded;
+    if (!types.includes(manifest.role.type)) throw new PluginNotRun(`it is a ${manifest.role.type}`);
+    const sandbox = createPluginSandbox({
+      exec,
+      hidden: [places.stateDir, places.tasksDir],
+      partOf: serviceUnit,
+      onNotEnded: ({ plugin, unit, error }) => log.warn({ plugin, unit, err: error }, "plugin not ended"),
+    });
+    return confirmedSandbox(sandbox, openConfirmedPlugins(places.confirmedDir)).run(
+      { manifest: { ...manifest, timeoutMs }, path, digest, args, stdin },
+      signal,
+    );
+  };
 
   return {
     "checks.run": ({ check_ids: ids }, signal) =>
@@ -163,23 +191,8 @@ function answersOf(parts: Parts): Answers {
       await (await backend(name)).verify(id, signal);
       return {};
     },
-    async "plugin.run"({ path, digest, args, stdin, timeoutMs }, signal) {
-      // As root finds it: of folders that nobody but root may change, and only as what was asked for.
-      const { pluginFoldersOf } = await import("./plugin-folders.ts");
-      const { createPluginSandbox } = await import("#adapters/plugins/index.ts");
-      const found = await pluginFoldersOf(config.settings).read(path);
-      if (found === undefined) throw new PluginNotRun(goneFault);
-      if ("fault" in found.loaded) throw new PluginNotRun(found.loaded.fault);
-      if (found.loaded.digest !== digest) throw new PluginNotRun(changedFault);
-      const sandbox = createPluginSandbox({
-        exec,
-        hidden: [places.stateDir, places.tasksDir],
-        partOf: serviceUnit,
-        onNotEnded: ({ plugin, unit, error }) => log.warn({ plugin, unit, err: error }, "plugin not ended"),
-      });
-      const manifest = { ...found.loaded.manifest, timeoutMs };
-      return sandbox.run({ manifest, path, digest, args, stdin }, signal);
-    },
+    "plugin.run": (call, signal) => runPlugin(call, ["command"], signal),
+    "plugin.call": (call, signal) => runPlugin({ ...call, args: [] }, ["check", "hook"], signal),
   };
 }
 

@@ -144,7 +144,11 @@ export async function backendsThroughDoor(ask: AskFor, signal: AbortSignal): Pro
 export function sandboxThroughDoor(ask: AskFor, description: string): PluginSandbox {
   return {
     description,
-    run: ({ manifest: { timeoutMs }, path, digest, args, stdin }, signal) =>
-      ask("plugin.run", { path, digest, args: [...args], timeoutMs, ...(stdin !== undefined && { stdin }) }, signal),
+    run({ manifest: { timeoutMs, role }, path, digest, args, stdin }, signal) {
+      const call = { path, digest, timeoutMs, ...(stdin !== undefined && { stdin }) };
+      return role.type === "command"
+        ? ask("plugin.run", { ...call, args: [...args] }, signal)
+        : ask("plugin.call", call, signal);
+    },
   };
 }

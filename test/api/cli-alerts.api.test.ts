@@ -19,6 +19,7 @@ const local: LocalCommands = {
   checkConfig: elsewhere,
   localService: elsewhere,
   checkPlugin: elsewhere,
+  pluginConfirmation: elsewhere,
   readInput: elsewhere,
   audit: { list: elsewhere, verify: elsewhere },
   stackHost: elsewhere,

@@ -38,6 +38,7 @@ const local: LocalCommands = {
   carryState: () => Promise.reject(new Error("not here")),
   checkConfig: () => Promise.reject(new Error("not here")),
   checkPlugin: () => Promise.reject(new Error("not here")),
+  pluginConfirmation: () => Promise.reject(new Error("not here")),
   readInput: () => Promise.reject(new Error("not here")),
   audit: { list: () => Promise.reject(new Error("not here")), verify: () => Promise.reject(new Error("not here")) },
   stackHost: () => Promise.reject(new Error("not here")),

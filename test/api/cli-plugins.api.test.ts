@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { LocalCommands, PluginReport } from "#cli/index.ts";
+import type { LocalCommands, PluginConfirmation, PluginReport } from "#cli/index.ts";
 import { runCli } from "#cli/index.ts";
 import type { Plugin } from "#contract/plugins.ts";
 import { createTestPlugins, startTestService } from "./harness.ts";
@@ -79,11 +79,13 @@ interface Surroundings {
   readonly report?: (folder: string) => Promise<PluginReport>;
   /** What a person types when asked; undefined: nobody is there. */
   readonly answer?: string;
+  /** Root's list; undefined: this is not root. */
+  readonly confirmation?: PluginConfirmation;
 }
 
 async function steward(argv: readonly string[], surroundings: Surroundings = {}) {
   const elsewhere = () => Promise.reject(new Error("not here"));
-  const { environment = {}, input = elsewhere, report = elsewhere, answer } = surroundings;
+  const { environment = {}, input = elsewhere, report = elsewhere, answer, confirmation } = surroundings;
   const local: LocalCommands = {
     serve: elsewhere,
     runTask: elsewhere,
@@ -91,6 +93,8 @@ async function steward(argv: readonly string[], surroundings: Surroundings = {})
     checkConfig: elsewhere,
     localService: elsewhere,
     checkPlugin: report,
+    pluginConfirmation: () =>
+      confirmation === undefined ? Promise.reject(new Error("only root can")) : Promise.resolve(confirmation),
     readInput: input,
     audit: { list: () => Promise.reject(new Error("not here")), verify: () => Promise.reject(new Error("not here")) },
     stackHost: () => Promise.reject(new Error("not here")),
@@ -492,5 +496,83 @@ describe("steward plugins new", () => {
     [["new", "a", "--type", "check", "--lang", "node", "--dir", "/nowhere"], /there is no folder to make it in/],
   ])("%j is refused", async (argv, reason) => {
     expect(await steward(["plugins", ...argv])).toMatchObject({ code: 2, out: "", err: expect.stringMatching(reason) });
+  });
+});
+
+describe("steward plugins confirm", () => {
+  const found = {
+    name: "certs",
+    version: "1.0.0",
+    path: "/etc/steward/plugins/certs",
+    digest: "ab".repeat(32),
+    permissions: ["runs as root", "changes /srv"],
+    needsRoot: true,
+    isConfirmed: false,
+  };
+  function listOf(rest: Partial<typeof found> = {}) {
+    const confirmed: string[] = [];
+    const confirmation: PluginConfirmation = {
+      list: () => [{ ...found, confirmedAt: Date.parse("2026-01-02T03:04:05Z") }],
+      find: (name) =>
+        name === "certs"
+          ? Promise.resolve({ ...found, ...rest })
+          : Promise.reject(new Error(`cannot confirm ${name}: no plugin folder has such a plugin`)),
+      confirm: ({ digest }) => void confirmed.push(digest),
+      revoke: (name) => (name === "certs" ? [found.path] : []),
+    };
+    return { confirmation, confirmed };
+  }
+
+  it("shows what would run as root, and confirms it when the answer is yes", async () => {
+    const { confirmation, confirmed } = listOf();
+    const no = await steward(["plugins", "confirm", "certs"], { confirmation, answer: "n" });
+    expect([no.code, confirmed]).toEqual([1, []]);
+    // Standard output is no terminal, so that whoever is asked sees it on the other.
+    expect(no.err).toMatch(
+      /certs 1\.0\.0 in \/etc\/steward\/plugins\/certs\n {2}digest (ab){32}\n.*runs as root, changes \/srv/,
+    );
+    const yes = await steward(["plugins", "confirm", "certs"], { confirmation, answer: "y" });
+    expect([yes.code, confirmed]).toEqual([0, [found.digest]]);
+    expect(yes.out).toContain("it may run as root as it is now (to enable it: steward plugins enable certs --confirm)");
+    const json = await steward(["plugins", "confirm", "certs", "--yes", "--json"], { confirmation });
+    expect([json.code, JSON.parse(json.out), confirmed.length]).toMatchObject([0, { name: "certs", changed: true }, 2]);
+    expect(asked).toEqual([]);
+  });
+
+  it("does not ask where there is nothing to confirm, and says so when nobody is there to be asked", async () => {
+    const done = listOf({ isConfirmed: true });
+    expect(await steward(["plugins", "confirm", "certs"], done)).toMatchObject({
+      code: 0,
+      out: "certs: it is confirmed already\n",
+    });
+    const plain = listOf({ needsRoot: false });
+    expect(await steward(["plugins", "confirm", "certs"], plain)).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("does not ask to run as root"),
+    });
+    expect(await steward(["plugins", "confirm", "certs"], listOf())).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("nobody at a terminal"),
+    });
+    expect([...done.confirmed, ...plain.confirmed]).toEqual([]);
+  });
+
+  it("lists and revokes", async () => {
+    const { confirmation } = listOf();
+    const list = await steward(["plugins", "confirm"], { confirmation });
+    expect(list.out).toMatch(/certs +1\.0\.0 +2026-01-02T03:04:05 +\/etc\/steward\/plugins\/certs +abababababab/);
+    expect(await steward(["plugins", "confirm", "certs", "--revoke"], { confirmation })).toMatchObject({
+      code: 0,
+      out: "certs: /etc/steward/plugins/certs may not run as root any more\n",
+    });
+    expect(await steward(["plugins", "confirm", "other", "--revoke"], { confirmation })).toMatchObject({ code: 1 });
+    expect(await steward(["plugins", "confirm", "--revoke"], { confirmation })).toMatchObject({ code: 2 });
+  });
+
+  it("is for root", async () => {
+    expect(await steward(["plugins", "confirm", "certs", "--yes"])).toMatchObject({
+      code: 2,
+      err: "steward: only root can\n",
+    });
   });
 });

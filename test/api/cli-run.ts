@@ -72,6 +72,7 @@ export async function runInProcess(argv: readonly string[], setting: CliSetting 
       checkConfig: () => Promise.resolve({ file: undefined, faults: [], warnings: [] }),
       localService: elsewhere,
       checkPlugin: elsewhere,
+      pluginConfirmation: elsewhere,
       stackHost: elsewhere,
       audit: { list: elsewhere, verify: elsewhere },
       runChecks: elsewhere,

@@ -37,6 +37,7 @@ const local = (): LocalCommands => ({
     }),
   localService: () => Promise.resolve({ url, adminKeyFile: join(folder, "admin.key"), readAdminKey }),
   checkPlugin: () => Promise.reject(new Error("not here")),
+  pluginConfirmation: () => Promise.reject(new Error("not here")),
   readInput: () => Promise.reject(new Error("not here")),
   audit: { list: () => Promise.reject(new Error("not here")), verify: () => Promise.reject(new Error("not here")) },
   stackHost: () => Promise.reject(new Error("not here")),

@@ -8,6 +8,7 @@ import type { Check, Outcome } from "#domain/health/check.ts";
 import type { Fix, FixPlan } from "#domain/health/fix.ts";
 import type { TaskLauncher } from "#domain/operations/ports.ts";
 import { runTask } from "#domain/operations/task.ts";
+import type { ConfirmedPlugins } from "#domain/plugins/ports.ts";
 import type { Condition } from "#domain/updates/guard.ts";
 import { updateKinds, updateVerbs } from "#domain/updates/verbs.ts";
 import type { Service, ServicePorts } from "#service/index.ts";
@@ -130,6 +131,8 @@ export interface TestPlugins {
   readonly folders: FakePluginFolders;
   readonly sandbox: FakePluginSandbox;
   readonly enabled: FakeEnabledPlugins;
+  /** Root's own list; undefined: the service is root. */
+  readonly confirmed?: ConfirmedPlugins;
 }
 
 export const createTestPlugins = (): TestPlugins => ({

@@ -3,6 +3,7 @@ import type { HealthCheckList } from "#contract/checks.ts";
 import type { Plugin, PluginList } from "#contract/plugins.ts";
 import type { PluginManifest } from "#domain/plugins/ports.ts";
 import { PluginNotRun } from "#domain/plugins/ports.ts";
+import { createFakeConfirmedPlugins } from "../fakes/confirmed-plugins.ts";
 import { createFakePluginFolders, plainManifest } from "../fakes/plugin-folders.ts";
 import { openStream } from "../process/support/ws-client.ts";
 import {
@@ -160,6 +161,44 @@ describe("enabling", () => {
       operation: "enablePlugin",
       target: { name: "greet", path: "/etc/steward/plugins/greet", digest: "digest" in loaded ? loaded.digest : "" },
     });
+  });
+
+  it("does not let one run as root that root has not confirmed, where root keeps a list of its own", async () => {
+    const confirmed = createFakeConfirmedPlugins();
+    plugins = { ...createTestPlugins(), confirmed };
+    await restart();
+    const { path, loaded } = plugins.folders.put("rooted", { permissions: { ...none, user: "root" } });
+    const digest = "digest" in loaded ? loaded.digest : "";
+    plugins.folders.put("plain");
+    expect((await enable("plain")).json).toMatchObject({ success: true });
+    // To say it over HTTP is needed besides, and is not enough.
+    expect((await enable("rooted")).status).toBe(400);
+    const remedy = "run on this host: sudo steward plugins confirm rooted";
+    const refused = {
+      success: false,
+      enabled: false,
+      message: expect.stringMatching(new RegExp(`^cannot enable rooted: it asks to run as root, .*${remedy}`)),
+    };
+    for (let times = 0; times < 2; times += 1)
+      expect((await enable("rooted", { confirm: true })).json).toMatchObject(refused);
+    expect((await post("/plugins/rooted/enable?dry_run=true", { confirm: true })).json).toMatchObject({
+      steps: [],
+      reason: refused.message,
+    });
+    confirmed.confirm({ path, digest });
+    expect((await enable("rooted", { confirm: true })).json).toMatchObject({ success: true, enabled: true });
+    expect((await run("rooted")).status).toBe(200);
+
+    // As it was with another release: enabled, and not confirmed.
+    confirmed.confirm({ path, digest: "other" });
+    expect(await find("rooted")).toMatchObject({ enabled: true, fault: expect.stringContaining(remedy) });
+    expect((await run("rooted")).json).toMatchObject({
+      error: { code: "UNAVAILABLE", details: { reason: expect.stringContaining(remedy), retryable: false } },
+    });
+    expect(plugins.sandbox.calls.map(({ manifest }) => manifest.name)).toEqual(["rooted"]);
+    confirmed.confirm({ path, digest });
+    expect((await run("rooted")).status).toBe(200);
+    expect((await disable("rooted")).json).toMatchObject({ success: true });
   });
 
   it("takes a confirmation for one that asks for root", async () => {

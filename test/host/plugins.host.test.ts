@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Plugin } from "#contract/plugins.ts";
 import { openStream, type StreamConnection } from "../process/support/ws-client.ts";
+import { installedPrograms } from "./program.ts";
 import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
 import { makePackageSources, type PackageRecipe, packageFile } from "./support/package-sources.ts";
@@ -349,6 +350,11 @@ describeOnHost("hooks and commands of plugins", (session) => {
     await write(session, "b-listener", hookPlugin("pre_update, post_update", [listen], permissions));
     await enable("a-broken");
     expect(await refusal(enable("b-listener"))).toMatchObject({ details: { field: "confirm" } });
+    expect(await enable("b-listener", { confirm: true })).toMatchObject({
+      success: false,
+      message: expect.stringContaining("sudo steward plugins confirm b-listener"),
+    });
+    await session.host.exec([...installedPrograms, "plugins", "confirm", "b-listener", "--yes"]);
     expect(await enable("b-listener", { confirm: true })).toMatchObject({ success: true, needs_confirmation: true });
     const result = await session.api.applyUpdates({ body: {} });
     expect(result).toMatchObject({ success: true, packages_updated: 1 });

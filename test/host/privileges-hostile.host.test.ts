@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { installedPrograms } from "./program.ts";
+import { callPlugin, pluginDir, writePlugin } from "./support/plugins.ts";
 import { describeOnHost } from "./support/session.ts";
 
 const asks = "/run/steward/asks";
@@ -350,6 +351,121 @@ describeOnHost("root's side of the door", (session) => {
       for (const id of ids) await open(id);
       const texts = await Promise.all(ids.map(answerOf));
       for (const text of texts) expect(text).toMatch(/^\{"(output|error)"/);
+    });
+  });
+
+  describe("of plugins that run as root", () => {
+    const list = "/var/lib/steward-tasks/confirmed-plugins";
+    const steward = (...argv: readonly string[]) =>
+      session.host.exec([...installedPrograms, "plugins", "confirm", ...argv], { allowFailure: true });
+    /** What root did: the plugin leaves a file for each argument but one. */
+    const ran = async (): Promise<string> => session.shell("cd /root; ls -d ran-* 2>/dev/null || true");
+    const ask = async (name: "plugin.run" | "plugin.call", folder: string, digest: string, rest: object) => {
+      const id = newAsk();
+      const input = { path: `${pluginDir}/${folder}`, digest, timeoutMs: 10_000, ...rest };
+      await write(`${asks}/${id}.json`, JSON.stringify({ ask: name, input }));
+      await open(id);
+      return JSON.parse((await answerOf(id)) ?? "null") as unknown;
+    };
+    const program = '#!/bin/sh\n[ "$1" = none ] || touch "/root/ran-$1"\n';
+    const permissions = "permissions: { user: root, write: [/root] }";
+    const digests: Record<string, string> = {};
+    const roles = {
+      commanding: [],
+      checking: ["type: check"],
+      hooking: ["type: hook", "hook: { events: [post_update, pre_update] }"],
+    } as const;
+
+    beforeAll(async () => {
+      await session.host.exec(["rm", "-f", "/etc/steward/config.yaml"]);
+      for (const [name, role] of Object.entries(roles)) {
+        await writePlugin(session, name, program, [...role, permissions]);
+        digests[name] = (await callPlugin(session, name, { args: ["none"] })).digest ?? "";
+      }
+      expect(Object.values(digests)).toEqual(Object.keys(roles).map(() => expect.stringMatching(/^[0-9a-f]{64}$/)));
+    });
+
+    it("runs none that root has not confirmed, whatever the service says is enabled", {
+      timeout: 120_000,
+    }, async () => {
+      const enabled = Object.entries(digests).map(([name, digest]) => {
+        const path = `${pluginDir}/${name}`;
+        return { name, path, digest, enabledAt: 1_760_000_000_000 };
+      });
+      const kept = await must("cat /var/lib/steward/enabled.json 2>/dev/null || true");
+      await write("/var/lib/steward/enabled.json", JSON.stringify({ plugins: enabled }));
+      for (const [name, rest] of [
+        ["commanding", { args: ["evil"] }],
+        ["commanding", { args: [] }],
+      ] as const)
+        expect(await ask("plugin.run", name, digests[name] ?? "", rest)).toMatchObject({
+          error: { kind: "PluginNotRun", message: expect.stringContaining("sudo steward plugins confirm commanding") },
+        });
+      for (const name of ["checking", "hooking"])
+        expect(await ask("plugin.call", name, digests[name] ?? "", {})).toMatchObject({
+          error: { kind: "PluginNotRun", message: expect.stringContaining(`sudo steward plugins confirm ${name}`) },
+        });
+      // Nor in the process of an operation, which calls hooks when it ends.
+      const id = newOperation();
+      const input = {
+        request: { type: "packages", isSecurityOnly: false },
+        takesSnapshot: false,
+        isGuarded: false,
+      };
+      await write(`${asked}/${id}/spec.json`, spec(id, { kind: "updates.apply", input }));
+      await open(id);
+      expect(await stateOf(id)).toMatchObject({ status: expect.stringMatching(/done|failed/) });
+      expect(await ran()).toBe("");
+      await write("/var/lib/steward/enabled.json", kept === "" ? '{"plugins":[]}' : kept);
+    });
+
+    it("lets nobody but root say which", async () => {
+      const denied = async (line: string): Promise<void> => {
+        expect({ line, code: (await hostile(line)).exitCode === 0 }).toEqual({ line, code: false });
+      };
+      await steward("commanding", "--yes");
+      await denied(`touch ${list}/x`);
+      await denied(`for f in ${list}/*; do echo x > "$f"; done`);
+      await denied(`mv ${list} ${list}.old`);
+      await denied(`${installedPrograms.join(" ")} plugins confirm checking --yes`);
+      expect(await hostile(`cat ${list}/*.json`)).toMatchObject({
+        exitCode: 0,
+        stdout: expect.stringContaining("commanding"),
+      });
+    });
+
+    it("runs what root has confirmed, as what it is, until it changes or is revoked", {
+      timeout: 120_000,
+    }, async () => {
+      expect(await steward("commanding", "--yes")).toMatchObject({ exitCode: 0 });
+      expect(await steward("checking", "--yes")).toMatchObject({ exitCode: 0 });
+      expect((await steward()).stdout).toMatch(/checking .*\n(.*\n)*commanding /);
+      const run = () => ask("plugin.run", "commanding", digests["commanding"] ?? "", { args: ["asked"] });
+      expect(await run()).toMatchObject({ output: { exitCode: 0 } });
+      expect(await ran()).toBe("ran-asked\n");
+      // A check has no arguments but those of its manifest.
+      const check = digests["checking"] ?? "";
+      expect(await ask("plugin.run", "checking", check, { args: ["evil"] })).toMatchObject({
+        error: { message: "it is a check" },
+      });
+      expect(await ask("plugin.call", "checking", check, { args: ["evil"] })).toMatchObject({
+        error: { message: expect.stringContaining("must NOT have additional properties") },
+      });
+      expect(await ask("plugin.call", "commanding", digests["commanding"] ?? "", {})).toMatchObject({
+        error: { message: "it is a command" },
+      });
+      expect(await ran()).toBe("ran-asked\n");
+      await session.shell("rm /root/ran-asked");
+      expect(await steward("commanding", "--revoke")).toMatchObject({ exitCode: 0 });
+      expect(await run()).toMatchObject({ error: { kind: "PluginNotRun" } });
+      await steward("commanding", "--yes");
+      await session.shell(`echo '# changed' >> ${pluginDir}/commanding/run`);
+      const { digest: other = "" } = await callPlugin(session, "commanding", { args: ["none"] });
+      expect(await ask("plugin.run", "commanding", other, { args: ["evil"] })).toMatchObject({
+        error: { message: expect.stringContaining("has not confirmed it as it is now") },
+      });
+      expect(await ran()).toBe("");
+      await session.shell(`rm -r ${pluginDir}`);
     });
   });
 

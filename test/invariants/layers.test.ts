@@ -167,6 +167,7 @@ describe("ports", () => {
       "ChatProvider",
       "CheckHistory",
       "Clock",
+      "ConfirmedPlugins",
       "ConnectorDiscovery",
       "CredentialCodec",
       "DefaultRoutes",

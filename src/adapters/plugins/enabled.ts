@@ -1,20 +1,11 @@
 import { randomBytes } from "node:crypto";
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  unlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import type { EnabledPlugin, EnabledPlugins } from "#domain/plugins/ports.ts";
+import { writeWhole } from "./write-whole.ts";
 
 const fileName = "enabled.json";
-const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_DIRECTORY } = constants;
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 /** Far more than all plugins of a host take. */
 const maxBytes = 1024 ** 2;
 
@@ -66,29 +57,6 @@ function textOf(path: string): string | undefined {
   }
 }
 
-/** Writes a file whole or not at all; it is on disk, under its name, when this returns. */
-function writeWhole(folder: string, content: string): void {
-  const path = join(folder, fileName);
-  const beside = `${path}.${randomBytes(6).toString("hex")}.new`;
-  const handle = openSync(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
-  try {
-    writeFileSync(handle, content);
-    fsyncSync(handle);
-    renameSync(beside, path);
-  } catch (error) {
-    unlinkSync(beside);
-    throw error;
-  } finally {
-    closeSync(handle);
-  }
-  const names = openSync(folder, O_RDONLY | O_DIRECTORY);
-  try {
-    fsyncSync(names);
-  } finally {
-    closeSync(names);
-  }
-}
-
 /**
  * Which plugins are enabled, in `enabled.json` of the state folder. A file that cannot be read for what it is gives nobody
  * leave to run: it is set aside, and none is enabled.
@@ -127,7 +95,7 @@ export function openEnabledPlugins(ports: {
   let plugins = new Map(load().map((each) => [each.name, each]));
 
   const replace = (next: Map<string, EnabledPlugin>): void => {
-    writeWhole(stateDir, `${JSON.stringify({ plugins: [...next.values()] }, null, 2)}\n`);
+    writeWhole(path, `${JSON.stringify({ plugins: [...next.values()] }, null, 2)}\n`);
     plugins = next;
   };
 

@@ -4,6 +4,7 @@ import type { PluginSandbox } from "#domain/plugins/ports.ts";
 import { createBareSandbox } from "./bare.ts";
 import { createUnitSandbox, type NotEnded } from "./unit.ts";
 
+export { type ConfirmedPlugin, openConfirmedPlugins } from "./confirmed.ts";
 export { openEnabledPlugins, readEnabledPlugins } from "./enabled.ts";
 export { createPluginFolders, inspectPlugin } from "./folders.ts";
 

@@ -1,6 +1,7 @@
 import type { Clock } from "#domain/kernel/clock.ts";
+import { confirmationFault } from "./confirmation.ts";
 import type { LoadedPlugin, RunResult } from "./plugin-kind.ts";
-import type { EnabledPlugin, PluginFolders, PluginManifest, PluginSandbox } from "./ports.ts";
+import type { ConfirmedPlugins, EnabledPlugin, PluginFolders, PluginManifest, PluginSandbox } from "./ports.ts";
 import { PluginNotRun } from "./ports.ts";
 
 export const changedFault = "it changed on disk since it was enabled: enable it again to accept it as it is now";
@@ -11,7 +12,11 @@ const graceMs = 5_000;
 
 /** Runs enabled plugins: only as what was enabled, only as long as they may. */
 export function createGuardedRun(ports: {
-  readonly parts: () => { readonly folders: Pick<PluginFolders, "read">; readonly sandbox: PluginSandbox };
+  readonly parts: () => {
+    readonly folders: Pick<PluginFolders, "read">;
+    readonly sandbox: PluginSandbox;
+    readonly confirmed?: ConfirmedPlugins | undefined;
+  };
   readonly clock: Pick<Clock, "sleep">;
   readonly onRun: (run: { readonly plugin: string; readonly result: RunResult }) => void;
 }): (enabled: EnabledPlugin, manifest: PluginManifest, over: AbortSignal) => LoadedPlugin["run"] {
@@ -23,6 +28,9 @@ export function createGuardedRun(ports: {
     if (found === undefined) throw new PluginNotRun(goneFault);
     if ("fault" in found.loaded) throw new PluginNotRun(found.loaded.fault);
     if (found.loaded.digest !== digest) throw new PluginNotRun(changedFault);
+    // Root would refuse it as well, and a process of its own is much for that.
+    const unconfirmed = confirmationFault(found.loaded.manifest, { path, digest }, parts().confirmed);
+    if (unconfirmed !== undefined) throw new PluginNotRun(unconfirmed);
   };
 
   return (enabled, manifest, over) => async (input, read, signal) => {

@@ -1,11 +1,13 @@
 import type { Plugin, PluginType } from "#contract/plugins.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import { DomainError, invalid } from "#domain/kernel/error.ts";
+import { confirmationFault } from "./confirmation.ts";
 import { changedFault, createGuardedRun, goneFault } from "./guarded-run.ts";
 import { pluginKinds } from "./kinds-registry.ts";
 import { permissionWords } from "./permissions.ts";
 import type { ExtensionPoints, LoadedPlugin, PluginCommand, PluginInput, Roles, RunResult } from "./plugin-kind.ts";
 import type {
+  ConfirmedPlugins,
   EnabledPlugin,
   EnabledPlugins,
   FoundPlugin,
@@ -21,6 +23,8 @@ export interface PluginParts {
   readonly folders: PluginFolders;
   readonly sandbox: PluginSandbox;
   readonly enabled: EnabledPlugins;
+  /** Root's own list; undefined where this process is root. */
+  readonly confirmed?: ConfirmedPlugins | undefined;
 }
 
 /** What would be done, or was: `success` false says why not. */
@@ -168,7 +172,11 @@ export function createPlugins(ports: {
     if (fault !== undefined) return fault;
     if (found.path !== enabled.path)
       return `it was enabled from ${enabled.path}, and now another folder comes first: enable it again to accept that`;
-    return "digest" in found.loaded && found.loaded.digest !== enabled.digest ? changedFault : undefined;
+    if ("fault" in found.loaded) return undefined;
+    const { manifest, digest } = found.loaded;
+    return digest === enabled.digest
+      ? confirmationFault(manifest, { path: found.path, digest }, need().confirmed)
+      : changedFault;
   };
 
   const enabledOf = ({ enabled }: PluginParts, name: string): EnabledPlugin | undefined =>
@@ -288,6 +296,11 @@ export function createPlugins(ports: {
         const { manifest, digest } = one.loaded;
         if (manifest.permissions.user === "root" && !isConfirmed)
           throw invalid("confirm", "Must be true", `cannot enable ${name}: it runs as root, which has to be confirmed`);
+        const unconfirmed = confirmationFault(manifest, { path: one.path, digest }, all.confirmed);
+        if (unconfirmed !== undefined) {
+          const message = `cannot enable ${name}: ${unconfirmed}`;
+          return { plugin: viewNow(one, before, name), success: false, message };
+        }
         const isSame = before?.path === one.path && before.digest === digest;
         const done = (message: string): PluginStep => ({
           plugin: viewNow(one, enabledOf(all, name), name),

@@ -110,3 +110,8 @@ export interface EnabledPlugin {
   /** Epoch milliseconds. */
   readonly enabledAt: number;
 }
+
+/** The plugins that root has confirmed, where the service is not root: no other plugin runs as root. */
+export interface ConfirmedPlugins {
+  readonly has: (plugin: Pick<EnabledPlugin, "path" | "digest">) => boolean;
+}

@@ -44,7 +44,8 @@ export async function writePlugin(
   manifest: readonly string[] = [],
 ): Promise<void> {
   const folder = `${pluginDir}/${name}`;
-  const least = [`name: ${name}`, 'version: "1"', "type: command", "exec: run"];
+  const type = manifest.some((line) => line.startsWith("type:")) ? [] : ["type: command"];
+  const least = [`name: ${name}`, 'version: "1"', ...type, "exec: run"];
   await host.writeFile(`${folder}/plugin.yaml`, `${[...least, ...manifest].join("\n")}\n`, 0o644);
   await host.writeFile(`${folder}/run`, program, 0o755);
   await host.exec(["chmod", "-R", "go-w,a+rX", pluginDir]);

@@ -1,0 +1,97 @@
+import { createHash } from "node:crypto";
+import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, unlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { FileUnreadable, readRegularFile } from "#adapters/files/index.ts";
+import type { ConfirmedPlugins } from "#domain/plugins/ports.ts";
+import { syncDirectory, writeWhole } from "./write-whole.ts";
+
+/** What root has confirmed. */
+export interface ConfirmedPlugin {
+  readonly name: string;
+  readonly version: string;
+  /** Its directory. */
+  readonly path: string;
+  /** Of everything in it. */
+  readonly digest: string;
+  /** Epoch milliseconds. */
+  readonly confirmedAt: number;
+}
+
+/** Root's list: one file for each plugin, so that two who write at once write different files. */
+interface ConfirmedPluginFiles extends ConfirmedPlugins {
+  /** By name. What cannot be read is not confirmed, and not listed. */
+  readonly all: () => readonly ConfirmedPlugin[];
+  /** On disk when it returns. @throws Error when this process is not root, or the directory is not its own. */
+  readonly add: (plugin: ConfirmedPlugin) => void;
+  /** @returns whether it was there. */
+  readonly remove: (path: string) => boolean;
+}
+
+const maxBytes = 16 * 1024;
+const writableByOthers = 0o022;
+
+const isConfirmed = (value: unknown): value is ConfirmedPlugin => {
+  if (typeof value !== "object" || value === null) return false;
+  const { name, version, path, digest, confirmedAt }: Readonly<Record<string, unknown>> = { ...value };
+  return [name, version, path, digest].every((each) => typeof each === "string") && typeof confirmedAt === "number";
+};
+
+/** Only root can say what runs as root. */
+const isRoots = ({ uid, mode }: { readonly uid: number; readonly mode: number }): boolean =>
+  uid === 0 && (mode & writableByOthers) === 0;
+
+function read(file: string): ConfirmedPlugin | undefined {
+  try {
+    const { content, stat } = readRegularFile(file, { maxBytes, followsLinks: false });
+    const value: unknown = JSON.parse(content.toString("utf8"));
+    return isRoots(stat) && isConfirmed(value) ? value : undefined;
+  } catch (error) {
+    if (error instanceof FileUnreadable || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** The list in a directory of root's; a directory that others can change is an empty list. */
+export function openConfirmedPlugins(directory: string): ConfirmedPluginFiles {
+  const fileOf = (path: string): string => join(directory, `${createHash("sha256").update(path).digest("hex")}.json`);
+  const isTrusted = (): boolean => {
+    const stat = lstatSync(directory, { throwIfNoEntry: false });
+    return stat?.isDirectory() === true && isRoots(stat);
+  };
+
+  const prepare = (): { readonly group: number } => {
+    const { gid: group } = lstatSync(dirname(directory));
+    if (lstatSync(directory, { throwIfNoEntry: false }) === undefined) {
+      mkdirSync(directory, { mode: 0o750 });
+      chownSync(directory, 0, group);
+      chmodSync(directory, 0o750);
+      syncDirectory(dirname(directory));
+    }
+    if (!isTrusted()) throw new Error(`cannot use ${directory}: it is not a directory that only root can change`);
+    return { group };
+  };
+
+  return {
+    has({ path, digest }) {
+      const known = isTrusted() ? read(fileOf(path)) : undefined;
+      return known?.path === path && known.digest === digest;
+    },
+    all: () =>
+      isTrusted()
+        ? readdirSync(directory)
+            .filter((name) => name.endsWith(".json"))
+            .flatMap((name) => read(join(directory, name)) ?? [])
+            .sort((a, b) => (a.name < b.name ? -1 : 1))
+        : [],
+    add(plugin) {
+      const { group } = prepare();
+      writeWhole(fileOf(plugin.path), `${JSON.stringify(plugin, null, 2)}\n`, group);
+    },
+    remove(path) {
+      if (!isTrusted() || lstatSync(fileOf(path), { throwIfNoEntry: false }) === undefined) return false;
+      unlinkSync(fileOf(path));
+      syncDirectory(directory);
+      return true;
+    },
+  };
+}

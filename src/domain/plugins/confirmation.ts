@@ -1,0 +1,24 @@
+import type { ConfirmedPlugins, PluginCall, PluginManifest, PluginSandbox } from "./ports.ts";
+import { PluginNotRun } from "./ports.ts";
+
+/**
+ * Why a plugin does not run that asks for root, where root keeps a list of its own of those that may.
+ * @param confirmed undefined where this process is root itself: then to enable a plugin is to confirm it.
+ */
+export function confirmationFault(
+  { name, permissions }: Pick<PluginManifest, "name" | "permissions">,
+  found: Pick<PluginCall, "path" | "digest">,
+  confirmed: ConfirmedPlugins | undefined,
+): string | undefined {
+  if (permissions.user !== "root" || confirmed === undefined || confirmed.has(found)) return undefined;
+  return `it asks to run as root, and root has not confirmed it as it is now (run on this host: sudo steward plugins confirm ${name})`;
+}
+
+/** A sandbox in which nothing runs as root that root has not confirmed. */
+export const confirmedSandbox = (sandbox: PluginSandbox, confirmed: ConfirmedPlugins): PluginSandbox => ({
+  ...sandbox,
+  run(call, signal) {
+    const fault = confirmationFault(call.manifest, call, confirmed);
+    return fault === undefined ? sandbox.run(call, signal) : Promise.reject(new PluginNotRun(fault));
+  },
+});
