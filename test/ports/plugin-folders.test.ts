@@ -421,6 +421,16 @@ describe("folders with odd names", () => {
     }
   });
 
+  it("are shown as text too where they are inside of a plugin", async () => {
+    write(at("one"));
+    symlinkSync("/etc/passwd", at("one", "\u001b[2J\u202e\n"));
+    const faults = [await faultAt("one"), ...inspectPlugin(at("one"))];
+    for (const fault of faults) {
+      expect(fault).toContain(`${at("one")}/\ufffd[2J\ufffd\ufffd is a link that leads out`);
+      expect(fault).not.toMatch(/\p{Cc}|\p{Cf}/u);
+    }
+  });
+
   it("that are links are not followed, and files beside them are none", async () => {
     write(join(root, "elsewhere", "one"));
     mkdirSync(dir(), { mode: 0o755 });

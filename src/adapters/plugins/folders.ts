@@ -7,6 +7,7 @@ import {
   type ManifestReading,
   manifestName,
   maxManifestBytes,
+  oneLine,
   printable,
   readManifest,
 } from "./manifest.ts";
@@ -20,8 +21,8 @@ const settledMs = 2_000;
 const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
 const isMissing = (error: unknown): boolean => ["ENOENT", "ENOTDIR"].includes(String(codeOf(error)));
 
-/** One sentence why a folder is not used. What the system says of a file names it. */
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+/** One sentence why a folder is not used. It names files, whose names may hold anything. */
+const reasonOf = (error: unknown): string => oneLine(error instanceof Error ? error.message : String(error));
 
 function requireProgram({ command: [program], permissions }: PluginManifest, folder: string, owner: Owner): void {
   let stat: ReturnType<typeof lstatSync>;
@@ -71,7 +72,7 @@ export function inspectPlugin(path: string, owner: Owner = self()): readonly str
   if (!isPlain(path)) faults.push(oddPath);
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) faults.push(isLink(path));
   look(() => requireTrustedWay(path, owner));
-  look(() => void listContent(path, owner, ({ message }) => faults.push(message)));
+  look(() => void listContent(path, owner, (fault) => faults.push(reasonOf(fault))));
   look(() => {
     if (!isThere(join(path, manifestName))) throw new Distrusted(`${path} has no ${manifestName}`);
     const reading = readingOf(path);

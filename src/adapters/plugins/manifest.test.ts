@@ -180,6 +180,22 @@ describe("manifest", () => {
     expect(printable("a\nb")).toBe("a\ufffdb");
   });
 
+  it("shows nothing of a hostile text but text where it is no YAML", () => {
+    const fault = faultOf(read(...least, 'author: "\\x\u009b\u202e"'));
+    expect(fault).toMatch(/^plugin\.yaml:5:\d+: Invalid escape sequence \\x\ufffd/);
+    expect(fault).not.toMatch(/[\p{Cc}\p{Cf}\u2028]/u);
+  });
+
+  it("has faults of bounded length, however much of the file they are about", () => {
+    const long = "x".repeat(50_000);
+    const files = [[`author: "\\x${long}"`], [`${"{a: ".repeat(200)}1`, "'"], [`${long}: 1`]];
+    for (const lines of files) {
+      const reading = read(...least, ...lines);
+      if (!("faults" in reading)) throw new Error("no fault");
+      for (const fault of reading.faults) expect(fault.length).toBeLessThanOrEqual(500);
+    }
+  });
+
   it.each([
     ["an alias", ["args: &a [x]", "description: *a"], /plugin\.yaml: Alias resolution is disabled/],
     ["the same key twice", ["exec: a"], /plugin\.yaml:5:1: Map keys must be unique/],

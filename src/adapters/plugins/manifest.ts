@@ -224,11 +224,14 @@ export function readManifest(text: string, folder: string): ManifestReading {
       const { line, col } = lines.linePos(error.pos[0]);
       return `${manifestName}:${line}:${col}: ${error.message}`;
     });
-    if (errors.length > 0) return { faults: errors, ...unknown };
+    if (errors.length > 0) return { faults: errors.map(faultLine), ...unknown };
     value = document.toJS({ maxAliasCount: 0 }) ?? {};
   } catch (error) {
     // Aliases, and brackets without end.
-    return { faults: [`${manifestName}: ${error instanceof Error ? error.message : String(error)}`], ...unknown };
+    return {
+      faults: [faultLine(`${manifestName}: ${error instanceof Error ? error.message : String(error)}`)],
+      ...unknown,
+    };
   }
   const validate = validator();
   const file = validate(value) ? value : undefined;
@@ -236,7 +239,7 @@ export function readManifest(text: string, folder: string): ManifestReading {
   if (file !== undefined && flaws.length === 0) return { manifest: toManifest(file, folder) };
   const faults = flaws.map((flaw) => {
     const where = flaw.path.length === 0 ? "" : ` ${flaw.path.map(printable).join(".")}:`;
-    return `${manifestName}:${placeOf(document, lines, flaw)}:${where} ${flaw.message}`;
+    return faultLine(`${manifestName}:${placeOf(document, lines, flaw)}:${where} ${flaw.message}`);
   });
   return { faults, ...known(value) };
 }
@@ -248,6 +251,12 @@ export const faultText = (faults: readonly string[]): string =>
     "; ",
   );
 
-/** Names that come from a file, as one short line that no terminal takes for more than text. */
-export const printable = (text: string): string =>
-  text.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, "\ufffd").slice(0, 64);
+/** Text that comes from a file or a file's name, as one line that no terminal takes for more than text. */
+export const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, "\ufffd");
+
+/** The longest fault of a manifest: what is wrong with it may itself be as long as the file. */
+const maxFaultLength = 500;
+const faultLine = (text: string): string => oneLine(text).slice(0, maxFaultLength);
+
+/** Names that come from a file, as one short line. */
+export const printable = (text: string): string => oneLine(text).slice(0, 64);
