@@ -54,7 +54,11 @@ const refusals = new Set(
 );
 
 function toError(error: unknown): Error {
-  if (!(error instanceof DBusError)) return error instanceof Error ? error : new Error(String(error));
+  if (!(error instanceof DBusError)) {
+    // The call cannot be written as a message: with what the bus itself has named before, such as a path that is none.
+    const why = error instanceof Error ? error.message : String(error);
+    return new UnitsUnavailable(`cannot call systemd: ${why}`, true, error);
+  }
   if (error.dbusName !== undefined && refusals.has(error.dbusName))
     return new UnitRefused(error.message, { cause: error });
   const isDenied = /AccessDenied|InteractiveAuthorizationRequired/.test(error.dbusName ?? "");
@@ -120,12 +124,15 @@ export function openConnection(ports: {
         if (current === bus) current = undefined;
         resolve(reason);
       };
-      bus.connection.on("error", (error) => {
+      const fail = (error: Error): void => {
         reason = error.message;
         bus.connection.end();
         // A dial that fails may end without `close`.
         end();
-      });
+      };
+      bus.connection.on("error", fail);
+      // A message that the library cannot handle, such as a call whose refusal it cannot write: unheard it ends the process.
+      bus.connection.on("handlerError", fail);
       bus.connection.on("close", end);
       bus.connection.on("end", end);
       bus.connection.on("message", (message) => {

@@ -11,7 +11,7 @@ import { createJobs, lostResult } from "./jobs.ts";
 import { readMemory } from "./memory.ts";
 import { createMirror } from "./mirror.ts";
 import type { MirroredUnit } from "./parse.ts";
-import { blankUnit, namesIn, parseListedUnit, withProperties } from "./parse.ts";
+import { blankUnit, namesIn, parseListedUnit, text, withProperties } from "./parse.ts";
 
 /** How long a restart waits for its job. */
 const jobWaitMs = 25_000;
@@ -153,7 +153,7 @@ export function createLiveUnits(ports: {
 
   const read = async (name: string): Promise<FoundUnit> => {
     await untilReady(syncWaitMs);
-    const path = await connection.call(calls.loadUnit(name), ([value]) => String(value));
+    const path = await connection.call(calls.loadUnit(name), ([value]) => text(value));
     let unit = { ...blankUnit(name), path };
     let names: readonly string[] = [];
     const take = ([properties]: readonly unknown[]): void => {
@@ -181,7 +181,7 @@ export function createLiveUnits(ports: {
   const withResult = async ({ name, path }: MirroredUnit): Promise<FailedUnit> => {
     const kind = kindInterface(name);
     if (kind === undefined) return { name, result: "" };
-    const result = await connection.call(calls.get(path, kind, "Result"), ([value]) => String(value));
+    const result = await connection.call(calls.get(path, kind, "Result"), ([value]) => text(value));
     return { name, result };
   };
 
@@ -209,7 +209,7 @@ export function createLiveUnits(ports: {
     try {
       const job = connection
         // In an object, since a promise as the reply would keep the call open until the job is over.
-        .call(calls.restartUnit(name), ([path]) => ({ result: jobs.result(String(path)) }))
+        .call(calls.restartUnit(name), ([path]) => ({ result: jobs.result(text(path)) }))
         .then(({ result }) => result)
         .catch((error: unknown) => {
           // The reply may be lost together with the bus: then it is as if the job's result were.
@@ -232,7 +232,7 @@ export function createLiveUnits(ports: {
     const down = lost();
     try {
       const job = connection
-        .call(calls.startUnit(name), ([path]) => ({ result: jobs.result(String(path)) }))
+        .call(calls.startUnit(name), ([path]) => ({ result: jobs.result(text(path)) }))
         .then(({ result }) => result);
       return await Promise.race([job, down.promise]);
     } finally {

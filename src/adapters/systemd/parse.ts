@@ -1,6 +1,7 @@
 import type { Unit } from "#domain/system/ports.ts";
 
-const text = (value: unknown): string => (typeof value === "string" ? value : "");
+/** A string as the bus sent it; empty where it sent something else. */
+export const text = (value: unknown): string => (typeof value === "string" ? value : "");
 
 /** 64-bit numbers come as bigint, smaller ones as number. */
 const integer = (value: unknown): number | undefined => {
