@@ -4,6 +4,7 @@ import { operations, resources } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Operation } from "#contract/operation.ts";
 import { errorsOf, Plan } from "#contract/operation.ts";
+import { OperationEntry } from "#contract/operation-entry.ts";
 import type { Stream } from "#contract/streams.ts";
 import { streams } from "#contract/streams.ts";
 
@@ -71,6 +72,17 @@ function responses(operation: Operation): Json {
     isMutation && status !== 200
       ? { 200: { ...content(toJson(Plan)), description: "What would be done" }, [status]: content(result) }
       : { [status]: content(isMutation ? { anyOf: [result, toJson(Plan)] } : result) };
+  if (operation.outlives) {
+    byStatus["202"] = {
+      description: "With `Prefer: respond-async`: it goes on, and this is its operation, at the address in `Location`",
+      headers: {
+        ...headers,
+        Location: { $ref: "#/components/headers/Location" },
+        "Preference-Applied": { $ref: "#/components/headers/Preference-Applied" },
+      },
+      content: { "application/json": { schema: toJson(OperationEntry) } },
+    };
+  }
   for (const code of errorsOf(operation)) byStatus[errorStatus[code]] = { $ref: `#/components/responses/${code}` };
   return byStatus;
 }
@@ -157,6 +169,8 @@ const headers = {
     "string",
   ),
   "Retry-After": header("Seconds to wait.", "integer"),
+  Location: header("Address of the operation.", "string"),
+  "Preference-Applied": header("`respond-async` (RFC 7240).", "string"),
   "WWW-Authenticate": header("How to authenticate (RFC 6750).", "string"),
 };
 
