@@ -2,12 +2,10 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect } from "vitest";
 import type { ErrorCode } from "#contract/errors.ts";
 import { ErrorBody, errorStatus } from "#contract/errors.ts";
+import { leak } from "./leak.ts";
 import type { RawAnswer } from "./raw-socket.ts";
 
 const isErrorBody = new Ajv2020({ strict: false }).compile<ErrorBody>(ErrorBody);
-
-/** What an answer must never show: a stack, a file of the program, a module of Node. */
-export const leak = /node:|node_modules|\.[cm]?[jt]s:\d|\n\s+at |\/src\//;
 
 /**
  * Asserts that an answer is the error body of the contract, with the status and the headers that go with its code.

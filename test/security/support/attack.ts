@@ -1,7 +1,7 @@
 import { Agent, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { errorStatus } from "#contract/errors.ts";
-import { leak } from "../../process/support/error-answer.ts";
+import { leak } from "../../process/support/leak.ts";
 import type { HostileRequest, Place } from "./hostile-requests.ts";
 import type { HostileText } from "./hostile-texts.ts";
 
