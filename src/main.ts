@@ -154,8 +154,10 @@ const code = await runCli({
           setDefaultCACertificates([...getCACertificates("default"), readTextFile(certFile, { followsLinks: false })]);
         }
       }
+      const { socketPlaces } = await import("#config/socket-places.ts");
       return {
         url: localUrl(config),
+        sockets: socketPlaces(config.stateDir, environment, process.getuid?.() === 0),
         adminKeyFile: join(config.stateDir, adminKeyFile),
         async readAdminKey(path, url) {
           const { readAdminKey } = await import("#host/admin-key.ts");

@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { openCheckHistory } from "#adapters/check-history/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
-import { createEndpointProbe, type OwnTls } from "#adapters/endpoint/index.ts";
+import { createEndpointProbe, createSocketProbe, type OwnTls } from "#adapters/endpoint/index.ts";
 import { exec as execUntraced } from "#adapters/exec/index.ts";
 import { createHostJournal } from "#adapters/journald/index.ts";
 import { credentialCodec } from "#adapters/keystore/codec.ts";
@@ -24,6 +24,7 @@ import { connectorSettings } from "#config/connectors.ts";
 import { formatFault, SettingsFaulty } from "#config/faults.ts";
 import type { Config } from "#config/load.ts";
 import type { Settings } from "#config/settings.ts";
+import { socketDir } from "#config/socket-places.ts";
 import { roles } from "#contract/scopes.ts";
 import type { Keyring } from "#domain/access/keyring.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
@@ -33,6 +34,7 @@ import { createServicePolicy } from "#domain/system/service-policy.ts";
 import { createHostAlerting } from "#host/alerting.ts";
 import { type HostAudit, openHostAudit } from "#host/audit.ts";
 import { createHostChecks } from "#host/checks.ts";
+import { listenLocally, takePassedSockets } from "#host/local-sockets.ts";
 import { isAtDoor, places } from "#host/places.ts";
 import { lookAtOwn, statusWords } from "#host/sign-of-life.ts";
 import { taskProgram } from "#host/task-program.ts";
@@ -222,6 +224,7 @@ export async function serve(
     monotonicUsec: () => process.hrtime.bigint() / 1_000n,
     onTrouble: (error) => log.warn({ err: error }, "service manager not told"),
   });
+  const passed = takePassedSockets(process.env, process.pid);
   manager.starting();
 
   // A wish for it that comes before there is something to reload is remembered; without a listener it would end the process.
@@ -327,7 +330,9 @@ export async function serve(
   closers.push(alerting.dispose);
 
   let ownUrl = localUrl(config);
+  const isRoot = process.getuid?.() === 0;
   const isGuarded = config.tls !== "off" || isLoopbackAddress(config.listen.host);
+  let ownSocket: string | undefined;
   const ownEndpoint: Probe = (signal) => createEndpointProbe({ url: ownUrl, tls: ownTls(tls) })(signal);
   const service = createService({
     version,
@@ -376,13 +381,13 @@ export async function serve(
     takenCheckIds: builtInCheckIds,
     isSafeMode,
     probes: {
-      cli: ownEndpoint,
+      cli: (signal) => (ownSocket === undefined ? ownEndpoint : createSocketProbe(ownSocket))(signal),
       ops: opsProbe(systemd.probe, createPackageManagerProbe({ exec })),
-      security() {
+      async security(signal) {
         const reason = store.check() ?? audit.check() ?? (isGuarded ? undefined : "TLS is off beyond loopback");
-        return Promise.resolve(
-          reason === undefined ? { healthy: true, expected: true } : { healthy: false, expected: true, reason },
-        );
+        if (reason !== undefined) return { healthy: false, expected: true, reason };
+        // Whether handshakes succeed, with the certificate that is meant.
+        return config.tls === "off" ? { healthy: true, expected: true } : ownEndpoint(signal);
       },
     },
     addedProbes: alerting.probes,
@@ -394,6 +399,7 @@ export async function serve(
     trustedProxies: config.trustedProxies,
     traces: traceParts.store,
     tracer,
+    administrator: passed?.administrator !== undefined || isRoot ? "root" : "owner",
     metricsPublic: config.metricsPublic,
   });
   const { app, keyring } = service;
@@ -414,9 +420,19 @@ export async function serve(
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(`cannot listen on ${config.listen.host}:${config.listen.port}: ${reason}`, { cause: error });
   });
+  try {
+    const dir = socketDir(config.stateDir, process.env, isRoot);
+    ownSocket = await listenLocally(service.local, { passed, dir });
+  } catch (error) {
+    // Over TCP it is there all the same.
+    log.warn({ err: error }, "cannot listen on the Unix sockets");
+  }
   const address = app.server.address();
   if (typeof address === "object" && address !== null) ownUrl = localUrl(config, address.port);
-  log.info({ url: ownUrl, version, state_dir: config.stateDir, config_file: config.file ?? null }, "listening");
+  log.info(
+    { url: ownUrl, socket: ownSocket ?? null, version, state_dir: config.stateDir, config_file: config.file ?? null },
+    "listening",
+  );
   const adminKey = ensureAdminKey(keyring, config.stateDir, newAdminKey);
   if (adminKey !== undefined) {
     const { path, id } = adminKey;
@@ -428,7 +444,7 @@ export async function serve(
     prober = each;
     closers.push(each.dispose);
     log.info("ready");
-    manager.ready(lookAtOwn(ownEndpoint, app.server), async () => statusWords(ownUrl, await each.components()));
+    manager.ready(lookAtOwn(ownEndpoint, service.isFull), async () => statusWords(ownUrl, await each.components()));
     await traceParts.open();
     // When the first requests are answered; before somebody waits for it, or an update replaces the files of this program.
     await systemClock.sleep(restMs);
@@ -439,7 +455,7 @@ export async function serve(
   log.info({ signal }, "stopping");
   manager.stopping();
   service.drain();
-  const closed = app.close();
+  const closed = service.close();
   const endInTime = async (): Promise<void> => {
     await systemClock.sleep(drainMs);
     service.abort();

@@ -16,6 +16,8 @@ export const installedFiles: readonly InstalledFile[] = [
   { from: "deploy/debian/config.yaml", to: "etc/steward/config.yaml" },
   { from: "deploy/debian/lintian-overrides", to: "usr/share/lintian/overrides/steward" },
   { from: "deploy/systemd/steward.service", to: "usr/lib/systemd/system/steward.service" },
+  { from: "deploy/systemd/steward.socket", to: "usr/lib/systemd/system/steward.socket" },
+  { from: "deploy/systemd/steward-root.socket", to: "usr/lib/systemd/system/steward-root.socket" },
   { from: "deploy/systemd/steward-task@.service", to: "usr/lib/systemd/system/steward-task@.service" },
   { from: "deploy/systemd/steward.sysusers.conf", to: "usr/lib/sysusers.d/steward.conf" },
   { from: "deploy/systemd/steward.tmpfiles.conf", to: "usr/lib/tmpfiles.d/steward.conf" },

@@ -154,7 +154,7 @@ export async function processTarget(modelUrl: string): Promise<Target> {
  */
 const writeLines =
   "sleep 40; for i in $(seq 240); do seq -f 'line %.0f' 1000; sleep 0.3; done; n=0; while :; do n=$((n+1)); echo line $n; sleep 0.05; done";
-const guestFile = "/run/steward/inside.jsonl";
+const guestFile = "/run/steward-service/inside.jsonl";
 
 /** The installed unit on a booted Debian. */
 export async function hostTarget(modelUrl: string): Promise<Target> {

@@ -49,13 +49,19 @@ const requestOf = ({ connector, maxTokens, temperature: warmth }: ChatOptions, m
 /** Prints an answer while it comes, and gives it whole. */
 async function answer(
   { io, person }: CommandPorts,
-  { url, key }: Connection,
+  { url, key, openSocket, fetch }: Connection,
   request: ReturnType<typeof requestOf>,
 ): Promise<string> {
   const signal = person.interrupted();
   let text = "";
   try {
-    for await (const event of streamChat({ url, key, request, signal })) {
+    for await (const event of streamChat({
+      url,
+      key,
+      request,
+      signal,
+      ...(openSocket !== undefined && fetch && { fetch }),
+    })) {
       if (event.event === "delta") {
         text += event.content;
         io.out(severalLines(event.content));

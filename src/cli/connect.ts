@@ -1,4 +1,5 @@
-import { accessSync, constants, readFileSync } from "node:fs";
+import { accessSync, constants, lstatSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { createClient } from "#client/index.ts";
 import { type Context, type ContextStore, type Contexts, chooseContext, contextNamed, localName } from "./contexts.ts";
 import { assertBare } from "./contexts-address.ts";
@@ -6,6 +7,7 @@ import { rememberNamed } from "./contexts-hint.ts";
 import { NoKey, NoService } from "./errors.ts";
 import type { Connection, ConnectOptions } from "./ports.ts";
 import { type CertificateOptions, fetchWith, givenCertificates, useCertificates } from "./tls.ts";
+import { unixFetch, unixOrigin, unixPath, unixWebSocket } from "./unix-socket.ts";
 
 /** How the service is found, as given on the command line. */
 export interface ServiceOptions {
@@ -29,6 +31,8 @@ export interface AdminKey {
 /** What the local service would use by itself. */
 export interface LocalService {
   readonly url: string;
+  /** Where its Unix sockets may be: those that nobody but this user can open, which need no key, and those that take one. */
+  readonly sockets?: { readonly administrator: readonly string[]; readonly members: readonly string[] };
   readonly adminKeyFile: string;
   /** @throws Error when it cannot be read. */
   readonly readAdminKey: (path: string, url: string) => Promise<AdminKey>;
@@ -122,22 +126,71 @@ function assertOwn(address: string, holder: AdminKey["holder"]): void {
   );
 }
 
+const writableByOthers = 0o022;
+
+/** Whether a socket is there that this user may open, and that nobody but root and this user can have put there. */
+function isOpenable(path: string): boolean {
+  const own = new Set([0, process.getuid?.()]);
+  try {
+    const [dir, socket] = [lstatSync(dirname(path)), lstatSync(path)];
+    if (!dir.isDirectory() || !own.has(dir.uid) || (dir.mode & writableByOthers) !== 0) return false;
+    if (!socket.isSocket() || !own.has(socket.uid)) return false;
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** How a service is spoken to. */
-type Service = Pick<Connection, "url" | "key" | "allow">;
+type Service = Pick<Connection, "url" | "key" | "allow" | "fetch" | "openSocket">;
+
+const overSocket = (path: string, key?: string): Service => ({
+  url: unixOrigin,
+  key,
+  fetch: unixFetch(path),
+  openSocket: unixWebSocket(path),
+});
+
+/** The local service for somebody with a key: over its socket where there is one for this user. */
+async function localWithKey({ options, environment, local }: ServiceSource, key: string): Promise<Service> {
+  const { url, sockets } = await local();
+  const path = hasCertificates(options, environment) ? undefined : sockets?.members.find(isOpenable);
+  return path === undefined ? { url, key } : overSocket(path, key);
+}
+
+/** Who gives certificates means TLS. */
+function hasCertificates(options: ServiceOptions, environment: ServiceSource["environment"]): boolean {
+  const { cacert, cert } = givenCertificates(options, environment);
+  return cacert !== undefined || cert !== undefined;
+}
+
+function givenKey({ options, environment }: ServiceSource): string | undefined {
+  if (options.keyFile !== undefined) return readKey(options.keyFile);
+  const text = environment["STEWARD_API_KEY"];
+  return text === undefined ? undefined : oneWord(text, "STEWARD_API_KEY");
+}
 
 /**
- * Address and key of the named service, else of the local one with its admin key.
+ * Address and key of the named service, else of the local one: over the Unix socket that is for this user alone, which needs no
+ * key, else with its admin key.
  * @throws Error when there is no key to be had.
  */
-async function findService({ options, environment, local }: ServiceSource): Promise<Service> {
+async function findService(source: ServiceSource): Promise<Service> {
+  const { options, environment, local } = source;
   const url = options.url ?? environment["STEWARD_URL"];
+  const given = givenKey(source);
+  const path = url === undefined ? undefined : unixPath(url);
+  if (path !== undefined) return overSocket(path, given);
   if (url !== undefined) assertBare(url);
-  if (options.keyFile !== undefined) return { url: url ?? (await local()).url, key: readKey(options.keyFile) };
-  const text = environment["STEWARD_API_KEY"];
-  if (text !== undefined) return { key: oneWord(text, "STEWARD_API_KEY"), url: url ?? (await local()).url };
+  if (given !== undefined) return url === undefined ? localWithKey(source, given) : { url, key: given };
   // The certificate says who asks; beside another key it would be refused.
   if (url !== undefined && givenCertificates(options, environment).cert !== undefined) return { url };
-  const { url: localUrl, adminKeyFile, readAdminKey } = await local();
+  const { url: localUrl, sockets, adminKeyFile, readAdminKey } = await local();
+  if (url === undefined && !hasCertificates(options, environment)) {
+    const own = sockets?.administrator.find(isOpenable);
+    if (own !== undefined) return overSocket(own);
+  }
   if (url !== undefined && new URL(url).origin !== new URL(localUrl).origin) {
     // The admin key of this host is for the service of this host, and for nobody else to see.
     throw new Error(`cannot find a key for ${url}: it is not the local service (use --key-file or STEWARD_API_KEY)`);
@@ -190,7 +243,8 @@ export async function connect(source: ServiceSource & ConnectOptions): Promise<C
   const meant = await findMeant(source);
   await useCertificates(certificatesFor(meant));
   const service = await serviceFor(meant);
-  return connectionTo({ ...service, ...(signal && { signal }), ...(fetch && { fetch }) }, options);
+  // That of the socket has no limits of time that another would lift.
+  return connectionTo({ ...(fetch && { fetch }), ...service, ...(signal && { signal }) }, options);
 }
 
 /** The same for one of several services that this process asks: its certificates are for it alone. */
@@ -198,5 +252,5 @@ export async function connectToOne(source: ServiceSource & { readonly signal: Ab
   const { options, signal } = source;
   const meant = await findMeant(source);
   const service = await serviceFor(meant);
-  return connectionTo({ ...service, signal, fetch: await fetchWith(certificatesFor(meant)) }, options);
+  return connectionTo({ fetch: await fetchWith(certificatesFor(meant)), ...service, signal }, options);
 }

@@ -38,8 +38,8 @@ async function askService({ io }: CommandPorts, connection: Connection, { check 
     const over = new AbortController();
     const seen = new Set<string>();
     const watch = async (): Promise<void> => {
-      const { url, key } = connection;
-      for await (const frame of streamChecks({ url, key, signal: over.signal })) {
+      const { url, key, openSocket } = connection;
+      for await (const frame of streamChecks({ url, key, openSocket, signal: over.signal })) {
         seen.add(frame.check_id);
         progress.show(shown(seen.size, frame));
       }

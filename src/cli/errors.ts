@@ -34,7 +34,7 @@ export const isRefused = (error: unknown): boolean => {
   return (
     cause instanceof Error &&
     "code" in cause &&
-    ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"].includes(String(cause.code))
+    ["ECONNREFUSED", "ENOENT", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"].includes(String(cause.code))
   );
 };
 

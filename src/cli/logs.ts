@@ -101,6 +101,8 @@ async function follow(
   const entries = streamLogs({
     url: connection.url,
     key: connection.key,
+    fetch: connection.fetch,
+    openSocket: connection.openSocket,
     allow: connection.allow,
     signal: person.interrupted(),
     ...(unit !== undefined && { unit }),

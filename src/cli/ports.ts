@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Client, ClientOptions } from "#client/index.ts";
+import type { Transport } from "#client/stream.ts";
 import type { HealthCheckList, HealthCheckResult } from "#contract/checks.ts";
 import type { LocalAudit } from "./audit.ts";
 import type { LocalService, ServiceOptions } from "./connect.ts";
@@ -56,7 +57,7 @@ export interface Person {
 }
 
 /** A service, and how it is spoken to. */
-export interface Connection extends ClientOptions {
+export interface Connection extends ClientOptions, Pick<Transport, "openSocket"> {
   /** Asked before anything is sent, where the key is not for everybody who may listen there; throws where it must not be. */
   readonly allow?: () => Promise<void>;
   readonly client: Client;

@@ -4,7 +4,7 @@ import type { DroppedFrame, ErrorFrame, HealthFrame, HealthServerFrame, LogServe
 import { closeCodes, streams } from "#contract/streams.ts";
 import { ApiError, toApiError } from "./index.ts";
 
-export interface LogStreamOptions {
+export interface LogStreamOptions extends Transport {
   /** Address of the service: `http://127.0.0.1:8470`. */
   readonly url: string;
   /** Left out where a client certificate says who asks. */
@@ -23,6 +23,12 @@ export interface LogStreamOptions {
   readonly onNotice?: (notice: DroppedFrame | ErrorFrame) => void;
   /** Told when the connection is lost, which is then made again, and when it is back. */
   readonly onConnection?: (state: "lost" | "back") => void;
+}
+
+/** How a service is reached where `fetch` and `WebSocket` are not the ones that there are. */
+export interface Transport {
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  readonly openSocket?: ((address: URL) => Promise<WebSocket>) | undefined;
 }
 
 /** Entries that wait for a slow reader before the connection is given up until they are read. */
@@ -57,6 +63,7 @@ function addressOf(options: LogStreamOptions, cursor: string | undefined): URL {
  * want of one where nothing else is wrong.
  */
 async function refusalOf(options: LogStreamOptions, cursor: string | undefined): Promise<ApiError | undefined> {
+  const { fetch = globalThis.fetch } = options;
   const answer = await fetch(addressOf(options, cursor), {
     headers: { ...(options.key !== undefined && { "X-API-Key": options.key }) },
     redirect: "error",
@@ -87,14 +94,19 @@ function endOf(closed: CloseEvent | undefined, lastError: ErrorFrame | undefined
 }
 
 /** A connection, as a queue of frames, until the signal fires. */
-function connect<Frame>(
+async function connect<Frame>(
   address: URL,
-  options: { readonly key: string | undefined; readonly signal: AbortSignal | undefined; readonly onOpen?: () => void },
+  options: Pick<LogStreamOptions, "key" | "openSocket"> & {
+    readonly signal?: AbortSignal | undefined;
+    readonly onOpen?: () => void;
+  },
 ) {
-  const { key, signal, onOpen } = options;
+  const { key, signal, openSocket, onOpen } = options;
   address.protocol = address.protocol.replace("http", "ws");
   if (key !== undefined) address.searchParams.set("api_key", key);
-  const socket = new WebSocket(address);
+  const socket = openSocket === undefined ? new WebSocket(address) : await openSocket(address);
+  // Why is said by the answer to the same request without an upgrade.
+  socket.addEventListener("error", () => undefined);
   const frames: Frame[] = [];
   let wake = (): void => undefined;
   const onAbort = (): void => wake();
@@ -137,7 +149,7 @@ function connect<Frame>(
  * @throws ApiError when the service refuses the key, the filter or the cursor, or the key has ended.
  */
 export async function* streamLogs(options: LogStreamOptions): AsyncGenerator<LogEntry, void, undefined> {
-  const { key, signal, onNotice } = options;
+  const { key, signal, openSocket, onNotice } = options;
   let { cursor } = options;
   let waitMs = firstRetryMs;
   let isLost = false;
@@ -147,7 +159,12 @@ export async function* streamLogs(options: LogStreamOptions): AsyncGenerator<Log
   };
   while (!signal?.aborted) {
     await options.allow?.();
-    const connection = connect<LogServerFrame>(addressOf(options, cursor), { key, signal, onOpen });
+    const connection = await connect<LogServerFrame>(addressOf(options, cursor), {
+      key,
+      signal,
+      openSocket,
+      onOpen,
+    });
     let lastError: ErrorFrame | undefined;
     try {
       for (;;) {
@@ -181,10 +198,10 @@ export async function* streamLogs(options: LogStreamOptions): AsyncGenerator<Log
  * Node and in browsers.
  */
 export async function* streamChecks(
-  options: Pick<LogStreamOptions, "url" | "key" | "signal">,
+  options: Pick<LogStreamOptions, "url" | "key" | "signal" | "openSocket">,
 ): AsyncGenerator<HealthFrame, void, undefined> {
-  const { url, key, signal } = options;
-  const connection = connect<HealthServerFrame>(new URL(`${apiBase}${streams.health.path}`, url), { key, signal });
+  const { url } = options;
+  const connection = await connect<HealthServerFrame>(new URL(`${apiBase}${streams.health.path}`, url), options);
   try {
     for (;;) {
       const frame = await connection.next();

@@ -143,12 +143,15 @@ export type Output<T extends Operation> = T["effect"] extends "read"
   ? Static<T["response"]> | SerializedJson<Static<T["response"]>>
   : Static<T["response"]> | Plan | Accepted | (T extends { readonly streams: true } ? EventStream : never);
 
-/** How a caller says which key it has: the key itself, a token made from it, or a client certificate that goes with it. */
-export const credentialKinds = ["key", "token", "certificate"] as const;
+/**
+ * How a caller says who it is: by a key, a token made from it, a client certificate that goes with it, or by the Unix socket that
+ * nobody but the administrator can open.
+ */
+export const credentialKinds = ["key", "token", "certificate", "socket"] as const;
 
-/** Who calls: a key, by one of its credentials. */
+/** Who calls: a key, by one of its credentials, or the administrator over a Unix socket. */
 export interface Caller {
-  /** Id of the key; all its tokens share it. */
+  /** Id of the key; all its tokens share it. Over the administrator's socket `root`, or `owner`. */
   readonly keyId: string;
   readonly keyName: string;
   readonly credential: (typeof credentialKinds)[number];

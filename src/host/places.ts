@@ -7,7 +7,7 @@ import { accessSync, constants, lstatSync } from "node:fs";
 export const places = {
   /** Of the service. */
   stateDir: "/var/lib/steward",
-  runDir: "/run/steward",
+  runDir: "/run/steward-service",
   /** Of root; the group of the service may read. */
   tasksDir: "/var/lib/steward-tasks",
   answersDir: "/run/steward-tasks",

@@ -1,4 +1,3 @@
-import type { Server } from "node:http";
 import type { Probe, ProbeResult } from "#domain/health/ports.ts";
 
 /** How the service is, in the line that `systemctl status` shows. */
@@ -9,27 +8,17 @@ export function statusWords(url: string, components: Readonly<Record<string, Pro
   return missing.length === 0 ? `Ready on ${url}` : `Ready on ${url}, not well: ${missing.join(", ")}`;
 }
 
-/** What of the server is looked at. */
-export type Listener = Pick<Server, "maxConnections"> & {
-  readonly getConnections: (callback: (error: Error | null, count: number) => void) => unknown;
-};
-
-const connectionsOf = (server: Listener): Promise<number> =>
-  new Promise((resolve, reject) => {
-    server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)));
-  });
-
 /**
  * Why the service is not well in a way that a restart mends, or undefined: whether its own address answers. Where as many
  * connections are open as may be, its own is turned away too: that is a flood, which a restart would make worse.
  */
 export const lookAtOwn =
-  (endpoint: Probe, server: Listener) =>
+  (endpoint: Probe, isFull: () => boolean) =>
   async (signal: AbortSignal): Promise<string | undefined> => {
     const { healthy, reason = "own address does not answer" } = await endpoint(signal).catch((error: unknown) => ({
       healthy: false,
       reason: error instanceof Error ? error.message : String(error),
     }));
-    if (healthy || (await connectionsOf(server)) >= server.maxConnections) return undefined;
+    if (healthy || isFull()) return undefined;
     return reason;
   };

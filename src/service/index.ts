@@ -24,6 +24,7 @@ import { updatesHandlers } from "#domain/updates/handlers.ts";
 import { createAdmission } from "#transports/http/admission.ts";
 import { createHostGuard } from "#transports/http/guard.ts";
 import { createIdempotency } from "#transports/http/idempotency.ts";
+import { createLocalPeers } from "#transports/http/local-peers.ts";
 import { openapiDocument } from "#transports/http/openapi.ts";
 import { addReference } from "#transports/http/reference.ts";
 import { createHttpServer } from "#transports/http/server.ts";
@@ -100,8 +101,9 @@ export function createService(ports: ServicePorts): Service {
   });
 
   const certificates = createClientCertificates();
+  const localPeers = createLocalPeers(ports.administrator);
   let { tls } = ports;
-  const { app, cut, addUpgrade, replaceTls } = createHttpServer({
+  const { app, local, isFull, close, cut, addUpgrade, replaceTls } = createHttpServer({
     handlers: {
       ...healthHandlers({
         prober: { components: () => prober?.components() ?? started.promise.then((each) => each.components()) },
@@ -165,6 +167,7 @@ export function createService(ports: ServicePorts): Service {
       authenticate: keyring.authenticate,
       identify: keyring.identify,
       certificates,
+      localPeers,
       takeBudget: budget(ports),
       takeFailure: createRateLimiter({ clock, windows: [failedLogins] }).take,
       metricsPublic: ports.metricsPublic,
@@ -180,6 +183,7 @@ export function createService(ports: ServicePorts): Service {
     audit: ports.audit,
     refusals,
     certificates,
+    localPeers,
     log,
     requestLog: ports.requestLog,
     metrics,
@@ -189,11 +193,7 @@ export function createService(ports: ServicePorts): Service {
     tracer: ports.tracer,
     shutdown: shutdown.signal,
   });
-  let documentJson: string | undefined;
-  addReference(app, () => {
-    documentJson ??= JSON.stringify(openapiDocument(version));
-    return documentJson;
-  });
+  addReference(app, () => JSON.stringify(openapiDocument(version)));
 
   const logStream = createLogStream({
     ...ports,
@@ -235,6 +235,9 @@ export function createService(ports: ServicePorts): Service {
 
   return {
     app,
+    local,
+    isFull,
+    close,
     keyring,
     replaceTls(next) {
       replaceTls(next);

@@ -22,6 +22,7 @@ import type { Logger } from "#telemetry/logger.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracer } from "#telemetry/tracing.ts";
 import type { AnswerFiles } from "#transports/http/idempotency.ts";
+import type { LocalServers } from "#transports/http/local-peers.ts";
 import type { ServerTls } from "#transports/http/tls.ts";
 import type { AlertingParts } from "./alerting.ts";
 
@@ -80,6 +81,8 @@ export interface ServicePorts {
   readonly rateLimits: "off" | { readonly perMinute: number; readonly perHour: number };
   readonly allowedHosts: readonly string[];
   readonly trustedProxies: readonly string[];
+  /** Whoever may open the administrator's Unix socket: `root`, or the `owner` of a service that somebody runs. */
+  readonly administrator: string;
   readonly metricsPublic: "loopback" | "always" | "never";
   readonly traces: Pick<TraceStore, "list" | "trace">;
   /** Undefined where nothing is traced. */
@@ -88,6 +91,8 @@ export interface ServicePorts {
 
 export interface Service {
   readonly app: FastifyInstance;
+  /** What Unix sockets are served by. */
+  readonly local: LocalServers;
   readonly keyring: Keyring;
   /** What new TLS handshakes are made with. */
   readonly replaceTls: (tls: ServerTls) => void;
@@ -97,8 +102,12 @@ export interface Service {
   readonly replacePluginFolders: (folders: PluginFolders) => void;
   /** Starts the probes, the regular runs of the checks and, after their first round, welcomes requests at `/readyz`. To be called once the address answers. */
   readonly start: () => Promise<Prober>;
+  /** Whether as many connections over TCP are open as may be. */
+  readonly isFull: () => boolean;
   /** Turns `/readyz` to 503. */
   readonly drain: () => void;
+  /** Takes no more connections; resolves when what was in flight has been answered. */
+  readonly close: () => Promise<void>;
   /** Tells handlers that still run to come to an end. */
   readonly abort: () => void;
   /** Ends every connection at once. */

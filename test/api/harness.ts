@@ -253,6 +253,7 @@ export async function startTestService(
     loadPlugins: () => Promise.resolve(plugins),
     takenCheckIds: ["elsewhere"],
     isSafeMode: false,
+    administrator: "root",
     addedProbes: {},
     alerting: {
       alerts: alertStore,

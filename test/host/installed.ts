@@ -5,6 +5,8 @@ import { installedPrograms } from "./program.ts";
 const packaged = "/usr/lib/steward/node /usr/lib/steward/main.js";
 const places = {
   "steward.service": "/etc/systemd/system/steward.service",
+  "steward.socket": "/etc/systemd/system/steward.socket",
+  "steward-root.socket": "/etc/systemd/system/steward-root.socket",
   "steward-task@.service": "/etc/systemd/system/steward-task@.service",
   "steward.sysusers.conf": "/etc/sysusers.d/steward.conf",
   "steward.tmpfiles.conf": "/etc/tmpfiles.d/steward.conf",

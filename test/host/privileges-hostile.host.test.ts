@@ -3,7 +3,7 @@ import { installedPrograms } from "./program.ts";
 import { callPlugin, pluginDir, writePlugin } from "./support/plugins.ts";
 import { describeOnHost } from "./support/session.ts";
 
-const asks = "/run/steward/asks";
+const asks = "/run/steward-service/asks";
 const answers = "/run/steward-tasks";
 const asked = "/var/lib/steward/operations";
 const done = "/var/lib/steward-tasks/operations";
@@ -511,7 +511,8 @@ describeOnHost("root's side of the door", (session) => {
     await session.host.exec(["systemd-run", ...unit]);
     try {
       const env = { PATH: "/usr/bin:/bin", STEWARD_STATE_DIR: "/var/lib/steward", STEWARD_LISTEN: "127.0.0.1:8799" };
-      const argv = [...installedPrograms, "keys", "list"];
+      // Over its socket no key is sent at all.
+      const argv = [...installedPrograms, "--url", "http://127.0.0.1:8799", "keys", "list"];
       for (const [put, reason] of [
         [`ln -s /root/word ${keyFile}`, "it is a symbolic link that is not followed"],
         [`mkfifo ${keyFile}`, "a named pipe, not a regular file"],
@@ -532,7 +533,7 @@ describeOnHost("root's side of the door", (session) => {
 
   it("has given nothing away, and written nothing elsewhere", async () => {
     const found = await session.shell(
-      `ls /root/evil /tmp/x /evil 2>/dev/null; ls -a /var/lib/steward-tasks; find /var/lib/steward /run/steward ! -user steward | head`,
+      `ls /root/evil /tmp/x /evil 2>/dev/null; ls -a /var/lib/steward-tasks; find /var/lib/steward /run/steward-service ! -user steward | head`,
     );
     expect(found).not.toContain("evil");
     expect(

@@ -8,6 +8,7 @@ import { connect as connectTls } from "node:tls";
 import { afterAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { closeCodes } from "#contract/streams.ts";
+import { connectionLimits } from "#transports/http/connections.ts";
 import type { RunningService } from "./support/service.ts";
 import { startService } from "./support/service.ts";
 import { until } from "./support/until.ts";
@@ -17,9 +18,9 @@ const workspace = createWorkspace();
 afterAll(workspace.dispose);
 
 const environment = { STEWARD_RATE_LIMITS: "off" };
-/** Connections are bounded by this less what is kept back for files, see `connections.ts`. */
 const openFiles = 700;
-const connectionCap = openFiles - 128;
+/** As many as one address may have, this machine among them. */
+const { perAddress } = connectionLimits(openFiles).tcp;
 
 const descriptorsOf = ({ pid }: RunningService): number => readdirSync(`/proc/${pid}/fd`).length;
 const residentMibOf = ({ pid }: RunningService): number =>
@@ -87,12 +88,12 @@ describe("a flood", () => {
     const before = descriptorsOf(service);
     let flood: Socket[] = [];
     await answersMeanwhile(service, agent, async (answered) => {
-      flood = Array.from({ length: 2 * connectionCap }, () => open(service.port).resume());
+      flood = Array.from({ length: 4 * perAddress }, () => open(service.port).resume());
       const turnedAway = (): number => flood.filter(({ destroyed }) => destroyed).length;
       // The one that asks is one of those that may be.
-      await until("those beyond the cap turned away", () => turnedAway() > connectionCap || undefined);
+      await until("those beyond the share turned away", () => turnedAway() > 3 * perAddress || undefined);
       await answered(20);
-      expect(turnedAway()).toBeLessThan(connectionCap + 20);
+      expect(turnedAway()).toBeLessThan(3 * perAddress + 20);
     });
     // As many as may be, and not one file more than there is.
     expect(descriptorsOf(service)).toBeLessThan(openFiles);
@@ -102,6 +103,73 @@ describe("a flood", () => {
     expect(await health(service, false)).toBe(200);
     expect(errorsOf(service)).toEqual([]);
   });
+
+  const upgrade =
+    "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n";
+  const anonymous: readonly (readonly [way: string, begins: string, goesOn: string])[] = [
+    ["that say nothing", "", ""],
+    ["that ask /livez", "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n", "again"],
+    ["that ask /readyz", "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n", "again"],
+    ["whose key is wrong", "GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\nX-API-Key: wrong\r\n\r\n", "again"],
+    ["whose head never ends", "GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", "x"],
+    ["that are no WebSockets", `GET /api/v1/ws/health HTTP/1.1\r\nHost: localhost\r\n${upgrade}\r\n`, "again"],
+    ["that never read", "GET /api/v1/docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: localhost\r\n\r\n", ""],
+    ["whose TLS handshake never ends", "\x16\x03\x01\x00\xc8\x01\x00\x00\xc4\x03\x03", ""],
+  ];
+
+  it.each([
+    ["http", ""],
+    ["https", "tls: auto\n"],
+  ])(
+    "of connections without a key keeps nobody with one from %s, who connects anew each time",
+    { timeout: 120_000 },
+    async (_, tls) => {
+      const settings = `${tls}updates: { enabled: false }\nconnectors: { discover: false }\n`;
+      const service = await startService(workspace, { environment, openFiles, settings });
+      for (const [way, begins, goesOn] of anonymous) {
+        const again = goesOn === "again" ? begins : goesOn;
+        const isPaused = way === "that never read";
+        const held: Socket[] = [];
+        let ended = 0;
+        const hold = (at: number): void => {
+          const socket =
+            tls !== "" && !way.startsWith("whose TLS")
+              ? connectTls({ host: "127.0.0.1", port: service.port, rejectUnauthorized: false })
+              : open(service.port);
+          socket.on("error", () => undefined);
+          socket.once("close", () => {
+            ended += 1;
+          });
+          if (isPaused) socket.pause();
+          else socket.resume();
+          socket.write(begins, "latin1");
+          held[at] = socket;
+        };
+        const agent = false;
+        await answersMeanwhile(service, agent, async (answered) => {
+          // Fewer at once than an address may have: else one connection may make room before its request has come.
+          for (let at = 0; at < 2 * perAddress; at += 1) {
+            hold(at);
+            if (at % 50 === 49) await answered(1);
+          }
+          for (let turn = 0; turn < 3; turn += 1) {
+            await answered(5);
+            let anew = 0;
+            for (const [at, socket] of held.entries()) {
+              if (socket.destroyed && anew < 50) {
+                hold(at);
+                anew += 1;
+              } else if (again !== "") socket.write(again, "latin1");
+            }
+          }
+        });
+        // It was more than could stay; who never reads does not notice.
+        expect([way, isPaused || ended > perAddress]).toEqual([way, true]);
+        for (const socket of held) socket.destroy();
+      }
+      expect(errorsOf(service)).toEqual([]);
+    },
+  );
 
   it("of slow requests, and of clients that never read, leaves others unharmed and nothing behind", async () => {
     const service = await startService(workspace, { environment });

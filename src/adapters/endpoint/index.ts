@@ -12,6 +12,7 @@ export interface OwnTls {
   readonly asksForCertificate: boolean;
 }
 
+const timeoutMs = 5_000;
 const well: ProbeResult = { healthy: true, expected: true };
 const unwell = (reason: string): ProbeResult => ({ healthy: false, expected: true, reason });
 
@@ -29,7 +30,7 @@ export function createEndpointProbe(ports: { url: string; tls: OwnTls | undefine
   const url = new URL("/livez", ports.url);
   return (signal) =>
     new Promise((resolve, reject) => {
-      const options = { signal, agent: false, timeout: 5_000 };
+      const options = { signal, agent: false, timeout: timeoutMs };
       const before = tls?.cert();
       let isOurs = tls === undefined;
       const request =
@@ -59,3 +60,22 @@ export function createEndpointProbe(ports: { url: string; tls: OwnTls | undefine
       request.end();
     });
 }
+
+/**
+ * Whether the service answers `/livez` over its Unix socket.
+ * @param path of the socket.
+ */
+export const createSocketProbe =
+  (path: string): Probe =>
+  (signal) =>
+    new Promise((resolve, reject) => {
+      const options = { socketPath: path, path: "/livez", signal, agent: false, timeout: timeoutMs };
+      const request = requestHttp(options, (response) => {
+        response.resume();
+        const { statusCode } = response;
+        resolve(statusCode === 200 ? well : unwell(`own socket answers ${statusCode}`));
+      });
+      request.on("timeout", () => request.destroy(new Error("own socket does not answer")));
+      request.on("error", reject);
+      request.end();
+    });

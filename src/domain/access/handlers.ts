@@ -138,6 +138,13 @@ export function accessHandlers(ports: {
 
     createToken({ body, query }, context) {
       const caller = callerOf(context);
+      if (caller.credential === "socket") {
+        throw invalid(
+          "X-API-Key",
+          "Required",
+          "cannot make a token: tokens belong to a key, and this caller has none (send one, or make one with POST /auth/keys)",
+        );
+      }
       const scopes = body.scopes === undefined ? caller.scopes : grantable(body.scopes, caller);
       const now = clock.now();
       const wantedEnd = now + (body.expires_in ?? tokenLifetime.default) * 1000;

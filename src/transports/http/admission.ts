@@ -8,8 +8,9 @@ import { allows, resourcesOf } from "#domain/access/scopes.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { DomainError, missingScope } from "#domain/kernel/error.ts";
 import { addressGroup } from "./address.ts";
-import { isLocalPeer } from "./guard.ts";
+import { isLocalPeer, isRelayed } from "./guard.ts";
 import { secondsUntil, setLimitHeaders } from "./limit-headers.ts";
+import type { LocalPeers } from "./local-peers.ts";
 import type { ClientCertificates } from "./tls.ts";
 
 /** What a route says about who may use it. */
@@ -23,6 +24,8 @@ export interface AdmissionPorts {
   /** The key of a client certificate. */
   readonly identify: Keyring["identify"];
   readonly certificates: Pick<ClientCertificates, "of" | "isOutdated">;
+  /** Who is known by the Unix socket that the connection came in over. */
+  readonly localPeers: Pick<LocalPeers, "of">;
   /** Budget of a key; undefined when limits are off. */
   readonly takeBudget: ((keyId: string) => Decision) | undefined;
   /** Budget of failed logins of an address. */
@@ -85,7 +88,7 @@ function checkScope(caller: Caller, access: RouteAccess, scope: Scope, { params 
  * @throws DomainError from the returned function.
  */
 export function createAdmission(ports: AdmissionPorts) {
-  const { authenticate, identify, certificates, takeBudget, takeFailure, metricsPublic, clock } = ports;
+  const { authenticate, identify, certificates, localPeers, takeBudget, takeFailure, metricsPublic, clock } = ports;
   const certificateOf = certificates.of;
   /** Connections that end with the answer that they wait for: what was sent behind that is not done. */
   const hadLastAnswer = new WeakSet<Socket>();
@@ -96,8 +99,12 @@ export function createAdmission(ports: AdmissionPorts) {
     return metricsPublic === "always" || isLocalPeer(request.socket.remoteAddress, request.headers);
   };
 
+  /** A proxy or a browser that somebody has put before the socket speaks for others. */
+  const localCaller = ({ raw, headers }: FastifyRequest): Caller | undefined =>
+    isRelayed(headers) ? undefined : localPeers.of(raw.socket);
+
   /**
-   * Who calls, by certificate, key or token. A certificate that is no key's says nothing, as that of a proxy; one that is
+   * Who calls, by certificate, key or token, else by the Unix socket. A certificate that is no key's says nothing, as that of a proxy; one that is
    * refused, and one that is another key's than what the request bears, leave open who is calling.
    * @returns what is wrong where nobody is known.
    */
@@ -107,7 +114,7 @@ export function createAdmission(ports: AdmissionPorts) {
     const sent = presented(request, access);
     if (sent !== undefined && "fault" in sent) return sent.fault;
     const certified = certificate && identify(certificate);
-    if (sent === undefined) return certified?.caller ?? noKey;
+    if (sent === undefined) return certified?.caller ?? localCaller(request) ?? noKey;
     const caller = authenticate(sent.credential);
     if (certified === undefined || caller?.keyId === certified.keyId) return caller ?? noKey;
     return cannotTell("the client certificate does not go with the API key (send one of them)");
@@ -123,6 +130,8 @@ export function createAdmission(ports: AdmissionPorts) {
   };
 
   const spend = (caller: Caller, reply: FastifyReply): void => {
+    // The limits are those of keys: whoever may open the socket can also stop the service.
+    if (caller.credential === "socket") return;
     const decision = takeBudget?.(caller.keyId);
     if (decision === undefined) return;
     const now = clock.now();

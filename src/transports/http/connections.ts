@@ -1,32 +1,219 @@
 import { readFileSync } from "node:fs";
 import type { Server } from "node:http";
-import type { Socket } from "node:net";
-import type { Metrics } from "#telemetry/metrics.ts";
+import { BlockList, isIPv6, type Socket } from "node:net";
+import { addressGroup } from "./address.ts";
+import { endsOf } from "./tls.ts";
 
-const maxConnections = 4096;
-const keptFiles = 128;
-
-/** Soft limit of open files of this process; what is kept back is for files, the bus and commands. */
-function connectionCap(): number {
-  const softLimit = Number(
-    /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? maxConnections,
-  );
-  return Math.max(16, Math.min(maxConnections, softLimit - keptFiles));
+/** How many connections a server takes. */
+export interface ConnectionLimits {
+  readonly total: number;
+  /** Of one address, or of one IPv6 network of 64 bits. */
+  readonly perAddress: number;
 }
 
-/** Bounds the number of connections and knows every one, those too that never became HTTP or no longer are. */
+const mostOverTcp = 4096;
+const mostOfMembers = 256;
+const mostOfAdministrator = 128;
+const keptFiles = 128;
+const fewest = 4;
+
+const clamp = (count: number, most: number): number => Math.max(fewest, Math.min(most, Math.floor(count)));
+
+/**
+ * Divides the open files that this process may have. What is kept back is for files, the bus and commands; the Unix sockets
+ * have shares of their own, so that no number of connections over TCP keeps anybody from them.
+ * @param softLimit of open files; that of this process unless given.
+ */
+export function connectionLimits(softLimit = openFileLimit()) {
+  const available = Math.max(6 * fewest, softLimit - keptFiles);
+  const administrator = clamp(available / 16, mostOfAdministrator);
+  const members = clamp(available / 8, mostOfMembers);
+  const tcp = Math.min(mostOverTcp, available - administrator - members);
+  return {
+    tcp: { total: tcp, perAddress: Math.ceil(tcp / 2) },
+    members: { total: members, perAddress: members },
+    administrator: { total: administrator, perAddress: administrator },
+  };
+}
+
+const openFileLimit = (): number =>
+  Number(/^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? mostOverTcp);
+
+/** All addresses of loopback are one client: any local user can connect from each of them. */
+const loopback = "loopback";
+const isLoopback = (group: string): boolean => /^127\./.test(group) || group === addressGroup("::1");
+
+function groupOf({ remoteAddress }: Socket): string {
+  // A Unix socket has none, and neither has a client that hung up before anybody could look.
+  if (remoteAddress === undefined) return "";
+  const group = addressGroup(remoteAddress);
+  return isLoopback(group) ? loopback : group;
+}
+
+/** @param networks addresses, and networks in CIDR notation. */
+function listOf(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const each of networks) {
+    const [address = "", prefix] = each.split("/");
+    const family = isIPv6(address) ? "ipv6" : "ipv4";
+    if (prefix === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(prefix), family);
+  }
+  return list;
+}
+
+interface Connection {
+  readonly socket: Socket;
+  readonly group: Group;
+  /** Requests that are being answered; a WebSocket is one that does not end. */
+  requests: number;
+}
+
+/** The connections of one address, oldest first. */
+interface Group {
+  readonly name: string;
+  /** Those over which nobody has yet shown a credential that was accepted. */
+  readonly anonymous: Set<Connection>;
+  readonly admitted: Set<Connection>;
+}
+
+const sizeOf = ({ anonymous, admitted }: Group): number => anonymous.size + admitted.size;
+
+function firstIdle(connections: Iterable<Connection>): Connection | undefined {
+  for (const connection of connections) if (connection.requests === 0) return connection;
+  return undefined;
+}
+
+function first<T>(values: Iterable<T>): T | undefined {
+  for (const value of values) return value;
+  return undefined;
+}
+
+/** The connection of an address whose end hurts least. */
+const anonymousVictim = ({ anonymous }: Group): Connection | undefined => firstIdle(anonymous) ?? first(anonymous);
+const idleVictim = ({ admitted }: Group): Connection | undefined => firstIdle(admitted);
+
+export interface Connections {
+  /** A request over this connection was admitted with a credential. */
+  readonly admitted: (socket: Socket) => void;
+  readonly count: () => number;
+  /** Whether another connection from this machine makes others end, or is refused. */
+  readonly isFull: () => boolean;
+  /** Ends every connection at once, those too that never became HTTP or no longer are. */
+  readonly cut: () => void;
+}
+
+/**
+ * Bounds the connections of a server, in all and for each address. Where a new one would be one too many, an older one makes
+ * room: an anonymous one before one that a credential was accepted over, an idle one before one with a request, the oldest
+ * first, and of the address that has the most. Requests that are being answered to a credential, and WebSockets, are never
+ * ended for it; where there is nothing else the new connection is refused.
+ *
+ * Connections count from the first packet on, so that TLS handshakes that never end are among them.
+ * @param ports.trustedProxies addresses that may have all connections: they speak for many clients.
+ * @param ports.onFull told of each connection that was ended or refused.
+ */
 export function watchConnections(
   server: Server,
-  metrics: Pick<Metrics, "watchConnections">,
-): { readonly cut: () => void } {
-  server.maxConnections = connectionCap();
+  ports: {
+    readonly limits: ConnectionLimits;
+    readonly trustedProxies?: readonly string[];
+    readonly onFull: () => void;
+  },
+): Connections {
+  const { limits, trustedProxies = [], onFull } = ports;
+  const proxies = listOf(trustedProxies);
+  const groups = new Map<string, Group>();
+  const known = new WeakMap<Socket, Connection>();
+  const byEnds = new Map<string, Connection>();
   const open = new Set<Socket>();
-  server.on("connection", (socket) => {
+  let total = 0;
+
+  const isProxy = ({ remoteAddress: address }: Socket): boolean =>
+    address !== undefined && proxies.check(address, isIPv6(address) ? "ipv6" : "ipv4");
+
+  const release = (connection: Connection): void => {
+    const { group } = connection;
+    if (!group.anonymous.delete(connection) && !group.admitted.delete(connection)) return;
+    total -= 1;
+    if (sizeOf(group) === 0) groups.delete(group.name);
+  };
+
+  /** The victim of the address that has the most connections, of those that have a victim at all. */
+  const ofLargest = (victimOf: (group: Group) => Connection | undefined): Connection | undefined => {
+    let found: { readonly size: number; readonly victim: Connection } | undefined;
+    for (const group of groups.values()) {
+      const size = sizeOf(group);
+      if (found !== undefined && size <= found.size) continue;
+      const victim = victimOf(group);
+      if (victim !== undefined) found = { size, victim };
+    }
+    return found?.victim;
+  };
+
+  /** @returns whether there is room now. */
+  const makeRoom = (victim: Connection | undefined): boolean => {
+    onFull();
+    if (victim === undefined) return false;
+    release(victim);
+    victim.socket.destroy();
+    return true;
+  };
+
+  const hasRoom = (group: Group | undefined, socket: Socket): boolean => {
+    const share = isProxy(socket) ? limits.total : limits.perAddress;
+    if (group !== undefined && sizeOf(group) >= share) return makeRoom(anonymousVictim(group) ?? idleVictim(group));
+    return total < limits.total || makeRoom(ofLargest(anonymousVictim) ?? ofLargest(idleVictim));
+  };
+
+  server.on("connection", (socket: Socket) => {
     open.add(socket);
     socket.once("close", () => open.delete(socket));
+    const name = groupOf(socket);
+    if (!hasRoom(groups.get(name), socket)) {
+      socket.destroy();
+      return;
+    }
+    const group = groups.get(name) ?? { name, anonymous: new Set(), admitted: new Set() };
+    groups.set(name, group);
+    const connection = { socket, group, requests: 0 };
+    group.anonymous.add(connection);
+    total += 1;
+    known.set(socket, connection);
+    const ends = endsOf(socket);
+    byEnds.set(ends, connection);
+    socket.once("close", () => {
+      release(connection);
+      if (byEnds.get(ends) === connection) byEnds.delete(ends);
+    });
   });
-  metrics.watchConnections(() => open.size);
+  server.on("secureConnection", (socket: Socket) => {
+    const connection = byEnds.get(endsOf(socket));
+    if (connection !== undefined) known.set(socket, connection);
+  });
+  server.on("request", ({ socket }, response) => {
+    const connection = known.get(socket);
+    if (connection === undefined) return;
+    connection.requests += 1;
+    response.once("close", () => {
+      connection.requests -= 1;
+    });
+  });
+  server.on("upgrade", ({ socket }) => {
+    const connection = known.get(socket);
+    if (connection !== undefined) connection.requests += 1;
+  });
+
   return {
+    admitted(socket) {
+      const connection = known.get(socket);
+      if (connection?.group.anonymous.delete(connection)) connection.group.admitted.add(connection);
+    },
+    count: () => open.size,
+    isFull() {
+      const local = groups.get(loopback);
+      return total >= limits.total || (local !== undefined && sizeOf(local) >= limits.perAddress);
+    },
     cut() {
       for (const socket of open) socket.destroy();
     },

@@ -52,11 +52,19 @@ export function createHostGuard(
   };
 }
 
-const forwardingHeaders = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"];
+/** What proxies, load balancers and delivery networks say of the request that they pass on. */
+const proxyHeader =
+  /^(?:forwarded|via|max-forwards|cdn-loop|front-end-https|surrogate-capability|(?:true-|x-|x-cluster-|x-original-|fastly-|wl-proxy-|incap-|fly-)?client-?ip)$|^(?:x-forwarded|x-real-|x-proxy|x-original-|x-envoy-|x-amzn-|x-amz-cf-|x-azure-|x-appengine-|x-goog-|x-akamai-|x-varnish|x-scheme|x-ssl|x-client-|cf-)/;
+
+/** Whether a proxy or a browser has had the request in its hands. */
+export const isRelayed = (headers: IncomingHttpHeaders): boolean =>
+  headers.origin !== undefined ||
+  headers["sec-fetch-site"] !== undefined ||
+  Object.keys(headers).some((name) => proxyHeader.test(name));
 
 /** Whether a program on this machine asks by itself, not a proxy on behalf of somebody. */
 export function isLocalPeer(remoteAddress: string | undefined, headers: IncomingHttpHeaders): boolean {
-  if (forwardingHeaders.some((name) => headers[name] !== undefined)) return false;
+  if (Object.keys(headers).some((name) => proxyHeader.test(name))) return false;
   const address = remoteAddress?.replace(/^::ffff:/, "") ?? "";
   return address === "::1" || address.startsWith("127.");
 }

@@ -1,9 +1,11 @@
+import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Caller } from "#contract/operation.ts";
 import { DomainError } from "#domain/kernel/error.ts";
 import type { Tracer } from "#telemetry/tracing.ts";
 import { remoteAddressOf } from "./address.ts";
 import type { RouteAccess } from "./admission.ts";
+import type { LocalPeers } from "./local-peers.ts";
 import { protectiveHeaders } from "./protective-headers.ts";
 import { beginTrace } from "./trace.ts";
 
@@ -11,6 +13,10 @@ export interface LetInPorts {
   /** Lets a request in or throws. */
   readonly admit: (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined) => Caller | undefined;
   readonly guard: (headers: FastifyRequest["headers"]) => void;
+  /** What stands for the address of a connection over a Unix socket. */
+  readonly localAddressOf?: LocalPeers["addressOf"];
+  /** Told of the connection of each request that was admitted with a credential. */
+  readonly admitted?: (socket: Socket) => void;
   /** Undefined where nothing is traced. */
   readonly tracer?: Tracer | undefined;
 }
@@ -18,14 +24,15 @@ export interface LetInPorts {
 type LetIn = (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined) => void;
 
 /** Headers that every answer bears, then the guard, then admission: the only way to a handler. */
-export function createLetIn({ admit, guard, tracer }: LetInPorts): LetIn {
+export function createLetIn({ admit, guard, localAddressOf, admitted, tracer }: LetInPorts): LetIn {
   return (request, reply, access) => {
-    request.remoteAddress = remoteAddressOf(request);
+    request.remoteAddress = localAddressOf?.(request.raw.socket) ?? remoteAddressOf(request);
     if (tracer !== undefined) request.span = beginTrace(tracer, request);
     reply.header("X-Request-Id", request.id);
     reply.headers(protectiveHeaders);
     guard(request.headers);
     request.caller = admit(request, reply, access);
+    if (request.caller !== undefined) admitted?.(request.raw.socket);
     request.isLetIn = true;
   };
 }

@@ -11,7 +11,6 @@ async function addressesOf(host: string): Promise<readonly string[]> {
 /** Takes connections at a further address, and hands them to the server. */
 function listenBeside(server: Server, host: string, port: number): void {
   const beside = createServer({ noDelay: true }, (socket: Socket) => server.emit("connection", socket));
-  beside.maxConnections = server.maxConnections;
   // A family that the machine does not speak, or a port that is taken there: the first address is what counts.
   beside.once("error", () => beside.close());
   server.once("close", () => beside.close());

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply } from "fastify";
 import { apiBase } from "#contract/limits.ts";
 
 const openapiPath = `${apiBase}/openapi.json`;
@@ -31,6 +32,9 @@ const page = `<!doctype html>
 const start = `SwaggerUIBundle({ url: "${openapiPath}", dom_id: "#reference", deepLinking: true, validatorUrl: null, displayRequestDuration: true, docExpansion: "list", defaultModelsExpandDepth: 0 });
 `;
 
+const pageBytes = Buffer.from(page);
+const startBytes = Buffer.from(start);
+
 /** No inline script, nothing from elsewhere. Swagger UI sets styles on elements and draws its icons from data addresses. */
 const policy = [
   "default-src 'none'",
@@ -43,21 +47,41 @@ const policy = [
   "frame-ancestors 'none'",
 ].join("; ");
 
+const sliceBytes = 64 * 1024;
+
+function* slicesOf(content: Buffer): Generator<Buffer> {
+  for (let at = 0; at < content.length; at += sliceBytes) yield content.subarray(at, at + sliceBytes);
+}
+
+/**
+ * Sends what needs no key in slices, as the client reads it: thousands of clients that ask and never read would otherwise have
+ * a copy each in the memory of the service.
+ */
+function sendSlices(reply: FastifyReply, content: Buffer): FastifyReply {
+  reply.header("Content-Length", content.length);
+  return reply.send(Readable.from(slicesOf(content), { objectMode: false, highWaterMark: sliceBytes }));
+}
+
 /** The OpenAPI document and the reference page made from it. Both need no key: they tell nothing about the host. */
 export function addReference(app: FastifyInstance, documentJson: () => string): void {
   const config = { access: { scope: "public" } as const };
   const folder = (): string => join(dirname(fileURLToPath(import.meta.resolve("@fastify/swagger-ui"))), "static");
 
-  app.get(openapiPath, { config: { ...config, endpoint: openapiPath } }, (_, reply) =>
-    reply.type("application/json; charset=utf-8").send(documentJson()),
-  );
-  const add = (path: string, type: string, content: () => string | Buffer): void => {
+  let document: Buffer | undefined;
+  app.get(openapiPath, { config: { ...config, endpoint: openapiPath } }, (_, reply) => {
+    document ??= Buffer.from(documentJson());
+    return sendSlices(reply.type("application/json; charset=utf-8"), document);
+  });
+  const add = (path: string, type: string, content: () => Buffer): void => {
     app.get(path, { config: { ...config, endpoint: path } }, (_, reply) =>
-      reply.header("Content-Security-Policy", policy).header("Cache-Control", "no-cache").type(type).send(content()),
+      sendSlices(
+        reply.header("Content-Security-Policy", policy).header("Cache-Control", "no-cache").type(type),
+        content(),
+      ),
     );
   };
-  add(referencePath, "text/html; charset=utf-8", () => page);
-  add(`${referencePath}/start.js`, "text/javascript; charset=utf-8", () => start);
+  add(referencePath, "text/html; charset=utf-8", () => pageBytes);
+  add(`${referencePath}/start.js`, "text/javascript; charset=utf-8", () => startBytes);
   for (const [name, type] of Object.entries(assets)) {
     // Read at first use and shared by all who ask.
     let content: Buffer | undefined;

@@ -1,4 +1,6 @@
 import { randomBytes } from "node:crypto";
+import { createServer, type Server } from "node:http";
+import type { Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { fastify } from "fastify";
 import type { operations } from "#contract/index.ts";
@@ -7,10 +9,11 @@ import type { Caller, Handlers } from "#contract/operation.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { addAudit } from "./audit.ts";
 import { addBodyParser } from "./body.ts";
-import { watchConnections } from "./connections.ts";
+import { type ConnectionLimits, connectionLimits, watchConnections } from "./connections.ts";
 import { createErrorBody, createErrorReply } from "./error-reply.ts";
 import { addIdempotency, type Idempotency } from "./idempotency.ts";
 import { addEntrance, createLetIn, type LetInPorts } from "./let-in.ts";
+import type { LocalPeers, LocalServers } from "./local-peers.ts";
 import { createOutcomes, type OutcomePorts } from "./outcome.ts";
 import { rawErrorReply, refuseMalformed } from "./raw-reply.ts";
 import { decorateRequests } from "./request.ts";
@@ -27,7 +30,7 @@ import { createUnreadablePaths } from "./unreadable-path.ts";
 import { createUpgrades, type UpgradeRoute } from "./upgrade.ts";
 
 export interface HttpPorts
-  extends LetInPorts,
+  extends Omit<LetInPorts, "admitted" | "localAddressOf">,
     Omit<OutcomePorts, "clock">,
     Omit<RoutePorts, "toErrorBody" | "clock" | "begins"> {
   readonly clock: Pick<Clock, "now" | "sleep">;
@@ -37,6 +40,7 @@ export interface HttpPorts
   readonly hasEnded: (caller: Caller) => boolean;
   readonly tls: ServerTls | undefined;
   readonly certificates: Pick<ClientCertificates, "of" | "watch">;
+  readonly localPeers: Pick<LocalPeers, "watch" | "addressOf">;
   readonly trustedProxies: readonly string[];
 }
 
@@ -67,11 +71,44 @@ export interface HttpServer {
   readonly app: FastifyInstance;
   /** What new handshakes are made with; open connections go on. Whether clients are asked for certificates stays as it was. */
   readonly replaceTls: (tls: ServerTls) => void;
+  /**
+   * Servers for connections over Unix sockets, without TLS: they take what the main one takes, and have connections of their own.
+   * Whoever comes in by the administrator's needs no key.
+   */
+  readonly local: LocalServers;
+  /** Whether as many connections over TCP are open as may be. */
+  readonly isFull: () => boolean;
+  /** Takes no more connections; resolves when what was in flight has been answered. */
+  readonly close: () => Promise<void>;
   /** Ends every connection at once. */
   readonly cut: () => void;
   /** Adds a path where connections become WebSockets. */
   readonly addUpgrade: (route: UpgradeRoute) => void;
 }
+
+const fullLogTurnMs = 60_000;
+
+/** Says in the log that connections had to go, at most once a minute. */
+function createFullLog({ log, clock }: Pick<HttpPorts, "log" | "clock">): () => void {
+  let last = Number.NEGATIVE_INFINITY;
+  let count = 0;
+  return () => {
+    count += 1;
+    const now = clock.now();
+    if (now - last < fullLogTurnMs && now >= last) return;
+    log.warn({ connections: count }, "too many connections: some were ended or refused");
+    last = now;
+    count = 0;
+  };
+}
+
+/** Takes no more connections; resolves when those that are open have ended. */
+const closeServer = (server: Server): Promise<void> =>
+  new Promise((resolve) => {
+    if (!server.listening) return resolve();
+    server.close(() => resolve());
+    server.closeIdleConnections();
+  });
 
 /** Request ids that no two runs of the service share. */
 function createIds(): () => string {
@@ -85,15 +122,27 @@ function createIds(): () => string {
 
 /** The HTTP server: one route for each row of the operations table, and nothing that a row does not say. */
 export function createHttpServer(ports: HttpPorts): HttpServer {
-  const { handlers, log, metrics, tls, certificates, trustedProxies } = ports;
+  const { handlers, log, metrics, tls, certificates, localPeers, trustedProxies } = ports;
   const nextId = createIds();
   const toErrorBody = createErrorBody(log);
   const replyError = createErrorReply(toErrorBody);
   const outcomes = createOutcomes(ports);
-  const letIn = createLetIn(ports);
+  let admitted: (socket: Socket) => void = () => undefined;
+  const letIn = createLetIn({
+    ...ports,
+    localAddressOf: localPeers.addressOf,
+    admitted: (socket) => admitted(socket),
+  });
   const upgrades = createUpgrades(outcomes.answered);
   const unreadablePaths = createUnreadablePaths();
   const http = { ...serverOptions, shouldUpgradeCallback: upgrades.isUpgrade };
+
+  const clientErrorHandler = (error: NodeJS.ErrnoException, socket: Socket): void => {
+    const requestId = nextId();
+    const remoteAddress = localPeers.addressOf(socket) ?? socket.remoteAddress;
+    if (refuseMalformed(error, socket, requestId))
+      outcomes.auditor.malformed({ code: "VALIDATION_ERROR", remoteAddress, requestId });
+  };
 
   const app: FastifyInstance = fastify({
     logger: false,
@@ -106,12 +155,7 @@ export function createHttpServer(ports: HttpPorts): HttpServer {
     return503OnClosing: false,
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     routerOptions: { maxParamLength },
-    clientErrorHandler(error, socket) {
-      const requestId = nextId();
-      const { remoteAddress } = socket;
-      if (refuseMalformed(error, socket, requestId))
-        outcomes.auditor.malformed({ code: "VALIDATION_ERROR", remoteAddress, requestId });
-    },
+    clientErrorHandler,
     frameworkErrors: (error, request, reply) => unreadablePaths.reroute(app, error, request, reply),
     ...(tls === undefined
       ? { http }
@@ -124,9 +168,19 @@ export function createHttpServer(ports: HttpPorts): HttpServer {
   addBodyParser(app);
   app.setErrorHandler(replyError);
   addEntrance(app, letIn, { abandoned: outcomes.abandoned, pathError: unreadablePaths.errorOf });
+  const limits = connectionLimits();
+  const onFull = createFullLog(ports);
+  const createLocalServer = (): Server =>
+    createServer(http, (request, response) => app.routing(request, response))
+      .setTimeout(idleTimeoutMs)
+      .on("clientError", clientErrorHandler);
+  const local: LocalServers = { members: createLocalServer(), administrator: createLocalServer() };
+  localPeers.watch(local);
   let isClosing = false;
+  let localClosed: Promise<unknown> = Promise.resolve();
   app.addHook("preClose", (done) => {
     isClosing = true;
+    localClosed = Promise.all(Object.values(local).map(closeServer));
     done();
   });
   app.addHook("onResponse", (request, reply, done) => {
@@ -139,20 +193,37 @@ export function createHttpServer(ports: HttpPorts): HttpServer {
   addAudit(app, outcomes.auditor);
   addOperations(app, handlers, { ...ports, toErrorBody, begins: outcomes.auditor.begins });
 
-  upgrades.listen(app);
-  const { cut } = watchConnections(app.server, metrics);
-  // Without a listener Node refuses by itself, without an error body; RFC 9110 §10.1.1 lets us go on instead.
-  app.server.on("checkExpectation", (request, response) => app.routing(request, response));
-  app.server.on("connect", ({ socket: { remoteAddress } }, socket) => {
-    const requestId = nextId();
-    outcomes.auditor.malformed({ code: "UNAUTHORIZED", remoteAddress, requestId });
-    rawErrorReply(socket, "UNAUTHORIZED", "cannot tunnel: this is not a proxy", requestId);
-  });
+  const prepare = (server: Server, of: ConnectionLimits) => {
+    upgrades.listen(app, server);
+    // Without a listener Node refuses by itself, without an error body; RFC 9110 §10.1.1 lets us go on instead.
+    server.on("checkExpectation", (request, response) => app.routing(request, response));
+    server.on("connect", ({ socket: connection }, socket) => {
+      const requestId = nextId();
+      const remoteAddress = localPeers.addressOf(connection) ?? connection.remoteAddress;
+      outcomes.auditor.malformed({ code: "UNAUTHORIZED", remoteAddress, requestId });
+      rawErrorReply(socket, "UNAUTHORIZED", "cannot tunnel: this is not a proxy", requestId);
+    });
+    return watchConnections(server, { limits: of, trustedProxies, onFull });
+  };
+  const tcp = prepare(app.server, limits.tcp);
+  const all = [tcp, prepare(local.members, limits.members), prepare(local.administrator, limits.administrator)];
+  admitted = (socket) => {
+    for (const each of all) each.admitted(socket);
+  };
+  metrics.watchConnections(() => all.reduce((sum, { count }) => sum + count(), 0));
   certificates.watch(app.server);
   logRefusals(app.server, log);
   return {
     app,
-    cut,
+    local,
+    isFull: tcp.isFull,
+    async close() {
+      await app.close();
+      await localClosed;
+    },
+    cut() {
+      for (const each of all) each.cut();
+    },
     replaceTls: (next) => replaceContext([app.server], next),
     addUpgrade: (route) => upgrades.add(app, route),
   };

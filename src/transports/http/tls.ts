@@ -89,7 +89,7 @@ export interface ClientCertificates {
 }
 
 /** The two ends of a connection, by which its TCP socket and the TLS socket above it are known to be one. */
-const endsOf = ({ remoteAddress, remotePort, localAddress, localPort }: Socket): string =>
+export const endsOf = ({ remoteAddress, remotePort, localAddress, localPort }: Socket): string =>
   [remoteAddress, remotePort, localAddress, localPort].join(" ");
 
 /** For a client that hung up before anybody could look at its address. */

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, Server } from "node:http";
 import { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -74,8 +74,8 @@ export function createUpgrades(taken: (request: FastifyRequest, reply: FastifyRe
       paths.has(pathOf(url)),
 
     /** Gives an upgrade an answer to be refused with, and routes it. */
-    listen(app: FastifyInstance): void {
-      app.server.on("upgrade", (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    listen(app: FastifyInstance, server: Server = app.server): void {
+      server.on("upgrade", (request: IncomingMessage, socket: Socket, head: Buffer) => {
         // The server has let go of the socket: its errors are ours to deal with.
         socket.on("error", () => socket.destroy());
         const response = new ServerResponse(request);

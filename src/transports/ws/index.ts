@@ -161,7 +161,7 @@ export function createStreamServer(ports: StreamServerPorts): StreamServer {
   /** Why a connection that was let in is closed at once: what changed while it was being made, or before on the same connection. */
   const refusal = ({ keyId, credential }: Caller, connection: Socket): Closing | undefined => {
     if (isClosing) return [closeCodes.goingAway, "service is stopping"];
-    if (isRevoked(keyId)) return [closeCodes.keyEnded, "key revoked"];
+    if (credential !== "socket" && isRevoked(keyId)) return [closeCodes.keyEnded, "key revoked"];
     // An answer more is what HTTP gives such a connection; a stream would be one without an end.
     if (credential === "certificate" && isOutdated(connection)) return verifiedAnew;
     if (held.size >= maxSessions) return [closeCodes.overload, "too many connections"];

@@ -1,0 +1,187 @@
+import { describe, expect, it } from "vitest";
+import { installedPrograms } from "./program.ts";
+import { eventually } from "./support/eventually.ts";
+import { describeOnHost } from "./support/session.ts";
+
+const members = "/run/steward/steward.sock";
+const administrator = "/run/steward/root.sock";
+const stranger = "stranger";
+const member = "member";
+
+/** Holds connections open from inside, in the way that it is told, until it is killed. */
+const flooder = `
+import socket, ssl, sys, threading, time
+way, count, host, port = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+held = []
+def one():
+  try:
+    s = socket.create_connection((host, port), timeout=20)
+    held.append(s)
+    return s
+  except OSError:
+    return None
+def say(s, text):
+  try:
+    s.sendall(text)
+    return True
+  except OSError:
+    return False
+texts = {
+  "idle": b"",
+  "livez": b"GET /livez HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n",
+  "half": b"GET /livez HTTP/1.1\\r\\nHost: loc",
+  "handshake": bytes.fromhex("16030100c8010000c40303"),
+  "upgrade": b"GET /api/v1/ws/health HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: Upgrade\\r\\nUpgrade: websocket\\r\\nSec-WebSocket-Version: 13\\r\\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\\r\\n\\r\\n",
+  "unread": b"GET /api/v1/openapi.json HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n" * 4,
+}
+for at in range(count):
+  s = one()
+  if s: say(s, texts[way])
+print("there", flush=True)
+while True:
+  for at, s in enumerate(held):
+    if not say(s, texts[way] if way in ("livez",) else b""):
+      s.close()
+      held[at] = one() or s
+      say(held[at], texts[way])
+  time.sleep(2)
+`;
+
+describeOnHost("the Unix sockets of the package", (session) => {
+  const as = (user: string, argv: readonly string[]) =>
+    session.host.exec(argv, { ...(user !== "root" && { user }), allowFailure: true, timeoutMs: 30_000 });
+  const curl = async (user: string, socket: string, path: string, ...options: readonly string[]) => {
+    const argv = ["curl", "-sS", "--unix-socket", socket, ...options, `http://localhost/api/v1${path}`];
+    const { stdout, stderr, exitCode } = await as(user, argv);
+    return exitCode === 0 ? (JSON.parse(stdout) as Record<string, unknown>) : stderr.trim();
+  };
+  const state = async (unit: string): Promise<string> =>
+    (await session.host.exec(["systemctl", "is-active", unit], { allowFailure: true })).stdout.trim();
+  const steward = (words: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+    session.host.exec([...installedPrograms, ...words], {
+      env: { PATH: "/usr/bin:/bin", HOME: "/root", ...env },
+      allowFailure: true,
+      timeoutMs: 30_000,
+    });
+
+  it("are root's, in a directory of root's", async () => {
+    await session.shell(
+      `id ${stranger} >/dev/null 2>&1 || useradd ${stranger}; id ${member} >/dev/null 2>&1 || useradd -G steward ${member}`,
+    );
+    expect(await session.shell(`stat -c '%n %U:%G %a' /run/steward ${members} ${administrator}`)).toBe(
+      `/run/steward root:root 755\n${members} root:steward 660\n${administrator} root:root 600\n`,
+    );
+  });
+
+  it("tell by themselves who asks: root without a key, members with one, nobody else", async () => {
+    expect(await curl("root", administrator, "/auth/whoami")).toMatchObject({ key_id: "root", credential: "socket" });
+    const refused = { error: { code: "UNAUTHORIZED" } };
+    expect(await curl("root", administrator, "/auth/whoami", "-H", "X-API-Key: wrong")).toMatchObject(refused);
+    expect(await curl("root", members, "/auth/whoami")).toMatchObject(refused);
+    expect(await curl(member, members, "/auth/whoami")).toMatchObject(refused);
+    const key = ["-H", `X-API-Key: ${session.service.adminKey}`];
+    expect(await curl(member, members, "/auth/whoami", ...key)).toMatchObject({ name: "admin", credential: "key" });
+    for (const [user, socket] of [
+      [member, administrator],
+      ["steward", administrator],
+      [stranger, administrator],
+      [stranger, members],
+    ] as const)
+      expect(await curl(user, socket, "/auth/whoami", ...key)).toContain("connect");
+  });
+
+  it("cannot be replaced by the user of the service", async () => {
+    for (const line of [
+      `rm -f ${administrator}`,
+      `mv ${administrator} /run/steward/old`,
+      `mv /run/steward /run/steward-old`,
+      `python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("/run/steward/other.sock")'`,
+      `chmod 666 ${administrator}`,
+    ]) {
+      const { exitCode } = await as("steward", ["sh", "-c", line]);
+      expect({ line, failed: exitCode !== 0 }).toEqual({ line, failed: true });
+    }
+    expect(await curl("root", administrator, "/auth/whoami")).toMatchObject({ key_id: "root" });
+  });
+
+  it("are what root's command line uses, and the audit log says root", async () => {
+    const made = await steward(["keys", "create", "by-root", "--scope", "viewer", "--json"]);
+    expect({ code: made.exitCode, stderr: made.stderr }).toEqual({ code: 0, stderr: "" });
+    const { entries } = await session.api.listAudit({ query: { limit: 50 } });
+    expect(entries.find(({ operation }) => operation === "createKey")).toMatchObject({
+      key_id: "root",
+      key_name: "root",
+      remote_address: "unix",
+      outcome: "ok",
+    });
+    expect((await session.api.getHealth()).components.cli).toBe(true);
+  });
+
+  it("are kept by a restart and a reload, and go with the service", async () => {
+    const inode = () => session.shell(`stat -c %i ${administrator} ${members}`);
+    const before = await inode();
+    await session.host.exec(["systemctl", "reload", "steward.service"]);
+    await session.service.restart();
+    expect(await inode()).toBe(before);
+    await session.service.stop();
+    for (const unit of ["steward.service", "steward.socket", "steward-root.socket"])
+      expect([unit, await state(unit)]).toEqual([unit, "inactive"]);
+    expect(await session.shell("ls /run/steward")).toBe("");
+    const { exitCode, stderr } = await steward(["status"]);
+    expect(exitCode).not.toBe(0);
+    expect(stderr).toContain("is it running?");
+    expect(await state("steward.service")).toBe("inactive");
+    await session.service.restart();
+    expect(await curl("root", administrator, "/auth/whoami")).toMatchObject({ key_id: "root" });
+  });
+
+  it("are served again when the service comes back from being killed", { timeout: 60_000 }, async () => {
+    const dropIn = "/etc/systemd/system/steward.service.d/90-again.conf";
+    await session.host.writeFile(dropIn, "[Service]\nRestart=always\nRestartSec=100ms\n");
+    await session.host.exec(["systemctl", "daemon-reload"]);
+    await session.host.exec(["systemctl", "kill", "--signal=KILL", "steward.service"]);
+    await eventually(
+      async () => expect(await curl("root", administrator, "/auth/whoami")).toMatchObject({ key_id: "root" }),
+      30_000,
+    );
+    await session.host.exec(["rm", dropIn]);
+    await session.host.exec(["systemctl", "daemon-reload"]);
+    await session.service.restart();
+  });
+
+  describe.each(["idle", "livez", "half", "handshake", "upgrade", "unread"])("under a flood of 5000: %s", (way) => {
+    it("the administrator is answered, over TCP and over the sockets", { timeout: 180_000 }, async () => {
+      await session.host.writeFile("/srv/flood.py", flooder);
+      const { port } = new URL(session.service.url);
+      const unit = `flood-${way}`;
+      await session.host.exec([
+        "systemd-run",
+        `--unit=${unit}`,
+        "--uid=nobody",
+        "--quiet",
+        "--property=LimitNOFILE=20000",
+        "python3",
+        "/srv/flood.py",
+        way,
+        "5000",
+        "127.0.0.1",
+        port,
+      ]);
+      try {
+        await eventually(async () => {
+          expect(await session.shell(`journalctl -q -o cat -u ${unit}`)).toContain("there");
+          return true;
+        }, 120_000);
+        for (let count = 0; count < 20; count += 1) {
+          const answer = await fetch(`${session.service.url}/api/v1/health`, {
+            headers: { "X-API-Key": session.service.adminKey, Connection: "close" },
+          });
+          expect(answer.status).toBe(200);
+          expect(await curl("root", administrator, "/health")).toHaveProperty("status");
+        }
+      } finally {
+        await session.host.exec(["systemctl", "stop", unit], { allowFailure: true });
+      }
+    });
+  });
+});
