@@ -29,6 +29,7 @@ import { openapiDocument } from "#transports/http/openapi.ts";
 import { addReference } from "#transports/http/reference.ts";
 import { createHttpServer } from "#transports/http/server.ts";
 import { createClientCertificates, verifiesAnew } from "#transports/http/tls.ts";
+import { addWelcome } from "#transports/http/welcome.ts";
 import { createStreamServer, encodeTextFrame } from "#transports/ws/index.ts";
 import { createAlerting } from "./alerting.ts";
 import { createConnectorParts } from "./connectors.ts";
@@ -193,6 +194,7 @@ export function createService(ports: ServicePorts): Service {
     tracer: ports.tracer,
     shutdown: shutdown.signal,
   });
+  addWelcome(app);
   addReference(app, () => JSON.stringify(openapiDocument(version)));
 
   const logStream = createLogStream({

@@ -309,3 +309,37 @@ describe("the reference", () => {
     expect(document.json).toMatchObject({ openapi: "3.1.0", info: { version: "1.2.3" } });
   });
 });
+
+describe("the address itself", () => {
+  const root = (headers: Record<string, string>, more: object = {}) => send(service, { path: "/", headers, ...more });
+
+  it.each(["text/html", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "TEXT/HTML; q=0.5"])(
+    "answers a browser (%s) with a page that says what it is, and nothing of the host",
+    async (accept) => {
+      const { status, headers, text } = await root({ accept });
+      expect(status).toBe(200);
+      expect(headers).toMatchObject({
+        "content-type": "text/html; charset=utf-8",
+        vary: "Accept",
+        "x-content-type-options": "nosniff",
+        "cache-control": "no-store",
+      });
+      expect(headers["content-security-policy"]).toMatch(/^default-src 'none'; style-src 'sha256-[^']+';/);
+      expect(headers["content-security-policy"]).not.toContain("unsafe");
+      expect(text).toContain("/api/v1/docs");
+      expect(text).toContain("steward keys create");
+      expect(text).not.toContain("1.2.3");
+      expect(text).not.toMatch(/<script|<form|https?:/);
+    },
+  );
+
+  it("answers the others as any path does that there is not", async () => {
+    for (const accept of ["*/*", "application/json", "text/html;q=0", "text/htmlx", ""])
+      expect([accept, (await root({ accept })).status]).toEqual([accept, 401]);
+    expect((await root({ accept: "*/*" }, { key: service.admin })).status).toBe(404);
+    expect((await root({ accept: "text/html" }, { method: "POST" })).status).toBe(401);
+    expect((await root({ accept: "text/html", host: "evil.example" })).status).toBe(403);
+    expect((await root({ accept: "text/html", origin: "http://evil.example" })).status).toBe(403);
+    expect((await send(service, { path: "/other", headers: { accept: "text/html" } })).status).toBe(401);
+  });
+});

@@ -46,14 +46,14 @@ describe("operations table", () => {
     }
   });
 
-  it("has a handler behind every row, and no route beside them but the streams and the reference", async () => {
+  it("has a handler behind every row, and no route beside them but the streams, the reference and the page at the address itself", async () => {
     const { app } = await startTestService();
     for (const [name, { base, method, path }] of rows) {
       const url = `${base === "root" ? "" : "/api/v1"}${path.replaceAll(/\{(\w+)\}/g, ":$1")}`;
       expect([name, app.hasRoute({ method, url })]).toEqual([name, true]);
     }
     const routes = app.printRoutes({ commonPrefix: false }).match(/\((?:GET|POST|DELETE)[^)]*\)/g) ?? [];
-    const reference = 5;
+    const pages = 6;
     expect(
       routes.flatMap((methods) =>
         methods
@@ -61,7 +61,7 @@ describe("operations table", () => {
           .split(", ")
           .filter((method) => method !== "HEAD"),
       ),
-    ).toHaveLength(rows.length + Object.keys(streams).length + reference);
+    ).toHaveLength(rows.length + Object.keys(streams).length + pages);
     await app.close();
   });
 

@@ -61,12 +61,15 @@ export function addEntrance(
   app.addHook("onRoute", (options) => {
     const route = options.config ?? {};
     options.onRequest = (request, reply, done) => {
-      request.route = route;
+      const access = route.accessOf === undefined ? route.access : route.accessOf(request);
+      const isMissing = route.accessOf !== undefined && access === undefined;
+      request.route = isMissing ? undefined : route;
       reply.raw.once("close", () => {
         if (!reply.raw.writableFinished) void abandoned(request, reply);
       });
       try {
-        letIn(request, reply, route.access);
+        letIn(request, reply, access);
+        if (isMissing) throw unknownPath();
         done();
       } catch (error) {
         done(error as Error);

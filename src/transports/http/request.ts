@@ -9,6 +9,8 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** Who may use the route; absent on paths that have no operation. */
     access?: RouteAccess;
+    /** The same where it depends on the request; undefined where there is no such path for it. */
+    accessOf?: (request: FastifyRequest) => RouteAccess | undefined;
     /** Route template, the label of the metrics. */
     endpoint?: string;
     /** The operation, which says whether calls to it go into the audit log. */
