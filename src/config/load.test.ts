@@ -47,6 +47,25 @@ describe("defaults", () => {
   });
 });
 
+describe("metrics without a key", () => {
+  it.each([
+    ["", "loopback"],
+    ["trusted_proxies: [10.0.0.1]", "never"],
+    ["allowed_hosts: [steward.example.org]", "never"],
+    ["allowed_hosts: [steward.example.org]\nlisten: 192.0.2.1:8470\ntls: auto", "loopback"],
+    ["trusted_proxies: [10.0.0.1]\nlisten: 192.0.2.1:8470\ntls: auto", "never"],
+    ["trusted_proxies: [10.0.0.1]\nmetrics: { public: always }", "always"],
+  ])("are not for loopback where a proxy is in front: %s", async (text, metricsPublic) => {
+    expect(await load(text)).toMatchObject({ metricsPublic, warnings: [] });
+  });
+
+  it("are said to be closed where the settings say otherwise", async () => {
+    const { metricsPublic, warnings } = await load("trusted_proxies: [10.0.0.1]\nmetrics: { public: loopback }");
+    expect(metricsPublic).toBe("never");
+    expect(warnings).toEqual([expect.stringContaining("metrics:read")]);
+  });
+});
+
 describe("the file", () => {
   it("may be the example of the documentation, whole", async () => {
     const readme = readFileSync(new URL("../../docs/settings.md", import.meta.url), "utf8");

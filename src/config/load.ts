@@ -113,6 +113,13 @@ function usageFaults(
 }
 
 /**
+ * Whether the settings tell of a proxy on this machine: one that is named, or names under which nobody else could reach a service
+ * that listens on loopback alone.
+ */
+const isBehindProxy = ({ trusted_proxies: proxies = [], allowed_hosts: hosts = [] }: Settings, host: string): boolean =>
+  proxies.length > 0 || (isLoopbackAddress(host) && hosts.length > 0);
+
+/**
  * Reads the settings: file, then environment over it, then defaults.
  * @throws SettingsFaulty with every fault, each with its place.
  */
@@ -136,10 +143,18 @@ export async function loadConfig(input: {
   if (faults.length > 0 || listen === undefined) throw new SettingsFaulty(faults);
   const tls = settings.tls ?? "off";
   const limits = settings.rate_limits ?? {};
-  const warnings =
-    tls === "off" && !isLoopbackAddress(listen.host)
+  const metricsPublic = settings.metrics?.public ?? "loopback";
+  const isMetricsClosed = metricsPublic === "loopback" && isBehindProxy(settings, listen.host);
+  const warnings = [
+    ...(tls === "off" && !isLoopbackAddress(listen.host)
       ? [`TLS is off and ${listenText} is beyond loopback: keys travel in the clear unless something else encrypts`]
-      : [];
+      : []),
+    ...(isMetricsClosed && settings.metrics?.public !== undefined
+      ? [
+          "metrics.public is loopback, but trusted_proxies or allowed_hosts say that a proxy is in front: /metrics needs a key with metrics:read",
+        ]
+      : []),
+  ];
   return {
     file,
     listen,
@@ -155,7 +170,7 @@ export async function loadConfig(input: {
           },
     allowedHosts: settings.allowed_hosts ?? [],
     trustedProxies: settings.trusted_proxies ?? [],
-    metricsPublic: settings.metrics?.public ?? "loopback",
+    metricsPublic: isMetricsClosed ? "never" : metricsPublic,
     warnings,
     faultAt: at,
     settings,

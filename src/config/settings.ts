@@ -166,7 +166,14 @@ export const Settings = Type.Object(
     ),
     metrics: Type.Optional(
       Type.Object(
-        { public: Type.Optional(choice(["loopback", "always", "never"], "Who may read /metrics without a key.")) },
+        {
+          public: Type.Optional(
+            choice(
+              ["loopback", "always", "never"],
+              "Who may read /metrics without a key. `loopback`: programs on this machine, unless `trusted_proxies`, or `allowed_hosts` of a service on loopback, say that a proxy is in front.",
+            ),
+          ),
+        },
         strict,
       ),
     ),

@@ -111,9 +111,74 @@ describe("metrics without a key", () => {
       expect([from, (await metrics(from)).status]).toEqual([from, 200]);
     for (const from of ["192.0.2.1", "10.0.0.1", "::2"])
       expect([from, (await metrics(from)).status]).toEqual([from, 401]);
-    for (const name of ["forwarded", "x-forwarded-for", "x-real-ip", "via", "x-forwarded-host"]) {
-      expect([name, (await metrics("127.0.0.1", { [name]: "1.2.3.4" })).status]).toEqual([name, 401]);
-    }
+  });
+
+  /** What programs in front send beside the request, as their documentation or their default settings have it. */
+  const proxies: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+    "RFC 7239": { forwarded: "for=192.0.2.60;proto=http;by=203.0.113.43" },
+    "nginx as its documentation has it": { "x-real-ip": "192.0.2.60", "x-forwarded-for": "192.0.2.60" },
+    "nginx, protocol alone": { "x-forwarded-proto": "https" },
+    "nginx, host alone": { "x-forwarded-host": "steward.example.org" },
+    "nginx, Host as it came in": { host: "steward.example.org:443" },
+    "nginx, Host an address": { host: "203.0.113.7" },
+    "HAProxy, option forwardfor": { "x-forwarded-for": "192.0.2.60" },
+    "HAProxy, Host as it came in": { host: "203.0.113.7:8470" },
+    "Apache mod_proxy": { "x-forwarded-for": "192.0.2.60", "x-forwarded-server": "www" },
+    "Apache mod_proxy, ProxyAddHeaders Off": { via: "1.1 www" },
+    Squid: { via: "1.1 squid (squid/5.7)", "cache-control": "max-age=259200" },
+    Varnish: { "x-varnish": "32770" },
+    Envoy: { "x-envoy-expected-rq-timeout-ms": "15000", "x-request-id": "c6a0" },
+    "Traefik and Kubernetes ingress": { "x-forwarded-port": "443", "x-scheme": "https" },
+    Cloudflare: { "cf-connecting-ip": "192.0.2.60" },
+    "Cloudflare, ray alone": { "cf-ray": "1-FRA" },
+    "Cloudflare Enterprise": { "true-client-ip": "192.0.2.60" },
+    "RFC 8586": { "cdn-loop": "cdn.example" },
+    CloudFront: { "x-amz-cf-id": "abc" },
+    "AWS load balancers": { "x-amzn-trace-id": "Root=1" },
+    Azure: { "x-azure-clientip": "192.0.2.60" },
+    Fastly: { "fastly-client-ip": "192.0.2.60" },
+    Akamai: { "x-akamai-edgescape": "geo" },
+    IIS: { "x-original-url": "/metrics" },
+    WebLogic: { "wl-proxy-client-ip": "192.0.2.60" },
+    "a tunnel with a header of its own": { "x-somebodys-tunnel": "1" },
+  };
+
+  it.each(Object.entries(proxies))("are not for what comes through %s", async (_, headers) => {
+    // So that it is not turned away for its name alone.
+    const named = await startTestService({ allowedHosts: ["steward.example.org"] });
+    expect((await send(named, { path: "/metrics", from: "127.0.0.1", headers })).status).toBe(401);
+    const key = named.key(["metrics:read"]);
+    expect((await send(named, { path: "/metrics", from: "127.0.0.1", headers, key })).status).toBe(200);
+    await named.app.close();
+  });
+
+  const clients: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+    Prometheus: {
+      host: "127.0.0.1:8470",
+      accept: "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+      "accept-encoding": "gzip",
+      "user-agent": "Prometheus/2.42.0",
+      "x-prometheus-scrape-timeout-seconds": "10",
+    },
+    curl: { host: "localhost:8470", accept: "*/*", "user-agent": "curl/7.88.1" },
+    "curl, IPv6": { host: "[::1]:8470", accept: "*/*" },
+    "an OpenTelemetry collector": {
+      host: "127.0.0.1:8470",
+      "user-agent": "otelcol/0.1",
+      traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+    },
+    "a browser on this machine": {
+      host: "127.0.0.1:8470",
+      "sec-fetch-mode": "navigate",
+      "sec-fetch-site": "none",
+      "sec-ch-ua": "x",
+      "upgrade-insecure-requests": "1",
+      "accept-language": "en",
+    },
+  };
+
+  it.each(Object.entries(clients))("are for %s", async (_, headers) => {
+    expect((await metrics("127.0.0.1", headers)).status).toBe(200);
   });
 
   it("follow the settings", async () => {

@@ -150,6 +150,8 @@ describe("who may read them", () => {
       "X-Real-IP: 127.0.0.1",
       "Via: 1.1 a",
       "X-Forwarded-Host: a",
+      "X-Forwarded-Proto: https",
+      "CF-Connecting-IP: 127.0.0.1",
     ];
     for (const header of forwarding) {
       const [refused] = await exchange(service.port, request("GET /metrics", `${header}\r\n`));

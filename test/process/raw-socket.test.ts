@@ -74,7 +74,7 @@ describe("sizes", () => {
 
   it("no header is lost behind many others: a forwarding header is always seen", async () => {
     for (const count of [10, 100, 500, 1_000, 1_999, 2_500]) {
-      const many = request("GET /metrics", `${"a: b\r\n".repeat(count)}X-Forwarded-For: 192.0.2.1\r\n`);
+      const many = request("GET /metrics", `${"Accept: b\r\n".repeat(count)}X-Forwarded-For: 192.0.2.1\r\n`);
       expect((await ask(many))?.status).not.toBe(200);
     }
   });

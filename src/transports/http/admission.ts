@@ -96,7 +96,7 @@ export function createAdmission(ports: AdmissionPorts) {
   const needsNoKey = (request: FastifyRequest, access: RouteAccess | undefined): boolean => {
     if (access?.scope === "public") return true;
     if (!access?.openToLoopback || metricsPublic === "never") return false;
-    return metricsPublic === "always" || isLocalPeer(request.socket.remoteAddress, request.headers);
+    return metricsPublic === "always" || isLocalPeer(request.raw);
   };
 
   /** A proxy or a browser that somebody has put before the socket speaks for others. */

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import { DomainError } from "#domain/kernel/error.ts";
 
@@ -62,9 +62,31 @@ export const isRelayed = (headers: IncomingHttpHeaders): boolean =>
   headers["sec-fetch-site"] !== undefined ||
   Object.keys(headers).some((name) => proxyHeader.test(name));
 
-/** Whether a program on this machine asks by itself, not a proxy on behalf of somebody. */
-export function isLocalPeer(remoteAddress: string | undefined, headers: IncomingHttpHeaders): boolean {
-  if (Object.keys(headers).some((name) => proxyHeader.test(name))) return false;
-  const address = remoteAddress?.replace(/^::ffff:/, "") ?? "";
-  return address === "::1" || address.startsWith("127.");
+/** What scrapers, command lines and browsers send by themselves. A header that is none of these may be a proxy's. */
+const ownHeader =
+  /^(?:host|user-agent|accept|accept-(?:charset|encoding|language)|connection|keep-alive|cache-control|pragma|priority|dnt|cookie|authorization|x-api-key|content-(?:length|type)|traceparent|tracestate|baggage|upgrade-insecure-requests|x-prometheus-scrape-timeout-seconds|sec-.*)$/;
+
+const isLoopbackName = (name: string): boolean => name === "localhost" || name === "::1" || /^127\./.test(name);
+
+/**
+ * Whether a program on this machine asks by itself, as far as the request can tell: from a loopback address, for a loopback name,
+ * over HTTP/1.1, and with no header that a proxy may have added. A proxy on this machine that passes on requests as they came in
+ * is not told from it where the client outside asks for a loopback name.
+ */
+export function isLocalPeer({
+  socket,
+  headers,
+  httpVersion,
+}: Pick<IncomingMessage, "headers" | "httpVersion"> & {
+  readonly socket: { readonly remoteAddress?: string | undefined };
+}): boolean {
+  const address = socket.remoteAddress?.replace(/^::ffff:/, "") ?? "";
+  const name = headers.host === undefined ? undefined : hostName(headers.host);
+  return (
+    isLoopbackName(address) &&
+    name !== undefined &&
+    isLoopbackName(name) &&
+    httpVersion !== "1.0" &&
+    Object.keys(headers).every((each) => ownHeader.test(each))
+  );
 }
