@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { ApiError } from "#client/index.ts";
 import { streamChecks } from "#client/stream.ts";
 import type { FixResult, HealthCheckList, HealthCheckResult } from "#contract/checks.ts";
 import type { Plan } from "#contract/operation.ts";
@@ -138,7 +139,8 @@ async function fixNow({ io, person }: CommandPorts, { client }: Connection, id: 
 /** What was to be done about a finding, and what came of it. */
 interface Mended {
   readonly check: HealthCheckResult;
-  readonly plan: Plan;
+  /** Null where the key may not have it done. */
+  readonly plan: Plan | null;
   /** Null where it was left alone. */
   readonly fix: Omit<FixResult, "check"> | null;
 }
@@ -152,7 +154,15 @@ async function fixOne(
 ): Promise<Mended> {
   const { io } = ports;
   const id = result.check_id;
-  const plan = await planOf(connection, id);
+  const plan = await planOf(connection, id).catch((error: unknown) => {
+    // What this key may not fix is no reason to leave the rest alone.
+    if (error instanceof ApiError && error.code === "FORBIDDEN") return error;
+    throw error;
+  });
+  if (plan instanceof ApiError) {
+    ports.io.out(`\n${id}\nleft alone: ${oneLine(plan.message)}\n`);
+    return { check: result, plan: null, fix: null };
+  }
   const isRisky = plan.risk === "risky";
   const leftAlone = { check: result, plan, fix: null };
   const isOver = plan.steps.length === 0;

@@ -369,6 +369,22 @@ describe("steward doctor", () => {
     });
   });
 
+  it("leaves alone what its key may not fix, says which scope is missing, and fixes the rest", async () => {
+    const done = mending();
+    const allowed = withScopes("health:read", "health:fix");
+    service.fixes.mend.does = ["change_packages"];
+    const { code, out, err } = await steward(["doctor", "--fix", "--yes"], allowed);
+    expect([code, err, done]).toEqual([1, "", []]);
+    expect(out).toMatch(
+      /\nvital\nleft alone: cannot fix vital: this key lacks the scope updates:apply, which the fix mend takes\n/,
+    );
+    const asked = await steward(["doctor", "--fix", "--yes", "--json"], allowed);
+    expect(JSON.parse(asked.out)).toMatchObject({ fixes: [{ check_id: "vital", plan: null, result: null }] });
+    service.fixes.mend.does = ["set_clock"];
+    expect(await steward(["doctor", "--fix", "--yes"], allowed)).toMatchObject({ code: 0 });
+    expect(done).toEqual(["turned"]);
+  });
+
   it("tells a program what was left alone, too", async () => {
     const ill = { status: "fail", message: "ill", details: {}, fixId: "rebuild" } as const;
     service.checks.vital.finds = () => Promise.resolve(ill);
