@@ -91,7 +91,7 @@ export const logs = {
           minLength: 1,
           maxLength: 1024,
           description:
-            "Regular expression over the message. Case matters only where the expression has a capital letter, as with `journalctl -g`.",
+            "Regular expression over the message, in the syntax of JavaScript without look-around and back references. Case matters only where the expression has a capital letter, as with `journalctl -g`.",
         }),
       ),
       boot: Type.Optional(

@@ -2,10 +2,11 @@ import { describe, expect, it } from "vitest";
 import { createHostJournal } from "#adapters/journald/index.ts";
 import type { Grep } from "#domain/logs/ports.ts";
 import { createFakeGrep } from "../fakes/grep.ts";
+import { unpredictableText } from "../journals/unpredictable-text.ts";
 
-/** Takes a time that grows with the power of the length. */
-const catastrophic = "^(a+)+$";
-const bait = `${"a".repeat(60)}!`;
+/** Has to be followed a thousand ways at once through a text where no place is like another: longer than a batch may take. */
+const slowExpression = "[ab]*a[ab]{1000}c";
+const slowText = unpredictableText(1_000_000);
 
 function grepSuite(make: () => { readonly grep: Grep; readonly dispose: () => void }): void {
   const using = async (work: (grep: Grep) => Promise<void>): Promise<void> => {
@@ -36,7 +37,7 @@ function grepSuite(make: () => { readonly grep: Grep; readonly dispose: () => vo
 
   it("refuses what takes too long, and serves the others", () =>
     using(async (grep) => {
-      const slow = grep.matching(catastrophic, ["b", bait]);
+      const slow = grep.matching(slowExpression, ["b", slowText]);
       const behind = Promise.all(Array.from({ length: 20 }, () => grep.matching("b$", ["ab", "ba"])));
       await expect(slow).rejects.toMatchObject({
         name: "LogQueryRefused",
@@ -44,7 +45,7 @@ function grepSuite(make: () => { readonly grep: Grep; readonly dispose: () => vo
         message: expect.stringMatching(/too long/i),
       });
       expect((await behind).map((positions) => [...positions])).toEqual(Array.from({ length: 20 }, () => [0]));
-      await expect(grep.matching(catastrophic, [bait])).rejects.toMatchObject({ field: "grep" });
+      await expect(grep.matching(slowExpression, [slowText])).rejects.toMatchObject({ field: "grep" });
       expect([...(await grep.matching("b$", ["ab"]))]).toEqual([0]);
     }));
 }
@@ -52,11 +53,22 @@ function grepSuite(make: () => { readonly grep: Grep; readonly dispose: () => vo
 describe("grep: fake", () => {
   grepSuite(() => {
     const grep = createFakeGrep();
-    grep.slow.add(catastrophic);
+    grep.slow.add(slowExpression);
     return { grep, dispose: () => undefined };
   });
 });
 
 describe("grep: thread", () => {
-  grepSuite(() => createHostJournal({ dir: "/nonexistent", onUnreadable: () => undefined }));
+  const make = () => createHostJournal({ dir: "/nonexistent", onUnreadable: () => undefined });
+  grepSuite(make);
+
+  it("answers what takes other engines exponential time", async () => {
+    const { grep, dispose } = make();
+    try {
+      const bait = "a".repeat(10_000);
+      expect([...(await grep.matching("^(a|aa)+$", [`${bait}!`, bait]))]).toEqual([1]);
+    } finally {
+      dispose();
+    }
+  });
 });

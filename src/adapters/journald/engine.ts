@@ -8,8 +8,6 @@ export interface EngineOptions {
   readonly roots: readonly Root[];
   /** Is told of what cannot be read, again and again. */
   readonly onDamage?: (fault: Fault) => void;
-  /** Is called at every message that a search tests. */
-  readonly onProgress?: () => void;
 }
 
 /** The native reader: answers queries from the files, in this thread and at once. */
@@ -24,11 +22,11 @@ export interface Engine {
   readonly dispose: () => void;
 }
 
-export function createEngine({ roots, onDamage = () => {}, onProgress = () => {} }: EngineOptions): Engine {
+export function createEngine({ roots, onDamage = () => {} }: EngineOptions): Engine {
   const registry = createRegistry(roots, onDamage);
   const render = createRenderer();
   return {
-    query: (query) => answer(registry.refresh(), query, { render, onProgress }),
+    query: (query) => answer(registry.refresh(), query, render),
     release: registry.release,
     dispose: registry.dispose,
   };

@@ -1,5 +1,4 @@
 import { field } from "./fields.ts";
-import { compileGrep } from "./grep.ts";
 import { DamagedJournal } from "./journal-file/damage.ts";
 import { readPayload } from "./journal-file/data.ts";
 import type { Postings } from "./postings.ts";
@@ -59,16 +58,7 @@ function byMessages(source: Source, matches: Matches): Postings {
 }
 
 /** Those of the entries whose message matches. */
-export function grepping(
-  source: Source,
-  candidates: Postings,
-  { pattern, onProgress }: { readonly pattern: string; readonly onProgress: () => void },
-): Postings {
-  const expression = compileGrep(pattern);
-  const matches: Matches = (message) => {
-    onProgress();
-    return expression.test(message);
-  };
+export function grepping(source: Source, candidates: Postings, matches: Matches): Postings {
   const count = countOf(candidates);
   if (count === 0) return candidates;
   if (count < source.all().length * sparse) {

@@ -24,9 +24,9 @@ export interface HostJournal {
 }
 
 /** Two, so that a long search leaves one for the others. */
-const queryLimits: PoolLimits = { threads: 2, waiting: 256, stuckMs: 5_000, jobMs: 60_000, idleMs: 60_000 };
+const queryLimits: PoolLimits = { threads: 2, waiting: 256, jobMs: 60_000, idleMs: 60_000 };
 /** Searches of streams: small batches of messages, so that what takes long is at fault. */
-const grepLimits: PoolLimits = { threads: 1, waiting: 4096, stuckMs: 300, jobMs: 1_000, idleMs: 60_000 };
+const grepLimits: PoolLimits = { threads: 1, waiting: 4096, jobMs: 1_000, idleMs: 60_000 };
 
 /** Where journald keeps its files: on the disk, and in memory until the disk is there or where none is wanted. */
 const hostFolders = ["/var/log/journal", "/run/log/journal"];

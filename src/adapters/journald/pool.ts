@@ -23,13 +23,13 @@ export function errorOf(failure: ThreadFailure): Error {
 /** A thread of the journal, seen from outside. */
 export interface Thread {
   readonly send: (request: ThreadRequest) => void;
-  /** 0 until it is up, then growing while it searches. */
-  readonly progress: () => number;
   readonly end: () => void;
 }
 
 export interface ThreadEvents {
-  readonly onReply: (reply: Exclude<ThreadReply, { kind: "fault" }>) => void;
+  /** It is up: what it does from here on counts. */
+  readonly onReady?: () => void;
+  readonly onReply: (reply: Exclude<ThreadReply, { kind: "fault" | "ready" }>) => void;
   /** The thread has ended, by itself or not; nothing comes after this. */
   readonly onEnd: (reason: string) => void;
 }
@@ -37,13 +37,8 @@ export interface ThreadEvents {
 /** Starts a thread. It takes no part in keeping the process alive. */
 export type StartThread = (events: ThreadEvents) => Thread;
 
-export function createThreadStarter(
-  setup: Omit<ThreadSetup, "progress">,
-  onFault: (fault: Fault) => void,
-): StartThread {
-  return ({ onReply, onEnd }) => {
-    const progress = new Int32Array(new SharedArrayBuffer(4));
-    const workerData: ThreadSetup = { ...setup, progress };
+export function createThreadStarter(workerData: ThreadSetup, onFault: (fault: Fault) => void): StartThread {
+  return ({ onReady, onReply, onEnd }) => {
     const worker = new Worker(new URL("./thread.ts", import.meta.url), {
       workerData,
       name: "journal",
@@ -52,6 +47,7 @@ export function createThreadStarter(
     let reason = "it ended";
     worker.on("message", (reply: ThreadReply) => {
       if (reply.kind === "fault") onFault(reply.fault);
+      else if (reply.kind === "ready") onReady?.();
       else onReply(reply);
     });
     worker.on("error", (error) => {
@@ -61,7 +57,6 @@ export function createThreadStarter(
     worker.unref();
     return {
       send: (request) => worker.postMessage(request),
-      progress: () => Atomics.load(progress, 0),
       end: () => void worker.terminate(),
     };
   };
@@ -85,7 +80,10 @@ interface Waiting extends JobOptions {
 
 interface Lane {
   readonly thread: Thread;
+  isReady: boolean;
   current: Waiting | undefined;
+  /** Ends the current job when it has taken too long; undefined until the thread is up. */
+  late: NodeJS.Timeout | undefined;
   /** Ends the thread when it has had nothing to do for long; undefined while it works. */
   idle: NodeJS.Timeout | undefined;
 }
@@ -93,8 +91,6 @@ interface Lane {
 export interface PoolLimits {
   readonly threads: number;
   readonly waiting: number;
-  /** A search that tests no further message for so long hangs in its expression. */
-  readonly stuckMs: number;
   /** The longest that any job may take. */
   readonly jobMs: number;
   /** A thread that was asked nothing for so long is ended: that is what gives its memory back. */
@@ -107,7 +103,8 @@ export interface Pool {
   readonly dispose: () => void;
 }
 
-const watchMs = 100;
+/** How long a query may go on that nobody waits for any more. */
+const abandonedMs = 1_000;
 
 /** Threads that take one job at a time; they are started when they are needed. */
 export function createPool(startThread: StartThread, limits: PoolLimits): Pool {
@@ -118,6 +115,7 @@ export function createPool(startThread: StartThread, limits: PoolLimits): Pool {
   const settle = (lane: Lane): Waiting | undefined => {
     const { current } = lane;
     lane.current = undefined;
+    clearTimeout(lane.late);
     clearTimeout(lane.idle);
     lane.idle = setTimeout(() => endLane(lane), limits.idleMs);
     lane.idle.unref();
@@ -125,6 +123,7 @@ export function createPool(startThread: StartThread, limits: PoolLimits): Pool {
   };
 
   const endLane = (lane: Lane): void => {
+    clearTimeout(lane.late);
     clearTimeout(lane.idle);
     lanes.delete(lane);
     lane.thread.end();
@@ -132,6 +131,10 @@ export function createPool(startThread: StartThread, limits: PoolLimits): Pool {
 
   const openLane = (): Lane => {
     const thread = startThread({
+      onReady() {
+        lane.isReady = true;
+        if (lane.current !== undefined) watch(lane);
+      },
       onReply(reply) {
         const done = settle(lane);
         if (reply.kind === "failure") done?.reject(errorOf(reply.failure));
@@ -144,7 +147,7 @@ export function createPool(startThread: StartThread, limits: PoolLimits): Pool {
         if (!isDisposed) dispatch();
       },
     });
-    const lane: Lane = { thread, current: undefined, idle: undefined };
+    const lane: Lane = { thread, isReady: false, current: undefined, late: undefined, idle: undefined };
     lanes.add(lane);
     return lane;
   };
@@ -155,30 +158,18 @@ export function createPool(startThread: StartThread, limits: PoolLimits): Pool {
     dispatch();
   };
 
-  /** Ends a job that hangs: nothing else stops a regular expression. */
-  const watch = (lane: Lane, waiting: Waiting): void => {
-    let lastProgress = lane.thread.progress();
-    let progressAt = performance.now();
-    let startedAt = progressAt;
-    const timer = setInterval(() => {
-      if (lane.current?.job !== waiting.job) return clearInterval(timer);
-      const now = performance.now();
-      const progress = lane.thread.progress();
-      // Until the thread is up its time does not count.
-      if (lastProgress === 0) startedAt = now;
-      if (progress !== lastProgress) progressAt = now;
-      lastProgress = progress;
-      const isStuck = waiting.isSearch && progress > 0 && now - progressAt > limits.stuckMs;
-      const isLate = now - startedAt > limits.jobMs;
-      if (!isStuck && !isLate) return;
-      clearInterval(timer);
-      const issue = "Takes too long: simplify the expression or narrow the window";
-      endJob(
-        lane,
-        waiting.isSearch ? new LogQueryRefused("grep", issue) : new JournalUnavailable("reading takes too long"),
-      );
-    }, watchMs);
-    timer.unref();
+  /** Ends a job that takes too long, or that nobody waits for any more: nothing else stops a thread at work. */
+  const watch = (lane: Lane): void => {
+    clearTimeout(lane.late);
+    const limitMs = lane.current?.signal.aborted === true ? abandonedMs : limits.jobMs;
+    lane.late = setTimeout(() => {
+      const tooLong = "Takes too long: simplify the expression or narrow the window";
+      const error = lane.current?.isSearch
+        ? new LogQueryRefused("grep", tooLong)
+        : new JournalUnavailable("reading takes too long");
+      endJob(lane, error);
+    }, limitMs);
+    lane.late.unref();
   };
 
   const searches = (): number => [...lanes].filter(({ current }) => current?.isSearch === true).length;
@@ -197,7 +188,7 @@ export function createPool(startThread: StartThread, limits: PoolLimits): Pool {
       if (waiting === undefined) return;
       clearTimeout(lane.idle);
       lane.current = waiting;
-      watch(lane, waiting);
+      if (lane.isReady) watch(lane);
       lane.thread.send(waiting.job);
     }
   }
@@ -214,9 +205,11 @@ export function createPool(startThread: StartThread, limits: PoolLimits): Pool {
         const index = queue.indexOf(waiting);
         if (index >= 0) queue.splice(index, 1);
         const lane = [...lanes].find(({ current }) => current?.job === job);
-        // Nobody waits for a search any more, and it may go on for long; a query is done sooner than a new thread is up.
-        if (lane !== undefined && options.isSearch) endJob(lane, new JournalUnavailable("the caller has gone"));
-        else reject(new JournalUnavailable("the caller has gone"));
+        const gone = new JournalUnavailable("the caller has gone");
+        // A search may go on for long; most queries are done sooner than a new thread is up.
+        if (lane !== undefined && options.isSearch) endJob(lane, gone);
+        else reject(gone);
+        if (lane?.isReady === true && lane.current === waiting) watch(lane);
       };
       options.signal.addEventListener("abort", onAbort, { once: true });
       queue.push(waiting);

@@ -7,8 +7,6 @@ export interface ThreadSetup {
   readonly roots: readonly Root[];
   /** What `journalctl` is told to read where the native reader cannot; undefined: its own choice. */
   readonly directory: string | undefined;
-  /** One number that grows while a search goes on, so that one that hangs can be told from one that works. */
-  readonly progress: Int32Array<SharedArrayBuffer>;
 }
 
 /** Where a follower begins: after an entry, or with what is written after it was asked for. */
@@ -32,8 +30,9 @@ export type ThreadFailure =
   | { readonly kind: "unavailable"; readonly message: string }
   | { readonly kind: "failed"; readonly message: string };
 
-/** What a thread answers: once to each request, and faults whenever it finds them. */
+/** What a thread answers: that it is up, once to each request, and faults whenever it finds them. */
 export type ThreadReply =
+  | { readonly kind: "ready" }
   | { readonly kind: "answer"; readonly id: number; readonly bytes: Uint8Array }
   | { readonly kind: "positions"; readonly id: number; readonly positions: readonly number[] }
   | { readonly kind: "entries"; readonly id: number; readonly entries: readonly LiveEntry[] }

@@ -1,6 +1,7 @@
 import type { LogQuery } from "#domain/logs/ports.ts";
 import { LogQueryRefused } from "#domain/logs/ports.ts";
 import { resolveBoot } from "./boots.ts";
+import { compileGrep } from "./grep.ts";
 import { grepping } from "./grep-postings.ts";
 import type { EntryList } from "./journal-file/entry-array.ts";
 import { matching } from "./match.ts";
@@ -65,12 +66,9 @@ const isOutside = (source: Source, window: Postings): boolean =>
   countOf(window) === 0 && source.all().length > 0 && source.all().length === source.file.header.entries;
 
 /** Answers a query from the files: everything that fits is counted in the indexes, and only what is shown is read. */
-export function answer(
-  sources: readonly Source[],
-  query: LogQuery,
-  { render, onProgress }: { readonly render: Renderer; readonly onProgress: () => void },
-): Buffer {
+export function answer(sources: readonly Source[], query: LogQuery, render: Renderer): Buffer {
   const { since, until, limit, order, grep } = query;
+  const expression = grep === undefined ? undefined : compileGrep(grep);
   const boots = query.boot === undefined ? undefined : resolveBoot(sources, query.boot);
   const cursor = query.cursor === undefined ? undefined : parseCursor(query.cursor);
   if (query.cursor !== undefined && cursor === undefined)
@@ -83,7 +81,7 @@ export function answer(
     if (isOutside(source, window)) continue;
     const matched = matching(source, { ...query, boots });
     const indexed = matched === undefined ? window : inWindow(source, matched, window, query);
-    const postings = grep === undefined ? indexed : grepping(source, indexed, { pattern: grep, onProgress });
+    const postings = expression === undefined ? indexed : grepping(source, indexed, expression.test);
     const count = countOf(postings);
     total += count;
     if (count > 0) runs.push({ source, postings });

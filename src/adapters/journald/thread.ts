@@ -33,11 +33,8 @@ const onDamage = (fault: Fault): void => {
   reply({ kind: "fault", fault });
 };
 
-const { roots, directory, progress } = setup;
-const onProgress = (): void => {
-  progress[0] = (progress[0] ?? 0) + 1;
-};
-const engine = createEngine({ roots, onDamage, onProgress });
+const { roots, directory } = setup;
+const engine = createEngine({ roots, onDamage });
 const machineId = roots[0]?.machineId;
 const journalctl = createJournalctl({
   execLines,
@@ -101,10 +98,7 @@ async function serve(request: ThreadRequest): Promise<void> {
     }
     case "grep": {
       const expression = compileGrep(request.pattern);
-      const positions = request.messages.flatMap((message, position) => {
-        onProgress();
-        return expression.test(message) ? [position] : [];
-      });
+      const positions = request.messages.flatMap((message, position) => (expression.test(message) ? [position] : []));
       reply({ kind: "positions", id: request.id, positions });
       return;
     }
@@ -121,5 +115,4 @@ port.on("message", (request: ThreadRequest) => {
   serve(request).catch((error: unknown) => reply({ kind: "failure", id: request.id, failure: failureOf(error) }));
 });
 
-// Now it is up: what it does from here on counts.
-onProgress();
+reply({ kind: "ready" });

@@ -1,15 +1,72 @@
 import { invalid } from "#domain/kernel/error.ts";
+import { createAutomaton } from "./automaton.ts";
+import { type ExpressionTree, readExpression } from "./expression-tree.ts";
+
+/** A regular expression as it is applied: whether it matches somewhere in a text. */
+export interface Expression {
+  /** Takes time linear in the length of the text, times the size of the expression. */
+  readonly test: (text: string) => boolean;
+}
+
+/** Ways through an expression that the engine of the language may try at each character: it tries them one after the other. */
+const maxPaths = 64;
+/** Length of a word that is worth looking for before anything else. */
+const minWordLength = 3;
+
+/** How many ways there are through an expression. */
+function pathsOf(tree: ExpressionTree): number {
+  switch (tree.kind) {
+    case "sequence":
+      return tree.parts.reduce((product, part) => product * pathsOf(part), 1);
+    case "choice":
+      return tree.branches.reduce((sum, branch) => sum + pathsOf(branch), 0);
+    case "repeat": {
+      if (tree.most > maxPaths) return Infinity;
+      const each = pathsOf(tree.body);
+      let paths = 0;
+      for (let copies = tree.least; copies <= tree.most; copies += 1) paths += each ** copies;
+      return paths;
+    }
+    case "character":
+    case "boundary":
+    case "edge":
+      return 1;
+  }
+}
+
+/** The longest run of single characters that every match contains. */
+function requiredWord(tree: ExpressionTree): readonly string[] {
+  let longest: readonly string[] = [];
+  let run: string[] = [];
+  for (const part of tree.kind === "sequence" ? tree.parts : []) {
+    run = part.kind === "character" ? [...run, part.source] : [];
+    if (run.length > longest.length) longest = run;
+  }
+  return longest;
+}
 
 /**
- * The regular expression that a text is.
- * @throws SyntaxError when it is none.
+ * The regular expression that a text is, in the language's own syntax less look-around and back references.
+ * @throws SyntaxError when it is none, ExpressionUnsupported when it cannot be searched for in bounded time.
  */
-export function compileExpression(text: string, flags: "" | "i" = ""): RegExp {
+export function compileExpression(text: string, caseFlag: "" | "i" = ""): Expression {
+  const { native, flags } = compileNative(text, caseFlag);
+  const tree = readExpression(text, flags);
+  const automaton = createAutomaton(tree, flags);
+  if (pathsOf(tree) <= maxPaths) return { test: (each) => native.test(each) };
+  const word = requiredWord(tree);
+  if (word.length < minWordLength) return automaton;
+  // The engine of the language finds a word several times faster.
+  const hasWord = new RegExp(word.join(""), flags);
+  return { test: (each) => hasWord.test(each) && automaton.test(each) };
+}
+
+function compileNative(text: string, caseFlag: "" | "i"): { readonly native: RegExp; readonly flags: string } {
   try {
-    return new RegExp(text, `${flags}u`);
+    return { native: new RegExp(text, `${caseFlag}u`), flags: `${caseFlag}u` };
   } catch {
     // Without the flag more is an expression: `\-` and a lone `{`, as in PCRE.
-    return new RegExp(text, flags);
+    return { native: new RegExp(text, caseFlag), flags: caseFlag };
   }
 }
 

@@ -1,0 +1,351 @@
+import { type ExpressionTree, ExpressionUnsupported } from "./expression-tree.ts";
+
+/** Steps that an expression may have once what it counts is written out. Each character of a text costs at most all of them. */
+const maxSteps = 4096;
+/** Numbers that remembered states may hold in all; past it they are made anew. */
+const maxRemembered = 1_000_000;
+/** States that one text may add before it is matched without remembering any: it hardly meets the same one again. */
+const maxNewStates = 512;
+/** Characters beyond the basic plane whose class is remembered. */
+const maxRememberedAstral = 16_384;
+
+/** What a step does. Assertions and `split` take no character. */
+const does = { match: 0, character: 1, split: 2, boundary: 3, inside: 4, start: 5, end: 6 } as const;
+
+/** Steps by number, in columns: they are walked through for every character. */
+interface Program {
+  readonly kinds: Uint8Array;
+  /** What comes next. */
+  readonly next: Int32Array;
+  /** Of a character the number of its set, of a split the other way on. */
+  readonly other: Int32Array;
+  readonly start: number;
+  /** Texts of the sets of characters. */
+  readonly sets: readonly string[];
+}
+
+/** @throws ExpressionUnsupported when it is too large. */
+function sizeOf(tree: ExpressionTree): number {
+  const bounded = (size: number): number => {
+    if (size <= maxSteps) return size;
+    throw new ExpressionUnsupported(`Too large: written out it has over ${maxSteps} steps (count to less)`);
+  };
+  switch (tree.kind) {
+    case "sequence":
+      // What is empty counts, too: it may be repeated.
+      return bounded(
+        Math.max(
+          1,
+          tree.parts.reduce((sum, part) => sum + sizeOf(part), 0),
+        ),
+      );
+    case "choice":
+      return bounded(tree.branches.reduce((sum, branch) => sum + sizeOf(branch) + 1, -1));
+    case "repeat": {
+      const optional = tree.most === Infinity ? 1 : tree.most - tree.least;
+      const size = sizeOf(tree.body);
+      return bounded(size * tree.least + (size + 1) * optional);
+    }
+    case "character":
+    case "boundary":
+    case "edge":
+      return 1;
+  }
+}
+
+/** Writes a tree out as steps (Thompson's construction), each part before what it leads to. */
+function assemble(tree: ExpressionTree): Program {
+  sizeOf(tree);
+  const kinds: number[] = [];
+  const nexts: number[] = [];
+  const others: number[] = [];
+  const sets: string[] = [];
+  const setOf = (source: string): number => {
+    const known = sets.indexOf(source);
+    return known >= 0 ? known : sets.push(source) - 1;
+  };
+  const add = (kind: number, next: number, other = 0): number => {
+    kinds.push(kind);
+    nexts.push(next);
+    return others.push(other) - 1;
+  };
+
+  const write = (part: ExpressionTree, next: number): number => {
+    switch (part.kind) {
+      case "character":
+        return add(does.character, next, setOf(part.source));
+      case "boundary":
+        return add(part.inside ? does.inside : does.boundary, next);
+      case "edge":
+        return add(does[part.edge], next);
+      case "sequence":
+        return part.parts.reduceRight((after, each) => write(each, after), next);
+      case "choice":
+        return part.branches
+          .map((branch) => write(branch, next))
+          .reduceRight((other, one) => add(does.split, one, other));
+      case "repeat": {
+        const { body, least, most } = part;
+        let entry = next;
+        if (most === Infinity) {
+          entry = add(does.split, next, next);
+          nexts[entry] = write(body, entry);
+        } else for (let copy = least; copy < most; copy += 1) entry = add(does.split, write(body, entry), next);
+        for (let copy = 0; copy < least; copy += 1) entry = write(body, entry);
+        return entry;
+      }
+    }
+  };
+  const start = write(tree, add(does.match, 0));
+  return { kinds: Uint8Array.from(kinds), next: Int32Array.from(nexts), other: Int32Array.from(others), start, sets };
+}
+
+/** A character as assertions see it. */
+type Neighbour = "word" | "other" | "none";
+
+/** What is known between two characters. */
+interface Place {
+  /** Where the automaton stands. */
+  readonly positions: Int32Array;
+  /** What came before. */
+  readonly before: Neighbour;
+}
+
+/** A class of characters that no set of the expression tells apart. */
+interface CharacterClass {
+  /** By number of the set, 1 where the class is in it. */
+  readonly sets: Uint8Array;
+  readonly seenAs: Neighbour;
+}
+
+/** An automaton at work. Plain data and functions over it: one loop serves them all, and is compiled once. */
+interface Machine {
+  readonly program: Program;
+  readonly isUnicode: boolean;
+  /** By number of the set, whether a character is in it. */
+  readonly tests: readonly RegExp[];
+  readonly isWord: RegExp;
+  readonly classes: CharacterClass[];
+  readonly classNumbers: Map<string, number>;
+  /** Class by code unit; 0 where it is not known yet. */
+  readonly ofUnit: Uint16Array;
+  readonly ofAstral: Map<number, number>;
+  /** Where states lead: a row for each state, a column for each class; 0 where that is not known yet. */
+  table: Int32Array;
+  columns: number;
+  /** By number of the state. */
+  places: Place[];
+  stateNumbers: Map<string, number>;
+  /** Positions in all places together. */
+  positions: number;
+  /** By step, the last visit that came to it; and the last that went on to it by a character. */
+  readonly visitedAt: Float64Array;
+  readonly reachedAt: Float64Array;
+  visit: number;
+  /** Room for the steps that are still to be visited, and for those that are reached. */
+  readonly stack: Int32Array;
+  readonly reached: Int32Array;
+}
+
+/** The end of the text where a class is asked for. */
+const endOfText = 0;
+/** States by number: one that has matched, and the one before a text. */
+const matched = 1;
+const initial = 2;
+
+const end: CharacterClass = { sets: new Uint8Array(0), seenAs: "none" };
+const edge: Place = { positions: new Int32Array(0), before: "none" };
+
+function createMachine(program: Program, flags: string): Machine {
+  return {
+    program,
+    isUnicode: flags.includes("u"),
+    tests: program.sets.map((source) => new RegExp(`^(?:${source})$`, flags)),
+    isWord: new RegExp("^\\w$", flags),
+    classes: [end],
+    classNumbers: new Map(),
+    ofUnit: new Uint16Array(0x1_0000),
+    ofAstral: new Map(),
+    table: new Int32Array(1024),
+    columns: 16,
+    places: [edge, edge, edge],
+    stateNumbers: new Map(),
+    positions: 0,
+    visitedAt: new Float64Array(program.kinds.length),
+    reachedAt: new Float64Array(program.kinds.length),
+    visit: 0,
+    stack: new Int32Array(3 * program.kinds.length + 1),
+    reached: new Int32Array(program.kinds.length),
+  };
+}
+
+function classify({ tests, isWord, classes, classNumbers }: Machine, character: string): number {
+  const sets = Uint8Array.from(tests, (test) => (test.test(character) ? 1 : 0));
+  const seenAs = isWord.test(character) ? "word" : "other";
+  const key = seenAs + sets.join("");
+  const known = classNumbers.get(key);
+  if (known !== undefined) return known;
+  const made = classes.push({ sets, seenAs }) - 1;
+  classNumbers.set(key, made);
+  return made;
+}
+
+function classOfUnit(machine: Machine, code: number): number {
+  const found = classify(machine, String.fromCharCode(code));
+  machine.ofUnit[code] = found;
+  return found;
+}
+
+function classOfAstral(machine: Machine, code: number): number {
+  const { ofAstral } = machine;
+  const known = ofAstral.get(code);
+  if (known !== undefined) return known;
+  const found = classify(machine, String.fromCodePoint(code));
+  if (ofAstral.size >= maxRememberedAstral) ofAstral.clear();
+  ofAstral.set(code, found);
+  return found;
+}
+
+/** Whether an assertion holds between two characters. */
+function holds(kind: number, before: Neighbour, after: Neighbour): boolean {
+  switch (kind) {
+    case does.start:
+      return before === "none";
+    case does.end:
+      return after === "none";
+    default:
+      return ((before === "word") !== (after === "word")) === (kind === does.boundary);
+  }
+}
+
+/** Goes on from a place by a character of a class, or to the end; undefined when the expression has matched before it. */
+function advance(machine: Machine, { positions, before }: Place, classNumber: number): Place | undefined {
+  const { program, visitedAt, reachedAt, classes, stack, reached } = machine;
+  const { kinds, next, other } = program;
+  const { sets, seenAs: after } = classes[classNumber] ?? end;
+  machine.visit += 1;
+  const { visit } = machine;
+  // A match may begin at every character.
+  stack[0] = program.start;
+  stack.set(positions, 1);
+  let waiting = positions.length + 1;
+  let count = 0;
+  while (waiting > 0) {
+    waiting -= 1;
+    const at = stack[waiting] ?? 0;
+    if (visitedAt[at] === visit) continue;
+    visitedAt[at] = visit;
+    const kind = kinds[at] ?? 0;
+    const to = next[at] ?? 0;
+    if (kind === does.match) return undefined;
+    if (kind === does.character) {
+      if (sets[other[at] ?? 0] !== 1 || reachedAt[to] === visit) continue;
+      reachedAt[to] = visit;
+      reached[count] = to;
+      count += 1;
+    } else if (kind === does.split) {
+      stack[waiting] = other[at] ?? 0;
+      stack[waiting + 1] = to;
+      waiting += 2;
+    } else if (holds(kind, before, after)) {
+      stack[waiting] = to;
+      waiting += 1;
+    }
+  }
+  return { positions: reached.slice(0, count), before: after };
+}
+
+/** Number of the state that is this place. */
+function stateOf(machine: Machine, { positions, before }: Place): number {
+  const { stateNumbers, places, columns, table } = machine;
+  const sorted = positions.toSorted();
+  const key = `${before}:${sorted.join()}`;
+  const known = stateNumbers.get(key);
+  if (known !== undefined) return known;
+  const made = places.push({ positions: sorted, before }) - 1;
+  stateNumbers.set(key, made);
+  machine.positions += sorted.length;
+  if (places.length * columns > table.length) {
+    machine.table = new Int32Array(table.length * 2);
+    machine.table.set(table);
+  }
+  return made;
+}
+
+/** Finds out where a state leads, and remembers it. */
+function follow(machine: Machine, state: number, classNumber: number): number {
+  const place = advance(machine, machine.places[state] ?? edge, classNumber);
+  const next = place === undefined ? matched : stateOf(machine, place);
+  if (classNumber < machine.columns) machine.table[state * machine.columns + classNumber] = next;
+  return next;
+}
+
+/** Begins to remember anew, between two texts, where memory is full or there are more classes than columns. */
+function tidy(machine: Machine): void {
+  const { classes, table, positions } = machine;
+  if (classes.length <= machine.columns && table.length + positions <= maxRemembered) return;
+  while (machine.columns < classes.length) machine.columns *= 2;
+  machine.table = new Int32Array(machine.columns * 64);
+  machine.places = [edge, edge, edge];
+  machine.stateNumbers = new Map();
+  machine.positions = 0;
+}
+
+/** Whether two code units are one character to the expression. */
+const isPair = (text: string, at: number): boolean => (text.codePointAt(at) ?? 0) > 0xffff;
+
+/** Follows the rest of a text without remembering. */
+function walk(machine: Machine, text: string, from: number, state: number): boolean {
+  let place: Place | undefined = machine.places[state] ?? edge;
+  for (let at = from; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    let next: number;
+    if (machine.isUnicode && isPair(text, at)) {
+      next = classOfAstral(machine, text.codePointAt(at) ?? code);
+      at += 1;
+    } else next = machine.ofUnit[code] || classOfUnit(machine, code);
+    place = advance(machine, place, next);
+    if (place === undefined) return true;
+  }
+  return advance(machine, place, endOfText) === undefined;
+}
+
+function search(machine: Machine, text: string): boolean {
+  tidy(machine);
+  const { ofUnit, isUnicode, columns } = machine;
+  let { table } = machine;
+  const mostStates = machine.places.length + maxNewStates;
+  let state = initial;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    let next = ofUnit[code] ?? 0;
+    if (isUnicode && code >= 0xd800 && code < 0xdc00 && isPair(text, at)) {
+      next = classOfAstral(machine, text.codePointAt(at) ?? code);
+      at += 1;
+    } else if (next === 0) next = classOfUnit(machine, code);
+    const known = next < columns ? (table[state * columns + next] ?? 0) : 0;
+    if (known === 0) {
+      state = follow(machine, state, next);
+      ({ table } = machine);
+      if (machine.places.length > mostStates) return state === matched || walk(machine, text, at + 1, state);
+    } else state = known;
+    if (state === matched) return true;
+  }
+  return (table[state * columns] || follow(machine, state, endOfText)) === matched;
+}
+
+/**
+ * Makes the search for an expression in a text, in time linear in the length of the text whatever both are: all ways to
+ * match are followed side by side, and where they lead is remembered.
+ * @throws ExpressionUnsupported when the expression is too large.
+ */
+export function createAutomaton(tree: ExpressionTree, flags: string): { readonly test: (text: string) => boolean } {
+  const program = assemble(tree);
+  let machine: Machine | undefined;
+  return {
+    test(text) {
+      machine ??= createMachine(program, flags);
+      return search(machine, text);
+    },
+  };
+}
