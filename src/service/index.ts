@@ -13,6 +13,7 @@ import { explainHandlers } from "#domain/explain/handlers.ts";
 import { checkHandlers, healthHandlers } from "#domain/health/handlers.ts";
 import { type Prober, startProber } from "#domain/health/prober.ts";
 import { logsHandlers } from "#domain/logs/handlers.ts";
+import { createLogReader } from "#domain/logs/reader.ts";
 import { createLogStream } from "#domain/logs/stream.ts";
 import { isWithin } from "#domain/logs/unit-pattern.ts";
 import { operationHandlers } from "#domain/operations/handlers.ts";
@@ -101,6 +102,7 @@ export function createService(ports: ServicePorts): Service {
     store: watchedStore(ports.store, () => void prober?.probeNow("security")),
   });
 
+  const reader = createLogReader(ports);
   const certificates = createClientCertificates();
   const localPeers = createLocalPeers(ports.administrator);
   let { tls } = ports;
@@ -142,10 +144,10 @@ export function createService(ports: ServicePorts): Service {
           check: runner.current,
           history: (checkId, since) => ports.checkHistory.runs(checkId, since, checkHistoryLimit.maximum).runs,
           units: ports.units.list,
-          logs: (search, signal) =>
-            ports.journal.query(
+          logs: (search, { keyId: owner }, signal) =>
+            reader.read(
               { ...search, boot: undefined, grep: undefined, cursor: undefined, order: "asc" },
-              signal,
+              { owner, signal },
             ),
           seesUnits: ({ scopes }) => allows(scopes, "system:read"),
           logUnitsOf: unitsOf,
@@ -157,7 +159,7 @@ export function createService(ports: ServicePorts): Service {
         },
         clock,
       }),
-      ...logsHandlers({ journal: ports.journal, clock, unitsOf }),
+      ...logsHandlers({ reader, clock, unitsOf }),
       ...accessHandlers({ keyring, clock }),
       ...auditHandlers({ log: ports.audit }),
       ...alerting.handlers,

@@ -3,6 +3,7 @@ import type { LogList } from "#contract/logs.ts";
 import { SerializedJson } from "#contract/operation.ts";
 import type { Dispose } from "#domain/kernel/clock.ts";
 import type { Grep, Journal } from "#domain/logs/ports.ts";
+import { searchesAtOnce } from "#domain/logs/reader.ts";
 import { createFollowThread } from "./follow-thread.ts";
 import type { PoolLimits } from "./pool.ts";
 import { createPool, createThreadStarter } from "./pool.ts";
@@ -23,8 +24,8 @@ export interface HostJournal {
   readonly dispose: Dispose;
 }
 
-/** Two, so that a long search leaves one for the others. */
-const queryLimits: PoolLimits = { threads: 2, waiting: 256, jobMs: 60_000, idleMs: 60_000 };
+/** One is left to queries that search nothing; whose turn it is and when a caller is told that it takes too long, the domain says. */
+const queryLimits: PoolLimits = { threads: searchesAtOnce + 1, waiting: 256, jobMs: 60_000, idleMs: 60_000 };
 /** Searches of streams: small batches of messages, so that what takes long is at fault. */
 const grepLimits: PoolLimits = { threads: 1, waiting: 4096, jobMs: 1_000, idleMs: 60_000 };
 

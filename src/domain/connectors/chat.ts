@@ -2,11 +2,11 @@ import type { ChatMessage, ChatResponse, TokenUsage } from "#contract/connectors
 import type { Caller, Context, ServerSentEvent } from "#contract/operation.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { DomainError, missingScope } from "#domain/kernel/error.ts";
-import { createTimeLimit, untilAborted } from "./bounded.ts";
+import { createTimeLimit, untilAborted } from "#domain/kernel/time-limit.ts";
 import type { TokenBudgets } from "./budget.ts";
 import type { Connectors } from "./connectors.ts";
 import { bytesOf, estimateInput, usageOf } from "./estimate.ts";
-import { cutShort, mayHaveCost, noDefault, notConfigured, takenTooSlowly, toUnavailable } from "./failure.ts";
+import { cutShort, mayHaveCost, noDefault, notConfigured, takenTooSlowly, timeUp, toUnavailable } from "./failure.ts";
 import type { ChatEnd, ChatPart, ChatProvider, ConnectorDefinition } from "./ports.ts";
 import { ProviderFailed, type ProviderFailure } from "./ports.ts";
 import { withRetries } from "./retry.ts";
@@ -103,7 +103,7 @@ export function createChat(ports: {
       drawsOn: context.drawsOn,
     });
     const outer = context.signal();
-    const limit = createTimeLimit(clock, timeoutMs, outer);
+    const limit = createTimeLimit(clock, timeoutMs, outer, timeUp);
     const startedAt = clock.monotonicMs();
     /** How long the client has kept the answer waiting. */
     let heldUpMs = 0;

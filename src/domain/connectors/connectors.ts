@@ -2,8 +2,8 @@ import type { Connector, ConnectorList, ConnectorStatus, ConnectorTest } from "#
 import { probeIntervalMs } from "#contract/limits.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import { toNullableTimestamp } from "#domain/kernel/clock.ts";
-import { createTimeLimit, untilAborted } from "./bounded.ts";
-import { isOfTheCall, statusOf } from "./failure.ts";
+import { createTimeLimit, untilAborted } from "#domain/kernel/time-limit.ts";
+import { isOfTheCall, statusOf, timeUp } from "./failure.ts";
 import type { BudgetOf, ConnectorDefinition, ConnectorDiscovery, ConnectorPlan } from "./ports.ts";
 import { ProviderFailed } from "./ports.ts";
 
@@ -148,7 +148,7 @@ export function createConnectors(ports: {
   const ask = async (definition: ConnectorDefinition, signal: AbortSignal): Promise<ProviderFailed | undefined> => {
     if ("missing" in definition.access) return undefined;
     const { provider } = definition.access;
-    const limit = createTimeLimit(clock, probeTimeoutMs, signal);
+    const limit = createTimeLimit(clock, probeTimeoutMs, signal, timeUp);
     try {
       await untilAborted(provider.probe(limit.signal), limit.signal);
       return undefined;
@@ -164,7 +164,7 @@ export function createConnectors(ports: {
   const look = async (): Promise<void> => {
     const finder = discovery;
     if (finder === undefined) return;
-    const limit = createTimeLimit(clock, probeTimeoutMs, shutdown.signal);
+    const limit = createTimeLimit(clock, probeTimeoutMs, shutdown.signal, timeUp);
     let fresh: readonly ConnectorDefinition[] = [];
     try {
       fresh = await untilAborted(finder.find(limit.signal), limit.signal);

@@ -71,9 +71,9 @@ interface Found {
   readonly isAll: boolean;
 }
 
-async function find(logs: Sources["logs"], search: LogSearch, signal: AbortSignal): Promise<Found> {
+async function find(logs: (search: LogSearch) => ReturnType<Sources["logs"]>, search: LogSearch): Promise<Found> {
   for (let limit = search.limit; limit >= 1; limit = Math.floor(limit / 4)) {
-    const { bytes } = await logs({ ...search, limit }, signal);
+    const { bytes } = await logs({ ...search, limit });
     if (bytes.length > mostAnswerBytes) continue;
     const answer = JSON.parse(new TextDecoder().decode(bytes)) as LogList;
     return { entries: answer.logs, isAll: answer.total <= answer.logs.length };
@@ -148,7 +148,7 @@ export async function journalLines(
   try {
     for (const window of windowsOf(sinceMs, nowMs)) {
       for (const place of places) {
-        const found = await find(sources.logs, { ...window, ...place }, signal);
+        const found = await find((search) => sources.logs(search, caller, signal), { ...window, ...place });
         isAll &&= found.isAll;
         // Newest first: what is cut off is then the oldest.
         for (const entry of [...found.entries].reverse())

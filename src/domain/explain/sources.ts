@@ -43,7 +43,7 @@ export interface ExplainSources {
   readonly history: (checkId: string, since: number) => readonly PastRun[];
   /** Services that are loaded or installed. */
   readonly units: () => Promise<readonly UnitFacts[]>;
-  readonly logs: (search: LogSearch, signal: AbortSignal) => Promise<SerializedJson<LogList>>;
+  readonly logs: (search: LogSearch, caller: Caller, signal: AbortSignal) => Promise<SerializedJson<LogList>>;
   /** Whether a caller may see the state of units. */
   readonly seesUnits: (caller: Caller) => boolean;
   /** Names and patterns of the units whose entries a caller may see. */

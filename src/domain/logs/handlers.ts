@@ -5,8 +5,7 @@ import type { Clock } from "#domain/kernel/clock.ts";
 import { DomainError, invalid, missingScope } from "#domain/kernel/error.ts";
 import { isCursor } from "./cursor.ts";
 import { checkExpression } from "./expression.ts";
-import type { Journal } from "./ports.ts";
-import { JournalUnavailable, LogQueryRefused } from "./ports.ts";
+import type { LogReader } from "./reader.ts";
 import { canonicalUnit, isWithin } from "./unit-pattern.ts";
 import { logWindow } from "./window.ts";
 
@@ -24,28 +23,14 @@ function parseBoot(text: string): string {
   throw invalid("boot", "Must be a boot id of 32 hex digits or an offset such as 0 or -1");
 }
 
-/** Turns what the journal throws into what a caller is told, in one place. */
-async function onJournal<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof JournalUnavailable) {
-      const details = { missing: "journal", retryable: true };
-      throw new DomainError("UNAVAILABLE", `cannot read the journal: ${error.message}`, details, error);
-    }
-    if (error instanceof LogQueryRefused) throw invalid(error.field, error.message);
-    throw error;
-  }
-}
-
 /** The logs part: queries over the journal. */
 export function logsHandlers(ports: {
-  journal: Pick<Journal, "query">;
+  reader: LogReader;
   clock: Pick<Clock, "now">;
   /** Names and patterns of the units whose entries a caller may see. */
   unitsOf: (caller: Caller) => "all" | readonly string[];
 }): Handlers<typeof logs> {
-  const { journal, clock, unitsOf } = ports;
+  const { reader, clock, unitsOf } = ports;
 
   /** The units to look for; undefined: all. A caller who may see some only gets those. */
   function visibleUnits(text: string | undefined, caller: Caller | undefined): readonly string[] | undefined {
@@ -72,7 +57,7 @@ export function logsHandlers(ports: {
         order: query.order ?? "asc",
         limit: query.limit ?? logQueryLimit.default,
       };
-      return onJournal(() => journal.query(request, context.signal()));
+      return reader.read(request, { owner: context.caller?.keyId ?? "", signal: context.signal() });
     },
   };
 }

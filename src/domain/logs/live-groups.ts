@@ -31,8 +31,14 @@ interface Waiting {
   readonly frame: () => Uint8Array;
 }
 
+/** A client, and the id of its key. */
+interface Member {
+  readonly session: StreamSession;
+  readonly owner: string;
+}
+
 /** Clients that want to see the same: what they get is chosen and put together once for all of them. */
-export interface LiveGroup<C extends { readonly session: StreamSession }> {
+export interface LiveGroup<C extends Member> {
   readonly members: Set<C>;
   readonly deliver: (batch: Batch) => void;
   /** Entries that were taken and have not gone to the members yet. */
@@ -53,7 +59,7 @@ const sendAll = (members: Iterable<{ readonly session: StreamSession }>, frames:
  * @param on.behind the search is too slow for the shared pace: the members must be taken away, each with the backlog.
  * @param on.refused the search failed: likewise.
  */
-export function createLiveGroup<C extends { readonly session: StreamSession }>(
+export function createLiveGroup<C extends Member>(
   { unit, priority, grep: pattern }: LogFilter,
   visible: Sight["units"],
   find: Search,
@@ -83,7 +89,9 @@ export function createLiveGroup<C extends { readonly session: StreamSession }>(
     while (waiting.length > 0 && members.size > 0) {
       const piece = waiting.slice(0, searchedAtOnce);
       try {
+        const [first] = members;
         const hits = await find(
+          first?.owner ?? "",
           expression,
           piece.map(({ live }) => live.entry.message),
           () => members.size > 0,

@@ -36,6 +36,8 @@ const bytesAtOnce = 64 * 1024;
 /** A client. It is a member of a group and gets what is written now, or it catches up by a follower of its own. */
 interface Client {
   readonly session: StreamSession;
+  /** Id of its key. */
+  readonly owner: string;
   readonly sight: Sight;
   filter: LogFilter;
   group: LiveGroup<Client> | undefined;
@@ -147,6 +149,7 @@ export function createLogStream(ports: LogStreamPorts): {
     if (filter.grep === undefined || passed.length === 0) return passed;
     try {
       const hits = await find(
+        client.owner,
         filter.grep,
         passed.map(({ entry }) => entry.message),
         () => !signal.aborted,
@@ -246,8 +249,12 @@ export function createLogStream(ports: LogStreamPorts): {
     if (backlog.length > 0 || !tryJoin(client)) catchUp(client, backlog, feed.cursor());
   };
 
-  const attach = (session: StreamSession, sight: Sight, filter: LogFilter, cursor?: string): StreamClient => {
-    const client: Client = { session, sight, filter, group: undefined, catchingUp: undefined, restsAt: undefined };
+  const attach = (
+    { session, owner, sight, filter }: Pick<Client, "session" | "owner" | "sight" | "filter">,
+    cursor: string | undefined,
+  ): StreamClient => {
+    const rest = { group: undefined, catchingUp: undefined, restsAt: undefined };
+    const client: Client = { session, owner, sight, filter, ...rest };
     feed.hold();
     if ((cursor !== undefined && cursor !== feed.cursor()) || !tryJoin(client)) {
       catchUp(client, [], cursor ?? feed.cursor());
@@ -269,7 +276,7 @@ export function createLogStream(ports: LogStreamPorts): {
       const sight = { units: unitsOf(caller), scopes: caller.scopes };
       const filter = changeFilter(noFilter, query, sight);
       if (cursor === undefined) feed.wake();
-      return (session) => attach(session, sight, filter, cursor);
+      return (session) => attach({ session, owner: caller.keyId, sight, filter }, cursor);
     },
     dispose: feed.dispose,
   };

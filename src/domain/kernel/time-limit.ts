@@ -1,7 +1,6 @@
-import type { Clock } from "#domain/kernel/clock.ts";
-import { timeUp } from "./failure.ts";
+import type { Clock } from "./clock.ts";
 
-/** A signal that fires after a time with {@link timeUp}, or with another signal. */
+/** A signal that fires after a time, or with another signal. */
 export interface TimeLimit {
   readonly signal: AbortSignal;
   readonly remainingMs: () => number;
@@ -9,10 +8,12 @@ export interface TimeLimit {
   readonly end: () => void;
 }
 
+/** @param timeUp makes what the signal fires with when the time is over. */
 export function createTimeLimit(
   clock: Pick<Clock, "sleep" | "monotonicMs">,
   limitMs: number,
   outer: AbortSignal,
+  timeUp: (limitMs: number) => Error,
 ): TimeLimit {
   const deadline = clock.monotonicMs() + limitMs;
   const over = new AbortController();

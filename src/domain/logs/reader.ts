@@ -1,0 +1,112 @@
+import type { LogList } from "#contract/logs.ts";
+import type { SerializedJson } from "#contract/operation.ts";
+import type { Clock } from "#domain/kernel/clock.ts";
+import { DomainError, invalid } from "#domain/kernel/error.ts";
+import { createFairQueue, type FairQueueLimits, QueueFull } from "#domain/kernel/fair-queue.ts";
+import { createTimeLimit, untilAborted } from "#domain/kernel/time-limit.ts";
+import type { Journal, LogQuery } from "./ports.ts";
+import { JournalUnavailable, LogQueryRefused } from "./ports.ts";
+
+/** Searches by expression that run at the same time, whoever they are for: one more than one key may have. */
+export const searchesAtOnce = 3;
+/** Searches read every message of their window. */
+const searchLimits: FairQueueLimits = { atOnce: searchesAtOnce, atOncePerOwner: 2, waitingPerOwner: 8 };
+/** Other queries are answered from indexes, mostly within milliseconds. */
+const queryLimits: FairQueueLimits = { atOnce: 4, atOncePerOwner: 2, waitingPerOwner: 64 };
+/** From the request to its answer, the wait for a turn included. Connections on which nothing moves are closed after a minute. */
+const answerWithinMs = 45_000;
+const longestRetrySeconds = 30;
+
+/** Who reads, and how long for. */
+export interface Reading {
+  /** Id of the key: all its credentials share its turns. */
+  readonly owner: string;
+  readonly signal: AbortSignal;
+}
+
+/** The journal for callers, who take turns. */
+export interface LogReader {
+  /** @throws DomainError VALIDATION_ERROR, RATE_LIMITED when too much of the owner's is waiting, UNAVAILABLE. */
+  readonly read: (query: LogQuery, reading: Reading) => Promise<SerializedJson<LogList>>;
+}
+
+const tookTooLong = (limitMs: number): DomainError =>
+  new DomainError(
+    "UNAVAILABLE",
+    `cannot answer within ${limitMs / 1000} s: the journal is large, or others are searching it too (narrow the window, or try again later)`,
+    { missing: "journal", retryable: true },
+  );
+
+const nobodyWaits = (cause: unknown): DomainError =>
+  new DomainError(
+    "UNAVAILABLE",
+    "cannot go on reading the journal: the client has gone, or the service is stopping",
+    { missing: "journal", retryable: true },
+    cause,
+  );
+
+const asDomainError = (error: unknown): unknown => {
+  if (error instanceof JournalUnavailable) {
+    const details = { missing: "journal", retryable: true };
+    return new DomainError("UNAVAILABLE", `cannot read the journal: ${error.message}`, details, error);
+  }
+  if (error instanceof LogQueryRefused) return invalid(error.field, error.message);
+  return error;
+};
+
+/** One kind of reading, with its own turns. */
+function createTurns(limits: FairQueueLimits, what: string, clock: Pick<Clock, "monotonicMs">) {
+  const queue = createFairQueue(limits);
+  /** How long the last one took, smoothed: what a caller who is refused waits for. */
+  let typicalMs = 1_000;
+  return async <T>({ owner, signal }: Reading, work: () => Promise<T>): Promise<T> => {
+    try {
+      return await queue(
+        owner,
+        async () => {
+          const startedMs = clock.monotonicMs();
+          try {
+            return await work();
+          } finally {
+            typicalMs += (clock.monotonicMs() - startedMs - typicalMs) / 4;
+          }
+        },
+        signal,
+      );
+    } catch (error) {
+      if (!(error instanceof QueueFull)) throw error;
+      const { atOncePerOwner, waitingPerOwner } = limits;
+      const retryAfter = Math.min(longestRetrySeconds, Math.max(1, Math.ceil(typicalMs / 1000)));
+      const message = `too many ${what} of this key at once: ${atOncePerOwner} run while ${waitingPerOwner} wait (try again in ${retryAfter} s)`;
+      throw new DomainError("RATE_LIMITED", message, {
+        running: atOncePerOwner,
+        waiting: waitingPerOwner,
+        retry_after_seconds: retryAfter,
+      });
+    }
+  };
+}
+
+/** Reads the journal for callers: by turns, each answered in time. What the journal throws becomes what callers are told. */
+export function createLogReader(ports: {
+  readonly journal: Pick<Journal, "query">;
+  readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
+}): LogReader {
+  const { journal, clock } = ports;
+  const searching = createTurns(searchLimits, "searches", clock);
+  const querying = createTurns(queryLimits, "log queries", clock);
+  return {
+    async read(query, { owner, signal: outer }) {
+      const limit = createTimeLimit(clock, answerWithinMs, outer, tookTooLong);
+      const { signal } = limit;
+      const turns = query.grep === undefined ? querying : searching;
+      try {
+        return await turns({ owner, signal }, () => untilAborted(journal.query(query, signal), signal));
+      } catch (error) {
+        throw outer.aborted ? nobodyWaits(error) : asDomainError(error);
+      } finally {
+        limit.end();
+      }
+    },
+  };
+}
