@@ -18,6 +18,7 @@ import { createServiceManager, type ServiceManager, takeManagerVariables } from 
 import { createHostUnits, ownServiceUnit } from "#adapters/systemd/index.ts";
 import { certName } from "#adapters/tls/files.ts";
 import { openTokenLedger } from "#adapters/token-ledger/index.ts";
+import { createWindowStore } from "#adapters/window-store/index.ts";
 import { isLoopbackAddress, localUrl } from "#config/address.ts";
 import { builtInCheckIds } from "#config/checks.ts";
 import { connectorSettings } from "#config/connectors.ts";
@@ -36,6 +37,7 @@ import { type HostAudit, openHostAudit } from "#host/audit.ts";
 import { createHostChecks } from "#host/checks.ts";
 import { listenLocally, takePassedSockets } from "#host/local-sockets.ts";
 import { isAtDoor, places } from "#host/places.ts";
+import { onceAMinute } from "#host/repeated-trouble.ts";
 import { lookAtOwn, statusWords } from "#host/sign-of-life.ts";
 import { taskProgram } from "#host/task-program.ts";
 import { unitsThroughDoor } from "#host/through-door.ts";
@@ -329,6 +331,15 @@ export async function serve(
   });
   closers.push(alerting.dispose);
 
+  const complain = onceAMinute(
+    (reason, aside) => log.warn({ reason, set_aside: aside ?? null }, "cannot store used request budgets"),
+    systemClock.monotonicMs,
+  );
+  const windows = createWindowStore({
+    stateDir: config.stateDir,
+    onTrouble: ({ message }, aside) => complain(message, aside),
+  });
+
   let ownUrl = localUrl(config);
   const isRoot = process.getuid?.() === 0;
   const isGuarded = config.tls !== "off" || isLoopbackAddress(config.listen.host);
@@ -395,6 +406,7 @@ export async function serve(
     tls: tls.current(),
     certificateNames: tls.names,
     rateLimits: config.rateLimits,
+    windows,
     allowedHosts: [hostname(), config.listen.host, ...config.allowedHosts],
     trustedProxies: config.trustedProxies,
     traces: traceParts.store,
@@ -403,6 +415,7 @@ export async function serve(
     metricsPublic: config.metricsPublic,
   });
   const { app, keyring } = service;
+  closers.push(windows.dispose, service.flushBudgets);
   onHangup = createReload({ config, load: reload, service, traced, tls, manager, log });
   closers.push(tls.watch(service.replaceTls));
   if (wantsReload) onHangup();

@@ -46,16 +46,20 @@ export type { Service, ServicePorts } from "./ports.ts";
 /** Failed logins of one address in a minute before it is told to wait. */
 const failedLogins: Window = { name: "failed", quota: 60, seconds: 60 };
 
-function budget({ rateLimits, clock }: Pick<ServicePorts, "rateLimits" | "clock">) {
+/** Keys are made by administrators: however many there are, each has its own budget. */
+const maxKeys = 1_000_000;
+
+function createBudgets({ rateLimits, clock, windows: store }: Pick<ServicePorts, "rateLimits" | "clock" | "windows">) {
   if (rateLimits === "off") return undefined;
-  const limiter = createRateLimiter({
+  return createRateLimiter({
     clock,
     windows: [
       { name: "permin", quota: rateLimits.perMinute, seconds: 60 },
-      { name: "perhour", quota: rateLimits.perHour, seconds: 3600 },
+      { name: "perhour", quota: rateLimits.perHour, seconds: 3600, isStored: true },
     ],
+    maxSubjects: maxKeys,
+    ...(store && { store }),
   });
-  return limiter.take;
 }
 
 /** Wires the domain to the transports. Knows no adapter: what touches the host is passed in. */
@@ -103,6 +107,7 @@ export function createService(ports: ServicePorts): Service {
   });
 
   const reader = createLogReader(ports);
+  const budgets = createBudgets(ports);
   const certificates = createClientCertificates();
   const localPeers = createLocalPeers(ports.administrator);
   let { tls } = ports;
@@ -171,7 +176,7 @@ export function createService(ports: ServicePorts): Service {
       identify: keyring.identify,
       certificates,
       localPeers,
-      takeBudget: budget(ports),
+      takeBudget: budgets?.take,
       takeFailure: createRateLimiter({ clock, windows: [failedLogins] }).take,
       metricsPublic: ports.metricsPublic,
       clock,
@@ -280,6 +285,7 @@ export function createService(ports: ServicePorts): Service {
       isReady = false;
     },
     abort: () => shutdown.abort(),
+    flushBudgets: () => budgets?.flush(),
     cut() {
       extending.tellLeft();
       cut();

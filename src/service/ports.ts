@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import type { ComponentName } from "#contract/health.ts";
 import type { Keyring } from "#domain/access/keyring.ts";
-import type { CredentialCodec, KeyStore } from "#domain/access/ports.ts";
+import type { CredentialCodec, KeyStore, WindowStore } from "#domain/access/ports.ts";
 import type { AuditLog } from "#domain/audit/ports.ts";
 import type { ConnectorDiscovery, ConnectorPlan, TokenLedger } from "#domain/connectors/ports.ts";
 import type { Check } from "#domain/health/check.ts";
@@ -79,6 +79,8 @@ export interface ServicePorts {
   /** Names that the certificate is for at the moment, in lower case. */
   readonly certificateNames: () => readonly string[];
   readonly rateLimits: "off" | { readonly perMinute: number; readonly perHour: number };
+  /** Where what keys have used of the hour outlives the service; in memory alone without it. */
+  readonly windows?: WindowStore;
   readonly allowedHosts: readonly string[];
   readonly trustedProxies: readonly string[];
   /** Whoever may open the administrator's Unix socket: `root`, or the `owner` of a service that somebody runs. */
@@ -110,6 +112,8 @@ export interface Service {
   readonly close: () => Promise<void>;
   /** Tells handlers that still run to come to an end. */
   readonly abort: () => void;
+  /** Stores what keys have used, once no request is answered any more. */
+  readonly flushBudgets: () => void;
   /** Ends every connection at once. */
   readonly cut: () => void;
 }

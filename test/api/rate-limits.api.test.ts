@@ -114,12 +114,27 @@ describe("rate limits", () => {
     expect(last.headers["x-ratelimit-limit"]).toBeUndefined();
   });
 
-  it("does not lock a key out when the clock is set back", async () => {
-    await start();
-    await spend(service.admin, 101);
-    service.clock.set(service.clock.now() - 86_400_000);
-    expect((await get(service.admin)).status).toBe(200);
-  });
+  it.each([-86_400_000, 86_400_000])(
+    "neither ends nor stretches a window when the clock is set by %d ms",
+    async (step) => {
+      await start();
+      await spend(service.admin, 101);
+      const attempt = () => send(service, { path: "/api/v1/health", key: "stw_guess", from: "203.0.113.9" });
+      for (let count = 0; count < 61; count += 1) await attempt();
+      service.clock.set(service.clock.now() + step);
+      const refused = await get(service.admin);
+      expect(refused.status).toBe(429);
+      // What is told in seconds since the epoch is told by the clock as it is now.
+      expect(refused.headers).toMatchObject({
+        "retry-after": "60",
+        "x-ratelimit-reset": String(Math.ceil(service.clock.now() / 1000) + 60),
+      });
+      expect((await attempt()).status).toBe(429);
+      await service.clock.advance(60_000);
+      expect((await get(service.admin)).status).toBe(200);
+      expect((await attempt()).status).toBe(401);
+    },
+  );
 
   it("slows an address down that keeps failing to log in, and nobody with a good key", async () => {
     await start();

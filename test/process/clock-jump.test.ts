@@ -23,6 +23,13 @@ const hourMs = 3_600_000;
 
 describe.skipIf(library === undefined)("a wall clock that is set", () => {
   const offsetFile = workspace.path("offset");
+  const environment = {
+    LD_PRELOAD: library ?? "",
+    FAKETIME_TIMESTAMP_FILE: offsetFile,
+    FAKETIME_NO_CACHE: "1",
+    // Durations go by the other clock, which cannot be set.
+    FAKETIME_DONT_FAKE_MONOTONIC: "1",
+  };
   const set = (seconds: number): void => writeFileSync(offsetFile, `${seconds < 0 ? "" : "+"}${seconds}\n`);
   const timeOf = async ({ url }: RunningService): Promise<number> =>
     Date.parse((await fetch(`${url}/livez`)).headers.get("Date") ?? "");
@@ -32,14 +39,7 @@ describe.skipIf(library === undefined)("a wall clock that is set", () => {
     set(0);
     const service = await startService(workspace, {
       settings: "updates: { enabled: false }\nconnectors: { discover: false }\nhealth: { interval: 1s }\n",
-      environment: {
-        STEWARD_RATE_LIMITS: "off",
-        LD_PRELOAD: library ?? "",
-        FAKETIME_TIMESTAMP_FILE: offsetFile,
-        FAKETIME_NO_CACHE: "1",
-        // Durations go by the other clock, which cannot be set.
-        FAKETIME_DONT_FAKE_MONOTONIC: "1",
-      },
+      environment: { STEWARD_RATE_LIMITS: "off", ...environment },
     });
     const api = createClient({ url: service.url, key: service.adminKey });
     const stream = await openStream(service.url, "/api/v1/ws/health", { headers: { "X-API-Key": service.adminKey } });
@@ -91,4 +91,36 @@ describe.skipIf(library === undefined)("a wall clock that is set", () => {
     service.kill("SIGTERM");
     await expect(service.exit).resolves.toEqual({ code: 0, signal: null });
   });
+
+  it.each([24 * 3600, -24 * 3600])(
+    "by %d s gives nobody a fresh budget, of requests or of failed logins",
+    async (step) => {
+      set(0);
+      const service = await startService(workspace, {
+        settings:
+          "updates: { enabled: false }\nconnectors: { discover: false }\nrate_limits: { per_minute: 20, per_hour: 25 }\n",
+        environment,
+      });
+      const { url, adminKey } = service;
+      const status = async (key: string) => {
+        const answer = await fetch(`${url}/api/v1/auth/whoami`, { headers: { "X-API-Key": key } });
+        return [answer.status, Number(answer.headers.get("X-RateLimit-Reset"))] as const;
+      };
+      const spend = async (key: string, requests: number) => {
+        for (let count = 0; count < requests; count += 1) await status(key);
+        return (await status(key))[0];
+      };
+      expect([await spend(adminKey, 20), await spend("stw_guess", 60)]).toEqual([429, 429]);
+      set(step);
+      await until("the new time", async () => Math.abs((await offsetOf(service)) - step / 3600) < 1 || undefined);
+      const [refused, resetsAt] = await status(adminKey);
+      expect([refused, (await status("stw_guess"))[0]]).toEqual([429, 429]);
+      // By the clock as it is now.
+      const inSeconds = resetsAt - (await timeOf(service)) / 1000;
+      expect(inSeconds).toBeGreaterThan(0);
+      expect(inSeconds).toBeLessThanOrEqual(62);
+      service.kill("SIGTERM");
+      await service.exit;
+    },
+  );
 });

@@ -59,3 +59,20 @@ export interface CredentialCodec {
   /** Compares in constant time. */
   readonly sameDigest: (a: string, b: string) => boolean;
 }
+
+/** What a subject has used of a window that has not ended. */
+export interface StoredWindow {
+  readonly subject: string;
+  /** Name of the window. */
+  readonly name: string;
+  readonly used: number;
+  readonly endsInMs: number;
+}
+
+/** Where windows of rate limits outlive the service. What cannot be read or written counts in memory alone; nothing throws. */
+export interface WindowStore {
+  /** Windows that have not ended since they were saved, by whichever clock can be relied on. */
+  readonly load: () => readonly StoredWindow[];
+  /** Replaces what is stored of these windows. A process that is killed the next moment loses none of it. */
+  readonly save: (windows: readonly StoredWindow[]) => void;
+}

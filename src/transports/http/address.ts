@@ -1,4 +1,4 @@
-import { isIPv6 } from "node:net";
+import { isIP, SocketAddress } from "node:net";
 import type { FastifyRequest } from "fastify";
 
 /** The address of a client; null once its connection is gone and nobody has asked before. */
@@ -11,16 +11,25 @@ export function remoteAddressOf({ ip }: FastifyRequest): string | null {
 /** An IPv4 address that came in over a socket for both families. */
 const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 
+/** An address in its one form, without its zone or a port that a proxy has added; undefined for what is none. */
+function canonical(text: string): string | undefined {
+  const [plain = text] = text.split("%");
+  const family = isIP(plain);
+  if (family === 4) return plain;
+  if (family === 6) return new SocketAddress({ address: plain, family: "ipv6" }).address;
+  return SocketAddress.parse(text)?.address;
+}
+
 /**
  * The address, or for IPv6 its network of 64 bits: whoever has one address there has them all.
- * @returns the text to count by.
+ * @returns what to count by; what is no address counts together.
  */
-export function addressGroup(address: string): string {
+export function addressGroup(text: string): string {
+  const address = canonical(text);
+  if (address === undefined) return "";
   const v4 = mapped.exec(address)?.[1];
-  if (v4 !== undefined) return v4;
-  const [plain = address] = address.split("%");
-  if (!isIPv6(plain)) return address;
-  const [head = "", tail] = plain.split("::");
+  if (v4 !== undefined || isIP(address) === 4) return v4 ?? address;
+  const [head = "", tail] = address.split("::");
   const left = head.split(":").filter(Boolean);
   const right = tail?.split(":").filter(Boolean) ?? [];
   const zeros = Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => "0");

@@ -9,7 +9,7 @@ import type { Clock } from "#domain/kernel/clock.ts";
 import { DomainError, missingScope } from "#domain/kernel/error.ts";
 import { addressGroup } from "./address.ts";
 import { isLocalPeer, isRelayed } from "./guard.ts";
-import { secondsUntil, setLimitHeaders } from "./limit-headers.ts";
+import { setLimitHeaders, wholeSeconds } from "./limit-headers.ts";
 import type { LocalPeers } from "./local-peers.ts";
 import type { ClientCertificates } from "./tls.ts";
 
@@ -123,7 +123,7 @@ export function createAdmission(ports: AdmissionPorts) {
   const refuse = (request: FastifyRequest, reason: string): never => {
     const { allowed, tightest } = takeFailure(addressGroup(request.remoteAddress ?? ""));
     if (allowed) throw new DomainError("UNAUTHORIZED", reason);
-    const retryAfter = secondsUntil(tightest.resetAt, clock.now());
+    const retryAfter = wholeSeconds(tightest.endsInMs);
     throw new DomainError("RATE_LIMITED", `too many failed logins from this address: try again in ${retryAfter} s`, {
       retry_after_seconds: retryAfter,
     });
@@ -134,11 +134,10 @@ export function createAdmission(ports: AdmissionPorts) {
     if (caller.credential === "socket") return;
     const decision = takeBudget?.(caller.keyId);
     if (decision === undefined) return;
-    const now = clock.now();
-    setLimitHeaders(reply, decision, now);
+    setLimitHeaders(reply, decision, clock.now());
     if (decision.allowed) return;
-    const { window, resetAt } = decision.tightest;
-    const retryAfter = secondsUntil(resetAt, now);
+    const { window, endsInMs } = decision.tightest;
+    const retryAfter = wholeSeconds(endsInMs);
     const message = `too many requests: ${window.quota} in ${window.seconds} s are allowed for this key (try again in ${retryAfter} s)`;
     throw new DomainError("RATE_LIMITED", message, {
       limit: window.quota,

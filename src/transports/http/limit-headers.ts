@@ -2,17 +2,17 @@ import type { FastifyReply } from "fastify";
 import type { Quota } from "#contract/operation.ts";
 import type { Decision } from "#domain/access/rate-limit.ts";
 
-export const secondsUntil = (epochMs: number, now: number): number => Math.max(1, Math.ceil((epochMs - now) / 1000));
+export const wholeSeconds = (durationMs: number): number => Math.max(1, Math.ceil(durationMs / 1000));
 
-/** The headers of both windows, on every answer to a key. */
+/** The headers of both windows, on every answer to a key. @param now epoch milliseconds. */
 export function setLimitHeaders(reply: FastifyReply, { tightest, windows }: Decision, now: number): void {
   reply.header("X-RateLimit-Limit", tightest.window.quota);
   reply.header("X-RateLimit-Remaining", tightest.remaining);
-  reply.header("X-RateLimit-Reset", Math.ceil(tightest.resetAt / 1000));
+  reply.header("X-RateLimit-Reset", Math.ceil((now + tightest.endsInMs) / 1000));
   const policies = windows.map(({ window }) => `"${window.name}";q=${window.quota};w=${window.seconds}`);
   reply.header("RateLimit-Policy", policies.join(", "));
-  const { window, remaining, resetAt } = tightest;
-  reply.header("RateLimit", `"${window.name}";r=${remaining};t=${secondsUntil(resetAt, now)}`);
+  const { window, remaining, endsInMs } = tightest;
+  reply.header("RateLimit", `"${window.name}";r=${remaining};t=${wholeSeconds(endsInMs)}`);
 }
 
 /** Lists a further item in a header that may be there already (RFC 9651 §3.1). */

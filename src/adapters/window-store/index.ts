@@ -1,0 +1,102 @@
+import { join } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import { readBootId } from "#adapters/boot-id/index.ts";
+import { type ExpendableDatabase, type Format, openExpendable } from "#adapters/sqlite/index.ts";
+import type { StoredWindow, WindowStore } from "#domain/access/ports.ts";
+import type { Dispose } from "#domain/kernel/clock.ts";
+
+const fileName = "limits.db";
+
+const format: Format = {
+  version: 1,
+  // Ends are kept by both clocks: within a boot the one that nobody can set decides.
+  schema: `
+    CREATE TABLE windows (
+      subject TEXT NOT NULL, name TEXT NOT NULL, used INTEGER NOT NULL,
+      boot_id TEXT NOT NULL, ends_at_uptime_ms INTEGER NOT NULL, ends_at_epoch_ms INTEGER NOT NULL,
+      PRIMARY KEY (subject, name)
+    ) STRICT, WITHOUT ROWID;
+  `,
+  check: "SELECT * FROM windows",
+};
+
+const prepare = (database: DatabaseSync) => ({
+  all: database.prepare("SELECT * FROM windows"),
+  put: database.prepare("INSERT OR REPLACE INTO windows VALUES (?, ?, ?, ?, ?, ?)"),
+  forget: database.prepare("DELETE FROM windows WHERE subject = ? AND name = ?"),
+});
+
+type Row = Record<string, unknown>;
+
+/** The clocks that ends are told by. */
+export interface WindowClocks {
+  /** Milliseconds since the boot; nobody can set it. */
+  readonly uptimeMs: () => number;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  readonly bootId: () => string;
+}
+
+/** This machine's. */
+const hostClocks: WindowClocks = {
+  uptimeMs: () => Number(process.hrtime.bigint() / 1_000_000n),
+  now: () => Date.now(),
+  bootId: readBootId,
+};
+
+/**
+ * The store in the state folder, opened with the first request. A damaged file is set aside, and where none can be written
+ * windows are kept in memory: they then begin anew with the service, which is better than no service.
+ * @param ports.onTrouble is told of either, with the path of the file that was set aside, and of what cannot be written.
+ */
+export function createWindowStore(ports: {
+  readonly stateDir: string;
+  readonly onTrouble: (error: Error, aside?: string) => void;
+  readonly clocks?: WindowClocks;
+}): WindowStore & { readonly dispose: Dispose } {
+  const { stateDir, onTrouble, clocks = hostClocks } = ports;
+  let database: ExpendableDatabase<ReturnType<typeof prepare>> | undefined;
+  const opened = () => {
+    database ??= openExpendable({ path: join(stateDir, fileName), format, prepare, onTrouble });
+    return database;
+  };
+  const quietly = <T>(work: () => T, otherwise: T): T => {
+    try {
+      return work();
+    } catch (error) {
+      onTrouble(error instanceof Error ? error : new Error(String(error)));
+      return otherwise;
+    }
+  };
+  const leftOf = (row: Row): number =>
+    row["boot_id"] === clocks.bootId()
+      ? Number(row["ends_at_uptime_ms"]) - clocks.uptimeMs()
+      : Number(row["ends_at_epoch_ms"]) - clocks.now();
+
+  return {
+    load: () =>
+      quietly(() => {
+        const left: StoredWindow[] = [];
+        opened().change(({ all, forget }) => {
+          for (const row of all.all() as Row[]) {
+            const [subject, name] = [String(row["subject"]), String(row["name"])];
+            const endsInMs = leftOf(row);
+            if (endsInMs > 0) left.push({ subject, name, used: Number(row["used"]), endsInMs });
+            else forget.run(subject, name);
+          }
+        });
+        return left;
+      }, []),
+    save: (windows) =>
+      quietly(() => {
+        const [bootId, uptimeMs, nowMs] = [clocks.bootId(), clocks.uptimeMs(), clocks.now()];
+        opened().change(({ put }) => {
+          for (const { subject, name, used, endsInMs } of windows) {
+            const ends = [uptimeMs, nowMs].map((each) => Math.ceil(each + endsInMs)) as [number, number];
+            put.run(subject, name, used, bootId, ...ends);
+          }
+        });
+      }, undefined),
+    dispose: () => database?.dispose(),
+  };
+}
