@@ -1,4 +1,3 @@
-import { readPayload } from "./journal-file/data.ts";
 import type { Location } from "./order.ts";
 import { compareLocations } from "./order.ts";
 import type { Source } from "./source.ts";
@@ -11,7 +10,9 @@ function bootsOf(sources: readonly Source[]): readonly string[] {
   const firsts = new Map<string, Location>();
   for (const source of sources) {
     for (const offset of source.valuesOf("_BOOT_ID")) {
-      const { bytes, start, end } = readPayload(source.file, offset);
+      const payload = source.payloadOf(offset);
+      if (payload === undefined) continue;
+      const { bytes, start, end } = payload;
       const id = bytes.toString("latin1", start + prefix.length, end);
       const list = source.entriesOf(offset);
       if (!bootId.test(id) || list.length === 0) continue;

@@ -3,11 +3,12 @@ import type { Fields } from "./fields.ts";
 import { createFields } from "./fields.ts";
 import type { BlockPool } from "./journal-file/blocks.ts";
 import { DamagedJournal } from "./journal-file/damage.ts";
-import { dataOfField, entriesOf, findData } from "./journal-file/data.ts";
+import type { Payload } from "./journal-file/data.ts";
+import { dataOfField, entriesOf, findData, readPayload } from "./journal-file/data.ts";
 import type { EntryHead, EntryReader } from "./journal-file/entry.ts";
 import { createEntryReader } from "./journal-file/entry.ts";
 import type { EntryList } from "./journal-file/entry-array.ts";
-import { createEntryList } from "./journal-file/entry-array.ts";
+import { createEntryList, noEntries } from "./journal-file/entry-array.ts";
 import type { JournalFile } from "./journal-file/file.ts";
 import { openJournalFile } from "./journal-file/file.ts";
 import type { Location } from "./order.ts";
@@ -31,6 +32,9 @@ export interface Source {
   readonly bearing: (pair: string) => Postings;
   /** Offsets of the data objects of a field, as far as they can be read. */
   readonly valuesOf: (name: string) => Iterable<number>;
+  /** The bytes of a data object, `NAME=value`, until the next read of the file; undefined when they cannot be read. */
+  readonly payloadOf: (dataOffset: number) => Payload | undefined;
+  /** Entries that bear a data object, as far as they can be read. */
   readonly entriesOf: (dataOffset: number) => EntryList;
   /** Entries of a window of wall clock time, both moments included. */
   readonly window: (since: number, until: number) => Postings;
@@ -105,6 +109,8 @@ export function openSource(
     }
   };
 
+  const entriesAt = (offset: number): EntryList => readable(() => entriesOf(file, offset, onDamage), noEntries);
+
   const location = (offset: number): Location | undefined => {
     const head = readable(() => entries.head(offset), undefined);
     return head && { ...head, seqnumId: file.header.seqnumId };
@@ -134,11 +140,12 @@ export function openSource(
       return found;
     },
     valuesOf,
-    entriesOf: (offset) => entriesOf(file, offset, onDamage),
+    payloadOf: (offset) => readable(() => readPayload(file, offset), undefined),
+    entriesOf: entriesAt,
     window: createTimeWindow({
       all,
       realtimeOf: (offset) => readable(() => entries.realtime(offset), undefined),
-      firstOfBoots: () => [...valuesOf("_BOOT_ID")].map((offset) => entriesOf(file, offset, onDamage).at(0)),
+      firstOfBoots: () => [...valuesOf("_BOOT_ID")].map((offset) => entriesAt(offset).at(0)),
       isByJournald: writtenByJournald.test(basename(path)),
     }),
     firstWhere: (postings, test) =>

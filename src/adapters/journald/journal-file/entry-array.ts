@@ -28,6 +28,13 @@ export interface EntryList {
   readonly slice: (from: number, to: number) => Float64Array;
 }
 
+export const noEntries: EntryList = {
+  length: 0,
+  at: () => nowhere,
+  lowerBound: () => 0,
+  slice: () => new Float64Array(0),
+};
+
 /**
  * The list that begins at an entry array.
  * @param leading what precedes the first array: the one offset that a data object holds by itself.
