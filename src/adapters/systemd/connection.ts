@@ -2,6 +2,7 @@ import type { Message, MessageBus } from "dbus-native";
 import { createClient, DBusError } from "dbus-native";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import { UnitRefused, UnitsUnavailable } from "#domain/system/ports.ts";
+import { text } from "./parse.ts";
 
 /** A signal as it came off the bus. */
 export interface Signal {
@@ -38,6 +39,7 @@ export interface Connection {
 
 const systemdName = "org.freedesktop.systemd1";
 const busName = "org.freedesktop.DBus";
+const signalType = 4;
 const defaultSocket = "/run/dbus/system_bus_socket";
 
 /** dbus-daemon ends a connection with more than 128 replies pending. */
@@ -45,6 +47,16 @@ const maxPending = 64;
 const callTimeoutMs = 10_000;
 const firstRetryMs = 50;
 const lastRetryMs = 2_000;
+
+/** A call of the bus itself that takes one string. */
+const callOfBus = (member: string, argument: string): Call => ({
+  destination: busName,
+  path: "/org/freedesktop/DBus",
+  interface: busName,
+  member,
+  signature: "s",
+  body: [argument],
+});
 
 /** Errors by which systemd says that this very unit cannot be acted on. */
 const refusals = new Set(
@@ -111,13 +123,20 @@ export function openConnection(ports: {
       });
     });
 
-  const isSignal = (message: Message): boolean => message.type === 4;
+  /**
+   * Whether a signal is systemd's own, or the bus's. Match rules do not say so much: the bus lets every user send a signal to
+   * whom they like, past all rules. It writes the sender into each message itself.
+   * @param systemd the address of systemd on the bus.
+   */
+  const isGenuine = ({ sender, member }: Message, systemd: string): boolean =>
+    sender === (member === "NameOwnerChanged" ? busName : systemd);
 
   /** One connection from dialling to its end; resolves with the reason of the end. */
   const live = (): Promise<string> =>
     new Promise((resolve) => {
       const bus = createClient({ socket, authMethods: ["EXTERNAL"], timeout: callTimeoutMs });
       let reason = "connection closed";
+      let systemdAddress = "";
       const hangUp = (): void => void bus.connection.end();
       const end = (): void => {
         shutdown.signal.removeEventListener("abort", hangUp);
@@ -136,21 +155,17 @@ export function openConnection(ports: {
       bus.connection.on("close", end);
       bus.connection.on("end", end);
       bus.connection.on("message", (message) => {
-        if (!isSignal(message)) return;
+        if (message.type !== signalType || !isGenuine(message, systemdAddress)) return;
         const { path = "", interface: name = "", member = "", body = [] } = message;
+        if (member === "NameOwnerChanged" && body[0] === systemdName) systemdAddress = text(body[2]);
         listener.onSignal({ path, interface: name, member, body });
       });
       shutdown.signal.addEventListener("abort", hangUp);
       const prepare = async (): Promise<void> => {
-        for (const rule of matchRules) {
-          const addMatch = {
-            destination: busName,
-            path: "/org/freedesktop/DBus",
-            interface: busName,
-            member: "AddMatch",
-          };
-          await invoke(bus, { ...addMatch, signature: "s", body: [rule] }, () => undefined);
-        }
+        for (const rule of matchRules) await invoke(bus, callOfBus("AddMatch", rule), () => undefined);
+        await invoke(bus, callOfBus("GetNameOwner", systemdName), ([address]) => {
+          systemdAddress = text(address);
+        });
         current = bus;
         await listener.onUp();
       };

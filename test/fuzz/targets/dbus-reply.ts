@@ -22,6 +22,7 @@ const { marshall } = marshallModule as { readonly marshall: (message: object) =>
 
 const unitPath = "/org/freedesktop/systemd1/unit/a_2eservice";
 const systemd = ":1.5";
+const busName = "org.freedesktop.DBus";
 const reply = (serial: number, signature = "", body: readonly unknown[] = []): Buffer =>
   marshall({ type: 2, serial: serial + 100, replySerial: serial, sender: systemd, signature, body: [...body] });
 const failure = (serial: number, errorName: string, text: string): Buffer =>
@@ -51,8 +52,16 @@ const serviceProperties: readonly unknown[] = [
   ["MemoryCurrent", ["t", 0xffff_ffff_ffff_ffffn]],
   ["ControlGroup", ["s", "/system.slice/a.service"]],
 ];
-const greeting: readonly Buffer[] = [reply(1, "s", [":1.9"]), reply(2), reply(3), reply(4), reply(5)];
-const listing = reply(6, "a(ssssssouso)", [[row("a.service"), row("b.service")]]);
+/** Replies to Hello, to three match rules, to the question for systemd's address, and to Subscribe. */
+const greeting: readonly Buffer[] = [
+  reply(1, "s", [":1.9"]),
+  reply(2),
+  reply(3),
+  reply(4),
+  reply(5, "s", [systemd]),
+  reply(6),
+];
+const listing = reply(7, "a(ssssssouso)", [[row("a.service"), row("b.service")]]);
 const changed = signal(unitPath, "PropertiesChanged", propertiesInterface, "sa{sv}as", [
   unitInterface,
   [["ActiveState", ["s", "failed"]]],
@@ -84,35 +93,40 @@ const answers = (from: number, count: number): readonly Buffer[] =>
     at % 2 === 0 ? reply(from + at, "a{sv}", [unitProperties]) : reply(from + at, "a{sv}", [serviceProperties]),
   );
 
+const serialsFrom = (first: number, count: number): readonly number[] =>
+  Array.from({ length: count }, (_, at) => first + at);
+const managerPath = "/org/freedesktop/systemd1";
 const seeds: readonly (readonly Buffer[])[] = [
   [],
   greeting,
   [...greeting, listing],
-  [...greeting, listing, ...answers(7, 24)],
+  [...greeting, listing, ...answers(8, 24)],
   [
     ...greeting,
-    reply(6, "a(ssssssouso)", [[]]),
-    reply(7, "v", [["as", ["/etc/systemd/system"]]]),
-    reply(8, "a(ss)", [[["/etc/systemd/system/a.service", "enabled"]]]),
+    reply(7, "a(ssssssouso)", [[]]),
+    reply(8, "v", [["as", ["/etc/systemd/system"]]]),
+    reply(9, "a(ss)", [[["/etc/systemd/system/a.service", "enabled"]]]),
     changed,
-    ...answers(9, 12),
+    ...answers(10, 12),
   ],
   [
     ...greeting,
     listing,
-    ...[7, 8, 9, 10, 11].map((serial) => reply(serial, "v", [["s", "x"]])),
+    ...serialsFrom(8, 5).map((serial) => reply(serial, "v", [["s", "x"]])),
     changed,
-    signal("/org/freedesktop/systemd1", "JobRemoved", managerInterface, "uoss", [1, "/job/1", "a.service", "done"]),
+    signal(managerPath, "JobRemoved", managerInterface, "uoss", [1, "/job/1", "a.service", "done"]),
   ],
-  [...greeting, failure(6, "org.freedesktop.DBus.Error.AccessDenied", "no")],
-  [...greeting, failure(6, "org.freedesktop.systemd1.NoSuchUnit", "no")],
+  // What should be an object path is none.
+  [...greeting, listing, ...answers(8, 6), ...serialsFrom(14, 16).map((serial) => reply(serial, "s", ["x y"]))],
+  [...greeting, failure(7, "org.freedesktop.DBus.Error.AccessDenied", "no")],
+  [...greeting, failure(7, "org.freedesktop.systemd1.NoSuchUnit", "no")],
   [
-    reply(1, "s", [":1.9"]),
-    signal("/org/freedesktop/DBus", "NameOwnerChanged", "org.freedesktop.DBus", "sss", [
-      "org.freedesktop.systemd1",
-      "",
-      ":1.6",
-    ]),
+    ...greeting,
+    marshall({
+      ...{ type: 4, serial: 901, path: "/org/freedesktop/DBus", interface: busName, member: "NameOwnerChanged" },
+      ...{ sender: busName, signature: "sss", body: ["org.freedesktop.systemd1", systemd, ":1.6"] },
+    }),
+    listing,
   ],
 ];
 
