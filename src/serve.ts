@@ -457,7 +457,7 @@ export async function serve(
     prober = each;
     closers.push(each.dispose);
     log.info("ready");
-    manager.ready(lookAtOwn(ownEndpoint, service.isFull), async () => statusWords(ownUrl, await each.components()));
+    manager.ready(lookAtOwn(ownEndpoint, service.load), async () => statusWords(ownUrl, await each.components()));
     await traceParts.open();
     // When the first requests are answered; before somebody waits for it, or an update replaces the files of this program.
     await systemClock.sleep(restMs);

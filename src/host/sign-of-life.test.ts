@@ -13,8 +13,8 @@ describe("statusWords", () => {
 });
 
 describe("lookAtOwn", () => {
-  const full = () => true;
-  const roomy = () => false;
+  const full = { isFull: () => true, answered: () => 0 };
+  const roomy = { isFull: () => false, answered: () => 7 };
   const { signal } = new AbortController();
   const turnedAway = () => Promise.reject(new Error("socket hang up"));
 
@@ -26,6 +26,12 @@ describe("lookAtOwn", () => {
     expect(await lookAtOwn(turnedAway, roomy)(signal)).toBe("socket hang up");
     const refused = { healthy: false, expected: true, reason: "own address answers 500" };
     expect(await lookAtOwn(() => Promise.resolve(refused), roomy)(signal)).toBe("own address answers 500");
+  });
+
+  it("lets a flood of requests be no reason, as long as some are answered", async () => {
+    let count = 0;
+    const busy = { isFull: () => false, answered: () => (count += 1) };
+    expect(await lookAtOwn(turnedAway, busy)(signal)).toBeUndefined();
   });
 
   it("lets a flood of connections be no reason", async () => {

@@ -9,16 +9,17 @@ export function statusWords(url: string, components: Readonly<Record<string, Pro
 }
 
 /**
- * Why the service is not well in a way that a restart mends, or undefined: whether its own address answers. Where as many
- * connections are open as may be, its own is turned away too: that is a flood, which a restart would make worse.
+ * Why the service is not well in a way that a restart mends, or undefined: whether its own address answers. Where that does not in
+ * time, but others were answered meanwhile, or as many connections are open as may be, it is a flood, which a restart would make
+ * worse.
  */
 export const lookAtOwn =
-  (endpoint: Probe, isFull: () => boolean) =>
+  (endpoint: Probe, load: { readonly isFull: () => boolean; readonly answered: () => number }) =>
   async (signal: AbortSignal): Promise<string | undefined> => {
+    const before = load.answered();
     const { healthy, reason = "own address does not answer" } = await endpoint(signal).catch((error: unknown) => ({
       healthy: false,
       reason: error instanceof Error ? error.message : String(error),
     }));
-    if (healthy || isFull()) return undefined;
-    return reason;
+    return healthy || load.isFull() || load.answered() > before ? undefined : reason;
   };

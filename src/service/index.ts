@@ -111,7 +111,7 @@ export function createService(ports: ServicePorts): Service {
   const certificates = createClientCertificates();
   const localPeers = createLocalPeers(ports.administrator);
   let { tls } = ports;
-  const { app, local, isFull, close, cut, addUpgrade, replaceTls } = createHttpServer({
+  const { app, local, load, close, cut, addUpgrade, replaceTls } = createHttpServer({
     handlers: {
       ...healthHandlers({
         prober: { components: () => prober?.components() ?? started.promise.then((each) => each.components()) },
@@ -245,7 +245,7 @@ export function createService(ports: ServicePorts): Service {
   return {
     app,
     local,
-    isFull,
+    load,
     close,
     keyring,
     replaceTls(next) {

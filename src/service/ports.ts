@@ -21,6 +21,7 @@ import type { HostUpdates } from "#domain/updates/ports.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Tracer } from "#telemetry/tracing.ts";
+import type { Load } from "#transports/http/connections.ts";
 import type { AnswerFiles } from "#transports/http/idempotency.ts";
 import type { LocalServers } from "#transports/http/local-peers.ts";
 import type { ServerTls } from "#transports/http/tls.ts";
@@ -104,8 +105,8 @@ export interface Service {
   readonly replacePluginFolders: (folders: PluginFolders) => void;
   /** Starts the probes, the regular runs of the checks and, after their first round, welcomes requests at `/readyz`. To be called once the address answers. */
   readonly start: () => Promise<Prober>;
-  /** Whether as many connections over TCP are open as may be. */
-  readonly isFull: () => boolean;
+  /** How those who come in over TCP fare. */
+  readonly load: Load;
   /** Turns `/readyz` to 503. */
   readonly drain: () => void;
   /** Takes no more connections; resolves when what was in flight has been answered. */

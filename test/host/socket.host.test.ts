@@ -179,6 +179,11 @@ describeOnHost("the Unix sockets of the package", (session) => {
           expect(answer.status).toBe(200);
           expect(await curl("root", administrator, "/health")).toHaveProperty("status");
         }
+      } catch (error) {
+        const state = await session.shell(
+          "systemctl status --no-pager steward.service; journalctl -q -o short-monotonic -n 30 -u steward.service",
+        );
+        throw new Error(`not answered:\n${state}`, { cause: error });
       } finally {
         await session.host.exec(["systemctl", "stop", unit], { allowFailure: true });
       }

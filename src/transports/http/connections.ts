@@ -93,12 +93,18 @@ function first<T>(values: Iterable<T>): T | undefined {
 const anonymousVictim = ({ anonymous }: Group): Connection | undefined => firstIdle(anonymous) ?? first(anonymous);
 const idleVictim = ({ admitted }: Group): Connection | undefined => firstIdle(admitted);
 
-export interface Connections {
+/** How a server fares. */
+export interface Load {
+  /** Whether another connection from this machine makes others end, or is refused. */
+  readonly isFull: () => boolean;
+  /** How many requests have been answered so far, each to its last byte. */
+  readonly answered: () => number;
+}
+
+export interface Connections extends Load {
   /** A request over this connection was admitted with a credential. */
   readonly admitted: (socket: Socket) => void;
   readonly count: () => number;
-  /** Whether another connection from this machine makes others end, or is refused. */
-  readonly isFull: () => boolean;
   /** Ends every connection at once, those too that never became HTTP or no longer are. */
   readonly cut: () => void;
 }
@@ -128,6 +134,7 @@ export function watchConnections(
   const byEnds = new Map<string, Connection>();
   const open = new Set<Socket>();
   let total = 0;
+  let answered = 0;
 
   const isProxy = ({ remoteAddress: address }: Socket): boolean =>
     address !== undefined && proxies.check(address, isIPv6(address) ? "ipv6" : "ipv4");
@@ -197,6 +204,7 @@ export function watchConnections(
     connection.requests += 1;
     response.once("close", () => {
       connection.requests -= 1;
+      if (response.writableFinished) answered += 1;
     });
   });
   server.on("upgrade", ({ socket }) => {
@@ -210,6 +218,7 @@ export function watchConnections(
       if (connection?.group.anonymous.delete(connection)) connection.group.admitted.add(connection);
     },
     count: () => open.size,
+    answered: () => answered,
     isFull() {
       const local = groups.get(loopback);
       return total >= limits.total || (local !== undefined && sizeOf(local) >= limits.perAddress);

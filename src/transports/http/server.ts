@@ -9,7 +9,7 @@ import type { Caller, Handlers } from "#contract/operation.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { addAudit } from "./audit.ts";
 import { addBodyParser } from "./body.ts";
-import { type ConnectionLimits, connectionLimits, watchConnections } from "./connections.ts";
+import { type ConnectionLimits, connectionLimits, type Load, watchConnections } from "./connections.ts";
 import { createErrorBody, createErrorReply } from "./error-reply.ts";
 import { addIdempotency, type Idempotency } from "./idempotency.ts";
 import { addEntrance, createLetIn, type LetInPorts } from "./let-in.ts";
@@ -76,8 +76,8 @@ export interface HttpServer {
    * Whoever comes in by the administrator's needs no key.
    */
   readonly local: LocalServers;
-  /** Whether as many connections over TCP are open as may be. */
-  readonly isFull: () => boolean;
+  /** How those who come in over TCP fare. */
+  readonly load: Load;
   /** Takes no more connections; resolves when what was in flight has been answered. */
   readonly close: () => Promise<void>;
   /** Ends every connection at once. */
@@ -216,7 +216,7 @@ export function createHttpServer(ports: HttpPorts): HttpServer {
   return {
     app,
     local,
-    isFull: tcp.isFull,
+    load: tcp,
     async close() {
       await app.close();
       await localClosed;
