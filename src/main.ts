@@ -16,7 +16,7 @@ if (process.argv.length === 3 && ["--version", "-V"].includes(process.argv[2] ??
   await new Promise((resolve) => process.stdout.write(`${version}\n`, resolve));
   process.exit(0);
 }
-const { createPerson, NeedsDecision, readInput, runCli, screenOfProcess } = await import("#cli/index.ts");
+const { createPerson, ioOfProcess, NeedsDecision, readInput, runCli } = await import("#cli/index.ts");
 
 const load = async (file: string | undefined) => {
   const { loadConfig } = await import("#config/load.ts");
@@ -80,11 +80,7 @@ const code = await runCli({
   argv: process.argv.slice(2),
   environment,
   version,
-  io: {
-    out: (text) => process.stdout.write(text),
-    err: (text) => process.stderr.write(text),
-    screen: screenOfProcess({ stdout: process.stdout, stderr: process.stderr, environment }),
-  },
+  io: ioOfProcess(process),
   now: () => Date.now(),
   person: createPerson(process),
   local: {

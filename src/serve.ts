@@ -19,6 +19,7 @@ import { createHostUnits, ownServiceUnit } from "#adapters/systemd/index.ts";
 import { certName } from "#adapters/tls/files.ts";
 import { openTokenLedger } from "#adapters/token-ledger/index.ts";
 import { createWindowStore } from "#adapters/window-store/index.ts";
+import { cleanIo, ioOfProcess } from "#cli/index.ts";
 import { isLoopbackAddress, localUrl } from "#config/address.ts";
 import { builtInCheckIds } from "#config/checks.ts";
 import { connectorSettings } from "#config/connectors.ts";
@@ -178,7 +179,7 @@ function announceKey(path: string, url: string, config: Config, certNames: reado
   const isElsewhere = isGiven && name !== undefined;
   const route = isElsewhere ? ` --connect-to ${name}:${port}:${host}` : "";
   const base = isElsewhere ? `https://${name}:${port}` : url;
-  process.stderr.write(
+  cleanIo(ioOfProcess(process)).err(
     `\nThe admin key is in ${path}. Try:\n\n  curl${trust}${own}${route} -H "X-API-Key: $(cat ${quoted(path)})" ${base}/api/v1/health\n\n`,
   );
 }

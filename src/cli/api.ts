@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
+import { parseJson, readAnswer } from "#client/answer.ts";
 import type { LongOperationName } from "#client/background.ts";
 import { request } from "#client/index.ts";
 import { operations } from "#contract/index.ts";
@@ -7,7 +8,7 @@ import { apiBase } from "#contract/limits.ts";
 import type { Operation } from "#contract/operation.ts";
 import { argumentOf, isFlat, kebab, type Member, membersOf, optionKey, optionsOf } from "./api-members.ts";
 import { finishBy, runLong } from "./operation-follow.ts";
-import { exitCode, printJson } from "./output.ts";
+import { exitCode, printJson, severalLines } from "./output.ts";
 import { asPlan, isWanted, printPlan } from "./plan.ts";
 import { patientFetch } from "./plugin-fetch.ts";
 import type { CommandPorts } from "./ports.ts";
@@ -75,7 +76,7 @@ async function call(
   if (operation.effect === "danger" && !isPlanOnly && options["yes"] !== true) {
     const asked = await request(connection, operation, { ...given, query: { ...input.query, dry_run: true } });
     // What is printed for people is not to be mixed with what is printed for programs.
-    printPlan({ ...io, out: io.err }, asPlan(await asked.json()));
+    printPlan({ ...io, out: io.err }, asPlan(parseJson(await asked.text(), asked)));
     if (!(await isWanted(ports, "Do it?", {}))) return finish(exitCode.foundTrouble);
   }
   if (isLong(name) && !isPlanOnly) {
@@ -88,8 +89,8 @@ async function call(
     return;
   }
   const response = await request(connection, operation, given);
-  if (operation.mediaType !== undefined) return io.out(await response.text());
-  const answer: unknown = await response.json();
+  const answer = await readAnswer(operation, given, response);
+  if (typeof answer === "string") return io.out(severalLines(answer));
   finishBy(ports, answer);
   printJson(io, answer);
 }

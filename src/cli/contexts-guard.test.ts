@@ -13,7 +13,8 @@ const fetch = planningFetch((input, init = {}) => {
   const url = String(input instanceof Request ? input.url : input);
   asked.push({ method: init.method ?? "GET", url, headers: new Headers(init.headers) });
   const isRefused = url.includes("refused");
-  const body = isRefused ? { error: { code: "NOT_FOUND", message: "not here" } } : plan;
+  const answer = url.includes("dry_run=true") ? plan : { services: [], total: 0 };
+  const body = isRefused ? { error: { code: "NOT_FOUND", message: "not here" } } : answer;
   return Promise.resolve(Response.json(body, { status: isRefused ? 404 : 200 }));
 });
 const options = { url: "http://127.0.0.1:8470", key: "k", fetch };

@@ -1,3 +1,4 @@
+import { parseJson } from "#client/answer.ts";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Operation, Plan } from "#contract/operation.ts";
@@ -44,6 +45,6 @@ export function planningFetch(inner: typeof globalThis.fetch): typeof globalThis
     headers.delete("Idempotency-Key");
     const answer = await inner(url, { ...init, headers });
     if (!answer.ok) return answer;
-    throw new PlanShown(asPlan(await answer.json()));
+    throw new PlanShown(asPlan(parseJson(await answer.text(), answer)));
   };
 }

@@ -1,5 +1,5 @@
 import { ApiError } from "#client/index.ts";
-import { oneLine } from "./output.ts";
+import { oneLine, severalLines } from "./output.ts";
 
 /** Ended by Ctrl-C; whatever there is to say of it has been said. */
 export class Interrupted extends Error {
@@ -48,8 +48,21 @@ function reasonOf(cause: Error): string {
   return cause.message;
 }
 
-/** An error in words for people, on one line. */
+/** A line that is longer says no more. */
+const longestLine = 2000;
+
+/**
+ * An error in words for people: text alone, on one line but for settings, which may have several faults. What it holds may come from
+ * the other end of a connection.
+ */
 export function explainError(error: unknown): string {
+  return severalLines(messageOf(error))
+    .split("\n")
+    .map((line) => (line.length > longestLine ? `${line.slice(0, longestLine)}…` : line))
+    .join("\n");
+}
+
+function messageOf(error: unknown): string {
   if (error instanceof ApiError) {
     const request = error.requestId === undefined ? "" : `, request ${error.requestId}`;
     return oneLine(`${error.message} (${error.code}${request})`);

@@ -7,12 +7,13 @@ import type { HostRun } from "./contexts-ask.ts";
 import { explainError, Interrupted, isInterrupted, NeedsDecision } from "./errors.ts";
 import { nagiosUnknown, speaksNagios, unknownCode } from "./nagios.ts";
 import type { Io } from "./output.ts";
-import { exitCode } from "./output.ts";
+import { exitCode, severalLines } from "./output.ts";
 import { nobody } from "./person.ts";
 import { callPlugin, type PluginCall, pluginCallOf } from "./plugin-call.ts";
 import { patientFetch } from "./plugin-fetch.ts";
 import type { CommandPorts, Connection, ConnectOptions, LocalCommands, Person } from "./ports.ts";
 import { createProgram } from "./program.ts";
+import { cleanIo } from "./terminal.ts";
 
 export type { AdminKey } from "./connect.ts";
 export { NeedsDecision } from "./errors.ts";
@@ -22,7 +23,7 @@ export { readInput } from "./plugin-input.ts";
 export type { PluginReport } from "./plugins.ts";
 export type { PluginConfirmation } from "./plugins-confirm.ts";
 export type { LocalCommands } from "./ports.ts";
-export { screenOfProcess } from "./screen.ts";
+export { cleanIo, ioOfProcess } from "./terminal.ts";
 
 /** The address and the key may stand before or after the subcommand. */
 const serviceOptions = (command: Command): ServiceOptions => command.optsWithGlobals();
@@ -43,8 +44,10 @@ interface CliPorts {
  * Runs one command, for several hosts where the command line says so.
  * @returns its exit code: 0 fine, 1 found trouble, 2 could not run, 130 interrupted; with `--nagios` that of a monitoring plugin.
  */
-export async function runCli(ports: CliPorts): Promise<number> {
-  const { argv, environment, io } = ports;
+export async function runCli(given: CliPorts): Promise<number> {
+  const io = cleanIo(given.io);
+  const ports = { ...given, io, person: cleanPerson(given.person ?? nobody) };
+  const { argv, environment } = ports;
   const contexts = createContextStore(environment);
   // Most command lines name no other host: nothing is loaded for them.
   if (!mayMeanSeveral(argv)) return runOnce({ ...ports, contexts });
@@ -69,13 +72,18 @@ export async function runCli(ports: CliPorts): Promise<number> {
         contexts,
         oneOfMany: { signal, isDryRun },
       });
-    const { person = nobody } = ports;
-    return await runForAll({ several, io, run, interrupted: person.interrupted() });
+    return await runForAll({ several, io, run, interrupted: ports.person.interrupted() });
   } catch (error) {
     io.err(`steward: ${explainError(error)}\n`);
     return exitCode.couldNotRun;
   }
 }
+
+/** A question may name what comes from elsewhere. */
+const cleanPerson = (person: Person): Person => ({
+  ...person,
+  ask: (question) => person.ask(severalLines(question)),
+});
 
 /** What comes once, such as standard input, for all who ask for it. */
 function once<T>(ask: () => Promise<T>): () => Promise<T> {

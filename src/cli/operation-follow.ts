@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { describeMismatch, notAnAnswer } from "#client/answer.ts";
 import { beginOperation, type LongOperationName } from "#client/background.ts";
 import { type Answer, ApiError } from "#client/index.ts";
-import type { operations } from "#contract/index.ts";
+import { operations } from "#contract/index.ts";
 import type { Input } from "#contract/operation.ts";
 import type { OperationDetail, OperationEntry } from "#contract/operation-entry.ts";
 import { commandFor } from "./contexts-hint.ts";
@@ -23,10 +24,12 @@ function pauseMs(elapsedMs: number): number {
   return elapsedMs < 60_000 ? 2_000 : 5_000;
 }
 
-/** What may be over when it is asked again. */
+/** What may be over when it is asked again; a proxy has error pages of its own while the service restarts. */
 const isPassing = (error: unknown): boolean =>
   isOutOfReach(error) ||
-  (error instanceof ApiError && ["RATE_LIMITED", "UNAVAILABLE", "INTERNAL_ERROR", "UNREADABLE"].includes(error.code));
+  (error instanceof ApiError &&
+    (["RATE_LIMITED", "UNAVAILABLE", "INTERNAL_ERROR"].includes(error.code) ||
+      (error.code === "UNREADABLE" && error.status >= 400)));
 
 /** What a person who stops watching is told. */
 const watchCommand = ({ client }: Pick<Connection, "client">, id: string): string =>
@@ -151,6 +154,15 @@ async function begin<K extends LongOperationName>(
 }
 
 /**
+ * An operation carries the answer of any mutation.
+ * @throws ApiError when it is not that of this one.
+ */
+function requireResult(name: LongOperationName, result: unknown): void {
+  const mismatch = describeMismatch(operations[name].response, result);
+  if (mismatch !== undefined) throw notAnAnswer(undefined, `result: ${mismatch}`);
+}
+
+/**
  * Begins what outlives its request and follows it to its end. A connection that is lost in between does not begin it twice.
  * @returns what it answers; undefined where nobody waits, or it failed.
  */
@@ -171,8 +183,8 @@ export async function runLong<K extends LongOperationName>(
   }
   const ended = "operation" in begun ? await followOperation(ports, connection, begun.operation.id) : undefined;
   const result = ended === undefined && "answer" in begun ? begun.answer : ended && reportOperation(ports, ended);
+  if (result !== undefined) requireResult(call.name, result);
   finishBy(ports, result);
-  // The service has checked what it wrote against the same type.
   if (!json) return result as Answer<K> | undefined;
   printJson(io, result ?? ended);
   return undefined;

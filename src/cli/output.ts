@@ -4,6 +4,8 @@ import { type Cell, paint, plainScreen, type Screen, type Style } from "./screen
 export interface Io {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
+  /** Writes over the line of standard error that the cursor is on; with nothing it is empty then. */
+  readonly redraw?: ((text: string) => void) | undefined;
   /** What the output ends up on; a pipe when left out. */
   readonly screen?: Screen;
   /** Takes tables as what they are made of; they are written when left out. */
@@ -58,8 +60,13 @@ const sequences = new RegExp(
   "gu",
 );
 
+/** What most texts have nothing of. */
+const actedUpon = /(?![\n\t])\p{Cc}|[\u202a-\u202e\u2066-\u2069]/u;
+
 /** Text of several lines, without what a terminal would act upon besides line breaks and tabs. */
-export const severalLines = (text: string): string =>
+export const severalLines = (text: string): string => (actedUpon.test(text) ? withoutControls(text) : text);
+
+const withoutControls = (text: string): string =>
   text
     .replaceAll("\r\n", "\n")
     .replaceAll(sequences, "")

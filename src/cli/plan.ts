@@ -1,4 +1,5 @@
-import type { Plan } from "#contract/operation.ts";
+import { describeMismatch } from "#client/answer.ts";
+import { Plan } from "#contract/operation.ts";
 import { formatBytes } from "#kernel/text.ts";
 import { type Io, oneLine, paintError, screenOf } from "./output.ts";
 import type { Person } from "./ports.ts";
@@ -8,10 +9,7 @@ import type { Person } from "./ports.ts";
  * @throws Error when it is something else: whatever was asked for has then been done.
  */
 export function asPlan(answer: unknown): Plan {
-  if (typeof answer === "object" && answer !== null && "dry_run" in answer && answer.dry_run === true) {
-    // The service has checked what it wrote against the same type.
-    return answer as Plan;
-  }
+  if (describeMismatch(Plan, answer) === undefined) return answer as Plan;
   throw new Error("cannot show a plan: the service answered a dry run with something else");
 }
 

@@ -10,7 +10,10 @@ it("fits the terminal that it is shown on, also where standard output is a file"
     text += each;
   };
   const screen = { ...plainScreen, showsProgress: true, errorColumns: () => 40 };
-  startProgress({ out: () => undefined, err, screen }, "x".repeat(100)).end();
+  startProgress(
+    { out: () => undefined, err: () => undefined, redraw: (each) => err(`\r${each}`), screen },
+    "x".repeat(100),
+  ).end();
   const lines = stripVTControlCharacters(text).split("\r").filter(Boolean);
   expect(lines.map((line) => textWidth(line) <= 40)).toEqual([true]);
   expect(lines[0]).toContain("xxx");

@@ -9,7 +9,6 @@ export interface Progress {
 
 const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"] as const;
 const frameMs = 100;
-const clearLine = "\r\u001b[K";
 const defaultColumns = 80;
 
 /** A bar of so many columns. */
@@ -27,7 +26,7 @@ export function startProgress(io: Io, first: string): Progress {
   const draw = (): void => {
     const frame = frames[turn % frames.length] ?? "";
     turn += 1;
-    io.err(`${clearLine}${frame} ${fitText(oneLine(text), (screen.errorColumns() ?? defaultColumns) - 3)}`);
+    io.redraw?.(`${frame} ${fitText(oneLine(text), (screen.errorColumns() ?? defaultColumns) - 3)}`);
   };
   draw();
   const timer = setInterval(draw, frameMs);
@@ -37,7 +36,7 @@ export function startProgress(io: Io, first: string): Progress {
     },
     end() {
       clearInterval(timer);
-      io.err(clearLine);
+      io.redraw?.("");
     },
   };
 }

@@ -1,6 +1,7 @@
 import { operations } from "#contract/index.ts";
 import type { Input, Operation } from "#contract/operation.ts";
 import type { OperationEntry } from "#contract/operation-entry.ts";
+import { isAccepted, readAnswer } from "./answer.ts";
 import { type ClientOptions, request } from "./index.ts";
 
 type Table = typeof operations;
@@ -9,8 +10,6 @@ type Table = typeof operations;
 export type LongOperationName = {
   readonly [K in keyof Table]: Table[K] extends { readonly outlives: true } ? K : never;
 }[keyof Table];
-
-const acceptedStatus = 202;
 
 /**
  * Begins what outlives its request, and does not wait for it. Asking again with the same idempotency key begins nothing else.
@@ -26,7 +25,6 @@ export async function beginOperation<K extends LongOperationName>(
   const row: Operation = operations[name];
   const headers = { Prefer: "respond-async", "Idempotency-Key": idempotencyKey };
   const response = await request(options, row, { ...input }, headers);
-  const body: unknown = await response.json();
-  // The service has checked what it wrote against the same types.
-  return response.status === acceptedStatus ? { operation: body as OperationEntry } : { answer: body };
+  const body = await readAnswer(row, input, response);
+  return isAccepted(row, response) ? { operation: body as OperationEntry } : { answer: body };
 }

@@ -29,7 +29,14 @@ async function all(fetch: typeof globalThis.fetch): Promise<readonly ChatEvent[]
 }
 
 const block = (event: string, data: object): string => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
-const done = { content: "", model: "m", connector: "c" };
+const done = {
+  content: "",
+  model: "m",
+  connector: "c",
+  usage: { input_tokens: 1, output_tokens: 1 },
+  finish_reason: "stop",
+  warnings: [],
+};
 
 it("reads the same events wherever the bytes are cut", async () => {
   const contents = fc.array(fc.string({ unit: "grapheme", minLength: 1 }), { maxLength: 10 });

@@ -1,6 +1,9 @@
+import type { Static } from "typebox";
 import type { ChatRequest, ChatResponse } from "#contract/connectors.ts";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
+import { Type } from "#contract/type.ts";
+import { parseAs } from "./answer.ts";
 import { ApiError, readApiError, toApiError } from "./index.ts";
 
 export interface ChatOptions {
@@ -12,6 +15,9 @@ export interface ChatOptions {
   readonly fetch?: typeof globalThis.fetch;
   readonly signal?: AbortSignal;
 }
+
+const Delta = Type.Object({ content: Type.String() });
+type Delta = Static<typeof Delta>;
 
 /** A piece of the answer; the last one is the answer without its text. */
 export type ChatEvent =
@@ -71,10 +77,9 @@ export async function* streamChat(options: ChatOptions): AsyncGenerator<ChatEven
   if (!response.ok || response.body === null) throw await toApiError(response);
   for await (const { event, data } of eventsIn(textsOf(response.body))) {
     if (event === "error") throw readApiError(response, data);
-    // The service has checked what it wrote against the same types.
-    if (event === "delta") yield { event, content: (JSON.parse(data) as { content: string }).content };
+    if (event === "delta") yield { event, content: (parseAs(Delta, data, response) as Delta).content };
     if (event === "done") {
-      yield { event, answer: JSON.parse(data) as ChatResponse };
+      yield { event, answer: parseAs(operations.chat.response, data, response) as ChatResponse };
       return;
     }
   }

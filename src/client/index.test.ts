@@ -12,11 +12,11 @@ function fakeFetch(status: number, body: string, headers: Record<string, string>
 }
 
 it("makes one method for each operation, with path, query and body where they belong", async () => {
-  const { fetch, asked } = fakeFetch(200, '{"success":true}');
+  const { fetch, asked } = fakeFetch(500, "");
   const client = createClient({ url: "http://127.0.0.1:8470", key: "stw_x", fetch });
-  await client.restartService({ params: { name: "a b/../c" }, query: { dry_run: true } });
-  await client.createKey({ body: { name: "x", scopes: ["viewer"] } });
-  await client.getLiveness();
+  await expect(client.restartService({ params: { name: "a b/../c" }, query: { dry_run: true } })).rejects.toThrow();
+  await expect(client.createKey({ body: { name: "x", scopes: ["viewer"] } })).rejects.toThrow();
+  await expect(client.getLiveness()).rejects.toThrow();
   expect(asked.map(({ url, init }) => [init?.method, url, init?.body])).toEqual([
     ["POST", "http://127.0.0.1:8470/api/v1/system/services/a%20b%2F..%2Fc/restart?dry_run=true", undefined],
     ["POST", "http://127.0.0.1:8470/api/v1/auth/keys", '{"name":"x","scopes":["viewer"]}'],
@@ -26,6 +26,32 @@ it("makes one method for each operation, with path, query and body where they be
     redirect: "error",
     headers: { "X-API-Key": "stw_x", "Content-Type": "application/json" },
   });
+});
+
+it.each([
+  ["\u001b]0;x\u0007", "it is not JSON"],
+  ["null", "expected object"],
+  ['{"services":{}}', "total: missing"],
+  ['{"services":{},"total":1}', "services: expected array"],
+  ['{"services":[{"name":1}],"total":1}', "services.0.description: missing"],
+])("says of %j that it is not an answer of Steward", async (body, why) => {
+  const { fetch } = fakeFetch(200, body, { "X-Request-Id": "r-1" });
+  const failure = createClient({ url: "http://h", fetch }).listServices();
+  await expect(failure).rejects.toThrow(ApiError);
+  await expect(failure).rejects.toMatchObject({
+    code: "UNREADABLE",
+    status: 200,
+    message: `cannot read the answer: it is not an answer of Steward (${why})`,
+    requestId: "r-1",
+  });
+});
+
+it("takes an answer of a later version, with members and values that it does not know", async () => {
+  const { fetch } = fakeFetch(
+    200,
+    '{"status":"resting","version":"9","uptime_seconds":1,"components":{"cli":true,"ops":true,"llm":true,"security":true,"more":false},"new":{}}',
+  );
+  await expect(createClient({ url: "http://h", fetch }).getHealth()).resolves.toMatchObject({ status: "resting" });
 });
 
 it("gives text where the operation answers text", async () => {

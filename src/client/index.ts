@@ -1,10 +1,13 @@
 import type { Static } from "typebox";
-import type { ErrorCode } from "#contract/errors.ts";
 import { errorStatus, isErrorCode } from "#contract/errors.ts";
 import type { OperationName } from "#contract/index.ts";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Input, Operation } from "#contract/operation.ts";
+import { readAnswer } from "./answer.ts";
+import { ApiError } from "./error.ts";
+
+export { ApiError } from "./error.ts";
 
 type Table = typeof operations;
 
@@ -19,29 +22,6 @@ type Call<K extends OperationName> = (
 
 /** One method for each operation of the table. */
 export type Client = { readonly [K in OperationName]: Call<K> };
-
-/** The service answered with an error. */
-export class ApiError extends Error {
-  override readonly name = "ApiError";
-  readonly code: ErrorCode | "UNREADABLE";
-  readonly status: number;
-  readonly details: Readonly<Record<string, unknown>> | undefined;
-  readonly requestId: string | undefined;
-
-  constructor(answer: {
-    code: ErrorCode | "UNREADABLE";
-    message: string;
-    status: number;
-    details: Readonly<Record<string, unknown>> | undefined;
-    requestId: string | undefined;
-  }) {
-    super(answer.message);
-    this.code = answer.code;
-    this.status = answer.status;
-    this.details = answer.details;
-    this.requestId = answer.requestId;
-  }
-}
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -121,12 +101,12 @@ export async function request(
 
 /**
  * A typed client made from the operations table. Runs in Node and in browsers.
- * @throws ApiError from a call that the service refused; what `fetch` throws when it cannot be reached.
+ * @throws ApiError from a call that the service refused, or whose answer is none of Steward's; what `fetch` throws when it cannot be
+ * reached.
  */
 export function createClient(options: ClientOptions): Client {
   const call = async (operation: Operation, input: Readonly<Record<string, unknown>>): Promise<unknown> => {
-    const response = await request(options, operation, input);
-    return operation.mediaType === undefined ? response.json() : response.text();
+    return readAnswer(operation, input, await request(options, operation, input));
   };
 
   const methods = Object.entries<Operation>(operations).map(([name, operation]) => [

@@ -1,7 +1,9 @@
+import type { TSchema } from "typebox";
 import { apiBase } from "#contract/limits.ts";
 import type { LogEntry } from "#contract/logs.ts";
 import type { DroppedFrame, ErrorFrame, HealthFrame, HealthServerFrame, LogServerFrame } from "#contract/streams.ts";
 import { closeCodes, streams } from "#contract/streams.ts";
+import { parseAs } from "./answer.ts";
 import { ApiError, toApiError } from "./index.ts";
 
 export interface LogStreamOptions extends Transport {
@@ -96,6 +98,7 @@ function endOf(closed: CloseEvent | undefined, lastError: ErrorFrame | undefined
 /** A connection, as a queue of frames, until the signal fires. */
 async function connect<Frame>(
   address: URL,
+  schema: TSchema,
   options: Pick<LogStreamOptions, "key" | "openSocket"> & {
     readonly signal?: AbortSignal | undefined;
     readonly onOpen?: () => void;
@@ -111,13 +114,24 @@ async function connect<Frame>(
   let wake = (): void => undefined;
   const onAbort = (): void => wake();
   signal?.addEventListener("abort", onAbort);
-  const state = { isOpened: false, closed: undefined as CloseEvent | undefined };
+  const state = {
+    isOpened: false,
+    closed: undefined as CloseEvent | undefined,
+    /** Something came that no service of ours sends. */
+    fault: undefined as Error | undefined,
+  };
   socket.addEventListener("open", () => {
     state.isOpened = true;
     onOpen?.();
   });
   socket.addEventListener("message", ({ data }) => {
-    frames.push(JSON.parse(String(data)) as Frame);
+    if (state.fault !== undefined) return;
+    try {
+      frames.push(parseAs(schema, String(data)) as Frame);
+    } catch (error) {
+      state.fault = error instanceof Error ? error : new Error(String(error));
+      socket.close();
+    }
     if (frames.length >= maxWaiting) socket.close();
     wake();
   });
@@ -131,14 +145,20 @@ async function connect<Frame>(
       signal?.removeEventListener("abort", onAbort);
       socket.close();
     },
-    /** The next frame; undefined once the connection has ended and all is read. */
+    /**
+     * The next frame; undefined once the connection has ended and all is read.
+     * @throws ApiError for what is no frame.
+     */
     async next(): Promise<Frame | undefined> {
-      while (frames.length === 0 && state.closed === undefined && !signal?.aborted) {
+      while (frames.length === 0 && state.fault === undefined && state.closed === undefined && !signal?.aborted) {
         await new Promise<void>((resolve) => {
           wake = resolve;
         });
       }
-      return signal?.aborted ? undefined : frames.shift();
+      if (signal?.aborted) return undefined;
+      const frame = frames.shift();
+      if (frame === undefined && state.fault !== undefined) throw state.fault;
+      return frame;
     },
   };
 }
@@ -159,7 +179,7 @@ export async function* streamLogs(options: LogStreamOptions): AsyncGenerator<Log
   };
   while (!signal?.aborted) {
     await options.allow?.();
-    const connection = await connect<LogServerFrame>(addressOf(options, cursor), {
+    const connection = await connect<LogServerFrame>(addressOf(options, cursor), streams.logs.serverFrame, {
       key,
       signal,
       openSocket,
@@ -201,7 +221,8 @@ export async function* streamChecks(
   options: Pick<LogStreamOptions, "url" | "key" | "signal" | "openSocket">,
 ): AsyncGenerator<HealthFrame, void, undefined> {
   const { url } = options;
-  const connection = await connect<HealthServerFrame>(new URL(`${apiBase}${streams.health.path}`, url), options);
+  const address = new URL(`${apiBase}${streams.health.path}`, url);
+  const connection = await connect<HealthServerFrame>(address, streams.health.serverFrame, options);
   try {
     for (;;) {
       const frame = await connection.next();

@@ -100,6 +100,7 @@ const applied = (rest: object): Answer =>
   operation("done", {
     result: {
       success: true,
+      operation_id: "op_1",
       packages: [],
       packages_updated: 1,
       snapshot_id: "",
@@ -287,7 +288,8 @@ describe("a command line for several hosts", () => {
 
   it("shows what a plugin printed, however it ended, and hands it all that is its own", async () => {
     const [m1, m2] = [await startHost(), await startHost()];
-    const plugin = { name: "greet", type: "command", enabled: true, description: "" };
+    const texts = { version: "1", type: "command", author: "", description: "", path: "/p" };
+    const plugin = { name: "greet", ...texts, enabled: true, permissions: [], needs_confirmation: false, fault: null };
     const ran = { exit_code: 3, stdout: "hello\nworld\n", stderr: "no room\n", duration_ms: 5, truncated: false };
     for (const host of [m1, m2])
       host.answers = {

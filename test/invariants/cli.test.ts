@@ -85,3 +85,24 @@ it("has the view of a person for every operation that a person asks for", () => 
     rows.map(([name]) => name).filter((name) => forPrograms.includes(name)),
   );
 });
+
+it("writes to the outputs of the process in one place, which lets nothing but text through", () => {
+  const counts = filesBelow("src")
+    .filter((path) => /^src\/(cli\/)?[^/]+(?<!\.test)\.ts$/.test(path))
+    .map((path) => [path, [...read(path).matchAll(/\bstd(?:out|err)\.write\(/g)].length] as const)
+    .filter(([, count]) => count > 0);
+  expect(Object.fromEntries(counts)).toEqual({
+    // What a shell prints at Ctrl-C.
+    "src/cli/person.ts": 1,
+    // They take what `cleanIo` gives them.
+    "src/cli/terminal.ts": 3,
+    // The version, and the wait for what was printed.
+    "src/main.ts": 2,
+  });
+  const cleaned = filesBelow("src").filter((path) => /\bioOfProcess\(process\)/.test(read(path)));
+  expect(
+    cleaned.map((path) => [path, /cleanIo\(ioOfProcess\(process\)\)|io: ioOfProcess\(process\)/.test(read(path))]),
+  ).toEqual(cleaned.map((path) => [path, true]));
+  expect(read("src/cli/index.ts")).toContain("const io = cleanIo(given.io);");
+  expect(filesBelow("src/cli").filter((path) => path.endsWith(".ts") && /\bconsole\./.test(read(path)))).toEqual([]);
+});

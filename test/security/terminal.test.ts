@@ -1,5 +1,9 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exitCode } from "#cli/output.ts";
+import { makePair } from "../process/support/certificates.ts";
 import { runSteward } from "../process/support/program.ts";
 import { createWorkspace } from "../process/support/workspace.ts";
 import { type HostileService, startHostileService } from "./support/hostile-service.ts";
@@ -56,6 +60,25 @@ const commands = [
 
 const run = (argv: readonly string[]) =>
   runSteward(workspace, ["--url", service.url, ...argv], { STEWARD_API_KEY: "stw_x", HOME: workspace.path() });
+
+describe("a certificate with text for terminals in its names", () => {
+  it("is told of as text", async () => {
+    const hostile = "evil\u001b]0;owned\u0007\u009b2J";
+    const pair = await makePair(workspace, "names", "DNS:evil\u001b]0;owned\u0007");
+    const server = createServer({ cert: readFileSync(pair.cert), key: readFileSync(pair.key) }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const address = server.address();
+    const url = `https://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
+    for (const more of [[], ["--cacert", pair.cert]]) {
+      const environment = { STEWARD_API_KEY: "stw_x", HOME: workspace.path(hostile) };
+      const { code, stdout, stderr } = await runSteward(workspace, ["--url", url, ...more, "status"], environment);
+      expect({ code, stdout }).toEqual({ code: exitCode.couldNotRun, stdout: "" });
+      expect(stderr).toMatch(/^steward: cannot reach the service: .*(self-signed|altnames)/);
+      expect(stderr).not.toMatch(/[^\n\t\P{Cc}]|\p{Cf}/u);
+    }
+    server.close();
+  });
+});
 
 describe("a terminal that shows what a service says", () => {
   it.each(commands.map((argv) => [argv.join(" "), argv] as const))("is told nothing but text: %s", async (_, argv) => {

@@ -1,20 +1,23 @@
 import { createServer } from "node:http";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
-import type { Operation } from "#contract/operation.ts";
+import { type Operation, Plan } from "#contract/operation.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
 /** What a terminal would do something for: set its title, clear itself, turn text round, begin a line anew. */
-const terminalText = "x\u001b]0;owned\u0007\u001b[2J\u009b31m\u202egnp\u2066\u0085\r\b\u007f\u0000";
+export const terminalText = "x\u001b]0;owned\u0007\u001b[2J\u009b31m\u202egnp\u2066\u0085\r\b\u007f\u0000";
 
-/** A value that a schema takes, with this text wherever text may be. */
-function fill(schema: Schema, text: string): unknown {
+/** A value that a schema takes, with this text wherever text may be. What has an end has come to it. */
+export function fill(schema: Schema, text: string): unknown {
   const choices = (schema["anyOf"] ?? schema["oneOf"]) as readonly Schema[] | undefined;
   const [first] = choices?.filter(({ type }) => type !== "null") ?? [];
   if (first !== undefined) return fill(first, text);
   if (schema["const"] !== undefined) return schema["const"];
-  if (Array.isArray(schema["enum"])) return schema["enum"].find((each) => each !== null);
+  if (Array.isArray(schema["enum"])) {
+    const values: readonly unknown[] = schema["enum"];
+    return values.includes("done") ? "done" : values.find((each) => each !== null);
+  }
   const [type] = [schema["type"]].flat();
   switch (type) {
     case "string":
@@ -32,9 +35,26 @@ function fill(schema: Schema, text: string): unknown {
   const members = Object.entries((schema["properties"] ?? {}) as Readonly<Record<string, Schema>>);
   if (type === "object" || members.length > 0) {
     const known = members.map(([name, member]) => [name, fill(member, text)]);
-    return Object.fromEntries(schema["additionalProperties"] === false ? known : [...known, [text, text]]);
+    const { additionalProperties: others } = schema;
+    if (others === false) return Object.fromEntries(known);
+    const other = typeof others === "object" ? fill(others as Schema, text) : text;
+    return Object.fromEntries([...known, [text, other]]);
   }
   return text;
+}
+
+/** The row of the table that a request is for. */
+export function rowOf(method: string | undefined, url: string | undefined): readonly [string, Operation] | undefined {
+  const path = (url ?? "").split("?")[0] ?? "";
+  return Object.entries<Operation>(operations).find(
+    ([, row]) => row.method === method && isPath(`${row.base === "root" ? "" : apiBase}${row.path}`, path),
+  );
+}
+
+/** What the service answers to a request, in its form and with this text in it. */
+export function answerTo({ query, operation, text }: { query: string; operation: Operation; text: string }): unknown {
+  const schema = query.includes("dry_run=true") ? Plan : operation.response;
+  return fill(schema as unknown as Schema, text);
 }
 
 const isPath = (template: string, path: string): boolean =>
@@ -54,12 +74,7 @@ export async function startHostileService(): Promise<HostileService> {
   let asked: string[] = [];
   const service = { fails: false };
   const server = createServer((request, response) => {
-    const path = (request.url ?? "").split("?")[0] ?? "";
-    const found = Object.entries<Operation>(operations).find(
-      ([, { method, base, path: template }]) =>
-        method === request.method && isPath(`${base === "root" ? "" : apiBase}${template}`, path),
-    );
-    const [name, operation] = found ?? [];
+    const [name, operation] = rowOf(request.method, request.url) ?? [];
     if (name !== undefined) asked.push(name);
     request.resume();
     response.setHeader("Content-Type", "application/json");
@@ -68,7 +83,7 @@ export async function startHostileService(): Promise<HostileService> {
       response.writeHead(500).end(JSON.stringify({ error }));
       return;
     }
-    const body = fill(operation.response as unknown as Schema, terminalText);
+    const body = answerTo({ query: request.url ?? "", operation, text: terminalText });
     response.writeHead(operation.status ?? 200).end(JSON.stringify(body));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -1,0 +1,138 @@
+import type { TSchema } from "typebox";
+import { type Operation, Plan } from "#contract/operation.ts";
+import { OperationEntry } from "#contract/operation-entry.ts";
+import { ApiError } from "./error.ts";
+
+type Schema = Readonly<Record<string, unknown>>;
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const kindOf = (value: unknown): string => {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  return Number.isInteger(value) ? "integer" : typeof value;
+};
+
+const isOfType = (kind: string, type: unknown): boolean => kind === type || (kind === "integer" && type === "number");
+
+/** What a schema takes: kinds of JSON values; undefined where it does not say. */
+function typesOf(schema: Schema): readonly unknown[] | undefined {
+  if (schema["type"] !== undefined) return [schema["type"]].flat();
+  if (Array.isArray(schema["enum"])) return schema["enum"].map(kindOf);
+  return "const" in schema ? [kindOf(schema["const"])] : undefined;
+}
+
+/** Where a value differs from its schema, and in what. */
+interface Mismatch {
+  readonly path: string;
+  readonly problem: string;
+}
+
+const below = (path: string, name: string | number): string => (path === "" ? String(name) : `${path}.${name}`);
+
+function firstOf<T>(items: Iterable<T>, find: (item: T) => Mismatch | undefined): Mismatch | undefined {
+  for (const item of items) {
+    const found = find(item);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function memberMismatch(schema: Schema, value: Readonly<Record<string, unknown>>, path: string): Mismatch | undefined {
+  const { properties = {}, required = [], patternProperties = {}, additionalProperties } = schema;
+  const missing = (required as readonly string[]).find((name) => !Object.hasOwn(value, name));
+  if (missing !== undefined) return { path: below(path, missing), problem: "missing" };
+  const known = properties as Readonly<Record<string, Schema>>;
+  const [others = additionalProperties] = Object.values(patternProperties as Readonly<Record<string, Schema>>);
+  return firstOf(Object.entries(value), ([name, member]) => {
+    const own = Object.hasOwn(known, name) ? known[name] : others;
+    return isRecord(own) ? findMismatch(own, member, below(path, name)) : undefined;
+  });
+}
+
+/**
+ * Compares a value with a schema of the contract as far as code that reads it depends on it: types, members, items, dates. Values of
+ * enumerations and bounds are not compared: a later version of the service may have more of them.
+ */
+function findMismatch(schema: Schema, value: unknown, path: string): Mismatch | undefined {
+  if (Array.isArray(schema["anyOf"])) {
+    const arms = (schema["anyOf"] as readonly Schema[]).map((arm) => findMismatch(arm, value, path));
+    // The arm that goes furthest is most likely the one that was meant.
+    return arms.includes(undefined)
+      ? undefined
+      : arms.reduce((one, other) => ((other?.path.length ?? 0) > (one?.path.length ?? 0) ? other : one));
+  }
+  const kind = kindOf(value);
+  const types = typesOf(schema);
+  if (types?.some((type) => isOfType(kind, type)) === false || isRecord(schema["not"]))
+    return { path, problem: `expected ${types?.join(" or ") ?? "nothing"}` };
+  if (kind === "string" && schema["format"] === "date-time" && Number.isNaN(Date.parse(String(value))))
+    return { path, problem: "expected a date" };
+  const { items } = schema;
+  if (Array.isArray(value) && isRecord(items))
+    return firstOf(value.entries(), ([at, item]) => findMismatch(items, item, below(path, at)));
+  return isRecord(value) ? memberMismatch(schema, value, path) : undefined;
+}
+
+/** @returns where a value is not as a schema of the contract says, in words; undefined where it is. */
+export function describeMismatch(schema: TSchema, value: unknown): string | undefined {
+  const found = findMismatch(schema as unknown as Schema, value, "");
+  return found && `${found.path === "" ? "" : `${found.path}: `}${found.problem}`;
+}
+
+/** The error that an answer, or a part of one, stands for that is none of Steward's. */
+export function notAnAnswer(response: Pick<Response, "status" | "headers"> | undefined, why: string): ApiError {
+  return new ApiError({
+    code: "UNREADABLE",
+    message: `cannot read the answer: it is not an answer of Steward (${why})`,
+    status: response?.status ?? 0,
+    details: undefined,
+    requestId: response?.headers.get("X-Request-Id") ?? undefined,
+  });
+}
+
+type Head = Pick<Response, "status" | "headers">;
+
+/** @throws ApiError */
+export function parseJson(text: string, response?: Head): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw notAnAnswer(response, "it is not JSON");
+  }
+}
+
+/**
+ * Reads JSON that has to be as a schema says.
+ * @throws ApiError
+ */
+export function parseAs(schema: TSchema, text: string, response?: Head): unknown {
+  const value = parseJson(text, response);
+  const mismatch = describeMismatch(schema, value);
+  if (mismatch !== undefined) throw notAnAnswer(response, mismatch);
+  return value;
+}
+
+const acceptedStatus = 202;
+
+/** Whether the service goes on with what it was asked for. */
+export const isAccepted = (operation: Operation, { status }: Pick<Response, "status">): boolean =>
+  operation.outlives === true && status === acceptedStatus;
+
+/**
+ * Reads what the service answers to a call: text, or JSON that is as the table says; a plan where a dry run was asked for.
+ * @throws ApiError when it is something else.
+ */
+export async function readAnswer(
+  operation: Operation,
+  input: Readonly<Record<string, unknown>>,
+  response: Response,
+): Promise<unknown> {
+  const text = await response.text();
+  if (operation.mediaType !== undefined) return text;
+  const { query } = input;
+  const isDryRun = isRecord(query) && query["dry_run"] === true;
+  const schema = isAccepted(operation, response) ? OperationEntry : isDryRun ? Plan : operation.response;
+  return parseAs(schema, text, response);
+}
