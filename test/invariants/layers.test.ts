@@ -207,6 +207,7 @@ describe("ports", () => {
       "UnitRepair",
       "UnitStates",
       "Units",
+      "WindowStore",
     ]);
   });
 

@@ -1,7 +1,7 @@
 import type { Effect } from "#contract/effects.ts";
 import type { OperationName } from "#contract/index.ts";
 import type { HookEvent } from "#contract/plugins.ts";
-import type { CredentialCodec, KeyStore } from "#domain/access/ports.ts";
+import type { CredentialCodec, KeyStore, WindowStore } from "#domain/access/ports.ts";
 import type { AlertStore } from "#domain/alerts/ports.ts";
 import type { AuditLog } from "#domain/audit/ports.ts";
 import type { ChatProvider, ConnectorDiscovery, TokenLedger } from "#domain/connectors/ports.ts";
@@ -30,7 +30,13 @@ import type { Clock } from "#domain/kernel/clock.ts";
 import type { Grep, Journal } from "#domain/logs/ports.ts";
 import type { NotificationStore, Notifier } from "#domain/notifications/ports.ts";
 import type { OperationStore, TaskLauncher } from "#domain/operations/ports.ts";
-import type { EnabledPlugins, PluginFolders, PluginPermissions, PluginSandbox } from "#domain/plugins/ports.ts";
+import type {
+  ConfirmedPlugins,
+  EnabledPlugins,
+  PluginFolders,
+  PluginPermissions,
+  PluginSandbox,
+} from "#domain/plugins/ports.ts";
 import type { HostFacts, Units } from "#domain/system/ports.ts";
 import type { TraceStore } from "#domain/traces/ports.ts";
 import type { PackageFiles, PackageManager, SnapshotBackend } from "#domain/updates/ports.ts";
@@ -43,6 +49,7 @@ interface Ports {
   readonly ChatProvider: ChatProvider;
   readonly CheckHistory: CheckHistory;
   readonly Clock: Clock;
+  readonly ConfirmedPlugins: ConfirmedPlugins;
   readonly ConnectorDiscovery: ConnectorDiscovery;
   readonly CredentialCodec: CredentialCodec;
   readonly DefaultRoutes: DefaultRoutes;
@@ -82,6 +89,7 @@ interface Ports {
   readonly UnitRepair: UnitRepair;
   readonly UnitStates: UnitStates;
   readonly Units: Units;
+  readonly WindowStore: WindowStore;
 }
 
 type Methods<P> = {
@@ -108,6 +116,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   ChatProvider: { chat: ["ask_models"], stream: ["ask_models"], probe: ["probe_models"] },
   CheckHistory: { record: none, state: none, runs: none, forget: none },
   Clock: { now: none, monotonicMs: none, every: none, sleep: none },
+  ConfirmedPlugins: { has: none },
   ConnectorDiscovery: { find: none },
   CredentialCodec: { mint: none, parse: none, sameDigest: none },
   DefaultRoutes: { list: none },
@@ -210,6 +219,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
     restartDetached: ["restart_units"],
     settled: none,
   },
+  WindowStore: { load: none, save: none },
 };
 
 /**

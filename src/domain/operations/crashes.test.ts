@@ -193,40 +193,40 @@ it.each([
   ["one store for each side", twoStores],
 ])("tells the truth whatever is killed when, and does nothing twice (%s)", { timeout: 60_000 }, async (_, make) => {
   const ends = new Set<string>();
-  await fc.assert(
-    fc.asyncProperty(plan, async (each) => {
-      const { operations, begun, ended, done, seen } = await live(each, make());
-      // All that was asked for came to an end, and one request made one operation unless nothing had been done before.
-      for (const { state } of operations) {
-        expect(["done", "failed"]).toContain(state.status);
-        ends.add(`${state.status} ${JSON.stringify(state.error?.details?.["reason"])}`);
+  const property = fc.asyncProperty(plan, async (each) => {
+    const { operations, begun, ended, done, seen } = await live(each, make());
+    // All that was asked for came to an end, and one request made one operation unless nothing had been done before.
+    for (const { state } of operations) {
+      expect(["done", "failed"]).toContain(state.status);
+      ends.add(`${state.status} ${JSON.stringify(state.error?.details?.["reason"])}`);
+    }
+    const worked = operations.filter(({ state }) => state.error?.details?.["reason"] !== "not_begun");
+    expect(worked.length).toBeLessThanOrEqual(1);
+    if (worked.length === 0) expect(begun).toBe(0);
+    if (!each.canGoOn) expect(begun).toBeLessThanOrEqual(1);
+    expect(begun).toBeLessThanOrEqual(3);
+    const [operation] = worked;
+    // Done means done; each step at least once, in order, and again only the one that was at work when its process died.
+    if (operation?.state.status === "done") {
+      expect(ended).toBeGreaterThanOrEqual(1);
+      expect(operation.state.result).toBe("result");
+      expect([...new Set(done)]).toEqual([0, 1, 2, 3]);
+    }
+    for (const [at, step] of done.entries()) expect(step).toBeLessThanOrEqual((done[at - 1] ?? -1) + 1);
+    for (const [at, step] of done.entries()) expect(step).toBeGreaterThanOrEqual(done[at - 1] ?? 0);
+    expect(done.length).toBeLessThanOrEqual(steps + each.taskKills.length);
+    // What anybody was told never went back, and an end stayed.
+    for (const statuses of seen.values()) {
+      for (const [at, status] of statuses.entries()) {
+        const before = statuses[at - 1] ?? "queued";
+        if (before === "failed") expect(status).toBe("failed");
+        else if (status !== "failed") expect(order.indexOf(status)).toBeGreaterThanOrEqual(order.indexOf(before));
       }
-      const worked = operations.filter(({ state }) => state.error?.details?.["reason"] !== "not_begun");
-      expect(worked.length).toBeLessThanOrEqual(1);
-      if (worked.length === 0) expect(begun).toBe(0);
-      if (!each.canGoOn) expect(begun).toBeLessThanOrEqual(1);
-      expect(begun).toBeLessThanOrEqual(3);
-      const [operation] = worked;
-      // Done means done; each step at least once, in order, and again only the one that was at work when its process died.
-      if (operation?.state.status === "done") {
-        expect(ended).toBeGreaterThanOrEqual(1);
-        expect(operation.state.result).toBe("result");
-        expect([...new Set(done)]).toEqual([0, 1, 2, 3]);
-      }
-      for (const [at, step] of done.entries()) expect(step).toBeLessThanOrEqual((done[at - 1] ?? -1) + 1);
-      for (const [at, step] of done.entries()) expect(step).toBeGreaterThanOrEqual(done[at - 1] ?? 0);
-      expect(done.length).toBeLessThanOrEqual(steps + each.taskKills.length);
-      // What anybody was told never went back, and an end stayed.
-      for (const statuses of seen.values()) {
-        for (const [at, status] of statuses.entries()) {
-          const before = statuses[at - 1] ?? "queued";
-          if (before === "failed") expect(status).toBe("failed");
-          else if (status !== "failed") expect(order.indexOf(status)).toBeGreaterThanOrEqual(order.indexOf(before));
-        }
-      }
-    }),
-    { numRuns: 1000 },
-  );
+    }
+  });
+  // The rarest of the ends is missing from one thousand runs now and then.
+  for (let round = 0; round < 5 && (round === 0 || ends.size < 3); round += 1)
+    await fc.assert(property, { numRuns: 1000 });
   // Without each of these the runs would have shown less.
   expect([...ends].sort()).toEqual(["done undefined", 'failed "interrupted"', 'failed "not_begun"']);
 });
