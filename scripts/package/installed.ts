@@ -9,10 +9,11 @@ export interface InstalledFile {
 export const libFolder = "usr/lib/steward";
 export const docFolder = "usr/share/doc/steward";
 /** Settings: what an administrator changed in them is kept. */
-export const conffiles = ["/etc/steward/config.yaml"];
+export const conffiles = ["/etc/apparmor.d/steward", "/etc/steward/config.yaml"];
 
 /** Files and folders below the project. */
 export const installedFiles: readonly InstalledFile[] = [
+  { from: "deploy/apparmor/steward", to: "etc/apparmor.d/steward" },
   { from: "deploy/debian/config.yaml", to: "etc/steward/config.yaml" },
   { from: "deploy/debian/lintian-overrides", to: "usr/share/lintian/overrides/steward" },
   { from: "deploy/systemd/steward.service", to: "usr/lib/systemd/system/steward.service" },

@@ -2,7 +2,7 @@ import type { Session } from "./session.ts";
 
 /** Lines of the unit that say what its process is, and not what it may do. */
 const ofTheProcess =
-  /^(?:Type|NotifyAccess|WatchdogSec|Timeout\w+|Exec\w+|Restart\w*|SuccessExitStatus|Standard\w+|RuntimeDirectory\w*)=/;
+  /^(?:Type|NotifyAccess|WatchdogSec|Timeout\w+|Exec\w+|Restart\w*|SuccessExitStatus|Standard\w+|RuntimeDirectory\w*|Sockets)=/;
 
 /** The lines of `[Service]` of the installed unit and its drop-ins that make its sandbox. */
 async function sandboxLines({ shell }: Pick<Session, "shell">): Promise<readonly string[]> {
@@ -38,7 +38,7 @@ export async function openSandbox(
         "Type=oneshot",
         "TimeoutStartSec=60",
         // Of the service, which goes on running beside it.
-        "ReadWritePaths=-/run/steward",
+        "ReadWritePaths=-/run/steward-service",
         `ExecStart=/bin/sh ${path}`,
         `StandardOutput=append:${output}`,
         `StandardError=append:${output}`,
