@@ -472,7 +472,7 @@ describeOnHost("fixes of storage", (session) => {
       const { steps, frees_bytes: freed = 0 } = await plan("disk_space");
       expect(steps).toEqual([
         expect.stringMatching(
-          /^remove \d downloaded packages \(\d\d\.\d MB: ballast_1_all\.deb, .*\) from \/var\/cache/,
+          /^remove \d downloaded packages \(\d\d\.\d MiB: ballast_1_all\.deb, .*\) from \/var\/cache/,
         ),
       ]);
       expect(freed).toBeGreaterThan(30e6);
@@ -573,7 +573,7 @@ describeOnHost("fixes of storage", (session) => {
       const result = await fix("journal_size");
       expect(result).toMatchObject({ success: false, check: { status: "fail" } });
       expect(result.steps[1]?.message).toMatch(
-        /^nothing was removed: .* MB are in files that are in use, of other machines, or not named by journald/,
+        /^nothing was removed: .* MiB are in files that are in use, of other machines, or not named by journald/,
       );
       expect((await session.shell(`cd ${ownFolder}; ls system@*`)).split("\n")).toEqual(expect.arrayContaining(own));
       expect(await filesIn("/var/log/journal/0123456789abcdef0123456789abcdef")).toBe(18);
