@@ -137,7 +137,7 @@ export const auth = {
     tag: "Access",
     summary: "Revoke a key, its tokens and its client certificate, at once",
     description:
-      "Only a key that the caller could have made: one whose scopes are among those of the caller. The last key that may make keys can be revoked, too; root makes another with `steward serve --new-admin-key`.",
+      "Only a key that the caller could have made: one whose scopes are among those of the caller. The last key that may make keys can be revoked, too; on the host, root makes another without a key.",
     scope: "keys:admin",
     effect: "danger",
     does: ["change_keys"],

@@ -45,8 +45,7 @@ function grantable(wanted: readonly string[], caller: Caller): readonly string[]
   return expanded.scopes;
 }
 
-const lastAdmin =
-  "no other key can make keys (root makes one on the host: steward serve --new-admin-key, or the same option in the unit)";
+const lastAdmin = "no other key can make keys (on the host, root makes one without a key: steward keys create)";
 
 /** A fingerprint as it is kept: openssl writes it in capitals, with colons. */
 const fingerprintOf = (text: string): string => text.replaceAll(":", "").toLowerCase();
