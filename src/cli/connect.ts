@@ -54,7 +54,8 @@ const unreadable = (path: string, error: unknown): Error =>
   });
 
 /** The key in a file, or a pipe, that the person named. */
-function readKey(path: string): string {
+function readKey(path: string, usesFile: ServiceSource["usesFile"]): string {
+  usesFile(path);
   try {
     return oneWord(readFileSync(path, "utf8"), path);
   } catch (error) {
@@ -75,7 +76,9 @@ interface ServiceSource {
   readonly options: ServiceOptions;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly local: () => Promise<LocalService>;
-  readonly contexts: Pick<ContextStore, "read">;
+  readonly contexts: Pick<ContextStore, "read" | "file">;
+  /** Told of each file with a secret that is used, to look at its permissions. */
+  readonly usesFile: (path: string) => void;
 }
 
 interface Meant {
@@ -87,9 +90,10 @@ interface Meant {
 
 /** What is meant: a context, or what else says where the service is. */
 async function findMeant(source: ServiceSource): Promise<Meant> {
-  const { options, environment, contexts } = source;
+  const { options, environment, contexts, usesFile } = source;
   let known: Promise<Contexts> | undefined;
   const read = (): Promise<Contexts> => {
+    usesFile(contexts.file);
     known ??= contexts.read();
     return known;
   };
@@ -107,9 +111,10 @@ export async function isNamed(given: ServiceSource): Promise<boolean> {
 }
 
 /** Address and key of a context. */
-function serviceOf(context: Context, { keyFile = context.keyFile }: ServiceOptions): Pick<Connection, "url" | "key"> {
+function serviceOf(context: Context, { options, usesFile }: ServiceSource): Pick<Connection, "url" | "key"> {
+  const { keyFile = context.keyFile } = options;
   assertBare(context.url);
-  return { url: context.url, key: keyFile === undefined ? undefined : readKey(keyFile) };
+  return { url: context.url, key: keyFile === undefined ? undefined : readKey(keyFile, usesFile) };
 }
 
 /** The certificates of a context; those of the environment are meant for another service. */
@@ -165,8 +170,8 @@ function hasCertificates(options: ServiceOptions, environment: ServiceSource["en
   return cacert !== undefined || cert !== undefined;
 }
 
-function givenKey({ options, environment }: ServiceSource): string | undefined {
-  if (options.keyFile !== undefined) return readKey(options.keyFile);
+function givenKey({ options, environment, usesFile }: ServiceSource): string | undefined {
+  if (options.keyFile !== undefined) return readKey(options.keyFile, usesFile);
   const text = environment["STEWARD_API_KEY"];
   return text === undefined ? undefined : oneWord(text, "STEWARD_API_KEY");
 }
@@ -198,6 +203,7 @@ async function findService(source: ServiceSource): Promise<Service> {
   if (!isReadable(adminKeyFile)) {
     throw new NoKey(`cannot find a key: ${adminKeyFile} cannot be read (use --key-file or STEWARD_API_KEY)`);
   }
+  source.usesFile(adminKeyFile);
   const address = url ?? localUrl;
   const look = (): Promise<AdminKey> =>
     readAdminKey(adminKeyFile, address).catch((error: unknown) => {
@@ -214,12 +220,16 @@ async function findService(source: ServiceSource): Promise<Service> {
 }
 
 /** The certificates that the connection to what is meant is made with. */
-const certificatesFor = ({ context, source: { options, environment } }: Meant): CertificateOptions =>
-  context === undefined ? givenCertificates(options, environment) : certificatesOf(context, options);
+function certificatesFor({ context, source: { options, environment, usesFile } }: Meant): CertificateOptions {
+  const chosen = context === undefined ? givenCertificates(options, environment) : certificatesOf(context, options);
+  const secret = chosen.key ?? chosen.cert;
+  if (secret !== undefined) usesFile(secret);
+  return chosen;
+}
 
 /** Address and key of what is meant. */
 const serviceFor = async ({ context, source }: Meant): Promise<Service> =>
-  context === undefined ? findService(source) : serviceOf(context, source.options);
+  context === undefined ? findService(source) : serviceOf(context, source);
 
 /** A connection whose client knows how its service was named. */
 function connectionTo(given: Omit<Connection, "client">, options: ServiceOptions): Connection {

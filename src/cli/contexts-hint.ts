@@ -18,7 +18,7 @@ const given = new WeakMap<Client, ServiceOptions>();
 export const rememberNamed = (client: Client, options: ServiceOptions): void => void given.set(client, options);
 
 /** A word as a shell takes it for just that. */
-const quoted = (word: string): string =>
+export const quoted = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 
 /** A command to paste, which asks the same service with the same key as the client does. */

@@ -12,6 +12,7 @@ import { nobody } from "./person.ts";
 import { callPlugin, type PluginCall, pluginCallOf } from "./plugin-call.ts";
 import { patientFetch } from "./plugin-fetch.ts";
 import type { CommandPorts, Connection, ConnectOptions, LocalCommands, Person } from "./ports.ts";
+import { createFileWarnings } from "./private-files.ts";
 import { createProgram } from "./program.ts";
 import { cleanIo } from "./terminal.ts";
 
@@ -49,8 +50,11 @@ export async function runCli(given: CliPorts): Promise<number> {
   const ports = { ...given, io, person: cleanPerson(given.person ?? nobody) };
   const { argv, environment } = ports;
   const contexts = createContextStore(environment);
+  // A plugin of a monitoring system has one line to say.
+  const usesFile = speaksNagios(argv) ? () => undefined : createFileWarnings(io.err);
+  const shared = { contexts, usesFile };
   // Most command lines name no other host: nothing is loaded for them.
-  if (!mayMeanSeveral(argv)) return runOnce({ ...ports, contexts });
+  if (!mayMeanSeveral(argv)) return runOnce({ ...ports, ...shared });
   try {
     const { severalHosts } = await import("./contexts-choice.ts");
     const program = createProgram(inertPorts(ports, contexts), {
@@ -59,7 +63,7 @@ export async function runCli(given: CliPorts): Promise<number> {
       isWhole: true,
     });
     const several = await severalHosts(program, argv, contexts);
-    if (several === undefined) return await runOnce({ ...ports, contexts });
+    if (several === undefined) return await runOnce({ ...ports, ...shared });
     const { runForAll } = await import("./contexts-all.ts");
     const local = { ...ports.local, readInput: once(ports.local.readInput) };
     const run = ({ argv: words, io: collected, signal, isDryRun }: HostRun): Promise<number> =>
@@ -69,7 +73,7 @@ export async function runCli(given: CliPorts): Promise<number> {
         argv: words,
         io: collected,
         person: nobody,
-        contexts,
+        ...shared,
         oneOfMany: { signal, isDryRun },
       });
     return await runForAll({ several, io, run, interrupted: ports.person.interrupted() });
@@ -129,18 +133,19 @@ async function connectOneOfMany(source: Parameters<typeof connectToOne>[0], isDr
 async function runOnce(
   ports: CliPorts & {
     readonly contexts: ContextStore;
+    readonly usesFile: (path: string) => void;
     /** For one of several hosts that are asked at once. */
     readonly oneOfMany?: { readonly signal: AbortSignal; readonly isDryRun: boolean };
   },
 ): Promise<number> {
-  const { argv, environment, version, io, now, local, contexts, oneOfMany, person = nobody } = ports;
+  const { argv, environment, version, io, now, local, contexts, usesFile, oneOfMany, person = nobody } = ports;
   let code: number = exitCode.fine;
   // A plugin says what went wrong on its only line.
   let isPlugin = speaksNagios(argv);
   const finish = (result: number): void => {
     code = result;
   };
-  const source = { environment, local: local.localService, contexts };
+  const source = { environment, local: local.localService, contexts, usesFile };
   const connectAs = (options: ServiceOptions, given: ConnectOptions): Promise<Connection> =>
     oneOfMany === undefined
       ? connect({ ...source, options, ...given })

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -374,5 +374,55 @@ describe("steward context with --json", () => {
     expect(await json("remove", "web1")).toEqual({ removed: "web1", current: "web2" });
     expect(await json("remove", "web2")).toEqual({ removed: "web2", current: "local" });
     expect(await json("use", "local")).toEqual({ current: "local" });
+  });
+});
+
+describe("files with secrets", () => {
+  const open = (path: string) => chmodSync(path, 0o644);
+  const warnings = (err: string) => err.split("\n").filter((line) => line.startsWith("steward: warning:"));
+
+  it("that every user can read are warned of once, with the command that closes them, and nothing else changes", async () => {
+    const [web1, web2] = [await startHost(), await startHost()];
+    for (const host of [web1, web2]) host.answers = keys;
+    name({ web1, web2 });
+    const file = join(folder, "steward", "contexts.yaml");
+    const keyFile = join(folder, "web1.key");
+    for (const path of [file, keyFile]) open(path);
+    chmodSync(join(folder, "web2.key"), 0o600);
+    // Nobody gets through the folder: what is in it is open to nobody.
+    expect(warnings((await steward(["--context", "web1", "keys", "list", "--json"])).err)).toEqual([]);
+    for (const path of [folder, join(folder, "steward")]) chmodSync(path, 0o755);
+    const expected = [file, keyFile].map(
+      (path) => `steward: warning: every user of this host can read ${path} (chmod o= ${path})`,
+    );
+    const single = await steward(["--context", "web1", "keys", "list", "--json"]);
+    expect([single.code, warnings(single.err)]).toEqual([0, expected]);
+    expect(JSON.parse(single.out)).toMatchObject({ keys: [] });
+    const all = await steward(["--all", "keys", "list", "--json"]);
+    expect([all.code, warnings(all.err)]).toEqual([0, expected]);
+    expect(() => JSON.parse(all.out) as unknown).not.toThrow();
+    const given = await steward(["--url", web1.url, "--key-file", keyFile, "keys", "list"]);
+    expect(warnings(given.err)).toEqual([expected[1]]);
+    chmodSync(keyFile, 0o640);
+    expect(warnings((await steward(["--context", "web1", "keys", "list"])).err)).toEqual([expected[0]]);
+    chmodSync(file, 0o602);
+    expect(warnings((await steward(["--context", "web1", "keys", "list"])).err)).toEqual([
+      `steward: warning: every user of this host can change ${file} (chmod o= ${file})`,
+    ]);
+    chmodSync(file, 0o600);
+    expect(warnings((await steward(["--context", "web1", "keys", "list"])).err)).toEqual([]);
+  });
+
+  it("are named as a shell takes them", async () => {
+    const host = await startHost();
+    host.answers = keys;
+    chmodSync(folder, 0o755);
+    const keyFile = join(folder, "it's a key");
+    writeFileSync(keyFile, adminKey, { mode: 0o644 });
+    chmodSync(keyFile, 0o644);
+    const { err } = await steward(["--url", host.url, "--key-file", keyFile, "keys", "list"]);
+    expect(warnings(err)).toEqual([
+      `steward: warning: every user of this host can read ${keyFile} (chmod o= '${folder}/it'\\''s a key')`,
+    ]);
   });
 });
