@@ -4,6 +4,7 @@ import { health } from "./health.ts";
 import { healthTraced } from "./health-traced.ts";
 import { healthUnderGrep } from "./health-under-grep.ts";
 import { info } from "./info.ts";
+import { logsAttack } from "./logs-attack.ts";
 import { logsFanout } from "./logs-fanout.ts";
 import { logsFilter, logsGrep } from "./logs-filter.ts";
 import { logsGrowth } from "./logs-growth.ts";
@@ -26,6 +27,7 @@ export const rows: readonly Row[] = [
   logsFanout,
   logsGrowth,
   healthUnderGrep,
+  logsAttack,
   healthTraced,
   services,
   updates,
