@@ -51,7 +51,7 @@ describeOnHost("checks of storage, on a small disk", (session) => {
         await session.shell(`cat /dev/zero >> ${quoted}/filling 2>/dev/null || true`);
         expect(see(await runCheck(session, "disk_space"))).toMatchObject({
           status: "fail",
-          message: expect.stringMatching(/^\/mnt\/small disk is 100 % full: 0 B of [\d.]+ MB left/),
+          message: expect.stringMatching(/^\/mnt\/small disk is 100 % full: 0 B of [\d.]+ MiB left/),
           details: { path: folder, percent_used: 100, free_gb: 0 },
         });
         expect((await runCheck(session, "disk_space", { ignore: [folder] })).status).toBe("pass");
