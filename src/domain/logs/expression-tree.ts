@@ -118,7 +118,9 @@ export function readExpression(text: string, flags: string): ExpressionTree {
     const [whole, least, comma, most] = counted.exec(rest()) ?? [];
     if (whole !== undefined) {
       take(whole.length);
-      return { least: Number(least), most: comma === undefined ? Number(least) : most ? Number(most) : Infinity };
+      const times = Number(least);
+      // The engine takes counts from 2^31 on for endless, whichever is the larger.
+      return { least: times, most: comma === undefined ? times : most ? Math.max(times, Number(most)) : Infinity };
     }
     if (next !== "*" && next !== "+" && next !== "?") return undefined;
     take(1);

@@ -8,6 +8,7 @@ export interface TargetEntry {
 /** Everything that is fuzzed. */
 export const targets: readonly TargetEntry[] = [
   { name: "journal-file", instrumented: ["src/adapters/journald/"] },
+  { name: "log-expression", instrumented: ["src/domain/logs/"] },
   { name: "otlp", instrumented: ["src/transports/otlp/", "src/domain/traces/"] },
   { name: "dbus-reply", instrumented: ["src/adapters/systemd/", "node_modules/dbus-native/"] },
   { name: "http-request", instrumented: ["src/transports/http/", "src/contract/", "src/domain/", "src/service/"] },
