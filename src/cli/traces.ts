@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { Option } from "commander";
 import type { Answer } from "#client/index.ts";
-import type { Span } from "#contract/traces.ts";
+import { type Span, type SpanOrigin, spanOrigins } from "#contract/traces.ts";
 import { integer } from "./integer.ts";
 import { momentOption } from "./log-time.ts";
 import { type Io, oneLine, printJson, screenOf } from "./output.ts";
@@ -13,6 +13,7 @@ import { fitText } from "./text-width.ts";
 
 interface ListOptions {
   readonly service?: string;
+  readonly origin?: SpanOrigin;
   readonly minDuration?: string;
   readonly since?: string;
   readonly limit: number;
@@ -26,7 +27,7 @@ const milliseconds = (value: number): string =>
 function printTraces(io: Io, { traces }: Answer<"listTraces">): void {
   printTable(
     io,
-    ["trace", "start", "took", "spans", "errors", "service", "name"],
+    ["trace", "start", "took", "spans", "errors", "service", "origin", "name"],
     traces.map((each) => [
       each.trace_id,
       each.start.slice(0, 19),
@@ -34,6 +35,7 @@ function printTraces(io: Io, { traces }: Answer<"listTraces">): void {
       each.spans,
       { text: String(each.errors), style: each.errors > 0 ? "red" : undefined },
       each.service,
+      each.origin,
       each.name,
     ]),
   );
@@ -66,15 +68,21 @@ export function addTracesCommands(program: Command, { io, now, connect }: Comman
   presetCommand(traces, "list")
     .description("the newest traces")
     .option("--service <name>", "only with a span of this service")
+    .addOption(
+      new Option("--origin <origin>", "only with a span that the service made itself, or that it has received").choices(
+        spanOrigins,
+      ),
+    )
     .option("--min-duration <time>", "only those that took so long: 250ms, 2s")
     .addOption(new Option("-S, --since <time>", "only those that began then or later").argParser(moment))
     .addOption(new Option("-n, --limit <count>", "at most so many").argParser(integer(1, 1000)).default(100))
     .option("--json", "print the answer as JSON")
     .action(async (options: ListOptions, command: Command) => {
-      const { service, minDuration, since, limit } = options;
+      const { service, origin, minDuration, since, limit } = options;
       const query = {
         limit,
         ...(service !== undefined && { service }),
+        ...(origin !== undefined && { origin }),
         ...(minDuration !== undefined && { min_duration: minDuration }),
         ...(since !== undefined && { since }),
       };

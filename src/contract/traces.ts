@@ -10,12 +10,23 @@ export type SpanKindName = (typeof spanKinds)[number];
 export const spanStatuses = ["unset", "ok", "error"] as const;
 export type SpanStatus = (typeof spanStatuses)[number];
 
+export const spanOrigins = ["own", "received"] as const;
+export type SpanOrigin = (typeof spanOrigins)[number];
+
+const Origin = (of: string) =>
+  Type.Unsafe<SpanOrigin>({
+    type: "string",
+    enum: [...spanOrigins],
+    description: `\`own\`: the service made ${of} itself. \`received\`: a program has sent it, whatever \`service.name\` says.`,
+  });
+
 export const TraceSummary = Type.Object({
   trace_id: Type.String({ description: "32 hex digits." }),
   name: Type.String({
     description: "Name of the root span; of the earliest span as long as there is no root. Empty where it has none.",
   }),
   service: Type.String({ description: "`service.name` of the same span; empty where it has none." }),
+  origin: Origin("that span"),
   start: Timestamp("Start of the earliest span, to the microsecond."),
   duration_ms: Type.Number({ description: "From the start of the earliest span to the end of the last." }),
   spans: Type.Integer({ description: "Spans that are kept." }),
@@ -48,6 +59,7 @@ export type SpanLink = Static<typeof SpanLink>;
 
 export const Span = Type.Object({
   span_id: Type.String({ description: "16 hex digits." }),
+  origin: Origin("the span"),
   parent_span_id: Type.String({ description: "16 hex digits; empty for a root." }),
   name: Type.String(),
   kind: Type.Unsafe<SpanKindName>({ type: "string", enum: [...spanKinds] }),
@@ -91,6 +103,13 @@ export const traces = {
           minLength: 1,
           maxLength: 1024,
           description: "Only traces with a span of this service (`service.name`).",
+        }),
+      ),
+      origin: Type.Optional(
+        Type.Unsafe<SpanOrigin>({
+          type: "string",
+          enum: [...spanOrigins],
+          description: "Only traces with a span that the service made itself, or with one that it has received.",
         }),
       ),
       min_duration: Type.Optional(

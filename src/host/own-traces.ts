@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import type { KeptSpan, TraceStore } from "#domain/traces/ports.ts";
+import { type KeptSpan, ownSource, type TraceStore } from "#domain/traces/ports.ts";
 import { keptSpan } from "#domain/traces/span.ts";
 import { createLocalTracer, type LocalSpan, type LocalTracer } from "#telemetry/local-tracing.ts";
 
@@ -60,7 +60,7 @@ export function createOwnTraces(ports: {
 
   const write = async (spans: readonly LocalSpan[]): Promise<void> => {
     try {
-      const { rejected } = await store.add([{ service: "steward", resource, spans: spans.map(keptOf) }]);
+      const { rejected } = await store.add([{ service: "steward", resource, spans: spans.map(keptOf) }], ownSource);
       if (rejected > 0) onDropped(rejected);
     } catch (error) {
       onDropped(spans.length);

@@ -1,6 +1,6 @@
 import type { TraceSummary } from "#contract/traces.ts";
-import type { Keeping, SpanGroup, TraceQuery } from "#domain/traces/ports.ts";
-import type { RefusalKind, TraceBody } from "#transports/otlp/receiver.ts";
+import type { Keeping, SpanGroup, SpanSource, TraceQuery } from "#domain/traces/ports.ts";
+import type { ReceivedBody, RefusalKind } from "#transports/otlp/receiver.ts";
 
 /** What the thread of the traces is started with. */
 export interface TraceThreadSetup {
@@ -12,8 +12,8 @@ export interface TraceThreadSetup {
 
 /** What the thread is asked. */
 export type TraceJob =
-  | { readonly kind: "body"; readonly body: TraceBody }
-  | { readonly kind: "add"; readonly groups: readonly SpanGroup[] }
+  | { readonly kind: "body"; readonly body: ReceivedBody }
+  | { readonly kind: "add"; readonly groups: readonly SpanGroup[]; readonly source: SpanSource }
   | { readonly kind: "list"; readonly query: TraceQuery }
   | { readonly kind: "trace"; readonly traceId: string }
   | { readonly kind: "close" };

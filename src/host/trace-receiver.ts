@@ -4,7 +4,7 @@ import type { TraceStore } from "#domain/traces/ports.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import type { SpanResult } from "#telemetry/metrics.ts";
 import type { Forwarder } from "#transports/otlp/forward.ts";
-import type { TraceBody } from "#transports/otlp/receiver.ts";
+import type { ReceivedBody } from "#transports/otlp/receiver.ts";
 import type { Taken } from "#transports/otlp/reply.ts";
 import { reasonOf } from "./error-reason.ts";
 import { createOwnTraces, type OwnTraces } from "./own-traces.ts";
@@ -47,7 +47,7 @@ async function openForwarder(tracing: Config["settings"]["tracing"], ports: Port
 async function take(
   traces: HostTraces,
   forwarder: Forwarder | undefined,
-  body: TraceBody,
+  body: ReceivedBody,
   ports: Ports,
 ): Promise<Taken> {
   const { kept, rejected, reason, protobuf } = await traces.takeBody(body);
@@ -102,10 +102,12 @@ export function createTraceParts(
       // A collector is expected there, be it not up yet.
       if (receiver === "off" || (receiver === "auto" && isOwnCollector(tracing))) return;
       const { openReceivers, PortTaken } = await import("#transports/otlp/index.ts");
+      const { createPeers } = await import("./trace-peers.ts");
       const forwarder = await openForwarder(tracing, ports);
       try {
         const receivers = await openReceivers({
           take: (body) => take(traces, forwarder, body, ports),
+          peerOf: createPeers(),
           onTrouble: (error) => log.error({ err: error }, "receiver of traces disturbed"),
           ports: receiverPorts(tracing),
         });

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { openTraces } from "#adapters/trace-store/index.ts";
 import { readTraces } from "#transports/otlp/intake.ts";
-import { type TraceBody, TracesRefused } from "#transports/otlp/receiver.ts";
+import { type ReceivedBody, TracesRefused } from "#transports/otlp/receiver.ts";
 import type {
   TakenBody,
   TraceAnswers,
@@ -28,9 +28,9 @@ const store = openTraces({
   onTrouble: (error, aside) => reply({ kind: "trouble", message: error.message, aside }),
 });
 
-function takeBody(body: TraceBody): TakenBody {
+function takeBody(body: ReceivedBody): TakenBody {
   const { groups, rejected, reason, protobuf } = readTraces(body);
-  const keeping = store.add(groups);
+  const keeping = store.add(groups, body.peer);
   const full = keeping.rejected > 0 ? [`${keeping.rejected} spans of traces that are full`] : [];
   return {
     kept: keeping.kept,
@@ -46,7 +46,7 @@ function perform(job: TraceJob): TraceAnswers[TraceJob["kind"]] {
     case "body":
       return takeBody(job.body);
     case "add":
-      return store.add(job.groups);
+      return store.add(job.groups, job.source);
     case "list":
       return store.list(job.query);
     case "trace":

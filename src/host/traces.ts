@@ -1,6 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { type TraceStore, TracesUnavailable } from "#domain/traces/ports.ts";
-import { type TraceBody, TracesRefused } from "#transports/otlp/receiver.ts";
+import type { Peer } from "#transports/otlp/gate.ts";
+import { createRoom, type ReceivedBody, TracesRefused } from "#transports/otlp/receiver.ts";
 import type { TraceAnswers, TraceJob, TraceReply, TraceRequest, TraceThreadSetup } from "./trace-protocol.ts";
 
 /** Heap of the thread: what the largest body may take, several times. */
@@ -9,13 +10,17 @@ const maxHeapMb = 256;
 const maxYoungHeapMb = 16;
 /** Bytes of bodies that wait for the thread. */
 const maxWaitingBytes = 32 * 1024 * 1024;
-/** Requests that wait for the thread. */
+/** Bodies, and questions of the service itself, that wait for the thread. */
+const maxWaitingBodies = 800;
 const maxWaiting = 1000;
+const tooMany = "too many traces at the same time";
 /** A thread that was asked nothing for so long is ended: that is what gives its memory back. */
 const idleMs = 60_000;
 
 interface Waiting {
   readonly bytes: number;
+  /** Whose body it is; undefined for what the service itself asks. */
+  readonly peer: Peer | undefined;
   readonly resolve: (answer: TraceAnswers[TraceJob["kind"]]) => void;
   readonly reject: (error: Error) => void;
 }
@@ -23,7 +28,7 @@ interface Waiting {
 /** The traces of this host, in a thread that runs while there is something to do. */
 export interface HostTraces extends TraceStore {
   /** Reads and keeps the spans of a body. @throws TracesRefused */
-  readonly takeBody: (body: TraceBody) => Promise<TraceAnswers["body"]>;
+  readonly takeBody: (body: ReceivedBody) => Promise<TraceAnswers["body"]>;
   /** Writes what waits and closes the file. */
   readonly close: () => Promise<void>;
 }
@@ -37,7 +42,8 @@ export function createHostTraces(
 ): HostTraces {
   const { onTrouble, idleMs: idleAfterMs = idleMs, stateDir, keepBytes, forwards } = options;
   const waiting = new Map<number, Waiting>();
-  let waitingBytes = 0;
+  const bytesRoom = createRoom(maxWaitingBytes);
+  const bodyRoom = createRoom(maxWaitingBodies);
   let nextId = 0;
   let worker: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
@@ -47,7 +53,10 @@ export function createHostTraces(
   const settle = (id: number): Waiting | undefined => {
     const found = waiting.get(id);
     waiting.delete(id);
-    waitingBytes -= found?.bytes ?? 0;
+    if (found?.peer !== undefined) {
+      bytesRoom.give(found.peer, found.bytes);
+      bodyRoom.give(found.peer, 1);
+    }
     if (waiting.size === 0 && !isClosed) {
       idle = setTimeout(() => void rest(), idleAfterMs);
       idle.unref();
@@ -94,15 +103,14 @@ export function createHostTraces(
 
   function ask<K extends TraceJob["kind"]>(
     job: Extract<TraceJob, { kind: K }>,
-    bytes = 0,
+    { bytes = 0, peer }: { readonly bytes?: number; readonly peer?: Peer } = {},
     transfer: readonly ArrayBuffer[] = [],
   ): Promise<TraceAnswers[K]> {
     const { promise, resolve, reject } = Promise.withResolvers<TraceAnswers[TraceJob["kind"]]>();
     clearTimeout(idle);
     worker ??= start();
     nextId += 1;
-    waiting.set(nextId, { bytes, resolve, reject });
-    waitingBytes += bytes;
+    waiting.set(nextId, { bytes, peer, resolve, reject });
     const request: TraceRequest = { id: nextId, job };
     worker.postMessage(request, [...transfer]);
     // The thread answers each job with what belongs to its kind.
@@ -135,21 +143,23 @@ export function createHostTraces(
   }
 
   return {
-    add: (groups) => askStore<"add">({ kind: "add", groups }),
+    add: (groups, source) => askStore<"add">({ kind: "add", groups, source }),
     list: (query) => askStore<"list">({ kind: "list", query }),
     trace: (traceId) => askStore<"trace">({ kind: "trace", traceId }),
     async takeBody(body) {
       await closing;
-      const { length } = body.bytes;
-      if (isClosed || waiting.size >= maxWaiting || waitingBytes + length > maxWaitingBytes)
-        throw new TracesRefused(
-          "overloaded",
-          isClosed ? "the service is stopping" : "too many traces at the same time",
-        );
+      const { peer } = body;
+      const { length: bytes } = body.bytes;
+      if (isClosed) throw new TracesRefused("overloaded", "the service is stopping");
+      if (!bytesRoom.take(peer, bytes)) throw new TracesRefused("overloaded", tooMany);
+      if (!bodyRoom.take(peer, 1)) {
+        bytesRoom.give(peer, bytes);
+        throw new TracesRefused("overloaded", tooMany);
+      }
       try {
         // Handed over and not copied once more; what came may be a part of a larger buffer.
-        const bytes = new Uint8Array(body.bytes);
-        return await ask<"body">({ kind: "body", body: { ...body, bytes } }, length, [bytes.buffer]);
+        const copy = new Uint8Array(body.bytes);
+        return await ask<"body">({ kind: "body", body: { ...body, bytes: copy } }, { bytes, peer }, [copy.buffer]);
       } catch (error) {
         if (error instanceof TracesUnavailable) throw new TracesRefused("failed", "cannot keep traces");
         throw error;

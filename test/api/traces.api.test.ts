@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { TraceList } from "#contract/traces.ts";
+import { ownSource } from "#domain/traces/ports.ts";
 import { keptSpan } from "#domain/traces/span.ts";
 import { createFakeTraceStore, type FakeTraceStore } from "../fakes/trace-store.ts";
 import { send, startTestService, type TestService } from "./harness.ts";
@@ -37,7 +38,10 @@ async function keep(number: number, name: string, seconds: bigint): Promise<void
     links: [],
     droppedLinks: 0,
   });
-  await store.add([{ service: name, resource: JSON.stringify({ "service.name": name }), spans: [span] }]);
+  await store.add(
+    [{ service: name, resource: JSON.stringify({ "service.name": name }), spans: [span] }],
+    name === "own" ? ownSource : 1000,
+  );
 }
 
 const list = async (query: string): Promise<TraceList> =>
@@ -55,6 +59,7 @@ it("lists traces, the newest first, by service, duration and start", async () =>
       trace_id: traceId(3),
       name: "work of shop",
       service: "shop",
+      origin: "received",
       start: "2027-01-15T08:00:03.000000Z",
       duration_ms: 3000,
       spans: 1,
@@ -63,9 +68,12 @@ it("lists traces, the newest first, by service, duration and start", async () =>
   ]);
   expect(await idsOf("")).toEqual([3, 2, 1]);
   expect(await idsOf("?service=shop")).toEqual([3, 1]);
-  expect(await idsOf("?min_duration=2s")).toEqual([3, 2]);
+  await keep(4, "own", 4n);
+  expect((await list("?origin=own")).traces).toMatchObject([{ trace_id: traceId(4), origin: "own" }]);
+  expect(await idsOf("?origin=received")).toEqual([3, 2, 1]);
+  expect(await idsOf("?min_duration=2s&origin=received")).toEqual([3, 2]);
   expect(await idsOf("?min_duration=2001ms&service=front")).toEqual([]);
-  expect(await idsOf("?since=2027-01-15T08:00:02Z")).toEqual([3, 2]);
+  expect(await idsOf("?since=2027-01-15T08:00:02Z")).toEqual([4, 3, 2]);
 });
 
 it("answers one trace with what its spans say", async () => {

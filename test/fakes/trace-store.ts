@@ -1,7 +1,10 @@
+import type { SpanOrigin } from "#contract/traces.ts";
 import {
   type KeptSpan,
   maxTraceSpans,
+  ownSource,
   type SpanGroup,
+  type SpanSource,
   type TraceStore,
   TracesUnavailable,
 } from "#domain/traces/ports.ts";
@@ -15,11 +18,16 @@ export interface FakeTraceStore extends TraceStore {
 interface Kept extends KeptSpan {
   readonly service: string;
   readonly resource: string;
+  readonly source: SpanSource;
 }
+
+const originOf = ({ source }: Kept): SpanOrigin => (source === ownSource ? "own" : "received");
 
 /** Traces in memory, without a limit to their size. */
 export function createFakeTraceStore(): FakeTraceStore {
   const traces = new Map<string, Map<string, Kept>>();
+  /** Spans by source and trace. */
+  const counts = new Map<string, number>();
   const answer = <T>(work: () => T): Promise<T> =>
     fake.available ? Promise.resolve(work()) : Promise.reject(new TracesUnavailable("the disk is full"));
 
@@ -32,10 +40,12 @@ export function createFakeTraceStore(): FakeTraceStore {
       startUs,
       endUs,
       services: new Set(spans.map(({ service }) => service)),
+      origins: new Set(spans.map(originOf)),
       summary: {
         trace_id: traceId,
         name: named?.name ?? "",
         service: named?.service ?? "",
+        origin: named === undefined ? ("received" as const) : originOf(named),
         start: timestampOfUs(startUs),
         duration_ms: (endUs - startUs) / 1000,
         spans: spans.length,
@@ -44,33 +54,39 @@ export function createFakeTraceStore(): FakeTraceStore {
     };
   };
 
-  const put = ({ service, resource, spans }: SpanGroup): number => {
+  const put = ({ service, resource, spans }: SpanGroup, source: SpanSource): number => {
     let rejected = 0;
     for (const span of spans) {
       const trace = traces.get(span.traceId) ?? new Map<string, Kept>();
       traces.set(span.traceId, trace);
-      if (trace.size >= maxTraceSpans) rejected += 1;
-      else if (!trace.has(span.spanId)) trace.set(span.spanId, { ...span, service, resource });
+      const key = `${source} ${span.spanId}`;
+      const count = counts.get(`${source} ${span.traceId}`) ?? 0;
+      if (count >= maxTraceSpans) rejected += 1;
+      else if (!trace.has(key)) {
+        trace.set(key, { ...span, service, resource, source });
+        counts.set(`${source} ${span.traceId}`, count + 1);
+      }
     }
     return rejected;
   };
 
   const fake: FakeTraceStore = {
     available: true,
-    add: (groups) =>
+    add: (groups, source) =>
       answer(() => {
         const total = groups.reduce((sum, { spans }) => sum + spans.length, 0);
-        const rejected = groups.reduce((sum, group) => sum + put(group), 0);
+        const rejected = groups.reduce((sum, group) => sum + put(group, source), 0);
         return { kept: total - rejected, rejected };
       }),
-    list: ({ service, minDurationUs, sinceUs, limit }) =>
+    list: ({ service, origin, minDurationUs, sinceUs, limit }) =>
       answer(() =>
         [...traces]
           .map(([traceId, spans]) => summaryOf(traceId, [...spans.values()]))
           .filter(
-            ({ startUs, endUs, services }) =>
+            ({ startUs, endUs, services, origins }) =>
               startUs >= sinceUs &&
               endUs - startUs >= minDurationUs &&
+              (origin === undefined || origins.has(origin)) &&
               (service === undefined || services.has(service)),
           )
           .sort((a, b) => b.startUs - a.startUs)
@@ -81,7 +97,11 @@ export function createFakeTraceStore(): FakeTraceStore {
       answer(() => {
         const spans = [...(traces.get(traceId)?.values() ?? [])].sort((a, b) => a.startUs - b.startUs);
         if (spans.length === 0) return undefined;
-        const entries = spans.map(({ json, resource }) => ({ ...JSON.parse(json), resource: JSON.parse(resource) }));
+        const entries = spans.map((span) => ({
+          ...JSON.parse(span.json),
+          origin: originOf(span),
+          resource: JSON.parse(span.resource),
+        }));
         return new Uint8Array(Buffer.from(JSON.stringify({ trace_id: traceId, spans: entries })));
       }),
   };

@@ -1,12 +1,14 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { exec } from "#adapters/exec/index.ts";
 import { openTraces, type SqliteTraces } from "#adapters/trace-store/index.ts";
 import {
   type KeptSpan,
   maxTraceSpans,
+  ownSource,
   type SpanGroup,
   type TraceStore,
   TracesUnavailable,
@@ -44,7 +46,7 @@ const openReal = (keepBytes = 8 * mib, folder = stateDir): SqliteTraces => {
 const openReally = (): TraceStore => {
   const { add, list, trace } = openReal();
   return {
-    add: (groups) => Promise.resolve(add(groups)),
+    add: (groups, source) => Promise.resolve(add(groups, source)),
     list: (query) => Promise.resolve(list(query)),
     trace: (traceId) => Promise.resolve(trace(traceId)),
   };
@@ -60,6 +62,8 @@ const openThread = (options: { idleMs?: number } = {}): HostTraces => {
   return thread;
 };
 
+/** Who sends spans. */
+const user = 1000;
 const secondUs = 1_000_000;
 const traceId = (number: number): string => number.toString(16).padStart(32, "0");
 const spanId = (number: number): string => number.toString(16).padStart(16, "0");
@@ -79,7 +83,7 @@ const group = (service: string, ...spans: readonly KeptSpan[]): SpanGroup => ({
   resource: JSON.stringify({ "service.name": service }),
   spans,
 });
-const all = { service: undefined, minDurationUs: 0, sinceUs: 0, limit: 100 };
+const all = { service: undefined, origin: undefined, minDurationUs: 0, sinceUs: 0, limit: 100 };
 const read = async (store: Pick<TraceStore, "trace">, trace: number): Promise<unknown> => {
   const bytes = await store.trace(traceId(trace));
   return bytes === undefined ? undefined : JSON.parse(Buffer.from(bytes).toString());
@@ -100,14 +104,15 @@ describe.each([
     const store = make();
     const child = span(1, 2, { startUs: 1001 * secondUs, endUs: 1009 * secondUs, isError: true });
     const sibling = span(1, 3, { startUs: 1002 * secondUs, endUs: 1003 * secondUs });
-    expect(await store.add([group("shop", child)])).toEqual({ kept: 1, rejected: 0 });
+    expect(await store.add([group("shop", child)], user)).toEqual({ kept: 1, rejected: 0 });
     expect(await store.list(all)).toMatchObject([{ name: "span 2", service: "shop", duration_ms: 8000, spans: 1 }]);
-    await store.add([group("front", span(1, 1, { isRoot: true, name: "GET /" })), group("shop", sibling)]);
+    await store.add([group("front", span(1, 1, { isRoot: true, name: "GET /" })), group("shop", sibling)], user);
     expect(await store.list(all)).toEqual([
       {
         trace_id: traceId(1),
         name: "GET /",
         service: "front",
+        origin: "received",
         start: "1970-01-01T00:16:40.000000Z",
         duration_ms: 9000,
         spans: 3,
@@ -117,9 +122,9 @@ describe.each([
     expect(await read(store, 1)).toEqual({
       trace_id: traceId(1),
       spans: [
-        { span_id: spanId(1), resource: { "service.name": "front" } },
-        { span_id: spanId(2), resource: { "service.name": "shop" } },
-        { span_id: spanId(3), resource: { "service.name": "shop" } },
+        { span_id: spanId(1), origin: "received", resource: { "service.name": "front" } },
+        { span_id: spanId(2), origin: "received", resource: { "service.name": "shop" } },
+        { span_id: spanId(3), origin: "received", resource: { "service.name": "shop" } },
       ],
     });
   });
@@ -127,7 +132,10 @@ describe.each([
   it("keeps a span once, however often it comes", async () => {
     const store = make();
     for (let count = 0; count < 3; count += 1)
-      expect(await store.add([group("shop", span(1, 1), span(1, 1), span(1, 2))])).toEqual({ kept: 3, rejected: 0 });
+      expect(await store.add([group("shop", span(1, 1), span(1, 1), span(1, 2))], user)).toEqual({
+        kept: 3,
+        rejected: 0,
+      });
     expect(await store.list(all)).toMatchObject([{ spans: 2 }]);
   });
 
@@ -136,7 +144,7 @@ describe.each([
     const times = [5, 1, 3].map((start, at) =>
       span(at + 1, 1, { startUs: start * secondUs, endUs: (start + at) * secondUs }),
     );
-    await store.add([group("a", ...times.slice(0, 2)), group("b", ...times.slice(2))]);
+    await store.add([group("a", ...times.slice(0, 2)), group("b", ...times.slice(2))], user);
     const ids = async (query: Partial<typeof all> | { service: string }): Promise<readonly number[]> =>
       (await store.list({ ...all, ...query })).map(({ trace_id: id }) => Number.parseInt(id, 16));
     expect(await ids({})).toEqual([1, 3, 2]);
@@ -152,14 +160,43 @@ describe.each([
   it("has a trace of so many spans, and no more", async () => {
     const store = make();
     const spans = Array.from({ length: maxTraceSpans + 3 }, (_each, id) => span(1, id + 1));
-    expect(await store.add([group("shop", ...spans)])).toEqual({ kept: maxTraceSpans, rejected: 3 });
+    expect(await store.add([group("shop", ...spans)], user)).toEqual({ kept: maxTraceSpans, rejected: 3 });
     expect(await store.list(all)).toMatchObject([{ spans: maxTraceSpans }]);
+  });
+
+  it("tells what the service made itself from what only says so", async () => {
+    const store = make();
+    const root = { isRoot: true, name: "GET /" };
+    await store.add([group("steward", span(1, 1, root))], ownSource);
+    await store.add([group("steward", span(2, 1, root))], user);
+    // In the trace of the service: a second root, the same span, and a child.
+    const forged = [span(1, 3, { ...root, name: "forged", startUs: 1 }), span(1, 1, root), span(1, 2)];
+    expect(await store.add([group("steward", ...forged)], user)).toEqual({ kept: 3, rejected: 0 });
+    const origins = (await store.list(all)).map(({ trace_id: id, origin }) => [Number.parseInt(id, 16), origin]);
+    expect(Object.fromEntries(origins)).toEqual({ 1: "own", 2: "received" });
+    const { spans } = (await read(store, 1)) as { spans: readonly { span_id: string; origin: string }[] };
+    expect(spans.map(({ origin }) => origin).toSorted()).toEqual(["own", "received", "received", "received"]);
+    const ids = async (origin: "own" | "received") =>
+      (await store.list({ ...all, origin, service: "steward" })).map(({ trace_id: id }) => Number.parseInt(id, 16));
+    expect(await ids("own")).toEqual([1]);
+    expect(new Set(await ids("received"))).toEqual(new Set([1, 2]));
+  });
+
+  it("lets nobody fill the trace of somebody else", async () => {
+    const store = make();
+    const spans = Array.from({ length: maxTraceSpans }, (_each, id) => span(1, id + 1));
+    await store.add([group("shop", ...spans)], user);
+    expect(await store.add([group("shop", span(1, 1), span(1, maxTraceSpans + 1))], user + 1)).toEqual({
+      kept: 2,
+      rejected: 0,
+    });
+    expect(await store.list(all)).toMatchObject([{ spans: maxTraceSpans + 2 }]);
   });
 
   it("takes the latest moment that there is", async () => {
     const store = make();
     const latest = Number.MAX_SAFE_INTEGER;
-    await store.add([group("shop", span(1, 1, { startUs: latest, endUs: latest }))]);
+    await store.add([group("shop", span(1, 1, { startUs: latest, endUs: latest }))], user);
     expect(await store.list(all)).toMatchObject([{ start: "2255-06-05T23:47:34.740991Z", duration_ms: 0 }]);
   });
 });
@@ -185,7 +222,7 @@ describe("traces on disk", () => {
   it("stay within their room, the oldest go first, and the file does not grow", () => {
     const traces = openReal(mib);
     for (let number = 0; number < 40; number += 1) {
-      traces.add([batch(number)]);
+      traces.add([batch(number)], user);
       expect(traces.usedBytes()).toBeLessThanOrEqual(mib);
     }
     const ids = traces.list({ ...all, limit: 5000 }).map(({ trace_id: id }) => Number.parseInt(id, 16));
@@ -201,12 +238,45 @@ describe("traces on disk", () => {
       expect(statSync(path).size).toBeLessThan(most);
   });
 
+  it("go first of whoever has the most, so that nobody pushes out what others have", () => {
+    const traces = openReal(mib);
+    traces.add([batch(0, 20)], user);
+    traces.add([batch(1, 20)], ownSource);
+    for (let number = 2; number < 40; number += 1) traces.add([batch(number)], user + 1);
+    const ids = traces.list({ ...all, limit: 5000 }).map(({ trace_id: id }) => Number.parseInt(id, 16));
+    expect(traces.usedBytes()).toBeLessThanOrEqual(mib);
+    const kept = (from: number, to: number) => ids.filter((id) => id >= from && id < to).length;
+    expect([kept(0, 1000), kept(1000, 2000)]).toEqual([20, 20]);
+    expect(ids).toContain(39_100);
+    // Who comes later gets as much as those who are there.
+    for (let number = 40; number < 80; number += 1) traces.add([batch(number)], user + 2);
+    const after = traces.list({ ...all, limit: 5000 }).map(({ trace_id: id }) => Number.parseInt(id, 16));
+    const [early, late] = [after.filter((id) => id < 40_000 && id >= 2000), after.filter((id) => id >= 40_000)];
+    expect(after.filter((id) => id < 2000)).toHaveLength(40);
+    expect(early.length / late.length).toBeGreaterThan(0.8);
+    expect(early.length / late.length).toBeLessThan(1.25);
+  });
+
+  it("go first of the service that has the most among those of one user, however many are invented", () => {
+    const traces = openReal(mib);
+    const named = (service: string, number: number, count: number): SpanGroup => ({
+      ...batch(number, count),
+      ...{ service },
+    });
+    traces.add([named("quiet", 0, 20)], user);
+    for (let number = 1; number < 500; number += 1) traces.add([named(`invented ${number}`, number, 8)], user);
+    const ids = traces.list({ ...all, limit: 5000 }).map(({ trace_id: id }) => Number.parseInt(id, 16));
+    expect(ids.filter((id) => id < 1000)).toHaveLength(20);
+    expect(ids).toContain(499_001);
+    expect(traces.usedBytes()).toBeLessThanOrEqual(mib);
+  });
+
   it("never let one trace push out all the others", () => {
     const traces = openReal(mib);
-    traces.add([group("other", span(1, 1))]);
+    traces.add([group("other", span(1, 1))], user);
     const json = JSON.stringify({ text: "x".repeat(1000) });
     const spans = Array.from({ length: 1000 }, (_, id) => span(2, id + 1, { json }));
-    const { kept, rejected } = traces.add([group("shop", ...spans)]);
+    const { kept, rejected } = traces.add([group("shop", ...spans)], user);
     expect(kept + rejected).toBe(1000);
     expect(kept).toBeLessThan(mib / 8 / 1000);
     expect(traces.list(all)).toMatchObject([{ spans: kept }, { spans: 1 }]);
@@ -215,12 +285,12 @@ describe("traces on disk", () => {
   it("keep nothing of a trace whose only span is too large", () => {
     const traces = openReal(mib);
     const json = JSON.stringify({ text: "x".repeat(mib) });
-    expect(traces.add([group("shop", span(1, 1, { json }))])).toEqual({ kept: 0, rejected: 1 });
+    expect(traces.add([group("shop", span(1, 1, { json }))], user)).toEqual({ kept: 0, rejected: 1 });
     expect(traces.list(all)).toEqual([]);
   });
 
   it("give room back when there may be less", () => {
-    for (let number = 0; number < 60; number += 1) openReal(8 * mib).add([batch(number)]);
+    for (let number = 0; number < 60; number += 1) openReal(8 * mib).add([batch(number)], user);
     expect(statSync(file()).size).toBeGreaterThan(6 * mib);
     expect(openReal(mib).usedBytes()).toBeLessThanOrEqual(mib);
     expect(statSync(file()).size).toBeLessThan(1.5 * mib);
@@ -228,7 +298,7 @@ describe("traces on disk", () => {
   });
 
   it("are private, and there again when they are opened again", () => {
-    openReal().add([batch(0)]);
+    openReal().add([batch(0)], user);
     for (const path of [file(), `${file()}-wal`]) expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(openReal().list({ ...all, limit: 1000 })).toHaveLength(100);
     expect(troubles).toEqual([]);
@@ -240,7 +310,7 @@ describe("traces on disk", () => {
       const { openTraces } = await import(${JSON.stringify(module)});
       const traces = openTraces({ stateDir: process.argv[1], keepBytes: 8e6, onTrouble: (error) => { throw error; } });
       const [group] = JSON.parse(process.argv[2]);
-      traces.add([group]);
+      traces.add([group], 1000);
       process.kill(process.pid, "SIGKILL");`;
     const groups = JSON.stringify([group("shop", span(7, 1))]);
     await exec([process.execPath, "--input-type=module", "-e", program, stateDir, groups], { timeoutMs: 15_000 }).catch(
@@ -250,9 +320,18 @@ describe("traces on disk", () => {
     expect(troubles).toEqual([]);
   });
 
+  it("of an earlier version make way for new ones", () => {
+    const database = new DatabaseSync(file());
+    database.exec("CREATE TABLE traces (id); PRAGMA user_version = 1");
+    database.close();
+    openReal().add([group("shop", span(1, 1))], user);
+    expect(openReal().list(all)).toHaveLength(1);
+    expect([troubles, readdirSync(stateDir).filter((name) => name.includes("damaged"))]).toEqual([[], []]);
+  });
+
   it("are set aside when they are damaged, and begun anew", () => {
     writeFileSync(file(), "this is no database, and was never one");
-    openReal().add([group("shop", span(1, 1))]);
+    openReal().add([group("shop", span(1, 1))], user);
     expect(troubles).toEqual([`${file()}.damaged`]);
     expect(readFileSync(`${file()}.damaged`, "latin1")).toContain("never one");
     expect(openReal().list(all)).toHaveLength(1);
@@ -260,7 +339,7 @@ describe("traces on disk", () => {
 
   it("are kept in memory where no file can be made", () => {
     const traces = openReal(mib, join(stateDir, "nowhere"));
-    traces.add([group("shop", span(1, 1))]);
+    traces.add([group("shop", span(1, 1))], user);
     expect(traces.list(all)).toHaveLength(1);
     expect(troubles).toEqual(["memory"]);
   });
@@ -270,7 +349,7 @@ describe("the thread of the traces", () => {
   it("is ended when it has nothing to do, and its file is there for the next", async () => {
     const traces = openThread({ idleMs: 1 });
     for (let number = 1; number <= 5; number += 1) {
-      await traces.add([group("shop", span(number, 1))]);
+      await traces.add([group("shop", span(number, 1))], user);
       // Long enough for it to be at rest, or about to be.
       await new Promise((resolve) => setTimeout(resolve, number));
       expect(await traces.list(all)).toHaveLength(number);
@@ -280,12 +359,12 @@ describe("the thread of the traces", () => {
 
   it("answers what was asked before it was closed, and nothing after", async () => {
     const traces = openThread();
-    const added = traces.add([group("shop", span(1, 1))]);
+    const added = traces.add([group("shop", span(1, 1))], user);
     await new Promise(setImmediate);
     await Promise.all([added, traces.close()]);
     await expect(traces.list(all)).rejects.toThrow(TracesUnavailable);
     await expect(
-      traces.takeBody({ bytes: new Uint8Array(0), format: "protobuf", isGzip: false }),
+      traces.takeBody({ bytes: new Uint8Array(0), format: "protobuf", isGzip: false, peer: user }),
     ).rejects.toMatchObject({ kind: "overloaded" });
     expect(openReal().list(all)).toHaveLength(1);
   });
@@ -294,10 +373,11 @@ describe("the thread of the traces", () => {
     const traces = openThread();
     const bytes = Buffer.alloc(4 * mib, 0x0a);
     const answers = await Promise.allSettled(
-      Array.from({ length: 12 }, () => traces.takeBody({ bytes, format: "protobuf", isGzip: false })),
+      Array.from({ length: 12 }, () => traces.takeBody({ bytes, format: "protobuf", isGzip: false, peer: user })),
     );
     const kinds = answers.map((answer) => (answer.status === "rejected" ? String(answer.reason.kind) : "taken"));
-    expect(kinds.filter((kind) => kind === "overloaded").length).toBe(4);
+    // Of one user, the half.
+    expect(kinds.filter((kind) => kind === "overloaded").length).toBe(8);
     expect(await traces.list(all)).toEqual([]);
   });
 });

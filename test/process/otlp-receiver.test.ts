@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { request } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { Client, credentials, status } from "@grpc/grpc-js";
 import { SpanKind, SpanStatusCode, TraceFlags } from "@opentelemetry/api";
@@ -13,6 +14,7 @@ import { resourceFromAttributes } from "@opentelemetry/resources";
 import type { ReadableSpan, SpanExporter, SpanProcessor } from "@opentelemetry/sdk-trace";
 import { TracerProvider } from "@opentelemetry/sdk-trace";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createPeers } from "#host/trace-peers.ts";
 import { createHostTraces, type HostTraces } from "#host/traces.ts";
 import { openReceivers, PortTaken, type Receivers } from "#transports/otlp/index.ts";
 import { parseMetrics } from "./support/metrics.ts";
@@ -39,6 +41,7 @@ beforeAll(async () => {
       const { rejected, reason } = await traces.takeBody(body);
       return { rejected, message: reason };
     },
+    peerOf: createPeers(),
     onTrouble: (error) => void troubles.push(error),
     ports: { grpc: 0, http: 0 },
   });
@@ -112,11 +115,12 @@ describe.each(Object.entries(exporters))("%s", (name, make) => {
     // Sent again, as after an answer that was lost.
     await exported(exporter, spans);
     await exporter.shutdown();
-    expect(await traces.list({ service: name, minDurationUs: 0, sinceUs: 0, limit: 10 })).toEqual([
+    expect(await traces.list({ service: name, origin: undefined, minDurationUs: 0, sinceUs: 0, limit: 10 })).toEqual([
       {
         trace_id: traceId,
         name: "GET /",
         service: name,
+        origin: "received",
         start: "2027-01-15T08:00:00.001002Z",
         duration_ms: 3,
         spans: 1,
@@ -128,6 +132,7 @@ describe.each(Object.entries(exporters))("%s", (name, make) => {
       spans: [
         {
           span_id: spans[0]?.spanContext().spanId,
+          origin: "received",
           parent_span_id: "",
           name: "GET /",
           kind: "server",
@@ -161,6 +166,7 @@ describe("ports", () => {
     const taken = await takenPort();
     const attempt = openReceivers({
       take: () => Promise.resolve({ rejected: 0, message: "" }),
+      peerOf: createPeers(),
       onTrouble: () => undefined,
       ports: { grpc: 0, http: taken.port },
     });
@@ -270,16 +276,27 @@ describe("bodies over gRPC that never end", () => {
       stream.write(Buffer.concat([Buffer.from([0, 0, 0x40, 0, 0]), Buffer.alloc(1000)]));
     });
 
-  it("are only so many, and lose their connections in the end", async () => {
+  it("are only so many, of one user the half, and lose their connections in the end", async () => {
+    let peers = 0;
     const { ports, close } = await openReceivers({
       take: () => Promise.resolve({ rejected: 0, message: "" }),
+      // The last connection is another user's.
+      peerOf() {
+        peers += 1;
+        return Promise.resolve(peers < 3 ? 1000 : 1001);
+      },
       onTrouble: (error) => void troubles.push(error),
       ports: { grpc: 0, http: 0 },
       readingMs: 500,
     });
     const url = `http://127.0.0.1:${ports.grpc}`;
-    const sessions = Array.from({ length: 3 }, () => connectHttp2(url));
-    for (const session of sessions) session.on("error", () => undefined);
+    const sessions: ReturnType<typeof connectHttp2>[] = [];
+    for (let count = 0; count < 3; count += 1) {
+      const session = connectHttp2(url);
+      session.on("error", () => undefined);
+      await once(session, "connect");
+      sessions.push(session);
+    }
     const answers = sessions.flatMap((session) => Array.from({ length: 8 }, () => statusOf(session)));
     const statuses = (await Promise.all(answers)).map(String).toSorted();
     // 14: unavailable, so that an exporter sends it again.
@@ -290,6 +307,81 @@ describe("bodies over gRPC that never end", () => {
     await exporter.shutdown();
     close();
     expect(troubles).toEqual([]);
+  });
+});
+
+describe("more connections than are served at a time", () => {
+  const head = (more = "") =>
+    `POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n${more}\r\n`;
+  /** Opens receivers with few connections; users are told apart by the address that they come from. */
+  const openFew = (active: number, waiting: number) =>
+    openReceivers({
+      take: () => Promise.resolve({ rejected: 0, message: "" }),
+      peerOf: ({ remoteAddress = "" }: Socket) => Promise.resolve(Number(remoteAddress.split(".").at(-1))),
+      onTrouble: (error) => void troubles.push(error),
+      ports: { grpc: 0, http: 0 },
+      connections: { active, waiting },
+    });
+
+  /** What came over a connection until it ended, and how that was. */
+  function speak(port: number, text: string, user = 1): { socket: Socket; ended: Promise<string>; seen: () => string } {
+    const socket = connect({ port, host: "127.0.0.1", localAddress: `127.0.0.${user}` }, () => socket.write(text));
+    let seen = "";
+    socket.setEncoding("latin1").on("data", (piece: string) => {
+      seen += piece;
+    });
+    const ended = new Promise<string>((resolve) => {
+      socket.on("error", (error: NodeJS.ErrnoException) => resolve(String(error.code)));
+      socket.on("close", () => resolve(seen.split("\r\n")[0] ?? ""));
+    });
+    return { socket, ended, seen: () => seen };
+  }
+
+  it("wait for their turn, and none is reset", async () => {
+    const { ports, close } = await openFew(2, 100);
+    const all = Array.from({ length: 60 }, () => speak(ports.http, `${head("Connection: close\r\n")}{}`));
+    expect(new Set(await Promise.all(all.map(({ ended }) => ended)))).toEqual(new Set(["HTTP/1.1 200 OK"]));
+    close();
+  });
+
+  it("are served although one user holds all of them, over HTTP and gRPC", async () => {
+    const { ports, close } = await openFew(4, 100);
+    for (const port of [ports.http, ports.grpc]) {
+      // They have begun to say something, and go on for ever.
+      const hogs = Array.from({ length: 30 }, () => speak(port, "P"));
+      await Promise.all(hogs.map(({ socket }) => once(socket, "connect")));
+    }
+    const other = speak(ports.http, `${head("Connection: close\r\n")}{}`, 2);
+    expect(await other.ended).toBe("HTTP/1.1 200 OK");
+    const session = connectHttp2(`http://127.0.0.1:${ports.grpc}`, {
+      createConnection: () => connect({ port: ports.grpc, host: "127.0.0.1", localAddress: "127.0.0.2" }),
+    });
+    await once(session, "remoteSettings");
+    session.destroy();
+    close();
+  });
+
+  it("are served once others have said nothing for a while", { timeout: 30_000 }, async () => {
+    const { ports, close } = await openFew(2, 100);
+    const idle = Array.from({ length: 2 }, () => speak(ports.http, `${head()}{}`));
+    await until("two answers", () => idle.every(({ seen }) => seen().startsWith("HTTP/1.1 200")) || undefined);
+    const later = speak(ports.http, `${head("Connection: close\r\n")}{}`);
+    expect(await later.ended).toBe("HTTP/1.1 200 OK");
+    close();
+  });
+
+  it("are closed beyond those that wait, of whoever has the most there", async () => {
+    const { ports, close } = await openFew(1, 5);
+    const first = speak(ports.http, "P");
+    await once(first.socket, "connect");
+    const small = speak(ports.http, `${head("Connection: close\r\n")}{}`, 1);
+    await once(small.socket, "connect");
+    const many = Array.from({ length: 20 }, () => speak(ports.http, "P", 2));
+    let closed = 0;
+    for (const { ended } of many) void ended.then(() => (closed += 1));
+    await until("those that are too many are closed", () => closed >= 15 || undefined);
+    expect(await small.ended).toBe("HTTP/1.1 200 OK");
+    close();
   });
 });
 
@@ -317,7 +409,7 @@ describe("whatever is sent to the ports", () => {
       ...Array.from({ length: 50 }, () => randomBytes(500)),
     ];
     for (const port of Object.values(receivers.ports)) await Promise.all(words.map((bytes) => speak(port, bytes)));
-    // More at once than there are connections for: the others are turned away.
+    // More at once than are served: the others wait.
     await Promise.all(Array.from({ length: 100 }, () => speak(receivers.ports.grpc, preface)));
     for (const make of Object.values(exporters)) {
       const { spans, traceId } = makeSpans("after");
@@ -348,7 +440,7 @@ describe("many spans", () => {
   it("are all kept, and counted exactly", async () => {
     const load = await sendSpans(http(), 1_000_000, 0.01);
     expect(load).toMatchObject({ taken: 10_240, refused: 0 });
-    const found = await traces.list({ service: "load", minDurationUs: 0, sinceUs: 0, limit: 5000 });
+    const found = await traces.list({ service: "load", origin: undefined, minDurationUs: 0, sinceUs: 0, limit: 5000 });
     expect(found.reduce((sum, { spans }) => sum + spans, 0)).toBe(load.taken);
     expect(new Set(found.map(({ spans }) => spans))).toEqual(new Set([8]));
   });
@@ -367,6 +459,35 @@ describe("the service", () => {
     running.kill("SIGTERM");
     expect(await running.exit).toEqual({ code: 0, signal: null });
   };
+
+  it("marks what says that it is the service's own, and keeps the two apart", async () => {
+    const running = await startService(workspace, { settings: settings(anyPorts) });
+    const { http: port } = await logged(running, "receiving traces");
+    const exporter = new ProtoExporter({ url: `http://127.0.0.1:${String(port)}/v1/traces` });
+    await ask(running, "/system/info");
+    interface Origins {
+      readonly traces: readonly { readonly trace_id: string; readonly origin: string }[];
+    }
+    const [own] = (await ask<Origins>(running, "/traces?service=steward&origin=own")).traces;
+    // Spans in the trace of the service, with the name of the service.
+    const { spans, traceId } = makeSpans("steward");
+    const [span] = spans;
+    if (span === undefined || own === undefined) throw new Error("there is no trace");
+    const inOwn: ReadableSpan = { ...span, spanContext: () => ({ ...span.spanContext(), traceId: own.trace_id }) };
+    await exported(exporter, [span, inOwn]);
+    await exporter.shutdown();
+    const all = (await ask<Origins>(running, "/traces?service=steward&limit=1000")).traces;
+    expect(all.find(({ trace_id: id }) => id === traceId)).toMatchObject({ origin: "received" });
+    expect(all.find(({ trace_id: id }) => id === own.trace_id)).toMatchObject({ origin: "own" });
+    const trace = await ask<{ spans: readonly { span_id: string; origin: string }[] }>(
+      running,
+      `/traces/${own.trace_id}`,
+    );
+    const forged = trace.spans.filter(({ span_id: id }) => id === span.spanContext().spanId);
+    expect(forged.map(({ origin }) => origin)).toEqual(["received"]);
+    expect(trace.spans.filter(({ origin }) => origin === "own").length).toBeGreaterThan(0);
+    await stop(running);
+  });
 
   it("receives traces, has its own beside them, and has both after a restart", async () => {
     const first = await startService(workspace, { settings: settings(anyPorts) });

@@ -7,6 +7,8 @@ export interface Format {
   /** The statements that make it, without its version. */
   readonly schema: string;
   readonly version: number;
+  /** Up to this version what earlier versions of the service have written is given up for a new file. */
+  readonly givesUpTo?: number;
   /** Reads what shows damage that is in the tables, so that it is met when the file is opened and not later. */
   readonly check: string;
 }
@@ -22,6 +24,11 @@ export const isDamage = (error: unknown): boolean =>
   damageCodes.includes(error.errcode & 0xff);
 
 const toError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
+
+/** The file is what an earlier version wrote, which nobody misses. */
+class Outdated extends Error {
+  override readonly name = "Outdated";
+}
 
 /** The file is what this version does not write. */
 class NotOurs extends Error {
@@ -56,6 +63,7 @@ function open(path: string, format: Format): DatabaseSync {
     database.exec("BEGIN EXCLUSIVE;");
     const version = Number(database.prepare("PRAGMA user_version").get()?.["user_version"]);
     if (version === 0) make(database, format);
+    else if (version <= (format.givesUpTo ?? 0)) throw new Outdated(`its format ${version} is outdated`);
     else if (version !== format.version) throw new NotOurs(`its format ${version} is of another version of Steward`);
     database.exec("COMMIT;");
     database.prepare(format.check).all();
@@ -120,10 +128,20 @@ export function openExpendable<T>(ports: {
     }
   };
 
+  const giveUp = (reason: Outdated): DatabaseSync => {
+    try {
+      for (const ending of ["", "-wal", "-shm"]) rmSync(`${path}${ending}`, { force: true });
+      return open(path, format);
+    } catch {
+      return inMemory(reason);
+    }
+  };
+
   const openOrReplace = (): DatabaseSync => {
     try {
       return open(path, format);
     } catch (error) {
+      if (error instanceof Outdated) return giveUp(error);
       return error instanceof NotOurs || isDamage(error) ? replace(toError(error)) : inMemory(error);
     }
   };

@@ -2,27 +2,29 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { type Format, openExpendable } from "#adapters/sqlite/index.ts";
-import type { TraceSummary } from "#contract/traces.ts";
+import type { SpanOrigin, TraceSummary } from "#contract/traces.ts";
 import type { Dispose } from "#domain/kernel/clock.ts";
-import type { Keeping, KeptSpan, SpanGroup, TraceQuery } from "#domain/traces/ports.ts";
-import { maxTraceBytes, maxTraceSpans } from "#domain/traces/ports.ts";
+import type { Keeping, KeptSpan, SpanGroup, SpanSource, TraceQuery } from "#domain/traces/ports.ts";
+import { maxTraceBytes, maxTraceSpans, ownSource } from "#domain/traces/ports.ts";
 import { timestampOfUs } from "#domain/traces/time.ts";
 
 const fileName = "traces.db";
 
 /**
- * A trace has the number under which it arrived, and all that belongs to it bears that number: the oldest go by one range of
- * each table. Spans have row ids, since a row of a table without them takes a page of its own from a kilobyte on. `named_at` is -1 once its root has named it, else the start of the span that did.
+ * What one source has of a trace is a part of it, with the number under which it arrived; all that belongs to it bears that number. So
+ * nobody can fill or name what somebody else has of the same trace. `bucket` is a service that has a share of its own among those of its source. Spans have row ids, since a row of a table without them takes a page of its own from a kilobyte on. `named_at` is -1 once its root has named it, else the start of the span that did.
  */
 const format: Format = {
-  version: 1,
+  version: 2,
+  givesUpTo: 1,
   schema: `
     CREATE TABLE traces (
-      id INTEGER PRIMARY KEY, trace_id BLOB NOT NULL UNIQUE, name TEXT NOT NULL, service TEXT NOT NULL,
+      id INTEGER PRIMARY KEY, trace_id BLOB NOT NULL, source INTEGER NOT NULL, bucket TEXT NOT NULL, name TEXT NOT NULL, service TEXT NOT NULL,
       named_at INTEGER NOT NULL, start_us INTEGER NOT NULL, end_us INTEGER NOT NULL, spans INTEGER NOT NULL,
-      errors INTEGER NOT NULL, bytes INTEGER NOT NULL
+      errors INTEGER NOT NULL, bytes INTEGER NOT NULL, UNIQUE (trace_id, source)
     ) STRICT;
     CREATE INDEX traces_by_start ON traces (start_us);
+    CREATE INDEX traces_by_share ON traces (source, bucket, id, bytes);
     CREATE TABLE resources (
       trace INTEGER NOT NULL, hash INTEGER NOT NULL, service TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY (trace, hash)
     ) STRICT, WITHOUT ROWID;
@@ -39,6 +41,8 @@ const format: Format = {
 const roomLeft = 0.95;
 /** Traces that go together. */
 const goTogether = 32;
+/** Services of one source that have a share of their own; further ones have one together. */
+const mostBuckets = 16;
 /** A trace takes no more than this part of the room. */
 const largestPart = 1 / 8;
 /** Bytes of the log that stay on disk once they are in the file. */
@@ -51,30 +55,40 @@ type Row = Readonly<Record<string, SQLOutputValue>>;
 const prepare = (database: DatabaseSync) => {
   database.exec(`PRAGMA journal_size_limit = ${logBytes};`);
   return {
-    find: database.prepare("SELECT * FROM traces WHERE trace_id = ?"),
-    create: database.prepare("INSERT INTO traces VALUES (NULL, ?, '', '', ?, ?, 0, 0, 0, 0)"),
+    find: database.prepare("SELECT * FROM traces WHERE trace_id = ? AND source = ?"),
+    partsOf: database.prepare("SELECT * FROM traces WHERE trace_id = ? ORDER BY id"),
+    create: database.prepare("INSERT INTO traces VALUES (NULL, ?, ?, ?, '', '', ?, ?, 0, 0, 0, 0)"),
     describe: database.prepare(
       "UPDATE traces SET name = ?, service = ?, named_at = ?, start_us = ?, end_us = ?, spans = ?, errors = ?, bytes = ? WHERE id = ?",
     ),
-    discard: database.prepare("DELETE FROM traces WHERE id = ?"),
     addResource: database.prepare("INSERT OR IGNORE INTO resources VALUES (?, ?, ?, ?)"),
     addSpan: database.prepare("INSERT OR IGNORE INTO spans VALUES (?, ?, ?, ?, ?)"),
     pages: database.prepare(
       "SELECT page_count - freelist_count AS used, page_count AS total, page_size AS size FROM pragma_page_count, pragma_freelist_count, pragma_page_size",
     ),
-    oldest: database.prepare(`SELECT max(id) AS id FROM (SELECT id FROM traces ORDER BY id LIMIT ${goTogether})`),
-    forget: ["spans WHERE trace", "resources WHERE trace", "traces WHERE id"].map((what) =>
-      database.prepare(`DELETE FROM ${what} <= ?`),
+    shares: database.prepare("SELECT source, bucket, sum(bytes) AS bytes FROM traces GROUP BY source, bucket"),
+    bucketsOf: database.prepare("SELECT DISTINCT bucket FROM traces WHERE source = ?"),
+    oldestOf: database.prepare(
+      `SELECT id, bytes FROM traces WHERE source = ? AND bucket = ? ORDER BY id LIMIT ${goTogether}`,
     ),
+    forget: ["spans WHERE trace", "resources WHERE trace", "traces WHERE id"].map((what) =>
+      database.prepare(`DELETE FROM ${what} = ?`),
+    ),
+    // Each trace by the part that began first.
     list: database.prepare(
-      `SELECT * FROM traces WHERE start_us >= ? AND end_us - start_us >= ?
-        AND (? IS NULL OR EXISTS (SELECT 1 FROM resources WHERE trace = id AND resources.service = ?))
+      `SELECT trace_id FROM traces AS first WHERE start_us >= ?
+        AND (SELECT max(end_us) FROM traces WHERE trace_id = first.trace_id) - start_us >= ?
+        AND (? IS NULL OR EXISTS (SELECT 1 FROM traces JOIN resources ON resources.trace = traces.id
+          WHERE trace_id = first.trace_id AND resources.service = ?))
+        AND (? IS NULL OR EXISTS (SELECT 1 FROM traces WHERE trace_id = first.trace_id AND (source = ${ownSource}) = ?))
+        AND NOT EXISTS (SELECT 1 FROM traces AS other WHERE other.trace_id = first.trace_id
+          AND (other.start_us < first.start_us OR (other.start_us = first.start_us AND other.id < first.id)))
         ORDER BY start_us DESC, id DESC LIMIT ?`,
     ),
     spansOf: database.prepare(
-      `SELECT spans.json AS json, resources.json AS resource FROM traces JOIN spans ON spans.trace = traces.id
+      `SELECT spans.json AS json, resources.json AS resource, source FROM traces JOIN spans ON spans.trace = traces.id
         JOIN resources ON resources.trace = traces.id AND resources.hash = spans.resource
-        WHERE trace_id = ? ORDER BY spans.start_us, spans.span_id`,
+        WHERE trace_id = ? ORDER BY spans.start_us, spans.span_id, traces.id`,
     ),
     shrink: () => database.exec("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);"),
   };
@@ -113,11 +127,29 @@ const tallyOf = (row: Row): Tally => ({
 
 const namedByRoot = -1;
 
-function openTally({ find, create }: Statements, traceId: string, { startUs }: KeptSpan): Tally {
+/** Says what traces of a service are counted as: whoever invents services has no more room for it. */
+function bucketsFor({ bucketsOf }: Statements, source: SpanSource): (service: string) => string {
+  let known: Set<string> | undefined;
+  return (service) => {
+    known ??= new Set(bucketsOf.all(source).map(({ bucket }) => String(bucket)));
+    const bucket = known.has(service) || known.size < mostBuckets ? service : "";
+    known.add(bucket);
+    return bucket;
+  };
+}
+
+interface Origin {
+  readonly source: SpanSource;
+  readonly service: string;
+  readonly bucketOf: (service: string) => string;
+}
+
+function openTally({ find, create }: Statements, { traceId, startUs }: KeptSpan, origin: Origin): Tally {
+  const { source, service, bucketOf } = origin;
   const key = bytesOf(traceId);
-  const row = find.get(key);
+  const row = find.get(key, source);
   if (row !== undefined) return tallyOf(row);
-  const { lastInsertRowid } = create.run(key, Number.MAX_SAFE_INTEGER, startUs);
+  const { lastInsertRowid } = create.run(key, source, bucketOf(service), Number.MAX_SAFE_INTEGER, startUs);
   const unnamed = { name: "", service: "", namedAt: Number.MAX_SAFE_INTEGER };
   return { id: Number(lastInsertRowid), ...unnamed, startUs, endUs: 0, spans: 0, errors: 0, bytes: 0 };
 }
@@ -136,15 +168,20 @@ function count(tally: Tally, span: KeptSpan, service: string, bytes: number): vo
 }
 
 /** Puts spans into the tables. */
-function insert(statements: Statements, groups: readonly SpanGroup[], traceBytes: number): Keeping {
+function insert(
+  statements: Statements,
+  groups: readonly SpanGroup[],
+  { source, traceBytes }: { readonly source: SpanSource; readonly traceBytes: number },
+): Keeping {
   const tallies = new Map<string, Tally>();
+  const bucketOf = bucketsFor(statements, source);
   let rejected = 0;
   let kept = 0;
   for (const { service, resource, spans } of groups) {
     const hash = hashOf(resource);
     const described = new Set<Tally>();
     for (const span of spans) {
-      const tally = tallies.get(span.traceId) ?? openTally(statements, span.traceId, span);
+      const tally = tallies.get(span.traceId) ?? openTally(statements, span, { source, service, bucketOf });
       tallies.set(span.traceId, tally);
       const bytes = span.json.length + (described.has(tally) ? 0 : resource.length);
       if (tally.spans >= maxTraceSpans || tally.bytes + bytes > traceBytes) {
@@ -161,7 +198,7 @@ function insert(statements: Statements, groups: readonly SpanGroup[], traceBytes
     }
   }
   for (const { id, name, service, namedAt, startUs, endUs, spans, errors, bytes } of tallies.values()) {
-    if (spans === 0) statements.discard.run(id);
+    if (spans === 0) forgetPart(statements, id);
     else statements.describe.run(name, service, namedAt, startUs, endUs, spans, errors, bytes, id);
   }
   return { kept, rejected };
@@ -172,33 +209,71 @@ function size({ pages }: Statements): { readonly used: number; readonly total: n
   return { used: Number(used) * Number(pageBytes), total: Number(total) * Number(pageBytes) };
 }
 
-/** Lets the oldest traces go until there is room. */
+function forgetPart({ forget }: Pick<Statements, "forget">, id: number): void {
+  for (const statement of forget) statement.run(id);
+}
+
+/** Bytes by source and bucket. */
+function sharesOf({ shares }: Statements): Map<SpanSource, Map<string, number>> {
+  const found = new Map<SpanSource, Map<string, number>>();
+  for (const { source, bucket, bytes } of shares.all()) {
+    const buckets = found.get(Number(source)) ?? new Map<string, number>();
+    found.set(Number(source), buckets.set(String(bucket), Number(bytes)));
+  }
+  return found;
+}
+
+const totalOf = (buckets: ReadonlyMap<string, number>): number =>
+  [...buckets.values()].reduce((sum, one) => sum + one, 0);
+
+/** Whoever has the most. */
+function largest<K, V>(entries: Iterable<readonly [K, V]>, size: (value: V) => number): readonly [K, V] | undefined {
+  let found: readonly [K, V] | undefined;
+  for (const entry of entries) if (found === undefined || size(entry[1]) > size(found[1])) found = entry;
+  return found;
+}
+
+/** Lets traces go until there is room: always the oldest of the largest share of the source that has the most. */
 function makeRoom(statements: Statements, keepBytes: number): void {
   if (size(statements).used <= keepBytes) return;
+  const shares = sharesOf(statements);
   do {
-    const oldest = statements.oldest.get()?.["id"];
-    if (typeof oldest !== "number") return;
-    for (const forget of statements.forget) forget.run(oldest);
+    const [source, buckets] = largest(shares, totalOf) ?? [];
+    const [bucket, bytes] = largest(buckets ?? [], (each) => each) ?? [];
+    if (source === undefined || buckets === undefined || bucket === undefined || bytes === undefined) return;
+    const oldest = statements.oldestOf.all(source, bucket);
+    for (const { id } of oldest) forgetPart(statements, Number(id));
+    const left = bytes - oldest.reduce((sum, row) => sum + Number(row["bytes"]), 0);
+    if (oldest.length < goTogether) buckets.delete(bucket);
+    else buckets.set(bucket, left);
+    if (buckets.size === 0) shares.delete(source);
   } while (size(statements).used > keepBytes * roomLeft);
 }
 
-const summaryOf = (row: Row): TraceSummary => {
-  const { name, service, startUs, endUs, spans, errors } = tallyOf(row);
-  const { trace_id: id } = row;
+const originOf = (source: SQLOutputValue | undefined): SpanOrigin =>
+  Number(source) === ownSource ? "own" : "received";
+
+/** A trace out of what each source has of it. */
+function summaryOf(id: SQLOutputValue | undefined, parts: readonly Row[]): TraceSummary {
+  const tallies = parts.map((row) => ({ ...tallyOf(row), origin: originOf(row["source"]) }));
+  const [named] = tallies.toSorted((one, other) => one.namedAt - other.namedAt);
+  const startUs = Math.min(...tallies.map((part) => part.startUs));
+  const endUs = Math.max(...tallies.map((part) => part.endUs));
   return {
     trace_id: id instanceof Uint8Array ? Buffer.from(id).toString("hex") : "",
-    name,
-    service,
+    name: named?.name ?? "",
+    service: named?.service ?? "",
+    origin: named?.origin ?? "received",
     start: timestampOfUs(startUs),
     duration_ms: (endUs - startUs) / 1000,
-    spans,
-    errors,
+    spans: tallies.reduce((sum, { spans }) => sum + spans, 0),
+    errors: tallies.reduce((sum, { errors }) => sum + errors, 0),
   };
-};
+}
 
 /** Traces on disk. It works synchronously, in a thread of its own. */
 export interface SqliteTraces {
-  readonly add: (groups: readonly SpanGroup[]) => Keeping;
+  readonly add: (groups: readonly SpanGroup[], source: SpanSource) => Keeping;
   readonly list: (query: TraceQuery) => readonly TraceSummary[];
   readonly trace: (traceId: string) => Uint8Array<ArrayBuffer> | undefined;
   /** Bytes that are taken. */
@@ -225,21 +300,30 @@ export function openTraces(options: {
     if (size(statements).total > keepBytes * tooLarge) statements.shrink();
   });
   return {
-    add(groups) {
+    add(groups, source) {
       let keeping: Keeping = { kept: 0, rejected: 0 };
       database.change((statements) => {
-        keeping = insert(statements, groups, traceBytes);
+        keeping = insert(statements, groups, { source, traceBytes });
         makeRoom(statements, keepBytes);
       });
       return keeping;
     },
-    list: ({ service = null, minDurationUs, sinceUs, limit }) =>
-      database.use(({ list }) => list.all(sinceUs, minDurationUs, service, service, limit).map(summaryOf)),
+    list: ({ service = null, origin, minDurationUs, sinceUs, limit }) => {
+      const isOwn = origin === undefined ? null : Number(origin === "own");
+      return database.use(({ list, partsOf }) =>
+        list
+          .all(sinceUs, minDurationUs, service, service, isOwn, isOwn, limit)
+          .map(({ trace_id: id = null }) => summaryOf(id, partsOf.all(id))),
+      );
+    },
     trace: (traceId) =>
       database.use(({ spansOf }) => {
         const spans = spansOf
           .all(bytesOf(traceId))
-          .map(({ json, resource }) => `${String(json).slice(0, -1)},"resource":${String(resource)}}`);
+          .map(
+            ({ json, resource, source }) =>
+              `${String(json).slice(0, -1)},"origin":"${originOf(source)}","resource":${String(resource)}}`,
+          );
         if (spans.length === 0) return undefined;
         return new Uint8Array(Buffer.from(`{"trace_id":"${traceId}","spans":[${spans.join(",")}]}`));
       }),

@@ -32,6 +32,7 @@ export function tracesHandlers({ store }: { store: Pick<TraceStore, "list" | "tr
     async listTraces({ query }) {
       const wanted = {
         service: query.service,
+        origin: query.origin,
         minDurationUs: query.min_duration === undefined ? 0 : durationUs(query.min_duration),
         sinceUs: sinceUs(query.since),
         limit: query.limit ?? traceListLimit.default,

@@ -1,4 +1,4 @@
-import type { TraceSummary } from "#contract/traces.ts";
+import type { SpanOrigin, TraceSummary } from "#contract/traces.ts";
 
 /** A span in the form in which it is kept. */
 export interface KeptSpan {
@@ -25,6 +25,13 @@ export interface SpanGroup {
   readonly spans: readonly KeptSpan[];
 }
 
+/**
+ * Who spans are from, which nothing in them can say: the service itself, or the user whose program has sent them by its number;
+ * another number below 0 where the kernel does not name one.
+ */
+export type SpanSource = number;
+export const ownSource: SpanSource = -1;
+
 /** What became of spans that were to be kept. A span that was there already counts as kept. */
 export interface Keeping {
   readonly kept: number;
@@ -35,6 +42,8 @@ export interface Keeping {
 export interface TraceQuery {
   /** Only traces that have a span of it. */
   readonly service: string | undefined;
+  /** Only traces that have a span of such an origin. */
+  readonly origin: SpanOrigin | undefined;
   /** Microseconds; 0 for all. */
   readonly minDurationUs: number;
   /** Microseconds since the epoch; 0 for all. */
@@ -44,8 +53,8 @@ export interface TraceQuery {
 
 /** The newest traces, as many as there is room for. Each function may throw {@link TracesUnavailable}. */
 export interface TraceStore {
-  /** The oldest traces, by their arrival, make room. */
-  readonly add: (groups: readonly SpanGroup[]) => Promise<Keeping>;
+  /** Where there is no room, the oldest make it, by their arrival, of whoever has the most. */
+  readonly add: (groups: readonly SpanGroup[], source: SpanSource) => Promise<Keeping>;
   /** By their start, the newest first. */
   readonly list: (query: TraceQuery) => Promise<readonly TraceSummary[]>;
   /** The answer about one trace as JSON, its spans by their start; undefined when it is not there. */

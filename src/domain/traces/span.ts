@@ -47,7 +47,7 @@ const described = ({ attributes, droppedAttributes }: Described) => ({
 });
 
 /** The span as an answer has it. */
-function entryOf(span: SpanData): Omit<Span, "resource"> {
+function entryOf(span: SpanData): Omit<Span, "resource" | "origin"> {
   return {
     span_id: span.spanId,
     parent_span_id: span.parentSpanId,

@@ -8,6 +8,7 @@ import {
   type sendUnaryData,
   status,
 } from "@grpc/grpc-js";
+import { type Peer, unknownPeer } from "./gate.ts";
 import { maxBodyBytes, maxReading } from "./limits.ts";
 import {
   createRoom,
@@ -35,6 +36,11 @@ const codeOf: Readonly<Record<RefusalKind, status>> = {
   failed: status.INTERNAL,
 };
 
+interface Connection {
+  readonly socket: Socket;
+  readonly peer: Peer;
+}
+
 const asIs = (bytes: Buffer): Buffer => bytes;
 const overloaded = "too many traces at the same time";
 
@@ -42,19 +48,21 @@ const overloaded = "too many traces at the same time";
  * Lets only so many bodies arrive at the same time: the library keeps what has come of each, and says how long it is when it is
  * whole. Who does not get to its end in time loses the connection, which is what gives the memory back.
  */
-function limitReading(readingMs: number, cut: (peer: string) => void): ServerInterceptor {
+function limitReading(readingMs: number, connections: ReadonlyMap<string, Connection>): ServerInterceptor {
   const places = createRoom(maxReading);
   return (_, call) =>
     new ServerInterceptingCall(call, {
       start(next) {
-        if (!places.take(1)) return call.sendStatus({ code: status.UNAVAILABLE, details: overloaded });
+        const connection = connections.get(call.getPeer());
+        const { peer = unknownPeer } = connection ?? {};
+        if (!places.take(peer, 1)) return call.sendStatus({ code: status.UNAVAILABLE, details: overloaded });
         let isReading = true;
-        const late = setTimeout(() => cut(call.getPeer()), readingMs).unref();
+        const late = setTimeout(() => connection?.socket.destroy(), readingMs).unref();
         const read = (): void => {
           if (!isReading) return;
           isReading = false;
           clearTimeout(late);
-          places.give(1);
+          places.give(peer, 1);
         };
         return next({
           onReceiveMessage(message, pass) {
@@ -75,9 +83,9 @@ export function createGrpcReceiver(ports: {
   readonly readingMs: number;
 }): SocketServer {
   const { take, room, readingMs } = ports;
-  const sockets = new Map<string, Socket>();
+  const connections = new Map<string, Connection>();
   const server = new Server({
-    interceptors: [limitReading(readingMs, (peer) => sockets.get(peer)?.destroy())],
+    interceptors: [limitReading(readingMs, connections)],
     "grpc.max_receive_message_length": maxBodyBytes,
     "grpc.max_concurrent_streams": maxStreams,
     "grpc.max_metadata_size": maxHeaderBytes,
@@ -95,19 +103,19 @@ export function createGrpcReceiver(ports: {
     responseSerialize: asIs,
     responseDeserialize: asIs,
   } as const;
-  const serve = async (bytes: Buffer): Promise<Buffer> => {
-    if (!room.take(bytes.length)) throw new TracesRefused("overloaded", overloaded);
+  const serve = async (bytes: Buffer, peer: Peer): Promise<Buffer> => {
+    if (!room.take(peer, bytes.length)) throw new TracesRefused("overloaded", overloaded);
     try {
-      return takenReply(await take({ bytes, format: "protobuf", isGzip: false }));
+      return takenReply(await take({ bytes, format: "protobuf", isGzip: false, peer }));
     } finally {
-      room.give(bytes.length);
+      room.give(peer, bytes.length);
     }
   };
   server.addService(
     { Export: definition },
     {
       Export(call: ServerUnaryCall<Buffer, Buffer>, answer: sendUnaryData<Buffer>) {
-        serve(call.request).then(
+        serve(call.request, connections.get(call.getPeer())?.peer ?? unknownPeer).then(
           (reply) => answer(null, reply),
           (error: unknown) => {
             const refusal = error instanceof TracesRefused ? error : new TracesRefused("failed", "cannot keep traces");
@@ -119,11 +127,13 @@ export function createGrpcReceiver(ports: {
   );
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   return {
-    accept(socket: Socket) {
-      const peer = `${socket.remoteAddress}:${socket.remotePort}`;
-      sockets.set(peer, socket);
-      socket.once("close", () => sockets.delete(peer));
+    accept(socket, peer) {
+      // As the library names the other end.
+      const name = `${socket.remoteAddress}:${socket.remotePort}`;
+      connections.set(name, { socket, peer });
+      socket.once("close", () => connections.delete(name));
       injector.injectConnection(socket);
+      socket.resume();
     },
     close() {
       injector.destroy();

@@ -1,6 +1,15 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { type Peer, unknownPeer } from "./gate.ts";
 import { maxBodyBytes } from "./limits.ts";
-import { type RefusalKind, type Room, type TakeTraces, type TraceBody, TracesRefused } from "./receiver.ts";
+import {
+  type RefusalKind,
+  type Room,
+  type SocketServer,
+  type TakeTraces,
+  type TraceBody,
+  TracesRefused,
+} from "./receiver.ts";
 import { refusalReply, refusalReplyJson, takenReply, takenReplyJson } from "./reply.ts";
 
 const formats: Readonly<Record<string, TraceBody["format"]>> = {
@@ -60,6 +69,7 @@ const overloaded: Refusal = { status: 503, message: "too many traces at the same
 
 /** Room that one request has taken. */
 interface Held {
+  readonly peer: Peer;
   bytes: number;
 }
 
@@ -69,7 +79,7 @@ async function readBody(request: IncomingMessage, room: Room, held: Held): Promi
   try {
     for await (const chunk of request as AsyncIterable<Buffer>) {
       if (held.bytes + chunk.length > maxBodyBytes) return tooLarge;
-      if (!room.take(chunk.length)) return overloaded;
+      if (!room.take(held.peer, chunk.length)) return overloaded;
       held.bytes += chunk.length;
       chunks.push(chunk);
     }
@@ -117,7 +127,12 @@ async function respond(request: IncomingMessage, response: ServerResponse, ports
   if (body === undefined) return;
   if ("status" in body) return refuse(response, format, body);
   try {
-    const taken = await ports.take({ bytes: body, format, isGzip: headers["content-encoding"] === "gzip" });
+    const taken = await ports.take({
+      bytes: body,
+      format,
+      isGzip: headers["content-encoding"] === "gzip",
+      peer: held.peer,
+    });
     const reply = format === "json" ? takenReplyJson(taken) : takenReply(taken);
     answer(response, format, { status: 200, message: "", body: reply });
   } catch (error) {
@@ -127,24 +142,35 @@ async function respond(request: IncomingMessage, response: ServerResponse, ports
   }
 }
 
-async function serve(request: IncomingMessage, response: ServerResponse, ports: Ports): Promise<void> {
-  const held: Held = { bytes: 0 };
+async function serve(request: IncomingMessage, response: ServerResponse, ports: Ports, peer: Peer): Promise<void> {
+  const held: Held = { peer, bytes: 0 };
   try {
     await respond(request, response, ports, held);
   } finally {
-    ports.room.give(held.bytes);
+    ports.room.give(peer, held.bytes);
   }
 }
 
-/** A server of OTLP over HTTP that does not listen yet. */
-export function createHttpReceiver(ports: Ports): Server {
-  return createServer(
+/** Serves OTLP over HTTP on sockets that it is handed. */
+export function createHttpReceiver(ports: Ports): SocketServer {
+  const peers = new WeakMap<Socket, Peer>();
+  const server = createServer(
     {
       headersTimeout: headMs,
       requestTimeout: requestMs,
       keepAliveTimeout: idleMs,
       connectionsCheckingInterval: headMs,
     },
-    (request, response) => void serve(request, response, ports),
+    (request, response) => void serve(request, response, ports, peers.get(request.socket) ?? unknownPeer),
   );
+  // It never listens by itself, and looks after the time of its requests only once it does.
+  server.emit("listening");
+  return {
+    accept(socket, peer) {
+      peers.set(socket, peer);
+      server.emit("connection", socket);
+      socket.resume();
+    },
+    close: () => void server.close(),
+  };
 }

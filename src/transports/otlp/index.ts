@@ -1,4 +1,5 @@
-import { createServer, type Server, type Socket } from "node:net";
+import { createServer, type Server } from "node:net";
+import { createGate, type Gate, type GateOptions } from "./gate.ts";
 import { createHttpReceiver } from "./http.ts";
 import { maxWaitingBytes, readingMs } from "./limits.ts";
 import { createRoom, type SocketServer, type TakeTraces } from "./receiver.ts";
@@ -6,9 +7,6 @@ import { createRoom, type SocketServer, type TakeTraces } from "./receiver.ts";
 /** Where OTLP is received, by the specification. */
 export const otlpPorts = { grpc: 4317, http: 4318 } as const;
 export type OtlpPorts = Readonly<Record<keyof typeof otlpPorts, number>>;
-
-/** Connections of one receiver. */
-const maxConnections = 32;
 
 /** A port is taken by another program. */
 export class PortTaken extends Error {
@@ -57,14 +55,14 @@ function onDemand(make: () => Promise<SocketServer>, onTrouble: (error: unknown)
     return made;
   };
   return {
-    accept(socket) {
+    accept(socket, peer) {
       // Until there is somebody who listens to it.
       const onError = (): void => void socket.destroy();
       socket.on("error", onError);
       get().then(
         (server) => {
           if (isClosed || socket.destroyed) return socket.destroy();
-          server.accept(socket);
+          server.accept(socket, peer);
           return socket.off("error", onError);
         },
         () => socket.destroy(),
@@ -78,39 +76,43 @@ function onDemand(make: () => Promise<SocketServer>, onTrouble: (error: unknown)
 }
 
 /**
- * Receives traces over OTLP on loopback, from every program on this machine: there is no secret, as with any collector.
+ * Receives traces over OTLP on loopback, from every program on this machine: there is no secret, as with any collector. Each user
+ * has a share of connections and of room.
  * @throws PortTaken when another program has one of the ports; then none is open.
  */
 export async function openReceivers(options: {
   readonly take: TakeTraces;
+  /** Who is at the other end of a connection. */
+  readonly peerOf: GateOptions["peerOf"];
   readonly onTrouble: (error: unknown) => void;
   readonly ports?: OtlpPorts;
   /** How long a body may take to arrive over gRPC. */
   readonly readingMs?: number;
+  /** Connections of each receiver. */
+  readonly connections?: GateOptions["limits"];
 }): Promise<Receivers> {
-  const { take, onTrouble, ports = otlpPorts, readingMs: bodyMs = readingMs } = options;
+  const { take, peerOf, onTrouble, ports = otlpPorts, readingMs: bodyMs = readingMs, connections: limits } = options;
   const room = createRoom(maxWaitingBytes);
   const grpc = onDemand(async () => {
     const { createGrpcReceiver } = await import("./grpc.ts");
     return createGrpcReceiver({ take, room, readingMs: bodyMs });
   }, onTrouble);
-  const sockets = new Set<Socket>();
+  const http = createHttpReceiver({ take, room });
+  const gates: Gate[] = [];
   const servers: Server[] = [];
 
-  const add = (server: Server): Server => {
-    server.maxConnections = maxConnections;
-    server.on("connection", (socket: Socket) => {
-      sockets.add(socket);
-      socket.once("close", () => sockets.delete(socket));
-    });
+  const listenOn = (host: string, port: number, gate: Gate, allowHalfOpen: boolean): Promise<number> => {
+    const server = createServer({ noDelay: true, pauseOnConnect: true, allowHalfOpen }, gate.connect);
     servers.push(server);
-    return server;
+    return listen(server, host, port);
   };
   /** Binds a port of loopback, for both versions of IP where there are both. */
-  const bind = async (port: number, make: () => Server): Promise<number> => {
-    const bound = await listen(add(make()), "127.0.0.1", port);
+  const bind = async (port: number, { accept: admit }: SocketServer, isHalfOpen: boolean): Promise<number> => {
+    const gate = createGate({ peerOf, admit, ...(limits && { limits }) });
+    gates.push(gate);
+    const bound = await listenOn("127.0.0.1", port, gate, isHalfOpen);
     try {
-      await listen(add(make()), "::1", bound);
+      await listenOn("::1", bound, gate, isHalfOpen);
     } catch (error) {
       if (!noSuchAddress.includes(codeOf(error))) throw error;
     }
@@ -118,17 +120,13 @@ export async function openReceivers(options: {
   };
   const close = (): void => {
     for (const server of servers) server.close();
+    for (const gate of gates) gate.close();
     grpc.close();
-    for (const socket of sockets) socket.destroy();
+    http.close();
   };
   try {
-    return {
-      ports: {
-        grpc: await bind(ports.grpc, () => createServer({ noDelay: true }, grpc.accept)),
-        http: await bind(ports.http, () => createHttpReceiver({ take, room })),
-      },
-      close,
-    };
+    // A client of HTTP may have said all that it has to say before it is answered.
+    return { ports: { grpc: await bind(ports.grpc, grpc, false), http: await bind(ports.http, http, true) }, close };
   } catch (error) {
     close();
     throw error;

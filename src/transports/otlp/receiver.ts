@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import type { Peer } from "./gate.ts";
 import type { Taken } from "./reply.ts";
 
 /** A body as it came over the wire. */
@@ -6,6 +7,11 @@ export interface TraceBody {
   readonly bytes: Uint8Array;
   readonly format: "protobuf" | "json";
   readonly isGzip: boolean;
+}
+
+/** A body and who has sent it. */
+export interface ReceivedBody extends TraceBody {
+  readonly peer: Peer;
 }
 
 /** Why a body is not taken at all. `overloaded`: sent again later it may be. */
@@ -22,31 +28,37 @@ export class TracesRefused extends Error {
 }
 
 /** Keeps the spans of a body. @throws TracesRefused */
-export type TakeTraces = (body: TraceBody) => Promise<Taken>;
+export type TakeTraces = (body: ReceivedBody) => Promise<Taken>;
 
-/** Bytes of bodies that arrive or wait, of all connections together. */
+/** Room for something of all peers together, of which one peer may have the half. */
 export interface Room {
-  /** @returns false when there is no room for so many. */
-  readonly take: (bytes: number) => boolean;
-  readonly give: (bytes: number) => void;
+  /** @returns false when there is no room for so many of this peer. */
+  readonly take: (peer: Peer, count: number) => boolean;
+  readonly give: (peer: Peer, count: number) => void;
 }
 
 export function createRoom(most: number): Room {
   let left = most;
+  const taken = new Map<Peer, number>();
   return {
-    take(bytes) {
-      if (bytes > left) return false;
-      left -= bytes;
+    take(peer, count) {
+      const own = (taken.get(peer) ?? 0) + count;
+      if (count > left || own > most / 2) return false;
+      left -= count;
+      taken.set(peer, own);
       return true;
     },
-    give(bytes) {
-      left += bytes;
+    give(peer, count) {
+      left += count;
+      const own = (taken.get(peer) ?? 0) - count;
+      if (own > 0) taken.set(peer, own);
+      else taken.delete(peer);
     },
   };
 }
 
 /** Serves a protocol on sockets that it is handed. */
 export interface SocketServer {
-  readonly accept: (socket: Socket) => void;
+  readonly accept: (socket: Socket, peer: Peer) => void;
   readonly close: () => void;
 }

@@ -1,0 +1,88 @@
+import { isIPv4 } from "node:net";
+import { join } from "node:path";
+import { readText } from "./text.ts";
+
+/** The two ends of a TCP connection on this machine, as the side that accepted it sees them. */
+export interface LocalConnection {
+  readonly remoteAddress?: string | undefined;
+  readonly remotePort?: number | undefined;
+  readonly localAddress?: string | undefined;
+  readonly localPort?: number | undefined;
+}
+
+const hexOf = (byte: number): string => byte.toString(16).padStart(2, "0").toUpperCase();
+
+/** The bytes of an address; an IPv6 address without its zone. */
+function bytesOf(address: string): readonly number[] {
+  if (isIPv4(address)) return address.split(".").map(Number);
+  const { hostname } = new URL(`http://[${address.replace(/%.*$/, "")}]`);
+  const [head = "", tail] = hostname.slice(1, -1).split("::");
+  const groups = (text: string | undefined): readonly string[] => (text ? text.split(":") : []);
+  const [before, after] = [groups(head), groups(tail)];
+  const between = Array.from({ length: 8 - before.length - after.length }, () => "0");
+  return [...before, ...between, ...after].flatMap((group) => {
+    const value = Number.parseInt(group, 16);
+    return [value >> 8, value & 0xff];
+  });
+}
+
+/** As the kernel prints it: 32-bit numbers in the byte order of the machine, little-endian on what Node runs on. */
+function printed(bytes: readonly number[]): string {
+  const words = Array.from({ length: bytes.length / 4 }, (_, at) => bytes.slice(4 * at, 4 * at + 4));
+  return words.map((word) => [...word].reverse().map(hexOf).join("")).join("");
+}
+
+const mappedPrefix = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
+
+/** The ways in which the kernel may print an address and a port: a socket of IPv6 may speak IPv4. */
+function endsOf(address: string, port: number): readonly string[] {
+  const bytes = bytesOf(address.replace(/^::ffff:(?=\d+\.)/i, ""));
+  const all = bytes.length === 4 ? [bytes, [...mappedPrefix, ...bytes]] : [bytes];
+  const [high, low] = [hexOf(port >> 8), hexOf(port & 0xff)];
+  return all.map((each) => `${printed(each)}:${high}${low}`);
+}
+
+/** What follows the ends in a line: state, queues, timer, retransmissions, user, timeout, inode. */
+const rest = /^[0-9A-F]{2} \S+ \S+ \S+ +(\d+) +\d+ +(\d+)/;
+
+/**
+ * The user of the other end of a connection, from what the files of /proc/net say; undefined where they do not. A socket that its
+ * program has closed has no inode any more, and is said to be root's.
+ */
+export function peerIn(text: string, connection: LocalConnection): number | undefined {
+  const { remoteAddress, remotePort, localAddress, localPort } = connection;
+  if (remoteAddress === undefined || remotePort === undefined || localAddress === undefined || localPort === undefined)
+    return undefined;
+  const theirs = endsOf(remoteAddress, remotePort);
+  const ours = endsOf(localAddress, localPort);
+  for (const [at, their] of theirs.entries()) {
+    const needle = ` ${their} ${ours[at]} `;
+    const found = text.indexOf(needle);
+    const [, uid, inode] = found < 0 ? [] : (rest.exec(text.slice(found + needle.length, found + 200)) ?? []);
+    if (uid !== undefined && inode !== "0") return Number(uid);
+  }
+  return undefined;
+}
+
+/**
+ * Finds out which users open connections on this machine. However many come at once, the files of the kernel are read one time after
+ * the other: each connection is looked for in a reading that began after it was made.
+ * @returns the user, as the user namespace of this process numbers it; undefined where the kernel does not say.
+ */
+export function createPeerLookup(procDir = "/proc"): (connection: LocalConnection) => Promise<number | undefined> {
+  const read = async (): Promise<string> =>
+    (await Promise.all(["tcp", "tcp6"].map((name) => readText(join(procDir, "net", name))))).join("");
+  let next: Promise<string> | undefined;
+  let last: Promise<unknown> = Promise.resolve();
+  const reading = (): Promise<string> => {
+    if (next !== undefined) return next;
+    const begun = last.then(() => {
+      next = undefined;
+      return read();
+    });
+    next = begun;
+    last = begun.catch(() => undefined);
+    return begun;
+  };
+  return async (connection) => peerIn(await reading(), connection);
+}
