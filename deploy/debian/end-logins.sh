@@ -2,6 +2,6 @@
 end_logins() {
   rm -f /var/lib/systemd/linger/steward
   if [ -d /run/systemd/system ] && uid=$(id -u steward 2>/dev/null); then
-    systemctl stop "user-$uid.slice" "user@$uid.service"
+    systemctl stop "user-$uid.slice" "user@$uid.service" "user-runtime-dir@$uid.service"
   fi
 }

@@ -103,7 +103,9 @@ describeOnHost(
         exit 0`);
 
       afterEach(() =>
-        session.shell(`rm -f ${linger}; systemctl stop user@${uid}.service; rm -rf ${proof} /var/lib/steward/.config`),
+        session.shell(
+          `rm -f ${linger}; systemctl stop user@${uid}.service user-runtime-dir@${uid}.service; rm -rf ${proof} /var/lib/steward/.config`,
+        ),
       );
 
       const holds = async (): Promise<void> => {
