@@ -3,6 +3,7 @@ import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import { bundleProgram } from "./package/bundle.ts";
 import { makeDeb } from "./package/deb.ts";
+import { openRelease, type ProgramNode, pinnedNode, systemNode } from "./package/node.ts";
 import { manifest, root } from "./package/project.ts";
 import { run } from "./package/run.ts";
 import { makeSingleFile } from "./package/single-file.ts";
@@ -18,6 +19,10 @@ Builds dist/${manifest.name}_<version>_<architecture>.deb for the kind of proces
   --program DIR      writes what runs into DIR instead, without Node and without a package
   --with FILE        into DIR/drivers also a program of tests, as often as given
   --single-file      builds dist/${manifest.name}-<processor> instead, an executable that needs no installation
+  --system-node      brings no Node: depends on the distribution's, nodejs (${manifest.engines.node})
+  --node-release FILE --node-sums FILE --node-keyring FILE
+                     brings, instead of the Node of the lockfile, a release of its makers (node-v….tar.xz) that their SHASUMS256.txt.asc
+                     lists, signed by one of the keys in the keyring; says whether the Node of the lockfile is the same (needs gpgv)
 
 Needs dpkg-deb, strip (apt-get install dpkg binutils) and npm. SOURCE_DATE_EPOCH is the moment that the package is from, that of
 the last commit unless given.
@@ -43,8 +48,36 @@ const { values } = parseArgs({
     program: { type: "string" },
     with: { type: "string", multiple: true, default: [] },
     "single-file": { type: "boolean" },
+    "system-node": { type: "boolean" },
+    "node-release": { type: "string" },
+    "node-sums": { type: "string" },
+    "node-keyring": { type: "string" },
   },
 });
+
+/** Chooses the Node of the package, builds, and leaves nothing behind. */
+async function withNode<T>(build: (node: ProgramNode) => Promise<T>): Promise<T> {
+  const { "node-release": archive, "node-sums": sums, "node-keyring": keyring } = values;
+  const isSystem = values["system-node"] === true;
+  const given = [archive, sums, keyring].filter((each) => each !== undefined).length;
+  if (given > 0 && isSystem) throw new Error("cannot build: choose --system-node or --node-release");
+  if (isSystem && values["single-file"] === true)
+    throw new Error("cannot build: --single-file is one file with Node inside, which --system-node leaves out");
+  if (isSystem) return build(systemNode());
+  if (given === 0) return build(pinnedNode());
+  if (archive === undefined || sums === undefined || keyring === undefined)
+    throw new Error("cannot build: --node-release, --node-sums and --node-keyring are given together");
+  const release = openRelease({ archive, sums, keyring });
+  try {
+    console.log(
+      `the Node of the lockfile is ${release.isPinned ? "the same, byte for byte, as" : "not"} that of ${archive}`,
+    );
+    return await build(release.node);
+  } finally {
+    release.dispose();
+  }
+}
+
 if (values.help === true) {
   console.log(help);
 } else {
@@ -58,10 +91,10 @@ if (values.help === true) {
     if (values.with.length > 0) await bundleProgram(join(values.program, "drivers"), version, drivers);
     console.log(values.program);
   } else {
-    const options = { version, outdir, epochSeconds: epoch() };
-    const path = await (values["single-file"] === true
-      ? makeSingleFile(options)
-      : makeDeb({ ...options, level: Number(level) }));
+    const path = await withNode((node) => {
+      const options = { version, outdir, epochSeconds: epoch(), node };
+      return values["single-file"] === true ? makeSingleFile(options) : makeDeb({ ...options, level: Number(level) });
+    });
     console.log(`${path} (${(statSync(path).size / 1024 / 1024).toFixed(1)} MiB)`);
   }
 }

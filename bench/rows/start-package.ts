@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { pinnedNode } from "../../scripts/package/node.ts";
 import { installProgram } from "../../scripts/package/tree.ts";
 import { compare, type Row, type Subject } from "../row.ts";
 import { freePort, startPeer, startServer } from "../servers.ts";
@@ -26,7 +27,7 @@ export const startPackage: Row = {
   summary: "time to start of the packaged program against bare Fastify",
   measure: (options) =>
     withWorkspace(async (workspace) => {
-      await installProgram(workspace.folder, { version: "0.0.0", epochSeconds: 0 });
+      await installProgram(workspace.folder, { version: "0.0.0", epochSeconds: 0, node: pinnedNode() });
       const folder = join(workspace.folder, "usr/lib/steward");
       const cache = join(workspace.folder, "code");
       mkdirSync(cache);

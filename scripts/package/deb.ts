@@ -12,6 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { conffiles } from "./installed.ts";
+import type { ProgramNode } from "./node.ts";
 import { manifest, root } from "./project.ts";
 import { run } from "./run.ts";
 import { filledIn, makeTree } from "./tree.ts";
@@ -44,7 +45,7 @@ function contentOf(tree: string): Content {
 }
 
 /** What dpkg has to know of the package. */
-function writeControl(tree: string, version: string): void {
+function writeControl(tree: string, version: string, node: ProgramNode): void {
   const { files, sizeKib } = contentOf(tree);
   const folder = join(tree, "DEBIAN");
   mkdirSync(folder, { mode: 0o755 });
@@ -52,7 +53,13 @@ function writeControl(tree: string, version: string): void {
     writeFileSync(join(folder, name), content);
     chmodSync(join(folder, name), mode);
   };
-  const words = { version, architecture: architecture(), installed_size: String(sizeKib) };
+  const words = {
+    version,
+    architecture: architecture(),
+    installed_size: String(sizeKib),
+    node_depends: node.depends,
+    node_description: node.description,
+  };
   write("control", filledIn("deploy/debian/control", words));
   write("conffiles", conffiles.map((path) => `${path}\n`).join(""));
   const sums = files
@@ -76,15 +83,16 @@ export async function makeDeb(options: {
   readonly version: string;
   readonly outdir: string;
   readonly epochSeconds: number;
+  readonly node: ProgramNode;
   /** 0 to 9, of xz: less is quicker. */
   readonly level: number;
 }): Promise<string> {
-  const { version, outdir, epochSeconds, level } = options;
+  const { version, outdir, epochSeconds, node, level } = options;
   const work = mkdtempSync(join(tmpdir(), "steward-package-"));
   try {
     const tree = join(work, manifest.name);
-    await makeTree(tree, { version, epochSeconds });
-    writeControl(tree, version);
+    await makeTree(tree, { version, epochSeconds, node });
+    writeControl(tree, version, node);
     mkdirSync(outdir, { recursive: true });
     const path = join(outdir, `${manifest.name}_${version}_${architecture()}.deb`);
     // Owners, order and times are those of no machine.

@@ -9,6 +9,7 @@ interface Manifest {
   readonly name: string;
   readonly version: string;
   readonly description: string;
+  readonly engines: { readonly node: string };
 }
 
 /** What package.json says of the project. */

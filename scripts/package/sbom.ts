@@ -47,7 +47,10 @@ export function makeSbom(options: {
   const all = JSON.parse(text) as Sbom;
   const shipped = new Set(packages.map((each) => `${each.name}@${each.version}`));
   const keyOf = ({ name, version: its }: Component): string => `${name}@${its}`;
-  const components = all.components.filter((component) => shipped.has(keyOf(component)));
+  const others = packages.flatMap(({ name, version: its, purl }) =>
+    purl === undefined ? [] : [{ type: "application", "bom-ref": `${name}@${its}`, name, version: its, purl }],
+  );
+  const components = [...all.components.filter((component) => shipped.has(keyOf(component))), ...others];
   const known = new Set(components.map(keyOf));
   const unknown = [...shipped].filter((key) => !known.has(key));
   if (unknown.length > 0)

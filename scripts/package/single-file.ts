@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, w
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { libFolder } from "./installed.ts";
+import type { ProgramNode } from "./node.ts";
 import { manifest, root } from "./project.ts";
 import { run } from "./run.ts";
 import { installProgram } from "./tree.ts";
@@ -27,11 +28,12 @@ export async function makeSingleFile(options: {
   readonly version: string;
   readonly outdir: string;
   readonly epochSeconds: number;
+  readonly node: ProgramNode;
 }): Promise<string> {
-  const { version, outdir, epochSeconds } = options;
+  const { version, outdir, epochSeconds, node } = options;
   const work = mkdtempSync(join(tmpdir(), "steward-single-"));
   try {
-    await installProgram(work, { version, epochSeconds });
+    await installProgram(work, { version, epochSeconds, node });
     const lib = join(work, libFolder);
     const entries = readdirSync(lib, { recursive: true, withFileTypes: true });
     const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));

@@ -9,6 +9,8 @@ export interface ThirdParty {
   readonly licence: string;
   /** Licence, notice and the like, as the package has them. */
   readonly texts: readonly string[];
+  /** Where it is from, unless from the registry of the lockfile. */
+  readonly purl?: string;
 }
 
 interface PackageManifest {

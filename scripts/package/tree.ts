@@ -14,14 +14,16 @@ import { gzipSync } from "node:zlib";
 import { bundleProgram, filesBeside, filesOfPackages, folderOfPackage, packagesIn } from "./bundle.ts";
 import { conffiles, docFolder, installedFiles, installedFolders, installedLinks, libFolder } from "./installed.ts";
 import { configPage } from "./man.ts";
+import type { ProgramNode } from "./node.ts";
 import { manifest, root } from "./project.ts";
 import { run } from "./run.ts";
 import { makeSbom } from "./sbom.ts";
-import { licenceText, nodeFolder, readThirdParty } from "./third-party.ts";
+import { licenceText, readThirdParty } from "./third-party.ts";
 
 export interface TreeOptions {
   readonly version: string;
   readonly epochSeconds: number;
+  readonly node: ProgramNode;
 }
 
 const completions = {
@@ -73,13 +75,12 @@ export async function writeProgram(
 /** The program and its Node. @returns the packages that it is made of. */
 export async function installProgram(tree: string, options: TreeOptions): Promise<readonly string[]> {
   const bundled = await writeProgram(join(tree, libFolder), options);
-  const node = join(tree, libFolder, "node");
-  run(["strip", "--strip-unneeded", "-o", node, join(root, nodeFolder(), "bin/node")]);
+  options.node.install(join(tree, libFolder, "node"));
   return bundled;
 }
 
 /** What tells of the program: man pages, completion, licences, what it is made of. */
-function installDocs(tree: string, bundled: readonly string[], { version, epochSeconds }: TreeOptions): void {
+function installDocs(tree: string, bundled: readonly string[], { version, epochSeconds, node }: TreeOptions): void {
   const date = dayOf(epochSeconds);
   const pages = join(tree, "usr/share/man/man1");
   mkdirSync(pages, { recursive: true });
@@ -99,7 +100,7 @@ function installDocs(tree: string, bundled: readonly string[], { version, epochS
     write(tree, path, run([process.execPath, join(root, "src/main.ts"), "completion", shell], { cwd: root }));
   }
 
-  const packages = readThirdParty([...bundled, nodeFolder()]);
+  const packages = [...readThirdParty(bundled), ...node.contents];
   const sbom = makeSbom({ version, packages, epochSeconds });
   write(tree, `${docFolder}/sbom.json`, `${JSON.stringify(sbom, null, 2)}\n`);
   write(tree, `${docFolder}/THIRD-PARTY.gz`, compressed(licenceText(packages)));

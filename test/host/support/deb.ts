@@ -56,8 +56,8 @@ async function build(outdir: string, args: readonly string[]): Promise<readonly 
 }
 
 /** Builds the package, hardly compressed, into an empty folder. @returns its path. */
-export async function buildDeb(version: string, outdir: string): Promise<string> {
-  const [path] = await build(outdir, ["--version", version, "--level", "0"]);
+export async function buildDeb(version: string, outdir: string, options: readonly string[] = []): Promise<string> {
+  const [path] = await build(outdir, ["--version", version, "--level", "0", ...options]);
   if (path === undefined) throw new Error(`cannot build steward ${version}: there is no package in ${outdir}`);
   return path;
 }
