@@ -3,10 +3,15 @@ import { readFileSync, writeFileSync } from "node:fs";
 /**
  * Adds what npm leaves out of the lockfile when the registry at hand does not carry it: optional dependencies for
  * other platforms. Without an entry `npm ci` refuses the lockfile; with one it knows that they are not for this
- * machine. Run after every `npm install`; an invariant test tells when it was forgotten.
+ * machine. What has no checksum from the registry gets one that no file has, so that npm never installs it, on the platform
+ * that it is for neither: it leaves an optional package out whose checksum is wrong. Run after every `npm install`; an invariant
+ * test tells when it was forgotten.
  */
 interface LockedPackage {
   readonly version?: string;
+  readonly link?: boolean;
+  readonly optional?: boolean;
+  readonly integrity?: string;
   readonly dev?: boolean;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
@@ -49,6 +54,14 @@ for (const { dev, optionalDependencies = {} } of Object.values(lock.packages)) {
     lock.packages[key] = entry;
     added += 1;
   }
+}
+/** The SHA-512 of nothing that anybody could make. */
+const ofNoFile = `sha512-${Buffer.alloc(64).toString("base64")}`;
+
+for (const [key, entry] of Object.entries(lock.packages)) {
+  if (key === "" || entry.link === true || entry.integrity !== undefined) continue;
+  if (entry.optional !== true) throw new Error(`cannot lock ${key}: the registry gives no checksum of it`);
+  lock.packages[key] = { ...entry, integrity: ofNoFile };
 }
 lock.packages = Object.fromEntries(Object.entries(lock.packages).sort(([a], [b]) => a.localeCompare(b, "en")));
 writeFileSync(path, `${JSON.stringify(lock, null, 2)}\n`);

@@ -116,7 +116,19 @@ describe("layers", () => {
 
 describe("dependencies", () => {
   const lock = JSON.parse(read("package-lock.json")) as {
-    packages: Record<string, { version?: string; resolved?: string; optionalDependencies?: Record<string, string> }>;
+    packages: Record<
+      string,
+      {
+        version?: string;
+        resolved?: string;
+        integrity?: string;
+        optional?: boolean;
+        os?: string | string[];
+        cpu?: string | string[];
+        libc?: string | string[];
+        optionalDependencies?: Record<string, string>;
+      }
+    >;
   };
 
   it("are locked for every platform, so that npm ci takes the lockfile (scripts/lockfile.ts adds what npm left out)", () => {
@@ -125,6 +137,27 @@ describe("dependencies", () => {
       Object.keys(optionalDependencies),
     );
     expect(wanted.filter((name) => !names.some((key) => key.endsWith(`node_modules/${name}`)))).toEqual([]);
+  });
+
+  it("are installed with a checksum alone: what has none gets one of no file, and is for other platforms", () => {
+    const ofNoFile = `sha512-${Buffer.alloc(64).toString("base64")}`;
+    const entries = Object.entries(lock.packages).filter(([key]) => key !== "");
+    for (const [key, { integrity }] of entries)
+      expect([key, integrity]).toEqual([key, expect.stringMatching(/^sha512-[A-Za-z0-9+/]{86}==$/)]);
+    // As npm reads them; the platforms are those that have a pinned Node.
+    const takes = (list: string | string[] | undefined, values: readonly string[]): boolean =>
+      list === undefined || values.some((value) => [list].flat().includes(value));
+    const left = entries.filter(([, { integrity }]) => integrity === ofNoFile);
+    for (const [key, { optional, os, cpu, libc }] of left) {
+      const isForUs = takes(os, ["linux"]) && takes(cpu, ["x64", "arm64"]) && takes(libc, ["glibc"]);
+      expect([key, optional, isForUs]).toEqual([key, true, false]);
+    }
+  });
+
+  it("that are installed are those of the lockfile, by their checksums", () => {
+    const installed = JSON.parse(read("node_modules/.package-lock.json")) as typeof lock;
+    for (const [key, { integrity, version }] of Object.entries(installed.packages))
+      expect([key, version, integrity]).toEqual([key, lock.packages[key]?.version, lock.packages[key]?.integrity]);
   });
 
   it("are pinned exactly, and the lockfile names no registry", () => {
