@@ -246,6 +246,7 @@ describeOnHost("plugins in their sandbox", (session) => {
       session,
       "fills",
       shell(
+        'cd "$TMPDIR"',
         "head -c 200000000 /dev/zero > big",
         "stat -c %s big",
         "rm big",

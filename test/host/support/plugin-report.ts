@@ -80,8 +80,9 @@ tell("kill the service", lambda: os.kill(service, signal.SIGKILL))
 tell("kill systemd", lambda: os.kill(1, signal.SIGTERM))
 tell("become root", lambda: os.setuid(0))
 tell("change its root", lambda: os.chroot("/tmp"))
-tell("make a device", lambda: os.mknod("device", 0o600 | 0o020000, os.makedev(1, 8)))
-tell("make a set-user-id program", lambda: (write("program"), os.chmod("program", 0o4755)))
+own = os.environ["TMPDIR"]
+tell("make a device", lambda: os.mknod(f"{own}/device", 0o600 | 0o020000, os.makedev(1, 8)))
+tell("make a set-user-id program", lambda: (write(f"{own}/program"), os.chmod(f"{own}/program", 0o4755)))
 tell("be more important", lambda: os.nice(-10) and None)
 for name, family in (("inet", socket.AF_INET), ("inet6", socket.AF_INET6), ("netlink", socket.AF_NETLINK), ("packet", socket.AF_PACKET)):
     tell("socket " + name, lambda: socket.socket(family, socket.SOCK_RAW if name == "packet" else socket.SOCK_DGRAM))
