@@ -3,7 +3,7 @@ import type { LogList } from "#contract/logs.ts";
 import { SerializedJson } from "#contract/operation.ts";
 import type { Dispose } from "#domain/kernel/clock.ts";
 import type { Grep, Journal } from "#domain/logs/ports.ts";
-import { searchesAtOnce } from "#domain/logs/reader.ts";
+import { queriesAtOnce, searchesAtOnce } from "#domain/logs/reader.ts";
 import { createFollowThread } from "./follow-thread.ts";
 import type { PoolLimits } from "./pool.ts";
 import { createPool, createThreadStarter } from "./pool.ts";
@@ -24,10 +24,17 @@ export interface HostJournal {
   readonly dispose: Dispose;
 }
 
-/** One is left to queries that search nothing; whose turn it is and when a caller is told that it takes too long, the domain says. */
-const queryLimits: PoolLimits = { threads: searchesAtOnce + 1, waiting: 256, jobMs: 60_000, idleMs: 60_000 };
+/** Whose turn it is, and when a caller is told that it takes too long, the domain says. */
+const queryLimits: PoolLimits = {
+  isForSearches: false,
+  threads: queriesAtOnce,
+  waiting: 256,
+  jobMs: 60_000,
+  idleMs: 60_000,
+};
+const searchLimits: PoolLimits = { ...queryLimits, isForSearches: true, threads: searchesAtOnce };
 /** Searches of streams: small batches of messages, so that what takes long is at fault. */
-const grepLimits: PoolLimits = { threads: 1, waiting: 4096, jobMs: 1_000, idleMs: 60_000 };
+const batchLimits: PoolLimits = { ...searchLimits, threads: 1, waiting: 4096, jobMs: 1_000 };
 
 /** Where journald keeps its files: on the disk, and in memory until the disk is there or where none is wanted. */
 const hostFolders = ["/var/log/journal", "/run/log/journal"];
@@ -64,7 +71,8 @@ export function createHostJournal({ dir, onUnreadable, limits = {} }: JournalOpt
   };
   const startThread = createThreadStarter({ roots: rootsOf(dir), directory: dir }, tellOnce);
   const queries = createPool(startThread, { ...queryLimits, ...limits });
-  const searches = createPool(startThread, { ...grepLimits, ...limits, threads: 1 });
+  const searches = createPool(startThread, { ...searchLimits, ...limits });
+  const batches = createPool(startThread, { ...batchLimits, ...limits });
   const following = createFollowThread(startThread);
   let requests = 0;
   const nextId = (): number => {
@@ -77,7 +85,7 @@ export function createHostJournal({ dir, onUnreadable, limits = {} }: JournalOpt
     journal: {
       async query(query, signal) {
         const job = { id: nextId(), kind: "query", query } as const;
-        const reply = await queries.run(job, { signal, isSearch: query.grep !== undefined });
+        const reply = await (query.grep === undefined ? queries : searches).run(job, signal);
         if (reply.kind !== "answer") throw new Error(`the journal's thread answered ${reply.kind} to a query`);
         return new SerializedJson<LogList>(reply.bytes);
       },
@@ -86,7 +94,7 @@ export function createHostJournal({ dir, onUnreadable, limits = {} }: JournalOpt
     grep: {
       async matching(pattern, messages) {
         const job = { id: nextId(), kind: "grep", pattern, messages } as const;
-        const reply = await searches.run(job, { signal: never, isSearch: true });
+        const reply = await batches.run(job, never);
         if (reply.kind !== "positions") throw new Error(`the journal's thread answered ${reply.kind} to a search`);
         return new Set(reply.positions);
       },
@@ -94,6 +102,7 @@ export function createHostJournal({ dir, onUnreadable, limits = {} }: JournalOpt
     dispose() {
       queries.dispose();
       searches.dispose();
+      batches.dispose();
       following.dispose();
     },
   };

@@ -66,14 +66,9 @@ export function createThreadStarter(workerData: ThreadSetup, onFault: (fault: Fa
 type Job = Extract<ThreadRequest, { kind: "query" | "grep" }>;
 type JobReply = Extract<ThreadReply, { kind: "answer" | "positions" }>;
 
-export interface JobOptions {
-  readonly signal: AbortSignal;
-  /** A search may take long, so that one thread is always left to the others. */
-  readonly isSearch: boolean;
-}
-
-interface Waiting extends JobOptions {
+interface Waiting {
   readonly job: Job;
+  readonly signal: AbortSignal;
   readonly resolve: (reply: JobReply) => void;
   readonly reject: (error: Error) => void;
 }
@@ -89,6 +84,8 @@ interface Lane {
 }
 
 export interface PoolLimits {
+  /** Whether its jobs are searches, which may take long: they are ended with their callers. */
+  readonly isForSearches: boolean;
   readonly threads: number;
   readonly waiting: number;
   /** The longest that any job may take. */
@@ -99,7 +96,7 @@ export interface PoolLimits {
 
 export interface Pool {
   /** @throws LogQueryRefused, JournalUnavailable, Error from the thread. */
-  readonly run: (job: Job, options: JobOptions) => Promise<JobReply>;
+  readonly run: (job: Job, signal: AbortSignal) => Promise<JobReply>;
   readonly dispose: () => void;
 }
 
@@ -164,7 +161,7 @@ export function createPool(startThread: StartThread, limits: PoolLimits): Pool {
     const limitMs = lane.current?.signal.aborted === true ? abandonedMs : limits.jobMs;
     lane.late = setTimeout(() => {
       const tooLong = "Takes too long: simplify the expression or narrow the window";
-      const error = lane.current?.isSearch
+      const error = limits.isForSearches
         ? new LogQueryRefused("grep", tooLong)
         : new JournalUnavailable("reading takes too long");
       endJob(lane, error);
@@ -172,20 +169,14 @@ export function createPool(startThread: StartThread, limits: PoolLimits): Pool {
     lane.late.unref();
   };
 
-  const searches = (): number => [...lanes].filter(({ current }) => current?.isSearch === true).length;
-
   const freeLane = (): Lane | undefined =>
     [...lanes].find(({ current }) => current === undefined) ?? (lanes.size < limits.threads ? openLane() : undefined);
 
   function dispatch(): void {
-    for (;;) {
-      const maySearch = searches() < Math.max(1, limits.threads - 1);
-      const index = queue.findIndex(({ isSearch }) => !isSearch || maySearch);
-      if (index < 0) return;
+    while (queue.length > 0) {
       const lane = freeLane();
-      if (lane === undefined) return;
-      const [waiting] = queue.splice(index, 1);
-      if (waiting === undefined) return;
+      const waiting = lane === undefined ? undefined : queue.shift();
+      if (lane === undefined || waiting === undefined) return;
       clearTimeout(lane.idle);
       lane.current = waiting;
       if (lane.isReady) watch(lane);
@@ -194,27 +185,27 @@ export function createPool(startThread: StartThread, limits: PoolLimits): Pool {
   }
 
   return {
-    run(job, options) {
+    run(job, signal) {
       if (isDisposed) return Promise.reject(new JournalUnavailable("the service is stopping"));
       if (queue.length >= limits.waiting) {
         return Promise.reject(new JournalUnavailable("too many log queries are waiting (try again later)"));
       }
       const { promise, resolve, reject } = Promise.withResolvers<JobReply>();
-      const waiting: Waiting = { job, ...options, resolve, reject };
+      const waiting: Waiting = { job, signal, resolve, reject };
       const onAbort = (): void => {
         const index = queue.indexOf(waiting);
         if (index >= 0) queue.splice(index, 1);
         const lane = [...lanes].find(({ current }) => current?.job === job);
         const gone = new JournalUnavailable("the caller has gone");
-        // A search may go on for long; most queries are done sooner than a new thread is up.
-        if (lane !== undefined && options.isSearch) endJob(lane, gone);
+        // Most queries are done sooner than a new thread is up.
+        if (lane !== undefined && limits.isForSearches) endJob(lane, gone);
         else reject(gone);
         if (lane?.isReady === true && lane.current === waiting) watch(lane);
       };
-      options.signal.addEventListener("abort", onAbort, { once: true });
+      signal.addEventListener("abort", onAbort, { once: true });
       queue.push(waiting);
       dispatch();
-      return promise.finally(() => options.signal.removeEventListener("abort", onAbort));
+      return promise.finally(() => signal.removeEventListener("abort", onAbort));
     },
     dispose() {
       isDisposed = true;

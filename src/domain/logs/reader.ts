@@ -12,7 +12,8 @@ export const searchesAtOnce = 3;
 /** Searches read every message of their window. */
 const searchLimits: FairQueueLimits = { atOnce: searchesAtOnce, atOncePerOwner: 2, waitingPerOwner: 8 };
 /** Other queries are answered from indexes, mostly within milliseconds. */
-const queryLimits: FairQueueLimits = { atOnce: 4, atOncePerOwner: 2, waitingPerOwner: 64 };
+export const queriesAtOnce = 3;
+const queryLimits: FairQueueLimits = { atOnce: queriesAtOnce, atOncePerOwner: 2, waitingPerOwner: 64 };
 /** From the request to its answer, the wait for a turn included. Connections on which nothing moves are closed after a minute. */
 const answerWithinMs = 45_000;
 const longestRetrySeconds = 30;
