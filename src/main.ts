@@ -42,14 +42,19 @@ function takeName(): void {
 
 /** Log lines to standard output, for programs that keep a log. */
 async function openLogs() {
-  const { isJournal, withPriorities } = await import("#telemetry/journal-output.ts");
+  const { isJournal, noticeMark, withPriorities } = await import("#telemetry/journal-output.ts");
   const { createLineWriter } = await import("#telemetry/line-writer.ts");
   const { createLogs } = await import("#telemetry/logger.ts");
   const writer = createLineWriter(process.stdout.fd);
   // Whatever ends the process, its last lines are out first.
   process.on("exit", writer.flush);
-  const logWriter = isJournal(process.stdout.fd, environment) ? withPriorities(writer) : writer;
-  return (level: Parameters<typeof createLogs>[0]["level"]) => createLogs({ level, writer: logWriter });
+  const toJournal = isJournal(process.stdout.fd, environment);
+  const logWriter = toJournal ? withPriorities(writer) : writer;
+  return {
+    logsOf: (level: Parameters<typeof createLogs>[0]["level"]) => createLogs({ level, writer: logWriter }),
+    /** Writes a line as a notice before it returns. @throws Error when nobody takes it. */
+    writeNotice: (line: string) => writer.writeNow(`${toJournal ? noticeMark : ""}${line}`),
+  };
 }
 
 /** Whether this process does no more than ask and print. */
@@ -88,7 +93,7 @@ const code = await runCli({
       isClient = false;
       (await import("#host/starter.ts")).endWithStarter();
       takeName();
-      const logsOf = await openLogs();
+      const { logsOf } = await openLogs();
       const config = await load(file);
       const { serve } = await import("./serve.ts");
       const options = { version, logs: logsOf(config.logLevel), newAdminKey, isSafeMode: safeMode };
@@ -102,10 +107,12 @@ const code = await runCli({
       takeName();
       if (askedBy !== undefined) await requireSettingsOfRoot();
       const config = await load(undefined);
-      const { log } = (await openLogs())(config.logLevel);
+      const { logsOf, writeNotice: writeRecord } = await openLogs();
+      const { log } = logsOf(config.logLevel);
       const { safeModeVariable } = await import("#host/task-program.ts");
       const options = { version, log, isSafeMode: environment[safeModeVariable] === "1" };
-      if (askedBy !== undefined) return (await import("./root-task.ts")).runRootTask(id, askedBy, config, options);
+      if (askedBy !== undefined)
+        return (await import("./root-task.ts")).runRootTask(id, askedBy, config, { ...options, writeRecord });
       const { runOperation } = await import("./task.ts");
       return runOperation(id, config, options);
     },

@@ -13,13 +13,16 @@ import { openConfirmedPlugins, readEnabledPlugins } from "#adapters/plugins/inde
 import type { Config } from "#config/load.ts";
 import { rootOperations } from "#contract/root-tasks.ts";
 import { ownSchemas } from "#contract/schema.ts";
+import { isUnsuccessful } from "#domain/audit/operation-ends.ts";
 import { DomainError } from "#domain/kernel/error.ts";
 import type { OperationSpec, OperationStore } from "#domain/operations/ports.ts";
 import { isFinished, stateOf } from "#domain/operations/state.ts";
 import type { TaskOutcome } from "#domain/operations/task.ts";
 import { rootSide } from "#domain/operations/two-sided.ts";
 import type { EnabledPlugins } from "#domain/plugins/ports.ts";
+import { reasonOf } from "#host/error-reason.ts";
 import { carryName, places, safeModeName } from "#host/places.ts";
+import { createRootRecord, type RecordRoot } from "#host/root-record.ts";
 import type { Logger } from "#telemetry/logger.ts";
 
 /** Records that root keeps of what has ended: longer, and more, than the service does, which would take a missing one for never begun. */
@@ -102,6 +105,67 @@ function isServiceInSafeMode(uid: number): boolean {
   }
 }
 
+/** Answers a request. Whatever becomes of it, root's record has the id: who asked counts on that. */
+async function answerRequest(
+  id: string,
+  ports: { readonly uid: number; readonly config: Config; readonly log: Logger; readonly record: RecordRoot },
+): Promise<TaskOutcome> {
+  const { uid, config, log, record } = ports;
+  const { createRootAnswers } = await import("#host/root-answers.ts");
+  const respond = createRootAnswers({ config, exec, log, record });
+  const fail = (message: string) => ({ error: { kind: "Error", message } });
+  let isTaken = false;
+  try {
+    const isAnswered = await answerAsk(id, {
+      places,
+      uid,
+      clock: systemClock,
+      busy: fail("too much is asked at the same time (try again)"),
+      tooLong: fail("the answer is too long"),
+      respond({ text, cancelled }) {
+        isTaken = true;
+        return respond(id, text, cancelled);
+      },
+    });
+    if (!isTaken) record({ id, request: "", phase: "left" });
+    return isAnswered ? "done" : "left";
+  } catch (error) {
+    if (!isTaken) record({ id, request: "", phase: "refused", error: reasonOf(error) });
+    throw error;
+  }
+}
+
+type Around = (kind: string, input: unknown, work: () => Promise<unknown>) => Promise<unknown>;
+
+/** Does an operation, each attempt of which is in root's record, and so is that there was nothing to do. */
+async function runRecorded(
+  id: string,
+  record: RecordRoot,
+  run: (around: Around) => Promise<TaskOutcome>,
+): Promise<TaskOutcome> {
+  let isRecorded = false;
+  const around: Around = async (kind, input, work) => {
+    isRecorded = true;
+    record({ id, request: kind, phase: "begun", input });
+    try {
+      const result = await work();
+      record({ id, request: kind, phase: isUnsuccessful(result) ? "failed" : "done" });
+      return result;
+    } catch (error) {
+      record({ id, request: kind, phase: "failed", error: reasonOf(error) });
+      throw error;
+    }
+  };
+  try {
+    const outcome = await run(around);
+    if (!isRecorded) record({ id, request: "", phase: "left" });
+    return outcome;
+  } catch (error) {
+    if (!isRecorded) record({ id, request: "", phase: "left", error: reasonOf(error) });
+    throw error;
+  }
+}
+
 /**
  * What `steward-task@<id>.service` does as root for a service without rights: an operation that was written down, or an ask that
  * is answered. Whoever starts it decides only that there is something to look at: what is done is read anew, checked against the
@@ -111,41 +175,46 @@ export async function runRootTask(
   id: string,
   user: string,
   config: Config,
-  { version, log, isSafeMode }: { readonly version: string; readonly log: Logger; readonly isSafeMode: boolean },
+  {
+    version,
+    log,
+    isSafeMode,
+    writeRecord,
+  }: {
+    readonly version: string;
+    readonly log: Logger;
+    readonly isSafeMode: boolean;
+    /** Writes a line of root's record before it returns. */
+    readonly writeRecord: (line: string) => void;
+  },
 ): Promise<TaskOutcome> {
   if (process.getuid?.() !== 0) throw new Error("cannot do tasks for others: this is not root");
   const uid = await numberOf(user, "-u");
-  if (isAskId(id)) {
-    const { createRootAnswers } = await import("#host/root-answers.ts");
-    const respond = createRootAnswers({ config, exec, log });
-    const fail = (message: string) => ({ error: { kind: "Error", message } });
-    const isAnswered = await answerAsk(id, {
-      places,
-      uid,
-      clock: systemClock,
-      busy: fail("too much is asked at the same time (try again)"),
-      tooLong: fail("the answer is too long"),
-      respond: ({ text, cancelled }) => respond(text, cancelled),
-    });
-    return isAnswered ? "done" : "left";
-  }
-  writeFileSync(join(places.answersDir, carryName), "");
-  const own = openSharedOperationStore({ stateDir: places.tasksDir });
-  const asked = readAskedOperations({ stateDir: places.stateDir, uid, isAllowed });
-  const store = rootSide(own, asked);
-  const { runOperation } = await import("./task.ts");
-  try {
-    return await runOperation(id, config, {
-      version,
-      log,
-      isSafeMode: isSafeMode || isServiceInSafeMode(uid),
-      store,
-      requireAlone: () => requireAlone(own, id),
-      enabled: enabledPlugins(uid, log),
-      confirmed: openConfirmedPlugins(places.confirmedDir),
-      pluginUser: { uid, gid: await numberOf(user, "-g") },
-    });
-  } finally {
-    prune(own);
-  }
+  const record = createRootRecord({ write: writeRecord, clock: systemClock });
+  return isAskId(id)
+    ? answerRequest(id, { uid, config, log, record })
+    : runRecorded(id, record, async (around) => {
+        writeFileSync(join(places.answersDir, carryName), "");
+        const own = openSharedOperationStore({ stateDir: places.tasksDir });
+        const asked = readAskedOperations({ stateDir: places.stateDir, uid, isAllowed });
+        const { runOperation } = await import("./task.ts");
+        try {
+          return await runOperation(id, config, {
+            version,
+            log,
+            isSafeMode: isSafeMode || isServiceInSafeMode(uid),
+            store: rootSide(own, asked),
+            around: (kind, input, work) =>
+              around(kind, input, () => {
+                requireAlone(own, id);
+                return work();
+              }),
+            enabled: enabledPlugins(uid, log),
+            confirmed: openConfirmedPlugins(places.confirmedDir),
+            pluginUser: { uid, gid: await numberOf(user, "-g") },
+          });
+        } finally {
+          prune(own);
+        }
+      });
 }

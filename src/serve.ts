@@ -257,7 +257,7 @@ export async function serve(
     replaceLost({ reason, aside: undefined });
   }
   closers.push(audit.dispose);
-  audit.started(version);
+  audit.started(version, isAtDoor(config.stateDir));
   if (lostStore !== undefined) {
     const { reason, aside = "nowhere" } = lostStore;
     audit.record(auditEvent("keystore.replaced", systemClock.now(), { target: { reason, aside } }));
@@ -303,7 +303,7 @@ export async function serve(
   const packages = await createHostPackages({ exec, clock: systemClock, stateDir: config.stateDir });
   // A service without rights, as the package installs it, has root do what needs root.
   const door = isAtDoor(config.stateDir)
-    ? (await import("#host/door.ts")).createDoor({ start: systemd.start, clock: systemClock, isSafeMode })
+    ? (await import("#host/door.ts")).createDoor({ start: systemd.start, clock: systemClock, isSafeMode, audit })
     : undefined;
   const operationStore = door?.store ?? openOperationStore({ stateDir: config.stateDir });
   const tokenLedger = openTokenLedger({

@@ -95,8 +95,8 @@ interface TaskParts {
   readonly isSafeMode: boolean;
   /** Where the operation is written down; in the state folder unless given. */
   readonly store?: OperationStore;
-  /** Called before the work begins. @throws DomainError when it is not to begin. */
-  readonly requireAlone?: () => void;
+  /** Does the work, or throws a DomainError where it is not to begin. */
+  readonly around?: AroundWork;
   /** The plugins that are enabled; those of the state folder unless given. */
   readonly enabled?: EnabledPlugins;
   /** Those that may run as root; whatever is enabled unless given. */
@@ -105,15 +105,14 @@ interface TaskParts {
   readonly pluginUser?: PluginUser;
 }
 
-/** The same, each asking first. */
-const asking = (verbs: Readonly<Record<string, Verb>>, ask: () => void): Readonly<Record<string, Verb>> =>
+/** Is given the kind of an operation, what it is asked with, and what does it. */
+type AroundWork = (kind: string, input: unknown, work: () => Promise<unknown>) => Promise<unknown>;
+
+const surrounded = (verbs: Readonly<Record<string, Verb>>, around: AroundWork): Readonly<Record<string, Verb>> =>
   Object.fromEntries(
     Object.entries(verbs).map(([kind, verb]): [string, Verb] => [
       kind,
-      async (input, context) => {
-        ask();
-        return verb(input, context);
-      },
+      (input, context) => around(kind, input, () => verb(input, context)),
     ]),
   );
 
@@ -124,7 +123,16 @@ const asking = (verbs: Readonly<Record<string, Verb>>, ask: () => void): Readonl
 export async function runOperation(
   id: string,
   config: Config,
-  { version, log, isSafeMode, requireAlone = () => undefined, enabled, confirmed, pluginUser, ...given }: TaskParts,
+  {
+    version,
+    log,
+    isSafeMode,
+    around = (_kind, _input, work) => work(),
+    enabled,
+    confirmed,
+    pluginUser,
+    ...given
+  }: TaskParts,
 ): Promise<TaskOutcome> {
   const stop = new AbortController();
   process.once("SIGTERM", () => stop.abort(new Error("stopped by SIGTERM")));
@@ -154,7 +162,7 @@ export async function runOperation(
         store,
         launcher: { isAlive },
         kinds: updateKinds,
-        verbs: asking(asVerbs(verbs), requireAlone),
+        verbs: surrounded(asVerbs(verbs), around),
         clock: systemClock,
         self: ownProcess(),
         signal: stop.signal,

@@ -33,6 +33,10 @@ export interface AuditReport {
   readonly notes: readonly string[];
   /** Why not all that the journal knows of the log was compared with it; undefined when nothing of it was left out. */
   readonly notCompared: string | undefined;
+  /** Requests to root that are in the log and in root's own record. */
+  readonly rootRequests: number;
+  /** What root has recorded and the log lacks, or the other way round. */
+  readonly mismatches: readonly string[];
 }
 
 /** The audit log of this host, without the service. */
@@ -126,7 +130,20 @@ function givenHead(text: string, before: readonly GivenHead[] = []): readonly Gi
 }
 
 function printReport(io: Io, report: AuditReport): void {
-  const { folder, broken, files, entries, malformed, first, last, headsFound, notes, notCompared } = report;
+  const {
+    folder,
+    broken,
+    files,
+    entries,
+    malformed,
+    first,
+    last,
+    headsFound,
+    notes,
+    notCompared,
+    rootRequests,
+    mismatches,
+  } = report;
   for (const note of notes) io.out(`note: ${oneLine(note)}\n`);
   if (broken !== undefined) {
     io.out(`broken: ${oneLine(broken.file)}:${broken.line}: ${oneLine(broken.what)}\n`);
@@ -138,6 +155,11 @@ function printReport(io: Io, report: AuditReport): void {
     io.out("no break was found in the chain itself, which whoever may write the files can make anew\n");
     return;
   }
+  for (const mismatch of mismatches) io.out(`mismatch: ${oneLine(mismatch)}\n`);
+  if (mismatches.length > 0) {
+    io.out("the chain itself is whole, but it does not agree with what root recorded: other code may have run as the service\n");
+    return;
+  }
   if (first === undefined || last === undefined) {
     io.out(`whole: ${folder} has no entries\n`);
     return;
@@ -145,6 +167,10 @@ function printReport(io: Io, report: AuditReport): void {
   io.out(`whole: entries ${first.seq} to ${last.seq} in ${files} ${files === 1 ? "file" : "files"}`);
   io.out(headsFound === 0 ? "\n" : `, and ${headsFound} written down elsewhere are among them\n`);
   if (malformed > 0) io.out(`${malformed} of them are malformed: they stand as they were written\n`);
+  if (rootRequests > 0)
+    io.out(
+      `${rootRequests} ${rootRequests === 1 ? "request" : "requests"} to root ${rootRequests === 1 ? "is" : "are"} as root recorded them\n`,
+    );
   io.out(`head: ${last.seq}:${last.hash}\n`);
 }
 
@@ -179,8 +205,9 @@ export function addAuditCommands(program: Command, ports: CommandPorts): void {
       const report = await local.audit.verify({ heads: head, unit: journal ? unit : undefined });
       const isCompared = report.notCompared === undefined;
       const code = isCompared ? exitCode.fine : exitCode.couldNotRun;
-      finish(report.broken === undefined ? code : exitCode.foundTrouble);
-      if (json) return printJson(io, { whole: report.broken === undefined && isCompared, ...report });
+      const isWhole = report.broken === undefined && report.mismatches.length === 0;
+      finish(isWhole ? code : exitCode.foundTrouble);
+      if (json) return printJson(io, { whole: isWhole && isCompared, ...report });
       printReport(io, report);
     });
 }

@@ -1,4 +1,4 @@
-import type { Static } from "typebox";
+import type { Static, TSchema } from "typebox";
 import { FixStepReport } from "./checks.ts";
 import { Type } from "./type.ts";
 import { packageNamePattern } from "./updates.ts";
@@ -78,15 +78,31 @@ const pluginCall = {
 };
 const PluginEnd = Type.Object({ exitCode: Type.Integer(), stdout: Text, stderr: Text, isTruncated: Type.Boolean() });
 
+interface RootAskRow {
+  /**
+   * Root records each `write` in the journal, the service in the audit log, and `steward audit verify` compares the two. A `read`
+   * changes nothing, and may come every few seconds.
+   */
+  readonly effect: "read" | "write";
+  readonly input: TSchema;
+  readonly output: TSchema;
+}
+
 /** What is asked of root and answered at once, to whoever waits for it. */
 export const rootAsks = {
   "checks.run": {
+    effect: "read",
     input: Type.Object({ check_ids: Type.Array(RootCheckId, { maxItems: rootCheckIds.length }) }, closed),
     output: Type.Object({ outcomes: Type.Record(Type.String(), Outcome) }),
   },
   /** One monitoring plugin that root's settings give to root. */
-  "monitoring.run": { input: Type.Object({ check_id: Name }, closed), output: Type.Object({ outcome: Outcome }) },
+  "monitoring.run": {
+    effect: "read",
+    input: Type.Object({ check_id: Name }, closed),
+    output: Type.Object({ outcome: Outcome }),
+  },
   "fix.plan": {
+    effect: "read",
     input: FixRequest,
     output: Type.Object({
       actions: Texts,
@@ -100,6 +116,7 @@ export const rootAsks = {
   },
   /** `units`: those that the plan named, and that the caller may touch. Where another one is to be touched by now, nothing is done. */
   "fix.steps": {
+    effect: "write",
     input: Type.Object(
       {
         ...FixRequest.properties,
@@ -110,18 +127,21 @@ export const rootAsks = {
     output: Type.Object({ steps: Type.Array(FixStepReport) }),
   },
   /** Of services that the policy of root's settings permits and that polkit, which has the default, does not. */
-  "services.restart": { input: ServiceRequest, output: Type.Object({ jobResult: Text }) },
-  "services.reset_failed": { input: ServiceRequest, output: Nothing },
-  "packages.refresh": { input: Nothing, output: Nothing },
+  "services.restart": { effect: "write", input: ServiceRequest, output: Type.Object({ jobResult: Text }) },
+  "services.reset_failed": { effect: "write", input: ServiceRequest, output: Nothing },
+  "packages.refresh": { effect: "write", input: Nothing, output: Nothing },
   "packages.restart_needs": {
+    effect: "read",
     input: Nothing,
     output: Type.Object({ requiresReboot: Type.Boolean(), units: Texts }),
   },
   "snapshots.backends": {
+    effect: "read",
     input: Nothing,
     output: Type.Object({ backends: Type.Array(Type.Object({ name: Backend, needsReboot: Type.Boolean() })) }),
   },
   "snapshots.list": {
+    effect: "read",
     input: Type.Object({ backend: Backend }, closed),
     output: Type.Object({
       snapshots: Type.Array(
@@ -142,6 +162,7 @@ export const rootAsks = {
     }),
   },
   "snapshots.diff": {
+    effect: "read",
     input: SnapshotRequest,
     output: Type.Object({
       packages: Type.Array(Change),
@@ -156,9 +177,10 @@ export const rootAsks = {
       ),
     }),
   },
-  "snapshots.verify": { input: SnapshotRequest, output: Nothing },
+  "snapshots.verify": { effect: "read", input: SnapshotRequest, output: Nothing },
   /** A command plugin, with the arguments of who calls it. */
   "plugin.run": {
+    effect: "write",
     input: Type.Object(
       {
         ...pluginCall,
@@ -169,8 +191,8 @@ export const rootAsks = {
     output: PluginEnd,
   },
   /** A check or a hook, with the arguments of its manifest alone. */
-  "plugin.call": { input: Type.Object(pluginCall, closed), output: PluginEnd },
-} as const;
+  "plugin.call": { effect: "read", input: Type.Object(pluginCall, closed), output: PluginEnd },
+} as const satisfies Readonly<Record<string, RootAskRow>>;
 
 /** The name of what is asked. */
 export type RootAsk = keyof typeof rootAsks;

@@ -1,13 +1,10 @@
 import type { KnownHead } from "#adapters/audit/index.ts";
-import type { LogList } from "#contract/logs.ts";
-import { type Journal, LogQueryRefused } from "#domain/logs/ports.ts";
-import { reasonOf } from "./error-reason.ts";
+import type { Journal } from "#domain/logs/ports.ts";
+import { journalPages, unreadReason } from "./journal-pages.ts";
 
 /** The message by which the service logs the newest entry of its audit log. */
 export const headMessage = "audit head";
 
-/** Entries that are asked for at a time: with lines of usual length not quite the largest answer that there is. */
-const pageEntries = 50_000;
 /** Different heads that are kept: those of four years, with one in ten minutes. */
 const maxHeads = 200_000;
 /** What stands in the line of a head besides the folder is shorter than this. */
@@ -41,40 +38,6 @@ function patternFor(folder: string): string {
   return `^${some}"msg":"${headMessage}"${some}$`;
 }
 
-type Query = Journal["query"];
-
-/** Everything that a unit has logged and that may be a head, page by page, the newest first. */
-async function* pagesOf(query: Query, { folder, unit }: Log, signal: AbortSignal): AsyncGenerator<LogList["logs"]> {
-  const wanted = {
-    units: [unit],
-    since: 0,
-    until: Number.MAX_SAFE_INTEGER,
-    priority: undefined,
-    identifier: undefined,
-    boot: undefined,
-    grep: patternFor(folder),
-    order: "desc",
-  } as const;
-  let limit = pageEntries;
-  const ask = async (cursor: string | undefined): Promise<LogList> => {
-    for (;;) {
-      try {
-        const { bytes } = await query({ ...wanted, cursor, limit }, signal);
-        return JSON.parse(Buffer.from(bytes).toString("utf8")) as LogList;
-      } catch (error) {
-        const isTooLarge = error instanceof LogQueryRefused && error.field === "limit" && limit > 1;
-        if (!isTooLarge) throw error;
-        limit = Math.floor(limit / 2);
-      }
-    }
-  };
-  for (let cursor: string | null | undefined; cursor !== null; ) {
-    const page = await ask(cursor);
-    yield page.logs;
-    cursor = page.next_cursor;
-  }
-}
-
 /** Whose heads are looked for. */
 interface Log {
   readonly folder: string;
@@ -95,7 +58,8 @@ export async function readHeads(journal: Pick<Journal, "query">, log: Log, signa
     ...rest,
   });
   try {
-    for await (const page of pagesOf(journal.query, log, signal)) {
+    const wanted = { unit: log.unit, grep: patternFor(log.folder) };
+    for await (const page of journalPages(journal.query, wanted, signal)) {
       for (const { message, timestamp } of page) {
         const found = headIn(message, log.folder);
         if (found === undefined) continue;
@@ -108,8 +72,6 @@ export async function readHeads(journal: Pick<Journal, "query">, log: Log, signa
     }
     return so();
   } catch (error) {
-    // The words for that are meant for who can choose what to look for.
-    const isLate = signal.aborted || (error instanceof LogQueryRefused && error.field === "grep");
-    return so({ missing: isLate ? "reading it takes too long" : reasonOf(error) });
+    return so({ missing: unreadReason(error, signal) });
   }
 }

@@ -14,18 +14,21 @@ import { toBytes } from "#config/receiver.ts";
 import type { AuditList, AuditListQuery } from "#contract/audit.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import { listEntries } from "#domain/audit/handlers.ts";
+import { loggedMember } from "#domain/audit/root-requests.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import { headMessage, type JournalHeads, readHeads } from "./audit-heads.ts";
 import { reasonOf } from "./error-reason.ts";
+import { places } from "./places.ts";
 import { onceAMinute } from "./repeated-trouble.ts";
+import { collectRequests, compareRequests, type JournalRecords, readRootRecords } from "./root-comparison.ts";
 
 /** How often the newest entry is written down in the journal when there are new ones. */
 const headIntervalMs = 10 * 60_000;
 
 export interface HostAudit extends FileAuditLog {
-  /** Writes down that the service starts. */
-  readonly started: (version: string) => void;
+  /** Logs that the service starts, and whether it logs what it has root do. */
+  readonly started: (version: string, logsRootRequests: boolean) => void;
 }
 
 /** The audit log of this host; the numbers and hashes of its newest entries go to the service's log now and then. */
@@ -59,8 +62,13 @@ export function openHostAudit(
   const stop: Dispose = clock.every(headIntervalMs, tellHead);
   return {
     ...audit,
-    started(version) {
-      audit.record(auditEvent("service.started", clock.now(), { target: { version, pid: String(process.pid) } }));
+    started(version, logsRootRequests) {
+      const target = {
+        version,
+        pid: String(process.pid),
+        ...(logsRootRequests && { [loggedMember]: "logged" }),
+      };
+      audit.record(auditEvent("service.started", clock.now(), { target }));
       tellHead();
     },
     dispose() {
@@ -75,11 +83,16 @@ export function openHostAudit(
 /** How long the journal may take to answer for all heads. */
 const journalMs = 5 * 60_000;
 
-/** What the journal knows of the log in a folder, and what in the journal cannot be read. */
+/** What the journal knows of the log in a folder and of requests to root, and what in the journal cannot be read. */
 async function askJournal(
   dir: string | undefined,
   log: { readonly folder: string; readonly unit: string },
-): Promise<JournalHeads & { readonly faults: readonly string[] }> {
+): Promise<{
+  readonly known: JournalHeads;
+  readonly root: JournalRecords;
+  readonly missing: string | undefined;
+  readonly faults: readonly string[];
+}> {
   const faults: string[] = [];
   const onUnreadable = ({ path, what, isFirst }: { path: string; what: string; isFirst: boolean }): void => {
     if (isFirst) faults.push(`${path}: ${what}`);
@@ -87,8 +100,11 @@ async function askJournal(
   const { journal, dispose } = createHostJournal({ dir, onUnreadable });
   // Its threads do not keep a process that has nothing else to do.
   const alive = setInterval(() => undefined, journalMs);
+  const signal = AbortSignal.timeout(journalMs);
   try {
-    return { ...(await readHeads(journal, log, AbortSignal.timeout(journalMs))), faults };
+    const known = await readHeads(journal, log, signal);
+    const root = await readRootRecords(journal, signal);
+    return { known, root, missing: known.missing ?? root.missing, faults };
   } finally {
     clearInterval(alive);
     dispose();
@@ -106,6 +122,10 @@ export interface AuditReport extends AuditVerdict {
   readonly folder: string;
   /** Why not all that the journal knows of the log was compared with it; undefined when it was, or was not to be. */
   readonly notCompared: string | undefined;
+  /** Requests to root that are in the log and in root's own record. */
+  readonly rootRequests: number;
+  /** What root has recorded and the log lacks, or the other way round. */
+  readonly mismatches: readonly string[];
 }
 
 /**
@@ -117,16 +137,28 @@ export async function verifyHostAudit(
   { heads, unit }: { readonly heads: readonly KnownHead[]; readonly unit: string | undefined },
 ): Promise<AuditReport> {
   const folder = auditFolder(stateDir);
-  if (unit === undefined) return { ...(await verifyAudit(folder, heads)), folder, notCompared: undefined };
-  const known = await askJournal(settings.journal?.dir, { folder, unit });
-  const { contradiction, missing, faults } = known;
-  const verdict = await verifyAudit(folder, [...heads, ...known.heads, ...(contradiction ?? [])]);
+  const alone = { folder, notCompared: undefined, rootRequests: 0, mismatches: [] };
+  if (unit === undefined) return { ...(await verifyAudit(folder, heads)), ...alone };
+  const { known, root, missing, faults } = await askJournal(settings.journal?.dir, { folder, unit });
+  const { contradiction } = known;
+  const requests = collectRequests();
+  const verdict = await verifyAudit(folder, [...heads, ...known.heads, ...(contradiction ?? [])], requests.add);
   const notes = [...verdict.notes, ...faults.map((fault) => `heads may be missing from the journal: ${fault}`)];
   if (missing === undefined && known.heads.length === 0)
     notes.push(`the journal has no heads of this log (unit ${unit}): a tail that was cut off would not show`);
   const isHidden = contradiction !== undefined && verdict.broken === undefined;
   const shown = isHidden ? contradicted(verdict, contradiction, folder) : verdict;
-  return { ...shown, folder, notes, notCompared: missing };
+  if (shown.broken !== undefined || missing !== undefined) return { ...shown, ...alone, notes, notCompared: missing };
+  const seqs = known.heads.map(({ seq }) => seq);
+  // Root does something for the service of the package alone.
+  const compared = stateDir === places.stateDir ? compareRequests(requests, root.records, seqs) : undefined;
+  return {
+    ...shown,
+    ...alone,
+    notes: [...notes, ...(compared?.notes ?? [])],
+    rootRequests: compared?.matched ?? 0,
+    mismatches: compared?.mismatches ?? [],
+  };
 }
 
 /**

@@ -13,6 +13,8 @@ import {
   rootAskTimeoutMs,
 } from "#contract/root-tasks.ts";
 import { ownSchemas } from "#contract/schema.ts";
+import type { AuditLog } from "#domain/audit/ports.ts";
+import { logRootRequest } from "#domain/audit/root-requests.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import type { OperationStore, TaskLauncher } from "#domain/operations/ports.ts";
 import { serviceSide } from "#domain/operations/two-sided.ts";
@@ -45,9 +47,18 @@ function isOutput<A extends RootAsk>(ask: A, value: unknown): value is RootAskOu
 const isAnswer = ajv.compile<RootAskAnswer>(RootAskAnswer);
 
 /** Asks in the words of the contract, over whatever carries them. */
-export function createAskFor(carry: AskRoot): AskFor {
+export function createAskFor(
+  carry: AskRoot,
+  /** Is told of each request that changes the host. @returns what is called when there is no answer. */
+  onWrite: (id: string, ask: RootAsk) => () => void = () => () => undefined,
+): AskFor {
   return async (ask, input, signal) => {
-    const answer = await carry({ ask, input }, { timeoutMs: rootAskTimeoutMs(ask), signal }).catch((error: unknown) => {
+    const options = {
+      timeoutMs: rootAskTimeoutMs(ask),
+      signal,
+      ...(rootAsks[ask].effect === "write" && { onAsk: (id: string) => onWrite(id, ask) }),
+    };
+    const answer = await carry({ ask, input }, options).catch((error: unknown) => {
       const reason = error instanceof Error ? error.message : String(error);
       throw new Error(`cannot ask root for ${ask}: ${reason}`, { cause: error });
     });
@@ -65,16 +76,19 @@ export function createDoor(ports: {
   readonly start: (unit: string) => Promise<string>;
   readonly clock: Clock;
   readonly isSafeMode: boolean;
+  readonly audit: Pick<AuditLog, "record">;
 }): Door {
-  const { start, clock, isSafeMode } = ports;
+  const { start, clock, isSafeMode, audit: log } = ports;
   // The folder comes and goes with the service.
   if (isSafeMode) writeFileSync(join(places.runDir, safeModeName), "", { mode: 0o600 });
+  const own = openOperationStore({ stateDir: places.stateDir });
+  const onLaunch = (id: string) =>
+    logRootRequest({ log, clock }, { id, request: own.read(id)?.spec.kind ?? "", operationId: id });
   return {
-    store: serviceSide(
-      openOperationStore({ stateDir: places.stateDir }),
-      openSharedOperationStore({ stateDir: places.tasksDir }),
+    store: serviceSide(own, openSharedOperationStore({ stateDir: places.tasksDir })),
+    launcher: createTaskDoor({ start, onLaunch }),
+    ask: createAskFor(createAskRoot({ places, start, clock }), (id, request) =>
+      logRootRequest({ log, clock }, { id, request }),
     ),
-    launcher: createTaskDoor({ start }),
-    ask: createAskFor(createAskRoot({ places, start, clock })),
   };
 }

@@ -20,15 +20,18 @@ import type { Fix } from "#domain/health/fix.ts";
 import { carryOutSteps } from "#domain/health/fix-steps.ts";
 import { runCheckOnce } from "#domain/health/report.ts";
 import { DomainError } from "#domain/kernel/error.ts";
+import { confirmedSandbox, PluginUnconfirmed } from "#domain/plugins/confirmation.ts";
 import { changedFault, goneFault } from "#domain/plugins/guarded-run.ts";
 import { type PluginEnd, PluginNotRun } from "#domain/plugins/ports.ts";
 import { UnitProtected, type Units } from "#domain/system/ports.ts";
 import { createServicePolicy } from "#domain/system/service-policy.ts";
 import type { PackageManager, SnapshotBackend } from "#domain/updates/ports.ts";
 import type { Logger } from "#telemetry/logger.ts";
+import { reasonOf } from "./error-reason.ts";
 import { places, serviceUnit } from "./places.ts";
 import { toWire } from "./root-errors.ts";
 import type { withRootHealth } from "./root-health.ts";
+import type { RecordRoot } from "./root-record.ts";
 
 type Answers = { readonly [A in RootAsk]: (input: RootAskInput<A>, signal: AbortSignal) => Promise<RootAskOutput<A>> };
 
@@ -100,7 +103,6 @@ function answersOf(parts: Parts): Answers {
   ): Promise<PluginEnd> => {
     const { pluginFoldersOf } = await import("./plugin-folders.ts");
     const { createPluginSandbox, openConfirmedPlugins } = await import("#adapters/plugins/index.ts");
-    const { confirmedSandbox } = await import("#domain/plugins/confirmation.ts");
     const found = await pluginFoldersOf(config.settings).read(path);
     if (found === undefined) throw new PluginNotRun(goneFault);
     if ("fault" in found.loaded) throw new PluginNotRun(found.loaded.fault);
@@ -199,34 +201,73 @@ function answersOf(parts: Parts): Answers {
 const ajv = new Ajv(ownSchemas);
 const isRequest = ajv.compile<{ ask: string; input: unknown }>(RootAskRequest);
 
-function parsed(text: string): { readonly ask: RootAsk; readonly input: unknown } {
-  const refuse = (why: string): never => {
-    throw new DomainError("VALIDATION_ERROR", `cannot do what was asked: ${why}`);
-  };
+function refuse(why: string): never {
+  throw new DomainError("VALIDATION_ERROR", `cannot do what was asked: ${why}`);
+}
+
+function parsed(text: string): { readonly ask: string; readonly input: unknown } {
   let request: unknown;
   try {
     request = JSON.parse(text);
   } catch {
     return refuse("it is not JSON");
   }
-  if (!isRequest(request)) return refuse("it is not of the form of an ask");
-  const { ask, input } = request;
-  return isRootAsk(ask) ? { ask, input } : refuse("it is not on the list");
+  return isRequest(request) ? request : refuse("it is not of the form of an ask");
 }
 
+type Work = (signal: AbortSignal) => Promise<unknown>;
+
 /** Does what is asked, if it is on the list, and gives the answer as it is written down. Never throws. */
-export function createRootAnswers(parts: Parts): (text: string, cancelled: AbortSignal) => Promise<RootAskAnswer> {
+export function createRootAnswers(
+  parts: Parts & { readonly record: RecordRoot },
+): (id: string, text: string, cancelled: AbortSignal) => Promise<RootAskAnswer> {
+  const { record } = parts;
   const answers = answersOf(parts);
-  const answerTo = async <A extends RootAsk>(ask: A, input: unknown, cancelled: AbortSignal): Promise<unknown> => {
+  const workFor = <A extends RootAsk>(ask: A, input: unknown): Work => {
     const isInput = ajv.compile<RootAskInput<A>>(rootAsks[ask].input);
     if (!isInput(input))
       throw new DomainError("VALIDATION_ERROR", `cannot do ${ask}: ${ajv.errorsText(isInput.errors)}`);
-    return answers[ask](input, AbortSignal.any([cancelled, AbortSignal.timeout(rootAskTimeoutMs(ask))]));
+    return (signal) => answers[ask](input, signal);
   };
-  return async (text, cancelled) => {
+
+  /** What is asked, checked. Whatever is refused here the service itself would not ask for. */
+  const admitted = (id: string, text: string) => {
+    let request = "";
     try {
       const { ask, input } = parsed(text);
-      return { output: await answerTo(ask, input, cancelled) };
+      request = ask;
+      if (!isRootAsk(ask)) return refuse("it is not on the list");
+      return { ask, input, work: workFor(ask, input) };
+    } catch (error) {
+      record({ id, request, phase: "refused", error: reasonOf(error) });
+      throw error;
+    }
+  };
+
+  /** Root's own record of what changes the host: who asks has one as well, and may not be trusted. */
+  const recorded = async (
+    id: string,
+    { ask, input }: { ask: RootAsk; input: unknown },
+    work: () => Promise<unknown>,
+  ) => {
+    if (rootAsks[ask].effect === "write") record({ id, request: ask, phase: "begun", input });
+    try {
+      const output = await work();
+      if (rootAsks[ask].effect === "write") record({ id, request: ask, phase: "done" });
+      return output;
+    } catch (error) {
+      if (rootAsks[ask].effect === "write") record({ id, request: ask, phase: "failed", error: reasonOf(error) });
+      else if (error instanceof PluginUnconfirmed)
+        record({ id, request: ask, phase: "refused", input, error: error.message });
+      throw error;
+    }
+  };
+
+  return async (id, text, cancelled) => {
+    try {
+      const { work, ...request } = admitted(id, text);
+      const signal = AbortSignal.any([cancelled, AbortSignal.timeout(rootAskTimeoutMs(request.ask))]);
+      return { output: await recorded(id, request, () => work(signal)) };
     } catch (error) {
       return { error: toWire(error) };
     }

@@ -21,6 +21,9 @@ const marks: ReadonlyMap<number, string> = new Map([
   [60, "<2>"],
 ]);
 
+/** Of a line that passes where only what is of importance is wanted, and that is no warning. */
+export const noticeMark = "<5>";
+
 /** Has a logger leave the level of each line at `lastLevel` before it writes the line. */
 const wantsLevel = Symbol.for("pino.metadata");
 

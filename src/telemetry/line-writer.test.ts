@@ -60,3 +60,13 @@ it("keeps no more than it can, and goes on when the reader is gone", () => {
   gone.flush();
   expect(gone.dropped()).toBe(1);
 });
+
+it("writes a line that has to be out behind those that wait, before it returns, and throws where nobody takes it", () => {
+  const { calls, write } = fakeFd({ takes: 4 });
+  const writer = createLineWriter(1, write);
+  writer.write("before\n");
+  writer.writeNow("now\n");
+  expect(calls.join("")).toBe("before\nnow\n");
+  const gone = createLineWriter(1, fakeFd({ fails: "EPIPE" }).write);
+  expect(() => gone.writeNow("a\n")).toThrow("cannot write a line");
+});

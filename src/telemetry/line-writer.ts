@@ -3,12 +3,16 @@ import { writeSync } from "node:fs";
 /** Text that waits for a reader who does not read; beyond it the newest lines are dropped. */
 const maxWaitingBytes = 4 * 1024 * 1024;
 const retryMs = 20;
+/** How long a line that has to be out is tried to be written. */
+const maxTries = 250;
 
 /** Where log lines go. */
 export interface LineWriter {
   readonly write: (line: string) => void;
   /** Writes what waits, now. */
   readonly flush: () => void;
+  /** Writes a line before it returns, and what waits before it. @throws Error when nobody takes it within some seconds. */
+  readonly writeNow: (line: string) => void;
   /** Lines lost because nobody read the output. */
   readonly dropped: () => number;
 }
@@ -73,6 +77,17 @@ export function createLineWriter(fd: number, write: typeof writeSync = writeSync
       schedule();
     },
     flush,
+    writeNow(line) {
+      const before = dropped;
+      lines += line;
+      for (let tries = 0; tries < maxTries; tries += 1) {
+        flush();
+        if (dropped > before) throw new Error("cannot write a line: nobody reads the output, or the disk is full");
+        if (waiting.length === 0) return;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryMs);
+      }
+      throw new Error("cannot write a line: the output does not take it");
+    },
     dropped: () => dropped,
   };
 }

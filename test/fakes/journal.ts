@@ -14,6 +14,7 @@ export interface FakeEntry {
   readonly priority?: number | null;
   readonly identifier?: string;
   readonly pid?: number | null;
+  readonly uid?: number;
   readonly bootId?: string;
 }
 
@@ -30,6 +31,7 @@ export interface FakeJournal extends Journal {
 
 interface Stored extends LiveEntry {
   readonly time: number;
+  readonly uid: number;
 }
 
 const id = (digit: string): string => digit.repeat(32);
@@ -56,7 +58,15 @@ export function createFakeJournal(given: readonly FakeEntry[] = []): FakeJournal
   let woken = Promise.withResolvers<void>();
 
   const write = (fake: FakeEntry): string => {
-    const { message, unit = "app.service", priority = 6, identifier = "app", pid = 42, bootId = id("b") } = fake;
+    const {
+      message,
+      unit = "app.service",
+      priority = 6,
+      identifier = "app",
+      pid = 42,
+      uid = 1000,
+      bootId = id("b"),
+    } = fake;
     const time = fake.time ?? (entries.at(-1)?.time ?? startMicros - 1_000_000) + 1_000_000;
     const index = (entries.length + 1).toString(16);
     const cursor = `s=${id("a")};i=${index};b=${bootId};m=${index};t=${time.toString(16)};x=${index}`;
@@ -71,7 +81,7 @@ export function createFakeJournal(given: readonly FakeEntry[] = []): FakeJournal
       hostname: "testhost",
       boot_id: bootId,
     };
-    entries.push({ entry, units: unit === "" ? [] : [unit], priority, time });
+    entries.push({ entry, units: unit === "" ? [] : [unit], priority, time, uid });
     woken.resolve();
     woken = Promise.withResolvers();
     return cursor;
@@ -90,12 +100,13 @@ export function createFakeJournal(given: readonly FakeEntry[] = []): FakeJournal
     const { units, since, until, priority, identifier, grep } = query;
     const tests = units?.map(compileUnitPattern);
     const expression = grep === undefined ? undefined : new RegExp(grep, /[A-Z]/.test(grep) ? "" : "i");
-    return ({ entry, time, ...live }: Stored): boolean =>
+    return ({ entry, time, uid, ...live }: Stored): boolean =>
       time >= since &&
       time <= until &&
       (tests === undefined || live.units.some((name) => tests.some((test) => test(name)))) &&
       (priority === undefined || (live.priority !== null && live.priority <= priority)) &&
       (identifier === undefined || entry.identifier === identifier) &&
+      (query.uid === undefined || uid === query.uid) &&
       (query.boot === undefined || entry.boot_id === boot) &&
       (expression === undefined || expression.test(entry.message));
   };

@@ -11,6 +11,7 @@ export interface SuiteEntry {
   /** Null: none was written. */
   readonly priority?: number | null;
   readonly identifier?: string;
+  readonly uid?: number;
   readonly bootId?: string;
 }
 
@@ -31,6 +32,7 @@ export const usual = {
   priority: 6,
   identifier: "app",
   pid: 42,
+  uid: 1000,
   hostname: "testhost",
   bootId: firstBoot,
 } as const;
@@ -193,6 +195,21 @@ export function journalSuite(make: (entries: readonly SuiteEntry[]) => JournalUn
       expect(messagesOf(await ask({ identifier: "su" }))).toEqual(["one", "three", "four"]);
       const list = await ask({ identifier: "su", units: ["b.*"], priority: 5 });
       expect([messagesOf(list), list.total]).toEqual([["four"], 1]);
+    });
+
+    it("finds what processes of a user wrote, with the other filters", async () => {
+      const ask = asker(
+        open([
+          { message: "one", uid: 0, unit: "b@1.service", time: start },
+          { message: "two", unit: "b@1.service", time: start + 1 },
+          { message: "three", uid: 0, time: start + 2 },
+          { message: "four", uid: 0, unit: "b@2.service", time: start + 3 },
+        ]),
+      );
+      expect(messagesOf(await ask({ uid: 0 }))).toEqual(["one", "three", "four"]);
+      expect(messagesOf(await ask({ uid: 1000 }))).toEqual(["two"]);
+      const list = await ask({ uid: 0, units: ["b@*.service"] });
+      expect([messagesOf(list), list.total]).toEqual([["one", "four"], 2]);
     });
 
     it("knows boots by id and by offset", async () => {

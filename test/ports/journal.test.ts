@@ -21,12 +21,13 @@ describe("journal: fake", () => {
 });
 
 function fieldsOf(entry: Omit<SuiteEntry, "time">): readonly Field[] {
-  const { message, unit, priority, identifier } = { ...usual, ...entry };
+  const { message, unit, priority, identifier, uid } = { ...usual, ...entry };
   const ofUnit: readonly Field[] = unit === "kernel" ? [["_TRANSPORT", "kernel"]] : [["_SYSTEMD_UNIT", unit]];
   return [
     ["MESSAGE", message],
     ["SYSLOG_IDENTIFIER", identifier],
     ["_PID", String(usual.pid)],
+    ["_UID", String(uid)],
     ["_HOSTNAME", usual.hostname],
     ...(unit === "" ? [] : ofUnit),
     ...(priority === null ? [] : [["PRIORITY", String(priority)] as const]),

@@ -1,4 +1,5 @@
 import { open } from "node:fs/promises";
+import type { AuditRecord } from "#contract/audit.ts";
 import {
   damagedEvent,
   isTorn,
@@ -99,7 +100,7 @@ const joined = (lines: readonly Buffer[]): Buffer =>
   Buffer.concat(lines.flatMap((each, at) => (at === 0 ? [each] : [Buffer.from("\n"), each])));
 
 /** Follows the chain through all files. */
-function createWalk(files: readonly LogFile[], heads: readonly KnownHead[]) {
+function createWalk(files: readonly LogFile[], heads: readonly KnownHead[], onEntry: (record: AuditRecord) => void) {
   const notes: string[] = [];
   const bySeq = Map.groupBy(heads, ({ seq }) => seq);
   let first: Link | undefined;
@@ -205,7 +206,10 @@ function createWalk(files: readonly LogFile[], heads: readonly KnownHead[]) {
         noteMalformed(sealed);
         pending ??= { after, line: place.line, lines: [] };
         pending.lines.push(bytes);
-      } else pending = undefined;
+      } else {
+        pending = undefined;
+        onEntry(record);
+      }
       first ??= { seq, hash };
       last = { seq, hash };
       entries += 1;
@@ -243,11 +247,16 @@ function createWalk(files: readonly LogFile[], heads: readonly KnownHead[]) {
 
 /**
  * Verifies that nothing in the log was changed, removed, put in or swapped, as far as the chain and the given heads can tell.
+ * @param onEntry is given each entry in its order, up to the first break.
  * @throws Error when the log cannot be read.
  */
-export async function verifyAudit(folder: string, heads: readonly KnownHead[]): Promise<AuditVerdict> {
+export async function verifyAudit(
+  folder: string,
+  heads: readonly KnownHead[],
+  onEntry: (record: AuditRecord) => void = () => undefined,
+): Promise<AuditVerdict> {
   const files = logFiles(folder);
-  const walk = createWalk(files, heads);
+  const walk = createWalk(files, heads, onEntry);
   try {
     for (const file of files) {
       walk.begin(file);

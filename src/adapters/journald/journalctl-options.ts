@@ -71,7 +71,7 @@ function bootOption(boot: string): string | undefined {
  * @throws LogQueryRefused when `grep` is malformed.
  */
 export function selectEntries(query: LogQuery): Selection | undefined {
-  const { units, priority, identifier, boot, grep } = query;
+  const { units, priority, identifier, uid, boot, grep } = query;
   const expression = grep === undefined ? undefined : compileGrep(grep);
   const bootText = boot === undefined ? [] : bootOption(boot);
   if (bootText === undefined || units?.length === 0) return undefined;
@@ -81,6 +81,7 @@ export function selectEntries(query: LogQuery): Selection | undefined {
       ...parts.flatMap(({ options }) => options),
       ...(priority === undefined || priority >= leastSevere ? [] : [`--priority=${priority}`]),
       ...(typeof bootText === "string" ? [bootText] : bootText),
+      ...(uid === undefined ? [] : [`_UID=${uid}`]),
     ],
     passes: (record) =>
       parts.every(({ passes }) => passes(record)) &&

@@ -9,6 +9,7 @@ export interface Filters {
   readonly units: readonly string[] | undefined;
   readonly priority: number | undefined;
   readonly identifier: string | undefined;
+  readonly uid?: number | undefined;
   /** Ids of boots, any of which will do. */
   readonly boots: readonly string[] | undefined;
 }
@@ -58,7 +59,7 @@ function unitsLike(source: Source, pattern: string): readonly string[] {
  * Entries of a file that pass the filters.
  * @returns undefined when there is no filter.
  */
-export function matching(source: Source, { units, priority, identifier, boots }: Filters): Postings | undefined {
+export function matching(source: Source, { units, priority, identifier, uid, boots }: Filters): Postings | undefined {
   const terms: Postings[] = [];
   if (units !== undefined) {
     const names = new Set(units.flatMap((unit) => (isPattern(unit) ? unitsLike(source, unit) : [unit])));
@@ -69,6 +70,7 @@ export function matching(source: Source, { units, priority, identifier, boots }:
     terms.push(union(levels));
   }
   if (identifier !== undefined) terms.push(source.bearing(`SYSLOG_IDENTIFIER=${identifier}`));
+  if (uid !== undefined) terms.push(source.bearing(`_UID=${uid}`));
   if (boots !== undefined) terms.push(union(boots.map((boot) => source.bearing(`_BOOT_ID=${boot}`))));
   return terms.length === 0 ? undefined : intersection(terms);
 }

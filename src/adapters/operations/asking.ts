@@ -12,7 +12,12 @@ export type StartUnit = (unit: string) => Promise<string>;
 /** Asks root for something and waits for the answer. @throws Error when there is none; it has then been cancelled. */
 export type AskRoot = (
   request: unknown,
-  options: { readonly timeoutMs: number; readonly signal: AbortSignal },
+  options: {
+    readonly timeoutMs: number;
+    readonly signal: AbortSignal;
+    /** Called with the id of the request before root hears of it. @returns what is called when there is no answer. */
+    readonly onAsk?: (id: string) => () => void;
+  },
 ) => Promise<unknown>;
 
 /** How many are asked at a time; root has a bound of its own. */
@@ -53,7 +58,7 @@ export function createAskRoot(ports: {
     }
   };
 
-  const askOnce: AskRoot = async (request, { timeoutMs, signal }) => {
+  const askOnce: AskRoot = async (request, { timeoutMs, signal, onAsk }) => {
     signal.throwIfAborted();
     const id = `ask-${randomBytes(16).toString("hex")}`;
     let limitMs = clock.monotonicMs() + timeoutMs + graceMs;
@@ -61,9 +66,11 @@ export function createAskRoot(ports: {
       limitMs = Math.min(limitMs, clock.monotonicMs() + graceMs);
       writeNew(join(asks, cancelName(id)), "");
     };
+    let onUnanswered: (() => void) | undefined;
     mkdirSync(asks, { recursive: true, mode: 0o700 });
     try {
       writeNew(join(asks, askName(id)), JSON.stringify(request));
+      onUnanswered = onAsk?.(id);
       signal.addEventListener("abort", cancel, { once: true });
       let result: string | undefined;
       const job = start(taskUnit(id)).then((told) => {
@@ -75,6 +82,9 @@ export function createAskRoot(ports: {
       const soon = job.then(() => (ended() ? (answer(id) ?? text) : text));
       text.catch(() => undefined);
       return JSON.parse(await Promise.race([soon, text]));
+    } catch (error) {
+      onUnanswered?.();
+      throw error;
     } finally {
       signal.removeEventListener("abort", cancel);
       for (const name of [askName(id), cancelName(id)]) rmSync(join(asks, name), { force: true });

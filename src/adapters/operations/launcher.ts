@@ -100,15 +100,31 @@ const well: readonly string[] = ["done", "lost"];
  * Lets systemd start root's task for an operation: for a service without rights, whose package brings the unit and leave to start it.
  * The job of the unit ends with the task; a task that has begun tells its end itself.
  */
-export function createTaskDoor({ start }: { readonly start: StartUnit }): TaskLauncher {
+export function createTaskDoor({
+  start,
+  onLaunch = () => () => undefined,
+}: {
+  readonly start: StartUnit;
+  /** Called with the id of each operation before root hears of it. @returns what is called when its task does not begin. */
+  readonly onLaunch?: (id: string) => () => void;
+}): TaskLauncher {
+  const run = async (id: string): Promise<void> => {
+    const first = await start(taskUnit(id));
+    // Killed, or asked for while it was being killed: systemd takes that for the start that is just failing. A task goes on where
+    // the one before was, and one that has nothing to do ends at once.
+    const result = first === "failed" ? await start(taskUnit(id)) : first;
+    if (!well.includes(result)) throw new Error(`cannot do ${id}: ${taskUnit(id)} ended with: ${result}`);
+  };
   return {
     async launch(id) {
       if (!isOperationId(id)) throw new Error(`cannot start a task for ${JSON.stringify(id)}`);
-      const first = await start(taskUnit(id));
-      // Killed, or asked for while it was being killed: systemd takes that for the start that is just failing. A task goes on where
-      // the one before was, and one that has nothing to do ends at once.
-      const result = first === "failed" ? await start(taskUnit(id)) : first;
-      if (!well.includes(result)) throw new Error(`cannot do ${id}: ${taskUnit(id)} ended with: ${result}`);
+      const onNotBegun = onLaunch(id);
+      try {
+        await run(id);
+      } catch (error) {
+        onNotBegun();
+        throw error;
+      }
     },
     isAlive,
   };

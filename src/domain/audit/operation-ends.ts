@@ -17,7 +17,8 @@ export interface EndedOperation {
   };
 }
 
-const isUnsuccessful = (result: unknown): boolean =>
+/** Whether a result is in order and says that what was asked for did not come about. */
+export const isUnsuccessful = (result: unknown): boolean =>
   typeof result === "object" && result !== null && "success" in result && result.success === false;
 
 const page = 1000;

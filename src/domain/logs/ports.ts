@@ -16,6 +16,8 @@ export interface LogQuery {
   readonly priority: number | undefined;
   /** SYSLOG_IDENTIFIER. */
   readonly identifier: string | undefined;
+  /** _UID: the user of the process that wrote an entry, as the kernel has told journald; all users unless given. */
+  readonly uid?: number | undefined;
   /** A boot id, 32 hex digits; or an offset as `journalctl -b` takes it: 0 the last boot, -1 the one before it, 1 the first. */
   readonly boot: string | undefined;
   /** Regular expression over the message; without a capital letter in it, case does not matter. */

@@ -14,11 +14,14 @@ export function confirmationFault(
   return `it asks to run as root, and root has not confirmed it as it is now (run on this host: sudo steward plugins confirm ${name})`;
 }
 
+/** It asks to run as root, and root has not confirmed it. */
+export class PluginUnconfirmed extends PluginNotRun {}
+
 /** A sandbox in which nothing runs as root that root has not confirmed. */
 export const confirmedSandbox = (sandbox: PluginSandbox, confirmed: ConfirmedPlugins): PluginSandbox => ({
   ...sandbox,
   run(call, signal) {
     const fault = confirmationFault(call.manifest, call, confirmed);
-    return fault === undefined ? sandbox.run(call, signal) : Promise.reject(new PluginNotRun(fault));
+    return fault === undefined ? sandbox.run(call, signal) : Promise.reject(new PluginUnconfirmed(fault));
   },
 });

@@ -1,0 +1,56 @@
+import type { LogList } from "#contract/logs.ts";
+import { type Journal, LogQueryRefused } from "#domain/logs/ports.ts";
+import { reasonOf } from "./error-reason.ts";
+
+/** Entries that are asked for at a time: with lines of usual length not quite the largest answer that there is. */
+const pageEntries = 50_000;
+
+/** What to look for: entries of these units, of processes of this user where one is given, whose message matches. */
+export interface Wanted {
+  readonly unit: string;
+  readonly uid?: number;
+  readonly grep: string;
+}
+
+/** All entries that are wanted, page by page, the newest first. */
+export async function* journalPages(
+  query: Journal["query"],
+  { unit, uid, grep }: Wanted,
+  signal: AbortSignal,
+): AsyncGenerator<LogList["logs"]> {
+  const wanted = {
+    units: [unit],
+    since: 0,
+    until: Number.MAX_SAFE_INTEGER,
+    priority: undefined,
+    identifier: undefined,
+    uid,
+    boot: undefined,
+    grep,
+    order: "desc",
+  } as const;
+  let limit = pageEntries;
+  const ask = async (cursor: string | undefined): Promise<LogList> => {
+    for (;;) {
+      try {
+        const { bytes } = await query({ ...wanted, cursor, limit }, signal);
+        return JSON.parse(Buffer.from(bytes).toString("utf8")) as LogList;
+      } catch (error) {
+        const isTooLarge = error instanceof LogQueryRefused && error.field === "limit" && limit > 1;
+        if (!isTooLarge) throw error;
+        limit = Math.floor(limit / 2);
+      }
+    }
+  };
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const page = await ask(cursor);
+    yield page.logs;
+    cursor = page.next_cursor;
+  }
+}
+
+/** Why not all pages could be read. The words for a query that takes long are meant for who can choose what to look for. */
+export function unreadReason(error: unknown, signal: AbortSignal): string {
+  const isLate = signal.aborted || (error instanceof LogQueryRefused && error.field === "grep");
+  return isLate ? "reading it takes too long" : reasonOf(error);
+}

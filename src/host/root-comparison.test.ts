@@ -1,0 +1,231 @@
+import { describe, expect, it } from "vitest";
+import { auditEvent } from "#domain/audit/entry.ts";
+import { logRootRequest } from "#domain/audit/root-requests.ts";
+import { createFakeAuditLog } from "../../test/fakes/audit-log.ts";
+import { createFakeClock } from "../../test/fakes/clock.ts";
+import { createFakeJournal } from "../../test/fakes/journal.ts";
+import { collectRequests, compareRequests, readRootRecords } from "./root-comparison.ts";
+import { createRootRecord } from "./root-record.ts";
+
+const never = new AbortController().signal;
+const ask = (digit: string): string => `ask-${digit.repeat(32)}`;
+const operation = "20260101-000000-000-00000001";
+
+/** A service, root and a journal, with one clock. */
+function createHost() {
+  const clock = createFakeClock();
+  const log = createFakeAuditLog();
+  const journal = createFakeJournal();
+  const heads: number[] = [];
+  const asRoot = (id: string, uid = 0, unit = `steward-task@${id}.service`) =>
+    createRootRecord({
+      clock,
+      write: (line) =>
+        void journal.write({
+          message: line.trimEnd(),
+          time: clock.now() * 1000,
+          unit,
+          uid,
+          priority: 5,
+          identifier: "steward",
+        }),
+    });
+  const start = (logs = true): void =>
+    log.record(auditEvent("service.started", clock.now(), { target: logs ? { root_requests: "logged" } : {} }));
+  return {
+    clock,
+    log,
+    journal,
+    asRoot,
+    start,
+    /** The service logs its newest entry to the journal. */
+    head: () => void heads.push(log.entries.length),
+    asked: (id: string, request: string) =>
+      logRootRequest({ log, clock }, { id, request, operationId: id.startsWith("ask-") ? null : id }),
+    /** Root does what it was asked for. */
+    did(id: string, request: string): void {
+      const record = asRoot(id);
+      record({ id, request, phase: "begun", input: {} });
+      record({ id, request, phase: "done" });
+    },
+    async compare(from = 0) {
+      const requests = collectRequests();
+      const { entries } = await log.list(
+        {
+          since: undefined,
+          until: undefined,
+          operation: undefined,
+          keyId: undefined,
+          outcome: undefined,
+          limit: 1000,
+          cursor: undefined,
+        },
+        never,
+      );
+      for (const entry of entries.toReversed()) if (entry.seq > from) requests.add(entry);
+      const { records, missing } = await readRootRecords(journal, never);
+      expect(missing).toBeUndefined();
+      return compareRequests(requests, records, heads);
+    },
+  };
+}
+
+describe("requests to root in the audit log and in root's own record", () => {
+  it("agree where the service has logged what root did", async () => {
+    const host = createHost();
+    host.start();
+    host.head();
+    host.asked(ask("1"), "plugin.run");
+    host.did(ask("1"), "plugin.run");
+    host.asked(operation, "updates.apply");
+    host.did(operation, "updates.apply");
+    // Begun again after a crash.
+    host.asked(operation, "updates.apply");
+    host.did(operation, "updates.apply");
+    host.head();
+    expect(await host.compare()).toEqual({ matched: 2, mismatches: [], notes: [] });
+  });
+
+  it("differ where root did what the log does not have, or has as something else", async () => {
+    const host = createHost();
+    host.start();
+    host.did(ask("1"), "plugin.run");
+    host.did(operation, "updates.apply");
+    host.asked(ask("2"), "packages.refresh");
+    host.did(ask("2"), "plugin.run");
+    host.asRoot(ask("3"))({ id: ask("3"), request: "shell.run", phase: "refused", error: "it is not on the list" });
+    host.asRoot(ask("4"))({ id: ask("4"), request: "", phase: "refused", error: "it is not JSON" });
+    const { mismatches, matched } = await host.compare();
+    expect(matched).toBe(0);
+    expect(mismatches).toEqual([
+      expect.stringMatching(/^root did plugin\.run \(ask-1+\) at 2026-01-01T.*, of which the log has no entry$/),
+      expect.stringMatching(/^root did updates\.apply \(20260101-/),
+      expect.stringMatching(
+        /^root was asked for plugin\.run \(ask-2+\) at .*, and the log has packages\.refresh in its place$/,
+      ),
+      expect.stringMatching(/^root refused shell\.run \(ask-3+\)/),
+      expect.stringMatching(/^root refused something \(ask-4+\)/),
+    ]);
+  });
+
+  it("do not differ by what is read, nor by what there was nothing to do about", async () => {
+    const host = createHost();
+    host.start();
+    host.asRoot(ask("1"))({ id: ask("1"), request: "plugin.call", phase: "refused", error: "not confirmed" });
+    host.asRoot(ask("2"))({ id: ask("2"), request: "", phase: "left" });
+    expect(await host.compare()).toEqual({ matched: 0, mismatches: [], notes: [] });
+  });
+
+  it("differ where the log names what root has not recorded, if the journal has what was recorded then", async () => {
+    const host = createHost();
+    host.start();
+    host.head();
+    host.asked(ask("1"), "plugin.run");
+    // Just now: root may not have begun.
+    expect(await host.compare()).toMatchObject({
+      mismatches: [],
+      notes: [expect.stringMatching(/^1 request to root cannot/)],
+    });
+    host.head();
+    expect((await host.compare()).mismatches).toEqual([
+      expect.stringMatching(/^the log says that root was asked for plugin\.run \(ask-1+\) at .*root has no record/),
+    ]);
+  });
+
+  it.each<[string, (host: ReturnType<typeof createHost>) => void]>([
+    [
+      "the service says that it got no answer",
+      (host) => {
+        host.head();
+        host.asked(ask("1"), "plugin.run")();
+        host.head();
+      },
+    ],
+    [
+      "root found nothing to do",
+      (host) => {
+        host.head();
+        host.asked(ask("1"), "plugin.run");
+        host.asRoot(ask("1"))({ id: ask("1"), request: "", phase: "left" });
+        host.head();
+      },
+    ],
+  ])("do not differ where %s", async (_, happens) => {
+    const host = createHost();
+    host.start();
+    happens(host);
+    expect(await host.compare()).toMatchObject({ mismatches: [], notes: [] });
+  });
+
+  it.each<[string, (host: ReturnType<typeof createHost>) => void]>([
+    [
+      "the journal begins after it",
+      (host) => {
+        host.asked(ask("1"), "plugin.run");
+        host.head();
+      },
+    ],
+    [
+      "the service was killed before it logged another head, and the journal may have lost as much",
+      (host) => {
+        host.head();
+        host.asked(ask("1"), "plugin.run");
+        host.start();
+        host.head();
+      },
+    ],
+  ])("cannot be compared, and are said so, where %s", async (_, happens) => {
+    const host = createHost();
+    host.start();
+    happens(host);
+    expect(await host.compare()).toEqual({
+      matched: 0,
+      mismatches: [],
+      notes: ["1 request to root cannot be compared: the journal does not have, or not yet, what root recorded then"],
+    });
+  });
+
+  it("cannot be compared from before the service logged them, be it an older version or a file that is gone", async () => {
+    const host = createHost();
+    host.start(false);
+    host.did(ask("1"), "plugin.run");
+    const note = (count: string) => [
+      expect.stringMatching(new RegExp(`^${count} to root cannot be compared: the log has no entries`)),
+    ];
+    expect(await host.compare()).toEqual({ matched: 0, mismatches: [], notes: note("1 request") });
+    await host.clock.advance(1000);
+    host.start();
+    expect(await host.compare()).toEqual({ matched: 0, mismatches: [], notes: note("1 request") });
+    host.did(ask("2"), "plugin.run");
+    expect((await host.compare()).mismatches).toHaveLength(1);
+    // The oldest file is gone.
+    await host.clock.advance(1000);
+    host.asked(ask("3"), "plugin.run");
+    host.did(ask("3"), "plugin.run");
+    expect(await host.compare(2)).toEqual({ matched: 1, mismatches: [], notes: note("2 requests") });
+  });
+
+  it("are believed of root alone, in the unit of the request", async () => {
+    const host = createHost();
+    host.start();
+    const record = { id: ask("1"), request: "plugin.run", phase: "begun" } as const;
+    host.asRoot(ask("1"), 997)(record);
+    host.asRoot(ask("1"), 0, "steward.service")(record);
+    host.asRoot(ask("1"), 0, `steward-task@${ask("2")}.service`)(record);
+    for (const message of [
+      '{"msg":"root request"}',
+      '"msg":"root request"}',
+      '{"id":"ask","request":"","phase":"x","msg":"root request"}',
+    ])
+      host.journal.write({ message, uid: 0, unit: "steward-task@ask.service" });
+    expect(await readRootRecords(host.journal, never)).toEqual({ records: [], missing: undefined });
+    host.asRoot(ask("1"))(record);
+    expect((await readRootRecords(host.journal, never)).records).toHaveLength(1);
+  });
+
+  it("are not compared where the journal cannot be read", async () => {
+    const { journal } = createHost();
+    journal.available = false;
+    expect(await readRootRecords(journal, never)).toEqual({ records: [], missing: "permission denied" });
+  });
+});

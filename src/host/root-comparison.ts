@@ -1,0 +1,181 @@
+import type { AuditRecord } from "#contract/audit.ts";
+import { isRootAsk, rootAsks } from "#contract/root-tasks.ts";
+import { loggedMember, rootRequested, rootUnanswered } from "#domain/audit/root-requests.ts";
+import type { Journal } from "#domain/logs/ports.ts";
+import { journalPages, unreadReason } from "./journal-pages.ts";
+import { type RootRecord, recordMessage } from "./root-record.ts";
+
+/** A record of root's as the journal has it. */
+export interface JournalRecord extends RootRecord {
+  /** When the journal received it, RFC 3339. */
+  readonly at: string;
+}
+
+/** What the journal has of root's records. */
+export interface JournalRecords {
+  readonly records: readonly JournalRecord[];
+  /** Why there may be more; undefined when these are all. */
+  readonly missing: string | undefined;
+}
+
+const taskUnits = "steward-task@*.service";
+const maxRecords = 200_000;
+const phases: readonly unknown[] = ["begun", "done", "failed", "refused", "left"] satisfies RootRecord["phase"][];
+const isPhase = (value: unknown): value is RootRecord["phase"] => phases.includes(value);
+
+/** A record as root has written it in the unit of its request; undefined for any other line. */
+function recordIn(message: string, unit: string): RootRecord | undefined {
+  try {
+    const { msg, id, request, phase }: Readonly<Record<string, unknown>> = JSON.parse(message);
+    if (msg !== recordMessage || typeof id !== "string" || typeof request !== "string" || !isPhase(phase))
+      return undefined;
+    return unit === `steward-task@${id}.service` ? { id, request, phase } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** All records of root in the journal, the newest first. */
+export async function readRootRecords(journal: Pick<Journal, "query">, signal: AbortSignal): Promise<JournalRecords> {
+  const records: JournalRecord[] = [];
+  // Programs without rights run in these units too: what they write is not root's.
+  const wanted = { unit: taskUnits, uid: 0, grep: `"msg":"${recordMessage}"\\}$` };
+  try {
+    for await (const page of journalPages(journal.query, wanted, signal)) {
+      for (const { message, unit, timestamp: at } of page) {
+        const record = recordIn(message, unit);
+        if (record !== undefined) records.push({ ...record, at });
+        if (records.length > maxRecords)
+          return { records, missing: `there are more than ${maxRecords} records of root in it` };
+      }
+    }
+    return { records, missing: undefined };
+  } catch (error) {
+    return { records, missing: unreadReason(error, signal) };
+  }
+}
+
+interface Claim {
+  readonly seq: number;
+  readonly at: string;
+  readonly request: string;
+}
+
+/** What the audit log says of requests to root. */
+export interface LoggedRequests {
+  /** Takes the entries of the log in their order. */
+  readonly add: (record: AuditRecord) => void;
+  readonly claims: ReadonlyMap<string, Claim>;
+  readonly unanswered: ReadonlySet<string>;
+  /** Numbers of the entries by which the service has started. */
+  readonly starts: readonly number[];
+  /** From when on requests are logged, RFC 3339; undefined: not at all. */
+  readonly since: () => string | undefined;
+}
+
+export function collectRequests(): LoggedRequests {
+  const claims = new Map<string, Claim>();
+  const unanswered = new Set<string>();
+  const starts: number[] = [];
+  let since: string | undefined;
+  return {
+    claims,
+    unanswered,
+    starts,
+    since: () => since,
+    add({ seq, time: at, operation, target }) {
+      const { id = "", request = "" } = target;
+      if (operation === "service.started") starts.push(seq);
+      if (operation === rootRequested || (operation === "service.started" && target[loggedMember] !== undefined))
+        since ??= at;
+      if (operation === rootUnanswered) unanswered.add(id);
+      // Of an operation that is begun again, the first one counts.
+      if (operation === rootRequested && !claims.has(id)) claims.set(id, { seq, at, request });
+    },
+  };
+}
+
+/** What came of the comparison. */
+export interface RootComparison {
+  /** Requests that both have. */
+  readonly matched: number;
+  /** What one has and the other lacks, in words. */
+  readonly mismatches: readonly string[];
+  readonly notes: readonly string[];
+}
+
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
+
+/** Whether the service logs a request of this kind. What is on no list it never asks for. */
+const isLogged = ({ request, phase }: RootRecord): boolean =>
+  phase !== "left" && !(isRootAsk(request) && rootAsks[request].effect === "read");
+
+/** What root has done of each request, and when it began. */
+function byId(records: readonly JournalRecord[]): ReadonlyMap<string, JournalRecord> {
+  const oldestFirst = records.toReversed();
+  const known = new Map<string, JournalRecord>();
+  for (const record of oldestFirst) {
+    const before = known.get(record.id);
+    if (before === undefined || (before.phase === "left" && record.phase !== "left")) known.set(record.id, record);
+  }
+  return known;
+}
+
+/**
+ * Compares what root has recorded in the journal with what the service has logged of its requests.
+ * @param heads numbers of the entries that the journal knows: it has what root recorded between two of them that it has.
+ */
+export function compareRequests(
+  { claims, unanswered, starts, since }: Omit<LoggedRequests, "add">,
+  records: readonly JournalRecord[],
+  heads: readonly number[],
+): RootComparison {
+  const known = byId(records);
+  const mismatches: string[] = [];
+  const from = since();
+  let matched = 0;
+  let early = 0;
+  for (const [id, record] of known) {
+    const { at, request } = record;
+    const claim = claims.get(id);
+    if (claim !== undefined && (request === "" || request === claim.request)) matched += 1;
+    else if (claim !== undefined)
+      mismatches.push(`root was asked for ${request} (${id}) at ${at}, and the log has ${claim.request} in its place`);
+    else if (!isLogged(record)) continue;
+    else if (from === undefined || Date.parse(at) < Date.parse(from)) early += 1;
+    else
+      mismatches.push(
+        `root ${record.phase === "refused" ? "refused" : "did"} ${request === "" ? "something" : request} (${id}) at ${at}, of which the log has no entry`,
+      );
+  }
+
+  const sorted = heads.toSorted((a, b) => a - b);
+  const oldest = sorted[0] ?? Number.POSITIVE_INFINITY;
+  /** Whether the journal has what was recorded then: it has a head from before, and one from after with which the service went on. */
+  const isCovered = ({ seq }: Claim): boolean => {
+    const next = starts.find((start) => start > seq) ?? Number.POSITIVE_INFINITY;
+    const after = sorted.find((head) => head >= seq);
+    return oldest < seq && after !== undefined && after < next;
+  };
+  let unknown = 0;
+  for (const [id, claim] of claims) {
+    if (known.has(id) || unanswered.has(id)) continue;
+    if (isCovered(claim))
+      mismatches.push(
+        `the log says that root was asked for ${claim.request} (${id}) at ${claim.at}, of which root has no record in the journal`,
+      );
+    else unknown += 1;
+  }
+
+  const notes = [
+    ...(early > 0
+      ? [`${counted(early, "request")} to root cannot be compared: the log has no entries about them from that time`]
+      : []),
+    ...(unknown > 0
+      ? [
+          `${counted(unknown, "request")} to root cannot be compared: the journal does not have, or not yet, what root recorded then`,
+        ]
+      : []),
+  ];
+  return { matched, mismatches, notes };
+}

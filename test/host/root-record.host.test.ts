@@ -1,0 +1,153 @@
+import { beforeAll, expect, it } from "vitest";
+import { installedPrograms } from "./program.ts";
+import { asked, asks, createIntruder } from "./support/intruder.ts";
+import { describeOnHost } from "./support/session.ts";
+
+const secret = "/root/secret.json";
+
+/** What root records in the journal of what the service has it do, and how that compares with the service's own log. */
+describeOnHost("root's own record", (session) => {
+  const { newOperation, newAsk, must, open, spec, write, answerOf } = createIntruder(session);
+
+  // The directory of asks is made by the first of them.
+  beforeAll(() => session.api.checkUpdates());
+
+  const records = async (id: string): Promise<readonly unknown[]> => {
+    const match = [`_SYSTEMD_UNIT=steward-task@${id}.service`, "_UID=0"];
+    const { stdout } = await session.host.exec(["journalctl", "-q", "-o", "cat", ...match]);
+    return stdout
+      .trim()
+      .split("\n")
+      .filter((line) => line.includes('"msg":"root request"'))
+      .map((line) => JSON.parse(line) as unknown);
+  };
+  const verify = () => session.host.exec([...installedPrograms, "audit", "verify", "--json"], { allowFailure: true });
+  const mismatches = async (): Promise<readonly string[]> => {
+    const { stdout } = await verify();
+    return (JSON.parse(stdout) as { mismatches: string[] }).mismatches;
+  };
+  /** Those of requests that other tests have made in the place of the service are there before. */
+  const added = async (work: () => Promise<unknown>): Promise<readonly string[]> => {
+    const before = await mismatches();
+    await work();
+    return (await mismatches()).filter((each) => !before.includes(each));
+  };
+
+  it("has what root did for the service, which the audit log has as well", async () => {
+    const snapshot = { id: "" };
+    expect(
+      await added(async () => {
+        snapshot.id = (await session.api.createSnapshot({ body: { description: "logged" } })).id;
+        await session.api.checkUpdates({ query: { refresh: true } });
+        await session.api.deleteSnapshot({ params: { snapshot_id: snapshot.id } });
+      }),
+    ).toEqual([]);
+    const { entries } = await session.api.listAudit({ query: { operation: "root.requested", limit: 3 } });
+    expect(entries.map(({ target }) => target["request"])).toEqual([
+      "snapshots.delete",
+      "packages.refresh",
+      "snapshots.create",
+    ]);
+    for (const { target } of entries)
+      expect(await records(target["id"] ?? "")).toMatchObject([
+        { id: target["id"], request: target["request"], phase: "begun", input_sha256: expect.any(String) },
+        { phase: "done" },
+      ]);
+    const { rootRequests } = JSON.parse((await verify()).stdout) as { rootRequests: number };
+    expect(rootRequests).toBeGreaterThanOrEqual(3);
+  });
+
+  it("has no line of what is only read", async () => {
+    const count = async (): Promise<number> =>
+      Number(await session.shell(`journalctl -q -o cat _UID=0 | grep -c '"msg":"root request"' || true`));
+    const before = await count();
+    const id = newAsk();
+    await write(`${asks}/${id}.json`, JSON.stringify({ ask: "checks.run", input: { check_ids: ["disk_space"] } }));
+    await open(id);
+    expect(await answerOf(id)).toContain("disk_space");
+    expect(await count()).toBe(before);
+  });
+
+  it("has what was asked for behind the back of the audit log, and verifying says so", async () => {
+    const request = newAsk();
+    const operation = newOperation();
+    const found = await added(async () => {
+      await write(`${asks}/${request}.json`, JSON.stringify({ ask: "packages.refresh", input: {} }));
+      await open(request);
+      await write(`${asked}/${operation}/spec.json`, spec(operation));
+      await open(operation);
+    });
+    expect(found).toEqual([
+      expect.stringMatching(
+        new RegExp(`^root did packages\\.refresh \\(${request}\\) at .*, of which the log has no entry$`),
+      ),
+      expect.stringMatching(new RegExp(`^root did snapshots\\.create \\(${operation}\\)`)),
+    ]);
+    expect(await records(request)).toMatchObject([{ phase: "begun" }, { phase: expect.stringMatching(/done|failed/) }]);
+    expect(await verify()).toMatchObject({ exitCode: 1 });
+    const shown = await session.host.exec([...installedPrograms, "audit", "verify"], { allowFailure: true });
+    expect(shown.stdout).toMatch(
+      new RegExp(`mismatch: root did packages\\.refresh \\(${request}\\)[^]*the chain itself is whole`),
+    );
+  });
+
+  it("has what was refused, before anything was done", async () => {
+    const unknown = newAsk();
+    const link = newAsk();
+    const found = await added(async () => {
+      await write(`${asks}/${unknown}.json`, JSON.stringify({ ask: "shell.run", input: { argv: ["id"] } }));
+      await open(unknown);
+      await must(`ln -s ${secret} ${asks}/${link}.json`);
+      await open(link);
+    });
+    expect(await records(unknown)).toMatchObject([{ request: "shell.run", phase: "refused", level: "warn" }]);
+    expect(await records(link)).toMatchObject([{ request: "", phase: "refused" }]);
+    expect(found).toEqual([
+      expect.stringMatching(new RegExp(`^root refused shell\\.run \\(${unknown}\\)`)),
+      expect.stringMatching(new RegExp(`^root refused something \\(${link}\\)`)),
+    ]);
+  });
+
+  it("cannot be made to say what root did not do by a process without rights in root's unit", async () => {
+    const id = newAsk();
+    const line = JSON.stringify({ id, request: "plugin.run", phase: "begun", msg: "root request" });
+    const unit = `steward-task@${id}.service`;
+    const dropIn = `/etc/systemd/system/${unit}.d`;
+    await session.host.writeFile("/opt/line", `<5>${line}\n`, 0o644);
+    await session.host.writeFile(
+      `${dropIn}/60-line.conf`,
+      "[Service]\nUser=steward\nExecStart=\nExecStart=/bin/cat /opt/line\n",
+    );
+    await session.shell("systemctl daemon-reload");
+    expect(await added(() => session.host.exec(["systemctl", "start", unit]))).toEqual([]);
+    const { stdout } = await session.host.exec(["journalctl", "-q", "-o", "cat", `_SYSTEMD_UNIT=${unit}`]);
+    expect(stdout).toContain(line);
+    await session.shell(`rm -r ${dropIn} /opt/line; systemctl daemon-reload`);
+  });
+
+  it("is compared with what the log claims, too", async () => {
+    // Whoever is the service can write its log, and what it says of root is then not root's.
+    const forged = newAsk();
+    const found = await added(async () => {
+      const script = `
+        import { openAuditLog } from "/opt/steward/src/adapters/audit/index.ts";
+        import { systemClock } from "/opt/steward/src/adapters/clock/index.ts";
+        import { logRootRequest } from "/opt/steward/src/domain/audit/root-requests.ts";
+        const onTrouble = (error) => { throw error; };
+        const ignored = () => undefined;
+        const stateDir = "/var/lib/steward";
+        const log = openAuditLog({ stateDir, clock: systemClock, onTrouble, onRepaired: ignored, onRotated: ignored });
+        logRootRequest({ log, clock: systemClock }, { id: "${forged}", request: "updates.apply" });
+        process.stdout.write(JSON.stringify({ ...log.head(), folder: log.folder, msg: "audit head" }) + "\\n");
+        process.exit(0);`;
+      const dropIn = "/etc/systemd/system/steward.service.d/60-forge.conf";
+      await session.host.writeFile("/opt/forge.mjs", script, 0o644);
+      await session.host.writeFile(dropIn, `[Service]\nExecStartPre=${installedPrograms[0]} /opt/forge.mjs\n`);
+      await session.shell("systemctl daemon-reload");
+      await session.service.restart();
+      await session.shell(`rm ${dropIn} /opt/forge.mjs; systemctl daemon-reload`);
+      await session.service.restart();
+    });
+    expect(found).toEqual([expect.stringContaining(forged)]);
+  });
+});
