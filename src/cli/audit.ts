@@ -157,7 +157,9 @@ function printReport(io: Io, report: AuditReport): void {
   }
   for (const mismatch of mismatches) io.out(`mismatch: ${oneLine(mismatch)}\n`);
   if (mismatches.length > 0) {
-    io.out("the chain itself is whole, but it does not agree with what root recorded: other code may have run as the service\n");
+    io.out(
+      "the chain itself is whole, but it does not agree with what root recorded: other code may have run as the service\n",
+    );
     return;
   }
   if (first === undefined || last === undefined) {
