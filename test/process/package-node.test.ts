@@ -72,7 +72,7 @@ describe.skipIf(missing !== undefined)("the Node of the package", { timeout: bui
   }, buildMs);
   afterAll(async () => {
     await runCommand(["gpgconf", "--homedir", workspace.path("gpg"), "--kill", "all"]);
-    workspace.dispose();
+    await workspace.dispose();
   });
 
   it("is that of the host, where it is built so", async () => {

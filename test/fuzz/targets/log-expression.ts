@@ -64,7 +64,8 @@ export const target: FuzzTarget = {
     const context = createContext(sandbox);
     const isTaken = (expression: string, flags: string): boolean => {
       try {
-        return new RegExp(expression, flags) !== undefined;
+        new RegExp(expression, flags);
+        return true;
       } catch {
         return false;
       }
