@@ -105,16 +105,26 @@ const code = await runCli({
     async runTask(id, askedBy) {
       isClient = false;
       takeName();
-      if (askedBy !== undefined) await requireSettingsOfRoot();
-      const config = await load(undefined);
-      const { logsOf, writeNotice: writeRecord } = await openLogs();
-      const { log } = logsOf(config.logLevel);
-      const { safeModeVariable } = await import("#host/task-program.ts");
-      const options = { version, log, isSafeMode: environment[safeModeVariable] === "1" };
-      if (askedBy !== undefined)
-        return (await import("./root-task.ts")).runRootTask(id, askedBy, config, { ...options, writeRecord });
-      const { runOperation } = await import("./task.ts");
-      return runOperation(id, config, options);
+      const taskOptions = async () => {
+        const config = await load(undefined);
+        const { logsOf, writeNotice: writeRecord } = await openLogs();
+        const { log } = logsOf(config.logLevel);
+        const { safeModeVariable } = await import("#host/task-program.ts");
+        return { config, writeRecord, options: { version, log, isSafeMode: environment[safeModeVariable] === "1" } };
+      };
+      if (askedBy === undefined) {
+        const { config, options } = await taskOptions();
+        return (await import("./task.ts")).runOperation(id, config, options);
+      }
+      await requireSettingsOfRoot();
+      // Before anything large is loaded: it may have to wait.
+      const { admitTask } = await import("#adapters/operations/admission.ts");
+      const { systemClock } = await import("#adapters/clock/index.ts");
+      const { places } = await import("#host/places.ts");
+      const isAdmitted = await admitTask(id, { folder: places.answersDir, clock: systemClock });
+      const { config, options, writeRecord } = await taskOptions();
+      const { runRootTask } = await import("./root-task.ts");
+      return runRootTask(id, askedBy, config, { ...options, writeRecord, isAdmitted });
     },
     async carryState() {
       isClient = false;

@@ -108,9 +108,15 @@ function isServiceInSafeMode(uid: number): boolean {
 /** Answers a request. Whatever becomes of it, root's record has the id: who asked counts on that. */
 async function answerRequest(
   id: string,
-  ports: { readonly uid: number; readonly config: Config; readonly log: Logger; readonly record: RecordRoot },
+  ports: {
+    readonly uid: number;
+    readonly config: Config;
+    readonly log: Logger;
+    readonly record: RecordRoot;
+    readonly isAdmitted: boolean;
+  },
 ): Promise<TaskOutcome> {
-  const { uid, config, log, record } = ports;
+  const { uid, config, log, record, isAdmitted } = ports;
   const { createRootAnswers } = await import("#host/root-answers.ts");
   const respond = createRootAnswers({ config, exec, log, record });
   const fail = (message: string) => ({ error: { kind: "Error", message } });
@@ -120,6 +126,7 @@ async function answerRequest(
       places,
       uid,
       clock: systemClock,
+      isAdmitted,
       busy: fail("too much is asked at the same time (try again)"),
       tooLong: fail("the answer is too long"),
       respond({ text, cancelled }) {
@@ -180,20 +187,24 @@ export async function runRootTask(
     log,
     isSafeMode,
     writeRecord,
+    isAdmitted,
   }: {
     readonly version: string;
     readonly log: Logger;
     readonly isSafeMode: boolean;
     /** Writes a line of root's record before it returns. */
     readonly writeRecord: (line: string) => void;
+    /** Whether it has a place among the tasks that are worked on. */
+    readonly isAdmitted: boolean;
   },
 ): Promise<TaskOutcome> {
   if (process.getuid?.() !== 0) throw new Error("cannot do tasks for others: this is not root");
   const uid = await numberOf(user, "-u");
   const record = createRootRecord({ write: writeRecord, clock: systemClock });
   return isAskId(id)
-    ? answerRequest(id, { uid, config, log, record })
+    ? answerRequest(id, { uid, config, log, record, isAdmitted })
     : runRecorded(id, record, async (around) => {
+        if (!isAdmitted) throw new Error(`cannot do ${id}: too many operations are asked for at the same time`);
         writeFileSync(join(places.answersDir, carryName), "");
         const own = openSharedOperationStore({ stateDir: places.tasksDir });
         const asked = readAskedOperations({ stateDir: places.stateDir, uid, isAllowed });

@@ -20,6 +20,10 @@ export const installedFiles: readonly InstalledFile[] = [
   { from: "deploy/systemd/steward.socket", to: "usr/lib/systemd/system/steward.socket" },
   { from: "deploy/systemd/steward-root.socket", to: "usr/lib/systemd/system/steward-root.socket" },
   { from: "deploy/systemd/steward-task@.service", to: "usr/lib/systemd/system/steward-task@.service" },
+  {
+    from: "deploy/systemd/system-stewardtasks.slice",
+    to: "usr/lib/systemd/system/system-stewardtasks.slice",
+  },
   { from: "deploy/systemd/steward.sysusers.conf", to: "usr/lib/sysusers.d/steward.conf" },
   { from: "deploy/systemd/steward.tmpfiles.conf", to: "usr/lib/tmpfiles.d/steward.conf" },
   { from: "deploy/systemd/00-steward.rules", to: "usr/share/polkit-1/rules.d/00-steward.rules" },

@@ -63,7 +63,7 @@ describe.skipIf(missing.length > 0)("npm run demo", () => {
       await demo.waitFor("booted it in");
       demo.child.kill("SIGTERM");
       expect(await demo.ended, demo.printed()).toBe(130);
-      expect(await traces(demo.pid)).toEqual([]);
+      await eventually(async () => expect(await traces(demo.pid)).toEqual([]), 30_000);
     },
     demoMs,
   );

@@ -8,6 +8,7 @@ const places = {
   "steward.socket": "/etc/systemd/system/steward.socket",
   "steward-root.socket": "/etc/systemd/system/steward-root.socket",
   "steward-task@.service": "/etc/systemd/system/steward-task@.service",
+  "system-stewardtasks.slice": "/etc/systemd/system/system-stewardtasks.slice",
   "steward.sysusers.conf": "/etc/sysusers.d/steward.conf",
   "steward.tmpfiles.conf": "/etc/tmpfiles.d/steward.conf",
   "00-steward.rules": "/usr/share/polkit-1/rules.d/00-steward.rules",

@@ -1,19 +1,14 @@
-import { existsSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { type AskPlaces, answerName, askName, asksName, cancelName, maxAnswerBytes, maxAskBytes } from "./ask-files.ts";
-import { groupModes, textOf, writeNew } from "./files.ts";
+import { groupModes, writeNew } from "./files.ts";
 import { openForeignFolder } from "./foreign-folder.ts";
-import { parseProcess } from "./parse.ts";
-import { isAlive, ownProcess } from "./process.ts";
 
-/** Asks that root works on at the same time. */
-const atOnce = 8;
 /** How long an answer is kept for whoever waits for it, and how many of them. */
 const keptForMs = 5 * 60_000;
 const keptAnswers = 64;
 const betweenLooksMs = 200;
-const runningName = "running";
 
 interface Kept {
   readonly name: string;
@@ -33,25 +28,6 @@ function sweep(folder: string, nowMs: number): void {
   for (const [at, { name, atMs }] of keptIn(folder).entries()) {
     if (at >= keptAnswers || nowMs - atMs > keptForMs) rmSync(join(folder, name), { force: true });
   }
-}
-
-/** Says that this process works on an ask. @returns undefined where as many as may are at work already. */
-function takePlace(folder: string, id: string): (() => void) | undefined {
-  const places = join(folder, runningName);
-  mkdirSync(places, { recursive: true, mode: 0o700 });
-  const path = join(places, id);
-  writeNew(path, JSON.stringify(ownProcess()));
-  const release = (): void => rmSync(path, { force: true });
-  let others = 0;
-  for (const name of readdirSync(places)) {
-    if (name === id) continue;
-    const process = parseProcess(textOf(join(places, name)) ?? "");
-    if (process !== undefined && isAlive(process)) others += 1;
-    else rmSync(join(places, name), { force: true });
-  }
-  if (others < atOnce) return release;
-  release();
-  return undefined;
 }
 
 /** What is asked, and how its answer gets back. */
@@ -74,6 +50,8 @@ export async function answerAsk(
     readonly places: AskPlaces;
     readonly uid: number;
     readonly clock: Pick<Clock, "now" | "sleep">;
+    /** Whether it has a place among those that are worked on. */
+    readonly isAdmitted: boolean;
     readonly busy: unknown;
     readonly tooLong: unknown;
     readonly respond: (ask: Ask) => Promise<unknown>;
@@ -99,20 +77,15 @@ export async function answerAsk(
     const path = join(answersDir, answerName(id));
     // Nothing is done twice for one ask.
     if (existsSync(path)) return false;
-    const release = takePlace(answersDir, id);
-    try {
-      const cancelled = new AbortController();
-      const watching = release === undefined ? undefined : watch(cancelled);
-      const answer = release === undefined ? ports.busy : await respond({ text, cancelled: cancelled.signal });
-      over.abort();
-      await watching;
-      const json = JSON.stringify(answer);
-      const made = join(answersDir, `.${id}.new`);
-      writeNew(made, json.length > maxAnswerBytes ? JSON.stringify(ports.tooLong) : json, groupModes);
-      renameSync(made, path);
-    } finally {
-      release?.();
-    }
+    const cancelled = new AbortController();
+    const watching = ports.isAdmitted ? watch(cancelled) : undefined;
+    const answer = ports.isAdmitted ? await respond({ text, cancelled: cancelled.signal }) : ports.busy;
+    over.abort();
+    await watching;
+    const json = JSON.stringify(answer);
+    const made = join(answersDir, `.${id}.new`);
+    writeNew(made, json.length > maxAnswerBytes ? JSON.stringify(ports.tooLong) : json, groupModes);
+    renameSync(made, path);
     return true;
   } finally {
     over.abort();
