@@ -153,6 +153,23 @@ const code = await runCli({
         return { file, faults: error.faults.map((fault) => ({ ...fault, text: formatFault(fault) })), warnings: [] };
       }
     },
+    async egress({ config: named, clients, allow }) {
+      const { egressDropIn } = await import("#host/egress.ts");
+      const { createNameServers } = await import("#adapters/resolver/index.ts");
+      const { lookup } = await import("node:dns/promises");
+      const { text, unresolved } = await egressDropIn(await load(named), {
+        clients,
+        allow,
+        now: new Date(),
+        nameServers: createNameServers().list,
+        resolve: async (name) => (await lookup(name, { all: true })).map(({ address }) => address),
+      });
+      const lines = unresolved.map(
+        ({ purpose, host }) =>
+          `cannot permit ${purpose}: ${host} could not be resolved (give its addresses with --allow)`,
+      );
+      return { text, unresolved: lines };
+    },
     async localService() {
       const { readLocalSettings } = await import("#config/local-service.ts");
       const config = (await readLocalSettings(environment, process.getuid?.() === 0)) ?? (await load(undefined));

@@ -20,6 +20,7 @@ export const documentedProgram = (version: string): CommandNode =>
           carryState: never,
           checkConfig: never,
           localService: never,
+          egress: never,
           checkPlugin: never,
           pluginConfirmation: never,
           stackHost: never,

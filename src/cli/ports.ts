@@ -27,6 +27,12 @@ export interface LocalCommands {
   /** As root, when the service has ended. */
   readonly carryState: () => Promise<void>;
   readonly checkConfig: (file: string | undefined) => Promise<SettingsReport>;
+  /** A drop-in for the unit of the service that permits what its settings need; `unresolved` are lines about the rest. */
+  readonly egress: (options: {
+    readonly config: string | undefined;
+    readonly clients: readonly string[];
+    readonly allow: readonly string[];
+  }) => Promise<{ readonly text: string; readonly unresolved: readonly string[] }>;
   readonly localService: () => Promise<LocalService>;
   /** What the service would say of a folder with a plugin. */
   readonly checkPlugin: (folder: string) => Promise<PluginReport>;

@@ -18,6 +18,7 @@ const local: LocalCommands = {
   carryState: elsewhere,
   checkConfig: elsewhere,
   localService: elsewhere,
+  egress: elsewhere,
   checkPlugin: elsewhere,
   pluginConfirmation: elsewhere,
   readInput: elsewhere,

@@ -37,6 +37,7 @@ const local: LocalCommands = {
   runTask: () => Promise.reject(new Error("not here")),
   carryState: () => Promise.reject(new Error("not here")),
   checkConfig: () => Promise.reject(new Error("not here")),
+  egress: () => Promise.reject(new Error("not here")),
   checkPlugin: () => Promise.reject(new Error("not here")),
   pluginConfirmation: () => Promise.reject(new Error("not here")),
   readInput: () => Promise.reject(new Error("not here")),

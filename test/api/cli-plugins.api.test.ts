@@ -92,6 +92,7 @@ async function steward(argv: readonly string[], surroundings: Surroundings = {})
     carryState: elsewhere,
     checkConfig: elsewhere,
     localService: elsewhere,
+    egress: () => Promise.reject(new Error("not here")),
     checkPlugin: report,
     pluginConfirmation: () =>
       confirmation === undefined ? Promise.reject(new Error("only root can")) : Promise.resolve(confirmation),

@@ -71,6 +71,7 @@ export async function runInProcess(argv: readonly string[], setting: CliSetting 
       carryState: elsewhere,
       checkConfig: () => Promise.resolve({ file: undefined, faults: [], warnings: [] }),
       localService: elsewhere,
+      egress: elsewhere,
       checkPlugin: elsewhere,
       pluginConfirmation: elsewhere,
       stackHost: elsewhere,

@@ -36,6 +36,7 @@ const local = (): LocalCommands => ({
       warnings: ["careful"],
     }),
   localService: () => Promise.resolve({ url, adminKeyFile: join(folder, "admin.key"), readAdminKey }),
+  egress: () => Promise.reject(new Error("not here")),
   checkPlugin: () => Promise.reject(new Error("not here")),
   pluginConfirmation: () => Promise.reject(new Error("not here")),
   readInput: () => Promise.reject(new Error("not here")),

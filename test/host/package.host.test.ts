@@ -95,8 +95,15 @@ describe.skipIf(!required.available)("the Debian package", { timeout: 300_000 },
   afterAll(() => booted?.stop());
 
   it("is installed with one command, and runs as a user without rights", async () => {
-    await apt(`install ${packages}/0/steward_${oldVersion}_*.deb`);
+    // apt gives dpkg a terminal of its own.
+    const printed = (await apt(`install ${packages}/0/steward_${oldVersion}_*.deb`)).replaceAll("\r", "");
     expect(await state("ActiveState")).toBe("active");
+    // What apt prints last is what to do next, and it works.
+    const steps = /^Steward listens on (\S+) \(.*\n.* is in (\S+)\.\nNext, as root:\n {2}(.+)$/m.exec(printed);
+    const [, address = "", path = "", line = ""] = steps ?? [];
+    expect([address, path]).toEqual(["http://127.0.0.1:8470", key]);
+    expect(await shell(`${line}; test $? -lt 2`)).toContain(`version ${oldVersion}`);
+    expect(await shell(`curl -s -H "X-API-Key: $(cat ${path})" ${address}/api/v1/health`)).toContain('"status"');
     expect(await shell("systemctl is-enabled steward")).toBe("enabled\n");
     expect(await shell("steward --version")).toBe(`${oldVersion}\n`);
     expect(await state("User")).toBe("steward");
@@ -222,7 +229,7 @@ describe.skipIf(!required.available)("the Debian package", { timeout: 300_000 },
 
   it("stays disabled when it is upgraded", async () => {
     await shell("systemctl disable --now steward 2>/dev/null");
-    await apt(`install --reinstall ${packages}/1/steward_${newVersion}_*.deb`);
+    expect(await apt(`install --reinstall ${packages}/1/steward_${newVersion}_*.deb`)).not.toContain("Next, as root");
     expect(await shell("systemctl is-enabled steward; systemctl is-active steward; true")).toBe("disabled\ninactive\n");
     await shell("systemctl enable --now steward 2>/dev/null");
   });
