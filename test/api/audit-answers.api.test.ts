@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -12,7 +12,7 @@ import type { AuditEntry } from "#domain/audit/ports.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 import { createFakePackageManager } from "../fakes/package-manager.ts";
 import { createFakeUnits } from "../fakes/units.ts";
-import { openRaw, type RawConnection } from "../process/support/raw-socket.ts";
+import { openRaw, type RawConnection, rawConnection } from "../process/support/raw-socket.ts";
 import { until } from "../process/support/until.ts";
 import { pathOf, startTestService, type TestService } from "./harness.ts";
 
@@ -46,9 +46,13 @@ async function startAudited(overrides: Parameters<typeof startTestService>[0] = 
   const service = await startTestService({ audit: log, ...overrides });
   await service.app.listen({ host: "127.0.0.1", port: 0 });
   const { port } = service.app.server.address() as AddressInfo;
+  const sockets = { members: join(stateDir, "steward.sock"), administrator: join(stateDir, "root.sock") };
+  for (const [name, path] of Object.entries(sockets))
+    await new Promise<void>((resolve) => service.service.local[name as keyof typeof sockets].listen({ path }, resolve));
   return {
     service,
     port,
+    sockets,
     /** Ends the service, and says what is odd about the log that it leaves. */
     async close(): Promise<void> {
       await service.app.close();
@@ -150,7 +154,10 @@ const endings: Readonly<Record<string, (connection: RawConnection) => Promise<un
     return Promise.resolve();
   },
   reset(connection) {
-    connection.socket.resetAndDestroy();
+    const { socket } = connection;
+    // A Unix socket knows no reset.
+    if (socket.remoteFamily === undefined) socket.destroy();
+    else socket.resetAndDestroy();
     return Promise.resolve();
   },
   "half-closed": (connection) => {
@@ -183,8 +190,17 @@ function textOf({ target, ...shape }: Shape, service: TestService): string {
   return `${line}${pick(hosts, shape.host)}${credential}${pick(extras, shape.extra)}${pick(bodies, shape.body)}`;
 }
 
-async function sendAll({ service, port }: Audited, shapes: readonly Shape[], ending: string): Promise<void> {
-  const connection = openRaw(port);
+/** What connections come in over. */
+const ways = ["tcp", "members", "administrator"] as const;
+type Way = (typeof ways)[number];
+
+async function sendAll(
+  { service, port, sockets }: Audited,
+  shapes: readonly Shape[],
+  { ending, way = "tcp" }: { readonly ending: string; readonly way?: Way },
+): Promise<void> {
+  const connection =
+    way === "tcp" ? openRaw(port) : rawConnection(connect({ path: sockets[way], allowHalfOpen: true }));
   // Pipelined: the second is there before the first is answered.
   connection.send(shapes.map((shape) => textOf(shape, service)).join(""));
   await new Promise((resolve) => connection.socket.once("connect", resolve).once("close", resolve));
@@ -221,7 +237,11 @@ describe("the audit log verifies, whatever is asked and however it is answered",
   it.each(variations)("every operation with the %s: %s", { timeout: 120_000 }, async (part, name) => {
     const audited = await startAudited();
     for (const ending of ["answered", "gone", "reset"])
-      await Promise.all(targets.map((target) => sendAll(audited, [{ target, ...usual, [part]: name }], ending)));
+      await Promise.all(targets.map((target) => sendAll(audited, [{ target, ...usual, [part]: name }], { ending })));
+    for (const way of ways)
+      await Promise.all(
+        targets.map((target) => sendAll(audited, [{ target, ...usual, [part]: name }], { ending: "answered", way })),
+      );
     await audited.close();
   });
 
@@ -229,13 +249,14 @@ describe("the audit log verifies, whatever is asked and however it is answered",
     const connection = fc.record({
       shapes: fc.array(anyShape, { minLength: 1, maxLength: 3 }),
       ending: fc.constantFrom(...names(endings)),
+      way: fc.constantFrom(...ways),
     });
     const property = fc.asyncProperty(
       fc.array(connection, { minLength: 1, maxLength: 8 }),
       fc.boolean(),
       async (each, isCut) => {
         const audited = await startAudited();
-        const sent = Promise.all(each.map(({ shapes, ending }) => sendAll(audited, shapes, ending)));
+        const sent = Promise.all(each.map(({ shapes, ending, way }) => sendAll(audited, shapes, { ending, way })));
         // A shutdown in the middle, or after all of it.
         if (!isCut) await sent;
         await audited.close();
