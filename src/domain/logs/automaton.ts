@@ -1,7 +1,7 @@
 import { type ExpressionTree, ExpressionUnsupported } from "./expression-tree.ts";
 
 /** Steps that an expression may have once what it counts is written out. Each character of a text costs at most all of them. */
-const maxSteps = 4096;
+export const maxSteps = 4096;
 /** Numbers that remembered states may hold in all; past it they are made anew. */
 const maxRemembered = 1_000_000;
 /** States that one text may add before it is matched without remembering any: it hardly meets the same one again. */
@@ -24,8 +24,11 @@ interface Program {
   readonly sets: readonly string[];
 }
 
-/** @throws ExpressionUnsupported when it is too large. */
-function sizeOf(tree: ExpressionTree): number {
+/**
+ * How many steps a tree has once what it counts is written out.
+ * @throws ExpressionUnsupported when it is too large.
+ */
+export function sizeOf(tree: ExpressionTree): number {
   const bounded = (size: number): number => {
     if (size <= maxSteps) return size;
     throw new ExpressionUnsupported(`Too large: written out it has over ${maxSteps} steps (count to less)`);

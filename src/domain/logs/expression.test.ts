@@ -133,6 +133,15 @@ describe("an expression", () => {
     expect(() => compileExpression(text)).toThrow(/too large/i);
   });
 
+  it.each(["(?:a{62}){32}(?:a?){6}(?:a{62}){32}b", "(?:a?){6}(?:a{62}){60}b"])(
+    "is not left to the engine of the language where that would go many long ways at each character: %s",
+    (text) => {
+      const { test } = compileExpression(text);
+      expect(test("a".repeat(16_000))).toBe(false);
+      expect(test(`${"a".repeat(4_000)}b`)).toBe(true);
+    },
+  );
+
   it("is remembered within bounds, however many states and classes of characters there are", () => {
     const { test } = compileExpression(
       `[ab]*a[ab]{200}c|${Array.from({ length: 60 }, (_, at) => `\\u{${(0x4e00 + at).toString(16)}}+x`).join("|")}`,

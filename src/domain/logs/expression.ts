@@ -1,5 +1,5 @@
 import { invalid } from "#domain/kernel/error.ts";
-import { createAutomaton } from "./automaton.ts";
+import { createAutomaton, maxSteps, sizeOf } from "./automaton.ts";
 import { type ExpressionTree, readExpression } from "./expression-tree.ts";
 
 /** A regular expression as it is applied: whether it matches somewhere in a text. */
@@ -53,7 +53,9 @@ export function compileExpression(text: string, caseFlag: "" | "i" = ""): Expres
   const { native, flags } = compileNative(text, caseFlag);
   const tree = readExpression(text, flags);
   const automaton = createAutomaton(tree, flags);
-  if (pathsOf(tree) <= maxPaths) return { test: (each) => native.test(each) };
+  const paths = pathsOf(tree);
+  // Along all of its ways together the engine goes no further at each character than the automaton might.
+  if (paths <= maxPaths && paths * sizeOf(tree) <= maxSteps) return { test: (each) => native.test(each) };
   const word = requiredWord(tree);
   if (word.length < minWordLength) return automaton;
   // The engine of the language finds a word several times faster.
