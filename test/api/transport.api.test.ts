@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createFakeUnits, type FakeUnits } from "../fakes/units.ts";
 import { send, startTestService, type TestRequest, type TestService } from "./harness.ts";
@@ -406,5 +407,32 @@ describe("the address itself", () => {
     expect((await root({ accept: "text/html", host: "evil.example" })).status).toBe(403);
     expect((await root({ accept: "text/html", origin: "http://evil.example" })).status).toBe(403);
     expect((await send(service, { path: "/other", headers: { accept: "text/html" } })).status).toBe(401);
+  });
+});
+
+describe("an answer that does not come", () => {
+  it.each([
+    ["/api/v1/health/checks/plain", 500, "INTERNAL_ERROR"],
+    ["/api/v1/system/logs?grep=x", 503, "UNAVAILABLE"],
+  ])("is an error with a body when the connection is about to be closed: %s", async (path, status, code) => {
+    const held = Promise.withResolvers<never>();
+    held.promise.catch(() => undefined);
+    let asked = 0;
+    const hang = (): Promise<never> => {
+      asked += 1;
+      return held.promise;
+    };
+    service.checks.plain.finds = hang;
+    service.journal.hold = hang;
+    const sockets: Socket[] = [];
+    service.app.server.on("connection", (socket) => sockets.push(socket));
+    const url = await service.app.listen({ host: "127.0.0.1", port: 0 });
+    const answer = fetch(`${url}${path}`, { headers: { "X-API-Key": service.admin } });
+    await expect.poll(() => asked).toBe(1);
+    // What Node says of a connection on which nothing has moved for a minute.
+    for (const socket of sockets) socket.emit("timeout");
+    const response = await answer;
+    expect([response.status, await response.json()]).toMatchObject([status, { error: { code } }]);
+    held.reject(new Error("ended"));
   });
 });

@@ -23,6 +23,8 @@ export interface FakeJournal extends Journal {
   available: boolean;
   /** What queries are refused for; undefined: nothing. */
   refusal: { readonly field: string; readonly issue: string } | undefined;
+  /** What queries wait for; undefined: nothing. */
+  hold: (() => Promise<void>) | undefined;
   /** Queries so far. */
   readonly queries: readonly LogQuery[];
   /** Writes an entry. @returns its cursor. */
@@ -128,10 +130,11 @@ export function createFakeJournal(given: readonly FakeEntry[] = []): FakeJournal
   const fake: FakeJournal = {
     available: true,
     refusal: undefined,
+    hold: undefined,
     queries,
     write,
     async query(query) {
-      await Promise.resolve();
+      await (fake.hold?.() ?? Promise.resolve());
       queries.push(query);
       if (!fake.available) throw new JournalUnavailable("permission denied");
       if (fake.refusal !== undefined) throw new LogQueryRefused(fake.refusal.field, fake.refusal.issue);

@@ -7,6 +7,7 @@ import { apiBase } from "#contract/limits.ts";
 import type { Context, Handlers, Operation } from "#contract/operation.ts";
 import { EventStream, SerializedJson } from "#contract/operation.ts";
 import { Accepted } from "#contract/operation-entry.ts";
+import { DomainError } from "#domain/kernel/error.ts";
 import type { Auditor } from "./audit.ts";
 import { type ContextPorts, createContext } from "./context.ts";
 import { beginEventStream, type EventStreamPorts } from "./event-stream.ts";
@@ -104,6 +105,16 @@ function allowSilence({ raw: { socket } }: FastifyRequest, reply: FastifyReply):
   reply.raw.once("close", () => socket.setTimeout(timeout));
 }
 
+/** Whoever asks for something gets an answer before the connection is closed because nothing moves on it. */
+function answerInTime({ errors }: Operation, { raw: { socket } }: FastifyRequest, reply: FastifyReply): void {
+  const code = errors.includes("UNAVAILABLE") ? "UNAVAILABLE" : "INTERNAL_ERROR";
+  reply.raw.once("timeout", () => {
+    // The client does not take what is sent.
+    if (reply.sent) socket.destroy();
+    else reply.send(new DomainError(code, "cannot answer in time (try again later)", { retryable: true }));
+  });
+}
+
 function addOperation(
   app: FastifyInstance,
   name: string,
@@ -129,6 +140,8 @@ function addOperation(
         each instanceof EventStream ? startEvents(each, { request, reply, ports }) : sendable(each, reply),
       );
       request.work = work;
+      // What a mutation comes to is not for a timer to say.
+      if (isRead) answerInTime(operation, request, reply);
       return work;
     }
     request.work = nothingLeft;
