@@ -192,6 +192,12 @@ export const rootAsks = {
   },
   /** A check or a hook, with the arguments of its manifest alone. */
   "plugin.call": { effect: "read", input: Type.Object(pluginCall, closed), output: PluginEnd },
+  /** Whether the sandbox of a plugin can be made. Nothing of the plugin runs. */
+  "plugin.try_start": {
+    effect: "read",
+    input: Type.Object({ path: pluginCall.path, digest: pluginCall.digest }, closed),
+    output: Nothing,
+  },
 } as const satisfies Readonly<Record<string, RootAskRow>>;
 
 /** The name of what is asked. */

@@ -95,12 +95,8 @@ function answersOf(parts: Parts): Answers {
       );
     });
 
-  /** Runs a plugin of these types as root finds it: in folders that nobody but root may change, and only as what was asked for. */
-  const runPlugin = async (
-    { path, digest, args, stdin, timeoutMs }: RootAskInput<"plugin.run">,
-    types: readonly PluginType[],
-    signal: AbortSignal,
-  ): Promise<PluginEnd> => {
+  /** A plugin as root finds it: in folders that nobody but root may change, and only as what was asked for. */
+  const openPlugin = async ({ path, digest }: RootAskInput<"plugin.try_start">) => {
     const { pluginFoldersOf } = await import("./plugin-folders.ts");
     const { createPluginSandbox, openConfirmedPlugins } = await import("#adapters/plugins/index.ts");
     const found = await pluginFoldersOf(config.settings).read(path);
@@ -108,17 +104,22 @@ function answersOf(parts: Parts): Answers {
     if ("fault" in found.loaded) throw new PluginNotRun(found.loaded.fault);
     if (found.loaded.digest !== digest) throw new PluginNotRun(changedFault);
     const { manifest } = found.loaded;
-    if (!types.includes(manifest.role.type)) throw new PluginNotRun(`it is a ${manifest.role.type}`);
     const sandbox = createPluginSandbox({
       exec,
       hidden: [places.stateDir, places.tasksDir],
       partOf: serviceUnit,
       onNotEnded: ({ plugin, unit, error }) => log.warn({ plugin, unit, err: error }, "plugin not ended"),
     });
-    return confirmedSandbox(sandbox, openConfirmedPlugins(places.confirmedDir)).run(
-      { manifest: { ...manifest, timeoutMs }, path, digest, args, stdin },
-      signal,
-    );
+    return { manifest, sandbox: confirmedSandbox(sandbox, openConfirmedPlugins(places.confirmedDir)) };
+  };
+  const runPlugin = async (
+    { path, digest, args, stdin, timeoutMs }: RootAskInput<"plugin.run">,
+    types: readonly PluginType[],
+    signal: AbortSignal,
+  ): Promise<PluginEnd> => {
+    const { manifest, sandbox } = await openPlugin({ path, digest });
+    if (!types.includes(manifest.role.type)) throw new PluginNotRun(`it is a ${manifest.role.type}`);
+    return sandbox.run({ manifest: { ...manifest, timeoutMs }, path, digest, args, stdin }, signal);
   };
 
   return {
@@ -195,6 +196,11 @@ function answersOf(parts: Parts): Answers {
     },
     "plugin.run": (call, signal) => runPlugin(call, ["command"], signal),
     "plugin.call": (call, signal) => runPlugin({ ...call, args: [] }, ["check", "hook"], signal),
+    async "plugin.try_start"(request, signal) {
+      const { manifest, sandbox } = await openPlugin(request);
+      await sandbox.tryStart({ ...request, manifest, args: [], stdin: undefined }, signal);
+      return {};
+    },
   };
 }
 

@@ -150,5 +150,8 @@ export function sandboxThroughDoor(ask: AskFor, description: string): PluginSand
         ? ask("plugin.run", { ...call, args: [...args] }, signal)
         : ask("plugin.call", call, signal);
     },
+    async tryStart({ path, digest }, signal) {
+      await ask("plugin.try_start", { path, digest }, signal);
+    },
   };
 }

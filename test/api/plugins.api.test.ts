@@ -212,6 +212,23 @@ describe("enabling", () => {
     expect((await enable("rooted", { confirm: true })).json).toMatchObject({ success: true, enabled: true });
   });
 
+  it("leaves one as it is whose sandbox cannot be made on this host, and says why", async () => {
+    plugins.folders.put("greet");
+    plugins.sandbox.refuseStart("greet", "systemd did not start it: Failed to start: bad unit file setting");
+    const message = "cannot enable greet: systemd did not start it: Failed to start: bad unit file setting";
+    expect((await post("/plugins/greet/enable?dry_run=true")).json).toMatchObject({ steps: [], reason: message });
+    const refused = await enable("greet");
+    expect(refused.status).toBe(200);
+    expect(refused.json).toMatchObject({ success: false, enabled: false, message });
+    expect([plugins.enabled.all(), plugins.sandbox.calls]).toEqual([[], []]);
+    plugins.sandbox.refuseStart("greet", undefined);
+    expect((await post("/plugins/greet/enable?dry_run=true")).json).toMatchObject({ steps: ["enable greet 1.0.0"] });
+    expect((await enable("greet")).json).toMatchObject({ success: true, enabled: true });
+    // What is enabled already and has not changed is not tried again.
+    plugins.sandbox.refuseStart("greet", "no memory");
+    expect((await enable("greet")).json).toMatchObject({ success: true, message: "greet is enabled already" });
+  });
+
   it("leaves one as it is that cannot be loaded", async () => {
     plugins.folders.spoil("broken", "no manifest");
     const reply = await enable("broken", { confirm: true });

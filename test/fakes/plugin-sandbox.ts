@@ -8,6 +8,8 @@ export interface FakePluginSandbox extends PluginSandbox {
   readonly calls: PluginCall[];
   /** What a plugin does when it is called; one that nobody said anything of ends with 0 and says nothing. */
   readonly behave: (name: string, behaviour: Behaviour | Partial<PluginEnd>) => void;
+  /** Why the sandbox of a plugin cannot be made; undefined again: it can. */
+  readonly refuseStart: (name: string, reason: string | undefined) => void;
 }
 
 const silent: PluginEnd = { exitCode: 0, stdout: "", stderr: "", isTruncated: false };
@@ -17,12 +19,20 @@ const cancelled = (): PluginNotRun =>
 /** Plugins that exist on paper alone. */
 export function createFakePluginSandbox(): FakePluginSandbox {
   const behaviours = new Map<string, Behaviour>();
+  const refusals = new Map<string, string | undefined>();
   const calls: PluginCall[] = [];
   return {
     description: "Nothing runs.",
     calls,
     behave(name, behaviour) {
       behaviours.set(name, typeof behaviour === "function" ? behaviour : () => ({ ...silent, ...behaviour }));
+    },
+    refuseStart: (name, reason) => void refusals.set(name, reason),
+    async tryStart({ manifest: { name } }, signal) {
+      await Promise.resolve();
+      if (signal.aborted) throw cancelled();
+      const reason = refusals.get(name);
+      if (reason !== undefined) throw new PluginNotRun(reason);
     },
     async run(call, signal) {
       if (signal.aborted) throw cancelled();

@@ -380,6 +380,44 @@ describeOnHost("plugins in their sandbox", (session) => {
     expect(end?.stdout).toBe(`${args.map((word) => `<${word}>`).join("")}in ü`);
   });
 
+  it("is enabled where its unit can be started on this host alone, and nothing of it runs for that", async () => {
+    await writePlugin(session, "tried", shell("touch /dev/shm/ran; echo ran"));
+    const params = { name: "tried" };
+    const enabled = () => session.api.enablePlugin({ params, body: {} });
+    // Drop-ins of a prefix hold for the units of plugins as well.
+    const dropIn = "/etc/systemd/system/steward-plugin-.service.d";
+    await session.shell(
+      `mkdir -p ${dropIn}; printf '[Service]\\nWorkingDirectory=/nowhere\\n' > ${dropIn}/60-wrong.conf; systemctl daemon-reload`,
+    );
+    try {
+      expect(await session.api.enablePlugin({ params, body: {}, query: { dry_run: true } })).toMatchObject({
+        steps: [],
+        reason: expect.stringContaining("its sandbox could not be made"),
+      });
+      expect(await enabled()).toMatchObject({
+        success: false,
+        enabled: false,
+        message: expect.stringMatching(/^cannot enable tried: its sandbox could not be made \(systemd exit code 200/),
+      });
+    } finally {
+      await session.shell(`rm -r ${dropIn}; systemctl daemon-reload`);
+    }
+    await session.shell(
+      `mount --bind ${pluginDir}/tried ${pluginDir}/tried; mount -o remount,bind,noexec ${pluginDir}/tried`,
+    );
+    try {
+      expect(await enabled()).toMatchObject({
+        success: false,
+        message: expect.stringContaining(`${pluginDir}/tried/run cannot be run in its sandbox on this host`),
+      });
+    } finally {
+      await session.shell(`umount ${pluginDir}/tried`);
+    }
+    expect(await enabled()).toMatchObject({ success: true, enabled: true });
+    expect(await session.api.runPlugin({ params, body: {} })).toMatchObject({ exit_code: 0, stdout: "ran\n" });
+    await session.api.disablePlugin({ params });
+  });
+
   it("runs in a unit that systemd itself takes for safe", async () => {
     await writePlugin(session, "lasts", shell("exec sleep 7"));
     const running = callPlugin(session, "lasts");

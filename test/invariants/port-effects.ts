@@ -190,7 +190,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   PluginFolders: { find: none, read: none },
   // A monitoring plugin of the settings, as the check that the settings make of it.
   PluginRunner: { run: none },
-  PluginSandbox: { run: ["run_plugins"] },
+  PluginSandbox: { run: ["run_plugins"], tryStart: none },
   RaidArrays: { list: none },
   RebootNeed: { reasons: none },
   SecurityUpdater: { plan: none, apply: ["change_packages", "change_snapshots"] },

@@ -32,7 +32,10 @@ const never = new AbortController().signal;
 
 script("tells", ['printf "<%s>" "$@"', "cat", "echo hm >&2", "exit 3"]);
 script("waits", ["sleep 1000"]);
+script("marks", [`touch ${at("ran")}`]);
+chmodSync(script("closed", []), 0o644);
 const fake = createFakePluginSandbox();
+fake.refuseStart("closed", `${at("closed")} cannot be run in its sandbox on this host (exit code 1)`);
 fake.behave("tells", ({ manifest, args, stdin = "" }) => ({
   exitCode: 3,
   stdout: `${[...manifest.command.slice(1), ...args].map((word) => `<${word}>`).join("")}${stdin}`,
@@ -66,6 +69,17 @@ describe.each([
     await expect(running).rejects.toThrow(PluginNotRun);
     await expect(running).rejects.toThrow("it was ended with all that it had started: nobody waits for it any more");
     await expect(sandbox.run(call("tells"), abort.signal)).rejects.toThrow(PluginNotRun);
+  });
+
+  it("tries whether one could be started, without running it", async () => {
+    const marks = (): readonly string[] => readdirSync(folder).filter((name) => name === "ran");
+    await sandbox.tryStart(call("marks"), never);
+    expect(marks()).toEqual([]);
+    await expect(sandbox.tryStart(call("closed"), never)).rejects.toThrow(PluginNotRun);
+    await expect(sandbox.tryStart(call("closed"), never)).rejects.toThrow(
+      `${at("closed")} cannot be run in its sandbox on this host (exit code 1)`,
+    );
+    await expect(sandbox.tryStart(call("marks"), AbortSignal.abort())).rejects.toThrow(PluginNotRun);
   });
 
   it("says in words what it keeps a plugin from", () => {

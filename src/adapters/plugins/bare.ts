@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PluginCall, PluginSandbox } from "#domain/plugins/ports.ts";
+import type { PluginCall, PluginEnd, PluginSandbox } from "#domain/plugins/ports.ts";
 import { PluginNotRun } from "#domain/plugins/ports.ts";
+import { tryStart } from "#domain/plugins/start-trial.ts";
 import { ended, endedFor, environmentOf, maxOutputBytes, signalExitCode } from "./words.ts";
 
 const nobody = 65_534;
@@ -45,6 +46,33 @@ export function createBareSandbox(ports: { readonly exec: Exec; readonly uid?: n
     ];
   };
 
+  const run = async (call: PluginCall, signal: AbortSignal): Promise<PluginEnd> => {
+    const { manifest, stdin } = call;
+    if (signal.aborted) throw endedFor(call, false);
+    if (manifest.permissions.user === "root" && !isRoot) {
+      throw new PluginNotRun("it asks to run as root, and the service does not run as root itself");
+    }
+    const home = await mkdtemp(join(tmpdir(), "steward-plugin-"));
+    try {
+      if (isRoot && manifest.permissions.user !== "root") await chown(home, nobody, nobody);
+      const over = AbortSignal.any([signal, AbortSignal.timeout(manifest.timeoutMs)]);
+      const options = { signal: over, timeoutMs: manifest.timeoutMs + graceMs, maxOutputBytes, cwd: home };
+      try {
+        const result = await exec(command(call, home), { ...options, ...(stdin !== undefined && { input: stdin }) });
+        return ended(result.exitCode, result);
+      } catch (error) {
+        if (!(error instanceof CommandFailed)) throw error;
+        if (over.aborted) throw endedFor(call, !signal.aborted);
+        const killedBy = /: killed by (SIG[A-Z0-9]+)$/.exec(error.message)?.[1];
+        if (killedBy === undefined) throw new PluginNotRun(`it could not be run: ${error.message}`, { cause: error });
+        return ended(signalExitCode(killedBy), { stdout: "", stderr: "", truncated: false });
+      }
+    } finally {
+      // Not by Node: what it left behind may still put links in the place of folders, which rm does not follow.
+      await exec(["rm", "-rf", "--", home]);
+    }
+  };
+
   return {
     description: [
       "This host has no systemd that the service may start units with, so plugins are plain processes,",
@@ -54,31 +82,7 @@ export function createBareSandbox(ports: { readonly exec: Exec; readonly uid?: n
       "Their time and the memory of each process are bounded, they gain no rights, and get an environment of their own.",
       "Nothing keeps them from the network, from files of their user, or from leaving processes behind that have left their group.",
     ].join(" "),
-    async run(call, signal) {
-      const { manifest, stdin } = call;
-      if (signal.aborted) throw endedFor(call, false);
-      if (manifest.permissions.user === "root" && !isRoot) {
-        throw new PluginNotRun("it asks to run as root, and the service does not run as root itself");
-      }
-      const home = await mkdtemp(join(tmpdir(), "steward-plugin-"));
-      try {
-        if (isRoot && manifest.permissions.user !== "root") await chown(home, nobody, nobody);
-        const over = AbortSignal.any([signal, AbortSignal.timeout(manifest.timeoutMs)]);
-        const options = { signal: over, timeoutMs: manifest.timeoutMs + graceMs, maxOutputBytes, cwd: home };
-        try {
-          const result = await exec(command(call, home), { ...options, ...(stdin !== undefined && { input: stdin }) });
-          return ended(result.exitCode, result);
-        } catch (error) {
-          if (!(error instanceof CommandFailed)) throw error;
-          if (over.aborted) throw endedFor(call, !signal.aborted);
-          const killedBy = /: killed by (SIG[A-Z0-9]+)$/.exec(error.message)?.[1];
-          if (killedBy === undefined) throw new PluginNotRun(`it could not be run: ${error.message}`, { cause: error });
-          return ended(signalExitCode(killedBy), { stdout: "", stderr: "", truncated: false });
-        }
-      } finally {
-        // Not by Node: what it left behind may still put links in the place of folders, which rm does not follow.
-        await exec(["rm", "-rf", "--", home]);
-      }
-    },
+    run,
+    tryStart: (call, signal) => tryStart(run, call, signal),
   };
 }

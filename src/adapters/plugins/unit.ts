@@ -6,6 +6,7 @@ import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
 import type { PluginCall, PluginEnd, PluginSandbox } from "#domain/plugins/ports.ts";
 import { PluginNotRun } from "#domain/plugins/ports.ts";
+import { tryStart } from "#domain/plugins/start-trial.ts";
 import { formatBytes } from "#kernel/text.ts";
 import { isPlain } from "./paths.ts";
 import { whatLeadsElsewhere } from "./trust.ts";
@@ -77,16 +78,18 @@ function boundsMemory(): boolean {
   }
 }
 
-/** What systemd itself said of a unit that never began. */
-function notBegun({ stderr }: CommandResult): PluginNotRun {
-  const told = /^Failed to .*$/m.exec(stderr)?.[0];
-  return new PluginNotRun(
-    told === undefined ? "systemd did not tell how it ended" : `systemd did not start it: ${told}`,
-  );
-}
-
 /** Exit codes by which systemd says that it could not make what the program was to run in. */
 const isSetupCode = (code: number): boolean => code >= 200 && code <= 245;
+
+const withoutSandbox = (code: number): PluginNotRun =>
+  new PluginNotRun(`its sandbox could not be made (systemd exit code ${code}; see journalctl -p notice -t systemd)`);
+
+/** What systemd itself said of a unit that never began. */
+function notBegun({ exitCode, stderr }: CommandResult): PluginNotRun {
+  const told = /^Failed to .*$/m.exec(stderr)?.[0];
+  if (told !== undefined) return new PluginNotRun(`systemd did not start it: ${told}`);
+  return isSetupCode(exitCode) ? withoutSandbox(exitCode) : new PluginNotRun("systemd did not tell how it ended");
+}
 
 /** The unit of a plugin that systemd was asked to end, and that did not end. */
 export interface NotEnded {
@@ -194,12 +197,50 @@ export function createUnitSandbox(ports: {
     }
     if (end.how !== "exited") return ended(signalExitCode(`SIG${end.status}`), result);
     const code = Number(end.status);
-    if (isSetupCode(code) && result.stdout === "" && result.stderr === "") {
+    if (isSetupCode(code) && result.stdout === "" && result.stderr === "") throw withoutSandbox(code);
+    return ended(code, result);
+  };
+
+  const run = async (call: PluginCall, signal: AbortSignal): Promise<PluginEnd> => {
+    const { manifest, stdin } = call;
+    if (signal.aborted) throw endedFor(call, false);
+    if (manifest.permissions.network === "local" && !(await filtersAddresses())) {
       throw new PluginNotRun(
-        `its sandbox could not be made (systemd exit code ${code}; see journalctl -p notice -t systemd)`,
+        "systemd cannot keep it to loopback on this host (it has no firewall for units), so it is not run (ask for network: none or full)",
       );
     }
-    return ended(code, result);
+    prepareEnds(ends);
+    const unit = `steward-plugin-${manifest.name}-${randomBytes(4).toString("hex")}`;
+    const late = AbortSignal.timeout(manifest.timeoutMs);
+    const over = AbortSignal.any([signal, late]);
+    const argv = command(unit, call);
+    const timeoutMs = manifest.timeoutMs + graceMs;
+    let isOver = false;
+    let ending: Promise<void> | undefined;
+    const end = (): Promise<void> => {
+      ending ??= endUnit(manifest.name, unit, () => isOver);
+      return ending;
+    };
+    // What is thrown is waited for below, and told at once.
+    const onOver = (): void => void end().catch(() => undefined);
+    over.addEventListener("abort", onOver, { once: true });
+    if (over.aborted) onOver();
+    const outcome = await exec(argv, { timeoutMs, maxOutputBytes, ...(stdin !== undefined && { input: stdin }) })
+      .catch(failureOf)
+      .finally(() => {
+        isOver = true;
+        over.removeEventListener("abort", onOver);
+      });
+    const isCutShort = ending !== undefined;
+    const unitEnd = takeEnd(ends, unit);
+    if (!isCutShort && unitEnd !== undefined && !(outcome instanceof CommandFailed))
+      return toEnd(call, unitEnd, outcome);
+    // Who waits for a unit may be gone before the unit is.
+    await end();
+    takeEnd(ends, unit);
+    if (isCutShort) throw endedFor(call, !signal.aborted);
+    if (!(outcome instanceof CommandFailed)) throw notBegun(outcome);
+    throw new PluginNotRun(`it could not be run: ${outcome.message}`, { cause: outcome });
   };
 
   return {
@@ -212,46 +253,7 @@ export function createUnitSandbox(ports: {
         : "Its processes are bounded; its memory only for each process by itself, since this host has no memory controller.",
       "A plugin that runs as root is bounded in time and contained in nothing else.",
     ].join(" "),
-    async run(call, signal) {
-      const { manifest, stdin } = call;
-      if (signal.aborted) throw endedFor(call, false);
-      if (manifest.permissions.network === "local" && !(await filtersAddresses())) {
-        throw new PluginNotRun(
-          "systemd cannot keep it to loopback on this host (it has no firewall for units), so it is not run (ask for network: none or full)",
-        );
-      }
-      prepareEnds(ends);
-      const unit = `steward-plugin-${manifest.name}-${randomBytes(4).toString("hex")}`;
-      const late = AbortSignal.timeout(manifest.timeoutMs);
-      const over = AbortSignal.any([signal, late]);
-      const argv = command(unit, call);
-      const timeoutMs = manifest.timeoutMs + graceMs;
-      let isOver = false;
-      let ending: Promise<void> | undefined;
-      const end = (): Promise<void> => {
-        ending ??= endUnit(manifest.name, unit, () => isOver);
-        return ending;
-      };
-      // What is thrown is waited for below, and told at once.
-      const onOver = (): void => void end().catch(() => undefined);
-      over.addEventListener("abort", onOver, { once: true });
-      if (over.aborted) onOver();
-      const outcome = await exec(argv, { timeoutMs, maxOutputBytes, ...(stdin !== undefined && { input: stdin }) })
-        .catch(failureOf)
-        .finally(() => {
-          isOver = true;
-          over.removeEventListener("abort", onOver);
-        });
-      const isCutShort = ending !== undefined;
-      const unitEnd = takeEnd(ends, unit);
-      if (!isCutShort && unitEnd !== undefined && !(outcome instanceof CommandFailed))
-        return toEnd(call, unitEnd, outcome);
-      // Who waits for a unit may be gone before the unit is.
-      await end();
-      takeEnd(ends, unit);
-      if (isCutShort) throw endedFor(call, !signal.aborted);
-      if (!(outcome instanceof CommandFailed)) throw notBegun(outcome);
-      throw new PluginNotRun(`it could not be run: ${outcome.message}`, { cause: outcome });
-    },
+    run,
+    tryStart: (call, signal) => tryStart(run, call, signal),
   };
 }

@@ -18,10 +18,20 @@ export function confirmationFault(
 export class PluginUnconfirmed extends PluginNotRun {}
 
 /** A sandbox in which nothing runs as root that root has not confirmed. */
-export const confirmedSandbox = (sandbox: PluginSandbox, confirmed: ConfirmedPlugins): PluginSandbox => ({
-  ...sandbox,
-  run(call, signal) {
+export function confirmedSandbox(sandbox: PluginSandbox, confirmed: ConfirmedPlugins): PluginSandbox {
+  const requireConfirmed = (call: PluginCall): void => {
     const fault = confirmationFault(call.manifest, call, confirmed);
-    return fault === undefined ? sandbox.run(call, signal) : Promise.reject(new PluginUnconfirmed(fault));
-  },
-});
+    if (fault !== undefined) throw new PluginUnconfirmed(fault);
+  };
+  return {
+    description: sandbox.description,
+    async run(call, signal) {
+      requireConfirmed(call);
+      return sandbox.run(call, signal);
+    },
+    async tryStart(call, signal) {
+      requireConfirmed(call);
+      return sandbox.tryStart(call, signal);
+    },
+  };
+}

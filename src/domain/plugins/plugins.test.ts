@@ -30,6 +30,7 @@ beforeEach(() => {
       calls += 1;
       return gate.promise;
     },
+    tryStart: () => Promise.resolve(),
   };
   plugins = createPlugins({
     load: () => Promise.resolve({ folders: slow, sandbox: deaf, enabled: createFakeEnabledPlugins() }),

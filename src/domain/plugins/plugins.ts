@@ -11,6 +11,7 @@ import type {
   EnabledPlugin,
   EnabledPlugins,
   FoundPlugin,
+  PluginCall,
   PluginEnd,
   PluginFolders,
   PluginManifest,
@@ -131,7 +132,7 @@ export function createPlugins(ports: {
   let loading: Promise<void> | undefined;
   let parts: PluginParts | undefined;
   const underWay = new Set<{ readonly plugin: string }>();
-  let isStopped = false;
+  const stopping = new AbortController();
   let turn: Promise<unknown> = Promise.resolve();
 
   const need = (): PluginParts => {
@@ -206,7 +207,7 @@ export function createPlugins(ports: {
   const activate = async (enabled: EnabledPlugin, manifest: PluginManifest): Promise<void> => {
     await deactivate(enabled.name, new PluginNotRun("it was enabled anew meanwhile"));
     // Enabled it stays, for the next start.
-    if (isStopped) return;
+    if (stopping.signal.aborted) return;
     const over = new AbortController();
     const runs = new Set<Promise<unknown>>();
     const begin = guarded(enabled, manifest, over.signal);
@@ -268,6 +269,20 @@ export function createPlugins(ports: {
     return { ...unreadable(name, "", undefined), enabled: false, fault: goneFault };
   };
 
+  /** Why it could not be started as it is now, on this host. */
+  const startTrouble = async (
+    { sandbox }: PluginParts,
+    call: Pick<PluginCall, "manifest" | "path" | "digest">,
+  ): Promise<string | undefined> => {
+    try {
+      await sandbox.tryStart({ ...call, args: [], stdin: undefined }, stopping.signal);
+      return undefined;
+    } catch (error) {
+      if (error instanceof PluginNotRun) return error.message;
+      throw error;
+    }
+  };
+
   return {
     start: () => (isSafeMode ? Promise.resolve() : inTurn(sync)),
 
@@ -308,6 +323,13 @@ export function createPlugins(ports: {
           message,
           digest,
         });
+        if (!isSame || !active.has(name)) {
+          const trouble = await startTrouble(all, { manifest, path: one.path, digest });
+          if (trouble !== undefined) {
+            const message = `cannot enable ${name}: ${trouble}`;
+            return { plugin: viewNow(one, before, name), success: false, message };
+          }
+        }
         if (isDryRun) return done(isSame ? `${name} is enabled already` : `enable ${name} ${manifest.version}`);
         if (isSame && active.has(name)) return done(`${name} is enabled already`);
         const enabled = isSame ? before : { name, path: one.path, digest, enabledAt: clock.now() };
@@ -360,7 +382,7 @@ export function createPlugins(ports: {
     running: () => [...new Set([...underWay].map(({ plugin }) => plugin))].sort(),
 
     async stop() {
-      isStopped = true;
+      stopping.abort();
       const reason = new PluginNotRun("it was ended, since the service stops");
       const all = [...active.values()];
       active.clear();

@@ -88,6 +88,11 @@ export interface PluginSandbox {
   readonly description: string;
   /** @throws PluginNotRun when it could not be started, took too long, or was ended. */
   readonly run: (call: PluginCall, signal: AbortSignal) => Promise<PluginEnd>;
+  /**
+   * Makes its sandbox as for a run, and looks whether the program could be run in it. Nothing of the plugin runs.
+   * @throws PluginNotRun with what is wrong.
+   */
+  readonly tryStart: (call: PluginCall, signal: AbortSignal) => Promise<void>;
 }
 
 /** Why a plugin has no result, in words for people. */
