@@ -31,10 +31,22 @@ export const HealthStatus = Type.Object({
       description: "Whether each component is well, those that settings add beside these four. Probed every 30 s.",
     },
   ),
+  details: Type.Optional(
+    Type.Object(
+      { checks: Type.Literal("starting") },
+      { description: "While there is a check that has never run on this host, which `status` cannot count yet." },
+    ),
+  ),
 });
 export type HealthStatus = Static<typeof HealthStatus>;
 
 export const Liveness = Type.Object({ status: Type.Literal("ok") });
+export const Readiness = Type.Object({
+  status: Type.Literal("ok"),
+  checks: Type.Optional(
+    Type.Literal("starting", { description: "While there is a check that has never run on this host." }),
+  ),
+});
 
 export const health = {
   getHealth: {
@@ -43,7 +55,7 @@ export const health = {
     tag: "Health",
     summary: "Overall health status",
     description:
-      "Always answers 200; `status` and `components` say how the host and the service are. `unhealthy`: a check of severity `critical` fails, or `ops` or `security` is false where the host should have it. `degraded`: another check warns or fails, or another component that there should be is false. By the last results: nothing is run for it.",
+      "Always answers 200; `status` and `components` say how the host and the service are. `unhealthy`: a check of severity `critical` fails, or `ops` or `security` is false where the host should have it. `degraded`: another check warns or fails, or another component that there should be is false. By the last results, those from before a restart included: nothing is run for it.",
     scope: "health:read",
     effect: "read",
     response: HealthStatus,
@@ -69,7 +81,7 @@ export const health = {
     description: "503 while it starts or shuts down.",
     scope: "public",
     effect: "read",
-    response: Liveness,
+    response: Readiness,
     errors: ["UNAVAILABLE"],
   },
 } as const satisfies Operations;

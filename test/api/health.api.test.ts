@@ -84,7 +84,13 @@ describe("probes of the service itself", () => {
   it("answers without a key, and is not ready while it shuts down", async () => {
     const service = await startTestService();
     expect((await send(service, { path: "/livez" })).json).toEqual({ status: "ok" });
+    expect((await send(service, { path: "/readyz" })).json).toEqual({ status: "ok", checks: "starting" });
+    expect((await send(service, { path: "/api/v1/health", key: service.admin })).json).toMatchObject({
+      details: { checks: "starting" },
+    });
+    await send(service, { path: "/api/v1/health/checks", key: service.admin });
     expect((await send(service, { path: "/readyz" })).json).toEqual({ status: "ok" });
+    expect((await send(service, { path: "/api/v1/health", key: service.admin })).json).not.toHaveProperty("details");
     service.service.drain();
     expect((await send(service, { path: "/readyz" })).status).toBe(503);
     expect((await send(service, { path: "/livez" })).status).toBe(200);

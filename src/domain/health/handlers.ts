@@ -21,7 +21,7 @@ function overallStatus(components: Components, verdict: HealthStatus["status"]):
 /** The health part but for the checks. */
 export function healthHandlers(ports: {
   prober: Pick<Prober, "components">;
-  runner: Pick<CheckRunner, "verdict">;
+  runner: Pick<CheckRunner, "verdict" | "isStarting">;
   clock: Pick<Clock, "monotonicMs">;
   version: string;
   /** Whether requests are welcome: false while starting and while shutting down. */
@@ -40,6 +40,7 @@ export function healthHandlers(ports: {
       llm: components.llm.healthy,
       security: components.security.healthy,
     },
+    ...(runner.isStarting() && { details: { checks: "starting" } }),
   });
 
   return {
@@ -51,7 +52,7 @@ export function healthHandlers(ports: {
     getReadiness() {
       if (!isReady())
         throw new DomainError("UNAVAILABLE", "cannot take requests: starting or shutting down", { retryable: true });
-      return { status: "ok" };
+      return { status: "ok", ...(runner.isStarting() && { checks: "starting" }) };
     },
   };
 }

@@ -450,3 +450,27 @@ describe("hooks", () => {
     expect(runs).toHaveLength(2);
   });
 });
+
+describe("the verdict after a restart", () => {
+  const severe = (status: Outcome["status"]): Check =>
+    check("severe", () => Promise.resolve(found(status)), { severity: "critical" });
+
+  it("is by the last results from before, until the checks have run", async () => {
+    const before = rig([severe("fail")]);
+    expect([before.runner.verdict(), before.runner.isStarting()]).toEqual(["healthy", true]);
+    await run(before, "severe");
+    expect([before.runner.verdict(), before.runner.isStarting()]).toEqual(["unhealthy", false]);
+
+    const after = rig([severe("pass"), check("new", never)], { history: before.history });
+    expect([after.runner.verdict(), after.runner.isStarting()]).toEqual(["unhealthy", true]);
+    const without = rig([check("other", never)], { history: before.history });
+    expect(without.runner.verdict()).toBe("healthy");
+    const dispose = without.runner.add(severe("fail"));
+    expect(without.runner.verdict()).toBe("unhealthy");
+    dispose();
+    expect(without.runner.verdict()).toBe("healthy");
+
+    await run(after, "severe");
+    expect(after.runner.verdict()).toBe("healthy");
+  });
+});

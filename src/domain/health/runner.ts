@@ -49,8 +49,13 @@ export interface CheckRunner {
   readonly rerun: (id: string) => Promise<HealthCheckResult> | undefined;
   /** Runs the checks that have never run. */
   readonly runMissing: () => Promise<void>;
-  /** The overall status by the last results, made when one changes: asking costs nothing. */
+  /**
+   * The overall status by the last results, made when one changes: asking costs nothing. Until a check has run, its last run
+   * before the start counts.
+   */
   readonly verdict: () => HealthStatus["status"];
+  /** Whether there is a check that has never run, so that the verdict does not have all of them yet. */
+  readonly isStarting: () => boolean;
   /** Begins the regular runs. */
   readonly start: () => void;
   readonly dispose: Dispose;
@@ -138,6 +143,7 @@ export function createCheckRunner(ports: {
   const byId = new Map(entries.map((entry) => [entry.check.id, entry]));
   const states = new Map<string, StoredState>();
   let verdict: HealthStatus["status"] = "healthy";
+  let isStarting = true;
   let isHistoryWell = true;
   let forgottenAtMs = Number.NEGATIVE_INFINITY;
   let stop: Dispose | undefined;
@@ -156,7 +162,18 @@ export function createCheckRunner(ports: {
   };
 
   const judgeAll = (): void => {
-    verdict = verdictOf(entries.flatMap((each) => each.result ?? []));
+    const known = entries.flatMap(({ check: { id, severity } }) => {
+      const state = states.get(id);
+      return state === undefined ? [] : [{ status: state.status, severity }];
+    });
+    verdict = verdictOf(known);
+    isStarting = known.length < entries.length;
+  };
+
+  /** Takes up what is kept of a check from before the start. */
+  const recall = ({ check: { id } }: Entry): void => {
+    const kept = withHistory(() => history.state(id));
+    if (kept !== undefined) states.set(id, kept);
   };
 
   /** Undefined where nobody wants to be asked: that is to cost nothing, not even a turn. */
@@ -174,7 +191,7 @@ export function createCheckRunner(ports: {
     const { status, message, details, fixId } = held ? heldBack(held) : await contained(check, settings, timeoutMs);
     const checkedAt = clock.now();
     const durationMs = Math.round(clock.monotonicMs() - startedAtMs);
-    const before = states.get(id) ?? withHistory(() => history.state(id));
+    const before = states.get(id);
     const state: StoredState = {
       status,
       since: before?.status === status ? before.since : checkedAt,
@@ -204,6 +221,9 @@ export function createCheckRunner(ports: {
     onRun({ result, previousStatus: before?.status });
     return result;
   };
+
+  fixed.forEach(recall);
+  judgeAll();
 
   const start = (entry: Entry): Promise<HealthCheckResult> => {
     entry.inFlight ??= inSlot(() => runEntry(entry)).finally(() => {
@@ -256,6 +276,8 @@ export function createCheckRunner(ports: {
       const added = [...entries.slice(fixed.length), entry];
       entries = [...fixed, ...added.sort((a, b) => (a.check.id < b.check.id ? -1 : 1))];
       byId.set(check.id, entry);
+      recall(entry);
+      judgeAll();
       if (stop !== undefined) {
         entry.placeMs = clock.monotonicMs();
         entry.dueAtMs = entry.placeMs + entry.intervalMs;
@@ -288,6 +310,7 @@ export function createCheckRunner(ports: {
       await Promise.all(entries.filter(({ result }) => result === undefined).map(start));
     },
     verdict: () => verdict,
+    isStarting: () => isStarting,
     start() {
       const nowMs = clock.monotonicMs();
       for (const [at, entry] of entries.entries()) {
