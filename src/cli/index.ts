@@ -6,15 +6,14 @@ import { type ContextStore, createContextStore, mayMeanSeveral } from "./context
 import type { HostRun } from "./contexts-ask.ts";
 import { explainError, Interrupted, isInterrupted, NeedsDecision } from "./errors.ts";
 import { nagiosUnknown, speaksNagios, unknownCode } from "./nagios.ts";
-import type { Io } from "./output.ts";
-import { exitCode, severalLines } from "./output.ts";
+import { exitCode, type Io, screenOf } from "./output.ts";
 import { nobody } from "./person.ts";
 import { callPlugin, type PluginCall, pluginCallOf } from "./plugin-call.ts";
 import { patientFetch } from "./plugin-fetch.ts";
 import type { CommandPorts, Connection, ConnectOptions, LocalCommands, Person } from "./ports.ts";
 import { createFileWarnings } from "./private-files.ts";
 import { createProgram } from "./program.ts";
-import { cleanIo } from "./terminal.ts";
+import { cleanIo, printable } from "./terminal.ts";
 
 export type { AdminKey } from "./connect.ts";
 export { NeedsDecision } from "./errors.ts";
@@ -47,7 +46,7 @@ interface CliPorts {
  */
 export async function runCli(given: CliPorts): Promise<number> {
   const io = cleanIo(given.io);
-  const ports = { ...given, io, person: cleanPerson(given.person ?? nobody) };
+  const ports = { ...given, io, person: cleanPerson(given.person ?? nobody, io) };
   const { argv, environment } = ports;
   const contexts = createContextStore(environment);
   // A plugin of a monitoring system has one line to say.
@@ -83,10 +82,10 @@ export async function runCli(given: CliPorts): Promise<number> {
   }
 }
 
-/** A question may name what comes from elsewhere. */
-const cleanPerson = (person: Person): Person => ({
+/** A question may name what comes from elsewhere. It is asked on standard error. */
+const cleanPerson = (person: Person, io: Io): Person => ({
   ...person,
-  ask: (question) => person.ask(severalLines(question)),
+  ask: (question) => person.ask(printable(question, screenOf(io).hasErrorColours)),
 });
 
 /** What comes once, such as standard input, for all who ask for it. */

@@ -9,7 +9,7 @@ const ownStyles = new RegExp(`(${esc}\\[(?:[124]|2[24]|3[1-69])m)`, "u");
 const clearLine = "\r\u001b[K";
 
 /** Text without anything that a terminal would act upon, besides line breaks, tabs and, where there are colours, styles. */
-function printable(text: string, hasColours: boolean): string {
+export function printable(text: string, hasColours: boolean): string {
   if (!hasColours) return severalLines(text);
   return text
     .split(ownStyles)

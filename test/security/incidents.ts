@@ -143,7 +143,7 @@ export const incidents: readonly Incident[] = [
       ["test/security/sources.test.ts", "no operation is without a scope but those that tell nothing about the host"],
       [
         "test/invariants/table.test.ts",
-        "has a handler behind every row, and no route beside them but the streams and the reference",
+        "has a handler behind every row, and no route beside them but the streams, the reference and the page at the address itself",
       ],
       ["test/invariants/gates.long.test.ts", "refuses an operation without a scope"],
     ],
@@ -377,7 +377,8 @@ export const incidents: readonly Incident[] = [
       ],
       ["test/process/raw-connections.test.ts", "after %s they are given up by the service"],
       ["test/process/otlp-receiver.test.ts", "refuses what is too large, as it comes and unpacked"],
-      ["test/process/otlp-receiver.test.ts", "are only so many, and lose their connections in the end"],
+      ["test/security/expressions.test.ts", "are matched to the end, or refused, whatever they are"],
+      ["test/process/otlp-receiver.test.ts", "are only so many, of one user the half, and lose their connections in the end"],
     ],
   },
   {
@@ -442,6 +443,7 @@ export const incidents: readonly Incident[] = [
     cause: "text of a host, or of a host that was taken over, is printed as it is",
     tests: [
       ["test/security/terminal.test.ts", "is told nothing but text: %s"],
+      ["test/security/cli-answers.test.ts", "does nothing: %s"],
       ["test/security/hostile-names.test.ts", "turn nothing of a terminal round that lists them"],
     ],
   },

@@ -200,7 +200,7 @@ export const target: FuzzTarget = {
             );
             expectThat(json.length <= maxSpanText, `a span of ${json.length} characters`);
             expectThat(Number.isSafeInteger(startUs) && endUs >= startUs, `a span from ${startUs} to ${endUs}`);
-            const span: unknown = { ...JSON.parse(json), resource: JSON.parse(resource) };
+            const span: unknown = { ...JSON.parse(json), origin: "received", resource: JSON.parse(resource) };
             expectThat(isSpan(span), `a span that is not one: ${JSON.stringify(isSpan.errors)}`);
           }
         }

@@ -13,6 +13,7 @@ export const withoutService: readonly string[] = [
   "context remove",
   "context test",
   "config check",
+  "config egress",
   "audit verify",
   "plugins validate",
   "plugins new",
