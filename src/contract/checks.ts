@@ -40,7 +40,7 @@ export const HealthCheckResult = Type.Object({
   category: Type.String(),
   severity: Type.Unsafe<Severity>({ type: "string", enum: [...severities] }),
   checked_at: Timestamp("When the check ran."),
-  fixable: Type.Boolean({ description: "Whether there is a fix for what was found." }),
+  fixable: Type.Boolean({ description: "Whether there is a fix for what was found, whose plan has anything to do." }),
   fix_id: Type.Optional(
     Type.String({ description: "The fix for what was found; for a check that passes, the usual one." }),
   ),
@@ -87,7 +87,7 @@ export type FixStepReport = Static<typeof FixStepReport>;
 export const FixResult = Type.Object({
   success: Type.Boolean({
     description:
-      "Every step was done and the check is better than before, or what is left is for another fix, or there was nothing to do.",
+      "Every step did what it should, or there was nothing to do. Whether that was enough is in `message`, and in `check`.",
   }),
   fix_id: Type.String(),
   message: Type.String({ description: "Outcome for people." }),

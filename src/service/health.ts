@@ -1,4 +1,5 @@
 import { allows, resourcesOf } from "#domain/access/scopes.ts";
+import { createFixability } from "#domain/health/fixability.ts";
 import { createFixer } from "#domain/health/fixer.ts";
 import type { SecurityUpdater } from "#domain/health/fixes/apply-security-updates.ts";
 import { createCheckRunner } from "#domain/health/runner.ts";
@@ -17,6 +18,8 @@ export function createHealth(
   security: SecurityUpdater,
 ) {
   const { clock, log, metrics } = ports;
+  const fixes = ports.fixes({ security });
+  const fixability = createFixability({ fixes, clock });
   const runner = createCheckRunner({
     checks: ports.checks,
     settings: ports.checkPlan,
@@ -40,6 +43,7 @@ export function createHealth(
       healthStream.forget(check);
     },
     hooks,
+    fixability,
     onTrouble: (error) => log.warn({ err: error }, "history of checks cannot be used"),
   });
   const healthStream = createHealthStream({
@@ -49,12 +53,13 @@ export function createHealth(
   });
 
   const fixer = createFixer({
-    fixes: ports.fixes({ security }),
+    fixes,
     runner,
     rights: { allows, allowsSome: (granted, scope) => resourcesOf(granted, scope).length > 0 },
     hooks,
     clock,
     createId: ports.createId,
+    onCarriedOut: fixability.forget,
     onFixed({ operationId, checkId: check, result, durationMs }) {
       const { fix_id: fix, success, message, steps } = result;
       metrics.fixRun(fix, success);

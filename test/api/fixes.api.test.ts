@@ -117,26 +117,54 @@ describe("POST /health/checks/{check_id}/fix", () => {
     expect(done).toEqual(["stop it", "break it"]);
   });
 
-  it("is a failure when the check is no better, and a success with a word of warning when it is better", async () => {
+  it("is a success when its steps did what they should, and says what they did and what is still wrong", async () => {
     const { vital } = service.checks;
     vital.finds = "fail";
     service.fixes.mend.planned = planOf([], ["stop it"]);
     expect((await fix("vital")).json).toMatchObject({
-      success: false,
-      message: "mend did all its steps and it is no better: vital is fail",
+      success: true,
+      message: "mend is done (stop it: done); it is not enough: vital is fail",
+      check: { status: "fail", fixable: true },
     });
     service.fixes.mend.planned = planOf([], ["stop it"], () => {
       vital.finds = "warn";
     });
     expect((await fix("vital")).json).toMatchObject({
       success: true,
-      message: "mend is done and it is better, but not well: vital is warn",
+      message: "mend is done (stop it: done); it is better, but not healthy: vital is warn",
     });
+    const many = ["one", "two", "three", "four", "five"];
+    service.fixes.mend.planned = planOf([], many);
+    expect((await fix("vital")).json).toMatchObject({
+      message: "mend is done (one: done; two: done; three: done; and 2 more steps); it is not enough: vital is warn",
+    });
+  });
+
+  it("is offered only where its plan has something to do", async () => {
+    const { vital } = service.checks;
+    const found = async () => (await send(service, { path: "/api/v1/health/checks/vital", key: service.admin })).json;
+    vital.finds = "fail";
+    service.fixes.mend.planned = { steps: [], reason: "all of it is in use" };
+    expect(await found()).toMatchObject({ status: "fail", fixable: false, fix_id: "mend" });
+    // It may be asked for all the same, and says why it did nothing.
+    expect((await fix("vital")).json).toMatchObject({
+      success: false,
+      message: "mend did nothing: all of it is in use",
+    });
+    vital.finds = "warn";
+    service.fixes.mend.planned = planOf([], ["mend it"]);
+    expect(await found()).toMatchObject({ status: "warn", fixable: true, fix_id: "mend" });
+    // The last of what it could do.
+    service.fixes.mend.planned = planOf([], ["mend it"], () => {
+      service.fixes.mend.planned = { steps: [] };
+    });
+    expect((await fix("vital")).json).toMatchObject({ success: true, check: { status: "warn", fixable: false } });
   });
 
   it("is a success when what it was for is gone and something else is wrong", async () => {
     const { vital } = service.checks;
     vital.finds = "fail";
+    service.fixes.rebuild.planned = planOf([], ["rebuild it"]);
     service.fixes.mend.planned = planOf([], ["mend it"], () => {
       vital.finds = () => Promise.resolve({ status: "fail", message: "also worn out", details: {}, fixId: "rebuild" });
     });
@@ -154,8 +182,9 @@ describe("POST /health/checks/{check_id}/fix", () => {
       vital.finds = () => Promise.reject(new Error("nobody answers"));
     });
     expect((await fix("vital", { body: { confirm: true } })).json).toMatchObject({
-      success: false,
-      message: "rebuild did all its steps; whether it helped is not known: The check itself failed: nobody answers",
+      success: true,
+      message:
+        "rebuild did all its steps (rebuild it: done); whether it helped is not known: The check itself failed: nobody answers",
       check: { status: "fail", fixable: false },
     });
     const reply = await fix("vital");

@@ -171,6 +171,8 @@ b' '\`touch ${trace}\`' '<script>' "$(printf 'x\\033[2J')" "$(printf 'a\\377b')"
     await host.exec([
       "systemd-run",
       "--unit=of-others",
+      // Its program is taken away once it runs.
+      "--service-type=exec",
       "--uid=nobody",
       ...hostile.map((name) => `--setenv=${name}=${open}/modules`),
       `--setenv=PYTHONSTARTUP=${open}/modules/sitecustomize.py`,

@@ -378,7 +378,10 @@ export const incidents: readonly Incident[] = [
       ["test/process/raw-connections.test.ts", "after %s they are given up by the service"],
       ["test/process/otlp-receiver.test.ts", "refuses what is too large, as it comes and unpacked"],
       ["test/security/expressions.test.ts", "are matched to the end, or refused, whatever they are"],
-      ["test/process/otlp-receiver.test.ts", "are only so many, of one user the half, and lose their connections in the end"],
+      [
+        "test/process/otlp-receiver.test.ts",
+        "are only so many, of one user the half, and lose their connections in the end",
+      ],
     ],
   },
   {

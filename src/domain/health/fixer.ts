@@ -68,7 +68,16 @@ const nothingPossible = "there is nothing that it could do";
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** What is said of a fix that has run. */
+/** Steps whose outcome is said in the message as well; of more than these the report has them all. */
+const toldSteps = 3;
+
+/** What steps came to, in their own words. */
+function toldOf(steps: readonly FixStepReport[]): string {
+  const told = steps.slice(0, toldSteps).map(({ message }) => message);
+  return [...told, ...(steps.length > toldSteps ? [`and ${steps.length - toldSteps} more steps`] : [])].join("; ");
+}
+
+/** What is said of a fix that has run: it succeeds when its steps did what they should, whatever is still wrong. */
 function verdict(
   fixId: string,
   steps: readonly FixStepReport[],
@@ -83,13 +92,16 @@ function verdict(
   }
   // A run that failed by itself has found nothing, neither that it is well nor that it is another matter.
   if ("error" in after.details)
-    return { success: false, message: `${fixId} did all its steps; whether it helped is not known: ${after.message}` };
+    return {
+      success: true,
+      message: `${fixId} did all its steps (${toldOf(steps)}); whether it helped is not known: ${after.message}`,
+    };
   const isBetter = illness[after.status] < illness[before.status];
   if (illness[after.status] === 0) return { success: true, message: `${fixId} is done: ${after.message}` };
   if (after.fix_id !== fixId)
     return { success: true, message: `${fixId} is done; what is left is another matter: ${after.message}` };
-  if (isBetter) return { success: true, message: `${fixId} is done and it is better, but not well: ${after.message}` };
-  return { success: false, message: `${fixId} did all its steps and it is no better: ${after.message}` };
+  const rest = isBetter ? "it is better, but not healthy" : "it is not enough";
+  return { success: true, message: `${fixId} is done (${toldOf(steps)}); ${rest}: ${after.message}` };
 }
 
 /** Carries out the fixes of checks: one of a kind at a time, step by step, and the check again afterwards. */
@@ -100,6 +112,8 @@ export function createFixer(ports: {
   readonly hooks?: Pick<Hooks, "names" | "ask">;
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
   readonly createId: () => string;
+  /** Told when the steps of a fix have been done, before the check runs again. */
+  readonly onCarriedOut?: (checkId: string) => void;
   /** Told of every fix that has ended. */
   readonly onFixed: (run: FixRun) => void;
 }): Fixer {
@@ -161,6 +175,7 @@ export function createFixer(ports: {
       authorizePlan(fix, plan, asked);
       await requireConsent(fix, before);
       const reports = await stepsOf(fix, plan, { signal, onOperation });
+      ports.onCarriedOut?.(before.check_id);
       const after = (await runner.rerun(before.check_id)) ?? before;
       // What a run says that the end of the service cut short is not so.
       const rest = { fix_id: fixId, steps: [...reports], check: shutdown.signal.aborted ? before : after, risk };
@@ -241,7 +256,7 @@ export function createFixer(ports: {
       if (fix === undefined) throw noFix(checkId, `there is no fix for what was found: ${found.message}`);
       const refusal = refusalOf(fix, asked);
       if (refusal !== undefined) throw refusal;
-      if (!found.fixable) return nothingToDo(fix, found, isDryRun);
+      if (!isIll) return nothingToDo(fix, found, isDryRun);
       if (isDryRun) return planOf(fix, found, asked);
       if (fix.risk === "risky" && !isConfirmed)
         throw invalid("confirm", "Must be true", `cannot fix ${checkId}: ${fix.id} is risky and needs to be confirmed`);

@@ -7,6 +7,7 @@ import type { Hooks, Veto } from "#domain/kernel/hooks.ts";
 import { createSlots } from "#domain/kernel/slots.ts";
 import type { Check, CheckSettings, Outcome } from "./check.ts";
 import { createContainedRun } from "./contained-run.ts";
+import type { Fixability } from "./fixability.ts";
 import type { CheckHistory, StoredState } from "./ports.ts";
 import { summarize, verdictOf } from "./summary.ts";
 
@@ -98,16 +99,9 @@ function createEntry(check: Check, plan: CheckPlan): Entry {
   };
 }
 
-/** Which fix a result names, and whether it mends what was found. */
-function fixOf(
-  { fixes: [usual] = [] }: Pick<Check, "fixes">,
-  status: CheckStatus,
-  chosen: string | null | undefined,
-): Pick<HealthCheckResult, "fixable" | "fix_id"> {
-  const fixId = chosen === undefined ? usual : chosen;
-  if (typeof fixId !== "string") return { fixable: false };
-  return { fixable: status === "warn" || status === "fail", fix_id: fixId };
-}
+/** Which fix a result names. */
+const fixIdOf = ({ fixes: [usual] = [] }: Pick<Check, "fixes">, { fixId }: Outcome): string | undefined =>
+  (fixId === undefined ? usual : fixId) ?? undefined;
 
 /** What is said of a check that was not run. */
 const heldBack = ({ hook, reason }: Veto): Outcome => ({
@@ -121,6 +115,7 @@ const heldBack = ({ hook, reason }: Veto): Outcome => ({
  * @param ports.onRun is told of every run that has ended.
  * @param ports.onGone is told of a check that is there no more.
  * @param ports.hooks may hold runs back.
+ * @param ports.fixability says whether the fix of a check can do anything about what it found; without it every fix can.
  * @param ports.onTrouble is told when the history cannot be used, once until it can be again.
  */
 export function createCheckRunner(ports: {
@@ -131,9 +126,10 @@ export function createCheckRunner(ports: {
   readonly onRun: (run: CheckRun) => void;
   readonly onGone?: (id: string) => void;
   readonly hooks?: Pick<Hooks, "names" | "ask">;
+  readonly fixability?: Pick<Fixability, "canFix">;
   readonly onTrouble: (error: unknown) => void;
 }): CheckRunner {
-  const { checks, settings: plan, history, clock, onRun, onGone, hooks, onTrouble } = ports;
+  const { checks, settings: plan, history, clock, onRun, onGone, hooks, fixability, onTrouble } = ports;
   const shutdown = new AbortController();
   const inSlot = createSlots(maxConcurrentChecks);
   const contained = createContainedRun(clock, shutdown.signal);
@@ -182,15 +178,27 @@ export function createCheckRunner(ports: {
       ? undefined
       : hooks.ask("pre_check", { check_id: id, name, category, severity });
 
+  /** The fix of what a check found, and whether it can do anything about it. */
+  const fixOf = async (check: Check, found: Outcome): Promise<Pick<HealthCheckResult, "fixable" | "fix_id">> => {
+    const fixId = fixIdOf(check, found);
+    if (fixId === undefined) return { fixable: false };
+    const isIll = found.status === "warn" || found.status === "fail";
+    const canFix =
+      isIll && (fixability === undefined || (await fixability.canFix(check.id, fixId, found, shutdown.signal)));
+    return { fixable: canFix, fix_id: fixId };
+  };
+
   const runEntry = async (entry: Entry): Promise<HealthCheckResult> => {
     const { check, settings, timeoutMs } = entry;
     const { id, name, category, severity } = check;
     const asked = veto(check);
     const held = asked && (await asked);
     const startedAtMs = clock.monotonicMs();
-    const { status, message, details, fixId } = held ? heldBack(held) : await contained(check, settings, timeoutMs);
+    const found = held ? heldBack(held) : await contained(check, settings, timeoutMs);
+    const { status, message, details } = found;
     const checkedAt = clock.now();
     const durationMs = Math.round(clock.monotonicMs() - startedAtMs);
+    const fix = await fixOf(check, found);
     const before = states.get(id);
     const state: StoredState = {
       status,
@@ -207,7 +215,7 @@ export function createCheckRunner(ports: {
       category,
       severity,
       checked_at: toTimestamp(checkedAt),
-      ...fixOf(check, status, fixId),
+      ...fix,
       since: toTimestamp(state.since),
       consecutive_failures: state.consecutiveFailures,
     };
