@@ -14,7 +14,7 @@ import type { TaskOutcome, Verb } from "#domain/operations/task.ts";
 import { runTask } from "#domain/operations/task.ts";
 import type { ConfirmedPlugins, EnabledPlugins } from "#domain/plugins/ports.ts";
 import { createServicePolicy } from "#domain/system/service-policy.ts";
-import type { ConditionReport } from "#domain/updates/guard.ts";
+import { type ConditionReport, guardTimesOf } from "#domain/updates/guard.ts";
 import { updateKinds, updateVerbs } from "#domain/updates/verbs.ts";
 import { createHostChecks } from "#host/checks.ts";
 import { startTaskPlugins, type TaskPlugins } from "#host/plugins.ts";
@@ -154,7 +154,7 @@ export async function runOperation(
         backends,
         report,
         clock: systemClock,
-        guardMs: (settings.updates?.guard_minutes ?? 5) * 60_000,
+        guard: guardTimesOf(settings.updates?.guard_minutes),
         keepSnapshots: settings.updates?.keep_snapshots ?? 10,
       });
       const outcome = await runTask({

@@ -237,7 +237,11 @@ export const Settings = Type.Object(
             Type.Integer({ minimum: 1, description: "How many snapshots are kept; 10 unless given." }),
           ),
           guard_minutes: Type.Optional(
-            Type.Number({ minimum: 0, description: "How long a guarded update is watched; 5 unless given." }),
+            Type.Number({
+              minimum: 0,
+              description:
+                "How long a guarded update is watched. Unless given: a minute and a half where nothing gets worse, else up to 5 minutes.",
+            }),
           ),
         },
         strict,

@@ -195,7 +195,7 @@ export async function startTestService(
     backends: [snapshots],
     report: { look: () => Promise.resolve(condition()) },
     clock: guardClock,
-    guardMs: 60_000,
+    guard: { guardMs: 60_000, enoughMs: 60_000 },
     keepSnapshots: 3,
   });
   /** Does what was launched, in this process. */

@@ -30,7 +30,7 @@ function setUp() {
     report: { look: () => Promise.resolve(condition()) },
     // Time passes by itself.
     clock: { now: clock.now, monotonicMs: clock.monotonicMs, sleep: (durationMs) => clock.advance(durationMs) },
-    guardMs: 60_000,
+    guard: { guardMs: 60_000, enoughMs: 60_000 },
   };
   const wanted = (rest: Partial<ApplyInput> = {}): ApplyInput => ({
     request: { type: "packages", isSecurityOnly: false, names: undefined },

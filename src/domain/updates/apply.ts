@@ -2,7 +2,7 @@ import type { GuardVerdict, UpdateApply } from "#contract/updates.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { DomainError } from "#domain/kernel/error.ts";
 import { counted } from "#kernel/text.ts";
-import { type Condition, type ConditionReport, watchAfter } from "./guard.ts";
+import { type Condition, type ConditionReport, type GuardTimes, watchAfter } from "./guard.ts";
 import type { PackageManager, SnapshotBackend, TransactionPlan, TransactionResult, UpdateRequest } from "./ports.ts";
 import { PackageFileMissing, PackagesLocked, SnapshotUnusable, UpdateRefused } from "./ports.ts";
 import type { Progress } from "./progress.ts";
@@ -38,7 +38,7 @@ export interface ApplyPorts {
   readonly backend: SnapshotBackend | undefined;
   readonly report: ConditionReport;
   readonly clock: Pick<Clock, "now" | "monotonicMs" | "sleep">;
-  readonly guardMs: number;
+  readonly guard: GuardTimes;
 }
 
 /** The progress of a part of the work, as a share of the whole. */
@@ -173,7 +173,7 @@ export async function applyUpdates(input: ApplyInput, ports: ApplyPorts, work: W
     if (last.reason !== undefined) return rollBackTo(last, [`the update failed: ${last.reason}`]);
     progress.step(70, "watch checks and units");
     const removesPackages = last.plan.changes.some(({ to }) => to === null);
-    const watch = { before: last.before, removesPackages, guardMs: ports.guardMs };
+    const watch = { before: last.before, removesPackages, ...ports.guard };
     const worse = await watchAfter(watch, ports, signal);
     if (worse.length > 0) return rollBackTo(last, worse);
     return { outcome: "kept", message: "nothing is worse than before", worse: [] };

@@ -45,26 +45,40 @@ function worseThan(before: Condition, after: Condition, removesPackages: boolean
   return [...units, ...checks];
 }
 
+/** How long a host is watched, in milliseconds. */
+export interface GuardTimes {
+  readonly guardMs: number;
+  /** When it is over where no look has found anything worse. */
+  readonly enoughMs: number;
+}
+
+const usualTimes: GuardTimes = { guardMs: 5 * 60_000, enoughMs: 90_000 };
+
+/** The times that follow from the setting: whoever says how long gets all of it. */
+export const guardTimesOf = (minutes: number | undefined): GuardTimes =>
+  minutes === undefined ? usualTimes : { guardMs: minutes * 60_000, enoughMs: minutes * 60_000 };
+
 /** What a host is watched for. */
-export interface Watch {
+export interface Watch extends GuardTimes {
   readonly before: Condition;
   /** Whether the update removes packages. */
   readonly removesPackages: boolean;
-  readonly guardMs: number;
 }
 
 /**
  * Watches the host after an update.
  * @returns what is worse than before in two looks one after the other, as soon as there is such a thing; nothing when the
- * time is over. A host that cannot be looked at is worse than one that could be, and so is one that is never well again.
+ * time is over, or earlier where each look has found the host as it was. A host that cannot be looked at is worse than one that could be, and so is one that is never well again.
  */
 export async function watchAfter(
-  { before, removesPackages, guardMs }: Watch,
+  { before, removesPackages, guardMs, enoughMs }: Watch,
   ports: { readonly report: ConditionReport; readonly clock: Pick<Clock, "monotonicMs" | "sleep"> },
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const { report, clock } = ports;
-  const endMs = clock.monotonicMs() + guardMs;
+  const startedAtMs = clock.monotonicMs();
+  const endMs = startedAtMs + guardMs;
+  let wasWorse = false;
   let last: readonly string[] = [];
   let late = 0;
   const look = async (): Promise<readonly string[]> => {
@@ -81,6 +95,8 @@ export async function watchAfter(
     const lasting = worse.filter((each) => last.includes(each));
     if (lasting.length > 0) return lasting;
     last = worse;
+    wasWorse ||= worse.length > 0;
+    if (!wasWorse && clock.monotonicMs() - startedAtMs >= enoughMs) return [];
     const leftMs = endMs - clock.monotonicMs();
     if (leftMs <= 0) late += 1;
     if (late > 0 && (worse.length === 0 || late > lateLooks)) return worse;

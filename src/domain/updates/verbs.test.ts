@@ -15,7 +15,14 @@ function setUp(change: (backend: SnapshotBackend) => Partial<SnapshotBackend> = 
   const fake = createFakeSnapshotBackend({}, clock);
   const backend = { ...fake, ...change(fake) };
   const report = { look: () => Promise.resolve({ checks: {}, failedUnits: [] }) };
-  const verbs = updateVerbs({ manager, backends: [backend], report, clock, guardMs: 0, keepSnapshots: 1 });
+  const verbs = updateVerbs({
+    manager,
+    backends: [backend],
+    report,
+    clock,
+    guard: { guardMs: 0, enoughMs: 0 },
+    keepSnapshots: 1,
+  });
   const lines: string[] = [];
   const progress = { step: () => undefined, line: (text: string) => void lines.push(text) };
   const work = { id: "op", progress, phase: undefined, savePhase: () => undefined, signal };

@@ -2,7 +2,7 @@ import type { RemovedSnapshot, RollbackResult, Snapshot, UpdateApply } from "#co
 import type { Clock } from "#domain/kernel/clock.ts";
 import { DomainError } from "#domain/kernel/error.ts";
 import { type ApplyInput, type ApplyPhase, applyUpdates } from "./apply.ts";
-import type { ConditionReport } from "./guard.ts";
+import type { ConditionReport, GuardTimes } from "./guard.ts";
 import type { PackageManager, SnapshotBackend, StoredSnapshot } from "./ports.ts";
 import { refusedAsInvalid } from "./refusals.ts";
 import { expired } from "./retention.ts";
@@ -55,7 +55,7 @@ export interface UpdateWorkPorts {
   readonly backends: readonly SnapshotBackend[];
   readonly report: ConditionReport;
   readonly clock: Pick<Clock, "now" | "monotonicMs" | "sleep">;
-  readonly guardMs: number;
+  readonly guard: GuardTimes;
   /** How many snapshots are kept. */
   readonly keepSnapshots: number;
 }

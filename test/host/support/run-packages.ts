@@ -102,7 +102,7 @@ const engine = () =>
     ],
     report: { look: () => Promise.reject(new Error("nothing is guarded here")) },
     clock: systemClock,
-    guardMs: 0,
+    guard: { guardMs: 0, enoughMs: 0 },
     keepSnapshots: 10,
   });
 /** An operation that nobody interrupts. */
