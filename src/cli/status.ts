@@ -18,6 +18,8 @@ interface HostStatus {
   readonly failedServices: Answer<"listServices">["services"] | undefined;
   readonly alerts: Answer<"listAlerts">["alerts"] | undefined;
   readonly running: readonly OperationEntry[] | undefined;
+  /** Components that are false because nobody configured them. */
+  readonly notConfigured: readonly string[];
 }
 
 /** The answer; undefined where the key may not have it, or the host has nothing to say. */
@@ -28,13 +30,15 @@ const ifAllowed = <T>(answer: Promise<T>): Promise<T | undefined> =>
   });
 
 async function readStatus(client: Client): Promise<HostStatus> {
-  const [health, info, services, alerts, running] = await Promise.all([
+  const [health, info, services, alerts, running, connectors] = await Promise.all([
     client.getHealth(),
     ifAllowed(client.getSystemInfo()),
     ifAllowed(client.listServices({ query: { status: "failed" } })),
     ifAllowed(client.listAlerts()),
     ifAllowed(client.listOperations({ query: { status: "running" } })),
+    ifAllowed(client.listConnectors()),
   ]);
+  const hasModel = connectors?.connectors.some(({ status }) => status !== "not_configured") ?? true;
   // The status is by the last results; the checks themselves may have to run first, so they are asked where there is reason.
   const checks = health.status === "healthy" ? undefined : await ifAllowed(client.listChecks());
   return {
@@ -44,6 +48,7 @@ async function readStatus(client: Client): Promise<HostStatus> {
     failedServices: services?.services,
     alerts: alerts?.alerts.filter(({ state }) => state === "firing"),
     running: running?.operations,
+    notConfigured: health.components.llm || hasModel ? [] : ["llm"],
   };
 }
 
@@ -57,7 +62,7 @@ const statusStyle: Readonly<Record<HostStatus["health"]["status"], Style>> = {
 function printStatus(io: Io, status: HostStatus): void {
   const screen = screenOf(io);
   const columns = screen.columns() ?? Number.POSITIVE_INFINITY;
-  const { health, info, trouble = [], failedServices = [], alerts = [], running = [] } = status;
+  const { health, info, trouble = [], failedServices = [], alerts = [], running = [], notConfigured } = status;
   const line = (title: string, text: string, style?: Style): void =>
     io.out(
       `${paint(screen, "dim", oneLine(title).padStart(10))}  ${paint(screen, style, fitText(oneLine(text), columns - 12))}\n`,
@@ -72,12 +77,15 @@ function printStatus(io: Io, status: HostStatus): void {
     line("disk", `${disk.percent_used} % of ${disk.path} used, ${formatBytes(disk.free_bytes)} free`);
   }
   line("service", `version ${health.version}, up ${formatSpan(health.uptime_seconds)}`);
-  const down = Object.entries(health.components).flatMap(([name, isWell]) => (isWell ? [] : name));
-  line(
-    "components",
-    down.length === 0 ? "all well" : `not well: ${down.join(", ")}`,
-    down.length === 0 ? undefined : "yellow",
+  const down = Object.entries(health.components).flatMap(([name, isUp]) =>
+    isUp || notConfigured.includes(name) ? [] : name,
   );
+  const words = [
+    down.length === 0 ? "healthy" : `unhealthy: ${down.join(", ")}`,
+    ...notConfigured.map((name) => `${name} not configured`),
+  ];
+  line("components", words.join("; "), down.length === 0 ? undefined : "yellow");
+  if (health.details?.checks === "starting") line("checks", "not all have run yet");
   for (const { check_id: id, status: found, message } of trouble) {
     line(found, `${id}: ${message}`, found === "fail" ? "red" : "yellow");
   }
@@ -96,7 +104,7 @@ export function addStatusCommand(program: Command, { io, finish, connect }: Comm
     .addHelpText(
       "after",
       `
-What the key may not see is left out. The component llm is not well where no language model is configured, which is no trouble.
+What the key may not see is left out. Without a language model the component llm is "not configured", which is no trouble.
 
 Exit code: 0 healthy, 1 degraded or unhealthy, 2 it could not be asked.`,
     )

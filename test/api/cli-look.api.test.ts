@@ -62,6 +62,12 @@ describe("steward status", () => {
     expect(out).toContain("\u001b[31mvital: on fire!!!!!!!!!!!!!…\u001b[39m");
   });
 
+  it("does not miss a language model where none is configured", async () => {
+    expect((await steward(["status"])).out).toMatch(/^components {2}healthy; llm not configured$/m);
+    // Who may not see connectors is told what /health says.
+    expect((await steward(["status"], withScopes("health:read"))).out).toMatch(/^components {2}unhealthy: llm$/m);
+  });
+
   it("leaves out what the key may not see", async () => {
     const { code, out, err } = await steward(["status"], withScopes("health:read"));
     expect({ code, err }).toEqual({ code: 0, err: "" });
@@ -291,6 +297,7 @@ describe("steward doctor", () => {
       out: expect.stringMatching(/\nAll is well: 2 checks\n$/),
     });
     service.checks.vital.finds = "fail";
+    service.fixes.mend.planned = { steps: [{ action: "turn it off and on", run: () => Promise.resolve("turned") }] };
     await service.clock.advance(120_000);
     const ill = await steward(["doctor"]);
     expect(ill).toMatchObject({ code: 1 });
@@ -388,6 +395,7 @@ describe("steward doctor", () => {
   it("tells a program what was left alone, too", async () => {
     const ill = { status: "fail", message: "ill", details: {}, fixId: "rebuild" } as const;
     service.checks.vital.finds = () => Promise.resolve(ill);
+    service.fixes.rebuild.planned = { steps: [{ action: "rebuild it", run: () => Promise.resolve("rebuilt") }] };
     const { code, out } = await steward(["doctor", "--fix", "--json", "--yes"]);
     expect([code, JSON.parse(out)]).toEqual([
       1,

@@ -115,7 +115,7 @@ const cases: Cases = {
       prepare(service) {
         const { vital } = service.checks;
         vital.finds = "fail";
-        service.fixes.mend.planned = () => new Promise(() => undefined);
+        service.fixes.mend.planned = { steps: [{ action: "wait", run: () => new Promise(() => undefined) }] };
         void send(service, { method: "POST", path: "/api/v1/health/checks/vital/fix", key: service.admin });
       },
       details: { operation_id: "operation-1" },

@@ -42,7 +42,7 @@ describe("frames", () => {
       category: "system",
       severity: "critical",
       checked_at: "2026-01-01T00:00:00.000Z",
-      fixable: true,
+      fixable: false,
       fix_id: "mend",
       since: "2026-01-01T00:00:00.000Z",
       consecutive_failures: 1,
