@@ -97,33 +97,36 @@ export const traces = {
       "What arrived over OTLP, and the service's own where no `tracing.endpoint` is set. Newest first, by their start. The oldest are forgotten when `tracing.keep` is reached.",
     scope: "metrics:read",
     effect: "read",
-    query: Type.Object({
-      service: Type.Optional(
-        Type.String({
-          minLength: 1,
-          maxLength: 1024,
-          description: "Only traces with a span of this service (`service.name`).",
-        }),
-      ),
-      origin: Type.Optional(
-        Type.Unsafe<SpanOrigin>({
-          type: "string",
-          enum: [...spanOrigins],
-          description: "Only traces with a span that the service made itself, or with one that it has received.",
-        }),
-      ),
-      min_duration: Type.Optional(
-        Type.String({
-          pattern: "^[0-9]{1,9}(us|ms|s|m|h)$",
-          description: "Only traces that took so long or longer.",
-          examples: ["250ms"],
-        }),
-      ),
-      since: Type.Optional(
-        Type.String({ format: "date-time", description: "Only traces that began then or later, RFC 3339." }),
-      ),
-      limit: Type.Optional(Type.Integer({ ...traceListLimit, description: "Maximum traces." })),
-    }),
+    query: Type.Object(
+      {
+        service: Type.Optional(
+          Type.String({
+            minLength: 1,
+            maxLength: 1024,
+            description: "Only traces with a span of this service (`service.name`).",
+          }),
+        ),
+        origin: Type.Optional(
+          Type.Unsafe<SpanOrigin>({
+            type: "string",
+            enum: [...spanOrigins],
+            description: "Only traces with a span that the service made itself, or with one that it has received.",
+          }),
+        ),
+        min_duration: Type.Optional(
+          Type.String({
+            pattern: "^[0-9]{1,9}(us|ms|s|m|h)$",
+            description: "Only traces that took so long or longer.",
+            examples: ["250ms"],
+          }),
+        ),
+        since: Type.Optional(
+          Type.String({ format: "date-time", description: "Only traces that began then or later, RFC 3339." }),
+        ),
+        limit: Type.Optional(Type.Integer({ ...traceListLimit, description: "Maximum traces." })),
+      },
+      { additionalProperties: false },
+    ),
     response: TraceList,
     errors: ["UNAVAILABLE"],
   },

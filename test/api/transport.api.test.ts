@@ -410,6 +410,24 @@ describe("the address itself", () => {
   });
 });
 
+describe("a parameter of a query", () => {
+  it("that is given twice is said to be that", async () => {
+    const { status, json } = await send(service, { path: "/api/v1/system/logs?limit=5&limit=6", key: service.admin });
+    expect([status, json]).toMatchObject([
+      400,
+      { error: { code: "VALIDATION_ERROR", details: { field: "limit", issue: "Must be given once" } } },
+    ]);
+  });
+
+  it("that the list of traces does not know is no filter", async () => {
+    const { status, json } = await send(service, { path: "/api/v1/traces?servise=web", key: service.admin });
+    expect([status, json]).toMatchObject([
+      400,
+      { error: { code: "VALIDATION_ERROR", details: { field: "servise", issue: "Unknown parameter" } } },
+    ]);
+  });
+});
+
 describe("an answer that does not come", () => {
   it.each([
     ["/api/v1/health/checks/plain", 500, "INTERNAL_ERROR"],

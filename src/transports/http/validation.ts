@@ -39,12 +39,18 @@ const upperFirst = (text: string): string => text.charAt(0).toUpperCase() + text
 /** The member at fault and what is wrong with it, in the words of the contract. */
 function describe(error: ErrorObject, part: HttpPart): { field: string; issue: string } {
   const at = error.instancePath.split("/").slice(1).join(".");
+  // A parameter that is given twice comes as a list.
+  const isRepeated = part === "query" && error.keyword === "type" && Array.isArray(error.data);
+  if (isRepeated && error.schema !== "array") return { field: at || part, issue: "Must be given once" };
   const below = (name: unknown): string => (at === "" ? String(name) : `${at}.${String(name)}`);
   switch (error.keyword) {
     case "required":
       return { field: below(error.params["missingProperty"]), issue: "Required field missing" };
     case "additionalProperties":
-      return { field: below(error.params["additionalProperty"]), issue: "Unknown field" };
+      return {
+        field: below(error.params["additionalProperty"]),
+        issue: part === "query" ? "Unknown parameter" : "Unknown field",
+      };
     case "enum":
       return { field: at || part, issue: `Must be one of ${[error.params["allowedValues"]].flat().join(", ")}` };
     case "format":
