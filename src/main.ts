@@ -94,7 +94,10 @@ const code = await runCli({
       (await import("#host/starter.ts")).endWithStarter();
       takeName();
       const { logsOf } = await openLogs();
-      const config = await load(file);
+      const { SettingsFaulty } = await import("#config/faults.ts");
+      const config = await load(file).catch((error: unknown) => {
+        throw error instanceof SettingsFaulty ? new NeedsDecision(error.message, { cause: error }) : error;
+      });
       const { serve } = await import("./serve.ts");
       const options = { version, logs: logsOf(config.logLevel), newAdminKey, isSafeMode: safeMode };
       const { KeyStoreLost } = await import("#adapters/keystore/index.ts");

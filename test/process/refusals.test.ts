@@ -13,7 +13,10 @@ const isRoot = process.getuid?.() === 0;
 /** `nobody`: a user without rights, for what root may always do. */
 const nobody = 65_534;
 
-/** Starts the service and asserts that it refuses: exit code 2, one message, no stack, nothing that listened. */
+/** Exit code that the unit does not start again from. */
+const faultOfSettings = 78;
+
+/** Starts the service and asserts that it refuses: exit code 2 unless given, one message, no stack, nothing that listened. */
 async function refusal(options: LaunchOptions, code = 2): Promise<string> {
   const service = launchService(workspace, options);
   await expect(service.exit).resolves.toEqual({ code, signal: null });
@@ -40,7 +43,7 @@ describe("an address that is taken", () => {
 
 describe("an address beyond loopback", () => {
   it.each(["0.0.0.0:0", "[::]:0", "192.0.2.1:0"])("%s is refused without a word about TLS", async (listen) => {
-    const message = await refusal({ environment: { STEWARD_LISTEN: listen } });
+    const message = await refusal({ environment: { STEWARD_LISTEN: listen } }, faultOfSettings);
     expect(message).toContain("without TLS");
     for (const remedy of ["auto", "cert", "off"]) expect(message).toContain(remedy);
   });
