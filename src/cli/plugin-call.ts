@@ -63,7 +63,15 @@ async function listed(service: Client): Promise<readonly Plugin[] | undefined> {
 async function run(service: Client, { name, args }: PluginCall, { io, finish, readInput }: Ports) {
   const stdin = await readInput();
   const body = { args: [...args], ...(stdin !== undefined && stdin !== "" && { stdin }) };
-  const { exit_code, stdout, stderr, truncated } = await service.runPlugin({ params: { name }, body });
+  const { exit_code, stdout, stderr, truncated } = await service
+    .runPlugin({ params: { name }, body })
+    .catch((error: unknown) => {
+      // What it wrote before it was ended says where it was.
+      const { stdout: written, stderr: complaints } = (error instanceof ApiError ? error.details : undefined) ?? {};
+      if (typeof written === "string") io.out(written);
+      if (typeof complaints === "string") io.err(complaints);
+      throw error;
+    });
   io.out(stdout);
   io.err(stderr);
   if (truncated) io.err(`steward: ${name} printed more than it may, the rest was dropped\n`);

@@ -16,12 +16,14 @@ it.each([
   new SnapshotUnusable("damaged"),
   new PackageFileMissing("nowhere"),
   new PluginNotRun("gone"),
+  new PluginNotRun("late", { output: { stdout: "begun", stderr: "" } }),
   new Error("anything"),
 ])("an error means the same on both sides: %s", (error) => {
   const back = fromWire(toWire(error));
   expect([back.constructor, back.message]).toEqual([error.constructor, error.message]);
   if (error instanceof DomainError) expect(back).toMatchObject({ code: error.code, details: error.details });
   if (error instanceof PackagesLocked) expect(back).toMatchObject({ holder: error.holder });
+  if (error instanceof PluginNotRun) expect(back).toMatchObject({ output: error.output });
 });
 
 it("takes an error of no kind that it knows for an error", () => {

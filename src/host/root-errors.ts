@@ -8,7 +8,7 @@ import { PackageFileMissing, PackagesLocked, SnapshotUnusable, UpdateRefused } f
 
 type Wire = Extract<RootAskAnswer, { readonly error: unknown }>["error"];
 
-const simple = { UnitRefused, UpdateRefused, SnapshotUnusable, PackageFileMissing, PluginNotRun } as const;
+const simple = { UnitRefused, UpdateRefused, SnapshotUnusable, PackageFileMissing } as const;
 
 /** An error as it goes through the door: its kind, and its words. */
 export function toWire(error: unknown): Wire {
@@ -20,6 +20,8 @@ export function toWire(error: unknown): Wire {
   if (error instanceof UnitProtected) return { kind: "UnitProtected", message, details: { ...error.refusal } };
   if (error instanceof UnitsUnavailable)
     return { kind: "UnitsUnavailable", message, details: { retryable: error.retryable } };
+  if (error instanceof PluginNotRun)
+    return { kind: "PluginNotRun", message, ...(error.output && { details: { ...error.output } }) };
   const known = Object.entries(simple).find(([, kind]) => error instanceof kind);
   return { kind: known?.[0] ?? "Error", message };
 }
@@ -48,6 +50,11 @@ export function fromWire({ kind, message, details = {} }: Wire): Error {
   }
   if (kind === "UnitsUnavailable") return new UnitsUnavailable(message, details["retryable"] === true);
   if (kind === "UnitProtected" && isRefusal(details)) return new UnitProtected(details);
+  if (kind === "PluginNotRun") {
+    const { stdout, stderr } = details;
+    const isOutput = typeof stdout === "string" && typeof stderr === "string";
+    return new PluginNotRun(message, isOutput ? { output: { stdout, stderr } } : {});
+  }
   const known = Object.entries(simple).find(([name]) => name === kind)?.[1];
   return known === undefined ? new Error(message) : new known(message);
 }

@@ -22,7 +22,7 @@ export function toCheck(plugin: PluginCheck, plan: Pick<CheckPlan, "checks">): C
         return { isEnded: true, exitCode, stdout, stderr, isCut: isTruncated };
       } catch (error) {
         if (!(error instanceof PluginNotRun)) throw error;
-        return { isEnded: false, reason: error.message };
+        return { isEnded: false, reason: error.message, ...(error.output && { output: error.output }) };
       }
     },
   });

@@ -400,6 +400,19 @@ describe("POST /plugins/{name}/run", () => {
     });
   });
 
+  it("gives what it wrote before it was ended", async () => {
+    await add("greet");
+    const output = { stdout: "begun\n", stderr: "trouble\n" };
+    plugins.sandbox.behave("greet", () => Promise.reject(new PluginNotRun("it took longer than 1 s", { output })));
+    expect((await run("greet")).json).toMatchObject({ error: { code: "UNAVAILABLE", details: output } });
+    await add("age", checkRole());
+    plugins.sandbox.behave("age", () => Promise.reject(new PluginNotRun("it took longer than 1 s", { output })));
+    expect(await check("age")).toMatchObject({
+      status: "fail",
+      details: { error: "it took longer than 1 s", ...output },
+    });
+  });
+
   it("ends one that its sandbox does not end", async () => {
     await add("slow", { timeoutMs: 10_000 });
     plugins.sandbox.behave("slow", () => new Promise(() => undefined));

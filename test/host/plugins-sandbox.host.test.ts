@@ -204,6 +204,17 @@ describeOnHost("plugins in their sandbox", (session) => {
     });
   });
 
+  it("loses nothing of what it wrote before its time was over, run by the service", async () => {
+    await writePlugin(session, "speaks", shell("echo begun; echo trouble >&2; exec sleep 1000"), ["timeout: 2s"]);
+    const params = { name: "speaks" };
+    await session.api.enablePlugin({ params, body: {} });
+    await expect(session.api.runPlugin({ params, body: {} })).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      details: { stdout: "begun\n", stderr: "trouble\n" },
+    });
+    await session.api.disablePlugin({ params });
+  });
+
   it("is ended when nobody waits for it any more", async () => {
     await writePlugin(session, "waits", shell("exec sleep 1000"));
     const line = pluginCommand({ folder: "waits" })

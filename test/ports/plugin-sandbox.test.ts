@@ -88,6 +88,14 @@ describe.each([
 });
 
 describe("plugin sandbox: processes", () => {
+  it("keeps what a plugin wrote before its time was over", async () => {
+    script("speaks", ["echo begun", "echo trouble >&2", "sleep 1000"]);
+    await expect(plain.run(call("speaks", {}, { timeoutMs: 500 }), never)).rejects.toMatchObject({
+      message: expect.stringContaining("it took longer than the 0.5 s that it has"),
+      output: { stdout: "begun\n", stderr: "trouble\n" },
+    });
+  });
+
   it("says what it cannot do", () => {
     expect(plain.description).toMatch(/Nothing keeps them from the network, from files of their user/);
     expect(plain.description).toMatch(isRoot ? /as nobody unless they ask for root/ : /whose key store they can read/);

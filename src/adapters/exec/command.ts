@@ -1,6 +1,24 @@
+/** Both outputs of a command. */
+export interface CommandOutput {
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const noOutput: CommandOutput = { stdout: "", stderr: "" };
+
 /** The command could not be run to its end: not found, out of time, cancelled. */
 export class CommandFailed extends Error {
   override readonly name = "CommandFailed";
+  /** What it had written by then. */
+  readonly output: CommandOutput;
+
+  constructor(
+    message: string,
+    { output = noOutput, ...options }: ErrorOptions & { readonly output?: CommandOutput } = {},
+  ) {
+    super(message, options);
+    this.output = output;
+  }
 }
 
 /**

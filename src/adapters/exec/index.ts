@@ -95,7 +95,8 @@ export const exec: Exec = ([program, ...args], options = {}) => {
     child.on("close", (code, killedBy) => {
       settle();
       if (ended !== undefined || code === null) {
-        return reject(new CommandFailed(`cannot run ${program}: ${ended ?? `killed by ${killedBy}`}`));
+        const output = { stdout: stdout.text(), stderr: stderr.text() };
+        return reject(new CommandFailed(`cannot run ${program}: ${ended ?? `killed by ${killedBy}`}`, { output }));
       }
       resolve({
         exitCode: code,

@@ -62,7 +62,7 @@ export function createBareSandbox(ports: { readonly exec: Exec; readonly uid?: n
         return ended(result.exitCode, result);
       } catch (error) {
         if (!(error instanceof CommandFailed)) throw error;
-        if (over.aborted) throw endedFor(call, !signal.aborted);
+        if (over.aborted) throw endedFor(call, !signal.aborted, error.output);
         const killedBy = /: killed by (SIG[A-Z0-9]+)$/.exec(error.message)?.[1];
         if (killedBy === undefined) throw new PluginNotRun(`it could not be run: ${error.message}`, { cause: error });
         return ended(signalExitCode(killedBy), { stdout: "", stderr: "", truncated: false });

@@ -238,7 +238,7 @@ export function createUnitSandbox(ports: {
     // Who waits for a unit may be gone before the unit is.
     await end();
     takeEnd(ends, unit);
-    if (isCutShort) throw endedFor(call, !signal.aborted);
+    if (isCutShort) throw endedFor(call, !signal.aborted, outcome instanceof CommandFailed ? outcome.output : outcome);
     if (!(outcome instanceof CommandFailed)) throw notBegun(outcome);
     throw new PluginNotRun(`it could not be run: ${outcome.message}`, { cause: outcome });
   };

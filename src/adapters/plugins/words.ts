@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import type { PluginCall, PluginEnd } from "#domain/plugins/ports.ts";
+import type { PluginCall, PluginEnd, PluginOutput } from "#domain/plugins/ports.ts";
 import { PluginNotRun } from "#domain/plugins/ports.ts";
 
 /** Of each of the two outputs; the rest is read and dropped. */
@@ -8,11 +8,21 @@ export const maxOutputBytes = 1024 ** 2;
 const seconds = (ms: number): string => (ms % 60_000 === 0 ? `${ms / 60_000} min` : `${ms / 1000} s`);
 
 /** Why a plugin was ended: its own time was over, or whoever called it is gone. */
-export const endedFor = ({ manifest }: PluginCall, isLate: boolean): PluginNotRun =>
+/** Of each output of a plugin that was ended, its last characters tell where it was. */
+const keptOutputChars = 4_000;
+
+export const endedFor = (
+  { manifest }: PluginCall,
+  isLate: boolean,
+  { stdout, stderr }: PluginOutput = { stdout: "", stderr: "" },
+): PluginNotRun =>
   new PluginNotRun(
     isLate
       ? `it took longer than the ${seconds(manifest.timeoutMs)} that it has, and was ended with all that it had started`
       : "it was ended with all that it had started: nobody waits for it any more",
+    stdout + stderr === ""
+      ? {}
+      : { output: { stdout: stdout.slice(-keptOutputChars), stderr: stderr.slice(-keptOutputChars) } },
   );
 
 const signals: Readonly<Record<string, number>> = constants.signals;

@@ -48,6 +48,8 @@ export interface Check {
   readonly intervalMs?: number;
   /** How long a run may take; the general limit unless it is given. */
   readonly timeoutMs?: number;
+  /** For a check that keeps to its limit by itself: what it may take beyond it, to end what it has started and to say so. */
+  readonly graceMs?: number;
   /** Ids of the fixes that mend what it finds, the usual one first. */
   readonly fixes?: readonly string[];
   readonly run: (settings: CheckSettings, signal: AbortSignal) => Promise<Outcome>;

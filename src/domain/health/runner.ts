@@ -90,7 +90,7 @@ function createEntry(check: Check, plan: CheckPlan): Entry {
     settings: { ignore, ...(warn !== undefined && { warn }), ...(fail !== undefined && { fail }) },
     // Looked at once a second, so no interval is shorter.
     intervalMs: Math.max(tickMs, intervalMs ?? check.intervalMs ?? plan.intervalMs ?? checkIntervalMs),
-    timeoutMs: timeoutMs ?? check.timeoutMs ?? checkTimeoutMs,
+    timeoutMs: (timeoutMs ?? check.timeoutMs ?? checkTimeoutMs) + (check.graceMs ?? 0),
     result: undefined,
     endedAtMs: Number.NEGATIVE_INFINITY,
     dueAtMs: 0,

@@ -29,7 +29,7 @@ const words = (argv: readonly string[]): string => argv.map((word) => JSON.strin
 
 function notRun(name: string, error: unknown): never {
   if (!(error instanceof PluginNotRun)) throw error;
-  const details = { reason: error.message, retryable: false };
+  const details = { reason: error.message, retryable: false, ...error.output };
   throw new DomainError("UNAVAILABLE", `cannot run ${name}: ${error.message}`, details, error);
 }
 

@@ -95,9 +95,19 @@ export interface PluginSandbox {
   readonly tryStart: (call: PluginCall, signal: AbortSignal) => Promise<void>;
 }
 
+/** What a plugin wrote before it was ended. */
+export type PluginOutput = Pick<PluginEnd, "stdout" | "stderr">;
+
 /** Why a plugin has no result, in words for people. */
 export class PluginNotRun extends Error {
   override readonly name = "PluginNotRun";
+  /** The end of what it wrote; undefined where it wrote nothing, or never began. */
+  readonly output: PluginOutput | undefined;
+
+  constructor(message: string, { output, ...options }: ErrorOptions & { readonly output?: PluginOutput } = {}) {
+    super(message, options);
+    this.output = output;
+  }
 }
 
 /** Which plugins are enabled, and as what; outlives the service. */

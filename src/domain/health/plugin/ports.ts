@@ -13,6 +13,8 @@ export type PluginRun =
       readonly isEnded: false;
       /** After the path of the program it makes a sentence: `does not exist`, `was killed by SIGSEGV`. */
       readonly reason: string;
+      /** The end of what it had written by then; undefined where that is nothing, or not known. */
+      readonly output?: { readonly stdout: string; readonly stderr: string };
     };
 
 /** Starts monitoring plugins. */

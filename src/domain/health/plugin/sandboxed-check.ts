@@ -6,6 +6,9 @@ import type { PluginRun } from "./ports.ts";
 
 const outcomes = { nagios: nagiosOutcome, json: jsonOutcome } as const;
 
+/** To end what runs too long, and to hear what it had written, takes a moment. */
+const graceMs = 10_000;
+
 /** A check that is run elsewhere, in a sandbox. */
 export function sandboxedCheck(plugin: {
   readonly id: string;
@@ -25,11 +28,12 @@ export function sandboxedCheck(plugin: {
     severity,
     ...(intervalMs !== undefined && { intervalMs }),
     timeoutMs,
+    graceMs,
     async run(_settings, signal) {
       const run = await plugin.run(signal);
       if (run.isEnded) return outcomes[output](run);
       const message = `The plugin gave no result: ${run.reason}`;
-      return { status: "fail", message, details: { error: run.reason } };
+      return { status: "fail", message, details: { error: run.reason, ...run.output } };
     },
   };
 }
