@@ -54,7 +54,10 @@ export interface Operation {
   readonly status?: 200 | 201;
   /** Media type of success, JSON unless said. */
   readonly mediaType?: "text/plain";
-  /** Errors beyond those that every operation shares, see {@link errorsOf}. */
+  /**
+   * Errors beyond those that every operation shares, see {@link errorsOf}. `UNAVAILABLE` is named here too where something else
+   * than files can be missing.
+   */
   readonly errors: readonly ErrorCode[];
 }
 
@@ -195,9 +198,10 @@ export type Handlers<T extends Operations> = {
 
 /**
  * All error codes that an operation can answer with, the shared ones included. Every request can be malformed, or come
- * under a foreign name or from a foreign origin, so `VALIDATION_ERROR` and `FORBIDDEN` are everybody's.
+ * under a foreign name or from a foreign origin, so `VALIDATION_ERROR` and `FORBIDDEN` are everybody's. Whatever needs a key may
+ * meet a full disk or too many open files, which is `UNAVAILABLE`.
  */
 export function errorsOf({ scope, errors }: Operation): readonly ErrorCode[] {
-  const needsKey: readonly ErrorCode[] = scope === "public" ? [] : ["UNAUTHORIZED", "RATE_LIMITED"];
+  const needsKey: readonly ErrorCode[] = scope === "public" ? [] : ["UNAUTHORIZED", "RATE_LIMITED", "UNAVAILABLE"];
   return [...new Set<ErrorCode>(["VALIDATION_ERROR", ...needsKey, "FORBIDDEN", ...errors, "INTERNAL_ERROR"])];
 }

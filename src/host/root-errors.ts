@@ -1,8 +1,9 @@
 import { isErrorCode } from "#contract/errors.ts";
 import type { RootAskAnswer } from "#contract/root-tasks.ts";
 import { DomainError } from "#domain/kernel/error.ts";
+import { findUnavailable, HostUnavailable } from "#domain/kernel/host-unavailable.ts";
 import { PluginNotRun } from "#domain/plugins/ports.ts";
-import { UnitProtected, UnitRefused, UnitsUnavailable } from "#domain/system/ports.ts";
+import { UnitProtected, UnitRefused } from "#domain/system/ports.ts";
 import type { PolicyRefusal } from "#domain/system/service-policy.ts";
 import { PackageFileMissing, PackagesLocked, SnapshotUnusable, UpdateRefused } from "#domain/updates/ports.ts";
 
@@ -18,12 +19,13 @@ export function toWire(error: unknown): Wire {
   if (error instanceof PackagesLocked)
     return { kind: "PackagesLocked", message, ...(error.holder && { details: { ...error.holder } }) };
   if (error instanceof UnitProtected) return { kind: "UnitProtected", message, details: { ...error.refusal } };
-  if (error instanceof UnitsUnavailable)
-    return { kind: "UnitsUnavailable", message, details: { retryable: error.retryable } };
   if (error instanceof PluginNotRun)
     return { kind: "PluginNotRun", message, ...(error.output && { details: { ...error.output } }) };
   const known = Object.entries(simple).find(([, kind]) => error instanceof kind);
-  return { kind: known?.[0] ?? "Error", message };
+  if (known !== undefined) return { kind: known[0], message };
+  const missing = findUnavailable(error);
+  if (missing === undefined) return { kind: "Error", message };
+  return { kind: "HostUnavailable", message: missing.message, details: { ...missing.details } };
 }
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -40,6 +42,14 @@ function domainError(message: string, { code, details }: Readonly<Record<string,
     : new Error(message);
 }
 
+function hostUnavailable(message: string, { missing, retryable, directory }: Readonly<Record<string, unknown>>): Error {
+  return new HostUnavailable(message, {
+    missing: typeof missing === "string" ? missing : "host",
+    retryable: retryable === true,
+    ...(typeof directory === "string" && { directory }),
+  });
+}
+
 /** The error that went in on the other side. */
 export function fromWire({ kind, message, details = {} }: Wire): Error {
   if (kind === "DomainError") return domainError(message, details);
@@ -48,7 +58,7 @@ export function fromWire({ kind, message, details = {} }: Wire): Error {
     const isHolder = typeof pid === "number" && typeof program === "string";
     return new PackagesLocked(message, isHolder ? { pid, program } : undefined);
   }
-  if (kind === "UnitsUnavailable") return new UnitsUnavailable(message, details["retryable"] === true);
+  if (kind === "HostUnavailable") return hostUnavailable(message, details);
   if (kind === "UnitProtected" && isRefusal(details)) return new UnitProtected(details);
   if (kind === "PluginNotRun") {
     const { stdout, stderr } = details;

@@ -27,7 +27,7 @@ import { createFakeJournal, type FakeJournal } from "../fakes/journal.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
 import { createFakeNotificationStore } from "../fakes/notification-store.ts";
 import { createFakeNotifier, type FakeNotifier } from "../fakes/notifier.ts";
-import { createFakeOperationStore } from "../fakes/operation-store.ts";
+import { createFakeOperationStore, type FakeOperationStore } from "../fakes/operation-store.ts";
 import { createFakePackageManager, type FakePackageManager, fakePackage } from "../fakes/package-manager.ts";
 import { createFakePluginFolders, type FakePluginFolders } from "../fakes/plugin-folders.ts";
 import { createFakePluginSandbox, type FakePluginSandbox } from "../fakes/plugin-sandbox.ts";
@@ -106,6 +106,7 @@ export interface TestService {
   /** Has `editor`, `library` and `server` installed; what the repository offers is for a test to say. */
   readonly packageManager: FakePackageManager;
   readonly snapshots: FakeSnapshotBackend;
+  readonly operationStore: FakeOperationStore;
   /** Tasks are done in this process, unless it has a fault. */
   readonly launcher: FakeTaskLauncher;
   /** How a guarded update finds the host from now on. */
@@ -208,8 +209,9 @@ export async function startTestService(
       const self = launcher.begin();
       const ports = { id, store: operationStore, launcher, kinds: updateKinds, verbs: asVerbs(verbs), clock, self };
       const done = runTask({ ...ports, signal: new AbortController().signal, onTrouble: () => undefined });
-      // Who waits for it looks again after a while.
-      void done.then(() => clock.advance(1_000));
+      // Who waits for it looks again after a while; one that could not even begin has ended, as its process would have.
+      const over = done.catch(() => launcher.kill(self));
+      void over.then(() => clock.advance(1_000));
     },
   };
   let operationIds = 0;
@@ -302,6 +304,7 @@ export async function startTestService(
     alertStore,
     notifiers,
     usage,
+    operationStore,
     launcher,
     becomes(next) {
       condition = next;

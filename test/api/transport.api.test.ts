@@ -429,28 +429,28 @@ describe("a parameter of a query", () => {
 });
 
 describe("an answer that does not come", () => {
-  it.each([
-    ["/api/v1/health/checks/plain", 500, "INTERNAL_ERROR"],
-    ["/api/v1/system/logs?grep=x", 503, "UNAVAILABLE"],
-  ])("is an error with a body when the connection is about to be closed: %s", async (path, status, code) => {
-    const held = Promise.withResolvers<never>();
-    held.promise.catch(() => undefined);
-    let asked = 0;
-    const hang = (): Promise<never> => {
-      asked += 1;
-      return held.promise;
-    };
-    service.checks.plain.finds = hang;
-    service.journal.hold = hang;
-    const sockets: Socket[] = [];
-    service.app.server.on("connection", (socket) => sockets.push(socket));
-    const url = await service.app.listen({ host: "127.0.0.1", port: 0 });
-    const answer = fetch(`${url}${path}`, { headers: { "X-API-Key": service.admin } });
-    await expect.poll(() => asked).toBe(1);
-    // What Node says of a connection on which nothing has moved for a minute.
-    for (const socket of sockets) socket.emit("timeout");
-    const response = await answer;
-    expect([response.status, await response.json()]).toMatchObject([status, { error: { code } }]);
-    held.reject(new Error("ended"));
-  });
+  it.each(["/api/v1/health/checks/plain", "/api/v1/system/logs?grep=x"])(
+    "is an error with a body when the connection is about to be closed: %s",
+    async (path) => {
+      const held = Promise.withResolvers<never>();
+      held.promise.catch(() => undefined);
+      let asked = 0;
+      const hang = (): Promise<never> => {
+        asked += 1;
+        return held.promise;
+      };
+      service.checks.plain.finds = hang;
+      service.journal.hold = hang;
+      const sockets: Socket[] = [];
+      service.app.server.on("connection", (socket) => sockets.push(socket));
+      const url = await service.app.listen({ host: "127.0.0.1", port: 0 });
+      const answer = fetch(`${url}${path}`, { headers: { "X-API-Key": service.admin } });
+      await expect.poll(() => asked).toBe(1);
+      // What Node says of a connection on which nothing has moved for a minute.
+      for (const socket of sockets) socket.emit("timeout");
+      const response = await answer;
+      expect([response.status, await response.json()]).toMatchObject([503, { error: { code: "UNAVAILABLE" } }]);
+      held.reject(new Error("ended"));
+    },
+  );
 });

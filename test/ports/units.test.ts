@@ -38,7 +38,7 @@ describe("units: without systemd", () => {
   it("can be listed and not acted on", async () => {
     const units = createOfflineUnits("/nonexistent");
     expect(await units.list()).toEqual([]);
-    const refused = { retryable: false };
+    const refused = { details: { retryable: false } };
     await expect(units.read("a.service")).rejects.toMatchObject(refused);
     await expect(units.restart("a.service", new AbortController().signal)).rejects.toMatchObject(refused);
     await expect(units.resetFailed("a.service")).rejects.toMatchObject(refused);

@@ -4,6 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { isDamage } from "#adapters/sqlite/index.ts";
 import type { KeyRecord, KeyStore, TokenRecord } from "#domain/access/ports.ts";
 import type { Dispose } from "#domain/kernel/clock.ts";
+import { nameError } from "#domain/kernel/host-unavailable.ts";
 import { findKeyStoreLoss, KeyStoreLost, moveKeyStoreAside, traceOfKeys } from "./loss.ts";
 import { keyStoreName, syncDir } from "./state-dir.ts";
 
@@ -169,7 +170,7 @@ export function openKeyStore({ stateDir, replaceLost }: KeyStoreOptions): Sqlite
       fault = `key store ${path} cannot be written: ${error instanceof Error ? error.message : String(error)}`;
       // A full disk makes SQLite roll back by itself.
       if (database.isTransaction) database.exec("ROLLBACK");
-      throw error;
+      throw nameError(error, path);
     }
   };
 

@@ -15,6 +15,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { onFile } from "#domain/kernel/host-unavailable.ts";
 
 const { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW, O_RDONLY, O_DIRECTORY } = constants;
 
@@ -57,7 +58,7 @@ export const groupModes: Modes = { folder: 0o2750, file: 0o640 };
 function withFile<T>(path: string, flags: number, work: (handle: number) => T): T {
   const handle = openSync(path, flags | O_NOFOLLOW, 0o600);
   try {
-    return work(handle);
+    return onFile(path, () => work(handle));
   } finally {
     closeSync(handle);
   }

@@ -3,6 +3,7 @@ import { closeSync, constants, existsSync, openSync } from "node:fs";
 import { join } from "node:path";
 import type { StartDetached } from "#adapters/exec/detached.ts";
 import type { Exec } from "#adapters/exec/index.ts";
+import { HostUnavailable } from "#domain/kernel/host-unavailable.ts";
 import type { TaskLauncher } from "#domain/operations/ports.ts";
 import { taskUnit } from "./ask-files.ts";
 import type { StartUnit } from "./asking.ts";
@@ -113,7 +114,12 @@ export function createTaskDoor({
     // Killed, or asked for while it was being killed: systemd takes that for the start that is just failing. A task goes on where
     // the one before was, and one that has nothing to do ends at once.
     const result = first === "failed" ? await start(taskUnit(id)) : first;
-    if (!well.includes(result)) throw new Error(`cannot do ${id}: ${taskUnit(id)} ended with: ${result}`);
+    if (well.includes(result)) return;
+    const unit = taskUnit(id);
+    throw new HostUnavailable(`${unit} ended with: ${result} (journalctl -u ${unit} says why)`, {
+      missing: "privileged side",
+      retryable: true,
+    });
   };
   return {
     async launch(id) {

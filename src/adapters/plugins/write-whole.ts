@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { nameError } from "#domain/kernel/host-unavailable.ts";
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY } = constants;
 
@@ -41,7 +42,7 @@ export function writeWhole(path: string, content: string, group?: number): void 
     renameSync(beside, path);
   } catch (error) {
     unlinkSync(beside);
-    throw error;
+    throw nameError(error, path);
   } finally {
     closeSync(handle);
   }

@@ -1,6 +1,8 @@
 import { closeSync, constants, fchmodSync, lstatSync, openSync, renameSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Dispose } from "#domain/kernel/clock.ts";
+import { HostUnavailable, nameError } from "#domain/kernel/host-unavailable.ts";
 
 /** What makes a file of the service's own. */
 export interface Format {
@@ -153,7 +155,7 @@ export function openExpendable<T>(ports: {
     try {
       return work(statements);
     } catch (error) {
-      if (!isDamage(error)) throw error;
+      if (!isDamage(error)) throw nameError(error, path);
       database.close();
       database = replace(toError(error));
       statements = prepare(database);
@@ -164,9 +166,11 @@ export function openExpendable<T>(ports: {
   const requireFile = (): void => {
     if (lastsNoLonger === undefined) return;
     const reason = `${path} could not be opened: ${lastsNoLonger.message}`;
-    throw new Error(`cannot write it down: ${reason} (restart the service when that is mended)`, {
-      cause: lastsNoLonger,
-    });
+    throw new HostUnavailable(
+      `${reason} (restart the service when that is repaired)`,
+      { missing: "database file", retryable: false, directory: dirname(path) },
+      lastsNoLonger,
+    );
   };
 
   return {

@@ -1,4 +1,5 @@
 import type { ErrorCode } from "#contract/errors.ts";
+import { findUnavailable } from "./host-unavailable.ts";
 
 /** An error that a caller is meant to see: a code of the contract, a message with its remedy, details. */
 export class DomainError extends Error {
@@ -11,6 +12,16 @@ export class DomainError extends Error {
     this.code = code;
     this.details = details;
   }
+}
+
+/**
+ * What callers are told of an error that says that the host lacks something, see {@link findUnavailable}.
+ * @param doing what cannot be done, as the message names it.
+ * @returns undefined for every other error.
+ */
+export function unavailable(doing: string, error: unknown): DomainError | undefined {
+  const found = findUnavailable(error);
+  return found && new DomainError("UNAVAILABLE", `cannot ${doing}: ${found.message}`, { ...found.details }, error);
 }
 
 /** A request that is wrong in one field. */

@@ -1,6 +1,7 @@
 import type { OperationError, OperationStatus } from "#contract/operation-entry.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import { DomainError, invalid } from "#domain/kernel/error.ts";
+import { findUnavailable } from "#domain/kernel/host-unavailable.ts";
 import type { OperationKinds } from "./kind.ts";
 import { kindOf, maxAttempts } from "./kind.ts";
 import type { OperationSpec, OperationState, OperationStore, ProcessIdentity, TaskLauncher } from "./ports.ts";
@@ -54,11 +55,15 @@ const idempotentForMs = 24 * 60 * 60 * 1000;
 
 const notBegun = "not_begun";
 
-const neverBegun = (kind: string, why: string): OperationError => ({
-  code: "UNAVAILABLE",
-  message: `cannot do ${kind}: ${why}; nothing was done`,
-  details: { reason: notBegun, retryable: true },
-});
+function neverBegun(kind: string, why: string, cause?: unknown): OperationError {
+  const found = findUnavailable(cause);
+  const reason = found === undefined ? why : `${why}: ${found.message}`;
+  return {
+    code: "UNAVAILABLE",
+    message: `cannot do ${kind}: ${reason}; nothing was done`,
+    details: { retryable: true, ...found?.details, reason: notBegun },
+  };
+}
 
 const interrupted = (kind: string, attempts: number): OperationError => ({
   code: "INTERNAL_ERROR",
@@ -94,17 +99,21 @@ export function createOperations(ports: {
   const { store, launcher, clock, createId, kinds, self, onTrouble } = ports;
   /** Those that may still run. */
   const unfinished = new Set<string>();
-  /** When each was last launched by this process, and which claim it had then. */
-  const launches = new Map<string, { readonly claim: number; readonly atMs: number }>();
+  /** When each was last launched by this process, which claim it had then, and why that failed. */
+  const launches = new Map<
+    string,
+    { readonly claim: number; readonly atMs: number; readonly failed?: { readonly cause: unknown } }
+  >();
   /** Why those failed whose claim this process holds: kept until it is written. */
   const endings = new Map<string, OperationError>();
 
   const launch = (id: string, claim: number): void => {
-    launches.set(id, { claim, atMs: clock.monotonicMs() });
+    const atMs = clock.monotonicMs();
+    launches.set(id, { claim, atMs });
     launcher.launch(id).catch((error: unknown) => {
       onTrouble(error);
       // That an earlier one has come to its end says nothing of a later one.
-      if (launches.get(id)?.claim === claim) launches.set(id, { claim, atMs: -Infinity });
+      if (launches.get(id)?.claim === claim) launches.set(id, { claim, atMs, failed: { cause: error } });
     });
   };
 
@@ -146,9 +155,11 @@ export function createOperations(ports: {
     if (ending !== undefined) return fail(id, number, ending);
     const launched = launches.get(id);
     if (launched?.claim === number) {
-      if (clock.monotonicMs() - launched.atMs < beginWithinMs) return { spec, state };
-      const why = launched.atMs === -Infinity ? "its process could not be started" : "its process did not begin";
-      return fail(id, number, number === 0 ? neverBegun(spec.kind, why) : interrupted(spec.kind, number));
+      const { atMs, failed } = launched;
+      if (failed === undefined && clock.monotonicMs() - atMs < beginWithinMs) return { spec, state };
+      const why = failed === undefined ? "its process did not begin" : "its process could not be started";
+      const end = number === 0 ? neverBegun(spec.kind, why, failed?.cause) : interrupted(spec.kind, number);
+      return fail(id, number, end);
     }
     if (number === 0) {
       const ageMs = clock.now() - spec.createdAt;

@@ -1,6 +1,6 @@
 import type { OperationError } from "#contract/operation-entry.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
-import { DomainError } from "#domain/kernel/error.ts";
+import { DomainError, unavailable } from "#domain/kernel/error.ts";
 import type { OperationKinds } from "./kind.ts";
 import { kindOf, maxAttempts } from "./kind.ts";
 import type { OperationState, OperationStore, ProcessIdentity, StoredOperation, TaskLauncher } from "./ports.ts";
@@ -41,8 +41,9 @@ const endTries = 300;
 const betweenTriesMs = 1_000;
 
 const errorOf = (error: unknown, kind: string, isStopped: boolean): OperationError => {
-  if (error instanceof DomainError) {
-    const { code, message, details } = error;
+  const known = error instanceof DomainError ? error : unavailable(`do ${kind}`, error);
+  if (known !== undefined) {
+    const { code, message, details } = known;
     return { code, message, ...(details !== undefined && { details }) };
   }
   if (isStopped)

@@ -2,9 +2,9 @@ import { serviceListLimit } from "#contract/limits.ts";
 import type { Context, Handlers, Plan } from "#contract/operation.ts";
 import type { RestartResult, ServiceEntry, system } from "#contract/system.ts";
 import { toNullableTimestamp } from "#domain/kernel/clock.ts";
-import { DomainError, invalid } from "#domain/kernel/error.ts";
+import { DomainError, invalid, unavailable } from "#domain/kernel/error.ts";
 import type { HostFacts, Unit, Units } from "./ports.ts";
-import { UnitProtected, UnitRefused, UnitsUnavailable } from "./ports.ts";
+import { UnitProtected, UnitRefused } from "./ports.ts";
 import type { PolicyRefusal } from "./service-policy.ts";
 import { parseServiceName } from "./unit-name.ts";
 
@@ -53,13 +53,9 @@ async function onHost<T>(doing: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof UnitsUnavailable) {
-      const details = { missing: "systemd", retryable: error.retryable };
-      throw new DomainError("UNAVAILABLE", `cannot ${doing}: ${error.message}`, details, error);
-    }
     if (error instanceof UnitProtected) throw protectedUnit(doing, error.refusal);
     if (error instanceof UnitRefused) throw invalid("name", error.message, `cannot ${doing}: ${error.message}`);
-    throw error;
+    throw unavailable(doing, error) ?? error;
   }
 }
 

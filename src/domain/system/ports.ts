@@ -1,4 +1,5 @@
 import type { SystemInfo } from "#contract/system.ts";
+import { HostUnavailable } from "#domain/kernel/host-unavailable.ts";
 import type { PolicyRefusal } from "./service-policy.ts";
 
 /** A service unit, or a unit file that is not loaded. The states are systemd's own words. */
@@ -47,14 +48,12 @@ export interface Units {
 }
 
 /** systemd, or the way to it, is not there. */
-export class UnitsUnavailable extends Error {
+export class UnitsUnavailable extends HostUnavailable {
   override readonly name = "UnitsUnavailable";
-  /** Whether it makes sense to ask again: false where systemd does not run at all. */
-  readonly retryable: boolean;
 
+  /** @param retryable whether it makes sense to ask again: false where systemd does not run at all. */
   constructor(message: string, retryable: boolean, cause?: unknown) {
-    super(message, { cause });
-    this.retryable = retryable;
+    super(message, { missing: "systemd", retryable }, cause);
   }
 }
 

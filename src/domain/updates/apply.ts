@@ -1,6 +1,6 @@
 import type { GuardVerdict, UpdateApply } from "#contract/updates.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
-import { DomainError } from "#domain/kernel/error.ts";
+import { DomainError, unavailable } from "#domain/kernel/error.ts";
 import { counted } from "#kernel/text.ts";
 import { type Condition, type ConditionReport, type GuardTimes, watchAfter } from "./guard.ts";
 import type { PackageManager, SnapshotBackend, TransactionPlan, TransactionResult, UpdateRequest } from "./ports.ts";
@@ -84,6 +84,8 @@ export async function applyUpdates(input: ApplyInput, ports: ApplyPorts, work: W
     const text = troubleIn(error);
     if (error instanceof DomainError) throw error;
     if (error instanceof PackagesLocked) throw lockedBy(error);
+    const shortage = unavailable("take the snapshot, so nothing was changed", error);
+    if (shortage !== undefined) throw shortage;
     // Others may name paths and programs, which are for the log.
     const isForCallers = error instanceof PackageFileMissing || error instanceof SnapshotUnusable;
     const reason = isForCallers ? text : "the log of the operation tells why";

@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import type { ErrorBody, ErrorCode } from "#contract/errors.ts";
 import { errorStatus } from "#contract/errors.ts";
-import { DomainError } from "#domain/kernel/error.ts";
+import { DomainError, unavailable } from "#domain/kernel/error.ts";
 import type { Logger } from "#telemetry/logger.ts";
 
 /** What the framework reports with a code of its own, in the words of the contract. */
@@ -20,6 +20,8 @@ const isFastifyError = (error: unknown): error is FastifyError => error instance
 /** The error as the contract has it; undefined for one that callers must not be told about. */
 function toDomainError(error: unknown): DomainError | undefined {
   if (error instanceof DomainError) return error;
+  const shortage = unavailable("complete the request", error);
+  if (shortage !== undefined) return shortage;
   if (!isFastifyError(error)) return undefined;
   const { statusCode = errorStatus.INTERNAL_ERROR, code } = error;
   if (statusCode === errorStatus.NOT_FOUND) return new DomainError("NOT_FOUND", "cannot find this path");
@@ -44,6 +46,9 @@ export function createErrorBody(log: Logger) {
       return errorBody("INTERNAL_ERROR", message);
     }
     if (known.code === "INTERNAL_ERROR") log.error({ err: known, request_id: request.id }, "request failed");
+    // What a handler did not see coming: the log has what the caller is not told.
+    else if (known !== error && known.code === "UNAVAILABLE")
+      log.warn({ err: error, request_id: request.id }, "request failed");
     return errorBody(known.code, known.message, known.details);
   };
 }

@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Context, Handlers, Operation } from "#contract/operation.ts";
-import { EventStream, SerializedJson } from "#contract/operation.ts";
+import { EventStream, errorsOf, SerializedJson } from "#contract/operation.ts";
 import { Accepted } from "#contract/operation-entry.ts";
 import { DomainError } from "#domain/kernel/error.ts";
 import type { Auditor } from "./audit.ts";
@@ -106,8 +106,8 @@ function allowSilence({ raw: { socket } }: FastifyRequest, reply: FastifyReply):
 }
 
 /** Whoever asks for something gets an answer before the connection is closed because nothing moves on it. */
-function answerInTime({ errors }: Operation, { raw: { socket } }: FastifyRequest, reply: FastifyReply): void {
-  const code = errors.includes("UNAVAILABLE") ? "UNAVAILABLE" : "INTERNAL_ERROR";
+function answerInTime(operation: Operation, { raw: { socket } }: FastifyRequest, reply: FastifyReply): void {
+  const code = errorsOf(operation).includes("UNAVAILABLE") ? "UNAVAILABLE" : "INTERNAL_ERROR";
   reply.raw.once("timeout", () => {
     // The client does not take what is sent.
     if (reply.sent) socket.destroy();

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { link, mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "#domain/kernel/clock.ts";
+import { nameError } from "#domain/kernel/host-unavailable.ts";
 import type {
   PackageFiles,
   PackageVersion,
@@ -170,7 +171,7 @@ export function createPackageSnapshots(ports: {
         return describe(manifest, await store.keptSizes());
       } catch (error) {
         await sweep();
-        throw error;
+        throw nameError(error, work);
       } finally {
         await rm(work, { recursive: true, force: true });
       }

@@ -1,0 +1,140 @@
+/** What callers learn about something on the host that is missing or does not answer. */
+export interface Unavailability {
+  /** What is missing: `systemd`, `disk space`, … */
+  readonly missing: string;
+  /** Whether the same request may succeed later. */
+  readonly retryable: boolean;
+  /** The directory that cannot be written. */
+  readonly directory?: string;
+}
+
+/** Something on the host is missing or does not answer: callers get `UNAVAILABLE` with this message, and not an internal error. */
+export class HostUnavailable extends Error {
+  override readonly name: string = "HostUnavailable";
+  readonly details: Unavailability;
+
+  constructor(message: string, details: Unavailability, cause?: unknown) {
+    super(message, { cause });
+    this.details = details;
+  }
+}
+
+interface Shortage {
+  readonly missing: string;
+  /** Where a directory is known, with its name. */
+  readonly why: (directory: string | undefined) => string;
+  readonly remedy: string;
+}
+
+const on = (directory: string | undefined): string => directory ?? "the file system";
+
+const full: Shortage = {
+  missing: "disk space",
+  why: (directory) => `no space left on ${on(directory)}`,
+  remedy: "free some space there and try again",
+};
+const readOnly: Shortage = {
+  missing: "writable file system",
+  why: (directory) => `${on(directory)} is read-only`,
+  remedy: "see the kernel log, mount it writable and try again",
+};
+const broken: Shortage = {
+  missing: "working disk",
+  why: (directory) => `input/output error on ${on(directory)}`,
+  remedy: "see the kernel log, check the disk and try again",
+};
+const cannotOpen: Shortage = {
+  missing: "database file",
+  why: (directory) => `a database file in ${on(directory)} cannot be opened`,
+  remedy: "check its owner, its mode and the limit of open files, and try again",
+};
+
+/** By the code of a system call's error (errno(3)). */
+const byCode: Readonly<Record<string, Shortage>> = {
+  ENOSPC: full,
+  EDQUOT: {
+    missing: "disk quota",
+    why: (directory) => `disk quota exceeded on ${on(directory)}`,
+    remedy: "free some space or raise the quota, and try again",
+  },
+  EROFS: readOnly,
+  EIO: broken,
+  EMFILE: {
+    missing: "file descriptors",
+    why: () => "the process has too many open files",
+    remedy: "try again later, or raise LimitNOFILE= of the service",
+  },
+  ENFILE: {
+    missing: "file descriptors",
+    why: () => "the host has too many open files",
+    remedy: "try again later, or raise fs.file-max",
+  },
+};
+
+/** Numbers of errors that libuv has no name for. */
+const unnamedErrors: Readonly<Record<number, string>> = { [-122]: "EDQUOT", [-117]: "EIO" };
+
+/** By the primary result code of SQLite, the low byte. */
+const bySqliteCode: Readonly<Record<number, Shortage>> = { 8: readOnly, 10: broken, 13: full, 14: cannotOpen };
+const primaryCodeMask = 0xff;
+
+/** The members that errors of system calls and of SQLite have. */
+interface SystemError extends Error {
+  readonly code?: unknown;
+  readonly errno?: unknown;
+  readonly errcode?: unknown;
+  readonly path?: unknown;
+  readonly dest?: unknown;
+}
+
+function shortageOf({ code, errno, errcode }: SystemError): Shortage | undefined {
+  if (typeof errcode === "number") return bySqliteCode[errcode & primaryCodeMask];
+  const name = (typeof errno === "number" ? unnamedErrors[errno] : undefined) ?? code;
+  return typeof name === "string" && Object.hasOwn(byCode, name) ? byCode[name] : undefined;
+}
+
+function directoryOf({ path, dest }: SystemError): string | undefined {
+  const file = dest ?? path;
+  if (typeof file !== "string" || !file.startsWith("/")) return undefined;
+  return file.slice(0, file.lastIndexOf("/")) || "/";
+}
+
+/** Deeper chains of causes are not searched. */
+const maxCauses = 10;
+
+/**
+ * Finds out whether an error, or one that caused it, says that the host lacks something: that a disk is full, over quota,
+ * read-only or broken, that no more files can be opened, or that an adapter has found something missing. The only place that
+ * knows the codes of such errors.
+ */
+export function findUnavailable(error: unknown): HostUnavailable | undefined {
+  let each = error;
+  for (let depth = 0; each instanceof Error && depth < maxCauses; depth += 1) {
+    if (each instanceof HostUnavailable) return each;
+    const shortage = shortageOf(each);
+    if (shortage !== undefined) {
+      const directory = directoryOf(each);
+      const { missing, why, remedy } = shortage;
+      const details = { missing, retryable: true, ...(directory !== undefined && { directory }) };
+      return new HostUnavailable(`${why(directory)} (${remedy})`, details, error);
+    }
+    each = each.cause;
+  }
+  return undefined;
+}
+/**
+ * Gives an error the path of the file that it is about, unless it names one: the errors of write(2) and fsync(2), which know
+ * a number only, and those of SQLite do not. Whoever translates the error can then say which directory is full.
+ */
+export function nameError(error: unknown, path: string): unknown {
+  return error instanceof Error && !("path" in error) ? Object.assign(error, { path }) : error;
+}
+
+/** Does work on an open file. @throws what the work throws, with the path of the file, see {@link nameError}. */
+export function onFile<T>(path: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw nameError(error, path);
+  }
+}
