@@ -1,6 +1,8 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { PluginReport } from "#cli/index.ts";
+import type { Fault } from "#config/faults.ts";
+import type { Config } from "#config/load.ts";
 import type { FoundPlugin } from "#domain/plugins/ports.ts";
 import { adminKeyFile } from "./admin-key-file.ts";
 
@@ -65,6 +67,19 @@ for (const stream of [process.stdout, process.stderr]) {
     if (isClient && error.code === "EPIPE") process.exit(0);
     throw error;
   });
+}
+
+/** Root reads every file; what matters is whether the user of the installed service can. */
+async function unreadableFaults({ settings, stateDir, faultAt }: Config): Promise<readonly Fault[]> {
+  const { places } = await import("#host/places.ts");
+  const owner = stateDir === places.stateDir ? statSync(stateDir, { throwIfNoEntry: false }) : undefined;
+  if (process.getuid?.() !== 0 || owner === undefined || owner.uid === 0) return [];
+  const { exec } = await import("#adapters/exec/index.ts");
+  const { unreadableFiles } = await import("#host/readable-files.ts");
+  const unreadable = await unreadableFiles(settings, { exec, uid: owner.uid, gid: owner.gid });
+  return unreadable.map(({ path, file }) =>
+    faultAt(path, `the service cannot read ${file} (chown root:steward ${file} && chmod 640 ${file})`),
+  );
 }
 
 /** What the service would say of a plugin, and every fault of it. */
@@ -148,6 +163,7 @@ const code = await runCli({
         const faults = [
           ...tls.faults.map((message) => config.faultAt(["tls"], message)),
           ...(loss === undefined ? [] : [config.faultAt(["state_dir"], loss)]),
+          ...(await unreadableFaults(config)),
         ];
         if (faults.length > 0) throw new SettingsFaulty(faults);
         return { file, faults: [], warnings: [...config.warnings, ...tls.warnings.map((text) => `tls: ${text}`)] };

@@ -41,7 +41,7 @@ export const HealthStatus = Type.Object({
 export type HealthStatus = Static<typeof HealthStatus>;
 
 export const Liveness = Type.Object({ status: Type.Literal("ok") });
-export const Readiness = Type.Object({
+const Readiness = Type.Object({
   status: Type.Literal("ok"),
   checks: Type.Optional(
     Type.Literal("starting", { description: "While there is a check that has never run on this host." }),

@@ -135,7 +135,40 @@ describeOnHost("the service as it is installed", (session) => {
     await session.host.writeFile("/etc/steward/config.yaml", "listn: 127.0.0.1:1\n");
     const faulty = await run("config", "check");
     expect(faulty).toMatchObject({ exitCode: 1, stdout: expect.stringMatching(/config\.yaml:1.*listn/s) });
-    await session.host.exec(["rm", "/etc/steward/config.yaml"]);
+    // What root can read the service may not.
+    await session.shell("echo key > /etc/steward/model.key; chmod 600 /etc/steward/model.key");
+    await session.host.writeFile(
+      "/etc/steward/config.yaml",
+      "connectors:\n  list:\n    - { name: m, provider: openai, model: m, api_key_file: /etc/steward/model.key }\n",
+    );
+    expect(await run("config", "check")).toMatchObject({
+      exitCode: 1,
+      stdout: expect.stringMatching(
+        /config\.yaml:3.*connectors\.list\.0\.api_key_file: the service cannot read \/etc\/steward\/model\.key \(chown root:steward/,
+      ),
+    });
+    await session.shell("chown root:steward /etc/steward/model.key; chmod 640 /etc/steward/model.key");
+    expect(await run("config", "check")).toMatchObject({ exitCode: 0 });
+    await session.host.exec(["rm", "/etc/steward/config.yaml", "/etc/steward/model.key"]);
+  });
+
+  it("with settings that have a fault is not tried again and again", async () => {
+    await session.host.writeFile("/etc/steward/config.yaml", "listn: 127.0.0.1:1\n");
+    // As the package has it; the drop-in of the tests starts nothing again.
+    const dropIn = "/etc/systemd/system/steward.service.d/60-restart.conf";
+    await session.host.writeFile(dropIn, "[Service]\nRestart=on-failure\nRestartSec=100ms\n");
+    try {
+      await session.host.exec(["systemctl", "daemon-reload"]);
+      await session.host.exec(["systemctl", "restart", "steward.service"], { allowFailure: true });
+      await session.shell("until systemctl -q is-failed steward.service; do sleep 0.1; done");
+      await session.shell("sleep 1");
+      const shown = await session.shell("systemctl show -p Result -p ExecMainStatus -p NRestarts steward.service");
+      expect(shown.trim().split("\n").sort()).toEqual(["ExecMainStatus=78", "NRestarts=0", "Result=exit-code"]);
+    } finally {
+      await session.host.exec(["rm", dropIn, "/etc/steward/config.yaml"]);
+      await session.host.exec(["systemctl", "daemon-reload"]);
+      await session.service.restart();
+    }
   });
 
   it("ends within 5 s of SIGTERM, also while it restarts a unit", async () => {
