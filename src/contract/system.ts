@@ -94,7 +94,7 @@ export const system = {
     tag: "System",
     summary: "Services of the host",
     description:
-      "Loaded units and installed unit files together, ordered by name. On a host where systemd is not running: the unit files that are installed.",
+      "Loaded units and installed unit files together, ordered by name. An alias is not listed beside the unit that it names, nor a unit that others refer to and that does not exist. On a host where systemd is not running: the unit files that are installed.",
     scope: "system:read",
     effect: "read",
     query: Type.Object({

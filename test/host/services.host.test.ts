@@ -15,18 +15,60 @@ describeOnHost("services of a host", (session) => {
     expect(await entry(session, "getty@.service")).toMatchObject({ load_state: "", active: false, main_pid: null });
   });
 
-  it("show an alias in the state of the unit that it names", async () => {
-    const cron = await entry(session, "cron.service");
-    await session.shell("ln -s /lib/systemd/system/cron.service /etc/systemd/system/punctual.service");
+  it("that are loaded are those of systemctl list-units, less names of what does not exist", async () => {
+    await session.writeUnits({
+      "refers.service": ["[Unit]", "After=nowhere.service", "[Service]", "ExecStart=/bin/sleep infinity"],
+      "vanishes.service": ["[Service]", "ExecStart=/bin/sleep infinity"],
+    });
+    await session.shell("systemctl start refers.service vanishes.service; rm /etc/systemd/system/vanishes.service");
     await session.host.exec(["systemctl", "daemon-reload"]);
+    await eventually(async () => {
+      const printed = await session.shell("systemctl list-units --all --type=service --plain --no-legend");
+      const rows = printed
+        .trimEnd()
+        .split("\n")
+        .map((line) => line.trim().split(/\s+/));
+      const missing = rows.filter(([, load, active]) => load === "not-found" && active === "inactive");
+      expect(missing.map(([name]) => name)).toContain("nowhere.service");
+      const { services } = await session.api.listServices({ query: { limit: 1000 } });
+      const loaded = services.filter(({ load_state: state }) => state !== "");
+      expect(
+        loaded.map(({ name, load_state, active_state, sub_state }) => [name, load_state, active_state, sub_state]),
+      ).toEqual(rows.filter((row) => !missing.includes(row)).map((row) => row.slice(0, 4)));
+      expect(services.map(({ name }) => name)).not.toContain("nowhere.service");
+    });
+    // Its file is gone, and it runs.
+    expect(await entry(session, "vanishes.service")).toMatchObject({ load_state: "not-found", running: true });
+  });
+
+  it("are listed once, whatever other names they have", async () => {
+    await session.writeUnits({ "fails.service": ["[Service]", "Type=oneshot", "ExecStart=/bin/false"] });
+    await session.shell(
+      "ln -s fails.service /etc/systemd/system/breaks.service; systemctl daemon-reload; systemctl start breaks.service || true",
+    );
+    await sameAsSystemctl(session);
+    const failed = await session.api.listServices({ query: { status: "failed" } });
+    const check = await session.api.getCheck({ params: { check_id: "systemd_failed" } });
+
+    expect(failed.services.map(({ name }) => name)).toContain("fails.service");
+    expect(await entry(session, "breaks.service")).toBeUndefined();
+    expect(check.details).toMatchObject({
+      units: failed.services.map(({ name }) => expect.objectContaining({ name })),
+    });
+    await session.shell("systemctl reset-failed fails.service");
+  });
+
+  it("are listed when their file is linked from elsewhere under another name", async () => {
+    await session.host.writeFile("/opt/elsewhere.service", "[Service]\nExecStart=/bin/sleep infinity\n");
+    await session.shell("ln -s /opt/elsewhere.service /etc/systemd/system/linked.service; systemctl daemon-reload");
     await sameAsSystemctl(session);
 
-    expect(await entry(session, "punctual.service")).toEqual({
-      ...cron,
-      name: "punctual.service",
-      unit_file_state: "alias",
-      enabled: false,
-    });
+    expect(await entry(session, "linked.service")).toMatchObject({ active: false, load_state: "" });
+
+    await session.host.exec(["systemctl", "start", "linked.service"]);
+    await sameAsSystemctl(session);
+
+    expect(await entry(session, "linked.service")).toMatchObject({ running: true });
   });
 
   it("are in order of their names, each once", async () => {

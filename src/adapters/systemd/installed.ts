@@ -9,14 +9,8 @@ import { parseUnitFile } from "./unit-file.ts";
 /** How long the state of the unit folders is taken for granted. */
 const lookAgainMs = 1_000;
 
-/** An installed unit file, as a unit that is not loaded. */
-export interface InstalledUnit {
-  readonly unit: MirroredUnit;
-  /** The unit that the file is another name of. */
-  readonly aliasOf: string | undefined;
-}
-
-export type Installed = ReadonlyMap<string, InstalledUnit>;
+/** Installed unit files by name, as units that are not loaded. An alias is not a unit of its own and is left out. */
+export type Installed = ReadonlyMap<string, MirroredUnit>;
 
 /** Installed unit files as systemd lists them, read again only when something can have changed. */
 export interface InstalledFiles {
@@ -24,15 +18,12 @@ export interface InstalledFiles {
   readonly invalidate: () => void;
 }
 
-/** A unit file that is not loaded, as far as the file itself tells. Files that vanish meanwhile tell nothing. */
-function describe(path: string): { description: string; target: string } {
+/** The description in a unit file; empty for a file that has vanished meanwhile. */
+function readDescription(path: string): string {
   try {
-    return {
-      description: parseUnitFile(readFileSync(path, "utf8")).description,
-      target: basename(realpathSync(path)),
-    };
+    return parseUnitFile(readFileSync(path, "utf8")).description;
   } catch {
-    return { description: "", target: "" };
+    return "";
   }
 }
 
@@ -43,6 +34,15 @@ function linkFolders(folder: string): readonly string[] {
     return names.map((name) => join(folder, name));
   } catch {
     return [];
+  }
+}
+
+/** The name of the file that a link leads to; empty where it leads nowhere. */
+function targetName(path: string): string {
+  try {
+    return basename(realpathSync(path));
+  } catch {
+    return "";
   }
 }
 
@@ -64,14 +64,15 @@ export function createInstalledFiles(ports: { call: Connection["call"]; monotoni
     folders = unitPath.flatMap((folder) => [folder, ...linkFolders(folder)]);
     stamped = stamp(folders);
     const rows = await call(calls.listFiles(), ([list]) => (Array.isArray(list) ? list : []));
-    const units = new Map<string, InstalledUnit>();
-    for (const row of rows) {
-      const file = parseUnitFileRow(row);
-      if (file === undefined) continue;
+    const units = new Map<string, MirroredUnit>();
+    const files = rows.flatMap((row) => parseUnitFileRow(row) ?? []);
+    const names = new Set(files.map(({ path }) => basename(path)));
+    for (const file of files) {
       const name = basename(file.path);
-      const { description, target } = describe(file.path);
-      const unit = { ...blankUnit(name), description, unitFileState: file.state };
-      units.set(name, { unit, aliasOf: file.state === "alias" && target !== name ? target : undefined });
+      // A link to a file outside of the unit folders is called an alias as well, and is the only name of its unit.
+      const target = file.state === "alias" ? targetName(file.path) : name;
+      if (target !== name && names.has(target)) continue;
+      units.set(name, { ...blankUnit(name), description: readDescription(file.path), unitFileState: file.state });
     }
     return units;
   };

@@ -34,18 +34,14 @@ export interface LiveUnits extends Units, Pick<UnitStates, "failed"> {
 
 const byName = (a: Unit, b: Unit): number => (a.name < b.name ? -1 : 1);
 
-/** Loaded units and installed files as one list; an alias is shown in the state of the unit that it names. */
+/** Loaded units and installed files as one list. */
 function merge(loaded: ReadonlyMap<string, MirroredUnit>, installed: Installed): readonly Unit[] {
   const merged = new Map<string, Unit>();
   for (const [name, unit] of loaded) {
-    const state = installed.get(name)?.unit.unitFileState ?? unit.unitFileState;
+    const state = installed.get(name)?.unitFileState ?? unit.unitFileState;
     merged.set(name, state === unit.unitFileState ? unit : { ...unit, unitFileState: state });
   }
-  for (const [name, { unit, aliasOf }] of installed) {
-    if (merged.has(name)) continue;
-    const target = aliasOf === undefined ? undefined : loaded.get(aliasOf);
-    merged.set(name, target === undefined ? unit : { ...target, name, unitFileState: unit.unitFileState });
-  }
+  for (const [name, unit] of installed) if (!merged.has(name)) merged.set(name, unit);
   return [...merged.values()].sort(byName);
 }
 

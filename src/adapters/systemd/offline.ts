@@ -74,7 +74,7 @@ function readUnit(root: string, path: string, name: string, isEnabled: (name: st
   }
 }
 
-/** Installed service unit files below a root folder, read from disk alone. */
+/** Installed service unit files below a root folder, read from disk alone; aliases of others among them are left out. */
 export function readInstalledUnits(root = "/"): readonly Unit[] {
   const lasting = new Set([...pulledIn(root, "/etc/systemd/system"), ...aliasedIn(root, "/etc/systemd/system")]);
   const untilReboot = new Set([...pulledIn(root, "/run/systemd/system"), ...aliasedIn(root, "/run/systemd/system")]);
@@ -90,7 +90,12 @@ export function readInstalledUnits(root = "/"): readonly Unit[] {
       units.set(name, readUnit(root, join(root, folder, name), name, isEnabled));
     }
   }
-  return [...units.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const isOtherName = ({ name, unitFileState }: Unit): boolean => {
+    if (unitFileState !== "alias") return false;
+    const paths = unitFolders.map((folder) => linkTarget(join(root, folder, name)));
+    return units.has(basename(paths.find((path) => path !== undefined) ?? ""));
+  };
+  return [...units.values()].filter((unit) => !isOtherName(unit)).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /** A host where systemd is not running: what is installed can be listed, nothing can be done. */

@@ -27,6 +27,9 @@ const toEntry = (unit: Unit): ServiceEntry => ({
   since: toNullableTimestamp(unit.since),
 });
 
+/** Whether there is more to the unit than a name that other units refer to: it has a file, or it runs or failed without one. */
+const exists = ({ loadState, activeState }: Unit): boolean => loadState !== "not-found" || activeState !== "inactive";
+
 /** Units do not change in place, so the entry of one is made once. */
 const entries = new WeakMap<Unit, ServiceEntry>();
 
@@ -131,7 +134,7 @@ export function systemHandlers(ports: {
     async listServices({ query }) {
       const all = await onHost("list services", () => units.list());
       const status = query.status ?? "all";
-      const matching = status === "all" ? all : all.filter((unit) => unit.activeState === status);
+      const matching = all.filter((unit) => exists(unit) && (status === "all" || unit.activeState === status));
       const limit = query.limit ?? serviceListLimit.default;
       return { services: matching.slice(0, limit).map(entryOf), total: matching.length };
     },

@@ -29,7 +29,7 @@ export interface FoundUnit extends Unit {
 
 /** Service units of the host. Every method throws {@link UnitsUnavailable} where systemd does not answer. */
 export interface Units {
-  /** Loaded units and installed unit files, by name. */
+  /** Loaded units and installed unit files by name, each once: an alias is not listed beside the unit that it names. */
   readonly list: () => Promise<readonly Unit[]>;
   /** The unit as it is now, loaded for the question if need be; loadState `not-found` for an unknown one. */
   readonly read: (name: string) => Promise<FoundUnit>;

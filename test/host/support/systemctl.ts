@@ -40,7 +40,7 @@ async function table({ host }: On, list: string): Promise<readonly Properties[]>
 
 /** Unit files that are links, and the unit that each leads to. */
 async function links({ host }: On): Promise<ReadonlyMap<string, string>> {
-  const folders = ["/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system"];
+  const folders = ["/etc/systemd/system", "/run/systemd/system", "/run/systemd/generator", "/usr/lib/systemd/system"];
   const { stdout } = await host.exec(["find", ...folders, "-maxdepth", "1", "-type", "l", "-printf", "%f %l\n"]);
   const pairs = stdout
     .trim()
@@ -116,17 +116,14 @@ export async function listingOfSystemctl(on: On): Promise<readonly Expected[]> {
   const shownById = new Map(shown.map((properties) => [properties["Id"], properties]));
   const entries = new Map<string, Expected>();
   for (const row of loadedRows) {
+    // A name that other units refer to.
+    if (row["load"] === "not-found" && row["active"] === "inactive") continue;
     const name = row["unit"] ?? "";
     entries.set(name, loadedEntry(row, shownById.get(name) ?? {}, files.get(name)));
   }
   for (const [name, state] of files) {
-    if (entries.has(name)) continue;
-    const target = state === "alias" ? entries.get(linked.get(name) ?? "") : undefined;
-    const isLoadedAlias = target !== undefined && target.load_state !== "";
-    entries.set(
-      name,
-      isLoadedAlias ? { ...target, name, unit_file_state: state, enabled: false } : installedEntry(name, state),
-    );
+    const isOtherName = state === "alias" && files.has(linked.get(name) ?? "");
+    if (!entries.has(name) && !isOtherName) entries.set(name, installedEntry(name, state));
   }
   return [...entries.values()].sort((a, b) => (String(a.name) < String(b.name) ? -1 : 1));
 }
