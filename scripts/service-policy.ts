@@ -32,13 +32,18 @@ export const servicePolicyPage = (): string =>
   [
     "<!-- Made by `npm run generate` from src/domain/system/service-policy.ts. -->\n",
     "# Services that Steward does not restart\n",
-    "Every service of the host may be restarted except those below, which hand out root or end the host. The same rule holds however",
+    "Every service of the host may be restarted except those below, which hand out root, end the host, or take away what other services need. The same rule holds however",
     "Steward runs, and for every way to a restart: `POST /system/services/{name}/restart`, its dry run, the command line and the fix",
     "`systemd_restart_failed`. An alias counts as the unit that it names, and a unit is refused by any of its names.\n",
     "| services | because a restart of one |\n| --- | --- |",
     ...protectedUnits.map(
       ({ names: patterns, except, reason }) =>
-        `| ${names(patterns)}${except === undefined ? "" : `, except ${names(except)}`} | ${reason} |`,
+        `| ${names(patterns)}${except === undefined ? "" : ", except those below"} | ${reason} |`,
+    ),
+    "\nThese parts of systemd may be restarted:\n",
+    "| services | because each of them |\n| --- | --- |",
+    ...protectedUnits.flatMap(({ except = [] }) =>
+      except.map(({ names: patterns, reason }) => `| ${names(patterns)} | ${reason} |`),
     ),
     "\nAn instance of a template, such as `postgresql@15-main`, is restarted only while it runs or has failed: whoever names an instance",
     "chooses an argument of a program that runs as root (`modprobe@…`).\n",

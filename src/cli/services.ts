@@ -66,6 +66,7 @@ export function addServicesCommands(program: Command, { io, now, connect }: Comm
       const answer = await withProgress(io, `restarting ${name}`, () => client.restartService(call));
       if (options.json) return printJson(io, answer);
       if (options.dryRun) return printPlan(io, asPlan(answer));
-      io.out(`${oneLine(`${answer.name}: ${answer.message}, it is ${answer.active_state} (${answer.sub_state})`)}\n`);
+      const state = answer.active ? `, it is ${answer.active_state} (${answer.sub_state})` : "";
+      io.out(`${oneLine(`${answer.message}${state}`)}\n`);
     });
 }

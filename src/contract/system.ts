@@ -61,8 +61,7 @@ export const RestartResult = Type.Object({
   success: Type.Boolean(),
   message: Type.String(),
   job_result: Type.String({
-    description:
-      "systemd's result of the job: `done`; `pending` when the unit is Steward itself, `unknown` when the bus was restarted with it.",
+    description: "systemd's result of the job: `done`; `pending` when the unit is Steward itself.",
   }),
 });
 export type RestartResult = Static<typeof RestartResult>;

@@ -97,7 +97,7 @@ describe("steward services", () => {
     expect(service.units.actions).toEqual([]);
     expect(await steward(["services", "restart", "cron"])).toMatchObject({
       code: 0,
-      out: expect.stringMatching(/^cron\.service: .*it is active \(running\)\n$/),
+      out: expect.stringMatching(/^cron\.service restarted, it is active \(running\)\n$/),
     });
     expect(await steward(["services", "restart", "no-such"])).toMatchObject({
       code: 2,

@@ -116,6 +116,37 @@ describe("POST /system/services/{name}/restart", () => {
     expect(service.units.actions).toEqual(["restart cron.service"]);
   });
 
+  it.each([
+    [{ after: { activeState: "inactive", subState: "dead" } }, "odd.service ran and ended"],
+    [
+      { after: { activeState: "inactive", subState: "dead" }, isConditionMet: false },
+      "odd.service was not started: a condition of the unit is not met",
+    ],
+    [{ after: { activeState: "active", subState: "exited" } }, "odd.service restarted"],
+  ])("says what became of a unit with %j", async (behaviour, message) => {
+    const other = await startTestService({ units: createFakeUnits([{ name: "odd.service", ...behaviour }]) });
+    const reply = await send(other, { method: "POST", path: "/api/v1/system/services/odd/restart", key: other.admin });
+    expect([reply.status, reply.json]).toMatchObject([200, { success: true, message }]);
+    await other.app.close();
+  });
+
+  it.each([
+    [{ loadState: "bad-setting" }, "systemd cannot load the unit (bad-setting)"],
+    [{ isManual: false }, "it may be requested by dependency only"],
+  ])("refuses a unit with %j, and its dry run says the same", async (behaviour, issue) => {
+    const other = await startTestService({ units: createFakeUnits([{ name: "odd.service", ...behaviour }]) });
+    for (const query of ["?dry_run=true", ""]) {
+      const path = `/api/v1/system/services/odd/restart${query}`;
+      const reply = await send(other, { method: "POST", path, key: other.admin });
+      expect([reply.status, reply.json]).toMatchObject([
+        400,
+        { error: { details: { field: "name", issue: expect.stringContaining(issue) } } },
+      ]);
+    }
+    expect(other.units.actions).toEqual([]);
+    await other.app.close();
+  });
+
   it("says why a unit did not start", async () => {
     const reply = await restart("never-starts");
     expect(reply.status).toBe(500);
@@ -139,6 +170,11 @@ describe("POST /system/services/{name}/restart", () => {
       "takes too long",
       { jobResult: "running", after: { activeState: "activating", subState: "start" } },
       { job_result: "running", active_state: "activating" },
+    ],
+    [
+      "is up, and nobody can tell whether it was restarted",
+      { jobResult: "unknown" },
+      { job_result: "unknown", active_state: "active" },
     ],
     [
       "vanished with the bus and is down",

@@ -15,6 +15,10 @@ export interface FakeUnit extends Partial<Unit> {
   readonly refusal?: string;
   /** Other names of it. */
   readonly aliases?: readonly string[];
+  /** false for one that may be requested by dependency only. */
+  readonly isManual?: boolean;
+  /** false for one whose condition does not hold. */
+  readonly isConditionMet?: boolean;
 }
 
 export interface FakeUnits extends Units {
@@ -68,7 +72,8 @@ export function createFakeUnits(
     const subject = { ...unit, names: [name, ...(behaviour.get(name)?.aliases ?? [])] };
     const refusal = policy.refusal(subject);
     const isWidened = refusal === undefined && defaultServicePolicy.refusal(subject) !== undefined;
-    return { ...unit, refusal, isWidened };
+    const { isManual = true, isConditionMet = true } = behaviour.get(name) ?? {};
+    return { ...unit, refusal, isWidened, isManual, isConditionMet };
   };
 
   const permitted = (asked: string): string => {

@@ -42,7 +42,7 @@ describeOnHost("on the system bus the service", (session) => {
       await startAnew();
 
       expect(await session.api.getHealth()).toMatchObject({ components: { ops: true, cli: true } });
-      expect(await session.api.getReadiness()).toEqual({ status: "ok" });
+      expect(await session.api.getReadiness()).toMatchObject({ status: "ok" });
     }
   });
 
@@ -103,8 +103,7 @@ describeOnHost("on the system bus the service", (session) => {
     const before = await property(session, "dbus.service", "MainPID");
     const answer = await session.api.restartService({ params: { name: "dbus" } });
 
-    expect(answer).toMatchObject({ name: "dbus.service", success: true, running: true });
-    expect(["done", "unknown"]).toContain(answer.job_result);
+    expect(answer).toMatchObject({ name: "dbus.service", success: true, running: true, job_result: "done" });
     expect(String(answer.main_pid)).not.toBe(before);
     expect(String(answer.main_pid)).toBe(await property(session, "dbus.service", "MainPID"));
     await backAgain();

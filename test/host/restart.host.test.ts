@@ -80,13 +80,24 @@ describeOnHost("a restart", (session) => {
   it("of a oneshot that is over when it has run is a success", async () => {
     await session.writeUnits({ "once.service": ["[Service]", "Type=oneshot", "ExecStart=/bin/true"] });
 
-    expect(await restart("once")).toMatchObject({ success: true, active_state: "inactive", main_pid: null });
+    expect(await restart("once")).toMatchObject({
+      success: true,
+      message: "once.service ran and ended",
+      active_state: "inactive",
+      main_pid: null,
+    });
   });
 
   it("of a unit whose condition does not hold is a success of systemd's, and shows it inactive", async () => {
     await session.writeUnits({ "unmet.service": ["[Unit]", "ConditionPathExists=/nowhere", ...sleeper] });
 
-    expect(await restart("unmet")).toMatchObject({ job_result: "done", active: false });
+    expect(await restart("unmet")).toMatchObject({
+      job_result: "done",
+      message: "unmet.service was not started: a condition of the unit is not met",
+      active: false,
+    });
+    await session.writeUnits({ "unmet.service": ["[Service]", "Type=oneshot", "ExecStart=/bin/true"] });
+    expect(await restart("unmet")).toMatchObject({ message: "unmet.service ran and ended" });
   });
 
   it("starts a unit again that its start limit has stopped", async () => {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { defaultServicePolicy, instanceStates, protectedUnits } from "#domain/system/service-policy.ts";
+import { defaultServicePolicy, instanceStates, permittedNames, protectedUnits } from "#domain/system/service-policy.ts";
 import { polkitRuleFile } from "../../scripts/service-policy.ts";
 
 type Rule = (action: { id: string; lookup: (key: string) => string }, subject: { user: string }) => unknown;
@@ -32,7 +32,7 @@ const permittedByPolkit = (unit: string, verb = "restart"): boolean =>
 const permittedByDomain = (name: string): boolean =>
   defaultServicePolicy.refusal({ name, names: [name], activeState }) === undefined;
 
-const listed = protectedUnits.flatMap(({ names, except = [] }) => [...names, ...except]);
+const listed = protectedUnits.flatMap((entry) => [...entry.names, ...permittedNames(entry)]);
 const character = fc.constantFrom(...Array.from("abcdefxyz0189:-_.\\@*"));
 const word = fc.string({ unit: character, maxLength: 12 });
 /** Names of the table with its patterns filled in, changed in a place or not, and names of all sorts. */
@@ -58,9 +58,9 @@ it("polkit and the domain give the same answer for every service", () => {
 
 it("both answers occur for every entry of the table", () => {
   activeState = "active";
-  for (const { names, except = [] } of protectedUnits) {
-    for (const name of names) expect(permittedByPolkit(`${name.replace("*", "x")}.service`)).toBe(false);
-    for (const name of except) expect(permittedByPolkit(`${name.replace("*", "x")}.service`)).toBe(true);
+  for (const entry of protectedUnits) {
+    for (const name of entry.names) expect(permittedByPolkit(`${name.replace("*", "x")}.service`)).toBe(false);
+    for (const name of permittedNames(entry)) expect(permittedByPolkit(`${name.replace("*", "x")}.service`)).toBe(true);
   }
 });
 

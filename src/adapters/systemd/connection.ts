@@ -74,7 +74,12 @@ function toError(error: unknown): Error {
   if (error.dbusName !== undefined && refusals.has(error.dbusName))
     return new UnitRefused(error.message, { cause: error });
   const isDenied = /AccessDenied|InteractiveAuthorizationRequired/.test(error.dbusName ?? "");
-  if (isDenied) return new UnitsUnavailable(`systemd does not allow it (${error.message})`, false, error);
+  if (isDenied)
+    return new UnitsUnavailable(
+      `polkit does not permit it to the user of this service (${error.message})`,
+      false,
+      error,
+    );
   // With a name of its own the error is systemd's answer: busy with something that contradicts, shutting down, …
   const answered = error.dbusName?.startsWith(systemdName) ?? false;
   const what = answered ? `systemd refuses it now (${error.message})` : `systemd does not answer (${error.message})`;

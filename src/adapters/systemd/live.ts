@@ -4,17 +4,28 @@ import type { FoundUnit, Unit, Units } from "#domain/system/ports.ts";
 import { UnitProtected, UnitsUnavailable } from "#domain/system/ports.ts";
 import { defaultServicePolicy, type ServicePolicy } from "#domain/system/service-policy.ts";
 import { calls, kindInterface, matchRules, unitInterface } from "./calls.ts";
-import { type ObserveCall, openConnection } from "./connection.ts";
+import { type ObserveCall, openConnection, type Signal } from "./connection.ts";
 import type { Installed } from "./installed.ts";
 import { createInstalledFiles } from "./installed.ts";
 import { createJobs, lostResult } from "./jobs.ts";
 import { readMemory } from "./memory.ts";
 import { createMirror } from "./mirror.ts";
 import type { MirroredUnit } from "./parse.ts";
-import { blankUnit, namesIn, parseListedUnit, text, withProperties } from "./parse.ts";
+import {
+  blankUnit,
+  conditionIn,
+  namesIn,
+  parseListedUnit,
+  startingOf,
+  text,
+  type UnitRun,
+  withProperties,
+} from "./parse.ts";
 
 /** How long a restart waits for its job. */
 const jobWaitMs = 25_000;
+/** How often a unit is looked at whose job nobody can hear of any more. */
+const jobPollMs = 100;
 /** How long a question waits for the bus, and for a mirror that is being read anew. */
 const syncWaitMs = 5_000;
 /** Memory of the control groups is read at most this often. */
@@ -60,6 +71,8 @@ export function createLiveUnits(ports: {
   const { clock, policy, socket, onStateChange, observe } = ports;
   const jobs = createJobs();
   const watchers = new Set<(unit: MirroredUnit) => void>();
+  /** Paths of units whose conditions did not hold when systemd last looked. It forgets that as soon as it unloads the unit. */
+  const unmet = new Set<string>();
   const downWaiters = new Set<() => void>();
   let ready = Promise.withResolvers<void>();
   let isReady = false;
@@ -82,6 +95,12 @@ export function createLiveUnits(ports: {
       void synchronise().catch(() => undefined);
     },
   });
+
+  const noteCondition = ({ path, member, body }: Signal): void => {
+    const isMet = member === "PropertiesChanged" ? conditionIn(body[1]) : undefined;
+    if (isMet === true) unmet.delete(path);
+    if (isMet === false) unmet.add(path);
+  };
 
   /** Reads the mirror anew until nothing has been reloaded meanwhile. */
   const synchronise = (): Promise<void> => {
@@ -115,6 +134,7 @@ export function createLiveUnits(ports: {
       onDown(reason) {
         mirror.clear();
         jobs.clear();
+        unmet.clear();
         installed.invalidate();
         merged = undefined;
         if (isReady) ready = Promise.withResolvers();
@@ -124,6 +144,7 @@ export function createLiveUnits(ports: {
       },
       onSignal(signal) {
         mirror.onSignal(signal);
+        noteCondition(signal);
         jobs.onSignal(signal);
       },
     },
@@ -147,16 +168,20 @@ export function createLiveUnits(ports: {
     }
   };
 
-  const read = async (name: string): Promise<FoundUnit> => {
+  const inspect = async (name: string): Promise<{ unit: FoundUnit; run: UnitRun }> => {
     await untilReady(syncWaitMs);
     const path = await connection.call(calls.loadUnit(name), ([value]) => text(value));
     let unit = { ...blankUnit(name), path };
     let names: readonly string[] = [];
+    let starting = startingOf({});
+    let isConditionMet = true;
     const take = ([properties]: readonly unknown[]): void => {
       unit = withProperties(unit, properties);
     };
     await connection.call(calls.getAll(path, unitInterface), ([properties]) => {
       names = namesIn(properties);
+      starting = startingOf(properties);
+      isConditionMet = conditionIn(properties) ?? !unmet.has(path);
       take([properties]);
     });
     const kind = kindInterface(name);
@@ -164,14 +189,33 @@ export function createLiveUnits(ports: {
     const subject = { ...unit, names: [name, ...names] };
     const refusal = policy.refusal(subject);
     const isWidened = refusal === undefined && defaultServicePolicy.refusal(subject) !== undefined;
-    return { ...unit, memoryBytes: readMemory(unit), refusal, isWidened };
+    const { isManual, run } = starting;
+    return { unit: { ...unit, memoryBytes: readMemory(unit), refusal, isWidened, isManual, isConditionMet }, run };
   };
 
-  /** The unit's own name, for a restart: what the policy has judged is then what is restarted. */
-  const permitted = async (name: string): Promise<string> => {
-    const { name: own, refusal } = await read(name);
-    if (refusal !== undefined) throw new UnitProtected(refusal);
-    return own;
+  /** The unit under its own name, for a restart: what the policy has judged is then what is restarted. */
+  const permitted = async (name: string): Promise<{ name: string; run: UnitRun }> => {
+    const { unit, run } = await inspect(name);
+    if (unit.refusal !== undefined) throw new UnitProtected(unit.refusal);
+    return { name: unit.name, run };
+  };
+
+  /**
+   * How a restart ended whose result was lost with the bus. The unit shows it once no job is left.
+   * @param before the run that the restart was to end.
+   */
+  const resultByUnit = async (name: string, before: UnitRun, signal: AbortSignal): Promise<string> => {
+    const untilMs = clock.monotonicMs() + jobWaitMs;
+    await untilReady(jobWaitMs, signal);
+    for (;;) {
+      const { unit, run } = await inspect(name);
+      if (!run.hasJob) {
+        if (unit.activeState === "failed") return "failed";
+        return run.invocation === before.invocation ? "unknown" : "done";
+      }
+      if (signal.aborted || clock.monotonicMs() >= untilMs) return "running";
+      await clock.sleep(jobPollMs, signal);
+    }
   };
 
   const withResult = async ({ name, path }: MirroredUnit): Promise<FailedUnit> => {
@@ -198,7 +242,7 @@ export function createLiveUnits(ports: {
   };
 
   async function restart(given: string, signal: AbortSignal): Promise<string> {
-    const name = await permitted(given);
+    const { name, run } = await permitted(given);
     const over = new AbortController();
     const stopWaiting = AbortSignal.any([signal, over.signal]);
     const down = lost();
@@ -215,8 +259,7 @@ export function createLiveUnits(ports: {
       const result = await Promise.race([job, down.promise, clock.sleep(jobWaitMs, stopWaiting)]);
       if (signal.aborted) throw new UnitsUnavailable("cancelled; the restart itself goes on", true);
       if (result !== lostResult) return result ?? "running";
-      await untilReady(jobWaitMs, stopWaiting);
-      return "unknown";
+      return await resultByUnit(name, run, stopWaiting);
     } finally {
       down.stop();
       over.abort();
@@ -247,10 +290,10 @@ export function createLiveUnits(ports: {
       return merged.list;
     },
     failed,
-    read,
+    read: async (name) => (await inspect(name)).unit,
     restart,
     async restartDetached(name) {
-      await connection.call(calls.restartUnit(await permitted(name)), () => undefined);
+      await connection.call(calls.restartUnit((await permitted(name)).name), () => undefined);
     },
     async resetFailed(name) {
       await connection.call(calls.resetFailedUnit(name), () => undefined);

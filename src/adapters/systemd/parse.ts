@@ -3,6 +3,9 @@ import type { Unit } from "#domain/system/ports.ts";
 /** A string as the bus sent it; empty where it sent something else. */
 export const text = (value: unknown): string => (typeof value === "string" ? value : "");
 
+const member = (properties: unknown, name: string): unknown =>
+  typeof properties === "object" && properties !== null ? Reflect.get(properties, name) : undefined;
+
 /** 64-bit numbers come as bigint, smaller ones as number. */
 const integer = (value: unknown): number | undefined => {
   if (typeof value !== "number" && typeof value !== "bigint") return undefined;
@@ -63,8 +66,37 @@ export function parseUnitFileRow(row: unknown): { readonly path: string; readonl
 
 /** The names of a unit among its properties, aliases included. */
 export function namesIn(properties: unknown): readonly string[] {
-  const names: unknown = typeof properties === "object" && properties !== null ? Reflect.get(properties, "Names") : [];
+  const names = member(properties, "Names");
   return Array.isArray(names) ? names.map(String) : [];
+}
+
+/** One run of a unit, from a start to the next. */
+export interface UnitRun {
+  /** Another one with each start; empty for a unit that has not been started. */
+  readonly invocation: string;
+  /** Whether systemd is about to start or stop the unit. */
+  readonly hasJob: boolean;
+}
+
+/** Whether the conditions of a unit held when systemd last looked; undefined when it has not since it loaded the unit. */
+export function conditionIn(properties: unknown): boolean | undefined {
+  const isLookedAt = moment(member(properties, "ConditionTimestamp")) !== null;
+  return isLookedAt ? member(properties, "ConditionResult") !== false : undefined;
+}
+
+/** What the properties of a unit tell about starting it. */
+export function startingOf(properties: unknown): { readonly run: UnitRun; readonly isManual: boolean } {
+  const of = (name: string): unknown => member(properties, name);
+  const invocation = of("InvocationID");
+  const job = of("Job");
+  return {
+    run: {
+      invocation:
+        Array.isArray(invocation) || Buffer.isBuffer(invocation) ? Buffer.from(invocation).toString("hex") : "",
+      hasJob: Array.isArray(job) && integer(job[0]) !== 0,
+    },
+    isManual: of("CanStart") !== false && of("CanStop") !== false,
+  };
 }
 
 /** How each property of org.freedesktop.systemd1.Unit and .Service that is mirrored changes a unit. */

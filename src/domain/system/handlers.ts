@@ -3,7 +3,7 @@ import type { Context, Handlers, Plan } from "#contract/operation.ts";
 import type { RestartResult, ServiceEntry, system } from "#contract/system.ts";
 import { toNullableTimestamp } from "#domain/kernel/clock.ts";
 import { DomainError, invalid, unavailable } from "#domain/kernel/error.ts";
-import type { HostFacts, Unit, Units } from "./ports.ts";
+import type { FoundUnit, HostFacts, Unit, Units } from "./ports.ts";
 import { UnitProtected, UnitRefused } from "./ports.ts";
 import type { PolicyRefusal } from "./service-policy.ts";
 import { parseServiceName } from "./unit-name.ts";
@@ -42,6 +42,13 @@ function entryOf(unit: Unit): ServiceEntry {
 }
 
 const crashed = (unit: Unit): boolean => unit.activeState === "failed" || unit.subState === "auto-restart";
+
+/** What a restart has done whose job is done. */
+function restartMessage({ name, activeState, isConditionMet }: FoundUnit): string {
+  if (activeState !== "inactive") return `${name} restarted`;
+  // To systemd a start that a condition prevents is a success.
+  return isConditionMet ? `${name} ran and ended` : `${name} was not started: a condition of the unit is not met`;
+}
 
 /** The refusal as the caller reads it: like a masked unit, it is not to be had with another key. */
 const protectedUnit = (doing: string, { reason, remedy, setting }: PolicyRefusal): DomainError =>
@@ -82,6 +89,14 @@ export function systemHandlers(ports: {
       throw invalid("name", "unit is masked", `cannot restart ${name}: unit is masked (unmask it first)`);
     }
     if (unit.refusal !== undefined) throw protectedUnit(`restart ${name}`, unit.refusal);
+    if (unit.loadState !== "loaded") {
+      const issue = `systemd cannot load the unit (${unit.loadState})`;
+      throw invalid("name", issue, `cannot restart ${name}: ${issue} (systemctl status ${unit.name} says why)`);
+    }
+    if (!unit.isManual) {
+      const issue = "it may be requested by dependency only (RefuseManualStart= or RefuseManualStop= in its unit file)";
+      throw invalid("name", issue, `cannot restart ${name}: ${issue}`);
+    }
     return unit;
   }
 
@@ -119,13 +134,15 @@ export function systemHandlers(ports: {
       const message = `cannot confirm the restart of ${name}: its job is still running (look again later)`;
       throw new DomainError("INTERNAL_ERROR", message, details);
     }
-    const good =
-      (jobResult === "done" && !crashed(after)) || (jobResult === "unknown" && after.activeState === "active");
-    if (!good) {
+    if (jobResult === "unknown") {
+      const message = `cannot confirm the restart of ${name}: the system bus was lost meanwhile, and the unit has not started since (look at it, and try again)`;
+      throw new DomainError("INTERNAL_ERROR", message, details);
+    }
+    if (jobResult !== "done" || crashed(after)) {
       const why = jobResult === "done" ? `it stopped at once (${after.result})` : `job ${jobResult} (${after.result})`;
       throw new DomainError("INTERNAL_ERROR", `cannot restart ${name}: ${why}; see its log`, details);
     }
-    return { ...toEntry(after), success: true, message: `${name} restarted`, job_result: jobResult };
+    return { ...toEntry(after), success: true, message: restartMessage(after), job_result: jobResult };
   }
 
   return {

@@ -25,6 +25,10 @@ export interface FoundUnit extends Unit {
   readonly refusal: PolicyRefusal | undefined;
   /** Whether it is restarted only because the settings allow more than the default. */
   readonly isWidened: boolean;
+  /** Whether systemd starts and stops the unit on request, and not only where another unit needs it. */
+  readonly isManual: boolean;
+  /** Whether the conditions of the unit held when systemd last looked, which it does at each start. */
+  readonly isConditionMet: boolean;
 }
 
 /** Service units of the host. Every method throws {@link UnitsUnavailable} where systemd does not answer. */
@@ -36,8 +40,8 @@ export interface Units {
   readonly resetFailed: (name: string) => Promise<void>;
   /**
    * Restarts the unit and waits for the job. No implementation restarts what the policy refuses.
-   * @returns systemd's job result, `running` when the job outlasts the wait, `unknown` when the bus went
-   * away meanwhile and came back (so that nobody could hear the result).
+   * @returns systemd's job result, `running` when the job outlasts the wait. When the bus went away meanwhile, so that nobody
+   * could hear the result, the unit itself has to show it; `unknown` where it does not.
    * @throws UnitProtected.
    */
   readonly restart: (name: string, signal: AbortSignal) => Promise<string>;

@@ -20,6 +20,8 @@ it.each([
   "systemd-soft-reboot",
   "systemd-logind",
   "systemd-something-new",
+  "systemd-journal-gatewayd",
+  "systemd-tmpfiles-setup",
   "systemd-journald@evil",
   "packagekit-offline-update",
   "dbus",

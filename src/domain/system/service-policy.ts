@@ -6,9 +6,12 @@ export interface ProtectedUnits {
   readonly reason: string;
   /** `*` stands for any run of characters. */
   readonly names: readonly string[];
-  /** Names that the patterns cover and that are not protected. */
-  readonly except?: readonly string[];
+  /** Names that the patterns cover and that are not protected, and why a restart of them is safe. */
+  readonly except?: readonly { readonly reason: string; readonly names: readonly string[] }[];
 }
+
+/** Units that Steward starts itself, each for one piece of work. */
+const ownTasks = ["steward-task*", "steward-packages-*", "steward-plugin-*"];
 
 /**
  * Everything may be restarted but what hands out root or ends the host. `deploy/systemd/50-steward.rules` and
@@ -21,7 +24,7 @@ export const protectedUnits: readonly ProtectedUnits[] = [
   },
   {
     reason: "does a task of Steward as root once more",
-    names: ["steward-task*", "steward-packages-*", "steward-plugin-*"],
+    names: ownTasks,
   },
   {
     reason: "ends the host or boots it again",
@@ -36,15 +39,41 @@ export const protectedUnits: readonly ProtectedUnits[] = [
   },
   { reason: "ends the sessions of a user", names: ["user@*", "user-runtime-dir@*"] },
   {
+    reason: "holds the sessions and devices of those who are logged in, so that graphical sessions end with it",
+    names: ["systemd-logind"],
+  },
+  {
     reason:
       "is a part of systemd that the host starts when its turn comes, and of which some end the host, erase it or open it to others",
     names: ["systemd-*"],
     except: [
-      ...["systemd-journald", "systemd-journal-gatewayd", "systemd-journal-remote", "systemd-journal-upload"],
-      ...["systemd-networkd", "systemd-networkd-wait-online", "systemd-resolved", "systemd-timesyncd"],
-      ...["systemd-hostnamed", "systemd-localed", "systemd-timedated", "systemd-machined", "systemd-nspawn@*"],
-      ...["systemd-oomd", "systemd-udevd", "systemd-modules-load", "systemd-sysctl", "systemd-binfmt"],
-      ...["systemd-tmpfiles-clean", "systemd-tmpfiles-setup"],
+      {
+        reason: "systemd keeps its sockets, and the streams of all services, while it restarts",
+        names: ["systemd-journald", "systemd-udevd"],
+      },
+      {
+        reason: "goes on with the entries where it was",
+        names: ["systemd-journal-remote", "systemd-journal-upload"],
+      },
+      {
+        reason: "leaves devices, addresses and routes as they are until it has its settings again",
+        names: ["systemd-networkd"],
+      },
+      { reason: "waits for the network, and ends", names: ["systemd-networkd-wait-online"] },
+      { reason: "loses its cache, and answers again at once", names: ["systemd-resolved"] },
+      { reason: "asks its servers for the time again", names: ["systemd-timesyncd"] },
+      {
+        reason: "is started by a question on the bus, and ends when there is none",
+        names: ["systemd-hostnamed", "systemd-localed", "systemd-timedated"],
+      },
+      { reason: "keeps its list in `/run`; the containers run on", names: ["systemd-machined"] },
+      { reason: "ends and starts one container, which has to run or to have failed", names: ["systemd-nspawn@*"] },
+      { reason: "watches memory, and keeps nothing", names: ["systemd-oomd"] },
+      {
+        reason: "applies the files of the host again",
+        names: ["systemd-modules-load", "systemd-sysctl", "systemd-binfmt"],
+      },
+      { reason: "removes old temporary files, as its timer does each day", names: ["systemd-tmpfiles-clean"] },
     ],
   },
 ];
@@ -89,9 +118,21 @@ const source = (pattern: string): string =>
 const anyOf = (patterns: readonly string[]): string => patterns.map(source).join("|");
 const suffix = String.raw`\.service$`;
 
+/** The names of an entry that are not protected. */
+export const permittedNames = ({ except = [] }: ProtectedUnits): readonly string[] =>
+  except.flatMap(({ names }) => names);
+
 /** An expression, in the syntax of every JavaScript engine, for the names of the units that an entry of the table protects. */
-export const protectedExpression = ({ names, except }: ProtectedUnits): string =>
-  `${except === undefined ? "^" : `^(?!(${anyOf(except)})${suffix})`}(${anyOf(names)})${suffix}`;
+export function protectedExpression(entry: ProtectedUnits): string {
+  const permitted = permittedNames(entry);
+  const start = permitted.length === 0 ? "^" : `^(?!(${anyOf(permitted)})${suffix})`;
+  return `${start}(${anyOf(entry.names)})${suffix}`;
+}
+
+const ownTaskExpression = new RegExp(`^(${anyOf(ownTasks)})${suffix}`);
+
+/** Whether Steward starts the unit itself for one piece of work: it ends by itself, and nobody restarts it. */
+export const isOwnTask = (unit: string): boolean => ownTaskExpression.test(unit);
 
 const compiled = protectedUnits.map((entry) => ({ expression: new RegExp(protectedExpression(entry)), entry }));
 

@@ -54,8 +54,7 @@ export function systemdRestartFailedFix(ports: { units: UnitRepair; ownUnit: str
     if (job === "done" && isUntouched) throw new Error("systemd did not start it: a condition of the unit is not met");
     const hasFailed = after.activeState === "failed" || after.subState === "auto-restart";
     if (hasFailed) throw new Error(`it failed again at once (${after.result}); see its log`);
-    const isDone = job === "done" || (job === "unknown" && after.activeState === "active");
-    if (!isDone) throw new Error(`its job ended with: ${job}; it is ${after.activeState}`);
+    if (job !== "done") throw new Error(`its job ended with: ${job}; it is ${after.activeState}`);
     return after.activeState === "inactive"
       ? `${name} has run and ended well`
       : `${name} is ${after.activeState} (${after.subState})`;
