@@ -1,4 +1,5 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
+import { isOwnTask } from "#domain/system/service-policy.ts";
 import { isMissing, orUndefined } from "../files.ts";
 
 const atOnce = 16;
@@ -20,7 +21,7 @@ const isDenied = (error: unknown): boolean =>
 /** A process may end while it is looked at, and of those of others an unprivileged one sees little. */
 const isUnseen = (error: unknown): boolean => isMissing(error) || isDenied(error);
 
-/** The services whose processes still run code that an update has replaced. */
+/** The services whose processes still run code that an update has replaced, less those that carry out the work of Steward itself. */
 export function createStaleUnits(proc = "/proc"): (signal: AbortSignal) => Promise<readonly string[]> {
   const namespaceOf = (pid: string): Promise<string | undefined> =>
     orUndefined(readlink(`${proc}/${pid}/ns/pid`), isUnseen);
@@ -40,7 +41,7 @@ export function createStaleUnits(proc = "/proc"): (signal: AbortSignal) => Promi
     for (let at = 0; at < pids.length; at += atOnce) {
       signal.throwIfAborted();
       const found = await Promise.all(pids.slice(at, at + atOnce).map((pid) => unitIfStale(pid, own)));
-      for (const unit of found) if (unit !== undefined) units.add(unit);
+      for (const unit of found) if (unit !== undefined && !isOwnTask(unit)) units.add(unit);
     }
     return [...units].sort();
   };
