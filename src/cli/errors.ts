@@ -48,6 +48,26 @@ function reasonOf(cause: Error): string {
   return cause.message;
 }
 
+/** What Node says of certificates ends with options of its own, which are not options of this program. */
+const untrusted: Readonly<Record<string, string>> = {
+  CERT_HAS_EXPIRED: "its certificate has expired",
+  CERT_NOT_YET_VALID: "its certificate is not valid yet",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is signed by itself",
+  SELF_SIGNED_CERT_IN_CHAIN: "its certificate is of an authority that this host does not know",
+  UNABLE_TO_GET_ISSUER_CERT: "its certificate is of an authority that this host does not know",
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "its certificate is of an authority that this host does not know",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate is of an authority that this host does not know",
+};
+
+/** Why the certificate of the service is not trusted; undefined where it is another matter. */
+function distrustOf(cause: Error): string | undefined {
+  const code = "code" in cause ? String(cause.code) : "";
+  const words = Object.hasOwn(untrusted, code) ? untrusted[code] : undefined;
+  if (words === undefined) return undefined;
+  const remedy = /VALID|EXPIRED/.test(code) ? "it has to be renewed there" : "--cacert FILE names the certificates to trust";
+  return `cannot trust the service: ${words} (${remedy})`;
+}
+
 /** A line that is longer says no more. */
 const longestLine = 2000;
 
@@ -68,7 +88,7 @@ function messageOf(error: unknown): string {
     return oneLine(`${error.message} (${error.code}${request})`);
   }
   if (error instanceof TypeError && error.cause instanceof Error)
-    return oneLine(`cannot reach the service: ${reasonOf(error.cause)} (is it running?)`);
+    return distrustOf(error.cause) ?? oneLine(`cannot reach the service: ${reasonOf(error.cause)} (is it running?)`);
   if (error instanceof TypeError && "code" in error && error.code === "ERR_INVALID_URL") {
     // A path is put together with the address that was given.
     const given = oneLine(String("base" in error ? error.base : "input" in error ? error.input : ""));
@@ -76,5 +96,5 @@ function messageOf(error: unknown): string {
   }
   if (isTimeout(error)) return "cannot reach the service: no answer in time (--timeout says how long to wait)";
   // Several lines where settings have several faults.
-  return error instanceof Error ? error.message : String(error);
+  return error instanceof Error ? (distrustOf(error) ?? error.message) : String(error);
 }
