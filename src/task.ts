@@ -4,6 +4,7 @@ import type { PluginUser } from "#adapters/monitoring-plugin/index.ts";
 import { createHostStopping } from "#adapters/operations/host-stop.ts";
 import { openOperationStore } from "#adapters/operations/index.ts";
 import { isAlive, ownProcess } from "#adapters/operations/process.ts";
+import { createConfigFiles } from "#adapters/packages/config-files.ts";
 import { createHostPackages, type HostPackages } from "#adapters/packages/index.ts";
 import { createHostFacts } from "#adapters/procfs/index.ts";
 import { createHostUnits } from "#adapters/systemd/index.ts";
@@ -155,6 +156,7 @@ export async function runOperation(
         report,
         clock: systemClock,
         guard: guardTimesOf(settings.updates?.guard_minutes),
+        configFiles: createConfigFiles(),
         keepSnapshots: settings.updates?.keep_snapshots ?? 10,
       });
       const outcome = await runTask({

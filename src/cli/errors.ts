@@ -64,7 +64,9 @@ function distrustOf(cause: Error): string | undefined {
   const code = "code" in cause ? String(cause.code) : "";
   const words = Object.hasOwn(untrusted, code) ? untrusted[code] : undefined;
   if (words === undefined) return undefined;
-  const remedy = /VALID|EXPIRED/.test(code) ? "it has to be renewed there" : "--cacert FILE names the certificates to trust";
+  const remedy = /VALID|EXPIRED/.test(code)
+    ? "it has to be renewed there"
+    : "--cacert FILE names the certificates to trust";
   return `cannot trust the service: ${words} (${remedy})`;
 }
 

@@ -65,6 +65,8 @@ function printApplied(io: Io, result: UpdateApply): void {
   printChanges(io, packages);
   if (snapshot !== "") io.out(`snapshot from before: ${oneLine(snapshot)}\n`);
   if (guard !== undefined) io.out(`guard: ${oneLine(guard.message)}\n`);
+  for (const { file, offered } of result.kept_configs ?? [])
+    io.out(`kept as changed here: ${oneLine(file)} (the new version is ${oneLine(offered)})\n`);
   if (result.requires_restart.length > 0) io.out(`to be restarted: ${oneLine(result.requires_restart.join(", "))}\n`);
   if (result.requires_reboot) io.out("a reboot is needed\n");
   if (error !== null) io.err(`steward: ${oneLine(error)}\n`);

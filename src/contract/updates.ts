@@ -54,6 +54,12 @@ export const GuardVerdict = Type.Object({
 });
 export type GuardVerdict = Static<typeof GuardVerdict>;
 
+const KeptConfig = Type.Object({
+  file: Type.String({ examples: ["/etc/app.conf"] }),
+  offered: Type.String({ description: "The file of the new version.", examples: ["/etc/app.conf.dpkg-dist"] }),
+});
+export type KeptConfig = Static<typeof KeptConfig>;
+
 export const UpdateApply = Type.Object({
   success: Type.Boolean(),
   snapshot_id: Type.String({ description: "Snapshot from before; empty when none was taken." }),
@@ -64,6 +70,11 @@ export const UpdateApply = Type.Object({
   requires_restart: Type.Array(Type.String(), { description: "Services that still run what was replaced." }),
   error: NullableString("Why it did not succeed."),
   guard: Type.Optional(GuardVerdict),
+  kept_configs: Type.Optional(
+    Type.Array(KeptConfig, {
+      description: "Configuration files that were changed on this host and stayed so; missing when there is none.",
+    }),
+  ),
 });
 export type UpdateApply = Static<typeof UpdateApply>;
 

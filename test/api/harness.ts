@@ -20,6 +20,7 @@ import { createFakeAlertStore, type FakeAlertStore } from "../fakes/alert-store.
 import { createFakeAuditLog, type FakeAuditLog } from "../fakes/audit-log.ts";
 import { createFakeCheckHistory, type FakeCheckHistory } from "../fakes/check-history.ts";
 import { createFakeClock, type FakeClock } from "../fakes/clock.ts";
+import { createFakeConfigFiles } from "../fakes/config-files.ts";
 import { createFakeEnabledPlugins, type FakeEnabledPlugins } from "../fakes/enabled-plugins.ts";
 import { createFakeGrep, type FakeGrep } from "../fakes/grep.ts";
 import { createFakeHostFacts } from "../fakes/host-facts.ts";
@@ -197,6 +198,7 @@ export async function startTestService(
     report: { look: () => Promise.resolve(condition()) },
     clock: guardClock,
     guard: { guardMs: 60_000, enoughMs: 60_000 },
+    configFiles: createFakeConfigFiles(),
     keepSnapshots: 3,
   });
   /** Does what was launched, in this process. */

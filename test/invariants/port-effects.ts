@@ -39,7 +39,7 @@ import type {
 } from "#domain/plugins/ports.ts";
 import type { HostFacts, Units } from "#domain/system/ports.ts";
 import type { TraceStore } from "#domain/traces/ports.ts";
-import type { PackageFiles, PackageManager, SnapshotBackend } from "#domain/updates/ports.ts";
+import type { ConfigFiles, PackageFiles, PackageManager, SnapshotBackend } from "#domain/updates/ports.ts";
 
 /** The ports of the domain. One that is missing here fails `effects.test.ts`. */
 interface Ports {
@@ -49,6 +49,7 @@ interface Ports {
   readonly ChatProvider: ChatProvider;
   readonly CheckHistory: CheckHistory;
   readonly Clock: Clock;
+  readonly ConfigFiles: ConfigFiles;
   readonly ConfirmedPlugins: ConfirmedPlugins;
   readonly ConnectorDiscovery: ConnectorDiscovery;
   readonly CredentialCodec: CredentialCodec;
@@ -116,6 +117,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   ChatProvider: { chat: ["ask_models"], stream: ["ask_models"], probe: ["probe_models"] },
   CheckHistory: { record: none, state: none, runs: none, forget: none },
   Clock: { now: none, monotonicMs: none, every: none, sleep: none },
+  ConfigFiles: { offered: none },
   ConfirmedPlugins: { has: none },
   ConnectorDiscovery: { find: none },
   CredentialCodec: { mint: none, parse: none, sameDigest: none },

@@ -198,7 +198,9 @@ describe("several hosts at once", () => {
     expect(stderr).toMatch(/^ {2}down: cannot reach the service: .*ECONNREFUSED/m);
     expect(stderr).toMatch(/^ {2}slow: no answer within 3 s/m);
     expect(stderr).toMatch(/^ {2}stranger: .*UNAUTHORIZED/m);
-    expect(stderr).toMatch(/^ {2}untrusted: cannot trust the service: its certificate is signed by itself \(--cacert FILE names/m);
+    expect(stderr).toMatch(
+      /^ {2}untrusted: cannot trust the service: its certificate is signed by itself \(--cacert FILE names/m,
+    );
     expect(lines).toHaveLength(6);
   });
 

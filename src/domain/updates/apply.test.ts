@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
+import { createFakeConfigFiles } from "../../../test/fakes/config-files.ts";
 import { createFakePackageManager, type FakePackageManager, fakePackage } from "../../../test/fakes/package-manager.ts";
 import { createSnapshotsOf } from "../../../test/fakes/snapshot-backend.ts";
 import type { ApplyInput, ApplyPhase, ApplyPorts } from "./apply.ts";
@@ -23,6 +24,7 @@ function setUp() {
   manager.repository.set("library", { version: "2.1", isSecurity: true });
   manager.repository.set("server", { version: "3.1", isSecurity: false });
   const clock = createFakeClock();
+  const configFiles = createFakeConfigFiles();
   let condition: () => Condition = () => well;
   const ports: ApplyPorts = {
     manager,
@@ -31,6 +33,7 @@ function setUp() {
     // Time passes by itself.
     clock: { now: clock.now, monotonicMs: clock.monotonicMs, sleep: (durationMs) => clock.advance(durationMs) },
     guard: { guardMs: 60_000, enoughMs: 60_000 },
+    configFiles,
   };
   const wanted = (rest: Partial<ApplyInput> = {}): ApplyInput => ({
     request: { type: "packages", isSecurityOnly: false, names: undefined },
@@ -41,6 +44,7 @@ function setUp() {
   return {
     manager,
     ports,
+    configFiles,
     wanted,
     becomes: (next: () => Condition): void => {
       condition = next;
@@ -124,6 +128,32 @@ describe("an update", () => {
       code: "VALIDATION_ERROR",
       details: { field: "packages", issue: "nothing is not installed" },
     });
+  });
+});
+
+describe("configuration files that were changed on the host", () => {
+  const dist = { file: "/etc/a.conf", offered: "/etc/a.conf.dpkg-dist", changedAt: 1 };
+  const old = { file: "/etc/b.conf", offered: "/etc/b.conf.dpkg-dist", changedAt: 1 };
+
+  it("are named where the update has laid a new version beside them, also in the place of an older one", async () => {
+    const { manager, ports, wanted, configFiles } = setUp();
+    configFiles.list = [dist, old];
+    const { commit } = manager;
+    const changing: FakePackageManager["commit"] = (...given) => {
+      configFiles.list = [{ ...dist, changedAt: 2 }, old];
+      return commit(...given);
+    };
+    const result = await applyUpdates(wanted(), { ...ports, manager: { ...manager, commit: changing } }, work());
+    expect(result).toMatchObject({
+      success: true,
+      kept_configs: [{ file: "/etc/a.conf", offered: "/etc/a.conf.dpkg-dist" }],
+    });
+  });
+
+  it("are not mentioned where there are none", async () => {
+    const { ports, wanted, configFiles } = setUp();
+    configFiles.list = [old];
+    expect(await applyUpdates(wanted(), ports, work())).not.toHaveProperty("kept_configs");
   });
 });
 

@@ -1,9 +1,17 @@
-import type { GuardVerdict, UpdateApply } from "#contract/updates.ts";
+import type { GuardVerdict, KeptConfig, UpdateApply } from "#contract/updates.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { DomainError, unavailable } from "#domain/kernel/error.ts";
 import { counted } from "#kernel/text.ts";
 import { type Condition, type ConditionReport, type GuardTimes, watchAfter } from "./guard.ts";
-import type { PackageManager, SnapshotBackend, TransactionPlan, TransactionResult, UpdateRequest } from "./ports.ts";
+import type {
+  ConfigFiles,
+  OfferedConfig,
+  PackageManager,
+  SnapshotBackend,
+  TransactionPlan,
+  TransactionResult,
+  UpdateRequest,
+} from "./ports.ts";
 import { PackageFileMissing, PackagesLocked, SnapshotUnusable, UpdateRefused } from "./ports.ts";
 import type { Progress } from "./progress.ts";
 import { lockedBy, refusedAsInvalid } from "./refusals.ts";
@@ -29,6 +37,8 @@ export interface ApplyPhase {
   /** Why it was not done. */
   readonly reason?: string;
   readonly worse?: readonly string[];
+  /** What lay beside configuration files before. */
+  readonly offered?: readonly OfferedConfig[];
   readonly safetySnapshotId?: string;
 }
 
@@ -39,6 +49,7 @@ export interface ApplyPorts {
   readonly report: ConditionReport;
   readonly clock: Pick<Clock, "now" | "monotonicMs" | "sleep">;
   readonly guard: GuardTimes;
+  readonly configFiles: ConfigFiles;
 }
 
 /** The progress of a part of the work, as a share of the whole. */
@@ -68,7 +79,8 @@ export async function applyUpdates(input: ApplyInput, ports: ApplyPorts, work: W
     const before = input.isGuarded && plan.changes.length > 0 ? { before: await ports.report.look(signal) } : {};
     const hasSnapshot = input.takesSnapshot && plan.changes.length > 0 && backend !== undefined;
     const snapshotId = hasSnapshot ? await freeSnapshotId(backend, ports.clock, signal) : "";
-    return save({ is: "planned", plan, snapshotId, ...before });
+    const offered = plan.changes.length > 0 ? { offered: await ports.configFiles.offered(signal) } : {};
+    return save({ is: "planned", plan, snapshotId, ...before, ...offered });
   };
 
   /** What went wrong, for people. A task that is told to stop has not gone wrong: it is left as it stands. */
@@ -202,6 +214,15 @@ export async function applyUpdates(input: ApplyInput, ports: ApplyPorts, work: W
     requiresReboot: false,
     units: [],
   });
+  /** Files that are as they were although their package has another version of them. */
+  const keptFiles = async (): Promise<readonly KeptConfig[]> => {
+    if (last.offered === undefined) return [];
+    const before = new Map(last.offered.map(({ offered, changedAt }) => [offered, changedAt]));
+    const now = await ports.configFiles.offered(signal);
+    const added = now.filter(({ offered, changedAt }) => before.get(offered) !== changedAt);
+    return added.map(({ file, offered }) => ({ file, offered }));
+  };
+  const kept = await orUnknown("which configuration files were kept", keptFiles, []);
   const isRolledBack = verdict !== undefined && verdict.outcome !== "kept";
   const done = installed === undefined ? [] : doneOf(plan, installed);
   const missing = installed === undefined ? 0 : plan.changes.length - done.length;
@@ -224,5 +245,6 @@ export async function applyUpdates(input: ApplyInput, ports: ApplyPorts, work: W
     requires_restart: [...units],
     error: reasons.length === 0 ? null : reasons.join("; "),
     ...(verdict !== undefined && { guard: verdict }),
+    ...(kept.length > 0 && !isRolledBack && { kept_configs: [...kept] }),
   };
 }

@@ -117,6 +117,20 @@ export interface PackageManager {
   ) => Promise<{ readonly requiresReboot: boolean; readonly units: readonly string[] }>;
 }
 
+/** The configuration of a package's new version, which lies beside a file that was changed on this host and kept as it is. */
+export interface OfferedConfig {
+  readonly file: string;
+  /** `/etc/app.conf.dpkg-dist`. */
+  readonly offered: string;
+  /** When it was laid there, epoch milliseconds. */
+  readonly changedAt: number;
+}
+
+/** The configuration files of packages. */
+export interface ConfigFiles {
+  readonly offered: (signal: AbortSignal) => Promise<readonly OfferedConfig[]>;
+}
+
 /**
  * A package of which something is on the host: only the configuration that its removal left (`configuration`), or what an
  * interrupted transaction left of it (`unfinished`).

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
+import { createFakeConfigFiles } from "../../../test/fakes/config-files.ts";
 import { createFakePackageManager, fakePackage } from "../../../test/fakes/package-manager.ts";
 import { createFakeSnapshotBackend } from "../../../test/fakes/snapshot-backend.ts";
 import { PackageFileMissing, type SnapshotBackend } from "./ports.ts";
@@ -21,6 +22,7 @@ function setUp(change: (backend: SnapshotBackend) => Partial<SnapshotBackend> = 
     report,
     clock,
     guard: { guardMs: 0, enoughMs: 0 },
+    configFiles: createFakeConfigFiles(),
     keepSnapshots: 1,
   });
   const lines: string[] = [];

@@ -3,7 +3,7 @@ import type { Clock } from "#domain/kernel/clock.ts";
 import { DomainError } from "#domain/kernel/error.ts";
 import { type ApplyInput, type ApplyPhase, applyUpdates } from "./apply.ts";
 import type { ConditionReport, GuardTimes } from "./guard.ts";
-import type { PackageManager, SnapshotBackend, StoredSnapshot } from "./ports.ts";
+import type { ConfigFiles, PackageManager, SnapshotBackend, StoredSnapshot } from "./ports.ts";
 import { refusedAsInvalid } from "./refusals.ts";
 import { expired } from "./retention.ts";
 import { type RollbackPhase, rollBack, type Work } from "./rollback.ts";
@@ -57,6 +57,7 @@ export interface UpdateWorkPorts {
   readonly clock: Pick<Clock, "now" | "monotonicMs" | "sleep">;
   readonly guard: GuardTimes;
   /** How many snapshots are kept. */
+  readonly configFiles: ConfigFiles;
   readonly keepSnapshots: number;
 }
 

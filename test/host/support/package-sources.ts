@@ -17,6 +17,8 @@ export interface PackageRecipe {
   /** Lines of its scripts that run before it is unpacked, and when it is set up. */
   readonly preinst?: readonly string[];
   readonly postinst?: readonly string[];
+  /** Text of its configuration file, `/etc/NAME.conf`. */
+  readonly config?: string;
   /** Of a file beside the others that cannot be packed any smaller. */
   readonly payloadBytes?: number;
 }
@@ -40,7 +42,11 @@ export async function buildPackage({ host }: Pick<Builder, "host">, recipe: Pack
   ];
   await host.writeFile(`${folder}/DEBIAN/control`, `${fields.join("\n")}\n`);
   await host.writeFile(`${folder}/usr/share/${name}/version`, `${version}\n`);
-  const { payloadBytes } = recipe;
+  const { payloadBytes, config } = recipe;
+  if (config !== undefined) {
+    await host.writeFile(`${folder}/etc/${name}.conf`, config, 0o644);
+    await host.writeFile(`${folder}/DEBIAN/conffiles`, `/etc/${name}.conf\n`);
+  }
   if (payloadBytes !== undefined)
     await host.exec(["sh", "-c", `head -c ${payloadBytes} /dev/urandom > ${folder}/usr/share/${name}/payload`]);
   for (const script of ["preinst", "postinst"] as const) {

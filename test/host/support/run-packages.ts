@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { exec } from "#adapters/exec/index.ts";
+import { createConfigFiles } from "#adapters/packages/config-files.ts";
 import { createDnf } from "#adapters/packages/dnf/index.ts";
 import { createDnfManager } from "#adapters/packages/dnf/manager.ts";
 import { createDnfPackageFiles } from "#adapters/packages/dnf/package-files.ts";
@@ -103,6 +104,7 @@ const engine = () =>
     report: { look: () => Promise.reject(new Error("nothing is guarded here")) },
     clock: systemClock,
     guard: { guardMs: 0, enoughMs: 0 },
+    configFiles: createConfigFiles(join(root, "etc")),
     keepSnapshots: 10,
   });
 /** An operation that nobody interrupts. */

@@ -1,0 +1,34 @@
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { ConfigFiles, OfferedConfig } from "#domain/updates/ports.ts";
+
+/** What package managers call the new version of a file that was changed on the host: dpkg, ucf, rpm, pacman. */
+const endings: readonly string[] = [".dpkg-dist", ".ucf-dist", ".rpmnew", ".pacnew"];
+/** Deep enough for what packages have below /etc. */
+const maxDepth = 12;
+
+const isGone = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
+
+/** The configuration files of packages, where every distribution has them. Links are not followed. */
+export function createConfigFiles(folder = "/etc"): ConfigFiles {
+  const below = async (path: string, depth: number, signal: AbortSignal): Promise<readonly OfferedConfig[]> => {
+    signal.throwIfAborted();
+    // What goes away meanwhile is not there.
+    const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => {
+      if (isGone(error)) return [];
+      throw error;
+    });
+    const found: OfferedConfig[] = [];
+    for (const entry of entries) {
+      const offered = join(path, entry.name);
+      if (entry.isDirectory() && depth < maxDepth) found.push(...(await below(offered, depth + 1, signal)));
+      const ending = entry.isFile() ? endings.find((each) => entry.name.endsWith(each)) : undefined;
+      if (ending === undefined) continue;
+      const { ctimeMs } = await stat(offered);
+      found.push({ file: offered.slice(0, -ending.length), offered, changedAt: ctimeMs });
+    }
+    return found;
+  };
+  return { offered: (signal) => below(folder, 0, signal) };
+}
