@@ -161,6 +161,25 @@ describe.each(Object.entries(failures))("on a host with %s", (_, { error, error_
     },
   );
 
+  it("a key is revoked even if its tokens cannot be removed, and what it holds open ends", async () => {
+    started = await start();
+    const { service, keys } = started;
+    const text = service.key(["system:read"]);
+    const made = await send(service, { method: "POST", path: "/api/v1/auth/tokens", key: text, body: {} });
+    const { token } = made.json as { token: string };
+    const ended: string[] = [];
+    service.service.keyring.onRevoked((id) => void ended.push(id));
+    const id = text.slice(4, 12);
+    const repair = breakMethod({ port: keys, how: "throws" }, "deleteTokens", error);
+    const request: TestRequest = { method: "DELETE", path: `/api/v1/auth/keys/${id}`, key: service.admin };
+    expect(await send(service, request)).toMatchObject({ status: 503, json: { error: expected } });
+    repair();
+    expect(ended).toEqual([id]);
+    for (const key of [text, token])
+      expect(await send(service, { path: "/api/v1/auth/whoami", key })).toMatchObject({ status: 401 });
+    expect((await send(service, request)).status).toBe(200);
+  });
+
   it("has been met by those that write", () => {
     expect([...refused]).toEqual(
       expect.arrayContaining([

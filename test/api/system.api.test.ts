@@ -174,18 +174,20 @@ describe("POST /system/services/{name}/restart", () => {
     [
       "is up, and nobody can tell whether it was restarted",
       { jobResult: "unknown" },
-      { job_result: "unknown", active_state: "active" },
+      { job_result: "unknown", active_state: "active", missing: "systemd", retryable: true },
+      503,
     ],
     [
       "vanished with the bus and is down",
       { jobResult: "unknown", after: { activeState: "inactive", subState: "dead" } },
-      { job_result: "unknown", active_state: "inactive" },
+      { job_result: "unknown", active_state: "inactive", missing: "systemd", retryable: true },
+      503,
     ],
-  ])("does not call it a success when the unit %s", async (_, behaviour, details) => {
+  ])("does not call it a success when the unit %s", async (_, behaviour, details, status = 500) => {
     const units = createFakeUnits([{ name: "odd.service", ...behaviour }]);
     const other = await startTestService({ units });
     const reply = await send(other, { method: "POST", path: "/api/v1/system/services/odd/restart", key: other.admin });
-    expect([reply.status, reply.json]).toMatchObject([500, { error: { details } }]);
+    expect([reply.status, reply.json]).toMatchObject([status, { error: { details } }]);
     await other.app.close();
   });
 

@@ -162,7 +162,7 @@ describeOnHost("on the system bus the service", (session) => {
 
     // Whatever was known when the bus came back: never a success before the unit is up.
     const isUp = (await property(session, "cut.service", "ActiveState")) === "active";
-    expect(told).toEqual(isUp ? { success: true, status: 200 } : { success: false, status: 500 });
+    expect(told).toEqual(isUp ? { success: true, status: 200 } : { success: false, status: 503 });
     await backAgain();
   });
 

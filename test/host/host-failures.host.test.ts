@@ -61,6 +61,15 @@ async function askAll(session: Session): Promise<readonly Answer[]> {
 const expectNoInternalError = (answers: readonly Answer[]): void =>
   expect(answers.filter(({ status, error }) => status === 500 || error?.code === "INTERNAL_ERROR")).toEqual([]);
 
+const withoutBus = {
+  status: 503,
+  error: {
+    code: "UNAVAILABLE",
+    message: expect.stringContaining("the system bus does not answer"),
+    details: { missing: "systemd", retryable: true },
+  },
+};
+
 describeOnHost("a host without the system bus", (session) => {
   const systemctl = (...words: readonly string[]) => session.host.exec(["systemctl", ...words]);
   const busAway = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -71,14 +80,6 @@ describeOnHost("a host without the system bus", (session) => {
       await systemctl("start", "dbus.socket");
       await eventually(() => session.api.listSnapshots(), 30_000);
     }
-  };
-  const withoutBus = {
-    status: 503,
-    error: {
-      code: "UNAVAILABLE",
-      message: expect.stringContaining("the system bus does not answer"),
-      details: { missing: "systemd", retryable: true },
-    },
   };
   const needBus = [
     "listServices",
@@ -189,4 +190,19 @@ describeOnHost(
     });
   },
   { fileSystem: "ext4" },
+);
+
+describeOnHost(
+  "a host without the system bus, looked after by root",
+  (session) => {
+    it("has no answer that is an internal error either", { timeout: 120_000 }, async () => {
+      await session.host.exec(["systemctl", "stop", "dbus.socket", "dbus.service"]);
+      const answers = await askAll(session);
+      await session.host.exec(["systemctl", "start", "dbus.socket"]);
+      expectNoInternalError(answers);
+      for (const name of ["listServices", "restartService"])
+        expect(answers.find((each) => each.name === name)).toMatchObject({ name, ...withoutBus });
+    });
+  },
+  { user: "root" },
 );

@@ -145,8 +145,9 @@ export function createKeyring(ports: { store: KeyStore; codec: CredentialCodec; 
       const revoked = { ...key, revokedAt: clock.now() };
       store.revokeKey(id, revoked.revokedAt);
       keys.set(id, revoked);
-      forgetTokens([...tokens.values()].filter((token) => token.keyId === id));
+      // Before its tokens are removed, which a full disk may refuse: they are worthless from here on.
       for (const listener of revokedListeners) listener(id);
+      forgetTokens([...tokens.values()].filter((token) => token.keyId === id));
       return revoked;
     },
     hasEnded({ keyId, expiresAt }) {

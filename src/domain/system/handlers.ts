@@ -136,7 +136,7 @@ export function systemHandlers(ports: {
     }
     if (jobResult === "unknown") {
       const message = `cannot confirm the restart of ${name}: the system bus was lost meanwhile, and the unit has not started since (look at it, and try again)`;
-      throw new DomainError("INTERNAL_ERROR", message, details);
+      throw new DomainError("UNAVAILABLE", message, { ...details, missing: "systemd", retryable: true });
     }
     if (jobResult !== "done" || crashed(after)) {
       const why = jobResult === "done" ? `it stopped at once (${after.result})` : `job ${jobResult} (${after.result})`;
