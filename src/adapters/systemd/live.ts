@@ -211,7 +211,8 @@ export function createLiveUnits(ports: {
       const { unit, run } = await inspect(name);
       if (!run.hasJob) {
         if (unit.activeState === "failed") return "failed";
-        return run.invocation === before.invocation ? "unknown" : "done";
+        // A unit that has ended may be unloaded, and shows nothing then.
+        return run.invocation === "" || run.invocation === before.invocation ? "unknown" : "done";
       }
       if (signal.aborted || clock.monotonicMs() >= untilMs) return "running";
       await clock.sleep(jobPollMs, signal);

@@ -109,7 +109,7 @@ export interface UnitRepair {
     }
   >;
   readonly resetFailed: (name: string) => Promise<void>;
-  /** @returns systemd's job result; `running` when the job outlasts the wait, `unknown` when the bus went away meanwhile. */
+  /** @returns systemd's job result; `running` when the job outlasts the wait, `unknown` when it was lost with the bus and the unit does not show it. */
   readonly restart: (name: string, signal: AbortSignal) => Promise<string>;
   /** Resolves once the unit is seen to have failed, or after the time. */
   readonly settled: (name: string, waitMs: number) => Promise<void>;

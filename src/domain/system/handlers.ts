@@ -135,7 +135,7 @@ export function systemHandlers(ports: {
       throw new DomainError("INTERNAL_ERROR", message, details);
     }
     if (jobResult === "unknown") {
-      const message = `cannot confirm the restart of ${name}: the system bus was lost meanwhile, and the unit has not started since (look at it, and try again)`;
+      const message = `cannot confirm the restart of ${name}: the system bus was lost meanwhile, and the unit does not show that it was started since (look at its log, and try again)`;
       throw new DomainError("UNAVAILABLE", message, { ...details, missing: "systemd", retryable: true });
     }
     if (jobResult !== "done" || crashed(after)) {
