@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Outcome } from "#domain/health/check.ts";
 import { runCommand } from "./commands.ts";
-import { runCheck } from "./support/check.ts";
+import { checkCommand, parseOutcome, runCheck } from "./support/check.ts";
 import { provoke } from "./support/provoke.ts";
 import { describeOnHost } from "./support/session.ts";
 
@@ -36,6 +37,48 @@ describeOnHost("checks of storage, on a small disk", (session) => {
     }
   });
   afterAll(() => session.shell(`umount ${quoted}`));
+
+  describe("where the root is a directory of another file system, as in containers", () => {
+    const root = "/srv/directory-root";
+    const inside = (id: string): Promise<Outcome> => {
+      const words = checkCommand(id).map((word) => `'${word}'`);
+      const lines = [
+        `mount --bind ${root} ${root}`,
+        ...["/usr", "/opt"].map((path) => `mount --rbind ${path} ${root}${path}`),
+        // One file system that is seen nowhere as a whole.
+        `mount --bind ${quoted}/part ${root}/data`,
+        `mount -t proc proc ${root}/proc`,
+        `exec chroot ${root} ${words.join(" ")}`,
+      ];
+      const script = `set -e\n${lines.join("\n")}\n`;
+      return session
+        .shell(
+          `cat > /root/inside <<'END'\n${script}END\nunshare --mount --pid --fork --propagation private sh /root/inside`,
+        )
+        .then(parseOutcome);
+    };
+
+    beforeAll(() =>
+      session.shell(
+        `mkdir -p ${quoted}/part; cd /srv; mkdir -p directory-root/usr directory-root/opt directory-root/data directory-root/proc; ` +
+          "for each in bin sbin lib lib64; do ln -sfn usr/$each directory-root/$each; done",
+      ),
+    );
+
+    it.each(["disk_space", "inode_usage"])("%s looks at it, and at what is only bound", async (id) => {
+      const { status, details } = await inside(id);
+      expect(status).not.toBe("skip");
+      const paths = (details["file_systems"] as { path: string }[]).map(({ path }) => path);
+      // btrfs has no fixed number of inodes.
+      expect(paths).toEqual(expect.arrayContaining(id === "disk_space" ? ["/", "/data"] : ["/data"]));
+      // The same file system once.
+      expect(paths).not.toContain("/usr");
+    });
+
+    it("read_only_filesystems looks at it", async () => {
+      expect(await inside("read_only_filesystems")).toMatchObject({ status: "pass" });
+    });
+  });
 
   describe("disk_space", () => {
     provoke(
