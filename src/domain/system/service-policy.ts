@@ -23,18 +23,20 @@ export const protectedUnits: readonly ProtectedUnits[] = [
     names: ["debug-shell", "console-shell", "emergency", "rescue", "initrd-*", "dracut-*"],
   },
   {
-    reason: "does a task of Steward as root once more",
+    reason: "carries out a task of Steward, most of them as root",
     names: ownTasks,
   },
   {
     reason: "ends the host or boots it again",
     names: [
       ...["halt", "poweroff", "reboot", "single", "kexec", "system-update-cleanup"],
+      ...["systemd-halt", "systemd-poweroff", "systemd-reboot", "systemd-kexec", "systemd-soft-reboot"],
       ...["*-offline-update", "*-offline-transaction*", "dnf-system-upgrade*"],
     ],
   },
   {
-    reason: "takes the system bus from all that runs, which does not come back to it without a reboot",
+    reason:
+      "takes the system bus from every program that uses it; logins and others do not come back to it before a reboot",
     names: ["dbus", "dbus-broker", "dbus-daemon"],
   },
   { reason: "ends the sessions of a user", names: ["user@*", "user-runtime-dir@*"] },
