@@ -13,7 +13,8 @@ const usage = `Usage: npm run demo [-- [--for MINUTES] [--clean]]
 
 Boots a throw-away Debian host on this machine with Steward on it and things to look after: an update, a failed unit,
 a full disk, a busy journal, snapshots, a stand-in for a language model. Says what to try, and removes everything when
-it ends. The first start builds an image of the host, in about a minute.
+it ends, but for the image of the host, which the first start builds in one to two minutes: it stays for the next
+one (800 MB in ${cacheFolder()}).
 
   --for MINUTES  end by itself after so long; otherwise Ctrl-C ends it
   --clean        remove what a demo left behind that was killed, and end

@@ -21,7 +21,7 @@ function printSnapshots(io: Io, { snapshots }: Answer<"listSnapshots">, now: num
     snapshots.map((each) => [
       each.id,
       formatAge(each.created_at, now),
-      each.protected ? `${each.kind}, protected` : each.kind,
+      each.protected && each.kind !== "external" ? `${each.kind}, protected` : each.kind,
       each.backend,
       formatBytes(each.size_bytes),
       each.packages_count,

@@ -1,7 +1,7 @@
 import type { Static, TSchema } from "typebox";
 import { FixStepReport } from "./checks.ts";
 import { Type } from "./type.ts";
-import { packageNamePattern } from "./updates.ts";
+import { packageNamePattern, type SnapshotKind, snapshotKinds } from "./updates.ts";
 
 /*
  * What a service without rights may ask of root: the closed list. Each entry is checked on root's side before anything is done;
@@ -150,10 +150,7 @@ export const rootAsks = {
           description: Text,
           createdAt: Type.Number(),
           sizeBytes: Type.Number(),
-          kind: Type.Unsafe<"manual" | "before_update" | "before_rollback">({
-            type: "string",
-            enum: ["manual", "before_update", "before_rollback"],
-          }),
+          kind: Type.Unsafe<SnapshotKind>({ type: "string", enum: [...snapshotKinds] }),
           backend: Backend,
           isProtected: Type.Boolean(),
           packagesCount: Type.Number(),

@@ -78,7 +78,8 @@ export const UpdateApply = Type.Object({
 });
 export type UpdateApply = Static<typeof UpdateApply>;
 
-export const snapshotKinds = ["manual", "before_update", "before_rollback"] as const;
+/** `external`: another program took it, such as the hook of snapper in apt. */
+export const snapshotKinds = ["manual", "before_update", "before_rollback", "external"] as const;
 export type SnapshotKind = (typeof snapshotKinds)[number];
 
 export const Snapshot = Type.Object({
@@ -86,7 +87,11 @@ export const Snapshot = Type.Object({
   description: Type.String(),
   created_at: Timestamp("When the snapshot was taken."),
   size_bytes: Type.Integer({ description: "What it takes on disk." }),
-  kind: Type.Unsafe<SnapshotKind>({ type: "string", enum: [...snapshotKinds] }),
+  kind: Type.Unsafe<SnapshotKind>({
+    type: "string",
+    enum: [...snapshotKinds],
+    description: "`external`: another program took it, such as the hook of snapper in apt; retention leaves it alone.",
+  }),
   backend: Type.String({ description: "`snapper` or `packages`." }),
   protected: Type.Boolean({ description: "Whether it is kept whatever the retention says." }),
   packages_count: Type.Integer({ description: "Packages that were installed." }),

@@ -464,7 +464,7 @@ describeOnHost(
         await shell("sed -i s/DISABLE_APT_SNAPSHOT=.*/DISABLE_APT_SNAPSHOT=no/ /etc/default/snapper");
         await moveOn();
         const pre = (await list()).find(({ description }) => description.includes(", pre)"));
-        expect(pre).toMatchObject({ isProtected: true, kind: "manual" });
+        expect(pre).toMatchObject({ isProtected: true, kind: "external" });
         const { result, error } = await snapper<RollbackOutcome>("rollback", pre?.id);
         expect([error, result?.isDone]).toEqual([undefined, true]);
         await session.host.reboot();

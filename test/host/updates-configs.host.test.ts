@@ -11,7 +11,7 @@ const recipe = (name: string, version: string): PackageRecipe => ({
 });
 const names = ["changed", "untouched"];
 
-describeOnHost("configuration files that were changed on a host", (session) => {
+describeOnHost("what an update leaves beside packages", (session) => {
   beforeAll(async () => {
     await makePackageSources(
       session,
@@ -21,7 +21,7 @@ describeOnHost("configuration files that were changed on a host", (session) => {
     await session.shell(`dpkg -i ${first} >/dev/null 2>&1; echo mine >> /etc/changed.conf`);
   });
 
-  it("stay as they are in an update, which names them", async () => {
+  it("is a configuration file that was changed, and its new version, which are named", async () => {
     const kept = { file: "/etc/changed.conf", offered: "/etc/changed.conf.dpkg-dist" };
     const body = { create_snapshot: false };
     expect(await session.api.applyUpdates({ body })).toMatchObject({ success: true, kept_configs: [kept] });
@@ -33,7 +33,7 @@ describeOnHost("configuration files that were changed on a host", (session) => {
     expect(await session.api.applyUpdates({ body })).not.toHaveProperty("kept_configs");
   });
 
-  it("are named by the command line", async () => {
+  it("is named by the command line", async () => {
     const older = names.map((name) => packageFile(recipe(name, "1.0"))).join(" ");
     await session.shell(`rm /etc/changed.conf.dpkg-dist; dpkg -i --force-confold ${older} >/dev/null 2>&1`);
     await session.shell("rm -f /etc/changed.conf.dpkg-dist");
@@ -44,5 +44,14 @@ describeOnHost("configuration files that were changed on a host", (session) => {
     expect(stdout).toContain(
       "kept as changed here: /etc/changed.conf (the new version is /etc/changed.conf.dpkg-dist)",
     );
+  });
+
+  it("are snapshots of the hook that snapper has in apt, which are not taken for those of a person", async () => {
+    const snapshots = async () => (await session.api.listSnapshots()).snapshots;
+    const before = await snapshots();
+    const older = packageFile(recipe("untouched", "1.0"));
+    await session.shell(`apt-get install -y --allow-downgrades ${older} >/dev/null 2>&1`);
+    const byHook = (await snapshots()).filter(({ id }) => !before.some((each) => each.id === id));
+    expect(byHook.map(({ kind }) => kind)).toEqual(["external", "external"]);
   });
 });

@@ -1,3 +1,4 @@
+import type { SnapshotKind } from "#contract/updates.ts";
 import type { Progress } from "./progress.ts";
 
 /** A package as it is installed. Versions are whole, as the package manager writes them: with epoch and revision. */
@@ -196,7 +197,7 @@ export interface StoredSnapshot {
   readonly description: string;
   readonly createdAt: number;
   readonly sizeBytes: number;
-  readonly kind: "manual" | "before_update" | "before_rollback";
+  readonly kind: SnapshotKind;
   readonly backend: "snapper" | "packages";
   /** Whether retention leaves it alone. */
   readonly isProtected: boolean;

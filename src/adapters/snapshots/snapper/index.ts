@@ -34,7 +34,7 @@ export interface SnapperPorts {
   readonly carried?: readonly string[];
 }
 
-const kinds: readonly StoredSnapshot["kind"][] = ["manual", "before_update", "before_rollback"];
+const ownKinds: readonly StoredSnapshot["kind"][] = ["manual", "before_update", "before_rollback"];
 const rootOf = (number: number): string => join(snapshotsFolder, String(number), "snapshot");
 const cleanUpMs = 60_000;
 
@@ -112,10 +112,10 @@ export function createSnapperBackend(ports: SnapperPorts): SnapshotBackend {
     signal: AbortSignal,
   ): Promise<StoredSnapshot> => {
     const { number, type, userdata, createdAt } = entry;
-    const kind = kinds.find((each) => each === userdata[keys.kind]);
+    const kind = ownKinds.find((each) => each === userdata[keys.kind]);
     const isOurs = kind !== undefined;
     const origin = `${entry.description || "no description"} (snapper ${number}, ${type})`;
-    const told = { id, createdAt, sizeBytes, kind: kind ?? "manual", backend: "snapper" as const };
+    const told = { id, createdAt, sizeBytes, kind: kind ?? "external", backend: "snapper" as const };
     const isProtected = !isOurs || userdata[keys.isProtected] === "yes";
     try {
       const packagesCount = await countPackages(entry, signal);
