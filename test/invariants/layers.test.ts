@@ -200,6 +200,7 @@ describe("ports", () => {
       "ChatProvider",
       "CheckHistory",
       "Clock",
+      "ConfigFiles",
       "ConfirmedPlugins",
       "ConnectorDiscovery",
       "CredentialCodec",

@@ -13,7 +13,7 @@ export interface Incident {
 }
 
 const hostileTexts = "test/security/hostile-texts.test.ts";
-const onHost = "test/host/hostile-texts.host.test.ts";
+const onHost = "test/host/hostile-texts.long.test.ts";
 
 /** What went wrong in products of this kind. The invariant beside this list looks each test up; the docs have it as a table. */
 export const incidents: readonly Incident[] = [
@@ -60,7 +60,7 @@ export const incidents: readonly Incident[] = [
       ["test/process/raw-socket.test.ts", "%s is refused with an error body"],
       ["test/process/raw-socket.test.ts", "sizes"],
       ["test/api/transport.api.test.ts", "refuses one that is %s"],
-      ["test/process/fuzz.test.ts", "20,000 random requests get answers that the document allows"],
+      ["test/process/fuzz.long.test.ts", "20,000 random requests get answers that the document allows"],
     ],
   },
   {
@@ -73,7 +73,7 @@ export const incidents: readonly Incident[] = [
         "test/security/sources.test.ts",
         "cannot be: signals go to the groups of commands that the service has started itself, and nowhere else",
       ],
-      ["test/host/packages.host.test.ts", "waits for a lock, then names who holds it and leaves the lock alone"],
+      ["test/host/packages.long.test.ts", "waits for a lock, then names who holds it and leaves the lock alone"],
     ],
   },
   {
@@ -330,8 +330,8 @@ export const incidents: readonly Incident[] = [
       ],
       ["test/host/updates.host.test.ts", "go on when the service is killed"],
       ["test/host/updates.host.test.ts", "are taken up again, and so is the way back, without anything done twice"],
-      ["test/host/packages.host.test.ts", "lets dpkg end well when the service is killed"],
-      ["test/host/updates-apt.host.test.ts", "when the package manager was killed while it unpacked"],
+      ["test/host/packages.long.test.ts", "lets dpkg end well when the service is killed"],
+      ["test/host/updates-apt.long.test.ts", "when the package manager was killed while it unpacked"],
     ],
   },
   {
@@ -372,7 +372,7 @@ export const incidents: readonly Incident[] = [
       ["test/process/raw-socket.test.ts", "a body over 1 MiB is refused: %s"],
       ["test/process/raw-socket.test.ts", "a body of exactly 1 MiB is read"],
       [
-        "test/process/slow-clients.test.ts",
+        "test/process/slow-clients.long.test.ts",
         "are cut off after the limits, with an error body, while others are served",
       ],
       ["test/process/raw-connections.test.ts", "after %s they are given up by the service"],
@@ -420,8 +420,8 @@ export const incidents: readonly Incident[] = [
     seen: "",
     cause: "what was acknowledged is gone, or the service does not start any more",
     tests: [
-      ["test/process/keystore-crash.test.ts", "loses no key and no revocation that was acknowledged"],
-      ["test/process/keystore-crash.test.ts", "during the first start leaves no service without a key"],
+      ["test/process/keystore-crash.long.test.ts", "loses no key and no revocation that was acknowledged"],
+      ["test/process/keystore-crash.long.test.ts", "during the first start leaves no service without a key"],
       [
         "test/ports/full-disk.test.ts",
         "the key store refuses, says so, keeps what it has, and goes on when there is room again",
@@ -511,7 +511,7 @@ export const incidents: readonly Incident[] = [
         "is root only when it asks for it, and even then does not see the keys",
       ],
       [
-        "test/host/plugins.host.test.ts",
+        "test/host/plugins.long.test.ts",
         "do not run when they have changed on disk, and say so, until they are enabled again",
       ],
       [

@@ -13,10 +13,10 @@ export interface Provocation {
 }
 
 const storage = "checks-storage.host.test.ts";
-const kernel = "checks-kernel.host.test.ts";
+const kernel = "checks-kernel.long.test.ts";
 const services = "checks-services.host.test.ts";
 const security = "checks-security.host.test.ts";
-const packages = "packages.host.test.ts";
+const packages = "packages.long.test.ts";
 
 /** How each check that comes with the service is provoked on a booted host. A test takes its title from here (`provoke`). */
 export const provocations = {
