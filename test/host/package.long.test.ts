@@ -244,6 +244,8 @@ describe.skipIf(!required.available)("the Debian package", { timeout: 300_000 },
     const unit = `user@${(await shell("id -u steward")).trim()}.service`;
     // In a unit of its own: what is entered from outside is in no control group of the guest.
     await shell("usermod --expiredate '' steward; systemd-run --quiet --wait --pipe loginctl enable-linger steward");
+    // logind of Debian 13 does not start one again that has just ended.
+    await shell(`systemctl start ${unit}`);
     await eventually(async () => expect(await state("ActiveState", unit)).toBe("active"));
     return unit;
   };

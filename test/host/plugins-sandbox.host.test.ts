@@ -8,7 +8,7 @@ import { describeOnHost } from "./support/session.ts";
 /** What the system itself writes while a test goes on, and what the tests give plugins to write to. */
 const ignore = [
   /^\/var\/log\//,
-  /\/systemd-private-[0-9a-f]+-systemd-/,
+  /\/systemd-private-[0-9a-f]+-(systemd-|polkit)/,
   /^\/etc\/steward\/plugins/,
   /^\/srv(\/|$)/,
   /^\/root\//,

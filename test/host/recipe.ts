@@ -22,8 +22,9 @@ export const diskDevice = "/dev/testhost";
 /** Packages that have another name in each release. */
 const packagesOfSuite: Readonly<Record<Suite, readonly string[]>> = {
   bookworm: ["libzypp1722"],
-  trixie: ["libzypp1735"],
-  sid: ["libzypp1735"],
+  // From Debian 13 on these are no longer in the base system; monitoring plugins are written in perl.
+  trixie: ["e2fsprogs", "libzypp1735", "perl"],
+  sid: ["e2fsprogs", "libzypp1735", "perl"],
 };
 
 /** Everything that decides what the image holds. Any change here makes a new image at the next start. */

@@ -473,11 +473,13 @@ describeOnHost("apt as the package manager of updates", (session) => {
     };
     const date = "Sat, 11 Jul 2099 10:16:37 UTC";
     expect((await ask("release")).result).toBe(null);
-    await release({ Origin: "Debian", Codename: "trixie", Version: "13.99", Date: date });
-    await release({ Origin: "Acme", Codename: "bookworm", Version: "12.100", Date: date });
+    const own = async (name: string) => (await shell(`. /etc/os-release; printf %s "$${name}"`)).trim();
+    const [Codename, major] = [await own("VERSION_CODENAME"), await own("VERSION_ID")];
+    await release({ Origin: "Debian", Codename: "buster", Version: `${Number(major) + 1}.99`, Date: date });
+    await release({ Origin: "Acme", Codename, Version: `${major}.100`, Date: date });
     expect((await ask("release")).result).toBe(null);
-    await release({ Origin: "Debian", Codename: "bookworm", Version: "12.99", Date: date });
-    const expected = { version: "12.99", releaseDate: "2099-07-11", isSecurity: false, changelog: "" };
+    await release({ Origin: "Debian", Codename, Version: `${major}.99`, Date: date });
+    const expected = { version: `${major}.99`, releaseDate: "2099-07-11", isSecurity: false, changelog: "" };
     expect((await ask("release")).result).toEqual(expected);
     await shell("rm /var/lib/apt/lists/test_*");
   });
