@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { parseArgs } from "node:util";
-import { defaultSuite, suites } from "../test/host/recipe.ts";
+import { defaultSuite, longTestsOn, suites } from "../test/host/recipe.ts";
 
 type Argv = readonly [string, ...string[]];
 
@@ -38,11 +38,18 @@ const steps: readonly Step[] = [
   },
 ];
 
+/** What runs on the hosts of another Debian. */
+const stepsOnHost: readonly Step[] = [
+  alone("host tests", ...vitest(["host"])),
+  alone("long host tests", ...vitest(["long"], ...longTestsOn)),
+];
+
 const help = `usage: npm test [-- [--only STEP] [--host SUITE] [VITEST ARGUMENT ...]]
 
 Runs all gates and tests but those of the projects "long" and "demo". Steps: ${steps.map(({ name }) => `"${name}"`).join(", ")}.
 Arguments go to vitest and run the tests alone: npm test -- --project api
---host SUITE boots hosts of another Debian (${suites.join(", ")}): npm test -- --project host --host trixie
+--host SUITE runs the tests of the host on another Debian (${suites.join(", ")}), or those that are named: npm test -- --host trixie,
+npm test -- --host trixie --project host test/host/plugins.host.test.ts
 `;
 
 const { values } = parseArgs({
@@ -95,10 +102,12 @@ if (values.help) {
   process.exit(0);
 }
 const forVitest = withoutHost(process.argv.slice(2));
-const isForVitest = values.only === undefined && forVitest.length > 0;
-const chosen: readonly Step[] = isForVitest
-  ? [alone("tests", "vitest", "run", ...forVitest)]
-  : steps.filter(({ name }) => values.only === undefined || values.only === name);
+const chosen = ((): readonly Step[] => {
+  const { only, host } = values;
+  if (only !== undefined) return steps.filter(({ name }) => name === only);
+  if (forVitest.length > 0) return [alone("tests", "vitest", "run", ...forVitest)];
+  return host === undefined ? steps : stepsOnHost;
+})();
 if (chosen.length === 0) {
   console.error(help);
   process.exit(2);

@@ -27,6 +27,20 @@ const packagesOfSuite: Readonly<Record<Suite, readonly string[]>> = {
   sid: ["e2fsprogs", "libzypp1735", "perl"],
 };
 
+/**
+ * What `npm test -- --host SUITE` runs on a Debian besides the project "host": the long tests that are about the host itself. The
+ * others bring a tree of their own (dnf, zypper, pacman), or are of the package manager's or snapper's internals: on Debian 12 alone.
+ */
+export const longTestsOn: readonly string[] = [
+  "checks-kernel",
+  "hostile-texts",
+  "package",
+  "packages",
+  "plugins",
+  "services-follow",
+  "updates-apt",
+].map((name) => `test/host/${name}.long.test.ts`);
+
 /** Everything that decides what the image holds. Any change here makes a new image at the next start. */
 const recipe = {
   /** Raise when a step of the build itself changes. */
