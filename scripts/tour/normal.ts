@@ -13,6 +13,7 @@ const variables: readonly (readonly [RegExp, (found: string, at: number) => stri
   [/\b20\d{6}-\d{6}-\d{3}-[0-9a-f]{8}\b/g, (_, at) => `20260131-12${secondsOf(at)}-000-0a1b2c3d`],
   [/\b20\d{6}-\d{6}\b(?!-\d)/g, (_, at) => `20260131-12${secondsOf(at)}`],
   [/\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d\b/g, () => "Jan 31 12:00:00"],
+  [/(?<=, Linux )\S+/g, (found) => "6.12.0-18-amd64".slice(0, found.length).padEnd(found.length, "0")],
   [/(?<=\[)\d{2,}(?=\])/g, (found) => "1".padEnd(found.length, "0")],
 ];
 

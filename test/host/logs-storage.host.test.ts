@@ -70,7 +70,7 @@ describeOnHost("logs of a host", (session) => {
       const { ended } = await startLineWriters(session, [writer], { count, perSecond: 1_500 });
       await stream.until("moving.service 1000");
       // As at a boot: until it is told to move, journald goes on in memory.
-      await session.host.exec(["rm", "/run/systemd/journal/flushed"]);
+      await session.host.exec(["rm", "-f", "/run/systemd/journal/flushed"]);
       await session.host.exec(["mkdir", onDisk]);
       await giveGroup(session);
       await store(session, "persistent");

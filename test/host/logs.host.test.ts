@@ -77,7 +77,8 @@ async function writeAllKinds(session: Session): Promise<void> {
   await shell("logger -t tagged -p user.err from logger; echo from systemd-cat | systemd-cat -t catted -p warning");
   await sendNative(session, fromRoot);
   await sendNative(session, fromOthers, { user: "casual" });
-  await host.exec(["loginctl", "enable-linger", "casual"]);
+  // In a unit of its own: what is entered from outside is in no control group of the guest.
+  await host.exec(["systemd-run", "--quiet", "--wait", "--pipe", "loginctl", "enable-linger", "casual"]);
   await host.writeFile("/etc/systemd/user/own.service", "[Service]\nType=oneshot\nExecStart=/bin/echo of a user\n");
   const asUser = "XDG_RUNTIME_DIR=/run/user/$(id -u casual) systemctl --user start own.service";
   await eventually(() => shell(`runuser -u casual -- sh -c '${asUser}'`));

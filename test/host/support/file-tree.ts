@@ -17,6 +17,9 @@ const notLooked = [
   "/var/lib/steward-tasks",
   "/.snapshots",
   "/tmp/systemd-private-*-systemd-timedated.service-*",
+  // Of Debian 13, whenever it is asked something.
+  "/tmp/systemd-private-*-polkit.service-*",
+  "/var/tmp/systemd-private-*-polkit.service-*",
   "/var/tmp/systemd-private-*-systemd-timedated.service-*",
 ];
 

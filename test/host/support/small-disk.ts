@@ -43,6 +43,8 @@ export async function createSmallDisk(session: Pick<Session, "shell">, megabytes
   };
 
   const unmount = async (): Promise<void> => {
+    // On Debian 13 polkit has a name space of its own, in which the disk would stay; it is started again when it is asked.
+    await session.shell("systemctl stop polkit.service");
     // The service or journald may be reading from it at this very moment.
     await eventually(() => session.shell(`umount '${mounted}'`));
     // Until then the image is not wholly written.
