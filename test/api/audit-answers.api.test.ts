@@ -55,7 +55,7 @@ async function startAudited(overrides: Parameters<typeof startTestService>[0] = 
     sockets,
     /** Ends the service, and says what is odd about the log that it leaves. */
     async close(): Promise<void> {
-      await service.app.close();
+      await service.service.close();
       const { entries } = await verified();
       log.dispose();
       expect(entries).toBe(log.head().seq);
