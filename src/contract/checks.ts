@@ -40,7 +40,7 @@ export const HealthCheckResult = Type.Object({
   category: Type.String(),
   severity: Type.Unsafe<Severity>({ type: "string", enum: [...severities] }),
   checked_at: Timestamp("When the check ran."),
-  fixable: Type.Boolean({ description: "Whether there is a fix for what was found, whose plan has anything to do." }),
+  fixable: Type.Boolean({ description: "Whether there is a fix that can do something about what was found." }),
   fix_id: Type.Optional(
     Type.String({ description: "The fix for what was found; for a check that passes, the usual one." }),
   ),

@@ -64,6 +64,7 @@ function createTestFix(id: string, rest: Partial<Fix> = {}): TestFix {
     endsOnFailure: true,
     ...rest,
     does: ["set_clock"],
+    mayFindNothing: true,
     planned: { steps: [] },
     plan: () => (typeof fix.planned === "function" ? fix.planned() : Promise.resolve(fix.planned)),
   };

@@ -51,6 +51,8 @@ export interface Fix {
   readonly kind: "packages" | "services" | "clock" | "storage";
   /** Whether a step that fails ends the fix; otherwise the others are done all the same. */
   readonly endsOnFailure: boolean;
+  /** Whether it may find nothing to do about what its check found: then its plan says whether it is offered. */
+  readonly mayFindNothing?: boolean;
   /** After this time the signal of the steps fires; ten minutes unless given. */
   readonly timeoutMs?: number;
   /** Changes nothing. */

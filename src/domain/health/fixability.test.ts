@@ -13,6 +13,7 @@ function rig(plan: (signal: AbortSignal) => Promise<FixPlan>) {
   let plans = 0;
   const fix = {
     id: "mend",
+    mayFindNothing: true,
     plan: (_: Outcome, signal: AbortSignal) => {
       plans += 1;
       return plan(signal);
@@ -68,6 +69,12 @@ describe("whether a fix can do anything", () => {
     await slow.clock.advance(30_000);
     expect(await asked).toBe(true);
     expect(told).toEqual([true]);
+  });
+
+  it("is not asked of a fix that always has something to do: its plan may be dear", async () => {
+    const plan = (): Promise<FixPlan> => Promise.reject(new Error("planned"));
+    const { canFix } = createFixability({ fixes: [{ id: "mend", plan }], clock: createFakeClock() });
+    expect(await canFix("vital", "mend", ill(), never)).toBe(true);
   });
 
   it("is not ruled out for a fix that is done elsewhere", async () => {

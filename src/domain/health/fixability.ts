@@ -10,8 +10,8 @@ const planTimeoutMs = 30_000;
 /** Whether fixes can do anything about what checks find. */
 export interface Fixability {
   /**
-   * Makes the plan of the fix, unless that was done a short while ago for the same finding. A plan that cannot be made, or takes
-   * too long, rules nothing out. Never throws.
+   * Makes the plan of a fix that may find nothing to do, unless that was done a short while ago for the same finding. A plan that
+   * cannot be made, or takes too long, rules nothing out. Never throws.
    */
   readonly canFix: (checkId: string, fixId: string, found: Outcome, signal: AbortSignal) => Promise<boolean>;
   /** Forgets what was found out about a check, for after a fix. */
@@ -27,7 +27,7 @@ interface Known {
 
 /** @param ports.fixes all that there are. */
 export function createFixability(ports: {
-  readonly fixes: readonly Pick<Fix, "id" | "plan">[];
+  readonly fixes: readonly Pick<Fix, "id" | "plan" | "mayFindNothing">[];
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
 }): Fixability {
   const { clock } = ports;
@@ -54,7 +54,7 @@ export function createFixability(ports: {
   return {
     async canFix(checkId, fixId, found, signal) {
       const fix = fixes.get(fixId);
-      if (fix === undefined) return true;
+      if (fix?.mayFindNothing !== true) return true;
       const { status } = found;
       const before = known.get(checkId);
       const isSame = before?.fixId === fixId && before.status === status;

@@ -70,6 +70,7 @@ export function diskCleanupFix(ports: {
     risk: "moderate",
     does: ["remove_files"],
     kind: "storage",
+    mayFindNothing: true,
     endsOnFailure: false,
     async plan(found, signal) {
       const full = fullPaths(found);

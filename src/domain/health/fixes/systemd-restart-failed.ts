@@ -71,6 +71,7 @@ export function systemdRestartFailedFix(ports: { units: UnitRepair; ownUnit: str
     risk: "moderate",
     does: ["restart_units"],
     kind: "services",
+    mayFindNothing: true,
     endsOnFailure: false,
     async plan(found) {
       const named = namesIn(found);

@@ -66,6 +66,7 @@ export function vacuumJournalFix({ journal }: { journal: JournalStorage }): Fix 
     risk: "moderate",
     does: ["remove_files"],
     kind: "storage",
+    mayFindNothing: true,
     endsOnFailure: true,
     async plan(found, signal) {
       const threshold = thresholdBytes(found);
