@@ -180,4 +180,21 @@ describeOnHost("scopes on the installed service", (session) => {
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
     expect((await call("/auth/tokens", { key: "nonsense" })).text).not.toContain("two different credentials");
   });
+
+  it("/metrics without a key is for programs of this host, and not for what a proxy passes on", async () => {
+    const status = async (...argv: readonly string[]): Promise<number> => {
+      const curl = ["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", ...argv, `${session.service.url}/metrics`];
+      return Number((await session.host.exec(curl)).stdout);
+    };
+    expect(await status()).toBe(200);
+    const passedOn = [
+      "X-Real-IP: 192.0.2.60",
+      "X-Forwarded-Proto: https",
+      "CF-Connecting-IP: 192.0.2.60",
+      "Via: 1.1 www",
+    ];
+    for (const header of passedOn) expect([header, await status("-H", header)]).toEqual([header, 401]);
+    // nginx sends neither, by default.
+    expect(await status("--http1.0", "-H", "Host: steward_upstream")).not.toBe(200);
+  });
 });
