@@ -59,7 +59,6 @@ export function createHealth(
     hooks,
     clock,
     createId: ports.createId,
-    onCarriedOut: fixability.forget,
     onFixed({ operationId, checkId: check, result, durationMs }) {
       const { fix_id: fix, success, message, steps } = result;
       metrics.fixRun(fix, success);

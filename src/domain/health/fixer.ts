@@ -112,8 +112,6 @@ export function createFixer(ports: {
   readonly hooks?: Pick<Hooks, "names" | "ask">;
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
   readonly createId: () => string;
-  /** Told when the steps of a fix have been done, before the check runs again. */
-  readonly onCarriedOut?: (checkId: string) => void;
   /** Told of every fix that has ended. */
   readonly onFixed: (run: FixRun) => void;
 }): Fixer {
@@ -175,7 +173,6 @@ export function createFixer(ports: {
       authorizePlan(fix, plan, asked);
       await requireConsent(fix, before);
       const reports = await stepsOf(fix, plan, { signal, onOperation });
-      ports.onCarriedOut?.(before.check_id);
       const after = (await runner.rerun(before.check_id)) ?? before;
       // What a run says that the end of the service cut short is not so.
       const rest = { fix_id: fixId, steps: [...reports], check: shutdown.signal.aborted ? before : after, risk };

@@ -126,7 +126,7 @@ export function createCheckRunner(ports: {
   readonly onRun: (run: CheckRun) => void;
   readonly onGone?: (id: string) => void;
   readonly hooks?: Pick<Hooks, "names" | "ask">;
-  readonly fixability?: Pick<Fixability, "canFix">;
+  readonly fixability?: Fixability;
   readonly onTrouble: (error: unknown) => void;
 }): CheckRunner {
   const { checks, settings: plan, history, clock, onRun, onGone, hooks, fixability, onTrouble } = ports;
@@ -183,8 +183,7 @@ export function createCheckRunner(ports: {
     const fixId = fixIdOf(check, found);
     if (fixId === undefined) return { fixable: false };
     const isIll = found.status === "warn" || found.status === "fail";
-    const canFix =
-      isIll && (fixability === undefined || (await fixability.canFix(check.id, fixId, found, shutdown.signal)));
+    const canFix = isIll && (fixability === undefined || (await fixability(fixId, found, shutdown.signal)));
     return { fixable: canFix, fix_id: fixId };
   };
 
