@@ -43,8 +43,9 @@ export async function createSmallDisk(session: Pick<Session, "shell">, megabytes
   };
 
   const unmount = async (): Promise<void> => {
-    // On Debian 13 polkit has a name space of its own, in which the disk would stay; it is started again when it is asked.
-    await session.shell("systemctl stop polkit.service");
+    // On Debian 13 polkit has a name space of its own, in which the disk would stay.
+    const holds = (await session.shell("systemctl show -P PrivateTmp polkit.service")).trim() !== "no";
+    if (holds) await session.shell("systemctl stop polkit.service");
     // The service or journald may be reading from it at this very moment.
     await eventually(() => session.shell(`umount '${mounted}'`));
     // Until then the image is not wholly written.
@@ -52,6 +53,8 @@ export async function createSmallDisk(session: Pick<Session, "shell">, megabytes
       const { stdout } = await runCommand(["losetup", "--associated", image]);
       if (stdout !== "") throw new Error(`the disk is still in use: ${stdout}`);
     });
+    // Whoever is asked while it starts is refused.
+    if (holds) await session.shell("systemctl start polkit.service");
   };
 
   return {
