@@ -223,7 +223,7 @@ describe("the file", () => {
     ["a: 1\na: 2\n", "config.yaml:2:1: Map keys must be unique"],
     ["- a\n", "config.yaml:1:1: must be object"],
     ["just text", "config.yaml:1:1: must be object"],
-    ["a: &x [1]\nb: *x\n", "config.yaml: "],
+    ["a: &x [1]\nb: *x\n", "config.yaml:2:4: aliases are not permitted"],
   ])("that is %j is refused, not guessed at", async (text, expected) => {
     expect((await faults(text)).join("\n")).toContain(expected);
   });

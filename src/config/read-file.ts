@@ -1,6 +1,6 @@
 import type { ErrorObject, ValidateFunction } from "ajv";
 import { Ajv } from "ajv";
-import { LineCounter, parseDocument } from "yaml";
+import { LineCounter, parseDocument, visit } from "yaml";
 import { readRegularFile } from "#adapters/files/index.ts";
 import { ownSchemas } from "#contract/schema.ts";
 import type { Fault } from "./faults.ts";
@@ -92,6 +92,19 @@ export function readSettings(file: string): SettingsFile {
   const syntax = document.errors.map((error): Fault => {
     const { line, col } = lines.linePos(error.pos[0]);
     return { source: file, line, column: col, path: "", message: error.message };
+  });
+  // An alias may stand for more than a file can hold.
+  visit(document, {
+    Alias(_, { range }) {
+      const { line, col } = lines.linePos(range?.[0] ?? 0);
+      syntax.push({
+        source: file,
+        line,
+        column: col,
+        path: "",
+        message: "aliases are not permitted (write the value out)",
+      });
+    },
   });
   if (syntax.length > 0) return { settings: {}, faults: syntax, faultAt };
   let value: unknown;

@@ -54,6 +54,9 @@ const places = [
   "10:28: connectors.list.0.provider",
 ];
 
+/** Exit code that the unit does not start again from. */
+const faultOfSettings = 78;
+
 const check = (file: string, ...more: readonly string[]) =>
   runSteward(workspace, ["config", "check", "--config", file, ...more]);
 
@@ -111,6 +114,15 @@ describe("steward config check", () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining(`${missing}: cannot read it`) });
   });
 
+  it("says where an alias is, which is not permitted", async () => {
+    const file = writeSettings(workspace, "listen: &a 127.0.0.1:1\nstate_dir: *a\n");
+    const { code, stdout } = await check(file);
+    expect({ code, stdout }).toEqual({
+      code: 1,
+      stdout: expect.stringContaining(`${file}:2:12: aliases are not permitted (write the value out)`),
+    });
+  });
+
   it("waits for nothing in the place of the file", async () => {
     const pipe = workspace.path("pipe.yaml");
     execFileSync("mkfifo", [pipe]);
@@ -122,7 +134,7 @@ describe("steward config check", () => {
     const file = writeSettings(workspace, faulty);
     const stateDir = workspace.path("untouched");
     const { code, stderr } = await runSteward(workspace, ["serve", "--config", file], { STEWARD_STATE_DIR: stateDir });
-    expect(code).toBe(2);
+    expect(code).toBe(faultOfSettings);
     for (const place of places) expect(stderr).toContain(`${file}:${place}`);
     expect(existsSync(stateDir)).toBe(false);
   });
@@ -153,7 +165,7 @@ describe("the environment", () => {
       STEWARD_STATE_DIR: workspace.path("untouched"),
       STEWARD_LISTEN: "nowhere",
     });
-    expect(code).toBe(2);
+    expect(code).toBe(faultOfSettings);
     expect(stderr).toContain("STEWARD_LISTEN");
   });
 });
