@@ -1,5 +1,6 @@
 import type { Client } from "#client/index.ts";
 import { type BootedGuest, bootHost, type Host } from "../test/host/host.ts";
+import { eventually } from "../test/host/support/eventually.ts";
 import { type DemoCommands, hostName, writeClient, writeShell } from "./commands.ts";
 import { claimFolder, type DemoFolder } from "./folder.ts";
 import { type DemoNetwork, freeNetwork } from "./network.ts";
@@ -75,6 +76,10 @@ export async function startDemo(say: (line: string) => void): Promise<Demo> {
     const { url, key, ca, api } = await installService(booted, network.address);
     const commands = { shell: `${folder.path}/shell`, ...(await writeClient(folder, { url, key, ca })) };
     for (const scene of scenes) await scene.serve?.({ ...stage, api });
+    // Whoever looks now is told of everything.
+    await eventually(async () => {
+      if ((await api.getHealth()).details !== undefined) throw new Error("not all checks have run");
+    }, 120_000);
     const beginning = await takeSnapshot(api);
     return { url, commands, tries: triesFor({ commands, url, beginning }), stop };
   } catch (error) {

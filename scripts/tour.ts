@@ -2,7 +2,6 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { startDemo } from "../demo/demo.ts";
 import { missingForDemo } from "../demo/requirements.ts";
-import { eventually } from "../test/host/support/eventually.ts";
 import { createNormaliser, differenceOf, textOf } from "./tour/normal.ts";
 import { createScreen } from "./tour/screen.ts";
 import { stops } from "./tour/stops.ts";
@@ -65,11 +64,6 @@ async function withShell<T>(given: string | undefined, use: (shell: string) => P
   if (missing.length > 0) throw new Error(`cannot record the tour: missing: ${missing.join("; ")}`);
   const demo = await startDemo((line) => console.error(line));
   try {
-    // What has not been looked at yet is not shown.
-    await eventually(async () => {
-      const ready = (await (await fetch(`${demo.url}/readyz`)).json()) as { readonly checks?: string };
-      if (ready.checks !== undefined) throw new Error("not all checks have run");
-    }, 120_000);
     return await use(demo.commands.shell);
   } finally {
     await demo.stop();
