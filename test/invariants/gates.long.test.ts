@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -9,22 +9,7 @@ import { filesBelow, read, root } from "./project.ts";
 let copy: string;
 beforeAll(() => {
   copy = mkdtempSync(join(tmpdir(), "steward-gates-"));
-  for (const name of [
-    "src",
-    "test",
-    "scripts",
-    "bench",
-    "demo",
-    "docs",
-    "package.json",
-    "tsconfig.json",
-    "tsconfig.base.json",
-    "biome.json",
-    ".oxlintrc.json",
-    "knip.json",
-    "vitest.config.ts",
-    ".gitignore",
-  ]) {
+  for (const name of readdirSync(root).filter((each) => each !== "node_modules" && each !== ".git")) {
     cpSync(join(root, name), join(copy, name), { recursive: true });
   }
   symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
