@@ -63,9 +63,7 @@ describe("the compiler", () => {
         "../../adapters/clock/index.ts",
         "systemClock",
       ],
-      ["a part of the domain, another", "src/domain/system/handlers.ts", "#domain/access/scopes.ts", "allows"],
       ["the contract, the domain", "src/contract/scopes.ts", "#domain/kernel/error.ts", "invalid"],
-      ["an adapter, its sibling", "src/adapters/procfs/index.ts", "#adapters/systemd/index.ts", "ownServiceUnit"],
       ["a transport, an adapter", "src/transports/http/guard.ts", "#adapters/clock/index.ts", "systemClock"],
       ["the command line, the domain", "src/cli/output.ts", "#domain/kernel/error.ts", "invalid"],
       ["the contract, Node", "src/contract/limits.ts", "node:fs", "readFileSync"],
@@ -177,6 +175,16 @@ describe("the style gates", () => {
     const unused: Break = ["src/domain/kernel/error.ts", prepend("export const unusedByAll = 1;")];
     const { status, output } = broken([unused], ["knip"]);
     expect([status === 0, output]).toEqual([false, expect.stringContaining("unusedByAll")]);
+  });
+
+  it("refuse an import from one part of a layer to another", () => {
+    const breaks = [
+      ["src/domain/system/handlers.ts", prepend('import { allows } from "#domain/access/scopes.ts";')],
+      ["src/adapters/procfs/index.ts", prepend('import { ownServiceUnit } from "../systemd/index.ts";')],
+    ] as const satisfies readonly Break[];
+    const { status, output } = broken(breaks, ["vitest", "run", "test/invariants/layers.test.ts", "-t", "apart"]);
+    expect(status).not.toBe(0);
+    for (const [path] of breaks) expect(output).toContain(`${path} imports src/`);
   });
 
   it("refuse generated files that are not what the sources make", () => {

@@ -3,93 +3,89 @@ import { join, normalize, relative } from "node:path";
 import { describe, expect, it } from "vitest";
 import { filesBelow, foldersIn, portNames, read, root } from "./project.ts";
 
-/** What each layer may import, besides itself. The compiler enforces the references; this says what they must be. */
-const domainParts = [
-  "kernel",
-  "access",
-  "audit",
-  "alerts",
-  "notifications",
-  "health",
-  "system",
-  "logs",
-  "operations",
-  "updates",
-  "connectors",
-  "explain",
-  "plugins",
-  "traces",
-];
-const mayImport = (folder: string): RegExp => {
-  const [layer = "", part = ""] = folder.split("/").slice(1);
-  switch (layer) {
-    case "kernel":
-      return /^$/;
-    case "contract":
-      return /^src\/kernel$/;
-    case "domain":
-      return part === "kernel" ? /^src\/(kernel|contract)$/ : /^src\/(kernel|contract|domain\/kernel)$/;
-    case "adapters":
-      return ["exec", "sqlite", "link-local", "boot-id", "files"].includes(part)
-        ? /^src\/(kernel|contract|domain\/kernel)$/
-        : /^src\/(kernel|contract|domain\/\w+|adapters\/(exec|sqlite|link-local|boot-id|files))$/;
-    case "transports":
-      return /^src\/(kernel|contract|domain\/\w+|telemetry)$/;
-    case "config":
-      // The settings file and what it names are read by one reader.
-      return /^src\/(kernel|contract|adapters\/files)$/;
-    case "telemetry":
-    case "client":
-      return /^src\/(kernel|contract)$/;
-    case "service":
-      return /^src\/(kernel|contract|domain\/\w+|transports\/\w+|telemetry)$/;
-    case "host":
-      return /^src\/(kernel|contract|domain\/\w+|adapters\/[a-z-]+|transports\/\w+|telemetry|config|service|cli)$/;
-    case "cli":
-      return /^src\/(kernel|contract|client)$/;
-    default:
-      throw new Error(`no rule says what ${folder} may import`);
-  }
+/** What each layer may import, besides itself: the references of its compiler project. */
+const layers: Record<string, readonly string[]> = {
+  kernel: [],
+  contract: ["kernel"],
+  domain: ["kernel", "contract"],
+  telemetry: ["kernel", "contract"],
+  adapters: ["kernel", "contract", "domain"],
+  config: ["kernel", "contract", "adapters"],
+  transports: ["kernel", "contract", "domain", "telemetry"],
+  client: ["kernel", "contract"],
+  cli: ["kernel", "contract", "client"],
+};
+/** Not layers of their own: together with the programs at the top of `src` they are the project that puts all layers together. */
+const programs = ["host", "service"];
+
+/** Layers whose folders do not import each other, and the folders that all others of the layer stand on. */
+const partsStandOn: Record<string, readonly string[]> = {
+  domain: ["kernel"],
+  adapters: ["exec", "sqlite", "link-local", "boot-id", "files"],
+  transports: [],
 };
 
-const projects = filesBelow("src")
-  .filter((path) => path.endsWith("tsconfig.json") && path !== "src/tsconfig.json")
-  .map((path) => path.replace("/tsconfig.json", ""));
-
 interface Tsconfig {
-  readonly compilerOptions: { readonly types: readonly string[]; readonly lib: readonly string[] };
+  readonly compilerOptions: { readonly types: readonly string[] };
   readonly references?: readonly { readonly path: string }[];
 }
 const tsconfig = (folder: string): Tsconfig => JSON.parse(read(`${folder}/tsconfig.json`)) as Tsconfig;
 const referencesOf = (folder: string): readonly string[] =>
   (tsconfig(folder).references ?? []).map(({ path }) => normalize(join(folder, path)));
 
+/** The files of ours that a file imports, by their paths from the top of the project. */
+function importsOf(path: string): readonly string[] {
+  return [...read(path).matchAll(/(?:from|import\(|^import) ?"([#.][^"]+)"/gm)].map(([, name = ""]) =>
+    name.startsWith("#") ? `src/${name.slice(1)}` : normalize(join(path, "..", name)),
+  );
+}
+
 describe("layers", () => {
-  it("have a compiler project for every folder with code", () => {
-    const folders = foldersIn("src").flatMap((layer) =>
-      ["domain", "adapters", "transports"].includes(layer)
-        ? foldersIn(`src/${layer}`).map((part) => `src/${layer}/${part}`)
-        : [`src/${layer}`],
+  it("have a compiler project each, which refers to what the layer may import", () => {
+    expect([...foldersIn("src")].sort()).toEqual([...Object.keys(layers), ...programs].sort());
+    for (const [layer, references] of Object.entries(layers)) {
+      expect([layer, [...referencesOf(`src/${layer}`)].sort()]).toEqual([
+        layer,
+        references.map((each) => `src/${each}`).sort(),
+      ]);
+    }
+    const projects = filesBelow("src").filter((path) => path.endsWith("tsconfig.json"));
+    expect(projects.sort()).toEqual(
+      ["src/tsconfig.json", ...Object.keys(layers).map((each) => `src/${each}/tsconfig.json`)].sort(),
     );
-    expect([...projects].sort()).toEqual(folders.sort());
-    expect([...foldersIn("src/domain")].sort()).toEqual([...domainParts].sort());
   });
 
-  it.each(projects)("%s refers to nothing that it may not import", (folder) => {
-    for (const reference of referencesOf(folder)) {
-      expect([folder, reference]).toEqual([folder, expect.stringMatching(mayImport(folder))]);
+  it.each(Object.keys(partsStandOn))("keep the folders of %s apart", (layer) => {
+    const partOf = (path: string): string => path.split("/")[2] ?? "";
+    const shared = partsStandOn[layer] ?? [];
+    const sources = filesBelow(`src/${layer}`).filter((path) => /(?<!\.test)\.ts$/.test(path));
+    const between = sources.flatMap((path) =>
+      importsOf(path)
+        .filter((each) => each.startsWith(`src/${layer}/`) && partOf(each) !== partOf(path))
+        .filter((each) => shared.includes(partOf(path)) || !shared.includes(partOf(each)))
+        .map((each) => `${path} imports ${each}`),
+    );
+    expect(sources.length).toBeGreaterThan(10);
+    expect(between).toEqual([]);
+  });
+
+  it("give the settings nothing of the adapters but the reading of files", () => {
+    const imported = filesBelow("src/config")
+      .filter((path) => path.endsWith(".ts"))
+      .flatMap(importsOf);
+    expect(imported.filter((each) => /^src\/adapters\/(?!files\/)/.test(each))).toEqual([]);
+    expect(imported).toContainEqual(expect.stringMatching(/^src\/adapters\/files\//));
+  });
+
+  it("keep Node out of the kernel, the contract, the domain and the client", () => {
+    for (const layer of ["kernel", "contract", "domain", "client"]) {
+      expect([layer, tsconfig(`src/${layer}`).compilerOptions.types]).toEqual([layer, []]);
     }
   });
 
-  it("keeps Node out of the contract, the domain and the client", () => {
-    for (const folder of projects.filter((path) => /^src\/(contract|domain|client)/.test(path))) {
-      expect([folder, tsconfig(folder).compilerOptions.types]).toEqual([folder, []]);
-    }
-  });
-
-  it("compiles all projects in one build", () => {
-    const all = new Set(referencesOf("src"));
-    expect(projects.filter((folder) => !all.has(folder))).toEqual([]);
+  it("are compiled in one build", () => {
+    const all = Object.keys(layers).map((each) => `src/${each}`);
+    expect([...referencesOf("src")].sort()).toEqual(all.sort());
     expect(JSON.parse(read("tsconfig.json"))).toMatchObject({ references: [{ path: "src" }, { path: "test" }] });
   });
 
