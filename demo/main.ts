@@ -1,5 +1,5 @@
 import { parseArgs, styleText } from "node:util";
-import { endWithStarter } from "#host/starter.ts";
+import { endWithStarter } from "#app/starter.ts";
 import { cacheFolder } from "../test/host/image.ts";
 import { sweepRuns } from "../test/host/runs.ts";
 import { hostName } from "./commands.ts";

@@ -28,7 +28,7 @@ const load = async (file: string | undefined) => {
 /** What root does for a service without rights is said by settings that only root can change. */
 async function requireSettingsOfRoot(): Promise<void> {
   const { configFile } = await import("#config/load.ts");
-  const { requireRootSettings } = await import("#host/root-settings.ts");
+  const { requireRootSettings } = await import("#root/settings.ts");
   const file = configFile(undefined, environment);
   if (file !== undefined) requireRootSettings(file);
 }
@@ -71,11 +71,11 @@ for (const stream of [process.stdout, process.stderr]) {
 
 /** Root reads every file; what matters is whether the user of the installed service can. */
 async function unreadableFaults({ settings, stateDir, faultAt }: Config): Promise<readonly Fault[]> {
-  const { places } = await import("#host/places.ts");
+  const { places } = await import("#root/places.ts");
   const owner = stateDir === places.stateDir ? statSync(stateDir, { throwIfNoEntry: false }) : undefined;
   if (process.getuid?.() !== 0 || owner === undefined || owner.uid === 0) return [];
   const { exec } = await import("#adapters/exec/index.ts");
-  const { unreadableFiles } = await import("#host/readable-files.ts");
+  const { unreadableFiles } = await import("#app/readable-files.ts");
   const unreadable = await unreadableFiles(settings, { exec, uid: owner.uid, gid: owner.gid });
   return unreadable.map(({ path, file }) =>
     faultAt(path, `the service cannot read ${file} (chown root:steward ${file} && chmod 640 ${file})`),
@@ -106,14 +106,14 @@ const code = await runCli({
   local: {
     async serve({ config: file, newAdminKey = false, safeMode = false }) {
       isClient = false;
-      (await import("#host/starter.ts")).endWithStarter();
+      (await import("#app/starter.ts")).endWithStarter();
       takeName();
       const { logsOf } = await openLogs();
       const { SettingsFaulty } = await import("#config/faults.ts");
       const config = await load(file).catch((error: unknown) => {
         throw error instanceof SettingsFaulty ? new NeedsDecision(error.message, { cause: error }) : error;
       });
-      const { serve } = await import("./serve.ts");
+      const { serve } = await import("./app/serve.ts");
       const options = { version, logs: logsOf(config.logLevel), newAdminKey, isSafeMode: safeMode };
       const { KeyStoreLost } = await import("#adapters/keystore/index.ts");
       await serve(config, { ...options, reload: () => load(file) }).catch((error: unknown) => {
@@ -127,28 +127,28 @@ const code = await runCli({
         const config = await load(undefined);
         const { logsOf, writeNotice: writeRecord } = await openLogs();
         const { log } = logsOf(config.logLevel);
-        const { safeModeVariable } = await import("#host/task-program.ts");
+        const { safeModeVariable } = await import("#app/operation-program.ts");
         return { config, writeRecord, options: { version, log, isSafeMode: environment[safeModeVariable] === "1" } };
       };
       if (askedBy === undefined) {
         const { config, options } = await taskOptions();
-        return (await import("./task.ts")).runOperation(id, config, options);
+        return (await import("./app/operation.ts")).runOperation(id, config, options);
       }
       await requireSettingsOfRoot();
       // Before anything large is loaded: it may have to wait.
       const { admitTask } = await import("#adapters/operations/admission.ts");
       const { systemClock } = await import("#adapters/clock/index.ts");
-      const { places } = await import("#host/places.ts");
+      const { places } = await import("#root/places.ts");
       const isAdmitted = await admitTask(id, { folder: places.answersDir, clock: systemClock });
       const { config, options, writeRecord } = await taskOptions();
-      const { runRootTask } = await import("./root-task.ts");
+      const { runRootTask } = await import("./root/task.ts");
       return runRootTask(id, askedBy, config, { ...options, writeRecord, isAdmitted });
     },
     async carryState() {
       isClient = false;
       await requireSettingsOfRoot();
       const config = await load(undefined);
-      await (await import("#host/carry.ts")).carryServiceState(config);
+      await (await import("#app/carry.ts")).carryServiceState(config);
     },
     async checkConfig(named) {
       const { configFile } = await import("#config/load.ts");
@@ -156,7 +156,7 @@ const code = await runCli({
       const file = configFile(named, environment);
       try {
         const config = await load(named);
-        const { checkTlsFiles } = await import("#host/tls.ts");
+        const { checkTlsFiles } = await import("#app/tls.ts");
         const tls = await checkTlsFiles(config, Date.now());
         const { describeKeyStoreLoss } = await import("#adapters/keystore/index.ts");
         const loss = describeKeyStoreLoss(config.stateDir);
@@ -173,7 +173,7 @@ const code = await runCli({
       }
     },
     async egress({ config: named, clients, allow }) {
-      const { egressDropIn } = await import("#host/egress.ts");
+      const { egressDropIn } = await import("#app/egress.ts");
       const { createNameServers } = await import("#adapters/resolver/index.ts");
       const { lookup } = await import("node:dns/promises");
       const { text, unresolved } = await egressDropIn(await load(named), {
@@ -209,7 +209,7 @@ const code = await runCli({
         sockets: socketPlaces(config.stateDir, environment, process.getuid?.() === 0),
         adminKeyFile: join(config.stateDir, adminKeyFile),
         async readAdminKey(path, url) {
-          const { readAdminKey } = await import("#host/admin-key.ts");
+          const { readAdminKey } = await import("#app/admin-key.ts");
           return readAdminKey(path, url);
         },
       };
@@ -223,27 +223,27 @@ const code = await runCli({
     },
     async pluginConfirmation() {
       await requireSettingsOfRoot();
-      const { createPluginConfirmation } = await import("#host/confirm-plugin.ts");
+      const { createPluginConfirmation } = await import("#root/confirm-plugin.ts");
       return createPluginConfirmation(await load(undefined));
     },
     async stackHost(url) {
       const config = await load(undefined);
-      const { stackHost } = await import("#host/stack.ts");
+      const { stackHost } = await import("#app/stack.ts");
       return stackHost(config, url);
     },
     audit: {
       async list(wishes) {
-        const { listHostAudit } = await import("#host/audit.ts");
+        const { listHostAudit } = await import("#app/audit.ts");
         return listHostAudit(await load(undefined), wishes);
       },
       async verify(options) {
-        const { verifyHostAudit } = await import("#host/audit.ts");
+        const { verifyHostAudit } = await import("#app/audit.ts");
         return verifyHostAudit(await load(undefined), options);
       },
     },
     readInput: () => readInput(process.stdin),
     async runChecks(onResult) {
-      const { runLocalChecks } = await import("#host/local-checks.ts");
+      const { runLocalChecks } = await import("#app/local-checks.ts");
       return runLocalChecks(await load(undefined), onResult);
     },
     async redact(text) {

@@ -15,7 +15,7 @@ export const filesBeside: Readonly<Record<string, string>> = {
   "package.json": "package.json",
   "src/main.ts": "main.js",
   "src/adapters/journald/thread.ts": "program/journal-thread-*.js",
-  "src/host/trace-thread.ts": "program/trace-thread-*.js",
+  "src/app/tracing/thread.ts": "program/trace-thread-*.js",
   "src/cli/plugin-templates": "plugin-templates",
   "deploy/observability": "observability",
 };
@@ -28,7 +28,7 @@ export const filesOfPackages: Readonly<Record<string, readonly string[]>> = {
 const entryPointsOf = (version: string): Readonly<Record<string, string>> => ({
   program: "src/main.ts",
   [`journal-thread-${version}`]: "src/adapters/journald/thread.ts",
-  [`trace-thread-${version}`]: "src/host/trace-thread.ts",
+  [`trace-thread-${version}`]: "src/app/tracing/thread.ts",
   compile: "scripts/package/compile.ts",
 });
 

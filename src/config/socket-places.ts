@@ -5,17 +5,27 @@ import { defaultStateDir, type Environment } from "./load.ts";
 const packagedSocketDir = "/run/steward";
 
 /** The names of the two sockets in their directory. */
-export const membersSocketName = "steward.sock";
-export const administratorSocketName = (isRoot: boolean): string => (isRoot ? "root.sock" : "owner.sock");
+const membersSocketName = "steward.sock";
+const administratorSocketName = (isRoot: boolean): string => (isRoot ? "root.sock" : "owner.sock");
 
 /**
  * The directory of the Unix sockets of a service that makes them itself: the usual one of its user, or the state directory where
  * that is another than usual, so that each service has its own.
  */
-export function socketDir(stateDir: string, environment: Environment, isRoot: boolean): string {
+function socketDir(stateDir: string, environment: Environment, isRoot: boolean): string {
   if (stateDir !== defaultStateDir(environment, isRoot)) return stateDir;
   const { XDG_RUNTIME_DIR: runtimeDir } = environment;
   return isRoot ? packagedSocketDir : runtimeDir?.startsWith("/") ? join(runtimeDir, "steward") : stateDir;
+}
+
+/** The sockets of a service that makes them itself. */
+export function ownSockets(
+  stateDir: string,
+  environment: Environment,
+  isRoot: boolean,
+): { readonly members: string; readonly administrator: string } {
+  const dir = socketDir(stateDir, environment, isRoot);
+  return { members: join(dir, membersSocketName), administrator: join(dir, administratorSocketName(isRoot)) };
 }
 
 /** The sockets where a client may find the service of this host, the first that is there. */

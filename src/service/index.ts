@@ -6,6 +6,7 @@ import { accessHandlers } from "#domain/access/handlers.ts";
 import { createKeyring } from "#domain/access/keyring.ts";
 import { createRateLimiter, type Window } from "#domain/access/rate-limit.ts";
 import { allows, resourcesOf } from "#domain/access/scopes.ts";
+import { watchedStore } from "#domain/access/watched-store.ts";
 import { auditHandlers } from "#domain/audit/handlers.ts";
 import { createRefusals } from "#domain/audit/refusals.ts";
 import { connectorHandlers } from "#domain/connectors/handlers.ts";
@@ -39,7 +40,6 @@ import { createLongWork } from "./long-work.ts";
 import { createPluginParts } from "./plugins.ts";
 import type { Service, ServicePorts } from "./ports.ts";
 import { withAskingSteps } from "./update-hooks.ts";
-import { watchedStore } from "./watched-store.ts";
 
 export type { Service, ServicePorts } from "./ports.ts";
 

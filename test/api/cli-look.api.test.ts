@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { readAdminKey } from "#app/admin-key.ts";
 import type { HealthCheckList } from "#contract/checks.ts";
-import { readAdminKey } from "#host/admin-key.ts";
 import { type CliSetting, runInProcess } from "./cli-run.ts";
 import { startTestService, type TestService } from "./harness.ts";
 

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readAdminKey } from "#app/admin-key.ts";
 import { type LocalCommands, runCli } from "#cli/index.ts";
-import { readAdminKey } from "#host/admin-key.ts";
 import { startTestService, type TestService } from "./harness.ts";
 
 let service: TestService;

@@ -16,7 +16,7 @@ const layers: Record<string, readonly string[]> = {
   cli: ["kernel", "contract", "client"],
 };
 /** Not layers of their own: together with the programs at the top of `src` they are the project that puts all layers together. */
-const programs = ["host", "service"];
+const programs = ["app", "root", "service"];
 
 /** Layers whose folders do not import each other, and the folders that all others of the layer stand on. */
 const partsStandOn: Record<string, readonly string[]> = {

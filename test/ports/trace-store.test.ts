@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { exec } from "#adapters/exec/index.ts";
 import { openTraces, type SqliteTraces } from "#adapters/trace-store/index.ts";
+import { createHostTraces, type HostTraces } from "#app/tracing/traces.ts";
 import {
   type KeptSpan,
   maxTraceSpans,
@@ -13,7 +14,6 @@ import {
   type TraceStore,
   TracesUnavailable,
 } from "#domain/traces/ports.ts";
-import { createHostTraces, type HostTraces } from "#host/traces.ts";
 import { createFakeTraceStore } from "../fakes/trace-store.ts";
 
 const mib = 1024 * 1024;

@@ -13,7 +13,8 @@ afterAll(workspace.dispose);
 /** What only talking to providers, traces and mail have use for. The interface of OpenTelemetry is small, and the metrics take it. */
 const heavy = /node_modules\/(?:undici|@ai-sdk|@grpc|@bufbuild|nodemailer|@opentelemetry\/(?!api\/))/;
 /** The thread of the traces and what only it takes. */
-const traceThread = /\/src\/(?:trace-thread|adapters\/trace-store\/|transports\/otlp\/(?:grpc|intake|decode|forward))/;
+const traceThread =
+  /\/src\/(?:app\/tracing\/thread|adapters\/trace-store\/|transports\/otlp\/(?:grpc|intake|decode|forward))/;
 /** Receives traces, on ports that no other service has. */
 const receiving = "tracing: { ports: { grpc: 0, http: 0 } }\n";
 
@@ -35,7 +36,7 @@ async function startWatched(settings: string, environment: Readonly<Record<strin
   });
   const loaded = () => (existsSync(list) ? readFileSync(list, "utf8").split("\n") : []);
   // What is loaded once the service has come to rest.
-  await until("the last of the start", () => loaded().some((url) => url.endsWith("/src/host/updates.ts")) || undefined);
+  await until("the last of the start", () => loaded().some((url) => url.endsWith("/src/app/updates.ts")) || undefined);
   return { service, client: createClient({ url: service.url, key: service.adminKey }), loaded };
 }
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../test/fakes/clock.ts";
-import { createRootRecord } from "./root-record.ts";
+import { createRootRecord } from "./record.ts";
 
 function recorded(record: Parameters<ReturnType<typeof createRootRecord>>[0]) {
   const lines: string[] = [];

@@ -3,7 +3,7 @@ import { DomainError } from "#domain/kernel/error.ts";
 import { PluginNotRun } from "#domain/plugins/ports.ts";
 import { PackageFileMissing, PackagesLocked, SnapshotUnusable, UpdateRefused } from "#domain/updates/ports.ts";
 import { createAskFor } from "./door.ts";
-import { fromWire, toWire } from "./root-errors.ts";
+import { fromWire, toWire } from "./errors.ts";
 
 const never = new AbortController().signal;
 const carrying = (answer: unknown) => createAskFor(() => Promise.resolve(answer));

@@ -1,4 +1,4 @@
-import type { Probe, ProbeResult } from "#domain/health/ports.ts";
+import type { Probe, ProbeResult } from "./ports.ts";
 
 /** How the service is, in the line that `systemctl status` shows. */
 export function statusWords(url: string, components: Readonly<Record<string, ProbeResult>>): string {

@@ -27,8 +27,8 @@ import { builtInFixes, type FixPorts } from "#domain/health/fixes-registry.ts";
 import { pluginCheck } from "#domain/health/plugin/plugin-check.ts";
 import { builtInChecks } from "#domain/health/registry.ts";
 import type { CheckPlan } from "#domain/health/runner.ts";
-import type { AskFor } from "./door.ts";
-import { healthThroughDoor } from "./through-door.ts";
+import type { AskFor } from "#root/door.ts";
+import { healthThroughDoor } from "#root/through-door.ts";
 import { certificatePaths } from "./tls.ts";
 
 /** The checks of this host, with the fixes that mend what they find. */

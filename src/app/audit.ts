@@ -16,12 +16,12 @@ import { auditEvent } from "#domain/audit/entry.ts";
 import { listEntries } from "#domain/audit/handlers.ts";
 import { loggedMember } from "#domain/audit/root-requests.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import { reasonOf } from "#kernel/error-reason.ts";
+import { collectRequests, compareRequests, type JournalRecords, readRootRecords } from "#root/comparison.ts";
+import { places } from "#root/places.ts";
 import type { Logger } from "#telemetry/logger.ts";
+import { onceAMinute } from "#telemetry/repeated-trouble.ts";
 import { headMessage, type JournalHeads, readHeads } from "./audit-heads.ts";
-import { reasonOf } from "./error-reason.ts";
-import { places } from "./places.ts";
-import { onceAMinute } from "./repeated-trouble.ts";
-import { collectRequests, compareRequests, type JournalRecords, readRootRecords } from "./root-comparison.ts";
 
 /** How often the newest entry is written down in the journal when there are new ones. */
 const headIntervalMs = 10 * 60_000;

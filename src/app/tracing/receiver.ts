@@ -1,14 +1,14 @@
 import type { Config } from "#config/load.ts";
 import { isOwnCollector, keepBytes, receiverPorts } from "#config/receiver.ts";
 import type { TraceStore } from "#domain/traces/ports.ts";
+import { reasonOf } from "#kernel/error-reason.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import type { SpanResult } from "#telemetry/metrics.ts";
+import { onceAMinute } from "#telemetry/repeated-trouble.ts";
 import type { Forwarder } from "#transports/otlp/forward.ts";
 import type { ReceivedBody } from "#transports/otlp/receiver.ts";
 import type { Taken } from "#transports/otlp/reply.ts";
-import { reasonOf } from "./error-reason.ts";
 import { createOwnTraces, type OwnTraces } from "./own-traces.ts";
-import { onceAMinute } from "./repeated-trouble.ts";
 import { createHostTraces, type HostTraces } from "./traces.ts";
 
 /** What this host knows of traces: those that programs send, and its own. */
@@ -102,7 +102,7 @@ export function createTraceParts(
       // A collector is expected there, be it not up yet.
       if (receiver === "off" || (receiver === "auto" && isOwnCollector(tracing))) return;
       const { openReceivers, PortTaken } = await import("#transports/otlp/index.ts");
-      const { createPeers } = await import("./trace-peers.ts");
+      const { createPeers } = await import("./peers.ts");
       const forwarder = await openForwarder(tracing, ports);
       try {
         const receivers = await openReceivers({

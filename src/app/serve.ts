@@ -7,6 +7,7 @@ import { createHostJournal } from "#adapters/journald/index.ts";
 import { credentialCodec } from "#adapters/keystore/codec.ts";
 import { type LostKeyStore, lostKeys, openKeyStore } from "#adapters/keystore/index.ts";
 import { prepareStateDir, writeStateFile } from "#adapters/keystore/state-dir.ts";
+import { listenLocally, takePassedSockets } from "#adapters/local-sockets/index.ts";
 import { openAnswerFiles } from "#adapters/operations/answers.ts";
 import { createOperationId } from "#adapters/operations/id.ts";
 import { openOperationStore } from "#adapters/operations/index.ts";
@@ -19,6 +20,8 @@ import { createHostUnits, ownServiceUnit } from "#adapters/systemd/index.ts";
 import { certName } from "#adapters/tls/files.ts";
 import { openTokenLedger } from "#adapters/token-ledger/index.ts";
 import { createWindowStore } from "#adapters/window-store/index.ts";
+import { createTraceParts } from "#app/tracing/receiver.ts";
+import { createHostTracing, createTracedParts, type TracedParts } from "#app/tracing/tracing.ts";
 import { cleanIo, ioOfProcess } from "#cli/index.ts";
 import { isLoopbackAddress, localUrl } from "#config/address.ts";
 import { builtInCheckIds } from "#config/checks.ts";
@@ -26,30 +29,27 @@ import { connectorSettings } from "#config/connectors.ts";
 import { formatFault, SettingsFaulty } from "#config/faults.ts";
 import type { Config } from "#config/load.ts";
 import type { Settings } from "#config/settings.ts";
-import { socketDir } from "#config/socket-places.ts";
+import { ownSockets } from "#config/socket-places.ts";
 import { roles } from "#contract/scopes.ts";
 import type { Keyring } from "#domain/access/keyring.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import type { Probe } from "#domain/health/ports.ts";
 import type { Prober } from "#domain/health/prober.ts";
+import { lookAtOwn, statusWords } from "#domain/health/sign-of-life.ts";
 import { createServicePolicy } from "#domain/system/service-policy.ts";
-import { createHostAlerting } from "#host/alerting.ts";
-import { type HostAudit, openHostAudit } from "#host/audit.ts";
-import { createHostChecks } from "#host/checks.ts";
-import { listenLocally, takePassedSockets } from "#host/local-sockets.ts";
-import { isAtDoor, places } from "#host/places.ts";
-import { onceAMinute } from "#host/repeated-trouble.ts";
-import { lookAtOwn, statusWords } from "#host/sign-of-life.ts";
-import { taskProgram } from "#host/task-program.ts";
-import { unitsThroughDoor } from "#host/through-door.ts";
-import { type HostTls, openHostTls } from "#host/tls.ts";
-import { createTraceParts } from "#host/trace-receiver.ts";
-import { createHostTracing, createTracedParts, type TracedParts } from "#host/tracing.ts";
+import { isAtDoor, places } from "#root/places.ts";
+import { unitsThroughDoor } from "#root/through-door.ts";
 import { createService, type Service } from "#service/index.ts";
 import type { Logger, Logs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
+import { onceAMinute } from "#telemetry/repeated-trouble.ts";
 import { listen } from "#transports/http/listen.ts";
-import { adminKeyFile } from "./admin-key-file.ts";
+import { adminKeyFile } from "../admin-key-file.ts";
+import { createHostAlerting } from "./alerting.ts";
+import { type HostAudit, openHostAudit } from "./audit.ts";
+import { createHostChecks } from "./checks.ts";
+import { taskProgram } from "./operation-program.ts";
+import { type HostTls, openHostTls } from "./tls.ts";
 
 /** What the audit log says of an admin key that a start has made. */
 const keyMade = "key.made";
@@ -112,7 +112,7 @@ function createReload(ports: {
       await tls.reload(next);
       const { plan, discovery } = await loadConnectors(next, traced);
       service.replaceConnectors(plan, discovery);
-      const { pluginFoldersOf } = await import("#host/plugin-folders.ts");
+      const { pluginFoldersOf } = await import("./plugin-folders.ts");
       service.replacePluginFolders(pluginFoldersOf(next.settings, isAtDoor(config.stateDir)));
       log.info({ connectors: plan.connectors.map(({ name }) => name) }, "settings reloaded");
       const parts = partsForRestart(config.settings, next.settings);
@@ -303,7 +303,7 @@ export async function serve(
   const packages = await createHostPackages({ exec, clock: systemClock, stateDir: config.stateDir });
   // A service without rights, as the package installs it, has root do what needs root.
   const door = isAtDoor(config.stateDir)
-    ? (await import("#host/door.ts")).createDoor({ start: systemd.start, clock: systemClock, isSafeMode, audit })
+    ? (await import("#root/door.ts")).createDoor({ start: systemd.start, clock: systemClock, isSafeMode, audit })
     : undefined;
   const operationStore = door?.store ?? openOperationStore({ stateDir: config.stateDir });
   const tokenLedger = openTokenLedger({
@@ -375,7 +375,7 @@ export async function serve(
     answerFiles: openAnswerFiles({ stateDir: config.stateDir }),
     hostUpdates: createOnce(async () => {
       // Loaded on demand: a service that has just started has other things to do.
-      const { createHostUpdates } = await import("#host/updates.ts");
+      const { createHostUpdates } = await import("./updates.ts");
       return createHostUpdates({ ...config, exec }, packages, door?.ask);
     }),
     takesSnapshot: config.settings.updates?.snapshot ?? true,
@@ -385,7 +385,7 @@ export async function serve(
     tokenLedger,
     loadPlugins: createOnce(async () => {
       // Loaded on demand: a host without plugins has no use for it.
-      const { createHostPlugins } = await import("#host/plugins.ts");
+      const { createHostPlugins } = await import("./plugins.ts");
       const { openConfirmedPlugins } = await import("#adapters/plugins/index.ts");
       const throughDoor = door && { ask: door.ask, confirmed: openConfirmedPlugins(places.confirmedDir) };
       return createHostPlugins(config, { exec, log, ownUnit: ownServiceUnit(), ...throughDoor });
@@ -435,8 +435,8 @@ export async function serve(
     throw new Error(`cannot listen on ${config.listen.host}:${config.listen.port}: ${reason}`, { cause: error });
   });
   try {
-    const dir = socketDir(config.stateDir, process.env, isRoot);
-    ownSocket = await listenLocally(service.local, { passed, dir });
+    const paths = ownSockets(config.stateDir, process.env, isRoot);
+    ownSocket = await listenLocally(service.local, { passed, paths });
   } catch (error) {
     // Over TCP it is there all the same.
     log.warn({ err: error }, "cannot listen on the Unix sockets");
@@ -462,7 +462,7 @@ export async function serve(
     await traceParts.open();
     // When the first requests are answered; before somebody waits for it, or an update replaces the files of this program.
     await systemClock.sleep(restMs);
-    await import("#host/updates.ts");
+    await import("./updates.ts");
   });
 
   const signal = await Promise.race([stopped.promise, started.then(() => stopped.promise)]);
@@ -488,7 +488,7 @@ export async function serve(
   // Root does it when a service without rights has ended.
   if (door === undefined) {
     try {
-      const { carryOwnState } = await import("#host/carry.ts");
+      const { carryOwnState } = await import("./carry.ts");
       await carryOwnState({ ...config, exec }, packages, operationStore);
     } catch (error) {
       log.error({ err: error }, "state not carried over to the next boot");

@@ -1,9 +1,9 @@
 import { lstatSync } from "node:fs";
 import { type ConfirmedPlugin, openConfirmedPlugins } from "#adapters/plugins/index.ts";
+import { pluginFoldersOf } from "#app/plugin-folders.ts";
 import type { Config } from "#config/load.ts";
 import { permissionWords } from "#domain/plugins/permissions.ts";
 import { places } from "./places.ts";
-import { pluginFoldersOf } from "./plugin-folders.ts";
 
 /** A plugin that root may confirm. */
 export interface Confirmable extends Omit<ConfirmedPlugin, "confirmedAt"> {

@@ -1,6 +1,6 @@
 import type { LogList } from "#contract/logs.ts";
 import { type Journal, LogQueryRefused } from "#domain/logs/ports.ts";
-import { reasonOf } from "./error-reason.ts";
+import { reasonOf } from "#kernel/error-reason.ts";
 
 /** Entries that are asked for at a time: with lines of usual length not quite the largest answer that there is. */
 const pageEntries = 50_000;

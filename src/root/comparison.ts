@@ -1,9 +1,9 @@
+import { journalPages, unreadReason } from "#adapters/journald/pages.ts";
 import type { AuditRecord } from "#contract/audit.ts";
 import { isRootAsk, rootAsks } from "#contract/root-tasks.ts";
 import { loggedMember, rootRequested, rootUnanswered } from "#domain/audit/root-requests.ts";
 import type { Journal } from "#domain/logs/ports.ts";
-import { journalPages, unreadReason } from "./journal-pages.ts";
-import { type RootRecord, recordMessage } from "./root-record.ts";
+import { type RootRecord, recordMessage } from "./record.ts";
 
 /** A record of root's as the journal has it. */
 export interface JournalRecord extends RootRecord {

@@ -1,7 +1,6 @@
 import { chmodSync, chownSync, fstatSync, lstatSync, mkdirSync, readFileSync, unlinkSync } from "node:fs";
 import { connect, type Server } from "node:net";
-import { join } from "node:path";
-import { administratorSocketName, membersSocketName } from "#config/socket-places.ts";
+import { dirname } from "node:path";
 
 /** Sockets that the service manager made and handed over, by file descriptor. */
 export interface PassedSockets {
@@ -101,18 +100,22 @@ function openToGroup(path: string, group: string): void {
   chmodSync(path, 0o660);
 }
 
+interface SocketPaths {
+  readonly members: string;
+  readonly administrator: string;
+}
+
 interface Servers {
   readonly members: Server;
   readonly administrator: Server;
 }
 
 /** Makes both sockets, and never in the place of a socket that somebody listens on. */
-async function makeSockets(servers: Servers, dir: string): Promise<string> {
+async function makeSockets(servers: Servers, paths: SocketPaths): Promise<string> {
   const isRoot = ownUid() === 0;
-  const paths = { members: join(dir, membersSocketName), administrator: join(dir, administratorSocketName(isRoot)) };
-  for (const path of Object.values(paths))
+  for (const path of [paths.members, paths.administrator])
     if (Buffer.byteLength(path) > longestPath) throw new Error(`${path} has more than ${longestPath} bytes`);
-  prepareDir(dir, isRoot ? 0o755 : 0o700);
+  prepareDir(dirname(paths.members), isRoot ? 0o755 : 0o700);
   for (const kind of ["members", "administrator"] as const) {
     await removeStale(paths[kind]);
     // For this user alone from the start: the mask of the process sees to that.
@@ -130,10 +133,10 @@ async function makeSockets(servers: Servers, dir: string): Promise<string> {
  */
 export async function listenLocally(
   servers: Servers,
-  where: { readonly passed: PassedSockets | undefined; readonly dir: string },
+  where: { readonly passed: PassedSockets | undefined; readonly paths: SocketPaths },
 ): Promise<string | undefined> {
-  const { passed, dir } = where;
-  if (passed === undefined) return makeSockets(servers, dir);
+  const { passed, paths } = where;
+  if (passed === undefined) return makeSockets(servers, paths);
   const { members, administrator } = passed;
   // Asked before the server has it, which hides where it is bound.
   const path = members === undefined ? undefined : pathOf(members);

@@ -8,10 +8,10 @@ import type { Config } from "#config/load.ts";
 import type { ConnectorDiscovery, ConnectorPlan } from "#domain/connectors/ports.ts";
 import type { OperationSpec } from "#domain/operations/ports.ts";
 import type { TaskOutcome } from "#domain/operations/task.ts";
+import { reasonOf } from "#kernel/error-reason.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import type { SpanResult } from "#telemetry/otlp-queue.ts";
 import type { Tracer, Tracing } from "#telemetry/tracing.ts";
-import { reasonOf } from "./error-reason.ts";
 
 /** Traces to a collector; undefined where the settings name none, and then nothing of it is loaded. */
 export async function createHostTracing(

@@ -2,14 +2,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { openTraces } from "#adapters/trace-store/index.ts";
 import { readTraces } from "#transports/otlp/intake.ts";
 import { type ReceivedBody, TracesRefused } from "#transports/otlp/receiver.ts";
-import type {
-  TakenBody,
-  TraceAnswers,
-  TraceJob,
-  TraceReply,
-  TraceRequest,
-  TraceThreadSetup,
-} from "./trace-protocol.ts";
+import type { TakenBody, TraceAnswers, TraceJob, TraceReply, TraceRequest, TraceThreadSetup } from "./protocol.ts";
 
 /**
  * What runs in the thread of the traces: reading what others have sent, and the file. A body that takes more memory than the thread

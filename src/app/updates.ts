@@ -19,9 +19,9 @@ import { carryStateToNextBoot, createSnapperBackend, detectSnapper } from "#adap
 import type { Config } from "#config/load.ts";
 import { rebootRequiredCheck } from "#domain/health/checks/reboot-required.ts";
 import type { HostUpdates, PackageFiles, PackageManager, SnapshotBackend } from "#domain/updates/ports.ts";
-import type { AskFor } from "./door.ts";
-import { places } from "./places.ts";
-import { backendsThroughDoor, managerThroughDoor } from "./through-door.ts";
+import type { AskFor } from "#root/door.ts";
+import { places } from "#root/places.ts";
+import { backendsThroughDoor, managerThroughDoor } from "#root/through-door.ts";
 
 type Parts = Pick<Config, "stateDir" | "settings"> & { readonly exec: Exec };
 

@@ -18,8 +18,8 @@ import { logRootRequest } from "#domain/audit/root-requests.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import type { OperationStore, TaskLauncher } from "#domain/operations/ports.ts";
 import { serviceSide } from "#domain/operations/two-sided.ts";
+import { fromWire } from "./errors.ts";
 import { places, safeModeName } from "./places.ts";
-import { fromWire } from "./root-errors.ts";
 
 /** Asks root for one thing of the closed list. @throws what was thrown on root's side. */
 export type AskFor = <A extends RootAsk>(

@@ -2,7 +2,7 @@ import { Worker } from "node:worker_threads";
 import { type TraceStore, TracesUnavailable } from "#domain/traces/ports.ts";
 import type { Peer } from "#transports/otlp/gate.ts";
 import { createRoom, type ReceivedBody, TracesRefused } from "#transports/otlp/receiver.ts";
-import type { TraceAnswers, TraceJob, TraceReply, TraceRequest, TraceThreadSetup } from "./trace-protocol.ts";
+import type { TraceAnswers, TraceJob, TraceReply, TraceRequest, TraceThreadSetup } from "./protocol.ts";
 
 /** Heap of the thread: what the largest body may take, several times. */
 const maxHeapMb = 256;
@@ -80,7 +80,7 @@ export function createHostTraces(
 
   const start = (): Worker => {
     const workerData: TraceThreadSetup = { stateDir, keepBytes, forwards };
-    const started = new Worker(new URL("./trace-thread.ts", import.meta.url), {
+    const started = new Worker(new URL("./thread.ts", import.meta.url), {
       workerData,
       name: "traces",
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMb, maxYoungGenerationSizeMb: maxYoungHeapMb },

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { findUnavailable } from "#domain/kernel/host-unavailable.ts";
 import { UnitsUnavailable } from "#domain/system/ports.ts";
-import { fromWire, toWire } from "./root-errors.ts";
+import { fromWire, toWire } from "./errors.ts";
 
 const onRootsSide = [
   Object.assign(new Error("ENOSPC: no space left on device, write"), {

@@ -4,8 +4,8 @@ import { logRootRequest } from "#domain/audit/root-requests.ts";
 import { createFakeAuditLog } from "../../test/fakes/audit-log.ts";
 import { createFakeClock } from "../../test/fakes/clock.ts";
 import { createFakeJournal } from "../../test/fakes/journal.ts";
-import { collectRequests, compareRequests, readRootRecords } from "./root-comparison.ts";
-import { createRootRecord } from "./root-record.ts";
+import { collectRequests, compareRequests, readRootRecords } from "./comparison.ts";
+import { createRootRecord } from "./record.ts";
 
 const never = new AbortController().signal;
 const ask = (digit: string): string => `ask-${digit.repeat(32)}`;

@@ -26,12 +26,12 @@ import { type PluginEnd, PluginNotRun } from "#domain/plugins/ports.ts";
 import { UnitProtected, type Units } from "#domain/system/ports.ts";
 import { createServicePolicy } from "#domain/system/service-policy.ts";
 import type { PackageManager, SnapshotBackend } from "#domain/updates/ports.ts";
+import { reasonOf } from "#kernel/error-reason.ts";
 import type { Logger } from "#telemetry/logger.ts";
-import { reasonOf } from "./error-reason.ts";
+import { toWire } from "./errors.ts";
+import type { withRootHealth } from "./health.ts";
 import { places, serviceUnit } from "./places.ts";
-import { toWire } from "./root-errors.ts";
-import type { withRootHealth } from "./root-health.ts";
-import type { RecordRoot } from "./root-record.ts";
+import type { RecordRoot } from "./record.ts";
 
 type Answers = { readonly [A in RootAsk]: (input: RootAskInput<A>, signal: AbortSignal) => Promise<RootAskOutput<A>> };
 
@@ -53,7 +53,7 @@ function answersOf(parts: Parts): Answers {
 
   // Each is loaded on demand: a task does one thing, and its start is what there is to wait for.
   const withHealth = async <T>(work: Parameters<typeof withRootHealth<T>>[1]): Promise<T> =>
-    (await import("./root-health.ts")).withRootHealth(parts, work);
+    (await import("./health.ts")).withRootHealth(parts, work);
   const withUnits = async <T>(work: (units: Units) => Promise<T>): Promise<T> => {
     const { createHostUnits } = await import("#adapters/systemd/index.ts");
     const policy = createServicePolicy(config.settings.services);
@@ -62,7 +62,7 @@ function answersOf(parts: Parts): Answers {
   };
   const updates = async () => {
     const { createHostPackages } = await import("#adapters/packages/index.ts");
-    const { createHostUpdates } = await import("./updates.ts");
+    const { createHostUpdates } = await import("#app/updates.ts");
     return createHostUpdates({ ...config, exec }, await createHostPackages({ exec, clock: systemClock }));
   };
   const manager = async (): Promise<PackageManager> => {
@@ -97,7 +97,7 @@ function answersOf(parts: Parts): Answers {
 
   /** A plugin as root finds it: in folders that nobody but root may change, and only as what was asked for. */
   const openPlugin = async ({ path, digest }: RootAskInput<"plugin.try_start">) => {
-    const { pluginFoldersOf } = await import("./plugin-folders.ts");
+    const { pluginFoldersOf } = await import("#app/plugin-folders.ts");
     const { createPluginSandbox, openConfirmedPlugins } = await import("#adapters/plugins/index.ts");
     const found = await pluginFoldersOf(config.settings).read(path);
     if (found === undefined) throw new PluginNotRun(goneFault);

@@ -11,12 +11,12 @@ import { changedFault, goneFault } from "#domain/plugins/guarded-run.ts";
 import { createHooks } from "#domain/plugins/hooks.ts";
 import { createPlugins, type PluginParts } from "#domain/plugins/plugins.ts";
 import type { ConfirmedPlugins, EnabledPlugins } from "#domain/plugins/ports.ts";
+import type { AskFor } from "#root/door.ts";
+import { places } from "#root/places.ts";
+import { sandboxThroughDoor } from "#root/through-door.ts";
 import { toCheck } from "#service/plugin-checks.ts";
 import type { Logger } from "#telemetry/logger.ts";
-import type { AskFor } from "./door.ts";
-import { places } from "./places.ts";
 import { pluginFoldersOf } from "./plugin-folders.ts";
-import { sandboxThroughDoor } from "./through-door.ts";
 
 /** What of this host plugins are made of. */
 export function createHostPlugins(

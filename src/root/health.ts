@@ -4,9 +4,9 @@ import { createHostJournal } from "#adapters/journald/index.ts";
 import { createHostPackages } from "#adapters/packages/index.ts";
 import { createHostFacts } from "#adapters/procfs/index.ts";
 import { createHostUnits } from "#adapters/systemd/index.ts";
+import { createHostChecks } from "#app/checks.ts";
 import type { Config } from "#config/load.ts";
 import { createServicePolicy } from "#domain/system/service-policy.ts";
-import { createHostChecks } from "./checks.ts";
 import { serviceUnit } from "./places.ts";
 
 /** Checks and fixes as the service has them, looked up by root itself: what the service found is not believed. */

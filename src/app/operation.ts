@@ -8,6 +8,7 @@ import { createConfigFiles } from "#adapters/packages/config-files.ts";
 import { createHostPackages, type HostPackages } from "#adapters/packages/index.ts";
 import { createHostFacts } from "#adapters/procfs/index.ts";
 import { createHostUnits } from "#adapters/systemd/index.ts";
+import { createHostTracing, createTracedParts, type TracedParts, tracedOperation } from "#app/tracing/tracing.ts";
 import type { Config } from "#config/load.ts";
 import { createCheckReport } from "#domain/health/report.ts";
 import type { OperationStore, StoredOperation } from "#domain/operations/ports.ts";
@@ -17,13 +18,12 @@ import type { ConfirmedPlugins, EnabledPlugins } from "#domain/plugins/ports.ts"
 import { createServicePolicy } from "#domain/system/service-policy.ts";
 import { type ConditionReport, guardTimesOf } from "#domain/updates/guard.ts";
 import { updateKinds, updateVerbs } from "#domain/updates/verbs.ts";
-import { createHostChecks } from "#host/checks.ts";
-import { startTaskPlugins, type TaskPlugins } from "#host/plugins.ts";
-import { createHostTracing, createTracedParts, type TracedParts, tracedOperation } from "#host/tracing.ts";
-import { createHostUpdates } from "#host/updates.ts";
 import { asVerbs } from "#service/task-verbs.ts";
 import { tellEnd } from "#service/update-hooks.ts";
 import type { Logger } from "#telemetry/logger.ts";
+import { createHostChecks } from "./checks.ts";
+import { startTaskPlugins, type TaskPlugins } from "./plugins.ts";
+import { createHostUpdates } from "./updates.ts";
 
 /** How the host is, looked at by the checks that the service has as well, with those of plugins; and the hooks of plugins. */
 async function createReport(

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { taskProgram } from "./task-program.ts";
+import { taskProgram } from "./operation-program.ts";
 
 it("is told the places of the service by whole paths, since it runs in another folder", () => {
   const settings = { journal: { dir: "journal" } };

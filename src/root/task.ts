@@ -20,10 +20,10 @@ import { isFinished, stateOf } from "#domain/operations/state.ts";
 import type { TaskOutcome } from "#domain/operations/task.ts";
 import { rootSide } from "#domain/operations/two-sided.ts";
 import type { EnabledPlugins } from "#domain/plugins/ports.ts";
-import { reasonOf } from "#host/error-reason.ts";
-import { carryName, places, safeModeName } from "#host/places.ts";
-import { createRootRecord, type RecordRoot } from "#host/root-record.ts";
+import { reasonOf } from "#kernel/error-reason.ts";
 import type { Logger } from "#telemetry/logger.ts";
+import { carryName, places, safeModeName } from "./places.ts";
+import { createRootRecord, type RecordRoot } from "./record.ts";
 
 /** Records that root keeps of what has ended: longer, and more, than the service does, which would take a missing one for never begun. */
 const keptOperations = 500;
@@ -117,7 +117,7 @@ async function answerRequest(
   },
 ): Promise<TaskOutcome> {
   const { uid, config, log, record, isAdmitted } = ports;
-  const { createRootAnswers } = await import("#host/root-answers.ts");
+  const { createRootAnswers } = await import("./answers.ts");
   const respond = createRootAnswers({ config, exec, log, record });
   const fail = (message: string) => ({ error: { kind: "Error", message } });
   let isTaken = false;
@@ -208,7 +208,7 @@ export async function runRootTask(
         writeFileSync(join(places.answersDir, carryName), "");
         const own = openSharedOperationStore({ stateDir: places.tasksDir });
         const asked = readAskedOperations({ stateDir: places.stateDir, uid, isAllowed });
-        const { runOperation } = await import("./task.ts");
+        const { runOperation } = await import("#app/operation.ts");
         try {
           return await runOperation(id, config, {
             version,

@@ -5,7 +5,7 @@ import { openSharedOperationStore } from "#adapters/operations/index.ts";
 import { createHostPackages, type HostPackages } from "#adapters/packages/index.ts";
 import type { Config } from "#config/load.ts";
 import type { OperationStore } from "#domain/operations/ports.ts";
-import { places } from "./places.ts";
+import { places } from "#root/places.ts";
 import type { carryState } from "./updates.ts";
 
 const returning: readonly string[] = ["updates.rollback", "updates.apply"];
