@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { errorMessage } from "#kernel/errors.ts";
 import { formatTable, machineFacts, tableEnd, tableStart, withTable } from "./report.ts";
 import type { Line, Row } from "./row.ts";
 import { rows } from "./rows/index.ts";
@@ -58,8 +59,6 @@ const say = (text: string): void => {
   process.stderr.write(`${text}\n`);
 };
 
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
 /** Runs one row after another: they would take time from each other. A row that fails does not keep the others. */
 async function measureAll({ chosen, rounds }: Choice): Promise<{ lines: readonly Line[]; failed: readonly string[] }> {
   const lines: Line[] = [];
@@ -69,7 +68,7 @@ async function measureAll({ chosen, rounds }: Choice): Promise<{ lines: readonly
       lines.push(...(await row.measure({ rounds, say })));
     } catch (error) {
       failed.push(row.name);
-      say(`cannot measure ${row.name}: ${reasonOf(error)}`);
+      say(`cannot measure ${row.name}: ${errorMessage(error)}`);
     }
   }
   return { lines, failed };
@@ -114,6 +113,6 @@ for (const [signal, code] of [
 ] as const)
   process.once(signal, () => process.exit(code));
 process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
-  say(reasonOf(error));
+  say(errorMessage(error));
   return 2;
 });

@@ -1,5 +1,6 @@
 import { parseArgs, styleText } from "node:util";
 import { endWithStarter } from "#app/starter.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { cacheFolder } from "../test/host/image.ts";
 import { sweepRuns } from "../test/host/runs.ts";
 import { hostName } from "./commands.ts";
@@ -108,6 +109,6 @@ endWithStarter();
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
-  say(error instanceof Error ? error.message : String(error));
+  say(errorMessage(error));
   process.exitCode = 2;
 }

@@ -1,6 +1,8 @@
 // Runs inside the host of the demo: node model-server.ts PORT. Speaks OpenAI's chat format on loopback.
+
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
+import { errorMessage } from "#kernel/errors.ts";
 import { type AskedMessage, answerTo, piecesOf } from "./model-answer.ts";
 
 const model = "demo-1";
@@ -89,7 +91,7 @@ async function handle(request: IncomingMessage, response: ServerResponse): Promi
 
 const server = createServer((request, response) => {
   handle(request, response).catch((error: unknown) => {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = errorMessage(error);
     if (response.headersSent) response.destroy();
     else reply(response, 400, { error: { message } });
   });

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { errorMessage } from "#kernel/errors.ts";
 import { machineFacts } from "../bench/report.ts";
 import { startModelServer } from "../test/process/support/model-server.ts";
 import { formatSoak, soakEnd, soakStart, withSoak } from "./soak/report.ts";
@@ -74,6 +75,6 @@ async function main(): Promise<number> {
 try {
   process.exitCode = await main();
 } catch (error) {
-  say(`soak: ${error instanceof Error ? error.message : String(error)}`);
+  say(`soak: ${errorMessage(error)}`);
   process.exitCode = 2;
 }

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { parseArgs } from "node:util";
+import { errorMessage } from "#kernel/errors.ts";
 import { defaultSuite, failingOnOthers, longTestsOn, suites } from "../test/host/recipe.ts";
 
 type Argv = readonly [string, ...string[]];
@@ -116,7 +117,7 @@ if (chosen.length === 0) {
 try {
   Object.assign(environment, { STEWARD_TEST_HOST: chosenSuite() });
 } catch (error) {
-  console.error(error instanceof Error ? error.message : String(error));
+  console.error(errorMessage(error));
   process.exit(2);
 }
 

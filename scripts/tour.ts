@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { errorMessage } from "#kernel/errors.ts";
 import { startDemo } from "../demo/demo.ts";
 import { missingForDemo } from "../demo/requirements.ts";
 import { createNormaliser, differenceOf, textOf } from "./tour/normal.ts";
@@ -96,6 +97,6 @@ async function main(): Promise<number> {
 try {
   process.exitCode = await main();
 } catch (error) {
-  console.error(error instanceof Error ? error.message : String(error));
+  console.error(errorMessage(error));
   process.exitCode = 2;
 }

@@ -37,6 +37,7 @@ import type { Probe } from "#domain/health/ports.ts";
 import type { Prober } from "#domain/health/prober.ts";
 import { lookAtOwn, statusWords } from "#domain/health/sign-of-life.ts";
 import { createServicePolicy } from "#domain/system/service-policy.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { isAtDoor, places } from "#root/places.ts";
 import { unitsThroughDoor } from "#root/through-door.ts";
 import { createService, type Service } from "#service/index.ts";
@@ -431,7 +432,7 @@ export async function serve(
   closers.push(flushUses, systemClock.every(flushIntervalMs, flushUses));
 
   await listen(app, config.listen).catch((error: unknown) => {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorMessage(error);
     throw new Error(`cannot listen on ${config.listen.host}:${config.listen.port}: ${reason}`, { cause: error });
   });
   try {

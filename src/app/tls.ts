@@ -3,6 +3,7 @@ import { writeStateFile } from "#adapters/keystore/state-dir.ts";
 import { certName } from "#adapters/tls/files.ts";
 import type { Config } from "#config/load.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import { type ServerTls, verifiesAnew } from "#transports/http/tls.ts";
 
@@ -29,8 +30,6 @@ const lookMs = 60 * 60_000;
 const dayMs = 24 * lookMs;
 /** From when on an end that comes near is told of, once a day; for what does not live long a third of its life. */
 const warnMs = 14 * dayMs;
-
-const errorMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const onlyByRestart = "settings changed that take effect with a restart";
 

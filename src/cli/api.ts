@@ -6,6 +6,7 @@ import { request } from "#client/index.ts";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Operation } from "#contract/operation.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { argumentOf, isFlat, kebab, type Member, membersOf, optionKey, optionsOf } from "./api-members.ts";
 import { finishBy, runLong } from "./operation-follow.ts";
 import { exitCode, printJson, severalLines } from "./output.ts";
@@ -28,10 +29,7 @@ async function readData({ local }: CommandPorts, data: string): Promise<Record<s
   try {
     value = JSON.parse(text ?? "");
   } catch (error) {
-    throw new Error(
-      `cannot read the body: ${error instanceof Error ? error.message : String(error)} (--data takes JSON)`,
-      { cause: error },
-    );
+    throw new Error(`cannot read the body: ${errorMessage(error)} (--data takes JSON)`, { cause: error });
   }
   if (!isRecord(value)) throw new Error("cannot read the body: it is no JSON object");
   return value;

@@ -1,6 +1,7 @@
 import { accessSync, constants, lstatSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { createClient } from "#client/index.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { type Context, type ContextStore, type Contexts, chooseContext, contextNamed, localName } from "./contexts.ts";
 import { assertBare } from "./contexts-address.ts";
 import { rememberNamed } from "./contexts-hint.ts";
@@ -49,7 +50,7 @@ function oneWord(text: string, from: string): string {
 }
 
 const unreadable = (path: string, error: unknown): Error =>
-  new Error(`cannot read the key file ${path}: ${error instanceof Error ? error.message : String(error)}`, {
+  new Error(`cannot read the key file ${path}: ${errorMessage(error)}`, {
     cause: error,
   });
 

@@ -10,6 +10,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { errorMessage, isNotFound } from "#kernel/errors.ts";
 
 /** A service of another host under a name: how it is reached, and where its key is. The key itself is never in it. */
 export interface Context {
@@ -127,8 +128,7 @@ export function createContextStore(environment: Readonly<Record<string, string |
   const folder = folderOf(environment);
   const file = join(folder, "contexts.yaml");
   const keys = join(folder, "keys");
-  const faulty = (error: unknown): Error =>
-    new Error(`cannot use ${file}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  const faulty = (error: unknown): Error => new Error(`cannot use ${file}: ${errorMessage(error)}`, { cause: error });
 
   return {
     file,
@@ -137,8 +137,7 @@ export function createContextStore(environment: Readonly<Record<string, string |
       try {
         text = readFileSync(file, "utf8");
       } catch (error) {
-        if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR"))
-          return { current: undefined, all: {} };
+        if (isNotFound(error)) return { current: undefined, all: {} };
         throw faulty(error);
       }
       // Loaded on demand: most commands ask the service of this host, where no file is.

@@ -1,4 +1,5 @@
 import { ApiError } from "#client/index.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { oneLine, severalLines } from "./output.ts";
 
 /** Ended by Ctrl-C; whatever there is to say of it has been said. */
@@ -43,7 +44,7 @@ const isTimeout = (error: unknown): boolean => error instanceof DOMException && 
 function reasonOf(cause: Error): string {
   // Several addresses were tried: each has its own reason.
   if (cause instanceof AggregateError) {
-    return [...new Set(cause.errors.map((each) => (each instanceof Error ? each.message : String(each))))].join(", ");
+    return [...new Set(cause.errors.map((each) => errorMessage(each)))].join(", ");
   }
   return cause.message;
 }

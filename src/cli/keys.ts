@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import type { Answer, Client } from "#client/index.ts";
 import { roles } from "#contract/scopes.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import type { Io } from "./output.ts";
 import { exitCode, oneLine, printJson } from "./output.ts";
 import { asPlan, ioOfPlan, isWanted, printPlan } from "./plan.ts";
@@ -38,7 +39,7 @@ function certificateIn(path: string): { client_cert_sha256: string } {
   try {
     return { client_cert_sha256: new X509Certificate(readFileSync(path)).fingerprint256 };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorMessage(error);
     throw new Error(`cannot read the certificate ${path}: ${reason}`, { cause: error });
   }
 }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { PluginType } from "#contract/plugins.ts";
 import { pluginNamePattern } from "#contract/plugins.ts";
+import { errnoCode, errorMessage } from "#kernel/errors.ts";
 
 const templates = fileURLToPath(new URL("plugin-templates", import.meta.url));
 
@@ -74,10 +75,10 @@ const textsOf = (folder: string): readonly (readonly [name: string, template: st
     .map(({ name }) => [name, readFileSync(join(folder, name), "utf8")]);
 
 function reasonOf(error: unknown): string {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  const code = errnoCode(error);
   if (code === "EEXIST") return "it is there already";
   if (code === "ENOENT") return "there is no folder to make it in";
-  return error instanceof Error ? error.message : String(error);
+  return errorMessage(error);
 }
 
 function makeFolder(path: string): void {

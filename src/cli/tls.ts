@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Agent } from "undici";
+import { errorMessage } from "#kernel/errors.ts";
 import { wholeFetch } from "./whole-fetch.ts";
 
 /** Files that the connection to a service is made with. */
@@ -22,7 +23,7 @@ function read(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorMessage(error);
     throw new Error(`cannot read ${path}: ${reason}`, { cause: error });
   }
 }
@@ -42,7 +43,7 @@ async function agentWith({ cacert, cert, key }: CertificateOptions): Promise<Age
   try {
     createSecureContext(connect);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorMessage(error);
     const files = [cacert, cert, key].filter((file) => file !== undefined).join(", ");
     throw new Error(`cannot use ${files}: ${reason}`, { cause: error });
   }

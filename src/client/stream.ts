@@ -3,6 +3,7 @@ import { apiBase } from "#contract/limits.ts";
 import type { LogEntry } from "#contract/logs.ts";
 import type { DroppedFrame, ErrorFrame, HealthFrame, HealthServerFrame, LogServerFrame } from "#contract/streams.ts";
 import { closeCodes, streams } from "#contract/streams.ts";
+import { toError } from "#kernel/errors.ts";
 import { parseAs } from "./answer.ts";
 import { ApiError, toApiError } from "./index.ts";
 
@@ -129,7 +130,7 @@ async function connect<Frame>(
     try {
       frames.push(parseAs(schema, String(data)) as Frame);
     } catch (error) {
-      state.fault = error instanceof Error ? error : new Error(String(error));
+      state.fault = toError(error);
       socket.close();
     }
     if (frames.length >= maxWaiting) socket.close();

@@ -3,6 +3,7 @@ import { Ajv } from "ajv";
 import { LineCounter, parseDocument, visit } from "yaml";
 import { readRegularFile } from "#adapters/files/index.ts";
 import { ownSchemas } from "#contract/schema.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import type { Fault } from "./faults.ts";
 import { locate } from "./locate.ts";
 import { Settings } from "./settings.ts";
@@ -82,7 +83,7 @@ export function readSettings(file: string): SettingsFile {
   try {
     text = readRegularFile(file).content.toString("utf8");
   } catch (error) {
-    return unreadable(file, `cannot read it: ${error instanceof Error ? error.message : String(error)}`);
+    return unreadable(file, `cannot read it: ${errorMessage(error)}`);
   }
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
@@ -111,7 +112,7 @@ export function readSettings(file: string): SettingsFile {
   try {
     value = document.toJS({ maxAliasCount: 0 }) ?? {};
   } catch (error) {
-    return unreadable(file, error instanceof Error ? error.message : String(error));
+    return unreadable(file, errorMessage(error));
   }
   const validate = validatorFor(value);
   if (validate(value)) return { settings: value, faults: [], faultAt };

@@ -18,6 +18,7 @@ import { logRootRequest } from "#domain/audit/root-requests.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import type { OperationStore, TaskLauncher } from "#domain/operations/ports.ts";
 import { serviceSide } from "#domain/operations/two-sided.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { fromWire } from "./errors.ts";
 import { places, safeModeName } from "./places.ts";
 
@@ -59,7 +60,7 @@ export function createAskFor(
       ...(rootAsks[ask].effect === "write" && { onAsk: (id: string) => onWrite(id, ask) }),
     };
     const answer = await carry({ ask, input }, options).catch((error: unknown) => {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorMessage(error);
       throw new Error(`cannot ask root for ${ask}: ${reason}`, { cause: error });
     });
     signal.throwIfAborted();

@@ -6,6 +6,7 @@ import { PluginNotRun } from "#domain/plugins/ports.ts";
 import { UnitProtected, UnitRefused } from "#domain/system/ports.ts";
 import type { PolicyRefusal } from "#domain/system/service-policy.ts";
 import { PackageFileMissing, PackagesLocked, SnapshotUnusable, UpdateRefused } from "#domain/updates/ports.ts";
+import { errorMessage } from "#kernel/errors.ts";
 
 type Wire = Extract<RootAskAnswer, { readonly error: unknown }>["error"];
 
@@ -13,7 +14,7 @@ const simple = { UnitRefused, UpdateRefused, SnapshotUnusable, PackageFileMissin
 
 /** An error as it goes through the door: its kind, and its words. */
 export function toWire(error: unknown): Wire {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorMessage(error);
   if (error instanceof DomainError)
     return { kind: "DomainError", message, details: { code: error.code, details: error.details ?? {} } };
   if (error instanceof PackagesLocked)

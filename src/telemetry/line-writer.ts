@@ -1,4 +1,5 @@
 import { writeSync } from "node:fs";
+import { errnoCode } from "#kernel/errors.ts";
 
 /** Text that waits for a reader who does not read; beyond it the newest lines are dropped. */
 const maxWaitingBytes = 4 * 1024 * 1024;
@@ -16,9 +17,6 @@ export interface LineWriter {
   /** Lines lost because nobody read the output. */
   readonly dropped: () => number;
 }
-
-const codeOf = (error: unknown): string | undefined =>
-  error instanceof Error && "code" in error ? String(error.code) : undefined;
 
 /**
  * Writes lines to a file descriptor: all lines of one turn of the event loop with one call to the kernel, at the
@@ -51,7 +49,7 @@ export function createLineWriter(fd: number, write: typeof writeSync = writeSync
       try {
         written = write(fd, first);
       } catch (error) {
-        if (codeOf(error) === "EAGAIN") {
+        if (errnoCode(error) === "EAGAIN") {
           setTimeout(schedule, retryMs).unref();
           return;
         }

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { TraceFlags } from "@opentelemetry/api";
 import type { ReadableSpan, SpanExporter, SpanProcessor } from "@opentelemetry/sdk-trace";
+import { toError } from "#kernel/errors.ts";
 
 /** What became of spans on their way to a collector. */
 export type SpanResult = "exported" | "dropped";
@@ -53,7 +54,7 @@ function send(exporter: SpanExporter, spans: ReadableSpan[]): Promise<Error | un
     try {
       exporter.export(spans, ({ code, error }) => resolve(code === 0 ? undefined : (error ?? new Error("no answer"))));
     } catch (error) {
-      resolve(error instanceof Error ? error : new Error(String(error)));
+      resolve(toError(error));
     }
   });
 }

@@ -2,6 +2,7 @@ import { closeSync, fstatSync, openSync, readdirSync, readFileSync, unlinkSync, 
 import { join } from "node:path";
 import type { BegunCall } from "#domain/audit/ports.ts";
 import type { Dispose } from "#domain/kernel/clock.ts";
+import { isNotFound } from "#kernel/errors.ts";
 import { parseEntry } from "./chain.ts";
 import { openNew, prepareFolder, readFlags } from "./files.ts";
 
@@ -10,13 +11,11 @@ const maxBytes = 64 * 1024;
 /** More than are ever at work at once: what lies there beyond them was put there by somebody else. */
 const maxLeft = 10_000;
 
-const isAbsent = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT";
-
 const remove = (path: string): void => {
   try {
     unlinkSync(path);
   } catch (error) {
-    if (!isAbsent(error)) throw error;
+    if (!isNotFound(error)) throw error;
   }
 };
 

@@ -40,8 +40,6 @@ export function logFiles(folder: string): readonly LogFile[] {
     .sort((a, b) => a.firstSeq - b.firstSeq);
 }
 
-export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
 /** Makes the folder, as private as the one that it is in. @throws Error when it is not this user's own. */
 export function prepareFolder(folder: string): void {
   mkdirSync(folder, { mode: 0o700, recursive: true });

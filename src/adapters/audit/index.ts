@@ -2,6 +2,7 @@ import { closeSync, fchmodSync, fdatasync, fdatasyncSync, fstatSync, unlinkSync,
 import { auditEvent } from "#domain/audit/entry.ts";
 import type { AuditEntry, AuditLog } from "#domain/audit/ports.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { openBegunCalls } from "./begun.ts";
 import {
   complete,
@@ -14,7 +15,7 @@ import {
   seal,
   tornEvent,
 } from "./chain.ts";
-import { auditFolder, logFiles, openToAppend, pathOf, prepareFolder, reasonOf, syncFolder } from "./files.ts";
+import { auditFolder, logFiles, openToAppend, pathOf, prepareFolder, syncFolder } from "./files.ts";
 import { createReader } from "./read.ts";
 import { tailOf } from "./tail.ts";
 
@@ -73,7 +74,7 @@ export function openAuditLog(options: AuditOptions): FileAuditLog {
       if (newest === undefined) syncFolder(folder);
       return { path, handle, size: fstatSync(handle).size, head, rest, lacksBreak, calls: openBegunCalls(stateDir) };
     } catch (error) {
-      throw new Error(`cannot open the audit log ${folder}: ${reasonOf(error)}`, { cause: error });
+      throw new Error(`cannot open the audit log ${folder}: ${errorMessage(error)}`, { cause: error });
     }
   };
   const opened = open();
@@ -162,7 +163,7 @@ export function openAuditLog(options: AuditOptions): FileAuditLog {
       }
       fault = undefined;
     } catch (error) {
-      fault = `audit log ${path} cannot be written: ${reasonOf(error)}`;
+      fault = `audit log ${path} cannot be written: ${errorMessage(error)}`;
       throw error;
     }
   };

@@ -8,8 +8,9 @@ import {
   AuditUnavailable,
 } from "#domain/audit/ports.ts";
 import { toTimestamp } from "#domain/kernel/clock.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { maxLineBytes, parseRecord } from "./chain.ts";
-import { type LogFile, logFiles, readFlags, reasonOf } from "./files.ts";
+import { type LogFile, logFiles, readFlags } from "./files.ts";
 
 interface Line {
   readonly offset: number;
@@ -167,7 +168,7 @@ export function createReader(folder: string): Pick<AuditLog, "list"> {
         return await read(query, signal);
       } catch (error) {
         if (error instanceof AuditQueryRefused || error instanceof AuditUnavailable || signal.aborted) throw error;
-        throw new AuditUnavailable(reasonOf(error), { cause: error });
+        throw new AuditUnavailable(errorMessage(error), { cause: error });
       }
     },
   };

@@ -1,15 +1,13 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { basename, join } from "node:path";
-
-const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
+import { errnoCode, isPermissionDenied, isProcessGone } from "#kernel/errors.ts";
 
 /** A process that has ended holds nothing, also while its parent has not asked about it (EINVAL from its mountinfo). */
 async function orGone<T>(work: Promise<T>, whenGone: T): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    const code = codeOf(error);
-    if (code === "ENOENT" || code === "ESRCH" || code === "EINVAL") return whenGone;
+    if (isProcessGone(error) || errnoCode(error) === "EINVAL") return whenGone;
     throw error;
   }
 }
@@ -62,7 +60,7 @@ export async function namesInUse(
     try {
       for (const name of await namesOfProcess(procDir, pid)) names.add(name);
     } catch (error) {
-      if (codeOf(error) === "EACCES" || codeOf(error) === "EPERM") return undefined;
+      if (isPermissionDenied(error)) return undefined;
       throw error;
     }
   }

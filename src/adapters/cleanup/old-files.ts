@@ -1,7 +1,7 @@
-import type { Stats } from "node:fs";
 import { lstat, readdir, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { CleanedUp, CleanupCandidate } from "#domain/health/storage/ports.ts";
+import { errnoCode, orUndefined } from "#kernel/errors.ts";
 import type { Rule } from "./rules.ts";
 import { isKnownName, mayGo } from "./rules.ts";
 
@@ -11,21 +11,9 @@ const maxFiles = 10_000;
 const writableByOthers = 0o022;
 const sticky = 0o1000;
 
-const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
-
-async function lstatOrNone(path: string): Promise<Stats | undefined> {
-  try {
-    return await lstat(path);
-  } catch (error) {
-    const code = codeOf(error);
-    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw error;
-  }
-}
-
 /** A real folder of root's, or of the owner given, in which nobody else can move what is not his own. */
 async function isOwnFolder(path: string, owner: number): Promise<boolean> {
-  const found = await lstatOrNone(path);
+  const found = await orUndefined(lstat(path));
   if (found === undefined || !found.isDirectory() || (found.uid !== 0 && found.uid !== owner)) return false;
   return (found.mode & writableByOthers) === 0 || (found.mode & sticky) !== 0;
 }
@@ -38,7 +26,7 @@ async function isSafe(folder: string, owner: number): Promise<boolean> {
 
 /** A file that may go, and what it takes on the disk. */
 async function sizeOfOld(path: string, rule: Rule, nowMs: number): Promise<number | undefined> {
-  const found = await lstatOrNone(path);
+  const found = await orUndefined(lstat(path));
   return found !== undefined && mayGo(found, rule, nowMs) ? found.blocks * 512 : undefined;
 }
 
@@ -96,7 +84,7 @@ export async function removeOld(
       removed.files += 1;
       removed.bytes += bytes;
     } catch (error) {
-      if (codeOf(error) !== "ENOENT") failures.push(`${path}: ${String(codeOf(error) ?? error)}`);
+      if (errnoCode(error) !== "ENOENT") failures.push(`${path}: ${String(errnoCode(error) ?? error)}`);
     }
   }
   const [first] = failures;

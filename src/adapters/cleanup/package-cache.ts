@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { CleanedUp, CleanupCandidate } from "#domain/health/storage/ports.ts";
+import { orUndefined } from "#kernel/errors.ts";
 
 /** Where a package manager keeps what it has downloaded, and how it is told to remove that. */
 export interface PackageCache {
@@ -44,9 +45,6 @@ export const packageCaches: readonly PackageCache[] = [
 
 const timeoutMs = 2 * 60_000;
 
-const isMissing = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
-
 function isProgram(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
@@ -64,26 +62,16 @@ interface Found {
 }
 
 async function look({ folder, removes, keeps }: PackageCache): Promise<Found> {
-  let entries: readonly { readonly path: string; readonly isFile: boolean }[];
-  try {
-    const found = await readdir(folder, { withFileTypes: true, recursive: true });
-    entries = found.map((entry) => ({
-      path: join(entry.parentPath, entry.name).slice(folder.length + 1),
-      isFile: entry.isFile(),
-    }));
-  } catch (error) {
-    if (!isMissing(error)) throw error;
-    entries = [];
-  }
+  const found = (await orUndefined(readdir(folder, { withFileTypes: true, recursive: true }))) ?? [];
+  const entries = found.map((entry) => ({
+    path: join(entry.parentPath, entry.name).slice(folder.length + 1),
+    isFile: entry.isFile(),
+  }));
   const packages = entries.filter(({ path, isFile }) => isFile && removes.test(path)).map(({ path }) => path);
   const foreign = entries.find(({ path, isFile }) => !keeps.test(path) && !(isFile && removes.test(path)));
   let bytes = 0;
   for (const path of packages) {
-    try {
-      bytes += (await lstat(join(folder, path))).blocks * 512;
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-    }
+    bytes += ((await orUndefined(lstat(join(folder, path))))?.blocks ?? 0) * 512;
   }
   return { files: packages.sort(), bytes, foreign: foreign?.path };
 }

@@ -3,6 +3,7 @@ import { request as requestHttps } from "node:https";
 import { TLSSocket } from "node:tls";
 import { readTextFile } from "#adapters/files/index.ts";
 import { guardedLookup, isLinkLocal } from "#adapters/link-local/index.ts";
+import { errorMessage } from "#kernel/errors.ts";
 
 /** An address that is asked over HTTP. */
 export interface HttpTarget {
@@ -35,7 +36,7 @@ export function checkHost(host: string): void {
 /** An error with a message: what fails for each address of a name has none of its own. */
 export const worded = (error: Error): Error =>
   error instanceof AggregateError && error.message === ""
-    ? new Error(error.errors.map((each) => (each instanceof Error ? each.message : String(each))).join("; "))
+    ? new Error(error.errors.map((each) => errorMessage(each)).join("; "))
     : error;
 
 const certificateEndOf = (socket: unknown): number | undefined =>

@@ -1,4 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
+import { errnoCode, errorMessage } from "#kernel/errors.ts";
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
 
@@ -42,8 +43,8 @@ export class FileUnreadable extends Error {
 
 function toUnreadable(error: unknown): FileUnreadable {
   if (error instanceof FileUnreadable) return error;
-  const code = error instanceof Error && "code" in error ? String(error.code) : undefined;
-  const message = error instanceof Error ? error.message : String(error);
+  const code = errnoCode(error);
+  const message = errorMessage(error);
   return new FileUnreadable(reasons[code ?? ""] ?? message, code, { cause: error });
 }
 
@@ -98,6 +99,6 @@ export function readTextFile(path: string, options: ReadOptions = {}): string {
   try {
     return readRegularFile(path, options).content.toString("utf8");
   } catch (error) {
-    throw new Error(`cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new Error(`cannot read ${path}: ${errorMessage(error)}`, { cause: error });
   }
 }

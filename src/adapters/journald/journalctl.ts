@@ -4,6 +4,7 @@ import type { ExecLines } from "#adapters/exec/index.ts";
 import { CommandExited } from "#adapters/exec/index.ts";
 import type { LiveEntry, LogQuery } from "#domain/logs/ports.ts";
 import { JournalUnavailable, LogQueryRefused } from "#domain/logs/ports.ts";
+import { errorMessage, isNotFound } from "#kernel/errors.ts";
 import { parseJournalctlLine, recordFields } from "./journalctl-entry.ts";
 import { selectEntries } from "./journalctl-options.ts";
 import { createPage } from "./journalctl-page.ts";
@@ -46,17 +47,15 @@ const maxFailures = 5;
 /** A pattern that no unit fits, and a boot that is not there, are errors to journalctl; to a query they match nothing. */
 const nothingMatches = /^(?:Failed to add filter for units: No data available|.*No such boot ID in journal)$/m;
 
-const isMissing = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT";
-
 function asUnavailable(error: unknown): JournalUnavailable {
   const cause = { cause: error };
-  if (error instanceof Error && isMissing(error.cause)) {
+  if (error instanceof Error && isNotFound(error.cause)) {
     return new JournalUnavailable(
       "cannot read the journal: its files are of a kind that only journalctl reads, and journalctl is not there (install systemd's command line tools)",
       cause,
     );
   }
-  const why = error instanceof Error ? error.message : String(error);
+  const why = errorMessage(error);
   return new JournalUnavailable(
     `cannot read the journal: ${why} (see what \`journalctl --verify\` says; the service needs to be root or in the group systemd-journal)`,
     cause,
@@ -174,7 +173,7 @@ export function createJournalctl(options: JournalctlOptions): Journalctl {
       } catch (error) {
         if (signal.aborted) return;
         failures += 1;
-        if (failures >= maxFailures || (error instanceof Error && isMissing(error.cause))) throw asUnavailable(error);
+        if (failures >= maxFailures || (error instanceof Error && isNotFound(error.cause))) throw asUnavailable(error);
       }
       // An abort ends the wait, and then the loop.
       await delay(restartDelayMs, undefined, { signal }).catch(() => undefined);

@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { JournalUnavailable, LogQueryRefused } from "#domain/logs/ports.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import type { ThreadFailure, ThreadReply, ThreadRequest, ThreadSetup } from "./protocol.ts";
 import type { Fault } from "./registry.ts";
 
@@ -51,7 +52,7 @@ export function createThreadStarter(workerData: ThreadSetup, onFault: (fault: Fa
       else onReply(reply);
     });
     worker.on("error", (error) => {
-      reason = error instanceof Error ? error.message : String(error);
+      reason = errorMessage(error);
     });
     worker.once("exit", () => onEnd(reason));
     worker.unref();

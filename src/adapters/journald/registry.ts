@@ -1,5 +1,6 @@
 import { accessSync, constants, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { errnoCode, isNotFound, isPermissionDenied } from "#kernel/errors.ts";
 import { createBlockPool } from "./journal-file/blocks.ts";
 import { isLittleEndian, NotAJournal } from "./journal-file/file.ts";
 import { fileState, readableFlags } from "./journal-file/layout.ts";
@@ -53,9 +54,6 @@ export interface Registry {
   readonly release: () => void;
   readonly dispose: () => void;
 }
-
-const codeOf = (error: unknown): string =>
-  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
 
 /** How files go that were deleted while they were read. */
 export interface Departure {
@@ -117,8 +115,8 @@ export function createRegistry(
         folders: names.filter((name) => machineFolder.test(name)),
       };
     } catch (error) {
-      if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return { files: [], folders: [] };
-      if (!["EACCES", "EPERM"].includes(codeOf(error))) throw error;
+      if (isNotFound(error)) return { files: [], folders: [] };
+      if (!isPermissionDenied(error)) throw error;
       deny(path);
       onDamage({ path, what: "no permission to list it" });
       return { files: [], folders: [] };
@@ -226,10 +224,10 @@ export function createRegistry(
         onDamage({ path, what: error.message });
         return true;
       }
-      const code = codeOf(error);
+      const code = errnoCode(error);
       if (code === "ENOENT") return false;
-      if (code === "") throw error;
-      if (code === "EACCES" || code === "EPERM") deny(path);
+      if (code === undefined) throw error;
+      if (isPermissionDenied(error)) deny(path);
       onDamage({ path, what: `it cannot be opened (${code})` });
     }
     return true;

@@ -4,6 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { JournalStorage } from "#domain/health/storage/ports.ts";
+import { isNotFound } from "#kernel/errors.ts";
 
 /** Where journald keeps its files: on the disk, and in memory until the disk is there or where none is wanted. */
 const hostFolders = {
@@ -14,9 +15,6 @@ const hostFolders = {
 
 /** Removing thousands of files from a slow disk. */
 const vacuumTimeoutMs = 5 * 60_000;
-
-const isMissing = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
 
 /** Journal files, active and archived; a file that was not closed well is renamed to end with `~`. */
 const isJournalFile = (entry: Dirent): boolean => entry.isFile() && /\.journal~?$/.test(entry.name);
@@ -57,7 +55,7 @@ async function taken(
   try {
     entries = await readdir(folder, { withFileTypes: true, recursive: true });
   } catch (error) {
-    if (isMissing(error)) return undefined;
+    if (isNotFound(error)) return undefined;
     throw error;
   }
   const sum: Taken = { bytes: 0, files: 0, archivedBytes: 0, activeBytes: 0 };
@@ -72,7 +70,7 @@ async function taken(
       if (isVacuumed && isArchived(entry.name)) sum.archivedBytes += bytes;
       if (isWritten && isActive(entry.name)) sum.activeBytes += bytes;
     } catch (error) {
-      if (!isMissing(error)) throw error;
+      if (!isNotFound(error)) throw error;
     }
   }
   return sum;
@@ -92,7 +90,7 @@ async function readMachineId(path: string): Promise<string | undefined> {
   try {
     return (await readFile(path, "utf8")).trim();
   } catch (error) {
-    if (isMissing(error)) return undefined;
+    if (isNotFound(error)) return undefined;
     throw error;
   }
 }

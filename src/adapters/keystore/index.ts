@@ -5,6 +5,7 @@ import { isDamage } from "#adapters/sqlite/index.ts";
 import type { KeyRecord, KeyStore, TokenRecord } from "#domain/access/ports.ts";
 import type { Dispose } from "#domain/kernel/clock.ts";
 import { nameError } from "#domain/kernel/host-unavailable.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { findKeyStoreLoss, KeyStoreLost, moveKeyStoreAside, traceOfKeys } from "./loss.ts";
 import { keyStoreName, syncDir } from "./state-dir.ts";
 
@@ -146,7 +147,7 @@ export function openKeyStore({ stateDir, replaceLost }: KeyStoreOptions): Sqlite
     database = openOrReplace(stateDir, replaceLost);
   } catch (error) {
     if (error instanceof KeyStoreLost) throw lostKeys(stateDir, error.message);
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorMessage(error);
     const why = reason.includes("locked") ? "another Steward runs with this state folder (stop it first)" : reason;
     throw new Error(`cannot open the key store ${path}: ${why}`, { cause: error });
   }
@@ -167,7 +168,7 @@ export function openKeyStore({ stateDir, replaceLost }: KeyStoreOptions): Sqlite
       database.exec("COMMIT");
       fault = undefined;
     } catch (error) {
-      fault = `key store ${path} cannot be written: ${error instanceof Error ? error.message : String(error)}`;
+      fault = `key store ${path} cannot be written: ${errorMessage(error)}`;
       // A full disk makes SQLite roll back by itself.
       if (database.isTransaction) database.exec("ROLLBACK");
       throw nameError(error, path);
@@ -244,7 +245,7 @@ export function openKeyStore({ stateDir, replaceLost }: KeyStoreOptions): Sqlite
         const mode = statSync(path).mode & 0o777;
         return mode === 0o600 ? undefined : `key store ${path} has mode ${mode.toString(8)} (chmod 600 it)`;
       } catch (error) {
-        return `key store ${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+        return `key store ${path} cannot be read: ${errorMessage(error)}`;
       }
     },
     dispose: () => database.close(),

@@ -13,19 +13,18 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { errnoCode, errorMessage } from "#kernel/errors.ts";
 
 /** The key store's file, by which a state folder is known. */
 export const keyStoreName = "keys.db";
-
-const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
 
 /** `mkdir -p`. Node's own never comes back where a file system refuses with ENOENT, as procfs does. */
 function makeFolder(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    if (codeOf(error) === "EEXIST") return;
-    if (codeOf(error) !== "ENOENT" || dirname(path) === path) throw error;
+    if (errnoCode(error) === "EEXIST") return;
+    if (errnoCode(error) !== "ENOENT" || dirname(path) === path) throw error;
     makeFolder(dirname(path));
     mkdirSync(path, { mode: 0o700 });
   }
@@ -49,7 +48,7 @@ export function prepareStateDir(path: string): void {
     }
     chmodSync(path, 0o700);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorMessage(error);
     throw new Error(`cannot use the state folder ${path}: ${reason} (set STEWARD_STATE_DIR to another one)`, {
       cause: error,
     });

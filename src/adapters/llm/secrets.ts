@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { readSecretFile } from "#adapters/files/index.ts";
+import { errorMessage } from "#kernel/errors.ts";
 
 /** Where the key of a connector is. */
 export interface KeySource {
@@ -23,7 +24,7 @@ function readKeyFile(path: string, isGuarded: boolean): Key {
   try {
     return checked(readSecretFile(path, { isGuarded }), path);
   } catch (error) {
-    return { missing: `cannot use ${path}: ${error instanceof Error ? error.message : String(error)}` };
+    return { missing: `cannot use ${path}: ${errorMessage(error)}` };
   }
 }
 

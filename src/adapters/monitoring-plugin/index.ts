@@ -1,27 +1,20 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { PluginRunner } from "#domain/health/plugin/ports.ts";
+import { errnoCode } from "#kernel/errors.ts";
 
 /** The plugin interface has its figures in a few lines; more is a plugin that has gone wrong. */
 const maxOutputBytes = 64 * 1024;
 /** As long as a timer can be: the time limit of the check comes as its signal. */
 const timeoutMs = 2 ** 31 - 1;
 
-const codeOf = ({ cause }: CommandFailed): unknown =>
-  typeof cause === "object" && cause !== null && "code" in cause ? cause.code : undefined;
-
 /** Why the command did not end by itself, as what follows its name in a sentence. */
-function reasonOf(error: CommandFailed, program: string): string {
-  switch (codeOf(error)) {
-    case "ENOENT":
-      return "does not exist, or the interpreter in its first line does not";
-    case "EACCES":
-      return "may not be executed";
-    default: {
-      const reason = error.message.replace(`cannot run ${program}: `, "");
-      return reason.startsWith("killed by") ? `was ${reason}` : `cannot be run: ${reason}`;
-    }
-  }
+function describeFailure(error: CommandFailed, program: string): string {
+  const code = errnoCode(error.cause);
+  if (code === "ENOENT") return "does not exist, or the interpreter in its first line does not";
+  if (code === "EACCES") return "may not be executed";
+  const reason = error.message.replace(`cannot run ${program}: `, "");
+  return reason.startsWith("killed by") ? `was ${reason}` : `cannot be run: ${reason}`;
 }
 
 /** A user, by number, with the group that is its own. */
@@ -71,7 +64,7 @@ export function createPluginRunner({
         return { isEnded: true, exitCode, stdout, stderr, isCut };
       } catch (error) {
         if (!(error instanceof CommandFailed)) throw error;
-        return { isEnded: false, reason: reasonOf(error, program) };
+        return { isEnded: false, reason: describeFailure(error, program) };
       }
     },
   };

@@ -1,6 +1,7 @@
-import { access, readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { InputChain, PacketFilter } from "#domain/health/network/ports.ts";
+import { isNotFound, isPermissionDenied, orUndefined } from "#kernel/errors.ts";
 import { parseIptablesSave } from "./iptables.ts";
 import { hasUnclearFlags, parseNftRuleset } from "./nft.ts";
 
@@ -17,25 +18,15 @@ const hostPaths = {
 /** What a look at one of the places gave. */
 type Found = { readonly chains: readonly InputChain[] } | { readonly untold: string };
 
-const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
+const exists = async (path: string): Promise<boolean> => (await orUndefined(stat(path))) !== undefined;
 
-async function exists(path: string): Promise<boolean> {
-  try {
-    await access(path);
-    return true;
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return false;
-    throw error;
-  }
-}
-
-/** Tables of the old iptables that the kernel has for this network: none where nobody has used it. Undefined when not let in. */
+/** Tables of the old iptables that the kernel has for this network: none where nobody has used it. Undefined where it may not be read. */
 async function legacyTables(path: string): Promise<readonly string[] | undefined> {
   try {
     return (await readFile(path, "utf8")).split("\n").filter((name) => name !== "");
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return [];
-    if (codeOf(error) === "EACCES") return undefined;
+    if (isNotFound(error)) return [];
+    if (isPermissionDenied(error)) return undefined;
     throw error;
   }
 }

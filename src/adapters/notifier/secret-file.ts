@@ -1,12 +1,13 @@
 import { readRegularFile, readSecretFile as readSecret } from "#adapters/files/index.ts";
 import { NotificationFailed } from "#domain/notifications/ports.ts";
+import { errorMessage } from "#kernel/errors.ts";
 
 /** The refusal names the file and never what is in it. The file may be corrected while the service runs. */
 function orFailed<T>(path: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw new NotificationFailed(`cannot use ${path}: ${error instanceof Error ? error.message : String(error)}`, true);
+    throw new NotificationFailed(`cannot use ${path}: ${errorMessage(error)}`, true);
   }
 }
 

@@ -3,8 +3,9 @@ import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { createSlots } from "#domain/kernel/slots.ts";
+import { orUndefinedSync } from "#kernel/errors.ts";
 import { type AskPlaces, answerName, askName, asksName, cancelName, taskUnit } from "./ask-files.ts";
-import { codeOf, writeNew } from "./files.ts";
+import { writeNew } from "./files.ts";
 
 /** Starts a unit and resolves with the result of its job, or with what stands for one that nobody heard of. */
 export type StartUnit = (unit: string) => Promise<string>;
@@ -38,12 +39,7 @@ export function createAskRoot(ports: {
   const inTurn = createSlots(atOnce);
 
   const answer = (id: string): string | undefined => {
-    try {
-      return readFileSync(join(answersDir, answerName(id)), "utf8");
-    } catch (error) {
-      if (codeOf(error) === "ENOENT") return undefined;
-      throw error;
-    }
+    return orUndefinedSync(() => readFileSync(join(answersDir, answerName(id)), "utf8"));
   };
 
   const untilAnswered = async (id: string, ended: () => boolean, limitMs: () => number): Promise<string> => {

@@ -16,24 +16,16 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { onFile } from "#domain/kernel/host-unavailable.ts";
+import { errnoCode, isNotFound, orUndefinedSync } from "#kernel/errors.ts";
 
 const { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW, O_RDONLY, O_DIRECTORY } = constants;
 
-export const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
-
-const foreign: readonly unknown[] = ["ENOENT", "ENOTDIR", "EISDIR"];
-
-/** Not there, or not of the kind that is written here: what somebody else has put there is none of ours. */
-export const isMissing = (error: unknown): boolean => foreign.includes(codeOf(error));
+/** There is no file of ours: nothing at all, or a directory that somebody else put there. */
+export const isNoFile = (error: unknown): boolean => isNotFound(error) || errnoCode(error) === "EISDIR";
 
 /** The content of a file; undefined when there is none. */
 export function textOf(path: string): string | undefined {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
+  return orUndefinedSync(() => readFileSync(path, "utf8"), isNoFile);
 }
 
 /** Makes a folder of the state folder, as private as that. @throws Error when it is not this user's own. */
@@ -129,7 +121,7 @@ function lastLines(path: string, count: number): readonly string[] {
       return lines.slice(-count);
     });
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return [];
+    if (errnoCode(error) === "ENOENT") return [];
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readdirSync, readSync } from "node:fs";
-import { codeOf } from "./files.ts";
+import { errnoCode } from "#kernel/errors.ts";
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
 const writableByOthers = 0o022;
@@ -28,16 +28,15 @@ export interface ForeignFolder {
   readonly close: () => void;
 }
 
-const missing: readonly unknown[] = ["ENOENT"];
 const refusing: readonly unknown[] = ["ELOOP", "ENOTDIR", "ENXIO", "EISDIR", "ENAMETOOLONG"];
 
 function opened(path: string, flags: number, shown: string): number | undefined {
   try {
     return openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | flags);
   } catch (error) {
-    if (missing.includes(codeOf(error))) return undefined;
-    if (refusing.includes(codeOf(error)))
-      throw new ForeignFileRefused(`cannot read ${shown}: it is not what belongs there`);
+    const code = errnoCode(error);
+    if (code === "ENOENT") return undefined;
+    if (refusing.includes(code)) throw new ForeignFileRefused(`cannot read ${shown}: it is not what belongs there`);
     throw error;
   }
 }

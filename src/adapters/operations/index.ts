@@ -3,11 +3,11 @@ import { chmodSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync } from 
 import { join } from "node:path";
 import type { OperationSpec, OperationStore } from "#domain/operations/ports.ts";
 import { queuedState } from "#domain/operations/state.ts";
+import { errnoCode } from "#kernel/errors.ts";
 import {
   appendLine,
-  codeOf,
   groupModes,
-  isMissing,
+  isNoFile,
   type Modes,
   ownModes,
   prepareFolder,
@@ -29,7 +29,7 @@ function namesIn(folder: string): readonly string[] | undefined {
   try {
     return readdirSync(folder);
   } catch (error) {
-    if (isMissing(error)) return undefined;
+    if (isNoFile(error)) return undefined;
     throw error;
   }
 }
@@ -107,7 +107,7 @@ function storeIn(root: string, modes: Modes): OperationStore {
         // Whole from the first moment, and refused where there is one already.
         linkSync(beside, join(folder, claimName(number)));
       } catch (error) {
-        if (codeOf(error) === "EEXIST") return false;
+        if (errnoCode(error) === "EEXIST") return false;
         throw error;
       } finally {
         rmSync(beside, { force: true });

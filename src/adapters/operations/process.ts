@@ -1,15 +1,14 @@
 import { readFileSync } from "node:fs";
 import { readBootId } from "#adapters/boot-id/index.ts";
 import type { ProcessIdentity } from "#domain/operations/ports.ts";
+import { isProcessGone } from "#kernel/errors.ts";
 import { parseStat } from "./parse.ts";
 
 function statOf(pid: number) {
   try {
     return parseStat(readFileSync(`/proc/${pid}/stat`, "utf8"));
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    // ESRCH: it went while it was being read.
-    if (code === "ENOENT" || code === "ESRCH") return undefined;
+    if (isProcessGone(error)) return undefined;
     throw error;
   }
 }

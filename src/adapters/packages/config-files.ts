@@ -1,14 +1,12 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { ConfigFiles, OfferedConfig } from "#domain/updates/ports.ts";
+import { isNotFound } from "#kernel/errors.ts";
 
 /** What package managers call the new version of a file that was changed on the host: dpkg, ucf, rpm, pacman. */
 const endings: readonly string[] = [".dpkg-dist", ".ucf-dist", ".rpmnew", ".pacnew"];
 /** Deep enough for what packages have below /etc. */
 const maxDepth = 12;
-
-const isGone = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
 
 /** The configuration files of packages, where every distribution has them. Links are not followed. */
 export function createConfigFiles(folder = "/etc"): ConfigFiles {
@@ -16,7 +14,7 @@ export function createConfigFiles(folder = "/etc"): ConfigFiles {
     signal.throwIfAborted();
     // What goes away meanwhile is not there.
     const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => {
-      if (isGone(error)) return [];
+      if (isNotFound(error)) return [];
       throw error;
     });
     const found: OfferedConfig[] = [];

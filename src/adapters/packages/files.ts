@@ -1,23 +1,9 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-
-export const isMissing = (error: unknown): boolean =>
-  error instanceof Error &&
-  "code" in error &&
-  (error.code === "ENOENT" || error.code === "ENOTDIR" || error.code === "ESRCH");
-
-/** What the promise gives; undefined where it fails for a reason that is allowed. */
-export async function orUndefined<T>(work: Promise<T>, isAllowed: (error: unknown) => boolean): Promise<T | undefined> {
-  try {
-    return await work;
-  } catch (error) {
-    if (isAllowed(error)) return undefined;
-    throw error;
-  }
-}
+import { orUndefined } from "#kernel/errors.ts";
 
 async function markOf(path: string): Promise<string> {
-  const file = await orUndefined(stat(path, { bigint: true }), isMissing);
+  const file = await orUndefined(stat(path, { bigint: true }));
   return file === undefined ? `${path} -` : `${path} ${file.ino} ${file.size} ${file.mtimeNs} ${file.ctimeNs}`;
 }
 
@@ -25,7 +11,7 @@ async function markOf(path: string): Promise<string> {
 export async function marksOf(paths: readonly string[]): Promise<string> {
   const marks = await Promise.all(
     paths.map(async (path) => {
-      const names = (await orUndefined(readdir(path), isMissing)) ?? [];
+      const names = (await orUndefined(readdir(path))) ?? [];
       return [await markOf(path), ...(await Promise.all(names.sort().map((name) => markOf(join(path, name)))))];
     }),
   );

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import type { EnabledPlugin, EnabledPlugins } from "#domain/plugins/ports.ts";
+import { errnoCode } from "#kernel/errors.ts";
 import { writeWhole } from "./write-whole.ts";
 
 const fileName = "enabled.json";
@@ -46,7 +47,7 @@ function textOf(path: string): string | undefined {
   try {
     handle = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    if (errnoCode(error) === "ENOENT") return undefined;
     throw error;
   }
   try {

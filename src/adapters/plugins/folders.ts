@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { FoundPlugin, PluginFolders, PluginManifest } from "#domain/plugins/ports.ts";
+import { errorMessage, isNotFound } from "#kernel/errors.ts";
 import { beginningOf, digestOf, listContent, newestChange, signatureOf } from "./content.ts";
 import {
   faultText,
@@ -18,18 +19,15 @@ import { Distrusted, type Owner, requireReachable, requireTrustedWay } from "./t
 /** A change may come in the same moment of the file system's clock as the one before it, and is then not seen by its time. */
 const settledMs = 2_000;
 
-const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
-const isMissing = (error: unknown): boolean => ["ENOENT", "ENOTDIR"].includes(String(codeOf(error)));
-
 /** One sentence why a folder is not used. It names files, whose names may hold anything. */
-const reasonOf = (error: unknown): string => oneLine(error instanceof Error ? error.message : String(error));
+const reasonOf = (error: unknown): string => oneLine(errorMessage(error));
 
 function requireProgram({ command: [program], permissions }: PluginManifest, folder: string, owner: Owner): void {
   let stat: ReturnType<typeof lstatSync>;
   try {
     stat = lstatSync(program);
   } catch (error) {
-    if (!isMissing(error)) throw error;
+    if (!isNotFound(error)) throw error;
     throw new Distrusted(`${program}, its exec, is not there`, { cause: error });
   }
   if (!stat.isFile()) throw new Distrusted(`${program}, its exec, is not a file itself`);
@@ -147,8 +145,9 @@ export function createPluginFolders(ports: {
       return load(path);
     } catch (error) {
       kept.delete(path);
-      if (isMissing(error) && !isThere(path)) return undefined;
-      if (isMissing(error) && !isThere(join(path, manifestName))) return faulty(path, `${path} has no ${manifestName}`);
+      if (isNotFound(error) && !isThere(path)) return undefined;
+      if (isNotFound(error) && !isThere(join(path, manifestName)))
+        return faulty(path, `${path} has no ${manifestName}`);
       return faulty(path, reasonOf(error));
     }
   };
@@ -159,7 +158,7 @@ export function createPluginFolders(ports: {
       const names = readdirSync(dir).filter(isShown);
       return names.sort().map((name) => () => look(join(dir, name)));
     } catch (error) {
-      return isMissing(error) ? [] : [() => faulty(dir, reasonOf(error))];
+      return isNotFound(error) ? [] : [() => faulty(dir, reasonOf(error))];
     }
   };
 

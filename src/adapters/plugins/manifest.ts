@@ -5,6 +5,7 @@ import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } fr
 import { type PluginType, pluginNamePattern, pluginTypes } from "#contract/plugins.ts";
 import { ownSchemas } from "#contract/schema.ts";
 import type { PluginManifest } from "#domain/plugins/ports.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { isInside } from "./paths.ts";
 import { ManifestFile } from "./schema.ts";
 
@@ -229,7 +230,7 @@ export function readManifest(text: string, folder: string): ManifestReading {
   } catch (error) {
     // Aliases, and brackets without end.
     return {
-      faults: [faultLine(`${manifestName}: ${error instanceof Error ? error.message : String(error)}`)],
+      faults: [faultLine(`${manifestName}: ${errorMessage(error)}`)],
       ...unknown,
     };
   }

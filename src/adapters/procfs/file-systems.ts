@@ -3,6 +3,7 @@ import { realpath, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { FileSystems, MountedFileSystem } from "#domain/health/storage/ports.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
+import { errnoCode, orUndefined, orUndefinedSync } from "#kernel/errors.ts";
 import type { DataMount } from "./data-mounts.ts";
 import { boundPaths, chooseDataMounts, dataMountHolding } from "./data-mounts.ts";
 import { parseMountinfo, parseReadOnlyPaths } from "./mountinfo.ts";
@@ -33,9 +34,6 @@ function shared<T>(ask: (path: string) => Promise<T>): (path: string) => Promise
   };
 }
 
-const codeOf = (error: unknown): string | undefined =>
-  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
-
 /**
  * The mounts as the host sees them. Those of the service are others when its unit has a sandbox: folders hidden, everything
  * read-only. An unprivileged service may not look at the first process and takes its own.
@@ -51,13 +49,8 @@ function readMounts(procDir: string): { text: string; rootDir: string } {
 }
 
 function readFstab(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    // Containers have none.
-    if (codeOf(error) === "ENOENT") return "";
-    throw error;
-  }
+  // Containers have none.
+  return orUndefinedSync(() => readFileSync(path, "utf8")) ?? "";
 }
 
 /**
@@ -96,7 +89,7 @@ export function createFileSystems(ports: { clock: Pick<Clock, "sleep">; procDir?
       return [{ path, device: source, type, isReadOnly, isMeantReadOnly, ...sizes }];
     } catch (error) {
       // Unmounted since the list was read, or below a folder that is closed to the service.
-      const code = codeOf(error);
+      const code = errnoCode(error);
       if (code === "ENOENT" || code === "EACCES") return [];
       throw code === undefined ? error : new Error(`cannot look at ${path}: ${code}`, { cause: error });
     } finally {
@@ -119,12 +112,8 @@ export function createFileSystems(ports: { clock: Pick<Clock, "sleep">; procDir?
     },
     async holding(path) {
       const mounts = parseMountinfo(readMounts(procDir).text);
-      try {
-        return dataMountHolding(mounts, await realpath(path));
-      } catch (error) {
-        if (codeOf(error) === "ENOENT") return undefined;
-        throw error;
-      }
+      const real = await orUndefined(realpath(path));
+      return real && dataMountHolding(mounts, real);
     },
   };
 }

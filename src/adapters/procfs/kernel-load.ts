@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { KernelLoad } from "#domain/health/ports.ts";
+import { isProcessGone } from "#kernel/errors.ts";
 import { createContainerLimits } from "./cgroup.ts";
 import type { CpuLoad } from "./cpu-load.ts";
 import type { ProcessStat } from "./parse.ts";
@@ -16,8 +17,7 @@ function readProcess(procDir: string, pid: string): ProcessStat | undefined {
   try {
     return parseProcessStat(readFileSync(join(procDir, pid, "stat"), "utf8"));
   } catch (error) {
-    if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ESRCH"))
-      return undefined;
+    if (isProcessGone(error)) return undefined;
     throw error;
   }
 }

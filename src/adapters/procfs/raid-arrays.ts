@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { RaidArrays } from "#domain/health/storage/ports.ts";
+import { isNotFound } from "#kernel/errors.ts";
 import { parseMdstat } from "./mdstat.ts";
 
 /** Software RAID from /proc/mdstat. The file exists once the md module is loaded. */
@@ -11,7 +12,7 @@ export function createRaidArrays(ports: { procDir?: string } = {}): RaidArrays {
       try {
         return parseMdstat(await readFile(join(procDir, "mdstat"), "utf8"));
       } catch (error) {
-        if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+        if (isNotFound(error)) return undefined;
         throw error;
       }
     },

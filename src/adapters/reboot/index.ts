@@ -2,19 +2,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { release } from "node:os";
 import { join } from "node:path";
 import type { RebootNeed } from "#domain/health/ports.ts";
-
-const isMissing = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
-
-/** What the promise gives; undefined where the file or folder is not there. */
-async function ifThere<T>(reading: Promise<T>): Promise<T | undefined> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
-}
+import { orUndefined } from "#kernel/errors.ts";
 
 /** What packages of the Debian family leave behind, and the kernels that are installed. */
 export function createRebootNeed(
@@ -24,11 +12,11 @@ export function createRebootNeed(
     kernel: release(),
   },
 ): RebootNeed {
-  const isThere = async (path: string): Promise<boolean> => (await ifThere(stat(path))) !== undefined;
+  const isThere = async (path: string): Promise<boolean> => (await orUndefined(stat(path))) !== undefined;
 
   /** Folders that a kernel package brought: `modules.order` is its own, what depmod makes may outlive it. */
   const installedKernels = async (): Promise<readonly string[]> => {
-    const found = (await ifThere(readdir(folders.modules))) ?? [];
+    const found = (await orUndefined(readdir(folders.modules))) ?? [];
     const areInstalled = await Promise.all(found.map((name) => isThere(join(folders.modules, name, "modules.order"))));
     return found.filter((_, at) => areInstalled[at]);
   };
@@ -37,7 +25,7 @@ export function createRebootNeed(
     async reasons() {
       // A container runs on the kernel of the machine around it, whatever is installed inside.
       const isContainer = await isThere(join(folders.run, "systemd/container"));
-      const packages = await ifThere(readFile(join(folders.run, "reboot-required.pkgs"), "utf8"));
+      const packages = await orUndefined(readFile(join(folders.run, "reboot-required.pkgs"), "utf8"));
       return {
         isRequested: await isThere(join(folders.run, "reboot-required")),
         packages: [...new Set((packages ?? "").split("\n").filter((line) => line !== ""))],

@@ -2,12 +2,10 @@ import { Resolver } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
 import { isIPv6 } from "node:net";
 import type { NameServers } from "#domain/health/network/ports.ts";
+import { errnoCode, orUndefined } from "#kernel/errors.ts";
 import { parseNameServers } from "./parse.ts";
 
 const timeoutMs = 3_000;
-
-const codeOf = (error: unknown): string =>
-  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : String(error);
 
 /**
  * An empty answer is an answer: the server knows the name and has nothing of that kind. So is, to the question for the
@@ -23,12 +21,8 @@ export function createNameServers(options: { file?: string; port?: number } = {}
   const { file = "/etc/resolv.conf", port = 53 } = options;
   return {
     async list() {
-      try {
-        return parseNameServers(await readFile(file, "utf8"));
-      } catch (error) {
-        if (codeOf(error) === "ENOENT") return [];
-        throw error;
-      }
+      const text = await orUndefined(readFile(file, "utf8"));
+      return text === undefined ? [] : parseNameServers(text);
     },
     async ask(server, name, signal) {
       const resolver = new Resolver({ timeout: timeoutMs, tries: 1 });
@@ -41,7 +35,7 @@ export function createNameServers(options: { file?: string; port?: number } = {}
         await (name === "." ? resolver.resolveNs(name) : resolver.resolve4(name));
         return { isAnswered: true, durationMs: durationMs() };
       } catch (error) {
-        const code = codeOf(error);
+        const code = errnoCode(error) ?? String(error);
         if (isAnswer(code, name)) return { isAnswered: true, durationMs: durationMs() };
         return { isAnswered: false, durationMs: durationMs(), code };
       } finally {

@@ -1,17 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import type { DefaultRoutes } from "#domain/health/network/ports.ts";
+import { orUndefined } from "#kernel/errors.ts";
 import { parseIpv4Routes, parseIpv6Routes } from "./parse.ts";
 
 /** The text of a file; empty where the kernel has no such thing, such as IPv6. */
-async function readText(path: string): Promise<string> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return "";
-    throw error;
-  }
-}
+const readText = async (path: string): Promise<string> => (await orUndefined(readFile(path, "utf8"))) ?? "";
 
 /** Interfaces without an address are missing in the list of those that run; sysfs knows them. */
 async function isUp(name: string): Promise<boolean> {

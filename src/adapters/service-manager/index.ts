@@ -1,5 +1,6 @@
 import type { Exec } from "#adapters/exec/index.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
+import { toError } from "#kernel/errors.ts";
 import type { ManagerVariables } from "./variables.ts";
 
 export { takeManagerVariables } from "./variables.ts";
@@ -70,7 +71,7 @@ export function createServiceManager(ports: {
       if (exitCode !== 0) throw new Error(`cannot tell the service manager: exit code ${exitCode}: ${stderr.trim()}`);
       return true;
     } catch (error) {
-      onTrouble(error instanceof Error ? error : new Error(String(error)));
+      onTrouble(toError(error));
       return false;
     }
   };

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ListeningSockets } from "#domain/health/network/ports.ts";
+import { isPermissionDenied, isProcessGone } from "#kernel/errors.ts";
 import { openPorts } from "./open-ports.ts";
 import { hasGlobalIpv6, parsePortRange, parseSockets, states } from "./parse.ts";
 import { readText } from "./text.ts";
@@ -11,8 +12,7 @@ const batchSize = 256;
 const maxDescriptors = 50_000;
 
 /** What a process that has ended meanwhile, or that is not ours to look at, answers. */
-const isOutOfReach = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && ["ENOENT", "ESRCH", "EACCES", "EPERM"].includes(String(error.code));
+const isOutOfReach = (error: unknown): boolean => isProcessGone(error) || isPermissionDenied(error);
 
 function ifInReach<T>(read: () => T, otherwise: T): T {
   try {

@@ -1,11 +1,7 @@
 import { readFile } from "node:fs/promises";
+import { orUndefined } from "#kernel/errors.ts";
 
 /** The text of a file; empty where the kernel has no such thing, such as IPv6. */
 export async function readText(path: string): Promise<string> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return "";
-    throw error;
-  }
+  return (await orUndefined(readFile(path, "utf8"))) ?? "";
 }

@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Dispose } from "#domain/kernel/clock.ts";
 import { HostUnavailable, nameError } from "#domain/kernel/host-unavailable.ts";
+import { toError } from "#kernel/errors.ts";
 
 /** What makes a file of the service's own. */
 export interface Format {
@@ -24,8 +25,6 @@ export const isDamage = (error: unknown): boolean =>
   "errcode" in error &&
   typeof error.errcode === "number" &&
   damageCodes.includes(error.errcode & 0xff);
-
-const toError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
 
 /** The file is what an earlier version wrote, which nobody misses. */
 class Outdated extends Error {

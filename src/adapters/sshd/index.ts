@@ -1,21 +1,12 @@
-import { access } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { geteuid } from "node:process";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { SshServer } from "#domain/health/network/ports.ts";
+import { orUndefined } from "#kernel/errors.ts";
 import { parseSshdOptions, parseSshdRefusal } from "./parse.ts";
 
 const program = "/usr/sbin/sshd";
 const timeoutMs = 10_000;
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await access(path);
-    return true;
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return false;
-    throw error;
-  }
-}
 
 /**
  * OpenSSH's server. It is asked what it makes of its configuration (`sshd -T`), so files that are included count, and so do
@@ -26,7 +17,7 @@ export function createSshServer(ports: { exec: Exec; path?: string; isRoot?: boo
   const { exec, path = program, isRoot = geteuid?.() === 0 } = ports;
   return {
     async config(signal) {
-      if (!(await exists(path))) return undefined;
+      if ((await orUndefined(stat(path))) === undefined) return undefined;
       if (!isRoot) return { is: "untold", reason: "only root may ask sshd for its configuration" };
       const { exitCode, stdout, stderr } = await exec([path, "-T"], { signal, timeoutMs });
       if (exitCode === 0) return { is: "valid", options: parseSshdOptions(stdout) };

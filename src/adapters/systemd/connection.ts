@@ -2,6 +2,7 @@ import type { Message, MessageBus } from "dbus-native";
 import { createClient, DBusError } from "dbus-native";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import { UnitRefused, UnitsUnavailable } from "#domain/system/ports.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { text } from "./parse.ts";
 
 /** A signal as it came off the bus. */
@@ -68,7 +69,7 @@ const refusals = new Set(
 function toError(error: unknown): Error {
   if (!(error instanceof DBusError)) {
     // The call cannot be written as a message: with what the bus itself has named before, such as a path that is none.
-    const why = error instanceof Error ? error.message : String(error);
+    const why = errorMessage(error);
     return new UnitsUnavailable(`cannot call systemd: ${why}`, true, error);
   }
   if (error.dbusName !== undefined && refusals.has(error.dbusName))
@@ -175,7 +176,7 @@ export function openConnection(ports: {
         await listener.onUp();
       };
       prepare().catch((error: unknown) => {
-        reason = error instanceof Error ? error.message : String(error);
+        reason = errorMessage(error);
         bus.connection.end();
         end();
       });

@@ -1,10 +1,9 @@
 import { X509Certificate } from "node:crypto";
 import { readRegularFile } from "#adapters/files/index.ts";
 import type { CertificateDates, CertificateFiles } from "#domain/health/network/ports.ts";
+import { errorMessage } from "#kernel/errors.ts";
 
 const block = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[\s\S]*?-----END (?:TRUSTED |X509 )?CERTIFICATE-----/g;
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 function datesOf(encoded: string | Buffer): CertificateDates {
   const { subject, validFromDate, validToDate } = new X509Certificate(encoded);
@@ -24,7 +23,7 @@ function readDates(path: string): readonly CertificateDates[] {
     const blocks = content.toString("latin1").match(block);
     return blocks === null ? [datesOf(content)] : blocks.map(datesOf);
   } catch (error) {
-    throw new Error(`cannot read ${path}: ${reasonOf(error)}`, { cause: error });
+    throw new Error(`cannot read ${path}: ${errorMessage(error)}`, { cause: error });
   }
 }
 

@@ -1,6 +1,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import { isOpenToOthers, readRegularFile, readTextFile } from "#adapters/files/index.ts";
+import { errorMessage } from "#kernel/errors.ts";
 
 /** A certificate chain and its private key, PEM. */
 export interface TlsPair {
@@ -14,8 +15,6 @@ export interface ClientTrust {
   /** One element for each list: of several in one text, OpenSSL takes the first and ignores the others. */
   readonly crl: readonly string[] | undefined;
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const certificateBlock = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 const crlBlock = /-----BEGIN X509 CRL-----[\s\S]*?-----END X509 CRL-----/g;
@@ -35,7 +34,7 @@ function privateKeyIn(text: string): KeyObject {
   try {
     return createPrivateKey(text);
   } catch (error) {
-    throw new Error(`there is no private key in it (${messageOf(error)})`, { cause: error });
+    throw new Error(`there is no private key in it (${errorMessage(error)})`, { cause: error });
   }
 }
 
@@ -54,7 +53,7 @@ const inFile = <T>(path: string, work: () => T): T => {
   try {
     return work();
   } catch (error) {
-    throw new Error(`cannot use ${path}: ${messageOf(error)}`, { cause: error });
+    throw new Error(`cannot use ${path}: ${errorMessage(error)}`, { cause: error });
   }
 };
 

@@ -4,6 +4,7 @@ import { readBootId } from "#adapters/boot-id/index.ts";
 import { type ExpendableDatabase, type Format, openExpendable } from "#adapters/sqlite/index.ts";
 import type { StoredWindow, WindowStore } from "#domain/access/ports.ts";
 import type { Dispose } from "#domain/kernel/clock.ts";
+import { toError } from "#kernel/errors.ts";
 
 const fileName = "limits.db";
 
@@ -64,7 +65,7 @@ export function createWindowStore(ports: {
     try {
       return work();
     } catch (error) {
-      onTrouble(error instanceof Error ? error : new Error(String(error)));
+      onTrouble(toError(error));
       return otherwise;
     }
   };

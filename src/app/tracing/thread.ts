@@ -1,5 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { openTraces } from "#adapters/trace-store/index.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { readTraces } from "#transports/otlp/intake.ts";
 import { type ReceivedBody, TracesRefused } from "#transports/otlp/receiver.ts";
 import type { TakenBody, TraceAnswers, TraceJob, TraceReply, TraceRequest, TraceThreadSetup } from "./protocol.ts";
@@ -62,6 +63,6 @@ port.on("message", ({ id, job }: TraceRequest) => {
     reply({ kind: "answer", id, answer }, transferOf(answer));
   } catch (error) {
     if (error instanceof TracesRefused) reply({ kind: "refused", id, refusal: error.kind, message: error.message });
-    else reply({ kind: "failed", id, message: error instanceof Error ? error.message : String(error) });
+    else reply({ kind: "failed", id, message: errorMessage(error) });
   }
 });

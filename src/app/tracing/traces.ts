@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { type TraceStore, TracesUnavailable } from "#domain/traces/ports.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import type { Peer } from "#transports/otlp/gate.ts";
 import { createRoom, type ReceivedBody, TracesRefused } from "#transports/otlp/receiver.ts";
 import type { TraceAnswers, TraceJob, TraceReply, TraceRequest, TraceThreadSetup } from "./protocol.ts";
@@ -88,7 +89,7 @@ export function createHostTraces(
     let reason = "it ended";
     started.on("message", onReply);
     started.on("error", (error) => {
-      reason = error instanceof Error ? error.message : String(error);
+      reason = errorMessage(error);
     });
     started.once("exit", () => {
       if (worker !== started) return;

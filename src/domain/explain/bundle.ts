@@ -3,6 +3,7 @@ import { checkHistoryWindowMs } from "#contract/limits.ts";
 import type { Caller } from "#contract/operation.ts";
 import { toNullableTimestamp, toTimestamp } from "#domain/kernel/clock.ts";
 import { redact } from "#domain/kernel/redact.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { beginningOf } from "./beginning.ts";
 import { bytesOf, cutTo, inert } from "./inert.ts";
 import type { JournalLine } from "./journal-lines.ts";
@@ -35,8 +36,7 @@ export interface Bundle {
 
 const nothing = (...omitted: readonly string[]): Part => ({ lines: [], redactions: 0, omitted });
 /** Why something cannot be read; whoever threw it may have repeated what it read. */
-const reasonOf = (error: unknown): string =>
-  shown(error instanceof Error ? error.message : String(error), mostOf.run).text;
+const reasonOf = (error: unknown): string => shown(errorMessage(error), mostOf.run).text;
 
 /** A text without secrets, on one line, in no more than so many bytes. */
 function shown(text: string, most: number) {

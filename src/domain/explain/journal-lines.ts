@@ -3,6 +3,7 @@ import type { LogEntry, LogList } from "#contract/logs.ts";
 import { priorityNames } from "#contract/logs.ts";
 import type { Caller } from "#contract/operation.ts";
 import { redactLines } from "#domain/kernel/redact.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { beginningOf } from "./beginning.ts";
 import { bytesOf, cutTo, inert } from "./inert.ts";
 import type { ExplainSources, LogSearch } from "./sources.ts";
@@ -157,7 +158,7 @@ export async function journalLines(
     }
   } catch (error) {
     signal.throwIfAborted();
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorMessage(error);
     return nothing(...omitted, `journal entries: they cannot be read (${reason})`);
   }
 

@@ -1,4 +1,5 @@
 import type { Clock } from "#domain/kernel/clock.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import type { Check, CheckSettings, Outcome } from "./check.ts";
 
 /** What is kept of a message and of details: a check that floods must not fill the memory or the history. */
@@ -7,7 +8,6 @@ const maxDetailsChars = 64 * 1024;
 /** Runs of one check that may be left behind, deaf to their signal, before it is not started again until one ends. */
 const maxLeftBehind = 3;
 
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 const cut = (text: string): string => (text.length > maxMessageChars ? `${text.slice(0, maxMessageChars - 1)}…` : text);
 
 /** Nothing was found, so there is nothing that a fix could mend. */
@@ -46,7 +46,7 @@ export function createContainedRun(clock: Pick<Clock, "sleep">, shutdown: AbortS
     const run = async (): Promise<Outcome> => bounded(await check.run(settings, over.signal));
     let isSettled = false;
     const running = run().catch((error: unknown) => {
-      const reason = reasonOf(error);
+      const reason = errorMessage(error);
       return failed(`The check itself failed: ${reason}`, reason);
     });
     const settled = running.then((outcome) => {

@@ -1,5 +1,6 @@
 import type { FixStepReport } from "#contract/checks.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import type { Fix, FixPlan, OnOperation } from "./fix.ts";
 
 /** What a step is given. */
@@ -7,8 +8,6 @@ export interface During {
   readonly signal: AbortSignal;
   readonly onOperation?: OnOperation;
 }
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Carries the steps of a plan out, one by one, and says what came of each. Never throws. */
 export async function carryOutSteps(
@@ -29,7 +28,7 @@ export async function carryOutSteps(
       signal.throwIfAborted();
       return report("done", await step.run(signal, onOperation));
     } catch (error) {
-      return report("failed", reasonOf(error));
+      return report("failed", errorMessage(error));
     }
   };
 

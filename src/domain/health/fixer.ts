@@ -6,6 +6,7 @@ import type { Scope } from "#contract/scopes.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import { DomainError, invalid, missingScope } from "#domain/kernel/error.ts";
 import { askingSteps, type Hooks, refusedBy } from "#domain/kernel/hooks.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import type { Outcome } from "./check.ts";
 import type { Fix, FixPlan, OnOperation } from "./fix.ts";
 import { carryOutSteps, type During } from "./fix-steps.ts";
@@ -65,8 +66,6 @@ interface Asked {
 }
 
 const nothingPossible = "there is nothing that it could do";
-
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** Steps whose outcome is said in the message as well; of more than these the report has them all. */
 const toldSteps = 3;
@@ -177,7 +176,7 @@ export function createFixer(ports: {
       // What a run says that the end of the service cut short is not so.
       const rest = { fix_id: fixId, steps: [...reports], check: shutdown.signal.aborted ? before : after, risk };
       if (shutdown.signal.aborted && !reports.some(({ status }) => status === "failed")) {
-        const message = `${fixId} did all its steps; whether it helped is not known: ${reasonOf(shutdown.signal.reason)}`;
+        const message = `${fixId} did all its steps; whether it helped is not known: ${errorMessage(shutdown.signal.reason)}`;
         return { ...rest, success: false, message };
       }
       const { success, message } = verdict(fixId, reports, before, after);
@@ -185,7 +184,7 @@ export function createFixer(ports: {
     } catch (error) {
       if (error instanceof DomainError && error.code === "FORBIDDEN") throw error;
       // The steps report their own failures: what comes here is a plan that could not be made.
-      return nothingDone(reasonOf(error));
+      return nothingDone(errorMessage(error));
     } finally {
       ended.abort();
     }
@@ -193,7 +192,7 @@ export function createFixer(ports: {
 
   /** A plan that cannot be made is one without steps here too, as when it is carried out. */
   const planOrNone = (fix: Fix, found: HealthCheckResult): Promise<FixPlan> =>
-    fix.plan(outcomeOf(found), shutdown.signal).catch((error: unknown) => ({ steps: [], reason: reasonOf(error) }));
+    fix.plan(outcomeOf(found), shutdown.signal).catch((error: unknown) => ({ steps: [], reason: errorMessage(error) }));
 
   const askedFirst = ({ steps }: FixPlan): readonly string[] =>
     ports.hooks === undefined || steps.length === 0 ? [] : askingSteps(ports.hooks, "pre_fix");

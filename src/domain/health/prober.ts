@@ -1,6 +1,7 @@
 import type { ComponentName } from "#contract/health.ts";
 import { probeIntervalMs } from "#contract/limits.ts";
 import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import type { Probe, ProbeResult } from "./ports.ts";
 
 /** Time after which a probe that has not answered counts as failed. */
@@ -44,7 +45,7 @@ export function startProber(ports: {
     try {
       return await Promise.race([probe(signal), late]);
     } catch (error) {
-      return { healthy: false, expected: true, reason: error instanceof Error ? error.message : String(error) };
+      return { healthy: false, expected: true, reason: errorMessage(error) };
     } finally {
       late.catch(() => undefined);
       over.abort();

@@ -1,3 +1,4 @@
+import { errorMessage } from "#kernel/errors.ts";
 import type { Probe, ProbeResult } from "./ports.ts";
 
 /** How the service is, in the line that `systemctl status` shows. */
@@ -19,7 +20,7 @@ export const lookAtOwn =
     const before = load.answered();
     const { healthy, reason = "own address does not answer" } = await endpoint(signal).catch((error: unknown) => ({
       healthy: false,
-      reason: error instanceof Error ? error.message : String(error),
+      reason: errorMessage(error),
     }));
     return healthy || load.isFull() || load.answered() > before ? undefined : reason;
   };

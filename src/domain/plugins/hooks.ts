@@ -1,14 +1,13 @@
 import type { HookEvent } from "#contract/plugins.ts";
 import { type Clock, type Dispose, toTimestamp } from "#domain/kernel/clock.ts";
 import type { HookSubject, Hooks, PostEvent } from "#domain/kernel/hooks.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import type { PluginHook } from "./plugin-kind.ts";
 
 /** What happened may be told late, but what waits to be told must not fill the memory. */
 const maxWaiting = 100;
 
 const nobody: readonly PluginHook[] = [];
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
 /** The hooks that there are: called in the order of their names, one after the other. */
 export function createHooks(ports: {
   readonly clock: Pick<Clock, "now">;
@@ -38,7 +37,7 @@ export function createHooks(ports: {
       return await hook.call(event, message);
     } catch (error) {
       onFailure({ hook: hook.name, event, error });
-      return hook.onFailure === "veto" ? `it has no answer, and objects then: ${reasonOf(error)}` : undefined;
+      return hook.onFailure === "veto" ? `it has no answer, and objects then: ${errorMessage(error)}` : undefined;
     }
   };
 

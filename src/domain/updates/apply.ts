@@ -1,6 +1,7 @@
 import type { GuardVerdict, KeptConfig, UpdateApply } from "#contract/updates.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { DomainError, unavailable } from "#domain/kernel/error.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
 import { type Condition, type ConditionReport, type GuardTimes, watchAfter } from "./guard.ts";
 import type {
@@ -86,7 +87,7 @@ export async function applyUpdates(input: ApplyInput, ports: ApplyPorts, work: W
   /** What went wrong, for people. A task that is told to stop has not gone wrong: it is left as it stands. */
   const troubleIn = (error: unknown): string => {
     signal.throwIfAborted();
-    const text = error instanceof Error ? error.message : String(error);
+    const text = errorMessage(error);
     progress.line(text);
     return text;
   };

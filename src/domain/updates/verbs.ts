@@ -1,6 +1,7 @@
 import type { RemovedSnapshot, RollbackResult, Snapshot, UpdateApply } from "#contract/updates.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { DomainError } from "#domain/kernel/error.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { type ApplyInput, type ApplyPhase, applyUpdates } from "./apply.ts";
 import type { ConditionReport, GuardTimes } from "./guard.ts";
 import type { ConfigFiles, PackageManager, SnapshotBackend, StoredSnapshot } from "./ports.ts";
@@ -89,7 +90,7 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
     try {
       await change();
     } catch (error) {
-      progress.line(`${what} not removed: ${error instanceof Error ? error.message : String(error)}`);
+      progress.line(`${what} not removed: ${errorMessage(error)}`);
     }
   };
 

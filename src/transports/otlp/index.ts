@@ -1,4 +1,5 @@
 import { createServer, type Server } from "node:net";
+import { errnoCode } from "#kernel/errors.ts";
 import { createGate, type Gate, type GateOptions } from "./gate.ts";
 import { createHttpReceiver } from "./http.ts";
 import { maxWaitingBytes, readingMs } from "./limits.ts";
@@ -19,12 +20,10 @@ export interface Receivers {
   readonly close: () => void;
 }
 
-const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
-
 function listen(server: Server, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once("error", (error) => {
-      const isTaken = codeOf(error) === "EADDRINUSE";
+      const isTaken = errnoCode(error) === "EADDRINUSE";
       reject(
         isTaken ? new PortTaken(`cannot receive traces on ${host}:${port}: it is taken`, { cause: error }) : error,
       );
@@ -114,7 +113,7 @@ export async function openReceivers(options: {
     try {
       await listenOn("::1", bound, gate, isHalfOpen);
     } catch (error) {
-      if (!noSuchAddress.includes(codeOf(error))) throw error;
+      if (!noSuchAddress.includes(errnoCode(error))) throw error;
     }
     return bound;
   };

@@ -1,5 +1,6 @@
 import { gunzipSync } from "node:zlib";
 import type { SpanGroup } from "#domain/traces/ports.ts";
+import { errnoCode } from "#kernel/errors.ts";
 import { type DecodedTraces, decodeTraces } from "./decode.ts";
 import { protobufOfJson } from "./json.ts";
 import { maxRequestSpans, maxUnpackedBytes } from "./limits.ts";
@@ -18,8 +19,7 @@ export interface ReadTraces {
   readonly protobuf: Uint8Array;
 }
 
-const isTooLarge = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE";
+const isTooLarge = (error: unknown): boolean => errnoCode(error) === "ERR_BUFFER_TOO_LARGE";
 
 function unpack({ bytes, isGzip }: TraceBody): Uint8Array {
   if (!isGzip) return bytes;

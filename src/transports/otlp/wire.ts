@@ -1,4 +1,5 @@
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { errorMessage } from "#kernel/errors.ts";
 
 /** A body is not what its content type says. */
 export class MalformedTraces extends Error {
@@ -79,6 +80,6 @@ export function readBody<T>(bytes: Uint8Array, work: (reader: BinaryReader) => T
     return work(new BinaryReader(bytes));
   } catch (error) {
     if (error instanceof MalformedTraces) throw error;
-    throw new MalformedTraces(error instanceof Error ? error.message : String(error));
+    throw new MalformedTraces(errorMessage(error));
   }
 }

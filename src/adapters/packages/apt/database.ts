@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isMissing, marksOf, orUndefined } from "../files.ts";
+import { orUndefined } from "#kernel/errors.ts";
+import { marksOf } from "../files.ts";
 import type { AptPaths } from "./paths.ts";
 import type { DpkgEntry } from "./status-file.ts";
 import { parseStatusFile, withUpdates } from "./status-file.ts";
@@ -25,12 +26,10 @@ export function createDatabase(paths: Pick<AptPaths, "status" | "updates">): () 
   };
 
   const updates = async (): Promise<readonly DpkgEntry[]> => {
-    const names = (await orUndefined(readdir(paths.updates), isMissing)) ?? [];
+    const names = (await orUndefined(readdir(paths.updates))) ?? [];
     const numbered = names.filter((name) => /^\d+$/.test(name)).sort();
     // dpkg removes them when it has taken them up, which may be just now.
-    const texts = await Promise.all(
-      numbered.map((name) => orUndefined(readFile(join(paths.updates, name), "utf8"), isMissing)),
-    );
+    const texts = await Promise.all(numbered.map((name) => orUndefined(readFile(join(paths.updates, name), "utf8"))));
     return texts.flatMap((text) => parseStatusFile(text ?? ""));
   };
 

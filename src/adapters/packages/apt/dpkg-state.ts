@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { InstalledPackage, PresentPackage } from "#domain/updates/ports.ts";
-import { isMissing, orUndefined } from "../files.ts";
+import { orUndefined } from "#kernel/errors.ts";
 import type { DpkgDatabase } from "./database.ts";
 import type { DpkgEntry } from "./status-file.ts";
 
@@ -55,7 +55,7 @@ export async function readPresent(
   states = extendedStates,
 ): Promise<readonly PresentPackage[]> {
   const { entries } = await database();
-  return presentPackages(entries, parseExtendedStates((await orUndefined(readFile(states, "utf8"), isMissing)) ?? ""));
+  return presentPackages(entries, parseExtendedStates((await orUndefined(readFile(states, "utf8"))) ?? ""));
 }
 
 /** Which marks have to be set so that those packages have the ones that are wanted: arguments of `apt-mark`. */

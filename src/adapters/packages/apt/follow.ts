@@ -1,6 +1,6 @@
 import { open } from "node:fs/promises";
 import type { Clock } from "#domain/kernel/clock.ts";
-import { isMissing, orUndefined } from "../files.ts";
+import { orUndefined } from "#kernel/errors.ts";
 
 const betweenReadsMs = 250;
 const chunkBytes = 64 * 1024;
@@ -20,7 +20,7 @@ function createLineReader(path: string, onLine: (line: string) => void) {
   return {
     /** What has been written since the last time. */
     async read(): Promise<void> {
-      const file = await orUndefined(open(path), isMissing);
+      const file = await orUndefined(open(path));
       if (file === undefined) return;
       try {
         for (;;) {

@@ -1,6 +1,6 @@
 import { lstat, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { isMissing, orUndefined } from "../files.ts";
+import { orUndefined } from "#kernel/errors.ts";
 import type { AptPaths } from "./paths.ts";
 
 const isList = (name: string): boolean => !["lock", "partial", "auxfiles"].includes(name);
@@ -17,11 +17,11 @@ export async function listsAt({
   lists,
   refreshStamp,
 }: Pick<AptPaths, "lists" | "refreshStamp">): Promise<number | undefined> {
-  const names = ((await orUndefined(readdir(lists), isMissing)) ?? []).filter(isList);
+  const names = ((await orUndefined(readdir(lists))) ?? []).filter(isList);
   if (names.length === 0) return undefined;
-  const releases = names.filter(isFetchedRelease).map((name) => orUndefined(lstat(join(lists, name)), isMissing));
+  const releases = names.filter(isFetchedRelease).map((name) => orUndefined(lstat(join(lists, name))));
   const touched = (await Promise.all(releases)).flatMap((file) => (file === undefined ? [] : [file.ctimeMs]));
-  const modified = async (path: string): Promise<number> => (await orUndefined(stat(path), isMissing))?.mtimeMs ?? 0;
+  const modified = async (path: string): Promise<number> => (await orUndefined(stat(path)))?.mtimeMs ?? 0;
   const fetched = touched.length > 0 ? Math.min(...touched) : await modified(lists);
   return Math.max(fetched, await modified(refreshStamp));
 }

@@ -1,5 +1,5 @@
 import { readdir, readFile, readlink, realpath, stat } from "node:fs/promises";
-import { isMissing, orUndefined } from "../files.ts";
+import { isPermissionDenied, isProcessGone, orUndefined } from "#kernel/errors.ts";
 
 /** A process that holds a lock. */
 export interface LockHolder {
@@ -15,9 +15,6 @@ export function parseLocks(text: string): readonly { readonly pid: number; reado
   });
 }
 
-const isDenied = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && (error.code === "EACCES" || error.code === "EPERM");
-
 /** Names of processes and who holds what. */
 export function createLockTable(proc = "/proc") {
   /** The number of the device in /proc/locks is not the one that stat tells on btrfs: the open files say which file it is. */
@@ -25,20 +22,20 @@ export function createLockTable(proc = "/proc") {
     const folder = `${proc}/${pid}/fd`;
     try {
       const open = await Promise.all(
-        (await readdir(folder)).map((name) => orUndefined(readlink(`${folder}/${name}`), isMissing)),
+        (await readdir(folder)).map((name) => orUndefined(readlink(`${folder}/${name}`), isProcessGone)),
       );
       return open.includes(path);
     } catch (error) {
-      if (isMissing(error)) return false;
+      if (isProcessGone(error)) return false;
       // An unprivileged service sees no open files of others; the number of the file has to do.
-      if (isDenied(error)) return true;
+      if (isPermissionDenied(error)) return true;
       throw error;
     }
   }
 
   async function program(pid: number): Promise<string> {
     return (
-      (await orUndefined(readFile(`${proc}/${pid}/comm`, "utf8"), isMissing)) ?? "a process that has ended"
+      (await orUndefined(readFile(`${proc}/${pid}/comm`, "utf8"), isProcessGone)) ?? "a process that has ended"
     ).trim();
   }
 
@@ -46,9 +43,9 @@ export function createLockTable(proc = "/proc") {
     program,
     /** Who holds the lock of a file; undefined where nobody does. */
     async holder(path: string): Promise<LockHolder | undefined> {
-      const file = await orUndefined(stat(path), isMissing);
+      const file = await orUndefined(stat(path), isProcessGone);
       if (file === undefined) return undefined;
-      const held = parseLocks((await orUndefined(readFile(`${proc}/locks`, "utf8"), isMissing)) ?? "");
+      const held = parseLocks((await orUndefined(readFile(`${proc}/locks`, "utf8"), isProcessGone)) ?? "");
       for (const { pid, inode } of held) {
         if (inode === file.ino && (await hasOpen(pid, await realpath(path))))
           return { pid, program: await program(pid) };

@@ -1,6 +1,6 @@
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isMissing, orUndefined } from "../files.ts";
+import { orUndefined } from "#kernel/errors.ts";
 import { isPackageName } from "./names.ts";
 
 /**
@@ -11,7 +11,7 @@ export function createMarks(folder: string) {
   const pathOf = (unit: string): string => join(folder, `${unit}.auto`);
 
   const read = async (unit: string): Promise<readonly string[]> => {
-    const text = (await orUndefined(readFile(pathOf(unit), "utf8"), isMissing)) ?? "";
+    const text = (await orUndefined(readFile(pathOf(unit), "utf8"))) ?? "";
     return text.split("\n").filter(isPackageName);
   };
 

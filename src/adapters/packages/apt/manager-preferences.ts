@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { isMissing, orUndefined } from "../files.ts";
+import { orUndefined } from "#kernel/errors.ts";
 import { wordFor } from "./names.ts";
 import type { Offer } from "./offers.ts";
 
@@ -26,7 +26,7 @@ export async function withPreferences<T>(
   const folder = await mkdtemp(join(tmpdir(), "steward-apt-"));
   try {
     const path = join(folder, "preferences");
-    const own = (await orUndefined(readFile(hostPreferences, "utf8"), isMissing)) ?? "";
+    const own = (await orUndefined(readFile(hostPreferences, "utf8"))) ?? "";
     await writeFile(path, `${text}\n${own}`);
     return await work(`--option=Dir::Etc::preferences=${path}`);
   } finally {

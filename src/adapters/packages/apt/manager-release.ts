@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import type { SystemRelease } from "#domain/updates/ports.ts";
-import { isMissing, orUndefined } from "../files.ts";
+import { orUndefined } from "#kernel/errors.ts";
 
 /** What the head of a Release file says of its suite; what it does not say is empty. */
 export interface ReleaseHead {
@@ -63,18 +63,18 @@ const hostFiles = {
 
 export type ReleaseFiles = { readonly [name in keyof typeof hostFiles]: string };
 
-const textOf = async (path: string): Promise<string> => (await orUndefined(readFile(path, "utf8"), isMissing)) ?? "";
+const textOf = async (path: string): Promise<string> => (await orUndefined(readFile(path, "utf8"))) ?? "";
 
 /** The newer point release of the distribution that the lists know of. */
 export function createRelease(files: ReleaseFiles = hostFiles): () => Promise<SystemRelease | undefined> {
   const heads = async (): Promise<readonly ReleaseHead[]> => {
-    const names = (await orUndefined(readdir(files.lists), isMissing)) ?? [];
+    const names = (await orUndefined(readdir(files.lists))) ?? [];
     const releases = names.filter((name) => /_(In)?Release$/.test(name));
     return (await Promise.all(releases.map((name) => textOf(join(files.lists, name))))).map(parseReleaseHead);
   };
 
   const changelog = async (version: string): Promise<string> => {
-    const packed = await orUndefined(readFile(files.changelog), isMissing);
+    const packed = await orUndefined(readFile(files.changelog));
     return packed === undefined ? "" : changelogOf((await unzip(packed)).toString("utf8"), version);
   };
 

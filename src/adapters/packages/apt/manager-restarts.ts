@@ -1,6 +1,6 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { isOwnTask } from "#domain/system/service-policy.ts";
-import { isMissing, orUndefined } from "../files.ts";
+import { isPermissionDenied, isProcessGone, orUndefined } from "#kernel/errors.ts";
 
 const atOnce = 16;
 
@@ -15,11 +15,8 @@ export function unitOf(cgroup: string): string | undefined {
   return path.split("/").find((part) => part.endsWith(".service"));
 }
 
-const isDenied = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && (error.code === "EACCES" || error.code === "EPERM");
-
 /** A process may end while it is looked at, and of those of others an unprivileged one sees little. */
-const isUnseen = (error: unknown): boolean => isMissing(error) || isDenied(error);
+const isUnseen = (error: unknown): boolean => isProcessGone(error) || isPermissionDenied(error);
 
 /** The services whose processes still run code that an update has replaced, less those that carry out the work of Steward itself. */
 export function createStaleUnits(proc = "/proc"): (signal: AbortSignal) => Promise<readonly string[]> {

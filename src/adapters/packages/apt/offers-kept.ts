@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { lstat, mkdir, open, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { orUndefined } from "../files.ts";
+import { errnoCode, orUndefined } from "#kernel/errors.ts";
 
 /** Answers that outlive the process, one for each question. */
 export interface KeptAnswers {
@@ -20,9 +20,9 @@ const isOwn = ({ uid, mode }: { readonly uid: number; readonly mode: number }): 
   uid === process.getuid?.() && (mode & 0o022) === 0;
 
 /** A file that cannot be read or written costs a question, nothing else: a disk that is full or read-only, a folder that is gone. */
-const isFileTrouble = (error: unknown): boolean => error instanceof Error && "code" in error;
+const isFileTrouble = (error: unknown): boolean => errnoCode(error) !== undefined;
 
-const isThere = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "EEXIST";
+const isThere = (error: unknown): boolean => errnoCode(error) === "EEXIST";
 
 /** Of more packages than a host has, which would be asked for again. */
 const mostBytes = 16 * 1024 * 1024;

@@ -3,7 +3,7 @@ import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { PackageFiles, PackageVersion, PresentPackage } from "#domain/updates/ports.ts";
 import { PackagesLocked } from "#domain/updates/ports.ts";
-import { isMissing, orUndefined } from "../files.ts";
+import { orUndefined } from "#kernel/errors.ts";
 import { markCommands } from "./dpkg-state.ts";
 import { failureReason } from "./output.ts";
 import { aptPaths, withoutCaches, withoutSources } from "./paths.ts";
@@ -225,7 +225,7 @@ async function packagesWithLosses(exec: Exec, files: readonly Found[], signal: A
     });
     if (exitCode !== 0) throw new CommandFailed(`cannot read the file of ${file.name}: ${stderr.trim()}`);
     const inside = parseContents(stdout).filter((path) => !path.startsWith("/etc/"));
-    const found = await Promise.all(inside.map((path) => orUndefined(lstat(path), isMissing)));
+    const found = await Promise.all(inside.map((path) => orUndefined(lstat(path))));
     if (found.includes(undefined)) lossy.push(file);
   }
   return lossy;

@@ -20,7 +20,7 @@ import {
 import { join } from "node:path";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { PackageVersion, PresentPackage } from "#domain/updates/ports.ts";
-import { isMissing, orUndefined } from "../files.ts";
+import { orUndefined } from "#kernel/errors.ts";
 
 /** Where dpkg keeps its database. */
 const dpkgFolder = "/var/lib/dpkg";
@@ -90,7 +90,7 @@ async function keepMeta(path: string, found: BigIntStats): Promise<void> {
 
 /** A folder of the package, as the one that it leads to: where /lib is a link, the package still has a folder there. */
 async function addFolder({ root }: Tree, path: string, real: string): Promise<void> {
-  const found = await orUndefined(stat(real, { bigint: true }), isMissing);
+  const found = await orUndefined(stat(real, { bigint: true }));
   // Somebody has removed it, and all that was in it.
   if (found?.isDirectory() !== true) return;
   await mkdir(join(root, path), { recursive: true });
@@ -99,7 +99,7 @@ async function addFolder({ root }: Tree, path: string, real: string): Promise<vo
 
 /** Copies a file of the host into the tree. @returns false when it is not there, or is nothing that can be kept. */
 async function addFile(tree: Tree, path: string, real: string): Promise<boolean> {
-  const found = await orUndefined(lstat(real, { bigint: true }), isMissing);
+  const found = await orUndefined(lstat(real, { bigint: true }));
   if (found === undefined) return false;
   const target = join(tree.root, path);
   if (found.isDirectory()) {
@@ -130,7 +130,7 @@ async function addFile(tree: Tree, path: string, real: string): Promise<boolean>
  */
 async function addConfigurationFile(tree: Tree, { path, md5 }: ConfigurationFile, real: string): Promise<void> {
   const target = join(tree.root, path);
-  const found = await orUndefined(lstat(real), isMissing);
+  const found = await orUndefined(lstat(real));
   const text = found?.isFile() === true ? await readFile(real) : Buffer.alloc(0);
   const isOriginal = found !== undefined && createHash("md5").update(text).digest("hex") === md5;
   await mkdir(join(target, ".."), { recursive: true });
@@ -160,10 +160,7 @@ export async function repack(
   if (/\nStatus: \S+ \S+ config-files\n/.test(fields) !== isBare) return undefined;
 
   const info = (kind: string): Promise<Buffer | undefined> => readInfo(database, wanted, kind);
-  const diverted = parseDiversions(
-    (await orUndefined(readFile(join(database, "diversions"), "utf8"), isMissing)) ?? "",
-    name,
-  );
+  const diverted = parseDiversions((await orUndefined(readFile(join(database, "diversions"), "utf8"))) ?? "", name);
   const real = (path: string): string => diverted.get(path) ?? path;
   const work = await mkdtemp(join(folder, "repack-"));
   try {
@@ -214,6 +211,6 @@ async function readInfo(
   { name, architecture }: Pick<PackageVersion, "name" | "architecture">,
   kind: string,
 ): Promise<Buffer | undefined> {
-  const own = await orUndefined(readFile(join(database, "info", `${name}:${architecture}.${kind}`)), isMissing);
-  return own ?? (await orUndefined(readFile(join(database, "info", `${name}.${kind}`)), isMissing));
+  const own = await orUndefined(readFile(join(database, "info", `${name}:${architecture}.${kind}`)));
+  return own ?? (await orUndefined(readFile(join(database, "info", `${name}.${kind}`))));
 }

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { MissingPlan, PackageRepairs } from "#domain/health/packages/ports.ts";
-import { isMissing, marksOf, orUndefined } from "../files.ts";
+import { orUndefined } from "#kernel/errors.ts";
+import { marksOf } from "../files.ts";
 import { isPackageName } from "./names.ts";
 import { failureReason } from "./output.ts";
 import type { AptPaths } from "./paths.ts";
@@ -46,7 +47,7 @@ function obstacleIn(output: string, exitCode: number): string {
 
 /** Marks of the files that say what the sources have; apt touches those that it has asked for. */
 async function releaseMarks(lists: string): Promise<ReadonlyMap<string, string>> {
-  const names = ((await orUndefined(readdir(lists), isMissing)) ?? []).filter((name) => /_(?:In)?Release$/.test(name));
+  const names = ((await orUndefined(readdir(lists))) ?? []).filter((name) => /_(?:In)?Release$/.test(name));
   return new Map(await Promise.all(names.map(async (name) => [name, await marksOf([join(lists, name)])] as const)));
 }
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
-import { isMissing, orUndefined } from "../files.ts";
+import { orUndefined } from "#kernel/errors.ts";
 import { following } from "./follow.ts";
 import type { LockHolder, LockTable } from "./locks.ts";
 import { failureReason, parseLockConflict } from "./output.ts";
@@ -112,7 +112,7 @@ async function removeOldLogs(folder: string): Promise<void> {
   const logs = await Promise.all(
     names.map(async (name) => {
       const path = join(folder, name);
-      return { path, writtenAtMs: (await orUndefined(stat(path), isMissing))?.mtimeMs ?? 0 };
+      return { path, writtenAtMs: (await orUndefined(stat(path)))?.mtimeMs ?? 0 };
     }),
   );
   const old = logs.sort((one, other) => other.writtenAtMs - one.writtenAtMs).slice(keptLogs - 1);
@@ -120,7 +120,7 @@ async function removeOldLogs(folder: string): Promise<void> {
 }
 
 async function tailOf(path: string): Promise<string> {
-  const file = await orUndefined(open(path), isMissing);
+  const file = await orUndefined(open(path));
   if (file === undefined) return "";
   try {
     const { size } = await file.stat();

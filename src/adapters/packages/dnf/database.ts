@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { InstalledPackage } from "#domain/updates/ports.ts";
-import { isMissing, orUndefined } from "../files.ts";
+import { orUndefined } from "#kernel/errors.ts";
 import { byName } from "../rpm/advice.ts";
 import { createPattern, nevraOf } from "../rpm/names.ts";
 import { splitVersion } from "../rpm/version.ts";
@@ -38,7 +38,7 @@ export function createDatabase({ ask, places }: Pick<Asking, "ask"> & { readonly
 
   const patternsIn = async (): Promise<readonly ((text: string) => boolean)[]> => {
     const [locks, settings] = await Promise.all(
-      [places.versionLocks, places.mainSettings].map((path) => orUndefined(readFile(path, "utf8"), isMissing)),
+      [places.versionLocks, places.mainSettings].map((path) => orUndefined(readFile(path, "utf8"))),
     );
     return [...parseVersionLocks(locks ?? ""), ...parseExcludes(settings ?? "")].map(createPattern);
   };

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { isMissing, orUndefined } from "../files.ts";
+import { orUndefined } from "#kernel/errors.ts";
 import { contentMark, databaseFiles, namesIn } from "../rpm/marks.ts";
 import type { DnfPlaces } from "./places.ts";
 
@@ -8,7 +8,7 @@ import type { DnfPlaces } from "./places.ts";
 export async function databaseMark({ databases, history }: DnfPlaces): Promise<string> {
   const files = await databaseFiles(databases);
   const journal = join(history, "history.sqlite-wal");
-  const hasJournal = (await orUndefined(stat(journal), isMissing)) !== undefined;
+  const hasJournal = (await orUndefined(stat(journal))) !== undefined;
   // As long as there is a journal, changes are in there, and the file itself is written by readers.
   const last = hasJournal ? journal : join(history, "history.sqlite");
   return (await Promise.all([...files, last].map(contentMark))).join("\n");

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import type { PackageFiles, PackageVersion, PresentPackage } from "#domain/updates/ports.ts";
+import { orUndefined } from "#kernel/errors.ts";
 import { createTransactions } from "../apt/transactions.ts";
-import { isMissing, orUndefined } from "../files.ts";
 import { nevraOf } from "../rpm/names.ts";
 import { createPackageFile, fileNameOf, keptNameOf } from "../rpm/package-file.ts";
 import { createFetch } from "../rpm/package-files.ts";
@@ -34,7 +34,7 @@ export function createDnfPackageFiles(ports: {
   const { identify, isWhole } = createPackageFile({ exec });
 
   const cached = async (wanted: PackageVersion): Promise<readonly string[]> => {
-    const repositories = (await orUndefined(readdir(where.lists), isMissing)) ?? [];
+    const repositories = (await orUndefined(readdir(where.lists))) ?? [];
     return repositories.map((name) => join(where.lists, name, "packages", fileNameOf(wanted)));
   };
 

@@ -1,7 +1,8 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { PackageUpdates } from "#domain/health/packages/ports.ts";
-import { isMissing, marksOf, orUndefined } from "../files.ts";
+import { orUndefined } from "#kernel/errors.ts";
+import { marksOf } from "../files.ts";
 import { isSecurityStep, newestOf } from "../rpm/advice.ts";
 import { keyOf } from "../rpm/names.ts";
 import { createSecurity, type Offers as RpmOffers } from "../rpm/offers.ts";
@@ -16,7 +17,7 @@ export type Offers = RpmOffers<RpmDatabase>;
 
 /** When the lists were last brought up to date; undefined where there are none. */
 export async function listsAt({ lists }: Pick<DnfPlaces, "lists">): Promise<number | undefined> {
-  const names = (await orUndefined(readdir(lists), isMissing)) ?? [];
+  const names = (await orUndefined(readdir(lists))) ?? [];
   const times = await Promise.all(names.map((name) => newestIn(join(lists, name, "repodata"))));
   const known = times.filter((time) => time !== undefined);
   // The oldest of several lists is what counts.
@@ -25,8 +26,8 @@ export async function listsAt({ lists }: Pick<DnfPlaces, "lists">): Promise<numb
 
 /** Where dnf has asked and nothing was new, it sets the time of one of the files. */
 async function newestIn(folder: string): Promise<number | undefined> {
-  const names = (await orUndefined(readdir(folder), isMissing)) ?? [];
-  const files = await Promise.all(names.map((name) => orUndefined(stat(join(folder, name)), isMissing)));
+  const names = (await orUndefined(readdir(folder))) ?? [];
+  const files = await Promise.all(names.map((name) => orUndefined(stat(join(folder, name)))));
   const times = files.flatMap((file) => file?.mtimeMs ?? []);
   return times.length === 0 ? undefined : Math.floor(Math.max(...times));
 }

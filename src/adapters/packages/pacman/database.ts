@@ -1,7 +1,8 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { InstalledPackage } from "#domain/updates/ports.ts";
-import { isMissing, marksOf, orUndefined } from "../files.ts";
+import { orUndefined } from "#kernel/errors.ts";
+import { marksOf } from "../files.ts";
 import { createPattern } from "../rpm/names.ts";
 import type { Asking } from "./asking.ts";
 import type { PacmanPlaces } from "./places.ts";
@@ -28,7 +29,7 @@ const byName = (one: { readonly name: string }, other: { readonly name: string }
   one.name < other.name ? -1 : Number(one.name > other.name);
 
 async function entryNames(local: string): Promise<readonly string[]> {
-  const names = (await orUndefined(readdir(local), isMissing)) ?? [];
+  const names = (await orUndefined(readdir(local))) ?? [];
   return names.filter((name) => parseEntry(name) !== undefined).sort();
 }
 
@@ -37,13 +38,13 @@ async function readEntries(local: string, signal: AbortSignal): Promise<Entries>
   const partial: { name: string; version: string }[] = [];
   const read = async (entry: string): Promise<void> => {
     const folder = join(local, entry);
-    const record = parseRecord((await orUndefined(readFile(join(folder, "desc"), "utf8"), isMissing)) ?? "");
+    const record = parseRecord((await orUndefined(readFile(join(folder, "desc"), "utf8"))) ?? "");
     // The list of its files is written last.
-    const hasFiles = (await orUndefined(stat(join(folder, "files")), isMissing)) !== undefined;
+    const hasFiles = (await orUndefined(stat(join(folder, "files")))) !== undefined;
     const named = parseEntry(entry);
     if (record !== undefined && hasFiles) packages.push(record);
     // It may have been removed meanwhile.
-    else if (named !== undefined && (await orUndefined(stat(folder), isMissing)) !== undefined) partial.push(named);
+    else if (named !== undefined && (await orUndefined(stat(folder))) !== undefined) partial.push(named);
   };
   const names = await entryNames(local);
   for (let at = 0; at < names.length; at += atOnce) {

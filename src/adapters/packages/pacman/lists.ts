@@ -1,6 +1,6 @@
 import { copyFile, mkdir, readdir, readlink, rename, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isMissing, orUndefined } from "../files.ts";
+import { orUndefined } from "#kernel/errors.ts";
 import type { PacmanPlaces } from "./places.ts";
 
 /** Package lists that can be asked. */
@@ -26,10 +26,10 @@ const stampOf = ({ lists }: Pick<PacmanPlaces, "lists">): string => join(lists, 
 /** Lists and their signatures. Pacman gives each the time that the server has for it. */
 async function filesIn(databases: string): Promise<readonly ListFile[]> {
   const folder = join(databases, "sync");
-  const names = ((await orUndefined(readdir(folder), isMissing)) ?? []).filter((name) => /\.db(?:\.sig)?$/.test(name));
+  const names = ((await orUndefined(readdir(folder))) ?? []).filter((name) => /\.db(?:\.sig)?$/.test(name));
   const found = await Promise.all(
     names.sort().map(async (name) => {
-      const file = await orUndefined(stat(join(folder, name)), isMissing);
+      const file = await orUndefined(stat(join(folder, name)));
       if (file === undefined) return [];
       const madeAt = Math.floor(file.mtimeMs / 1000);
       return [{ name, mark: `${name} ${file.size} ${madeAt}`, madeAt, changedAt: file.ctimeMs }];
@@ -55,7 +55,7 @@ export async function currentLists(
   places: Pick<PacmanPlaces, "lists" | "databases">,
 ): Promise<PackageLists | undefined> {
   const [own, others] = await Promise.all([filesIn(places.lists), filesIn(places.databases)]);
-  const stamp = own.length === 0 ? undefined : await orUndefined(stat(stampOf(places)), isMissing);
+  const stamp = own.length === 0 ? undefined : await orUndefined(stat(stampOf(places)));
   const ownAt = Math.floor(stamp?.mtimeMs ?? 0);
   const othersAt = Math.floor(Math.max(0, ...others.map(({ changedAt }) => changedAt)));
   // Lists that were only put back are not fresh for that. Times of files are coarse: of one moment, the newer ones count.
@@ -73,7 +73,7 @@ export async function prepareLists({ lists, databases }: Pick<PacmanPlaces, "lis
   // Newer versions of pacman download as a user of their own.
   await mkdir(join(lists, "sync"), { recursive: true, mode: 0o755 });
   const [link, target] = [join(lists, "local"), join(databases, "local")];
-  if ((await orUndefined(readlink(link), isMissing)) === target) return;
+  if ((await orUndefined(readlink(link))) === target) return;
   await rm(link, { force: true });
   await symlink(target, link);
 }

@@ -1,16 +1,16 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { isMissing, orUndefined } from "../files.ts";
+import { orUndefined } from "#kernel/errors.ts";
 
 /** Without the time of the last change to what is not content: package managers set that when they only read. */
 export async function contentMark(path: string): Promise<string> {
-  const file = await orUndefined(stat(path, { bigint: true }), isMissing);
+  const file = await orUndefined(stat(path, { bigint: true }));
   return file === undefined ? `${path} -` : `${path} ${file.ino} ${file.size} ${file.mtimeNs}`;
 }
 
 /** Names in a folder, in order; none where it is not there. */
 export async function namesIn(folder: string): Promise<readonly string[]> {
-  return ((await orUndefined(readdir(folder), isMissing)) ?? []).sort();
+  return ((await orUndefined(readdir(folder))) ?? []).sort();
 }
 
 /** Files by which a change to rpm's database can be seen, whichever of the folders it is in. */

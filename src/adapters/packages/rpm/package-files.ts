@@ -4,8 +4,8 @@ import { join } from "node:path";
 import type { PackageFiles, PackageVersion } from "#domain/updates/ports.ts";
 import { PackageFileMissing } from "#domain/updates/ports.ts";
 import type { Progress } from "#domain/updates/progress.ts";
+import { orUndefined } from "#kernel/errors.ts";
 import { unitFor } from "../apt/manager-commit.ts";
-import { isMissing, orUndefined } from "../files.ts";
 import { keyOf, nevraOf, parseNevra } from "./names.ts";
 import { type createPackageFile, keptNameOf } from "./package-file.ts";
 import type { createRpmSettle } from "./settle.ts";
@@ -48,10 +48,7 @@ export function createFetch(ports: {
 
   const fromCache = async (wanted: PackageVersion, target: string, signal: AbortSignal): Promise<boolean> => {
     for (const path of await cached(wanted)) {
-      const copied = await orUndefined(
-        copyFile(path, target, constants.COPYFILE_FICLONE).then(() => true),
-        isMissing,
-      );
+      const copied = await orUndefined(copyFile(path, target, constants.COPYFILE_FICLONE).then(() => true));
       if (copied === undefined) continue;
       if (await isWhole(target, wanted, signal)) return true;
       await rm(target);

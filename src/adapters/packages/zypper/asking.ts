@@ -2,7 +2,8 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
-import { isMissing, marksOf, orUndefined } from "../files.ts";
+import { orUndefined } from "#kernel/errors.ts";
+import { marksOf } from "../files.ts";
 import { NoLists } from "../rpm/offers.ts";
 import { parseRepositories } from "./lists.ts";
 import { failureReason } from "./output.ts";
@@ -78,7 +79,7 @@ export function createAsking({ exec, places }: { readonly exec: Exec; readonly p
 
   const listAt = async (alias: string): Promise<number | undefined> => {
     const paths = listFiles.map((file) => join(places.lists, folderOf(alias), file));
-    const files = await Promise.all(paths.map((path) => orUndefined(stat(path), isMissing)));
+    const files = await Promise.all(paths.map((path) => orUndefined(stat(path))));
     return files.find((file) => file !== undefined)?.mtimeMs;
   };
 

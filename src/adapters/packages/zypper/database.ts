@@ -2,7 +2,8 @@ import { readFile } from "node:fs/promises";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { InstalledPackage, PackageVersion } from "#domain/updates/ports.ts";
-import { isMissing, marksOf, orUndefined } from "../files.ts";
+import { orUndefined } from "#kernel/errors.ts";
+import { marksOf } from "../files.ts";
 import { byName } from "../rpm/advice.ts";
 import { contentMark, databaseFiles } from "../rpm/marks.ts";
 import { nevraOf } from "../rpm/names.ts";
@@ -41,7 +42,7 @@ export function createDatabase(ports: {
 
   /** Locks are patterns that only zypper itself can read for sure. */
   const heldBy = async (signal: AbortSignal): Promise<ReadonlySet<string>> => {
-    const text = (await orUndefined(readFile(places.packageLocks, "utf8"), isMissing)) ?? "";
+    const text = (await orUndefined(readFile(places.packageLocks, "utf8"))) ?? "";
     if (text.trim() === "") return new Set();
     const { exitCode, stdout, stderr } = await asking.tryInstalled(["locks", "--solvables"], signal);
     if (exitCode !== 0)
@@ -56,7 +57,7 @@ export function createDatabase(ports: {
     if (last?.mark === mark) return last;
     const packages = await queryAll(signal);
     const held = await heldBy(signal);
-    const automatic = (await orUndefined(readFile(places.autoInstalled, "utf8"), isMissing)) ?? "";
+    const automatic = (await orUndefined(readFile(places.autoInstalled, "utf8"))) ?? "";
     const isHeld = (found: PackageVersion): boolean => held.has(nevraOf(found));
     last = { packages, isHeld, automatic: parseAutoInstalled(automatic), mark };
     return last;

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { PackageChange, TransactionPlan, UpdateRequest } from "#domain/updates/ports.ts";
-import { isMissing, orUndefined } from "../files.ts";
+import { orUndefined } from "#kernel/errors.ts";
 import { isSecurityStep } from "../rpm/advice.ts";
 import { demandNames, demandNoRemoval, demandSecurity, wantedAdvised } from "../rpm/demands.ts";
 import { demandLists } from "../rpm/offers.ts";
@@ -28,7 +28,7 @@ export function createSimulate(ports: {
   const { asking, offers, places } = ports;
 
   const wordsFor = async ({ type, names }: UpdateRequest): Promise<readonly string[]> => {
-    const osRelease = (await orUndefined(readFile(places.osRelease, "utf8"), isMissing)) ?? "";
+    const osRelease = (await orUndefined(readFile(places.osRelease, "utf8"))) ?? "";
     // Of single packages there is no upgrade of the distribution.
     if (type !== "packages" && names === undefined && isRolling(osRelease)) return ["dup", "--no-recommends"];
     // One that takes the place of another is a removal.

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type { InstalledPackage, PackageFiles, PackageVersion } from "#domain/updates/ports.ts";
 import { UpdateRefused } from "#domain/updates/ports.ts";
 import type { Progress } from "#domain/updates/progress.ts";
+import { orUndefined } from "#kernel/errors.ts";
 import { asResult } from "../apt/manager-commit.ts";
-import { isMissing, orUndefined } from "../files.ts";
 import type { PlainChange } from "../rpm/demands.ts";
 import { nevraOf } from "../rpm/names.ts";
 import { NoLists } from "../rpm/offers.ts";
@@ -57,7 +57,7 @@ export function createZypperPackageFiles(ports: ZypperPorts): PackageFiles {
   const folder = join(unitPlaces.output, "files");
 
   const cached = async (wanted: PackageVersion): Promise<readonly string[]> => {
-    const repositories = (await orUndefined(readdir(places.packages), isMissing)) ?? [];
+    const repositories = (await orUndefined(readdir(places.packages))) ?? [];
     const file = fileNameOf(wanted);
     return repositories.flatMap((name) =>
       [file, join(wanted.architecture, file)].map((path) => join(places.packages, name, path)),

@@ -3,9 +3,9 @@ import { dirname, join } from "node:path";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
 import type { PackageVersion } from "#domain/updates/ports.ts";
 import { UpdateRefused } from "#domain/updates/ports.ts";
+import { orUndefined } from "#kernel/errors.ts";
 import { areSame, describeChanges } from "../apt/manager-plan.ts";
 import type { createTransactions } from "../apt/transactions.ts";
-import { isMissing, orUndefined } from "../files.ts";
 import type { PlainChange } from "../rpm/demands.ts";
 import { isPackageName, nevraOf, parseNevra } from "../rpm/names.ts";
 import { NoLists } from "../rpm/offers.ts";
@@ -113,7 +113,7 @@ export function createExact(ports: {
 
   /** Zypper takes what it is told to install for wanted by somebody. What is remembered of an earlier attempt stays. */
   const rememberMarks = async (path: string, changes: readonly PlainChange[], signal: AbortSignal) => {
-    const before = parseAutoInstalled((await orUndefined(readFile(path, "utf8"), isMissing)) ?? "");
+    const before = parseAutoInstalled((await orUndefined(readFile(path, "utf8"))) ?? "");
     const names = new Set([...before, ...automaticAfter(changes, await database(signal))]);
     if (names.size > 0) await writeMarks(path, names);
     return names.size > 0;

@@ -6,12 +6,6 @@ import { open } from "node:fs/promises";
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_WRONLY, O_CREAT, O_EXCL } = constants;
 const chunkBytes = 256 * 1024;
 
-/** The code of a system call's error. */
-export const codeOf = (error: unknown): string | undefined =>
-  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
-
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
 /** Where an entry of an open folder is, whatever its path leads to meanwhile. */
 export const entryOf = (folder: FileHandle, name: string | Buffer): string | Buffer =>
   typeof name === "string"

@@ -14,7 +14,8 @@ import type {
 } from "#domain/updates/ports.ts";
 import { PackageFileMissing, PackagesLocked, SnapshotUnusable } from "#domain/updates/ports.ts";
 import { requireReboot } from "#domain/updates/reboot.ts";
-import { messageOf, openFile, syncFolder } from "./files.ts";
+import { errorMessage } from "#kernel/errors.ts";
+import { openFile, syncFolder } from "./files.ts";
 import type { Manifest } from "./manifest.ts";
 import { isSnapshotId, parseManifest, serialiseManifest } from "./manifest.ts";
 import { diffPackages, planPackages } from "./plan.ts";
@@ -97,7 +98,7 @@ export function createPackageSnapshots(ports: {
     const createdAt = Date.parse(`${dashed}T${time.replace(/^(..)(..)(..)$/, "$1:$2:$3")}Z`);
     return {
       id,
-      description: `unusable: ${messageOf(unreadable(error, `what the snapshot ${id} needs`))}`,
+      description: `unusable: ${errorMessage(unreadable(error, `what the snapshot ${id} needs`))}`,
       createdAt: Number.isNaN(createdAt) ? 0 : createdAt,
       sizeBytes: 0,
       kind: "manual",

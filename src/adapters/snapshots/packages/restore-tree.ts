@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
 import { lchown, lstat, mkdir, rename, rmdir, symlink, unlink } from "node:fs/promises";
-import { digest, entryOf, messageOf, openFolder, openNew, using } from "./files.ts";
+import { errorMessage } from "#kernel/errors.ts";
+import { digest, entryOf, openFolder, openNew, using } from "./files.ts";
 import type { FileEntry, FolderEntry, LinkEntry, TreeEntry } from "./tree.ts";
 import { isSameEntry } from "./tree.ts";
 
@@ -98,7 +99,7 @@ export async function restoreTree(
       await work();
       touched.add(folderOf(path));
     } catch (error) {
-      faults.push(`${root}/${path}: ${messageOf(error)}`);
+      faults.push(`${root}/${path}: ${errorMessage(error)}`);
     }
   };
 

@@ -5,8 +5,9 @@ import { lstat, mkdir, readdir, rename, rm, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { PresentPackage } from "#domain/updates/ports.ts";
 import { SnapshotUnusable } from "#domain/updates/ports.ts";
+import { errnoCode } from "#kernel/errors.ts";
 import type { Content } from "./files.ts";
-import { codeOf, digest, openFile, openNew, syncFolder, using } from "./files.ts";
+import { digest, openFile, openNew, syncFolder, using } from "./files.ts";
 
 /** The file of a package version, for all snapshots that have it. */
 export interface KeptPackage extends Content {
@@ -36,7 +37,7 @@ async function checkOwn(path: string, type: "file" | "folder", what: string): Pr
 
 /** What cannot be read makes a snapshot unusable. The words of the system name paths, so only their code is told. */
 export function unreadable(error: unknown, what: string): unknown {
-  const code = codeOf(error);
+  const code = errnoCode(error);
   if (code === undefined) return error;
   const reason = code === "ENOENT" ? `${what} is missing` : `cannot read ${what} (${code})`;
   return new SnapshotUnusable(reason, { cause: error });
@@ -122,7 +123,7 @@ export function createStore(root: string) {
     try {
       return parseKept(await readOwn(keptPath(version), `what is noted of ${what}`), what);
     } catch (error) {
-      if (codeOf(error) === "ENOENT") return undefined;
+      if (errnoCode(error) === "ENOENT") return undefined;
       throw unreadable(error, `what is noted of ${what}`);
     }
   };
@@ -167,7 +168,7 @@ export function createStore(root: string) {
     async prepare(): Promise<void> {
       for (const [path, what] of folders) {
         await mkdir(path, { recursive: path === root, mode: 0o700 }).catch((error: unknown) => {
-          if (codeOf(error) !== "EEXIST") throw error;
+          if (errnoCode(error) !== "EEXIST") throw error;
         });
         await checkOwn(path, "folder", what);
       }

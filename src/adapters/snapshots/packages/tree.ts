@@ -1,8 +1,9 @@
 import type { FileHandle } from "node:fs/promises";
 import { lstat, readdir, readFile, readlink } from "node:fs/promises";
 import type { SnapshotDiff } from "#domain/updates/ports.ts";
+import { errnoCode, isNotFound } from "#kernel/errors.ts";
 import type { Content } from "./files.ts";
-import { codeOf, digest, entryOf, openFile, openFolder, using } from "./files.ts";
+import { digest, entryOf, openFile, openFolder, using } from "./files.ts";
 import { isKeptOut } from "./kept-out.ts";
 
 interface Owned {
@@ -80,7 +81,7 @@ export async function readTree(
         await readEntry(folder, name, inner);
       } catch (error) {
         // Gone, or replaced by something else, between the listing and the look: as if it had not been there.
-        if (codeOf(error) !== "ENOENT" && codeOf(error) !== "ELOOP" && codeOf(error) !== "ENOTDIR") throw error;
+        if (!isNotFound(error) && errnoCode(error) !== "ELOOP") throw error;
       }
     }
   };

@@ -1,17 +1,9 @@
 import { lstat, mkdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { codeOf, syncFolder } from "../packages/files.ts";
+import { orUndefined } from "#kernel/errors.ts";
+import { syncFolder } from "../packages/files.ts";
 import { snapshotsFolder } from "./layout.ts";
 import type { Programs } from "./programs.ts";
-
-const orMissing = async <T>(found: Promise<T>): Promise<T | undefined> => {
-  try {
-    return await found;
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
-    throw error;
-  }
-};
 
 /** Makes the folders that lead to a place in a copy of the root, none of which may be a link: it would lead out of it. */
 async function makeFolders(root: string, folder: string): Promise<void> {
@@ -19,7 +11,7 @@ async function makeFolders(root: string, folder: string): Promise<void> {
   let path = root;
   for (const part of parts) {
     path = join(path, part);
-    const found = await orMissing(lstat(path));
+    const found = await orUndefined(lstat(path));
     if (found === undefined) await mkdir(path, { mode: 0o755 });
     else if (!found.isDirectory()) throw new Error(`cannot bring the state along: ${path} is no folder`);
   }
@@ -27,7 +19,7 @@ async function makeFolders(root: string, folder: string): Promise<void> {
 
 /** Whether a folder lies in the root subvolume, and so would be as it was then. */
 async function isInRoot(folder: string): Promise<boolean> {
-  const [found, root] = [await orMissing(stat(folder)), await stat("/")];
+  const [found, root] = [await orUndefined(stat(folder)), await stat("/")];
   return found !== undefined && found.dev === root.dev;
 }
 
@@ -45,7 +37,7 @@ export async function carryState(
 ): Promise<void> {
   if (!(await isInRoot(stateDir))) return;
   const moment = join(snapshotsFolder, `steward-${name}`);
-  if ((await orMissing(lstat(moment))) !== undefined) await programs.deleteSubvolume(moment, signal);
+  if ((await orUndefined(lstat(moment))) !== undefined) await programs.deleteSubvolume(moment, signal);
   const target = join(copyRoot, stateDir);
   const [made, gone] = [`${target}.carried`, `${target}.earlier`];
   const remove = async (folder: string): Promise<void> => {
@@ -64,11 +56,11 @@ export async function carryState(
     await remove(made);
     await programs.copyFolder(join(moment, stateDir), made, signal);
   } finally {
-    if ((await orMissing(lstat(moment))) !== undefined)
+    if ((await orUndefined(lstat(moment))) !== undefined)
       await programs.deleteSubvolume(moment, AbortSignal.timeout(60_000));
   }
   await remove(gone);
-  if ((await orMissing(lstat(target))) !== undefined) await rename(target, gone);
+  if ((await orUndefined(lstat(target))) !== undefined) await rename(target, gone);
   await rename(made, target);
   await syncFolder(dirname(target));
   await remove(gone);

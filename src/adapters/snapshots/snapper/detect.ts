@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import { codeOf, messageOf } from "../packages/files.ts";
+import { errorMessage, orUndefined } from "#kernel/errors.ts";
 import { judgeLayout, type RootLayout, snapshotsFolder } from "./layout.ts";
 import { parseConfigOf } from "./parse.ts";
 import { createPrograms, run } from "./programs.ts";
@@ -16,12 +16,7 @@ const pluginFolder = "/usr/lib/snapper/plugins";
 
 /** What is told of a rollback by snapper's own command only; the menu of GRUB is brought up to date for each snapshot. */
 async function rollbackPlugins(): Promise<readonly string[]> {
-  try {
-    return (await readdir(pluginFolder)).filter((name) => name !== "grub");
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return [];
-    throw error;
-  }
+  return ((await orUndefined(readdir(pluginFolder))) ?? []).filter((name) => name !== "grub");
 }
 
 const text = (path: string): Promise<string> => readFile(path, "utf8");
@@ -49,7 +44,7 @@ async function configOfRoot(
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof CommandFailed && /ENOENT/.test(error.message)) return { reason: "snapper is not installed" };
-    return { reason: `snapper does not answer: ${messageOf(error)}` };
+    return { reason: `snapper does not answer: ${errorMessage(error)}` };
   }
 }
 

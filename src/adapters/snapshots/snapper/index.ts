@@ -5,6 +5,7 @@ import type { Clock } from "#domain/kernel/clock.ts";
 import type { InstalledPackage, RollbackOutcome, SnapshotBackend, StoredSnapshot } from "#domain/updates/ports.ts";
 import { SnapshotUnusable } from "#domain/updates/ports.ts";
 import { isSnapshotId } from "#domain/updates/snapshot-id.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { diffPackages } from "../packages/plan.ts";
 import { readBeginning, writeBeginning } from "./beginning.ts";
 import { carryState } from "./carry.ts";
@@ -124,7 +125,7 @@ export function createSnapperBackend(ports: SnapperPorts): SnapshotBackend {
     } catch (error) {
       signal.throwIfAborted();
       // It is shown all the same, so that it can be removed.
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = errorMessage(error);
       return { ...told, description: `unusable: ${reason}`, isProtected, packagesCount: 0 };
     }
   };
@@ -185,7 +186,7 @@ export function createSnapperBackend(ports: SnapperPorts): SnapshotBackend {
         await removeNumber(programs, number, signal);
       } catch (error) {
         signal.throwIfAborted();
-        tell(`an earlier root is left: ${error instanceof Error ? error.message : String(error)}`);
+        tell(`an earlier root is left: ${errorMessage(error)}`);
       }
     }
   };

@@ -1,16 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { codeOf, openNew, syncFolder, using } from "../packages/files.ts";
+import { orUndefined } from "#kernel/errors.ts";
+import { openNew, syncFolder, using } from "../packages/files.ts";
 
 /** Reads a file of the state folder; undefined where there is none. */
 export async function readStateFile(stateDir: string, name: string): Promise<string | undefined> {
-  try {
-    return await readFile(join(stateDir, name), "utf8");
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return undefined;
-    throw error;
-  }
+  return orUndefined(readFile(join(stateDir, name), "utf8"));
 }
 
 /** Writes a file of the state folder anew, as a whole; on disk when it returns. The service and a task may do so at once. */

@@ -1,22 +1,14 @@
 import { lstat, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { InstalledPackage } from "#domain/updates/ports.ts";
-import { codeOf, messageOf } from "../packages/files.ts";
+import { errorMessage, orUndefined } from "#kernel/errors.ts";
 import { nestedPaths, type RootLayout } from "./layout.ts";
 import type { Programs } from "./programs.ts";
 
 /** The number that the root of every subvolume of btrfs has. */
 const subvolumeInode = 256;
 
-const exists = async (path: string): Promise<boolean> => {
-  try {
-    await lstat(path);
-    return true;
-  } catch (error) {
-    if (codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR") return false;
-    throw error;
-  }
-};
+const exists = async (path: string): Promise<boolean> => (await orUndefined(lstat(path))) !== undefined;
 
 const anyExists = async (paths: readonly string[]): Promise<boolean> =>
   (await Promise.all(paths.map(exists))).includes(true);
@@ -75,7 +67,7 @@ export async function whyUnusable(
     if ((await installed(root, signal)).length === 0) return "it has no packages";
   } catch (error) {
     signal.throwIfAborted();
-    return `it cannot be read: ${messageOf(error)}`;
+    return `it cannot be read: ${errorMessage(error)}`;
   }
   const kernels = await kernelsWithoutModules(root);
   if (kernels.length === 0) return undefined;

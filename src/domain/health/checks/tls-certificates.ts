@@ -1,6 +1,7 @@
 import type { CheckStatus } from "#contract/checks.ts";
 import type { Clock } from "#domain/kernel/clock.ts";
 import { toTimestamp } from "#domain/kernel/clock.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
 import { createIgnore } from "../ignore.ts";
@@ -44,7 +45,7 @@ export function tlsCertificatesCheck(ports: {
       const when = daysLeft < 0 ? "has expired" : `expires in ${counted(daysLeft, "day")}`;
       return { path, status, problem: `${path} ${when}`, details };
     } catch (error) {
-      const problem = error instanceof Error ? error.message : String(error);
+      const problem = errorMessage(error);
       return { path, status: "fail", problem, details: { path, error: problem } };
     }
   };

@@ -1,0 +1,47 @@
+/** What went wrong, in the words of whatever was thrown. */
+export const errorMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** What was thrown, as an Error. */
+export const toError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
+
+/** The code that Node gave an error: of a system call (`ENOENT`, errno(3)) or its own (`ERR_INVALID_URL`). */
+export const errnoCode = (error: unknown): string | undefined =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+
+/** Whether a path leads to nothing: no such entry, or what should be a directory of the path is none. */
+export function isNotFound(error: unknown): boolean {
+  const code = errnoCode(error);
+  return code === "ENOENT" || code === "ENOTDIR";
+}
+
+/** Whether a file of a process cannot be read since the process has ended: procfs says ESRCH where it was open already. */
+export const isProcessGone = (error: unknown): boolean => isNotFound(error) || errnoCode(error) === "ESRCH";
+
+/** Whether the system forbids it to this user. */
+export function isPermissionDenied(error: unknown): boolean {
+  const code = errnoCode(error);
+  return code === "EACCES" || code === "EPERM";
+}
+
+/** What a promise gives; undefined where it fails for a reason that is expected, which is "not found" unless given. */
+export async function orUndefined<T>(
+  work: Promise<T>,
+  isExpected: (error: unknown) => boolean = isNotFound,
+): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (isExpected(error)) return undefined;
+    throw error;
+  }
+}
+
+/** {@link orUndefined} for work that does not wait. */
+export function orUndefinedSync<T>(work: () => T, isExpected: (error: unknown) => boolean = isNotFound): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    if (isExpected(error)) return undefined;
+    throw error;
+  }
+}
