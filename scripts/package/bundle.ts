@@ -16,7 +16,7 @@ export const filesBeside: Readonly<Record<string, string>> = {
   "src/main.ts": "main.js",
   "src/adapters/journald/thread.ts": "program/journal-thread-*.js",
   "src/app/tracing/thread.ts": "program/trace-thread-*.js",
-  "src/cli/plugin-templates": "plugin-templates",
+  "src/cli/commands/plugins/plugin-templates": "plugin-templates",
   "deploy/observability": "observability",
 };
 

@@ -1,6 +1,6 @@
-import { type CommandNode, describeCommand } from "./command-tree.ts";
-import { createContextStore } from "./contexts.ts";
-import { nobody } from "./person.ts";
+import { createContextStore } from "./contexts/store.ts";
+import { type CommandNode, describeCommand } from "./core/command-tree.ts";
+import { nobody } from "./core/person.ts";
 import { createProgram } from "./program.ts";
 
 const never = (): Promise<never> => Promise.reject(new Error("cannot run a command: this tree is for reading"));

@@ -1,29 +1,26 @@
 import type { Command } from "commander";
 import { CommanderError } from "commander";
 import { createClient } from "#client/index.ts";
-import { connect, connectToOne, isNamed, type ServiceOptions } from "./connect.ts";
-import { type ContextStore, createContextStore, mayMeanSeveral } from "./contexts.ts";
-import type { HostRun } from "./contexts-ask.ts";
-import { explainError, Interrupted, isInterrupted, NeedsDecision } from "./errors.ts";
-import { nagiosUnknown, speaksNagios, unknownCode } from "./nagios.ts";
-import { exitCode, type Io, screenOf } from "./output.ts";
-import { nobody } from "./person.ts";
-import { callPlugin, type PluginCall, pluginCallOf } from "./plugin-call.ts";
-import { patientFetch } from "./plugin-fetch.ts";
-import type { CommandPorts, Connection, ConnectOptions, LocalCommands, Person } from "./ports.ts";
-import { createFileWarnings } from "./private-files.ts";
+import { nagiosUnknown, speaksNagios, unknownCode } from "./commands/nagios.ts";
+import { callPlugin, type PluginCall, pluginCallOf } from "./commands/plugins/call.ts";
+import type { HostRun } from "./contexts/ask.ts";
+import { type ContextStore, createContextStore, mayMeanSeveral } from "./contexts/store.ts";
+import { connect, connectToOne, isNamed } from "./core/connect.ts";
+import { explainError, Interrupted, isInterrupted, NeedsDecision } from "./core/errors.ts";
+import { patientFetch } from "./core/fetch.ts";
+import type { LocalCommands } from "./core/local.ts";
+import { nobody } from "./core/person.ts";
+import type { CommandPorts, Connection, ConnectOptions, Person, ServiceOptions } from "./core/ports.ts";
+import { createFileWarnings } from "./core/private-files.ts";
+import { exitCode, type Io, screenOf } from "./output/output.ts";
+import { cleanIo, printable } from "./output/terminal.ts";
 import { createProgram } from "./program.ts";
-import { cleanIo, printable } from "./terminal.ts";
 
-export type { AdminKey } from "./connect.ts";
-export { NeedsDecision } from "./errors.ts";
-export type { StackHost } from "./observability-files.ts";
-export { createPerson } from "./person.ts";
-export { readInput } from "./plugin-input.ts";
-export type { PluginReport } from "./plugins.ts";
-export type { PluginConfirmation } from "./plugins-confirm.ts";
-export type { LocalCommands } from "./ports.ts";
-export { cleanIo, ioOfProcess } from "./terminal.ts";
+export { NeedsDecision } from "./core/errors.ts";
+export type { AdminKey, LocalCommands, PluginConfirmation, PluginReport, StackHost } from "./core/local.ts";
+export { createPerson } from "./core/person.ts";
+export { readInput } from "./core/standard-input.ts";
+export { cleanIo, ioOfProcess } from "./output/terminal.ts";
 
 /** The address and the key may stand before or after the subcommand. */
 const serviceOptions = (command: Command): ServiceOptions => command.optsWithGlobals();
@@ -55,7 +52,7 @@ export async function runCli(given: CliPorts): Promise<number> {
   // Most command lines name no other host: nothing is loaded for them.
   if (!mayMeanSeveral(argv)) return runOnce({ ...ports, ...shared });
   try {
-    const { severalHosts } = await import("./contexts-choice.ts");
+    const { severalHosts } = await import("./contexts/choice.ts");
     const program = createProgram(inertPorts(ports, contexts), {
       version: ports.version,
       writeErr: io.err,
@@ -63,7 +60,7 @@ export async function runCli(given: CliPorts): Promise<number> {
     });
     const several = await severalHosts(program, argv, contexts);
     if (several === undefined) return await runOnce({ ...ports, ...shared });
-    const { runForAll } = await import("./contexts-all.ts");
+    const { runForAll } = await import("./contexts/run-for-all.ts");
     const local = { ...ports.local, readInput: once(ports.local.readInput) };
     const run = ({ argv: words, io: collected, signal, isDryRun }: HostRun): Promise<number> =>
       runOnce({
@@ -119,7 +116,7 @@ function inertPorts({ io, now, environment, local }: CliPorts, contexts: Context
 async function connectOneOfMany(source: Parameters<typeof connectToOne>[0], isDryRun: boolean): Promise<Connection> {
   const connection = await connectToOne(source);
   if (!isDryRun) return connection;
-  const { planningFetch } = await import("./contexts-guard.ts");
+  const { planningFetch } = await import("./contexts/guard.ts");
   const planning = { ...connection, fetch: planningFetch(connection.fetch ?? globalThis.fetch) };
   return { ...planning, client: createClient(planning) };
 }

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { pluginLanguages } from "#cli/plugin-scaffold.ts";
+import { pluginLanguages } from "#cli/commands/plugins/scaffold.ts";
 import { pluginTypes } from "#contract/plugins.ts";
 import { installedPrograms } from "./program.ts";
 import { eventually } from "./support/eventually.ts";

@@ -65,7 +65,7 @@ describe("the compiler", () => {
       ],
       ["the contract, the domain", "src/contract/scopes.ts", "#domain/kernel/error.ts", "invalid"],
       ["a transport, an adapter", "src/transports/http/guard.ts", "#adapters/clock/index.ts", "systemClock"],
-      ["the command line, the domain", "src/cli/output.ts", "#domain/kernel/error.ts", "invalid"],
+      ["the command line, the domain", "src/cli/output/output.ts", "#domain/kernel/error.ts", "invalid"],
       ["the contract, Node", "src/contract/limits.ts", "node:fs", "readFileSync"],
       ["the kernel, Node", "src/domain/kernel/error.ts", "node:fs", "readFileSync"],
       ["the client, Node", "src/client/index.ts", "node:fs", "readFileSync"],

@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { createPluginFolders } from "#adapters/plugins/folders.ts";
-import { makePlugin, pluginLanguages } from "#cli/plugin-scaffold.ts";
+import { makePlugin, pluginLanguages } from "#cli/commands/plugins/scaffold.ts";
 import { type PluginType, pluginTypes } from "#contract/plugins.ts";
 import { parseOutput } from "#domain/health/plugin/output.ts";
 import type { FoundPlugin } from "#domain/plugins/ports.ts";

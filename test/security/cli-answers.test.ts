@@ -5,7 +5,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type WebSocket, WebSocketServer } from "ws";
-import { exitCode } from "#cli/output.ts";
+import { exitCode } from "#cli/output/output.ts";
 import { describeMismatch } from "#client/answer.ts";
 import { operations } from "#contract/index.ts";
 import { Plan } from "#contract/operation.ts";

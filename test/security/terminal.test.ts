@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { exitCode } from "#cli/output.ts";
+import { exitCode } from "#cli/output/output.ts";
 import { makePair } from "../process/support/certificates.ts";
 import { runSteward } from "../process/support/program.ts";
 import { createWorkspace } from "../process/support/workspace.ts";

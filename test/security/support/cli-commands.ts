@@ -1,4 +1,4 @@
-import { allCommands, type CommandNode } from "#cli/command-tree.ts";
+import { allCommands, type CommandNode } from "#cli/core/command-tree.ts";
 import { documentedProgram } from "#cli/documented-program.ts";
 import { operations } from "#contract/index.ts";
 import type { Operation } from "#contract/operation.ts";

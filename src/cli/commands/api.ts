@@ -1,0 +1,141 @@
+import { readFileSync } from "node:fs";
+import type { Command } from "commander";
+import { parseJson, readAnswer } from "#client/answer.ts";
+import type { LongOperationName } from "#client/background.ts";
+import { request } from "#client/index.ts";
+import { operations } from "#contract/index.ts";
+import { apiBase } from "#contract/limits.ts";
+import type { Operation } from "#contract/operation.ts";
+import { errorMessage } from "#kernel/errors.ts";
+import { patientFetch } from "../core/fetch.ts";
+import { finishBy, runLong } from "../core/operation-follow.ts";
+import { asPlan, isWanted, printPlan } from "../core/plan.ts";
+import type { CommandPorts } from "../core/ports.ts";
+import { exitCode, printJson, severalLines } from "../output/output.ts";
+import { argumentOf, isFlat, kebab, type Member, membersOf, optionKey, optionsOf } from "./api-members.ts";
+
+type Input = Record<"params" | "query" | "body", Record<string, unknown>>;
+type Options = Readonly<Record<string, unknown>>;
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** A body given as JSON text, as a file that holds it, or on standard input. */
+async function readData({ local }: CommandPorts, data: string): Promise<Record<string, unknown>> {
+  const named = data.startsWith("@") ? data.slice(1) : undefined;
+  const text =
+    data === "-" || named === "-" ? await local.readInput() : named === undefined ? data : readFileSync(named, "utf8");
+  let value: unknown;
+  try {
+    value = JSON.parse(text ?? "");
+  } catch (error) {
+    throw new Error(`cannot read the body: ${errorMessage(error)} (--data takes JSON)`, { cause: error });
+  }
+  if (!isRecord(value)) throw new Error("cannot read the body: it is no JSON object");
+  return value;
+}
+
+/** What a command line says of the members of an operation. */
+function inputOf(
+  members: readonly Member[],
+  words: readonly unknown[],
+  options: Options,
+  data: Record<string, unknown>,
+): Input {
+  const input: Input = { params: {}, query: {}, body: { ...data } };
+  const inPath = members.filter(({ part }) => part === "params");
+  for (const [at, { name }] of inPath.entries()) input.params[name] = words[at];
+  for (const member of members) {
+    const value = options[optionKey(member)];
+    if (member.part !== "params" && value !== undefined) input[member.part][member.name] = value;
+  }
+  return input;
+}
+
+const isLong = (name: string): name is LongOperationName =>
+  Object.entries<Operation>(operations).some(([each, { outlives }]) => each === name && outlives === true);
+
+async function call(
+  ports: CommandPorts,
+  command: Command,
+  name: string,
+  operation: Operation,
+  input: Input,
+  options: Options,
+) {
+  const { io, finish, person, connect } = ports;
+  const connection = await connect(command, {
+    ...(operation.takesLong && { fetch: patientFetch }),
+    ...(operation.outlives && { signal: person.interrupted() }),
+  });
+  const { params, query, body } = input;
+  const given = { params, query, ...(operation.body !== undefined && { body }) };
+  const isPlanOnly = input.query["dry_run"] === true;
+  if (operation.effect === "danger" && !isPlanOnly && options["yes"] !== true) {
+    const asked = await request(connection, operation, { ...given, query: { ...input.query, dry_run: true } });
+    // What is printed for people is not to be mixed with what is printed for programs.
+    printPlan({ ...io, out: io.err }, asPlan(parseJson(await asked.text(), asked)));
+    if (!(await isWanted(ports, "Do it?", {}))) return finish(exitCode.foundTrouble);
+  }
+  if (isLong(name) && !isPlanOnly) {
+    // The service checks what it is given against the same schemas.
+    await runLong(ports, connection, {
+      name,
+      input: given as object,
+      options: { json: true, wait: options["wait"] !== false },
+    });
+    return;
+  }
+  const response = await request(connection, operation, given);
+  const answer = await readAnswer(operation, given, response);
+  if (typeof answer === "string") return io.out(severalLines(answer));
+  finishBy(ports, answer);
+  printJson(io, answer);
+}
+
+function addOperation(api: Command, ports: CommandPorts, name: string, operation: Operation): void {
+  const { method, base, path, summary, description, effect, body, outlives } = operation;
+  const members = membersOf(operation);
+  const command = api
+    .command(kebab(name))
+    .description(summary)
+    .addHelpText(
+      "after",
+      `\n${method} ${base === "root" ? "" : apiBase}${path}${description === undefined ? "" : `\n\n${description}`}`,
+    );
+  for (const member of members.filter(({ part }) => part === "params")) command.addArgument(argumentOf(member));
+  for (const member of members.filter((each) => each.part !== "params" && isFlat(each))) {
+    for (const option of optionsOf(member)) command.addOption(option);
+  }
+  if (body !== undefined)
+    command.option("-d, --data <json>", "the body as JSON, @FILE or - for standard input; options go over it");
+  if (effect === "danger") command.option("-y, --yes", "do not show what would be done, and do not ask");
+  if (outlives) command.option("--no-wait", "begin it, and do not wait");
+  command.action(async (...all: unknown[]) => {
+    const options = command.opts<Options>();
+    const data = typeof options["data"] === "string" ? await readData(ports, options["data"]) : {};
+    const missing = members.find(
+      (each) =>
+        each.isRequired && each.part !== "params" && options[optionKey(each)] === undefined && !(each.name in data),
+    );
+    if (missing !== undefined) {
+      const flag = isFlat(missing) ? `--${missing.word}, or ${missing.name} in --data` : `${missing.name} in --data`;
+      command.error(`error: ${flag} is needed`);
+    }
+    await call(ports, command, name, operation, inputOf(members, all, options, data), options);
+  });
+}
+
+/**
+ * `steward api <operation>`: every operation of the table, made from its row. They stand below a word of their own, so that a
+ * new operation takes the name of no command that there is, and of no plugin.
+ * @param isWhole whether its commands are wanted: there are many, and a start is to be short.
+ */
+export function addApiCommands(program: Command, ports: CommandPorts, isWhole: boolean): void {
+  const api = program
+    .command("api")
+    .description("every operation of the interface by its name, with its answer as JSON")
+    .addHelpText("after", "\nWhat is dangerous shows what would be done and asks first, unless it is told --yes.");
+  if (!isWhole) return;
+  for (const [name, operation] of Object.entries<Operation>(operations)) addOperation(api, ports, name, operation);
+}

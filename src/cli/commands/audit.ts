@@ -1,0 +1,177 @@
+import type { Command } from "commander";
+import { InvalidArgumentError, Option } from "commander";
+import type { AuditList, AuditOutcome } from "#contract/audit.ts";
+import { auditListLimit, auditOutcomes } from "#contract/audit.ts";
+import { integer } from "../core/integer.ts";
+import type { AuditReport, GivenHead } from "../core/local.ts";
+import { momentOption } from "../core/log-time.ts";
+import type { CommandPorts } from "../core/ports.ts";
+import { presetCommand } from "../core/preset-command.ts";
+import { exitCode, type Io, oneLine, printJson } from "../output/output.ts";
+import type { Style } from "../output/screen.ts";
+import { printTable } from "../output/table.ts";
+
+const styles: Readonly<Record<AuditOutcome, Style | undefined>> = { ok: undefined, refused: "yellow", failed: "red" };
+
+const targetOf = (target: Readonly<Record<string, string>>): string =>
+  Object.entries(target)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(" ");
+
+function printEntries(io: Io, { entries, next_cursor: more, unreadable }: AuditList): void {
+  printTable(
+    io,
+    ["time", "outcome", "operation", "target", "key", "from", "status"],
+    entries.map((each) => [
+      each.time.slice(0, 19),
+      { text: each.count > 1 ? `${each.outcome} ×${each.count}` : each.outcome, style: styles[each.outcome] },
+      each.dry_run ? `${each.operation} (dry run)` : each.operation,
+      targetOf({ ...each.target, ...(each.operation_id !== null && { operation: each.operation_id }) }),
+      each.key_name ?? each.key_id ?? "",
+      each.remote_address ?? "",
+      each.error ?? each.status ?? (each.method === null ? "" : "no answer"),
+    ]),
+  );
+  if (entries.length === 0) io.out("no entries\n");
+  if (more !== null) io.err("there are older ones: --limit or --until has them\n");
+  if (unreadable > 0) io.err(`${unreadable} lines are no entries: steward audit verify says what is wrong\n`);
+}
+
+interface ListOptions {
+  readonly since?: string;
+  readonly until?: string;
+  readonly operation?: string;
+  readonly keyId?: string;
+  readonly outcome?: AuditOutcome;
+  readonly limit: number;
+  readonly offline?: boolean;
+  readonly json?: boolean;
+}
+
+function addListCommand(audit: Command, { io, now, connect, local }: CommandPorts): void {
+  const moment = momentOption(now);
+  presetCommand(audit, "list")
+    .description("who did what, and who was refused; the newest first")
+    .addOption(
+      new Option("-S, --since <time>", "only entries of then or later: yesterday, -1h, RFC 3339").argParser(moment),
+    )
+    .addOption(new Option("-U, --until <time>", "only entries before then").argParser(moment))
+    .option("--operation <name>", "only of this operation or event: restartService, operation.ended")
+    .option("--key-id <id>", "only of this key")
+    .addOption(new Option("--outcome <outcome>", "only what came to this").choices(auditOutcomes))
+    .addOption(
+      new Option("-n, --limit <count>", "at most so many")
+        .argParser(integer(auditListLimit.minimum, auditListLimit.maximum))
+        .default(auditListLimit.default),
+    )
+    .option("--offline", "read the files of this host, without the service")
+    .option("--json", "print the answer as JSON")
+    .action(async (options: ListOptions, command: Command) => {
+      const { since, until, operation, keyId, outcome, limit } = options;
+      const wishes = {
+        limit,
+        ...(since !== undefined && { since }),
+        ...(until !== undefined && { until }),
+        ...(operation !== undefined && { operation }),
+        ...(keyId !== undefined && { key_id: keyId }),
+        ...(outcome !== undefined && { outcome }),
+      };
+      const answer = options.offline
+        ? await local.audit.list(wishes)
+        : await (await connect(command)).client.listAudit({ query: wishes });
+      if (options.json) return printJson(io, answer);
+      printEntries(io, answer);
+    });
+}
+
+/** `17:4e07…`: number and hash of an entry. */
+function givenHead(text: string, before: readonly GivenHead[] = []): readonly GivenHead[] {
+  const [, seq, hash = ""] = /^([1-9]\d{0,14}):([0-9a-f]{64})$/.exec(text) ?? [];
+  if (seq === undefined) throw new InvalidArgumentError("it must be the number of an entry, a colon and its hash");
+  return [...before, { seq: Number(seq), hash, source: "--head" }];
+}
+
+function printReport(io: Io, report: AuditReport): void {
+  const {
+    folder,
+    broken,
+    files,
+    entries,
+    malformed,
+    first,
+    last,
+    headsFound,
+    notes,
+    notCompared,
+    rootRequests,
+    mismatches,
+  } = report;
+  for (const note of notes) io.out(`note: ${oneLine(note)}\n`);
+  if (broken !== undefined) {
+    io.out(`broken: ${oneLine(broken.file)}:${broken.line}: ${oneLine(broken.what)}\n`);
+    io.out(`${entries} ${entries === 1 ? "entry" : "entries"} before it can be relied upon\n`);
+    return;
+  }
+  if (notCompared !== undefined) {
+    io.out(`not verified: not all heads in the journal could be read: ${oneLine(notCompared)}\n`);
+    io.out("no break was found in the chain itself, which whoever may write the files can make anew\n");
+    return;
+  }
+  for (const mismatch of mismatches) io.out(`mismatch: ${oneLine(mismatch)}\n`);
+  if (mismatches.length > 0) {
+    io.out(
+      "the chain itself is whole, but it does not agree with what root recorded: other code may have run as the service\n",
+    );
+    return;
+  }
+  if (first === undefined || last === undefined) {
+    io.out(`whole: ${folder} has no entries\n`);
+    return;
+  }
+  io.out(`whole: entries ${first.seq} to ${last.seq} in ${files} ${files === 1 ? "file" : "files"}`);
+  io.out(headsFound === 0 ? "\n" : `, and ${headsFound} written down elsewhere are among them\n`);
+  if (malformed > 0) io.out(`${malformed} of them are malformed: they stand as they were written\n`);
+  if (rootRequests > 0)
+    io.out(
+      `${rootRequests} ${rootRequests === 1 ? "request" : "requests"} to root ${rootRequests === 1 ? "is" : "are"} as root recorded them\n`,
+    );
+  io.out(`head: ${last.seq}:${last.hash}\n`);
+}
+
+interface VerifyOptions {
+  readonly head?: readonly GivenHead[];
+  readonly unit: string;
+  readonly journal: boolean;
+  readonly json?: boolean;
+}
+
+/** `steward audit [list]|verify`. */
+export function addAuditCommands(program: Command, ports: CommandPorts): void {
+  const { io, local, finish } = ports;
+  const audit = program.command("audit").description("the audit log: list it, verify it");
+  addListCommand(audit, ports);
+  audit
+    .command("verify")
+    .description("verify on this host that nothing in the audit log was changed, removed or put in")
+    .option(
+      "--head <seq:hash>",
+      "an entry that the log must have, as an earlier run printed it; may be repeated",
+      givenHead,
+    )
+    .option("--unit <name>", "unit whose lines in the journal say what entries there were", "steward.service")
+    .option("--no-journal", "do not ask the journal")
+    .option("--json", "print the report as JSON")
+    .addHelpText(
+      "after",
+      "\nReads the files themselves, so it has to run as root or as the user of the service.\nExit code: 0 whole, 1 broken, 2 the log, or what the journal knows of it, could not be read.",
+    )
+    .action(async ({ head = [], unit, journal, json }: VerifyOptions) => {
+      const report = await local.audit.verify({ heads: head, unit: journal ? unit : undefined });
+      const isCompared = report.notCompared === undefined;
+      const code = isCompared ? exitCode.fine : exitCode.couldNotRun;
+      const isWhole = report.broken === undefined && report.mismatches.length === 0;
+      finish(isWhole ? code : exitCode.foundTrouble);
+      if (json) return printJson(io, { whole: isWhole && isCompared, ...report });
+      printReport(io, report);
+    });
+}

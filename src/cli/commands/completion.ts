@@ -1,0 +1,33 @@
+import type { Command } from "commander";
+import { Argument } from "commander";
+import { describeCommand } from "../core/command-tree.ts";
+import type { CommandPorts } from "../core/ports.ts";
+
+/** Where each shell looks for what completes the words of a program. */
+const places = {
+  bash: "/etc/bash_completion.d/steward",
+  zsh: "/usr/local/share/zsh/site-functions/_steward",
+  fish: "/etc/fish/completions/steward.fish",
+} as const;
+type Shell = keyof typeof places;
+
+/** `steward completion bash|zsh|fish`. */
+export function addCompletionCommand(program: Command, { io }: Pick<CommandPorts, "io">): void {
+  program
+    .command("completion")
+    .description("print what makes a shell complete the words of this program")
+    .addArgument(new Argument("<shell>", "the shell").choices(Object.keys(places)))
+    .addHelpText(
+      "after",
+      `
+For one session: source <(steward completion bash)
+For good:        ${Object.entries(places)
+        .map(([shell, place]) => `steward completion ${shell} > ${place}`)
+        .join("\n                 ")}`,
+    )
+    .action(async (shell: Shell) => {
+      // Loaded on demand: one command has use for it, and seldom.
+      const { completionScripts } = await import("./completion-scripts.ts");
+      io.out(completionScripts[shell](describeCommand(program)));
+    });
+}

@@ -1,0 +1,65 @@
+import type { Command } from "commander";
+import type { Answer } from "#client/index.ts";
+import type { ConnectorStatus } from "#contract/connectors.ts";
+import type { CommandPorts } from "../core/ports.ts";
+import { presetCommand } from "../core/preset-command.ts";
+import { formatAge } from "../output/figures.ts";
+import { exitCode, type Io, oneLine, printJson } from "../output/output.ts";
+import { withProgress } from "../output/progress.ts";
+import type { Style } from "../output/screen.ts";
+import { printTable } from "../output/table.ts";
+
+const styles: Readonly<Record<ConnectorStatus, Style>> = {
+  connected: "green",
+  disconnected: "red",
+  error: "red",
+  not_configured: "yellow",
+};
+
+/** Prints connectors as a table. */
+function printConnectors(io: Io, answer: Answer<"listConnectors">, now: number): void {
+  if (answer.connectors.length === 0) {
+    io.out("no connectors: the settings name none, and none was found\n");
+    return;
+  }
+  printTable(
+    io,
+    ["connector", "provider", "model", "status", "looked at", "why"],
+    answer.connectors.map((each) => [
+      each.name === answer.default ? `${each.name} (default)` : each.name,
+      each.provider,
+      each.model,
+      { text: each.status, style: styles[each.status] },
+      each.last_checked_at === null ? "never" : formatAge(each.last_checked_at, now),
+      each.last_error ?? "",
+    ]),
+  );
+}
+
+/** `steward connectors [list]|test`. */
+export function addConnectorsCommands(program: Command, { io, now, connect, finish }: CommandPorts): void {
+  const connectors = program.command("connectors").description("language models: list and test the ways to them");
+  presetCommand(connectors, "list")
+    .description("list connectors; asks no provider")
+    .option("--json", "print the answer as JSON")
+    .action(async (options: { json?: boolean }, command: Command) => {
+      const answer = await (await connect(command)).client.listConnectors();
+      if (options.json) return printJson(io, answer);
+      printConnectors(io, answer, now());
+    });
+  connectors
+    .command("test")
+    .description("ask the provider of a connector")
+    .argument("[name]", "the connector; the default one when left out")
+    .option("--json", "print the answer as JSON")
+    .addHelpText("after", "\nExit code: 0 it answers, 1 it does not, 2 the service could not be asked.")
+    .action(async (given: string | undefined, options: { json?: boolean }, command: Command) => {
+      const { client } = await connect(command);
+      const name = given ?? (await client.listConnectors()).default;
+      if (name === null) throw new Error("cannot test a connector: there is no default one (name one)");
+      const answer = await withProgress(io, `asking ${name}`, () => client.testConnector({ params: { name } }));
+      finish(answer.success ? exitCode.fine : exitCode.foundTrouble);
+      if (options.json) return printJson(io, answer);
+      io.out(`${oneLine(name)}: ${oneLine(answer.message)} (${answer.latency_ms} ms)\n`);
+    });
+}

@@ -1,0 +1,214 @@
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import { asAddress } from "../contexts/address.ts";
+import { assertName, type Context, type Contexts, contextNamed, localName } from "../contexts/store.ts";
+import { explainError } from "../core/errors.ts";
+import type { CommandPorts } from "../core/ports.ts";
+import { presetCommand } from "../core/preset-command.ts";
+import { exitCode, oneLine, printJson } from "../output/output.ts";
+import { printTable } from "../output/table.ts";
+
+type Ports = Pick<CommandPorts, "io" | "finish" | "given" | "local" | "contexts" | "connectTo">;
+
+const testTimeoutMs = 10_000;
+
+/** A context as programs are told of it. */
+const listed = (name: string, { url, keyFile, cacert, cert, certKey }: Context, isCurrent: boolean) => ({
+  name,
+  url,
+  current: isCurrent,
+  key_file: keyFile ?? null,
+  cacert: cacert ?? null,
+  cert: cert ?? null,
+  cert_key: certKey ?? null,
+});
+
+const isOverwritten = (contexts: Contexts, name: string, force: boolean | undefined): void => {
+  if (Object.hasOwn(contexts.all, name) && !force)
+    throw new Error(`cannot add ${name}: there is one of this name (--force puts this one in its place)`);
+};
+
+/** Where the key is: in the file that was named, or in one of its own when it came on standard input. */
+async function keyFileFor(
+  name: string,
+  { given, local, contexts: store }: Ports,
+  command: Command,
+): Promise<string | undefined> {
+  const { keyFile, cert } = given(command);
+  if (keyFile !== undefined) return resolve(keyFile);
+  const text = cert === undefined ? (await local.readInput())?.trim() : undefined;
+  if (text === undefined || text === "") {
+    if (cert !== undefined) return undefined;
+    throw new Error(`cannot add ${name}: it needs a key (--key-file FILE, or the key on standard input)`);
+  }
+  if (!/^[\x21-\x7e]+$/.test(text))
+    throw new Error("cannot use what is on standard input as a key: there must be one word and nothing else");
+  return store.writeKey(name, text);
+}
+
+interface AddOptions {
+  readonly use?: boolean;
+  readonly force?: boolean;
+  readonly json?: boolean;
+}
+
+function addAddCommand(contexts: Command, ports: Ports): void {
+  const { io, contexts: store, given } = ports;
+  contexts
+    .command("add")
+    .description("add a host, and use it from now on if it is the first")
+    .argument("<name>", "how it is called")
+    .argument("<url>", "address of its service: https://web1:8470")
+    .option("--use", "use it where no other is named")
+    .option("--force", "put it in the place of one with this name")
+    .option("--json", "print it as JSON")
+    .addHelpText(
+      "after",
+      `
+Its key is in the file of --key-file, or comes on standard input and is kept in a file that only you can read.
+--cacert, --cert and --key are kept with it, by their paths.`,
+    )
+    .action(async (name: string, url: string, options: AddOptions, command: Command) => {
+      assertName(name);
+      const address = asAddress(url);
+      const known = await store.read();
+      isOverwritten(known, name, options.force);
+      const keyFile = await keyFileFor(name, ports, command);
+      const { cacert, cert, key } = given(command);
+      const context: Context = {
+        url: address,
+        ...(keyFile !== undefined && { keyFile }),
+        ...(cacert !== undefined && { cacert: resolve(cacert) }),
+        ...(cert !== undefined && { cert: resolve(cert) }),
+        ...(key !== undefined && { certKey: resolve(key) }),
+      };
+      const isUsed = options.use === true || Object.keys(known.all).length === 0;
+      await store.write({ current: isUsed ? name : known.current, all: { ...known.all, [name]: context } });
+      if (options.json) return printJson(io, listed(name, context, isUsed || known.current === name));
+      io.out(`added ${name}${isUsed ? ", which is used from now on" : ""} (steward context test ${name} asks it)\n`);
+    });
+}
+
+function addListCommand(contexts: Command, { io, contexts: store }: Ports): void {
+  presetCommand(contexts, "list")
+    .description("all contexts")
+    .option("--json", "print them as JSON")
+    .action(async (options: { json?: boolean }) => {
+      const { all, current } = await store.read();
+      const known = Object.entries(all).map(([name, context]) => listed(name, context, name === current));
+      if (options.json) return printJson(io, { current: current ?? localName, contexts: known });
+      if (known.length === 0) return io.out("no context yet: commands ask the service of this host\n");
+      printTable(
+        io,
+        ["", "context", "address", "key", "trusts"],
+        known.map((each) => [
+          each.current ? "*" : "",
+          each.name,
+          each.url,
+          each.key_file ?? `certificate ${each.cert}`,
+          each.cacert ?? "",
+        ]),
+      );
+    });
+}
+
+function addChangeCommands(contexts: Command, { io, contexts: store }: Ports): void {
+  contexts
+    .command("use")
+    .description("use a context where no other is named")
+    .argument("<name>", `its name; ${localName} for the service of this host`)
+    .option("--json", "print which one is used as JSON")
+    .action(async (name: string, options: { json?: boolean }) => {
+      const known = await store.read();
+      if (name !== localName) contextNamed(known, name);
+      await store.write({ current: name === localName ? undefined : name, all: known.all });
+      if (options.json) return printJson(io, { current: name });
+      io.out(`${name === localName ? "the service of this host" : name} is used from now on\n`);
+    });
+  contexts
+    .command("remove")
+    .description("forget a context, and the key that was kept for it")
+    .argument("<name>", "its name")
+    .option("--json", "print which one is gone, and which is used, as JSON")
+    .action(async (name: string, options: { json?: boolean }) => {
+      const known = await store.read();
+      const context = contextNamed(known, name);
+      const { [name]: _, ...all } = known.all;
+      const current = known.current === name ? undefined : known.current;
+      await store.write({ current, all });
+      store.removeKey(context);
+      if (options.json) return printJson(io, { removed: name, current: current ?? localName });
+      const was = known.current === name ? "; the service of this host is used from now on" : "";
+      io.out(`removed ${name}${was}\n`);
+    });
+}
+
+interface Tested {
+  readonly name: string;
+  readonly fault: string | undefined;
+  readonly version?: string;
+  readonly keyName?: string;
+  readonly scopes?: readonly string[];
+}
+
+const inShort = (scopes: readonly string[]): string =>
+  scopes.length > 3 ? `${scopes.length} scopes` : scopes.join(" ");
+
+function addTestCommand(contexts: Command, { io, contexts: store, finish, connectTo }: Ports): void {
+  const ask = async (name: string): Promise<Tested> => {
+    const signal = AbortSignal.timeout(testTimeoutMs);
+    try {
+      const { client } = await connectTo(name, signal);
+      const [identity, health] = await Promise.all([client.whoami(), client.getHealth()]);
+      return { name, fault: undefined, version: health.version, keyName: identity.name, scopes: identity.scopes };
+    } catch (error) {
+      return { name, fault: explainError(error) };
+    }
+  };
+
+  contexts
+    .command("test")
+    .description("ask hosts whether they answer, and whether they know the key")
+    .argument("[names...]", "contexts; all when left out")
+    .option("--json", "print the answers as JSON")
+    .action(async (names: readonly string[], options: { json?: boolean }) => {
+      const known = await store.read();
+      for (const name of names) contextNamed(known, name);
+      const chosen = names.length === 0 ? Object.keys(known.all) : names;
+      const tested = await Promise.all(chosen.map(ask));
+      const bad = tested.filter(({ fault }) => fault !== undefined).length;
+      const isNone = bad > 0 && bad === tested.length;
+      finish(bad === 0 ? exitCode.fine : isNone ? exitCode.couldNotRun : exitCode.foundTrouble);
+      if (options.json) {
+        return printJson(
+          io,
+          tested.map(({ name, fault, version, keyName, scopes }) =>
+            fault === undefined
+              ? { context: name, ok: true, answer: { version, key: keyName, scopes } }
+              : { context: name, ok: false, error: fault },
+          ),
+        );
+      }
+      if (tested.length === 0) return io.out("no context yet\n");
+      printTable(
+        io,
+        ["context", "result", "version", "key", "scopes"],
+        tested.map(({ name, fault, version, keyName, scopes }) => [
+          name,
+          fault === undefined ? { text: "answers", style: "green" } : { text: oneLine(fault), style: "red" },
+          version ?? "",
+          keyName ?? "",
+          inShort(scopes ?? []),
+        ]),
+      );
+    });
+}
+
+/** `steward context add|list|use|remove|test`. */
+export function addContextCommands(program: Command, ports: Ports): void {
+  const contexts = program.command("context").description("hosts that commands can ask instead of this one");
+  addListCommand(contexts, ports);
+  addAddCommand(contexts, ports);
+  addChangeCommands(contexts, ports);
+  addTestCommand(contexts, ports);
+}

@@ -1,0 +1,251 @@
+import type { Command } from "commander";
+import { ApiError } from "#client/index.ts";
+import { streamChecks } from "#client/stream.ts";
+import type { FixResult, HealthCheckList, HealthCheckResult } from "#contract/checks.ts";
+import type { Plan } from "#contract/operation.ts";
+import { commandFor } from "../core/command-for.ts";
+import { explainError, Interrupted, isRefused, NoKey } from "../core/errors.ts";
+import { patientFetch } from "../core/fetch.ts";
+import { asPlan, ioOfPlan, isWanted, printPlan } from "../core/plan.ts";
+import type { CommandPorts, Connection } from "../core/ports.ts";
+import { exitCode, oneLine, printJson } from "../output/output.ts";
+import { withProgress } from "../output/progress.ts";
+import { printFixed, printResults, sumInWords } from "./doctor-view.ts";
+
+interface DoctorOptions {
+  readonly fix?: boolean;
+  readonly check?: string;
+  readonly category?: string;
+  readonly yes?: boolean;
+  readonly confirm?: boolean;
+  readonly offline?: boolean;
+  readonly json?: boolean;
+}
+
+const isTrouble = ({ status }: Pick<HealthCheckResult, "status">): boolean => status === "warn" || status === "fail";
+
+/** What a wait shows: how many have answered, and which was the last. */
+const shown = (count: number, { check_id: id, status }: Pick<HealthCheckResult, "check_id" | "status">): string =>
+  `${count} checked, the last: ${id} ${status}`;
+
+/** Runs what is due, and shows results while they come. */
+async function askService({ io }: CommandPorts, connection: Connection, { check }: DoctorOptions) {
+  const { client } = connection;
+  if (check !== undefined) {
+    const result = await withProgress(io, `checking ${check}`, () => client.getCheck({ params: { check_id: check } }));
+    return [result];
+  }
+  return withProgress(io, "checking", async (progress) => {
+    const over = new AbortController();
+    const seen = new Set<string>();
+    const watch = async (): Promise<void> => {
+      const { url, key, openSocket } = connection;
+      for await (const frame of streamChecks({ url, key, openSocket, signal: over.signal })) {
+        seen.add(frame.check_id);
+        progress.show(shown(seen.size, frame));
+      }
+    };
+    // Only for the eye: where nobody looks it costs a connection less.
+    const watched = io.screen?.showsProgress ? watch() : Promise.resolve();
+    try {
+      return (await client.listChecks()).results;
+    } finally {
+      over.abort();
+      await watched;
+    }
+  });
+}
+
+/**
+ * The end of some work of this process, unless a signal fires before it.
+ * @throws what the signal says, as a call to a service does.
+ */
+async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  const aborted = Promise.withResolvers<never>();
+  signal.addEventListener("abort", () => aborted.reject(signal.reason), { once: true });
+  return Promise.race([work, aborted.promise]);
+}
+
+async function checkHere({ io, local, person }: CommandPorts): Promise<HealthCheckList> {
+  const signal = person.interrupted();
+  return withProgress(io, "checking", (progress) => {
+    let count = 0;
+    const work = local.runChecks((result) => {
+      count += 1;
+      progress.show(shown(count, result));
+    });
+    return unlessAborted(signal, work);
+  });
+}
+
+interface Found {
+  readonly results: readonly HealthCheckResult[];
+  /** Undefined where there is no service that could fix anything. */
+  readonly connection: Connection | undefined;
+  /** Why a service that was not reached cannot start. */
+  readonly startFaults: readonly string[];
+}
+
+/** Asks the service, and looks with its own eyes where there is none. */
+async function look(ports: CommandPorts, options: DoctorOptions, command: Command): Promise<Found> {
+  const { io } = ports;
+  const isNamed = !options.offline && (await ports.isNamed(command));
+  let reason = "as it was told";
+  let startFaults: readonly string[] = [];
+  if (!options.offline) {
+    try {
+      const connection = await ports.connect(command, { fetch: patientFetch, signal: ports.person.interrupted() });
+      return { results: await askService(ports, connection, options), connection, startFaults: [] };
+    } catch (error) {
+      // Another host's checks cannot be run from here; and a service that refuses a key is there.
+      if (isNamed || !(isRefused(error) || error instanceof NoKey)) throw error;
+      reason = explainError(error);
+      startFaults = (await ports.local.checkConfig(undefined)).faults.map(({ text }) => text);
+    }
+  }
+  io.err(`steward: checking without the service, read-only: ${reason}\n`);
+  for (const fault of startFaults) io.err(`steward: the service cannot start: ${fault}\n`);
+  const { results } = await checkHere(ports);
+  const chosen = options.check === undefined ? results : results.filter(({ check_id: id }) => id === options.check);
+  if (chosen.length === 0 && options.check !== undefined)
+    throw new Error(`cannot check ${oneLine(options.check)}: there is no such check`);
+  return { results: chosen, connection: undefined, startFaults };
+}
+
+/** What a fix would do; undefined where it says that there is nothing to do. */
+async function planOf({ client }: Connection, id: string): Promise<Plan> {
+  return asPlan(await client.fixCheck({ params: { check_id: id }, query: { dry_run: true }, body: {} }));
+}
+
+/**
+ * Carries out one fix.
+ * @throws Interrupted at Ctrl-C: the fix goes on.
+ */
+async function fixNow({ io, person }: CommandPorts, { client }: Connection, id: string, isRisky: boolean) {
+  const signal = person.interrupted();
+  const call = { params: { check_id: id }, body: { confirm: isRisky } };
+  try {
+    return await withProgress(io, `fixing ${id}`, () => client.fixCheck(call));
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    io.err(
+      `steward: the fix goes on; to see what came of it: ${commandFor(client, `doctor --check ${oneLine(id)}`)}\n`,
+    );
+    throw new Interrupted();
+  }
+}
+
+/** What was to be done about a finding, and what came of it. */
+interface Mended {
+  readonly check: HealthCheckResult;
+  /** Null where the key may not have it done. */
+  readonly plan: Plan | null;
+  /** Null where it was left alone. */
+  readonly fix: Omit<FixResult, "check"> | null;
+}
+
+/** Shows the plan of one fix, asks, carries it out. */
+async function fixOne(
+  ports: CommandPorts,
+  connection: Connection,
+  options: DoctorOptions,
+  result: HealthCheckResult,
+): Promise<Mended> {
+  const { io } = ports;
+  const id = result.check_id;
+  const plan = await planOf(connection, id).catch((error: unknown) => {
+    // What this key may not fix is no reason to leave the rest alone.
+    if (error instanceof ApiError && error.code === "FORBIDDEN") return error;
+    throw error;
+  });
+  if (plan instanceof ApiError) {
+    ports.io.out(`\n${id}\nleft alone: ${oneLine(plan.message)}\n`);
+    return { check: result, plan: null, fix: null };
+  }
+  const isRisky = plan.risk === "risky";
+  const leftAlone = { check: result, plan, fix: null };
+  const isOver = plan.steps.length === 0;
+  const shownTo = isOver ? io : ioOfPlan(ports, options);
+  shownTo.out(`\n${id}: ${plan.fix_id ?? "fix"} (${plan.risk ?? "no risk said"})\n`);
+  printPlan(shownTo, plan);
+  if (isOver) return leftAlone;
+  if (isRisky && options.yes && !options.confirm) {
+    io.out("left alone: it is risky (--yes --confirm does it without asking)\n");
+    return leftAlone;
+  }
+  if (!(await isWanted(ports, isRisky ? "This is risky. Do it?" : "Do it?", options))) return leftAlone;
+  const fixed = await fixNow(ports, connection, id, isRisky);
+  printFixed(io, fixed);
+  const { check, ...fix } = fixed;
+  return { check, plan, fix };
+}
+
+/** Goes through all that can be fixed, and says how all of it is then. */
+async function fixAll(
+  ports: CommandPorts,
+  { results, connection }: Found,
+  options: DoctorOptions,
+): Promise<readonly HealthCheckResult[]> {
+  const { io } = ports;
+  if (connection === undefined) throw new Error("cannot fix anything without the service (start it: steward serve)");
+  // A program is told everything at once, when it is over.
+  const { json, ...told } = options;
+  const saying = json ? { ...ports, io: { ...io, out: () => undefined } } : ports;
+  const after: HealthCheckResult[] = [];
+  const fixes: object[] = [];
+  for (const result of results) {
+    const isToMend = isTrouble(result) && result.fixable;
+    const mended = isToMend ? await fixOne(saying, connection, told, result) : undefined;
+    after.push(mended?.check ?? result);
+    if (mended !== undefined) fixes.push({ check_id: result.check_id, plan: mended.plan, result: mended.fix });
+  }
+  if (json) printJson(io, { results: after, by: "the service", fixes });
+  else io.out(`\n${sumInWords(io, after)}`);
+  return after;
+}
+
+/** `steward doctor`. */
+export function addDoctorCommand(program: Command, ports: CommandPorts): void {
+  const { io, finish } = ports;
+  program
+    .command("doctor")
+    .description("run the health checks, and fix what they find")
+    .option("--fix", "show what would be done about each finding, ask, and do it")
+    .option("--check <id>", "only this check, and now")
+    .option("--category <name>", "only checks of this category")
+    .option("-y, --yes", "with --fix: do not ask; what is risky is left alone without --confirm")
+    .option("--confirm", "with --yes: what is risky too")
+    .option("--offline", "do not ask the service: run the checks in this process, read-only")
+    .option("--json", "print the results as JSON; with --fix and --yes what was done too")
+    .addHelpText(
+      "after",
+      `
+Where no service runs on this host, or its key cannot be read, the checks run in this process, as the user who calls; then
+nothing is fixed, and those of plugins are left out.
+
+Exit code: 0 all well, 1 something warns or fails, 2 it could not be looked at.`,
+    )
+    .action(async (options: DoctorOptions, command: Command) => {
+      if (options.fix && options.json && !options.yes)
+        command.error("error: --fix talks with a person, --json with a program: with both, --yes is needed");
+      const found = await look(ports, options, command);
+      const { results, connection, startFaults } = found;
+      const chosen = results.filter(({ category }) => options.category === undefined || category === options.category);
+      if (chosen.length === 0)
+        throw new Error(`cannot check: there is no check of category ${oneLine(options.category ?? "")}`);
+      const finishWith = (list: readonly HealthCheckResult[]): void =>
+        finish(list.some(isTrouble) || startFaults.length > 0 ? exitCode.foundTrouble : exitCode.fine);
+      finishWith(chosen);
+      if (options.json && !options.fix)
+        return printJson(
+          io,
+          connection === undefined
+            ? { results: chosen, by: "this process", start_faults: startFaults }
+            : { results: chosen, by: "the service" },
+        );
+      if (!options.json) printResults(io, chosen);
+      if (!options.fix) return io.out(sumInWords(io, chosen));
+      finishWith(await fixAll(ports, { ...found, results: chosen }, options));
+    });
+}

@@ -1,0 +1,112 @@
+import type { Command } from "commander";
+import { Option } from "commander";
+import type { OperationDetail, OperationList, OperationStatus } from "#contract/operation-entry.ts";
+import { operationListLimit, operationStatuses } from "#contract/operation-entry.ts";
+import { integer } from "../core/integer.ts";
+import { finishBy, followOperation, reportOperation } from "../core/operation-follow.ts";
+import type { CommandPorts } from "../core/ports.ts";
+import { presetCommand } from "../core/preset-command.ts";
+import { formatAge, formatSpan } from "../output/figures.ts";
+import { type Io, oneLine, printJson } from "../output/output.ts";
+import type { Style } from "../output/screen.ts";
+import { printTable } from "../output/table.ts";
+
+const styles: Readonly<Record<OperationStatus, Style | undefined>> = {
+  queued: undefined,
+  running: "cyan",
+  done: "green",
+  failed: "red",
+};
+
+function outcomeOf({ status, progress, error, result }: OperationList["operations"][number]): string {
+  if (status === "failed") return error?.message ?? "";
+  if (status !== "done") return `${progress.percent} % ${progress.step}`;
+  const isFailure = typeof result === "object" && result !== null && "success" in result && result.success === false;
+  return isFailure ? "done, and not all is well" : "";
+}
+
+/** Prints operations as a table. */
+export function printOperations(io: Io, { operations, total }: OperationList, now: number): void {
+  printTable(
+    io,
+    ["id", "what", "status", "asked", "took", "outcome"],
+    operations.map((each) => [
+      each.id,
+      each.kind,
+      { text: each.status, style: styles[each.status] },
+      formatAge(each.created_at, now),
+      each.started_at === null || each.finished_at === null
+        ? ""
+        : formatSpan((Date.parse(each.finished_at) - Date.parse(each.started_at)) / 1000),
+      outcomeOf(each),
+    ]),
+  );
+  io.out(`${operations.length} of ${total}\n`);
+}
+
+function printOperation(io: Io, operation: OperationDetail, now: number): void {
+  printOperations(io, { operations: [operation], total: 1 }, now);
+  for (const line of operation.log) io.out(`  ${oneLine(line)}\n`);
+}
+
+function addWatchCommand(operations: Command, ports: CommandPorts): void {
+  const { io, connect, person } = ports;
+  operations
+    .command("watch")
+    .description("show how an operation comes along until it is over")
+    .argument("[id]", "its id; the one that runs when left out")
+    .option("--json", "print the operation as JSON when it is over")
+    .addHelpText(
+      "after",
+      "\nCtrl-C ends the watching and not the operation.\n\nExit code: 0 done, 1 it failed or not all is well, 2 it could not be asked, 130 after Ctrl-C.",
+    )
+    .action(async (given: string | undefined, options: { json?: boolean }, command: Command) => {
+      const connection = await connect(command, { signal: person.interrupted() });
+      const running =
+        given ??
+        (await connection.client.listOperations()).operations.find(
+          ({ status }) => status === "running" || status === "queued",
+        )?.id;
+      if (running === undefined) return io.out("no operation runs\n");
+      const operation = await followOperation(ports, connection, running);
+      if (options.json) printJson(io, operation);
+      const result = reportOperation(ports, operation);
+      finishBy(ports, result);
+      if (!options.json && operation.status === "done") {
+        io.out(`${operation.kind} ${operation.id}: ${outcomeOf(operation) || "done"}\n`);
+      }
+    });
+}
+
+/** `steward operations [list]|show|watch`. */
+export function addOperationsCommands(program: Command, ports: CommandPorts): void {
+  const { io, connect, now } = ports;
+  const operations = program.command("operations").description("what goes on by itself: updates, rollbacks, snapshots");
+  presetCommand(operations, "list")
+    .description("operations that run and have run, newest first")
+    .addOption(new Option("-s, --status <status>", "only those in this status").choices(operationStatuses))
+    .addOption(
+      new Option("-n, --limit <count>", "at most so many")
+        .argParser(integer(operationListLimit.minimum, operationListLimit.maximum))
+        .default(operationListLimit.default),
+    )
+    .option("--json", "print the answer as JSON")
+    .action(async (options: { status?: OperationStatus; limit: number; json?: boolean }, command: Command) => {
+      const { status, limit } = options;
+      const query = { limit, ...(status !== undefined && { status }) };
+      const answer = await (await connect(command)).client.listOperations({ query });
+      if (options.json) return printJson(io, answer);
+      printOperations(io, answer, now());
+    });
+  operations
+    .command("show")
+    .description("one operation, with its log")
+    .argument("<id>", "its id")
+    .option("--json", "print the answer as JSON")
+    .action(async (id: string, options: { json?: boolean }, command: Command) => {
+      const answer = await (await connect(command)).client.getOperation({ params: { id } });
+      if (options.json) return printJson(io, answer);
+      printOperation(io, answer, now());
+    });
+  addWatchCommand(operations, ports);
+}

@@ -1,0 +1,117 @@
+import type { Command } from "commander";
+import type { Answer, Client } from "#client/index.ts";
+import { ApiError } from "#client/index.ts";
+import type { OperationEntry } from "#contract/operation-entry.ts";
+import { counted, formatBytes } from "#kernel/text.ts";
+import type { CommandPorts } from "../core/ports.ts";
+import { formatSpan } from "../output/figures.ts";
+import { exitCode, type Io, oneLine, printJson, screenOf } from "../output/output.ts";
+import { paint, type Style } from "../output/screen.ts";
+import { fitText } from "../output/text-width.ts";
+
+/** What a key may not see is left out. */
+interface HostStatus {
+  readonly health: Answer<"getHealth">;
+  readonly info: Answer<"getSystemInfo"> | undefined;
+  /** Checks that warn or fail; undefined where they were not asked for. */
+  readonly trouble: Answer<"listChecks">["results"] | undefined;
+  readonly failedServices: Answer<"listServices">["services"] | undefined;
+  readonly alerts: Answer<"listAlerts">["alerts"] | undefined;
+  readonly running: readonly OperationEntry[] | undefined;
+  /** Components that are false because nobody configured them. */
+  readonly notConfigured: readonly string[];
+}
+
+/** The answer; undefined where the key may not have it, or the host has nothing to say. */
+const ifAllowed = <T>(answer: Promise<T>): Promise<T | undefined> =>
+  answer.catch((error: unknown) => {
+    if (error instanceof ApiError && ["FORBIDDEN", "UNAVAILABLE"].includes(error.code)) return undefined;
+    throw error;
+  });
+
+async function readStatus(client: Client): Promise<HostStatus> {
+  const [health, info, services, alerts, running, connectors] = await Promise.all([
+    client.getHealth(),
+    ifAllowed(client.getSystemInfo()),
+    ifAllowed(client.listServices({ query: { status: "failed" } })),
+    ifAllowed(client.listAlerts()),
+    ifAllowed(client.listOperations({ query: { status: "running" } })),
+    ifAllowed(client.listConnectors()),
+  ]);
+  const hasModel = connectors?.connectors.some(({ status }) => status !== "not_configured") ?? true;
+  // The status is by the last results; the checks themselves may have to run first, so they are asked where there is reason.
+  const checks = health.status === "healthy" ? undefined : await ifAllowed(client.listChecks());
+  return {
+    health,
+    info,
+    trouble: checks?.results.filter(({ status }) => status === "warn" || status === "fail"),
+    failedServices: services?.services,
+    alerts: alerts?.alerts.filter(({ state }) => state === "firing"),
+    running: running?.operations,
+    notConfigured: health.components.llm || hasModel ? [] : ["llm"],
+  };
+}
+
+const statusStyle: Readonly<Record<HostStatus["health"]["status"], Style>> = {
+  healthy: "green",
+  degraded: "yellow",
+  unhealthy: "red",
+};
+
+/** Prints how a host is, one fact on a line. */
+function printStatus(io: Io, status: HostStatus): void {
+  const screen = screenOf(io);
+  const columns = screen.columns() ?? Number.POSITIVE_INFINITY;
+  const { health, info, trouble = [], failedServices = [], alerts = [], running = [], notConfigured } = status;
+  const line = (title: string, text: string, style?: Style): void =>
+    io.out(
+      `${paint(screen, "dim", oneLine(title).padStart(10))}  ${paint(screen, style, fitText(oneLine(text), columns - 12))}\n`,
+    );
+  line(info?.hostname ?? "host", health.status, statusStyle[health.status]);
+  if (info !== undefined) {
+    const { os, cpu, memory, disk } = info;
+    line("system", `${os.name} ${os.version}, Linux ${os.kernel}`);
+    line("processor", `${cpu.load_percent} % of ${counted(cpu.threads, "thread")}`);
+    const freeMemory = `${formatBytes(memory.available_bytes)} of ${formatBytes(memory.total_bytes)} available`;
+    line("memory", `${memory.percent_used} % used, ${freeMemory}`);
+    line("disk", `${disk.percent_used} % of ${disk.path} used, ${formatBytes(disk.free_bytes)} free`);
+  }
+  line("service", `version ${health.version}, up ${formatSpan(health.uptime_seconds)}`);
+  const down = Object.entries(health.components).flatMap(([name, isUp]) =>
+    isUp || notConfigured.includes(name) ? [] : name,
+  );
+  const words = [
+    down.length === 0 ? "healthy" : `unhealthy: ${down.join(", ")}`,
+    ...notConfigured.map((name) => `${name} not configured`),
+  ];
+  line("components", words.join("; "), down.length === 0 ? undefined : "yellow");
+  if (health.details?.checks === "starting") line("checks", "not all have run yet");
+  for (const { check_id: id, status: found, message } of trouble) {
+    line(found, `${id}: ${message}`, found === "fail" ? "red" : "yellow");
+  }
+  for (const { name, sub_state: state } of failedServices) line("failed", `${name} (${state})`, "red");
+  for (const { name, condition } of alerts) line("alert", `${name}: ${condition}`, "red");
+  for (const { id, kind, progress } of running)
+    line("running", `${kind} ${id}: ${progress.percent} % ${progress.step}`);
+}
+
+/** `steward status`. */
+export function addStatusCommand(program: Command, { io, finish, connect }: CommandPorts): void {
+  program
+    .command("status")
+    .description("how this host is, at a glance")
+    .option("--json", "print the answers as JSON")
+    .addHelpText(
+      "after",
+      `
+What the key may not see is left out. Without a language model the component llm is "not configured", which is no trouble.
+
+Exit code: 0 healthy, 1 degraded or unhealthy, 2 it could not be asked.`,
+    )
+    .action(async (options: { json?: boolean }, command: Command) => {
+      const status = await readStatus((await connect(command)).client);
+      finish(status.health.status === "healthy" ? exitCode.fine : exitCode.foundTrouble);
+      if (options.json) return printJson(io, status);
+      printStatus(io, status);
+    });
+}

@@ -1,0 +1,103 @@
+import type { Command } from "commander";
+import { Option } from "commander";
+import type { Answer } from "#client/index.ts";
+import { type Span, type SpanOrigin, spanOrigins } from "#contract/traces.ts";
+import { integer } from "../core/integer.ts";
+import { momentOption } from "../core/log-time.ts";
+import type { CommandPorts } from "../core/ports.ts";
+import { presetCommand } from "../core/preset-command.ts";
+import { type Io, oneLine, printJson, screenOf } from "../output/output.ts";
+import { paint } from "../output/screen.ts";
+import { printTable } from "../output/table.ts";
+import { fitText } from "../output/text-width.ts";
+
+interface ListOptions {
+  readonly service?: string;
+  readonly origin?: SpanOrigin;
+  readonly minDuration?: string;
+  readonly since?: string;
+  readonly limit: number;
+  readonly json?: boolean;
+}
+
+const milliseconds = (value: number): string =>
+  `${value < 10 ? value.toFixed(2) : value.toFixed(value < 100 ? 1 : 0)} ms`;
+
+/** Prints traces as a table. */
+function printTraces(io: Io, { traces }: Answer<"listTraces">): void {
+  printTable(
+    io,
+    ["trace", "start", "took", "spans", "errors", "service", "origin", "name"],
+    traces.map((each) => [
+      each.trace_id,
+      each.start.slice(0, 19),
+      milliseconds(each.duration_ms),
+      each.spans,
+      { text: String(each.errors), style: each.errors > 0 ? "red" : undefined },
+      each.service,
+      each.origin,
+      each.name,
+    ]),
+  );
+  if (traces.length === 0) io.out("no traces\n");
+}
+
+/** Prints the spans of a trace as a tree, each with the time that it took. */
+function printTrace(io: Io, { spans }: Answer<"getTrace">): void {
+  const screen = screenOf(io);
+  const columns = screen.columns() ?? Number.POSITIVE_INFINITY;
+  const ids = new Set(spans.map(({ span_id: id }) => id));
+  const printed = new Set<Span>();
+  const printSpan = (span: Span, depth: number): void => {
+    // Whoever sends spans may name a span its own ancestor.
+    if (printed.has(span)) return;
+    printed.add(span);
+    const text = `${"  ".repeat(Math.min(depth, 20))}${oneLine(span.name)}`;
+    const line = `${milliseconds(span.duration_ms).padStart(10)}  ${text}${span.status === "error" ? `: ${oneLine(span.status_message)}` : ""}`;
+    io.out(`${paint(screen, span.status === "error" ? "red" : undefined, fitText(line, columns))}\n`);
+    for (const child of spans) if (child.parent_span_id === span.span_id) printSpan(child, depth + 1);
+  };
+  for (const span of spans) if (!ids.has(span.parent_span_id)) printSpan(span, 0);
+  for (const span of spans) printSpan(span, 0);
+}
+
+/** `steward traces [list]|show`. */
+export function addTracesCommands(program: Command, { io, now, connect }: CommandPorts): void {
+  const moment = momentOption(now);
+  const traces = program.command("traces").description("traces that were received: list them, show one");
+  presetCommand(traces, "list")
+    .description("the newest traces")
+    .option("--service <name>", "only with a span of this service")
+    .addOption(
+      new Option("--origin <origin>", "only with a span that the service made itself, or that it has received").choices(
+        spanOrigins,
+      ),
+    )
+    .option("--min-duration <time>", "only those that took so long: 250ms, 2s")
+    .addOption(new Option("-S, --since <time>", "only those that began then or later").argParser(moment))
+    .addOption(new Option("-n, --limit <count>", "at most so many").argParser(integer(1, 1000)).default(100))
+    .option("--json", "print the answer as JSON")
+    .action(async (options: ListOptions, command: Command) => {
+      const { service, origin, minDuration, since, limit } = options;
+      const query = {
+        limit,
+        ...(service !== undefined && { service }),
+        ...(origin !== undefined && { origin }),
+        ...(minDuration !== undefined && { min_duration: minDuration }),
+        ...(since !== undefined && { since }),
+      };
+      const answer = await (await connect(command)).client.listTraces({ query });
+      if (options.json) return printJson(io, answer);
+      printTraces(io, answer);
+    });
+  traces
+    .command("show")
+    .description("one trace as a tree of its spans")
+    .argument("<id>", "32 hex digits")
+    .option("--json", "print the answer as JSON")
+    .action(async (id: string, options: { json?: boolean }, command: Command) => {
+      const answer = await (await connect(command)).client.getTrace({ params: { trace_id: id } });
+      if (options.json) return printJson(io, answer);
+      printTrace(io, answer);
+    });
+}

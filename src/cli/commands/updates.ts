@@ -1,0 +1,148 @@
+import type { Command } from "commander";
+import { Option } from "commander";
+import type { Answer } from "#client/index.ts";
+import type { ChangedPackage, UpdateApply } from "#contract/updates.ts";
+import { counted } from "#kernel/text.ts";
+import { integer } from "../core/integer.ts";
+import { type PlannedOptions, runPlanned } from "../core/planned.ts";
+import type { CommandPorts } from "../core/ports.ts";
+import { presetCommand } from "../core/preset-command.ts";
+import { formatSpan } from "../output/figures.ts";
+import { type Io, oneLine, printJson, screenOf } from "../output/output.ts";
+import { withProgress } from "../output/progress.ts";
+import { paint } from "../output/screen.ts";
+import { printTable } from "../output/table.ts";
+import { printOperations } from "./operations.ts";
+
+interface ApplyOptions extends PlannedOptions {
+  readonly type: "packages" | "system" | "all";
+  readonly security?: boolean;
+  readonly package?: readonly string[];
+  readonly snapshot?: boolean;
+  readonly guard?: boolean;
+}
+
+const collect = (value: string, list: readonly string[] = []): readonly string[] => [...list, value];
+
+/** Prints what could be updated. */
+function printUpdates(io: Io, check: Answer<"checkUpdates">): void {
+  const { packages, system, held, cache_age_seconds: age, security_known: isKnown } = check;
+  const screen = screenOf(io);
+  if (packages.total > 0) {
+    printTable(
+      io,
+      ["package", "installed", "new", ""],
+      packages.updates.map(({ name, current_version: current, new_version: next, is_security: isSecurity }) => [
+        name,
+        current,
+        next,
+        { text: isSecurity ? "security" : "", style: "red" },
+      ]),
+    );
+  }
+  if (system.available) io.out(`release ${oneLine(system.version)} of ${oneLine(system.release_date)}\n`);
+  if (held.length > 0) io.out(`held back: ${oneLine(held.join(", "))}\n`);
+  if (check.requires_reboot) io.out(`${paint(screen, "yellow", "an earlier update waits for a reboot")}\n`);
+  if (check.requires_restart.length > 0) io.out(`to be restarted: ${oneLine(check.requires_restart.join(", "))}\n`);
+  const security = isKnown ? `, ${packages.security} of them security updates` : "";
+  const lists = age === null ? "there are no package lists (--refresh fetches them)" : `lists ${formatSpan(age)} old`;
+  const total = packages.total === 0 ? "nothing to update" : `${counted(packages.total, "update")}${security}`;
+  io.out(`${total} (${oneLine(check.package_manager)}, ${lists})\n`);
+}
+
+const changeOf = ({ name, from, to }: ChangedPackage): string => {
+  if (from === null) return `${name} ${to} installed`;
+  return to === null ? `${name} ${from} removed` : `${name} ${from} → ${to}`;
+};
+
+/** Prints what packages became. */
+export function printChanges(io: Io, packages: readonly ChangedPackage[]): void {
+  for (const each of packages) io.out(`  ${oneLine(changeOf(each))}\n`);
+}
+
+function printApplied(io: Io, result: UpdateApply): void {
+  const { success, packages, packages_updated: updated, snapshot_id: snapshot, error, guard } = result;
+  printChanges(io, packages);
+  if (snapshot !== "") io.out(`snapshot from before: ${oneLine(snapshot)}\n`);
+  if (guard !== undefined) io.out(`guard: ${oneLine(guard.message)}\n`);
+  for (const { file, offered } of result.kept_configs ?? [])
+    io.out(`kept as changed here: ${oneLine(file)} (the new version is ${oneLine(offered)})\n`);
+  if (result.requires_restart.length > 0) io.out(`to be restarted: ${oneLine(result.requires_restart.join(", "))}\n`);
+  if (result.requires_reboot) io.out("a reboot is needed\n");
+  if (error !== null) io.err(`steward: ${oneLine(error)}\n`);
+  io.out(`${counted(updated, "package")} updated${success ? "" : ", and not all is well"}\n`);
+}
+
+function addApplyCommand(updates: Command, ports: CommandPorts): void {
+  const { io, connect, person } = ports;
+  updates
+    .command("apply")
+    .description("install updates: shows what would be done, asks, does it, and shows how it comes along")
+    .addOption(
+      new Option("--type <type>", "packages removes none; system and all upgrade as the distribution does")
+        .choices(["packages", "system", "all"])
+        .default("packages"),
+    )
+    .option("--security", "exactly the security updates, never anything else")
+    .option("--package <name>", "only this package and what it needs; may be repeated", collect)
+    .option("--no-snapshot", "take no snapshot first")
+    .option("--guard", "look at checks and units afterwards, and roll back when something is worse")
+    .option("--dry-run", "say what would be done, and do nothing")
+    .option("-y, --yes", "do not ask")
+    .option("--no-wait", "begin it, print the id of the operation, and do not wait")
+    .option("--json", "print the answer as JSON")
+    .addHelpText(
+      "after",
+      `
+Ctrl-C ends the watching and not the update: steward operations watch shows it again.
+
+Exit code: 0 done, 1 not all is well or you said no, 2 it could not be asked or begun, 130 after Ctrl-C.`,
+    )
+    .action(async (options: ApplyOptions, command: Command) => {
+      const connection = await connect(command, { signal: person.interrupted() });
+      const body = {
+        type: options.type,
+        security_only: options.security ?? false,
+        ...(options.package !== undefined && { packages: [...options.package] }),
+        // Left out, settings say whether one is taken.
+        ...(options.snapshot === false && { create_snapshot: false }),
+        guard: options.guard ?? false,
+      };
+      const result = await runPlanned(ports, connection, {
+        name: "applyUpdates",
+        input: { body },
+        options,
+        askPlan: () => connection.client.applyUpdates({ query: { dry_run: true }, body }),
+        question: ({ packages }) => (packages.length > 0 ? `Update ${counted(packages.length, "package")}?` : "Go on?"),
+      });
+      if (result !== undefined) printApplied(io, result);
+    });
+}
+
+/** `steward updates [check]|apply|history`. */
+export function addUpdatesCommands(program: Command, ports: CommandPorts): void {
+  const { io, connect, now } = ports;
+  const updates = program.command("updates").description("see what could be updated, and update");
+  presetCommand(updates, "check")
+    .description("what could be updated")
+    .option("--refresh", "bring the lists of packages up to date first")
+    .option("--json", "print the answer as JSON")
+    .action(async (options: { refresh?: boolean; json?: boolean }, command: Command) => {
+      const { client } = await connect(command);
+      const query = { refresh: options.refresh ?? false };
+      const answer = await withProgress(io, "asking for updates", () => client.checkUpdates({ query }));
+      if (options.json) return printJson(io, answer);
+      printUpdates(io, answer);
+    });
+  addApplyCommand(updates, ports);
+  updates
+    .command("history")
+    .description("updates, rollbacks and snapshots that were asked for, newest first")
+    .addOption(new Option("-n, --limit <count>", "at most so many").argParser(integer(1, 200)).default(50))
+    .option("--json", "print the answer as JSON")
+    .action(async (options: { limit: number; json?: boolean }, command: Command) => {
+      const answer = await (await connect(command)).client.listOperations({ query: { limit: options.limit } });
+      if (options.json) return printJson(io, answer);
+      printOperations(io, answer, now());
+    });
+}

@@ -1,0 +1,107 @@
+import { CommanderError } from "commander";
+import type { Plan } from "#contract/operation.ts";
+import { explainError, isOutOfReach, isRefused } from "../core/errors.ts";
+import { exitCode, type Io, oneLine } from "../output/output.ts";
+import type { SeveralHosts } from "./choice.ts";
+import { type Collected, collect } from "./collect.ts";
+import { PlanShown } from "./guard.ts";
+
+/** One command line, run for one host. */
+export interface HostRun {
+  readonly name: string;
+  readonly argv: readonly string[];
+  readonly io: Io;
+  readonly signal: AbortSignal;
+  /** Asks for the plan in the place of what would change the host. */
+  readonly isDryRun: boolean;
+}
+
+/**
+ * Why a command did not end at a host as it ends by itself: there was no answer; it was not done; the command line is faulty;
+ * it was begun, and how it ended is not known; Ctrl-C came before anything was done.
+ */
+export interface Fault {
+  readonly kind: "unanswered" | "notDone" | "usage" | "unknown" | "leftAlone";
+  readonly text: string;
+}
+
+/** What came of a command at one host. */
+export interface HostResult {
+  readonly name: string;
+  /** What it ended with; says nothing beside a fault. */
+  readonly code: number;
+  readonly collected: Collected;
+  readonly plan: Plan | undefined;
+  readonly fault: Fault | undefined;
+}
+
+/** Runs a command for one host; throws what it ended with instead of an exit code. */
+export type RunForHost = (each: HostRun) => Promise<number>;
+
+/** What a command wrote to standard error, without the name of the program in front of each line. */
+const withoutName = (said: string): readonly string[] =>
+  said
+    .split("\n")
+    .map((line) => oneLine(line.replace(/^steward: /, "")))
+    .filter((line) => line !== "");
+
+/** What a command says of itself, and what it ended with, on one line. */
+const reasonOf = (said: string, error: unknown): string => {
+  // A usage error has been said by then.
+  const why = error instanceof CommanderError ? "" : explainError(error);
+  return [...withoutName(said), ...withoutName(why)].join("; ") || "it ended without a reason";
+};
+
+/** Where to look for what came of a change that was not watched to its end. */
+export const lookAt = (names: readonly string[]): string =>
+  `steward --context ${names.join(",")} operations shows what runs and has run`;
+
+interface Asked {
+  readonly several: SeveralHosts;
+  readonly name: string;
+  readonly isDryRun: boolean;
+  /** Ctrl-C. */
+  readonly interrupted: AbortSignal;
+}
+
+/** What it means that nobody waits any longer. */
+function faultOfTime({ several, name, isDryRun, interrupted }: Asked): Fault {
+  if (isDryRun && interrupted.aborted) return { kind: "leftAlone", text: "ended by Ctrl-C" };
+  const seconds = (isDryRun ? several.readMs : several.changeMs) / 1000;
+  const late = `no answer within ${seconds} s (--host-timeout says how long to wait)`;
+  if (isDryRun) return { kind: "unanswered", text: late };
+  const why = interrupted.aborted ? "ended by Ctrl-C" : `no answer within ${seconds} s`;
+  return { kind: "unknown", text: `it was begun, and how it ended is not known: ${why} (${lookAt([name])})` };
+}
+
+function faultOfError({ name, isDryRun }: Asked, said: string, error: unknown): Fault {
+  const text = reasonOf(said, error);
+  if (error instanceof CommanderError) return { kind: "usage", text };
+  if (isDryRun) return { kind: "unanswered", text };
+  if (!isOutOfReach(error) || isRefused(error)) return { kind: "notDone", text };
+  // A command that knows more of it has said so, and where to look.
+  return {
+    kind: "unknown",
+    text: said === "" ? `${text}; whether it was done is not known (${lookAt([name])})` : text,
+  };
+}
+
+/** Runs a command for one host, and collects what it writes. */
+export async function askHost(run: RunForHost, asked: Asked): Promise<HostResult> {
+  const { several, name, isDryRun, interrupted } = asked;
+  const collected = collect();
+  const ended = { name, code: exitCode.couldNotRun, collected, plan: undefined, fault: undefined };
+  if (interrupted.aborted) return { ...ended, fault: { kind: "leftAlone", text: "nothing was done: ended by Ctrl-C" } };
+  const limit = AbortSignal.timeout(isDryRun ? several.readMs : several.changeMs);
+  const signal = AbortSignal.any([limit, interrupted]);
+  const over = new Promise<"over">((resolve) => signal.addEventListener("abort", () => resolve("over")));
+  const argv = ["--context", name, ...several.argv];
+  try {
+    const code = await Promise.race([run({ name, argv, io: collected.io, signal, isDryRun }), over]);
+    return code === "over" ? { ...ended, fault: faultOfTime(asked) } : { ...ended, code };
+  } catch (error) {
+    if (error instanceof PlanShown) return { ...ended, code: exitCode.fine, plan: error.plan };
+    const fault = signal.aborted ? faultOfTime(asked) : faultOfError(asked, collected.trouble(), error);
+    return { ...ended, fault };
+  }
+}

@@ -1,0 +1,95 @@
+import { counted } from "#kernel/text.ts";
+import { planLines } from "../core/plan.ts";
+import { exitCode, type Io, printJson, screenOf, severalLines } from "../output/output.ts";
+import { paint } from "../output/screen.ts";
+import { printTable } from "../output/table.ts";
+import type { HostResult } from "./ask.ts";
+import { mergeTables, parseAnswer } from "./collect.ts";
+
+const indented = (lines: readonly string[]): string => lines.map((line) => `  ${line}\n`).join("");
+
+/** What a command printed, without the plan in front of it: that has been shown before anything was done. */
+function textOf({ collected, plan }: HostResult): string {
+  const text = collected.text();
+  const shown = plan === undefined ? "" : indented(planLines(plan));
+  return (text.startsWith(shown) ? text.slice(shown.length) : text).trimEnd();
+}
+
+const hasAnswered = ({ fault }: HostResult): boolean => fault === undefined;
+
+/** Prints what hosts answered: tables as one, text by host. */
+function printAnswers(io: Io, results: readonly HostResult[]): void {
+  const answered = results.filter(hasAnswered);
+  for (const { head, rows } of mergeTables(
+    answered.map(({ name, collected }) => ({ name, tables: collected.tables() })),
+  ))
+    printTable(io, head, rows);
+  const said = answered.map((each) => ({ name: each.name, text: textOf(each) })).filter(({ text }) => text !== "");
+  if (said.every(({ text }) => !text.includes("\n"))) {
+    if (said.length > 0)
+      printTable(
+        io,
+        ["host", "answer"],
+        said.map(({ name, text }) => [name, text]),
+      );
+    return;
+  }
+  for (const { name, text } of said) {
+    io.out(`${paint(screenOf(io), "bold", `${name}:`)}\n`);
+    io.out(indented(text.split("\n")));
+  }
+}
+
+/** Prints what hosts that answered wrote to standard error, and exit codes that say more than that there is trouble. */
+function printTrouble(io: Io, results: readonly HostResult[]): void {
+  for (const { name, code, collected } of results.filter(hasAnswered)) {
+    for (const line of severalLines(collected.trouble()).split("\n"))
+      if (line !== "") io.err(`${name}: ${line.replace(/^steward: /, "")}\n`);
+    if (code !== exitCode.fine && code !== exitCode.foundTrouble) io.err(`${name}: it ended with exit code ${code}\n`);
+  }
+}
+
+function printFaults(io: Io, results: readonly HostResult[]): void {
+  const list = (kinds: readonly string[], title: (hosts: string) => string): void => {
+    const faults = results.flatMap(({ name, fault }) =>
+      fault !== undefined && kinds.includes(fault.kind) ? [`${name}: ${fault.text}`] : [],
+    );
+    if (faults.length === 0) return;
+    io.err(`steward: ${title(`${faults.length} of ${counted(results.length, "host")}`)}:\n${indented(faults)}`);
+  };
+  list(["unanswered"], (hosts) => `${hosts} did not answer`);
+  list(["usage", "notDone"], (hosts) => `${hosts} did not do it`);
+  list(["unknown"], (hosts) => `how it ended is not known of ${hosts}`);
+}
+
+const toJson = ({ name, code, collected, plan, fault }: HostResult, isDone: boolean): object => {
+  if (fault !== undefined) return { context: name, ok: false, error: fault.text };
+  const answer = plan === undefined || isDone ? parseAnswer(collected.text()) : plan;
+  return { context: name, ok: true, exit_code: code, answer };
+};
+
+/** Prints what would be done. */
+export function printPlans(io: Io, results: readonly HostResult[]): void {
+  for (const { name, plan } of results) {
+    if (plan === undefined) continue;
+    io.out(`${paint(screenOf(io), "bold", `${name}:`)}\n`);
+    io.out(indented(planLines(plan)));
+  }
+}
+
+/** Prints what came of a command at several hosts; where it is not done, plans have their own place. */
+export function printResults(
+  io: Io,
+  results: readonly HostResult[],
+  { isJson, isDone }: { readonly isJson: boolean; readonly isDone: boolean },
+): void {
+  if (isJson)
+    printJson(
+      io,
+      results.map((each) => toJson(each, isDone)),
+    );
+  else if (isDone) printAnswers(io, results);
+  else printPlans(io, results);
+  printTrouble(io, results);
+  if (!isJson) printFaults(io, results);
+}

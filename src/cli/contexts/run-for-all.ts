@@ -1,0 +1,134 @@
+import { counted } from "#kernel/text.ts";
+import { exitCode, type Io } from "../output/output.ts";
+import { startProgress } from "../output/progress.ts";
+import { askHost, type Fault, type HostResult, lookAt, type RunForHost } from "./ask.ts";
+import type { SeveralHosts } from "./choice.ts";
+import { printPlans, printResults } from "./print.ts";
+
+interface AllPorts {
+  readonly several: SeveralHosts;
+  readonly io: Io;
+  readonly run: RunForHost;
+  /** Fires at Ctrl-C. */
+  readonly interrupted: AbortSignal;
+}
+
+const mostAtOnce = 16;
+
+async function inTurns<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<readonly R[]> {
+  const results: R[] = [];
+  let next = 0;
+  const turn = async (): Promise<void> => {
+    for (;;) {
+      const at = next;
+      next += 1;
+      const item = items[at];
+      if (item === undefined) return;
+      results[at] = await work(item);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(mostAtOnce, items.length) }, turn));
+  return results;
+}
+
+async function askAll(
+  { several, io, run, interrupted }: AllPorts,
+  names: readonly string[],
+  isDryRun: boolean,
+): Promise<readonly HostResult[]> {
+  const progress = startProgress(io, `asking ${counted(names.length, "host")}`);
+  let answered = 0;
+  try {
+    return await inTurns(names, async (name) => {
+      const result = await askHost(run, { several, name, isDryRun, interrupted });
+      answered += 1;
+      progress.show(`${answered} of ${counted(names.length, "host")} answered`);
+      return result;
+    });
+  } finally {
+    progress.end();
+  }
+}
+
+const hasFault = ({ fault }: HostResult, kind: Fault["kind"]): boolean => fault?.kind === kind;
+
+/** The exit code of all. A change that was begun has been done, or may have been. */
+function sumOf(results: readonly HostResult[]): number {
+  const isWithout = ({ fault }: HostResult): boolean => fault !== undefined && fault.kind !== "unknown";
+  if (results.every(isWithout)) return exitCode.couldNotRun;
+  const isFine = results.every(({ fault, code }) => fault === undefined && code === exitCode.fine);
+  return isFine ? exitCode.fine : exitCode.foundTrouble;
+}
+
+/** A command line that is faulty is so for every host; a plugin may be missing at some. */
+function usageOf({ isPlugin }: SeveralHosts, results: readonly HostResult[]): string | undefined {
+  const [first, ...others] = results.filter((each) => hasFault(each, "usage"));
+  const text = first?.collected.trouble();
+  const isTheSame = others.length + 1 === results.length && others.every((each) => each.collected.trouble() === text);
+  return !isPlugin || isTheSame ? text : undefined;
+}
+
+/** What Ctrl-C ends: the watching, and not what was begun. */
+function interruptedLine(results: readonly HostResult[]): string {
+  const namesOf = (kind: Fault["kind"]): readonly string[] =>
+    results.filter((each) => hasFault(each, kind)).map(({ name }) => name);
+  const [begun, leftAlone] = [namesOf("unknown"), namesOf("leftAlone")];
+  const parts = [
+    ...(begun.length === 0
+      ? []
+      : [`it was begun at ${begun.join(", ")}, and how it ended is not known (${lookAt(begun)})`]),
+    ...(leftAlone.length === 0 ? [] : [`nothing was done at ${leftAlone.join(", ")}`]),
+  ];
+  return `steward: ended by Ctrl-C: ${parts.join("; ")}\n`;
+}
+
+/** Does what was planned, and puts what came of it in the place of the plans. */
+async function change(ports: AllPorts, looked: readonly HostResult[]): Promise<readonly HostResult[]> {
+  const planned = looked.filter(({ plan }) => plan !== undefined).map(({ name }) => name);
+  const changed = await askAll(ports, planned, false);
+  return looked.map((each) => {
+    const result = changed.find(({ name }) => name === each.name);
+    return result === undefined ? each : { ...result, plan: each.plan };
+  });
+}
+
+/** Prints what came of it, and gives the exit code. */
+function report({ several: { isJson }, io, interrupted }: AllPorts, results: readonly HostResult[]): number {
+  const ended = results.filter((each) => !hasFault(each, "unknown") && !hasFault(each, "leftAlone"));
+  const isCutShort = interrupted.aborted && ended.length < results.length;
+  // The line about Ctrl-C names the others.
+  printResults(io, isCutShort && !isJson ? ended : results, { isJson, isDone: true });
+  if (!isCutShort) return sumOf(results);
+  io.err(interruptedLine(results));
+  return exitCode.interrupted;
+}
+
+/**
+ * Runs one command line for several hosts at once. What would change them is shown as a plan first, and done only where
+ * that was said beforehand.
+ * @returns 0 where all answered and were fine; 1 where some did not answer, or one found trouble; 2 where none did; 130 after
+ * Ctrl-C.
+ */
+export async function runForAll(ports: AllPorts): Promise<number> {
+  const { several, io, interrupted } = ports;
+  const { isJson, isWanted } = several;
+  const looked = await askAll(ports, several.names, true);
+  if (interrupted.aborted) {
+    io.err("steward: ended by Ctrl-C\n");
+    return exitCode.interrupted;
+  }
+  const usage = usageOf(several, looked);
+  if (usage !== undefined) {
+    io.err(usage);
+    return exitCode.couldNotRun;
+  }
+  const plans = looked.filter(({ plan }) => plan !== undefined).length;
+  if (plans > 0 && !isWanted) {
+    printResults(io, looked, { isJson, isDone: false });
+    io.err(`steward: nothing was done: this changes ${counted(plans, "host")} (--yes does it)\n`);
+    return exitCode.couldNotRun;
+  }
+  if (plans > 0 && !isJson) printPlans(io, looked);
+  const results = plans === 0 ? looked : await change(ports, looked);
+  return report(ports, results);
+}

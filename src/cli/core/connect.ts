@@ -1,0 +1,246 @@
+import { accessSync, constants, lstatSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { createClient } from "#client/index.ts";
+import { errorMessage } from "#kernel/errors.ts";
+import { assertBare } from "../contexts/address.ts";
+import {
+  type Context,
+  type ContextStore,
+  type Contexts,
+  chooseContext,
+  contextNamed,
+  localName,
+} from "../contexts/store.ts";
+import { rememberNamed } from "./command-for.ts";
+import { NoKey, NoService } from "./errors.ts";
+import type { AdminKey, LocalService } from "./local.ts";
+import type { Connection, ConnectOptions, ServiceOptions } from "./ports.ts";
+import { type CertificateOptions, fetchWith, givenCertificates, useCertificates } from "./tls.ts";
+import { unixFetch, unixOrigin, unixPath, unixWebSocket } from "./unix-socket.ts";
+
+/** Keys as the service makes them. */
+const keyShape = /^stw_[0-9A-Za-z]{8}_[0-9A-Za-z]+$/;
+
+/** What is no key is not sent: the error that came of it would show it, and others may read that. */
+function oneWord(text: string, from: string): string {
+  const key = text.trim();
+  if (/^[\x21-\x7e]+$/.test(key)) return key;
+  throw new Error(`cannot use the key in ${from}: there must be one word and nothing else`);
+}
+
+const unreadable = (path: string, error: unknown): Error =>
+  new Error(`cannot read the key file ${path}: ${errorMessage(error)}`, {
+    cause: error,
+  });
+
+/** The key in a file, or a pipe, that the person named. */
+function readKey(path: string, usesFile: ServiceSource["usesFile"]): string {
+  usesFile(path);
+  try {
+    return oneWord(readFileSync(path, "utf8"), path);
+  } catch (error) {
+    throw error instanceof Error && "code" in error ? unreadable(path, error) : error;
+  }
+}
+
+const isReadable = (path: string): boolean => {
+  try {
+    accessSync(path, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+interface ServiceSource {
+  readonly options: ServiceOptions;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly local: () => Promise<LocalService>;
+  readonly contexts: Pick<ContextStore, "read" | "file">;
+  /** Told of each file with a secret that is used, to look at its permissions. */
+  readonly usesFile: (path: string) => void;
+}
+
+interface Meant {
+  /** Undefined where address and key are given, or the local ones are meant. */
+  readonly context: Context | undefined;
+  /** Where what is given is found. */
+  readonly source: ServiceSource;
+}
+
+/** What is meant: a context, or what else says where the service is. */
+async function findMeant(source: ServiceSource): Promise<Meant> {
+  const { options, environment, contexts, usesFile } = source;
+  let known: Promise<Contexts> | undefined;
+  const read = (): Promise<Contexts> => {
+    usesFile(contexts.file);
+    known ??= contexts.read();
+    return known;
+  };
+  const name = await chooseContext(options, environment, async () => (await read()).current);
+  if (name === undefined) return { context: undefined, source };
+  // Address, key and certificates of the environment are those of another service.
+  if (name === localName) return { context: undefined, source: { ...source, environment: {} } };
+  return { context: contextNamed(await read(), name), source };
+}
+
+/** Whether a service is named at all; otherwise it is that of this host. */
+export async function isNamed(given: ServiceSource): Promise<boolean> {
+  const { context, source } = await findMeant(given);
+  return context !== undefined || source.options.url !== undefined || source.environment["STEWARD_URL"] !== undefined;
+}
+
+/** Address and key of a context. */
+function serviceOf(context: Context, { options, usesFile }: ServiceSource): Pick<Connection, "url" | "key"> {
+  const { keyFile = context.keyFile } = options;
+  assertBare(context.url);
+  return { url: context.url, key: keyFile === undefined ? undefined : readKey(keyFile, usesFile) };
+}
+
+/** The certificates of a context; those of the environment are meant for another service. */
+const certificatesOf = ({ cacert, cert, certKey }: Context, given: ServiceOptions): CertificateOptions => ({
+  cacert: given.cacert ?? cacert,
+  ...(given.cert === undefined ? { cert, key: certKey } : { cert: given.cert, key: given.key }),
+});
+
+/** @throws Error when what is sent to the address would be for somebody else to see. */
+function assertOwn(address: string, holder: AdminKey["holder"]): void {
+  if (typeof holder !== "number") return;
+  throw new Error(
+    `cannot ask the service: at ${address} listens another program, of user ${holder}, which is not shown the key (end it, and start the service)`,
+  );
+}
+
+const writableByOthers = 0o022;
+
+/** Whether a socket is there that this user may open, and that nobody but root and this user can have put there. */
+function isOpenable(path: string): boolean {
+  const own = new Set([0, process.getuid?.()]);
+  try {
+    const [dir, socket] = [lstatSync(dirname(path)), lstatSync(path)];
+    if (!dir.isDirectory() || !own.has(dir.uid) || (dir.mode & writableByOthers) !== 0) return false;
+    if (!socket.isSocket() || !own.has(socket.uid)) return false;
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** How a service is spoken to. */
+type Service = Pick<Connection, "url" | "key" | "allow" | "fetch" | "openSocket">;
+
+const overSocket = (path: string, key?: string): Service => ({
+  url: unixOrigin,
+  key,
+  fetch: unixFetch(path),
+  openSocket: unixWebSocket(path),
+});
+
+/** The local service for somebody with a key: over its socket where there is one for this user. */
+async function localWithKey({ options, environment, local }: ServiceSource, key: string): Promise<Service> {
+  const { url, sockets } = await local();
+  const path = hasCertificates(options, environment) ? undefined : sockets?.members.find(isOpenable);
+  return path === undefined ? { url, key } : overSocket(path, key);
+}
+
+/** Who gives certificates means TLS. */
+function hasCertificates(options: ServiceOptions, environment: ServiceSource["environment"]): boolean {
+  const { cacert, cert } = givenCertificates(options, environment);
+  return cacert !== undefined || cert !== undefined;
+}
+
+function givenKey({ options, environment, usesFile }: ServiceSource): string | undefined {
+  if (options.keyFile !== undefined) return readKey(options.keyFile, usesFile);
+  const text = environment["STEWARD_API_KEY"];
+  return text === undefined ? undefined : oneWord(text, "STEWARD_API_KEY");
+}
+
+/**
+ * Address and key of the named service, else of the local one: over the Unix socket that is for this user alone, which needs no
+ * key, else with its admin key.
+ * @throws Error when there is no key to be had.
+ */
+async function findService(source: ServiceSource): Promise<Service> {
+  const { options, environment, local } = source;
+  const url = options.url ?? environment["STEWARD_URL"];
+  const given = givenKey(source);
+  const path = url === undefined ? undefined : unixPath(url);
+  if (path !== undefined) return overSocket(path, given);
+  if (url !== undefined) assertBare(url);
+  if (given !== undefined) return url === undefined ? localWithKey(source, given) : { url, key: given };
+  // The certificate says who asks; beside another key it would be refused.
+  if (url !== undefined && givenCertificates(options, environment).cert !== undefined) return { url };
+  const { url: localUrl, sockets, adminKeyFile, readAdminKey } = await local();
+  if (url === undefined && !hasCertificates(options, environment)) {
+    const own = sockets?.administrator.find(isOpenable);
+    if (own !== undefined) return overSocket(own);
+  }
+  if (url !== undefined && new URL(url).origin !== new URL(localUrl).origin) {
+    // The admin key of this host is for the service of this host, and for nobody else to see.
+    throw new Error(`cannot find a key for ${url}: it is not the local service (use --key-file or STEWARD_API_KEY)`);
+  }
+  if (!isReadable(adminKeyFile)) {
+    throw new NoKey(`cannot find a key: ${adminKeyFile} cannot be read (use --key-file or STEWARD_API_KEY)`);
+  }
+  source.usesFile(adminKeyFile);
+  const address = url ?? localUrl;
+  const look = (): Promise<AdminKey> =>
+    readAdminKey(adminKeyFile, address).catch((error: unknown) => {
+      throw unreadable(adminKeyFile, error);
+    });
+  const { text: found, holder } = await look();
+  const key = oneWord(found, adminKeyFile);
+  // The file is the service's, which has fewer rights than who asks may have: it must not get to see what it puts in its place.
+  if (!keyShape.test(key)) throw new Error(`cannot use the key in ${adminKeyFile}: it is none of this service's`);
+  if (holder === "nobody")
+    throw new NoService(`cannot reach the service: nothing listens at ${address} (is it running?)`);
+  assertOwn(address, holder);
+  return { url: address, key, allow: async () => assertOwn(address, (await look()).holder) };
+}
+
+/** The certificates that the connection to what is meant is made with. */
+function certificatesFor({ context, source: { options, environment, usesFile } }: Meant): CertificateOptions {
+  const chosen = context === undefined ? givenCertificates(options, environment) : certificatesOf(context, options);
+  const secret = chosen.key ?? chosen.cert;
+  if (secret !== undefined) usesFile(secret);
+  return chosen;
+}
+
+/** Address and key of what is meant. */
+const serviceFor = async ({ context, source }: Meant): Promise<Service> =>
+  context === undefined ? findService(source) : serviceOf(context, source);
+
+/** A connection whose client knows how its service was named. */
+function connectionTo(given: Omit<Connection, "client">, options: ServiceOptions): Connection {
+  const { allow, fetch = globalThis.fetch } = given;
+  const guarded: typeof fetch = async (input, init) => {
+    await allow?.();
+    return fetch(input, init);
+  };
+  const connection = allow === undefined ? given : { ...given, fetch: guarded };
+  const client = createClient(connection);
+  rememberNamed(client, options);
+  return { ...connection, client };
+}
+
+/**
+ * A client of the service that is named, else of the local one.
+ * @throws Error when there is no key to be had.
+ */
+export async function connect(source: ServiceSource & ConnectOptions): Promise<Connection> {
+  const { options, signal, fetch } = source;
+  const meant = await findMeant(source);
+  await useCertificates(certificatesFor(meant));
+  const service = await serviceFor(meant);
+  // That of the socket has no limits of time that another would lift.
+  return connectionTo({ ...(fetch && { fetch }), ...service, ...(signal && { signal }) }, options);
+}
+
+/** The same for one of several services that this process asks: its certificates are for it alone. */
+export async function connectToOne(source: ServiceSource & { readonly signal: AbortSignal }): Promise<Connection> {
+  const { options, signal } = source;
+  const meant = await findMeant(source);
+  const service = await serviceFor(meant);
+  return connectionTo({ fetch: await fetchWith(certificatesFor(meant)), ...service, signal }, options);
+}

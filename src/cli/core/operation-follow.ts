@@ -1,0 +1,198 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describeMismatch, notAnAnswer } from "#client/answer.ts";
+import { beginOperation, type LongOperationName } from "#client/background.ts";
+import { type Answer, ApiError } from "#client/index.ts";
+import { operations } from "#contract/index.ts";
+import type { Input } from "#contract/operation.ts";
+import type { OperationDetail, OperationEntry } from "#contract/operation-entry.ts";
+import { exitCode, type Io, oneLine, printJson, screenOf } from "../output/output.ts";
+import { bar, startProgress } from "../output/progress.ts";
+import { commandFor } from "./command-for.ts";
+import { Interrupted, isOutOfReach, isRefused } from "./errors.ts";
+import type { CommandPorts, Connection } from "./ports.ts";
+
+type FollowPorts = Pick<CommandPorts, "io" | "person" | "finish">;
+
+/** How long a service may be out of reach: an update may restart it, a rollback the host. */
+const patienceMs = 120_000;
+const retryMs = 2_000;
+const barColumns = 20;
+
+/** Often at first, seldom later: an hour of watching stays below what a key may ask in an hour. */
+function pauseMs(elapsedMs: number): number {
+  if (elapsedMs < 10_000) return 500;
+  return elapsedMs < 60_000 ? 2_000 : 5_000;
+}
+
+/** What may be over when it is asked again; a proxy has error pages of its own while the service restarts. */
+const isPassing = (error: unknown): boolean =>
+  isOutOfReach(error) ||
+  (error instanceof ApiError &&
+    (["RATE_LIMITED", "UNAVAILABLE", "INTERNAL_ERROR"].includes(error.code) ||
+      (error.code === "UNREADABLE" && error.status >= 400)));
+
+/** What a person who stops watching is told. */
+const watchCommand = ({ client }: Pick<Connection, "client">, id: string): string =>
+  commandFor(client, `operations watch ${id}`);
+
+/** In a pipe each step is a line; a terminal has the bar, and of several hosts nobody reads steps before they are over. */
+const printsSteps = (io: Io): boolean => !screenOf(io).showsProgress && io.table === undefined;
+
+const isOver = ({ status }: OperationEntry): boolean => status === "done" || status === "failed";
+
+/** Asks again and again; what passes by itself is waited for. */
+async function askPatiently<T>(
+  ask: () => Promise<T>,
+  options: {
+    readonly signal: AbortSignal;
+    readonly isWorthwhile: (error: unknown, isFirst: boolean) => boolean;
+    readonly onLost: () => void;
+  },
+): Promise<T> {
+  const { signal, isWorthwhile, onLost } = options;
+  let lostAtMs: number | undefined;
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (signal.aborted || !isWorthwhile(error, lostAtMs === undefined)) throw error;
+      lostAtMs ??= performance.now();
+      if (performance.now() - lostAtMs > patienceMs) throw error;
+      onLost();
+      await sleep(retryMs, undefined, { signal });
+    }
+  }
+}
+
+/**
+ * Shows how an operation comes along until it is over.
+ * @throws Interrupted at Ctrl-C: the operation goes on.
+ */
+export async function followOperation(
+  { io, person }: FollowPorts,
+  connection: Pick<Connection, "client">,
+  id: string,
+): Promise<OperationDetail> {
+  const { client } = connection;
+  const signal = person.interrupted();
+  const startedAtMs = performance.now();
+  const progress = startProgress(io, `operation ${id}`);
+  let isLost = false;
+  let lastStep = "";
+  try {
+    for (;;) {
+      const operation = await askPatiently(() => client.getOperation({ params: { id } }), {
+        signal,
+        isWorthwhile: isPassing,
+        onLost() {
+          progress.show("lost the connection to the service; the operation goes on, asking again");
+          if (!isLost && !screenOf(io).showsProgress) io.err("steward: lost the connection, asking again\n");
+          isLost = true;
+        },
+      });
+      isLost = false;
+      const { percent, step } = operation.progress;
+      progress.show(`${bar(percent, barColumns)} ${percent} % ${step}`);
+      if (printsSteps(io) && step !== "" && step !== lastStep) io.err(`${oneLine(step)}\n`);
+      lastStep = step;
+      if (isOver(operation)) return operation;
+      await sleep(pauseMs(performance.now() - startedAtMs), undefined, { signal });
+    }
+  } catch (error) {
+    progress.end();
+    if (signal.aborted) {
+      io.err(`steward: the operation goes on; to see how it comes along: ${watchCommand(connection, id)}\n`);
+      throw new Interrupted();
+    }
+    if (isPassing(error)) io.err(`steward: the operation goes on by itself: ${watchCommand(connection, id)}\n`);
+    throw error;
+  } finally {
+    progress.end();
+  }
+}
+
+/** Prints what became of an operation, and gives its result; undefined where there is none. */
+export function reportOperation({ io, finish }: FollowPorts, operation: OperationEntry): unknown {
+  const { id, kind, error, result, status } = operation;
+  if (status === "done") return result;
+  finish(exitCode.foundTrouble);
+  io.err(`steward: ${kind} ${id} failed: ${oneLine(error?.message ?? "it does not say why")}\n`);
+  return undefined;
+}
+
+export interface LongOptions {
+  readonly json?: boolean;
+  /** False: it is begun, and that is all. */
+  readonly wait?: boolean;
+}
+
+/** Begins an operation, just once however often the connection breaks on the way. */
+async function begin<K extends LongOperationName>(
+  { io, person }: FollowPorts,
+  connection: Connection,
+  { name, input }: { readonly name: K; readonly input: Partial<Input<(typeof operations)[K]>> },
+) {
+  const signal = person.interrupted();
+  const idempotencyKey = crypto.randomUUID();
+  let wasLost = false;
+  try {
+    return await askPatiently(() => beginOperation(connection, name, input, idempotencyKey), {
+      signal,
+      // A service that was never there has begun nothing.
+      isWorthwhile: (error, isFirst) => isOutOfReach(error) && !(isFirst && isRefused(error)),
+      onLost() {
+        wasLost = true;
+      },
+    });
+  } catch (error) {
+    if (wasLost || signal.aborted) {
+      const command = commandFor(connection.client, "operations");
+      io.err(`steward: whether it was begun is not known; what runs and has run: ${command}\n`);
+    }
+    throw signal.aborted ? new Interrupted() : error;
+  }
+}
+
+/**
+ * An operation carries the answer of any mutation.
+ * @throws ApiError when it is not that of this one.
+ */
+function requireResult(name: LongOperationName, result: unknown): void {
+  const mismatch = describeMismatch(operations[name].response, result);
+  if (mismatch !== undefined) throw notAnAnswer(undefined, `result: ${mismatch}`);
+}
+
+/**
+ * Begins what outlives its request and follows it to its end. A connection that is lost in between does not begin it twice.
+ * @returns what it answers; undefined where nobody waits, or it failed.
+ */
+export async function runLong<K extends LongOperationName>(
+  ports: FollowPorts,
+  connection: Connection,
+  call: { readonly name: K; readonly input: Partial<Input<(typeof operations)[K]>>; readonly options: LongOptions },
+): Promise<Answer<K> | undefined> {
+  const { io } = ports;
+  const { json, wait } = call.options;
+  const begun = await begin(ports, connection, call);
+  if ("operation" in begun && wait === false) {
+    const { operation } = begun;
+    if (json) printJson(io, operation);
+    else io.out(`${operation.id}\n`);
+    io.err(`steward: begun; to see how it comes along: ${watchCommand(connection, operation.id)}\n`);
+    return undefined;
+  }
+  const ended = "operation" in begun ? await followOperation(ports, connection, begun.operation.id) : undefined;
+  const result = ended === undefined && "answer" in begun ? begun.answer : ended && reportOperation(ports, ended);
+  if (result !== undefined) requireResult(call.name, result);
+  finishBy(ports, result);
+  if (!json) return result as Answer<K> | undefined;
+  printJson(io, result ?? ended);
+  return undefined;
+}
+
+/** Trouble where a result says of itself that it is none. */
+export function finishBy({ finish }: Pick<FollowPorts, "finish">, result: unknown): void {
+  if (typeof result === "object" && result !== null && "success" in result && result.success === false) {
+    finish(exitCode.foundTrouble);
+  }
+}
