@@ -247,7 +247,7 @@ const code = await runCli({
       return runLocalChecks(await load(undefined), onResult);
     },
     async redact(text) {
-      const { redact } = await import("#domain/kernel/redact.ts");
+      const { redact } = await import("#domain/common/redact.ts");
       return redact(text).text;
     },
   },

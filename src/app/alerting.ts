@@ -8,8 +8,8 @@ import type { Config } from "#config/load.ts";
 import { notificationTargets } from "#config/notifications.ts";
 import { alertEvaluator, probeTargets } from "#config/probes.ts";
 import type { Probe } from "#domain/health/ports.ts";
-import type { Dispose } from "#domain/kernel/clock.ts";
 import type { Channels } from "#domain/notifications/outbox.ts";
+import type { Dispose } from "#kernel/clock.ts";
 import type { AlertingParts } from "#service/alerting.ts";
 
 /** What is watched on this host besides the service itself, and who is told. */

@@ -15,7 +15,7 @@ import type { AuditList, AuditListQuery } from "#contract/audit.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import { listEntries } from "#domain/audit/handlers.ts";
 import { loggedMember } from "#domain/audit/root-requests.ts";
-import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
 import { reasonOf } from "#kernel/error-reason.ts";
 import { collectRequests, compareRequests, type JournalRecords, readRootRecords } from "#root/comparison.ts";
 import { places } from "#root/places.ts";

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { writeStateFile } from "#adapters/keystore/state-dir.ts";
 import { certName } from "#adapters/tls/files.ts";
 import type { Config } from "#config/load.ts";
-import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import { type ServerTls, verifiesAnew } from "#transports/http/tls.ts";

@@ -15,11 +15,11 @@ import {
   rootAskTimeoutMs,
 } from "#contract/root-tasks.ts";
 import { ownSchemas } from "#contract/schema.ts";
+import { DomainError } from "#domain/common/error.ts";
 import type { Outcome } from "#domain/health/check.ts";
 import type { Fix } from "#domain/health/fix.ts";
 import { carryOutSteps } from "#domain/health/fix-steps.ts";
 import { runCheckOnce } from "#domain/health/report.ts";
-import { DomainError } from "#domain/kernel/error.ts";
 import { confirmedSandbox, PluginUnconfirmed } from "#domain/plugins/confirmation.ts";
 import { changedFault, goneFault } from "#domain/plugins/guarded-run.ts";
 import { type PluginEnd, PluginNotRun } from "#domain/plugins/ports.ts";

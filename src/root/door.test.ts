@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { DomainError } from "#domain/kernel/error.ts";
+import { DomainError } from "#domain/common/error.ts";
 import { PluginNotRun } from "#domain/plugins/ports.ts";
 import { PackageFileMissing, PackagesLocked, SnapshotUnusable, UpdateRefused } from "#domain/updates/ports.ts";
 import { createAskFor } from "./door.ts";

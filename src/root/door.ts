@@ -15,9 +15,9 @@ import {
 import { ownSchemas } from "#contract/schema.ts";
 import type { AuditLog } from "#domain/audit/ports.ts";
 import { logRootRequest } from "#domain/audit/root-requests.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
 import type { OperationStore, TaskLauncher } from "#domain/operations/ports.ts";
 import { serviceSide } from "#domain/operations/two-sided.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { fromWire } from "./errors.ts";
 import { places, safeModeName } from "./places.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { findUnavailable } from "#domain/kernel/host-unavailable.ts";
+import { findUnavailable } from "#domain/common/host-unavailable.ts";
 import { UnitsUnavailable } from "#domain/system/ports.ts";
 import { fromWire, toWire } from "./errors.ts";
 

@@ -1,7 +1,7 @@
 import { isErrorCode } from "#contract/errors.ts";
 import type { RootAskAnswer } from "#contract/root-tasks.ts";
-import { DomainError } from "#domain/kernel/error.ts";
-import { findUnavailable, HostUnavailable } from "#domain/kernel/host-unavailable.ts";
+import { DomainError } from "#domain/common/error.ts";
+import { findUnavailable, HostUnavailable } from "#domain/common/host-unavailable.ts";
 import { PluginNotRun } from "#domain/plugins/ports.ts";
 import { UnitProtected, UnitRefused } from "#domain/system/ports.ts";
 import type { PolicyRefusal } from "#domain/system/service-policy.ts";

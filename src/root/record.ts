@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import type { Clock } from "#domain/kernel/clock.ts";
-import { toTimestamp } from "#domain/kernel/clock.ts";
-import { redact } from "#domain/kernel/redact.ts";
+import { redact } from "#domain/common/redact.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { toTimestamp } from "#kernel/clock.ts";
 
 /** The message by which root records what it was asked for, and what came of it. */
 export const recordMessage = "root request";

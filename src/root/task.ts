@@ -14,7 +14,7 @@ import type { Config } from "#config/load.ts";
 import { rootOperations } from "#contract/root-tasks.ts";
 import { ownSchemas } from "#contract/schema.ts";
 import { isUnsuccessful } from "#domain/audit/operation-ends.ts";
-import { DomainError } from "#domain/kernel/error.ts";
+import { DomainError } from "#domain/common/error.ts";
 import type { OperationSpec, OperationStore } from "#domain/operations/ports.ts";
 import { isFinished, stateOf } from "#domain/operations/state.ts";
 import type { TaskOutcome } from "#domain/operations/task.ts";

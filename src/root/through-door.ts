@@ -1,10 +1,10 @@
 import { rootCheckIds } from "#contract/root-tasks.ts";
 import type { Check, Outcome } from "#domain/health/check.ts";
 import type { Fix } from "#domain/health/fix.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
 import type { PluginSandbox } from "#domain/plugins/ports.ts";
 import type { Units } from "#domain/system/ports.ts";
 import type { PackageManager, SnapshotBackend } from "#domain/updates/ports.ts";
+import type { Clock } from "#kernel/clock.ts";
 import type { AskFor } from "./door.ts";
 
 /** Fixes that are begun here and done elsewhere by themselves: an operation is. */

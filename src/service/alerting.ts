@@ -4,13 +4,13 @@ import { alertHandlers } from "#domain/alerts/handlers.ts";
 import type { AlertStore } from "#domain/alerts/ports.ts";
 import { createSilences } from "#domain/alerts/silences.ts";
 import type { ProbeResult } from "#domain/health/ports.ts";
-import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import { createComponentWatch } from "#domain/notifications/components.ts";
 import { notificationHandlers } from "#domain/notifications/handlers.ts";
 import { alertDraft, componentDraft } from "#domain/notifications/messages.ts";
 import { type Channels, createOutbox } from "#domain/notifications/outbox.ts";
 import type { NotificationStore } from "#domain/notifications/ports.ts";
 import { alertChannels, componentChannels } from "#domain/notifications/routing.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
 import type { Logger } from "#telemetry/logger.ts";
 
 /** What alerts are made from and where they go. */

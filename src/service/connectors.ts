@@ -5,7 +5,7 @@ import { createChat } from "#domain/connectors/chat.ts";
 import { type Connectors, createConnectors } from "#domain/connectors/connectors.ts";
 import type { ConnectorDiscovery, ConnectorPlan } from "#domain/connectors/ports.ts";
 import type { ProbeResult } from "#domain/health/ports.ts";
-import type { Dispose } from "#domain/kernel/clock.ts";
+import type { Dispose } from "#kernel/clock.ts";
 import type { ServicePorts } from "./ports.ts";
 
 /** How the default connector is. One that is not configured is not missed. */

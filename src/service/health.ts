@@ -1,10 +1,10 @@
 import { allows, resourcesOf } from "#domain/access/scopes.ts";
+import type { Hooks } from "#domain/common/hooks.ts";
 import { createFixability } from "#domain/health/fixability.ts";
 import { createFixer } from "#domain/health/fixer.ts";
 import type { SecurityUpdater } from "#domain/health/fixes/apply-security-updates.ts";
 import { createCheckRunner } from "#domain/health/runner.ts";
 import { createHealthStream } from "#domain/health/stream.ts";
-import type { Hooks } from "#domain/kernel/hooks.ts";
 import { encodeTextFrame } from "#transports/ws/index.ts";
 import type { ServicePorts } from "./ports.ts";
 

@@ -2,7 +2,7 @@ import { Accepted } from "#contract/operation-entry.ts";
 import type { UpdateApply } from "#contract/updates.ts";
 import { takeUpInterrupted } from "#domain/audit/interrupted.ts";
 import { createOperationEnds } from "#domain/audit/operation-ends.ts";
-import type { Hooks } from "#domain/kernel/hooks.ts";
+import type { Hooks } from "#domain/common/hooks.ts";
 import { beginOperation } from "#domain/operations/begin.ts";
 import { createOperations } from "#domain/operations/operations.ts";
 import { isFinished } from "#domain/operations/state.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { HookSubject } from "#domain/kernel/hooks.ts";
+import type { HookSubject } from "#domain/common/hooks.ts";
 import type { OperationState, StoredOperation } from "#domain/operations/ports.ts";
 import { requireConsent, tellEnd } from "./update-hooks.ts";
 

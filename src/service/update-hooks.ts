@@ -1,7 +1,7 @@
 import type { Handlers, Plan } from "#contract/operation.ts";
 import type { updates } from "#contract/updates.ts";
-import type { HookSubject, Hooks, PostEvent, PreEvent } from "#domain/kernel/hooks.ts";
-import { askingSteps, refusedBy } from "#domain/kernel/hooks.ts";
+import type { HookSubject, Hooks, PostEvent, PreEvent } from "#domain/common/hooks.ts";
+import { askingSteps, refusedBy } from "#domain/common/hooks.ts";
 import type { StoredOperation } from "#domain/operations/ports.ts";
 import { isFinished } from "#domain/operations/state.ts";
 import type { UpdateKind, UpdateWork } from "#domain/updates/verbs.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 
 export interface FakeClock extends Clock {
   /** Moves time on and runs what falls due on the way. */

@@ -63,11 +63,11 @@ describe("the compiler", () => {
         "../../adapters/clock/index.ts",
         "systemClock",
       ],
-      ["the contract, the domain", "src/contract/scopes.ts", "#domain/kernel/error.ts", "invalid"],
+      ["the contract, the domain", "src/contract/scopes.ts", "#domain/common/error.ts", "invalid"],
       ["a transport, an adapter", "src/transports/http/guard.ts", "#adapters/clock/index.ts", "systemClock"],
-      ["the command line, the domain", "src/cli/output/output.ts", "#domain/kernel/error.ts", "invalid"],
+      ["the command line, the domain", "src/cli/output/output.ts", "#domain/common/error.ts", "invalid"],
       ["the contract, Node", "src/contract/limits.ts", "node:fs", "readFileSync"],
-      ["the kernel, Node", "src/domain/kernel/error.ts", "node:fs", "readFileSync"],
+      ["the kernel, Node", "src/kernel/errors.ts", "node:fs", "readFileSync"],
       ["the client, Node", "src/client/index.ts", "node:fs", "readFileSync"],
     ] as const;
     let result: Result;
@@ -149,7 +149,7 @@ describe("the style gates", () => {
       ["a default export", "src/telemetry/otlp.ts", "export default 1;", "noDefaultExport"],
       ["any", "src/telemetry/logger.ts", "export const x: any = 1;", "noExplicitAny"],
       ["an enum", "src/telemetry/line-writer.ts", "export enum X { a }", "noEnum"],
-      ["a timer in the domain", "src/domain/kernel/error.ts", "setTimeout(() => undefined, 1);", "noRestrictedGlobals"],
+      ["a timer in the domain", "src/domain/common/error.ts", "setTimeout(() => undefined, 1);", "noRestrictedGlobals"],
       ["a cycle of imports", "src/transports/http/record.ts", again, "noImportCycles"],
     ] as const;
     let result: Result;
@@ -172,7 +172,7 @@ describe("the style gates", () => {
   });
 
   it("refuse code that nothing uses", () => {
-    const unused: Break = ["src/domain/kernel/error.ts", prepend("export const unusedByAll = 1;")];
+    const unused: Break = ["src/domain/common/error.ts", prepend("export const unusedByAll = 1;")];
     const { status, output } = broken([unused], ["knip"]);
     expect([status === 0, output]).toEqual([false, expect.stringContaining("unusedByAll")]);
   });

@@ -20,7 +20,7 @@ const programs = ["app", "root", "service"];
 
 /** Layers whose folders do not import each other, and the folders that all others of the layer stand on. */
 const partsStandOn: Record<string, readonly string[]> = {
-  domain: ["kernel"],
+  domain: ["common"],
   adapters: ["exec", "sqlite", "link-local", "boot-id", "files"],
   transports: [],
 };

@@ -26,7 +26,6 @@ import type {
   UnitStates,
 } from "#domain/health/ports.ts";
 import type { DiskCleanup, FileSystems, JournalStorage, RaidArrays } from "#domain/health/storage/ports.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
 import type { Grep, Journal } from "#domain/logs/ports.ts";
 import type { NotificationStore, Notifier } from "#domain/notifications/ports.ts";
 import type { OperationStore, TaskLauncher } from "#domain/operations/ports.ts";
@@ -40,6 +39,7 @@ import type {
 import type { HostFacts, Units } from "#domain/system/ports.ts";
 import type { TraceStore } from "#domain/traces/ports.ts";
 import type { ConfigFiles, PackageFiles, PackageManager, SnapshotBackend } from "#domain/updates/ports.ts";
+import type { Clock } from "#kernel/clock.ts";
 
 /** The ports of the domain. One that is missing here fails `effects.test.ts`. */
 interface Ports {

@@ -32,6 +32,4 @@ const portsOf = (path: string): readonly string[] =>
 
 /** The ports of the domain, by the names of their interfaces. */
 export const portNames = (): readonly string[] =>
-  [...filesBelow("src/domain").filter((path) => path.endsWith("/ports.ts")), "src/domain/kernel/clock.ts"].flatMap(
-    portsOf,
-  );
+  [...filesBelow("src/domain").filter((path) => path.endsWith("/ports.ts")), "src/kernel/clock.ts"].flatMap(portsOf);

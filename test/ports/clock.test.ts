@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { systemClock } from "#adapters/clock/index.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 
 function realClock(): { clock: Clock; pass: (ms: number) => Promise<void> } {

@@ -1,7 +1,7 @@
 import { closeSync, fchmodSync, fdatasync, fdatasyncSync, fstatSync, unlinkSync, writeSync } from "node:fs";
 import { auditEvent } from "#domain/audit/entry.ts";
 import type { AuditEntry, AuditLog } from "#domain/audit/ports.ts";
-import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { openBegunCalls } from "./begun.ts";
 import {

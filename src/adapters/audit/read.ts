@@ -7,7 +7,7 @@ import {
   AuditQueryRefused,
   AuditUnavailable,
 } from "#domain/audit/ports.ts";
-import { toTimestamp } from "#domain/kernel/clock.ts";
+import { toTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { maxLineBytes, parseRecord } from "./chain.ts";
 import { type LogFile, logFiles, readFlags } from "./files.ts";

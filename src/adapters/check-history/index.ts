@@ -4,7 +4,7 @@ import { type Format, openExpendable } from "#adapters/sqlite/index.ts";
 import type { CheckStatus } from "#contract/checks.ts";
 import { checkStatuses } from "#contract/checks.ts";
 import type { CheckHistory } from "#domain/health/ports.ts";
-import type { Dispose } from "#domain/kernel/clock.ts";
+import type { Dispose } from "#kernel/clock.ts";
 
 const fileName = "checks.db";
 

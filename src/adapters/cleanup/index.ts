@@ -1,6 +1,6 @@
 import type { Exec } from "#adapters/exec/index.ts";
 import type { CleanupCandidate, DiskCleanup } from "#domain/health/storage/ports.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { namesInUse } from "./in-use.ts";
 import { findOld, removeOld } from "./old-files.ts";
 import type { PackageCache } from "./package-cache.ts";

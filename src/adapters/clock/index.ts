@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 
 /** As long as a timer can be; one for longer would fire at once. */
 const longestMs = 2 ** 31 - 1;

@@ -1,6 +1,6 @@
-import type { Dispose } from "#domain/kernel/clock.ts";
 import type { Journal, LiveEntry } from "#domain/logs/ports.ts";
 import { JournalUnavailable } from "#domain/logs/ports.ts";
+import type { Dispose } from "#kernel/clock.ts";
 import type { StartThread, Thread } from "./pool.ts";
 import { errorOf } from "./pool.ts";
 

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import type { LogList } from "#contract/logs.ts";
 import { SerializedJson } from "#contract/operation.ts";
-import type { Dispose } from "#domain/kernel/clock.ts";
 import type { Grep, Journal } from "#domain/logs/ports.ts";
 import { queriesAtOnce, searchesAtOnce } from "#domain/logs/reader.ts";
+import type { Dispose } from "#kernel/clock.ts";
 import { createFollowThread } from "./follow-thread.ts";
 import type { PoolLimits } from "./pool.ts";
 import { createPool, createThreadStarter } from "./pool.ts";

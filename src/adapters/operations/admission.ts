@@ -1,6 +1,6 @@
 import { closeSync, mkdirSync, readdirSync, readlinkSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { isAskId } from "./ask-files.ts";
 import { textOf, writeNew } from "./files.ts";
 import { isOperationId } from "./id.ts";

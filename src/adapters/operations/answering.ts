@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { type AskPlaces, answerName, askName, asksName, cancelName, maxAnswerBytes, maxAskBytes } from "./ask-files.ts";
 import { groupModes, writeNew } from "./files.ts";
 import { openForeignFolder } from "./foreign-folder.ts";

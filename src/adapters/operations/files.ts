@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { onFile } from "#domain/kernel/host-unavailable.ts";
+import { onFile } from "#domain/common/host-unavailable.ts";
 import { errnoCode, isNotFound, orUndefinedSync } from "#kernel/errors.ts";
 
 const { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW, O_RDONLY, O_DIRECTORY } = constants;

@@ -3,7 +3,7 @@ import { closeSync, constants, existsSync, openSync } from "node:fs";
 import { join } from "node:path";
 import type { StartDetached } from "#adapters/exec/detached.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import { HostUnavailable } from "#domain/kernel/host-unavailable.ts";
+import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import type { TaskLauncher } from "#domain/operations/ports.ts";
 import { taskUnit } from "./ask-files.ts";
 import type { StartUnit } from "./asking.ts";

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
 import type { ContainerLimits } from "./cgroup.ts";
 import { parseCpuTimes } from "./parse.ts";
 

@@ -2,7 +2,7 @@ import { accessSync, readFileSync } from "node:fs";
 import { realpath, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { FileSystems, MountedFileSystem } from "#domain/health/storage/ports.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { errnoCode, orUndefined, orUndefinedSync } from "#kernel/errors.ts";
 import type { DataMount } from "./data-mounts.ts";
 import { boundPaths, chooseDataMounts, dataMountHolding } from "./data-mounts.ts";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { hostname } from "node:os";
-import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import type { HostFacts } from "#domain/system/ports.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
 import type { ContainerLimits } from "./cgroup.ts";
 import { createContainerLimits } from "./cgroup.ts";
 import type { CpuLoad } from "./cpu-load.ts";

@@ -1,5 +1,5 @@
 import type { Exec } from "#adapters/exec/index.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { toError } from "#kernel/errors.ts";
 import type { ManagerVariables } from "./variables.ts";
 

@@ -1,8 +1,8 @@
 import { closeSync, constants, fchmodSync, lstatSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { Dispose } from "#domain/kernel/clock.ts";
-import { HostUnavailable, nameError } from "#domain/kernel/host-unavailable.ts";
+import { HostUnavailable, nameError } from "#domain/common/host-unavailable.ts";
+import type { Dispose } from "#kernel/clock.ts";
 import { toError } from "#kernel/errors.ts";
 
 /** What makes a file of the service's own. */

@@ -1,7 +1,7 @@
 import type { Message, MessageBus } from "dbus-native";
 import { createClient, DBusError } from "dbus-native";
-import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import { UnitRefused, UnitsUnavailable } from "#domain/system/ports.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { text } from "./parse.ts";
 

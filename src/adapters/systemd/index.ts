@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { Probe, UnitRepair, UnitStates } from "#domain/health/ports.ts";
-import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import type { Units } from "#domain/system/ports.ts";
 import { UnitsUnavailable } from "#domain/system/ports.ts";
 import type { ServicePolicy } from "#domain/system/service-policy.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
 import type { ObserveCall } from "./connection.ts";
 import { createLiveUnits } from "./live.ts";
 import { createOfflineUnits } from "./offline.ts";

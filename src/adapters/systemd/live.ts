@@ -1,8 +1,8 @@
 import type { FailedUnit, UnitStates } from "#domain/health/ports.ts";
-import type { Clock, Dispose } from "#domain/kernel/clock.ts";
 import type { FoundUnit, Unit, Units } from "#domain/system/ports.ts";
 import { UnitProtected, UnitsUnavailable } from "#domain/system/ports.ts";
 import { defaultServicePolicy, type ServicePolicy } from "#domain/system/service-policy.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
 import { calls, kindInterface, matchRules, unitInterface } from "./calls.ts";
 import { type ObserveCall, openConnection, type Signal } from "./connection.ts";
 import type { Installed } from "./installed.ts";

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { type Format, openExpendable } from "#adapters/sqlite/index.ts";
 import type { SpanOrigin, TraceSummary } from "#contract/traces.ts";
-import type { Dispose } from "#domain/kernel/clock.ts";
 import type { Keeping, KeptSpan, SpanGroup, SpanSource, TraceQuery } from "#domain/traces/ports.ts";
 import { maxTraceBytes, maxTraceSpans, ownSource } from "#domain/traces/ports.ts";
 import { timestampOfUs } from "#domain/traces/time.ts";
+import type { Dispose } from "#kernel/clock.ts";
 
 const fileName = "traces.db";
 

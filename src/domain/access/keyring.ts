@@ -1,5 +1,5 @@
 import type { Caller } from "#contract/operation.ts";
-import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
 import type { ClientCertificate, CredentialCodec, KeyRecord, KeyStore, TokenRecord } from "./ports.ts";
 
 /** What is needed to make a key. Times are epoch milliseconds. */

@@ -1,4 +1,4 @@
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import type { StoredWindow, WindowStore } from "./ports.ts";
 
 /** A fixed window: so many requests in so many seconds, counted from the first one. */

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, it } from "vitest";
+import type { Clock } from "#kernel/clock.ts";
 import { createFakeAlertStore, type FakeAlertStore } from "../../../test/fakes/alert-store.ts";
 import { createFakeClock, type FakeClock } from "../../../test/fakes/clock.ts";
-import type { Clock } from "../kernel/clock.ts";
 import { type AlertNews, createAlerts, type Evaluator } from "./alerts.ts";
 
 const secondMs = 1_000;

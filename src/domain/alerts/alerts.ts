@@ -1,5 +1,5 @@
 import type { Alert, AlertName } from "#contract/alerts.ts";
-import { type Clock, type Dispose, toTimestamp } from "#domain/kernel/clock.ts";
+import { type Clock, type Dispose, toTimestamp } from "#kernel/clock.ts";
 import { type AlertCondition, type AlertMetric, alertConditions } from "./conditions.ts";
 import { type AlertTelling, evaluated, isQuiet, quietAlert, resumed, type Tracked } from "./evaluation.ts";
 import type { AlertStore, StoredAlert } from "./ports.ts";

@@ -1,8 +1,8 @@
 import { type alerts, longestSilenceMs, type Silence } from "#contract/alerts.ts";
 import type { Handlers, Plan } from "#contract/operation.ts";
 import { parseTimestamp } from "#contract/schema.ts";
-import { type Clock, toTimestamp } from "#domain/kernel/clock.ts";
-import { DomainError, invalid } from "#domain/kernel/error.ts";
+import { DomainError, invalid } from "#domain/common/error.ts";
+import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import type { Alerts } from "./alerts.ts";
 import type { StoredSilence } from "./ports.ts";
 import { maxSilences, type Silences } from "./silences.ts";

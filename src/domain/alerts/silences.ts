@@ -1,5 +1,5 @@
 import { type AlertName, longestSilenceMs } from "#contract/alerts.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import type { AlertStore, StoredSilence } from "./ports.ts";
 
 /** As many silences as there may be at a time. */

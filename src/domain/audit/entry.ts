@@ -1,4 +1,4 @@
-import { toTimestamp } from "#domain/kernel/clock.ts";
+import { toTimestamp } from "#kernel/clock.ts";
 import type { AuditEntry } from "./ports.ts";
 
 /** An entry of which only that is said which is not as usual: the rest is that of an event which no call brought about. */

@@ -2,7 +2,7 @@ import type { AuditList, AuditListQuery, audit } from "#contract/audit.ts";
 import { auditListLimit } from "#contract/audit.ts";
 import type { Handlers } from "#contract/operation.ts";
 import { parseTimestamp } from "#contract/schema.ts";
-import { DomainError, invalid } from "#domain/kernel/error.ts";
+import { DomainError, invalid } from "#domain/common/error.ts";
 import { type AuditLog, AuditQueryRefused, AuditUnavailable } from "./ports.ts";
 
 /** Turns what the log throws into what a caller is told, in one place. */

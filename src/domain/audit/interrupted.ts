@@ -1,5 +1,5 @@
-import type { Clock } from "#domain/kernel/clock.ts";
-import { toTimestamp } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { toTimestamp } from "#kernel/clock.ts";
 import type { AuditLog } from "./ports.ts";
 
 const page = 1000;

@@ -1,5 +1,5 @@
 import type { OperationError, OperationStatus } from "#contract/operation-entry.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { auditEvent } from "./entry.ts";
 import type { AuditLog } from "./ports.ts";
 

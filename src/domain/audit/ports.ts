@@ -1,5 +1,5 @@
 import type { AuditOutcome, AuditRecord } from "#contract/audit.ts";
-import type { Dispose } from "#domain/kernel/clock.ts";
+import type { Dispose } from "#kernel/clock.ts";
 
 /** What is to be written down; its place in the chain is the log's to find. */
 export type AuditEntry = Omit<AuditRecord, "seq" | "prev" | "hash">;

@@ -1,4 +1,4 @@
-import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
 import { auditEvent } from "./entry.ts";
 import type { AuditEntry, AuditLog } from "./ports.ts";
 

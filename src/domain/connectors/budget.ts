@@ -1,6 +1,6 @@
 import type { Quota } from "#contract/operation.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
-import { DomainError } from "#domain/kernel/error.ts";
+import { DomainError } from "#domain/common/error.ts";
+import type { Clock } from "#kernel/clock.ts";
 import type { TokenLedger } from "./ports.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;

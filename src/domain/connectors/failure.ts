@@ -1,5 +1,5 @@
 import type { ConnectorStatus } from "#contract/connectors.ts";
-import { DomainError } from "#domain/kernel/error.ts";
+import { DomainError } from "#domain/common/error.ts";
 import type { ConnectorDefinition } from "./ports.ts";
 import { ProviderFailed } from "./ports.ts";
 

@@ -1,7 +1,7 @@
 import type { connectors as rows } from "#contract/connectors.ts";
 import type { Handlers, Plan } from "#contract/operation.ts";
 import { EventStream } from "#contract/operation.ts";
-import { DomainError } from "#domain/kernel/error.ts";
+import { DomainError } from "#domain/common/error.ts";
 import type { Chat, ChosenConnector } from "./chat.ts";
 import type { Connectors } from "./connectors.ts";
 import type { ConnectorDefinition } from "./ports.ts";

@@ -1,6 +1,6 @@
-import type { Clock } from "#domain/kernel/clock.ts";
-import type { TimeLimit } from "#domain/kernel/time-limit.ts";
-import { untilAborted } from "#domain/kernel/time-limit.ts";
+import type { Clock } from "#kernel/clock.ts";
+import type { TimeLimit } from "#kernel/time-limit.ts";
+import { untilAborted } from "#kernel/time-limit.ts";
 import { ProviderFailed } from "./ports.ts";
 
 /** Attempts after the first. */

@@ -1,8 +1,8 @@
 import type { HealthCheckResult } from "#contract/checks.ts";
 import { checkHistoryWindowMs } from "#contract/limits.ts";
 import type { Caller } from "#contract/operation.ts";
-import { toNullableTimestamp, toTimestamp } from "#domain/kernel/clock.ts";
-import { redact } from "#domain/kernel/redact.ts";
+import { redact } from "#domain/common/redact.ts";
+import { toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { beginningOf } from "./beginning.ts";
 import { bytesOf, cutTo, inert } from "./inert.ts";

@@ -1,7 +1,7 @@
 import type { Explanation, ExplanationPreview, explanations } from "#contract/connectors.ts";
 import type { Caller, Handlers, Plan } from "#contract/operation.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
-import { DomainError } from "#domain/kernel/error.ts";
+import { DomainError } from "#domain/common/error.ts";
+import type { Clock } from "#kernel/clock.ts";
 import type { Bundle } from "./bundle.ts";
 import { makeBundle } from "./bundle.ts";
 import { citedLines } from "./citations.ts";

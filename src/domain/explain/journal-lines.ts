@@ -2,7 +2,7 @@ import { logWindowMs } from "#contract/limits.ts";
 import type { LogEntry, LogList } from "#contract/logs.ts";
 import { priorityNames } from "#contract/logs.ts";
 import type { Caller } from "#contract/operation.ts";
-import { redactLines } from "#domain/kernel/redact.ts";
+import { redactLines } from "#domain/common/redact.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { beginningOf } from "./beginning.ts";
 import { bytesOf, cutTo, inert } from "./inert.ts";

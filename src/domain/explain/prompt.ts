@@ -1,5 +1,5 @@
 import type { ChatMessage } from "#contract/connectors.ts";
-import { redact } from "#domain/kernel/redact.ts";
+import { redact } from "#domain/common/redact.ts";
 import type { Bundle } from "./bundle.ts";
 import { cutTo, inert, inertLines } from "./inert.ts";
 

@@ -1,5 +1,5 @@
 import type { FixStepReport } from "#contract/checks.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import type { Fix, FixPlan, OnOperation } from "./fix.ts";
 

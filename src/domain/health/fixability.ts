@@ -1,4 +1,4 @@
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import type { Outcome } from "./check.ts";
 import type { Fix } from "./fix.ts";
 

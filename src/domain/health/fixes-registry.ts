@@ -1,4 +1,4 @@
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import type { Fix } from "./fix.ts";
 import { applySecurityUpdatesFix, type SecurityUpdater } from "./fixes/apply-security-updates.ts";
 import { aptFixDependenciesFix } from "./fixes/apt-fix-dependencies.ts";

@@ -1,6 +1,6 @@
 import type { ComponentName } from "#contract/health.ts";
 import { probeIntervalMs } from "#contract/limits.ts";
-import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import type { Probe, ProbeResult } from "./ports.ts";
 

@@ -1,4 +1,4 @@
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import type { Check } from "./check.ts";
 import { cpuLoadCheck } from "./checks/cpu-load.ts";
 import { diskSpaceCheck } from "./checks/disk-space.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { checkStatuses, type HealthCheckResult } from "#contract/checks.ts";
-import type { Hooks } from "#domain/kernel/hooks.ts";
+import type { Hooks } from "#domain/common/hooks.ts";
 import { createFakeCheckHistory, type FakeCheckHistory } from "../../../test/fakes/check-history.ts";
 import { createFakeClock, type FakeClock } from "../../../test/fakes/clock.ts";
 import type { Check, Outcome } from "./check.ts";

@@ -1,10 +1,10 @@
 import type { CheckStatus, HealthCheckList, HealthCheckResult } from "#contract/checks.ts";
 import type { HealthStatus } from "#contract/health.ts";
 import { checkHistoryKeptMs, checkIntervalMs, checkTimeoutMs, maxConcurrentChecks } from "#contract/limits.ts";
-import type { Clock, Dispose } from "#domain/kernel/clock.ts";
-import { toTimestamp } from "#domain/kernel/clock.ts";
-import type { Hooks, Veto } from "#domain/kernel/hooks.ts";
-import { createSlots } from "#domain/kernel/slots.ts";
+import type { Hooks, Veto } from "#domain/common/hooks.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
+import { toTimestamp } from "#kernel/clock.ts";
+import { createSlots } from "#kernel/slots.ts";
 import type { Check, CheckSettings, Outcome } from "./check.ts";
 import { createContainedRun } from "./contained-run.ts";
 import type { Fixability } from "./fixability.ts";

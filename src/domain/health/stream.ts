@@ -1,5 +1,5 @@
 import type { HealthFrame, StreamHandlers, StreamSession, streams } from "#contract/streams.ts";
-import { invalid } from "#domain/kernel/error.ts";
+import { invalid } from "#domain/common/error.ts";
 import type { CheckRun, CheckRunner } from "./runner.ts";
 
 export interface HealthStreamPorts {

@@ -1,4 +1,4 @@
-import { invalid } from "#domain/kernel/error.ts";
+import { invalid } from "#domain/common/error.ts";
 import { createAutomaton, maxSteps, sizeOf } from "./automaton.ts";
 import { type ExpressionTree, readExpression } from "./expression-tree.ts";
 

@@ -1,8 +1,8 @@
 import { logQueryLimit } from "#contract/limits.ts";
 import type { logs } from "#contract/logs.ts";
 import type { Caller, Handlers } from "#contract/operation.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
-import { invalid, missingScope } from "#domain/kernel/error.ts";
+import { invalid, missingScope } from "#domain/common/error.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { isCursor } from "./cursor.ts";
 import { checkExpression } from "./expression.ts";
 import type { LogReader } from "./reader.ts";

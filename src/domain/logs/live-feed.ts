@@ -1,5 +1,5 @@
 import type { StreamError } from "#contract/streams.ts";
-import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
 import type { Journal, LiveEntry } from "./ports.ts";
 import { LogQueryRefused } from "./ports.ts";
 

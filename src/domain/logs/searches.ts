@@ -1,4 +1,4 @@
-import { createFairQueue } from "#domain/kernel/fair-queue.ts";
+import { createFairQueue } from "#kernel/fair-queue.ts";
 import type { Grep } from "./ports.ts";
 
 /** Positions of the messages that match; none when nobody wants them any more. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { DomainError } from "#domain/kernel/error.ts";
+import { DomainError } from "#domain/common/error.ts";
 import type { LiveEntry } from "./ports.ts";
 import { changeFilter, createLogMatcher, noFilter, readFilterMessage, type Sight } from "./stream-filter.ts";
 

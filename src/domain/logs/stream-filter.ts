@@ -1,5 +1,5 @@
 import { priorityNumbers } from "#contract/streams.ts";
-import { invalid, missingScope } from "#domain/kernel/error.ts";
+import { invalid, missingScope } from "#domain/common/error.ts";
 import { checkExpression } from "./expression.ts";
 import type { LiveEntry } from "./ports.ts";
 import { canonicalUnit, compileUnitPattern, isWithin } from "./unit-pattern.ts";

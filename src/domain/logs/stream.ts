@@ -1,8 +1,8 @@
 import type { Caller } from "#contract/operation.ts";
 import type { StreamClient, StreamHandlers, StreamSession, streams } from "#contract/streams.ts";
 import { closeCodes } from "#contract/streams.ts";
-import type { Clock, Dispose } from "#domain/kernel/clock.ts";
-import { invalid } from "#domain/kernel/error.ts";
+import { invalid } from "#domain/common/error.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
 import { isCursor } from "./cursor.ts";
 import { createBackoff, createLiveFeed, journalLost } from "./live-feed.ts";
 import { createBatch, createLiveGroup, type EncodeFrame, type LiveGroup } from "./live-groups.ts";

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { DomainError } from "#domain/kernel/error.ts";
+import { DomainError } from "#domain/common/error.ts";
 import { canonicalUnit, compileUnitPattern, isWithin } from "./unit-pattern.ts";
 
 describe("canonical names", () => {

@@ -1,4 +1,4 @@
-import { invalid } from "#domain/kernel/error.ts";
+import { invalid } from "#domain/common/error.ts";
 
 const maxNameLength = 255;
 

@@ -1,6 +1,6 @@
 import { logWindowMs } from "#contract/limits.ts";
 import { parseTimestamp } from "#contract/schema.ts";
-import { invalid } from "#domain/kernel/error.ts";
+import { invalid } from "#domain/common/error.ts";
 
 /** What the journal can count to without losing a microsecond: the year 2255. */
 const latestMicros = Number.MAX_SAFE_INTEGER;

@@ -1,5 +1,5 @@
 import type { NotificationKind } from "#contract/alerts.ts";
-import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
 import { flapWindowMs, found, passed, type Step, type Telling, unknownComponent, type Watched } from "./flapping.ts";
 import type { NotificationStore } from "./ports.ts";
 

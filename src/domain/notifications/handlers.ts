@@ -1,9 +1,9 @@
 import type { alerts, Notification, NotificationChannel, NotificationTest } from "#contract/alerts.ts";
 import { notificationChannels, notificationListLimit } from "#contract/alerts.ts";
 import type { Handlers } from "#contract/operation.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
-import { toNullableTimestamp, toTimestamp } from "#domain/kernel/clock.ts";
-import { invalid } from "#domain/kernel/error.ts";
+import { invalid } from "#domain/common/error.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import { testDraft } from "./messages.ts";
 import type { Channels, Outbox } from "./outbox.ts";
 import type { StoredNotification } from "./ports.ts";

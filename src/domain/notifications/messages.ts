@@ -1,5 +1,5 @@
 import type { NotificationKind } from "#contract/alerts.ts";
-import { toTimestamp } from "#domain/kernel/clock.ts";
+import { toTimestamp } from "#kernel/clock.ts";
 import type { ComponentNews } from "./components.ts";
 import type { Message } from "./ports.ts";
 

@@ -1,6 +1,6 @@
 import type { NotificationChannel, NotificationOutcome } from "#contract/alerts.ts";
 import { notificationListLimit } from "#contract/alerts.ts";
-import type { Clock, Dispose } from "#domain/kernel/clock.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
 import type { Draft } from "./messages.ts";
 import { NotificationFailed, type NotificationStore, type Notifier, type StoredNotification } from "./ports.ts";
 import { createTurns } from "./turns.ts";

@@ -1,6 +1,6 @@
 import type { Context } from "#contract/operation.ts";
 import { Accepted } from "#contract/operation-entry.ts";
-import { DomainError } from "#domain/kernel/error.ts";
+import { DomainError } from "#domain/common/error.ts";
 import { toOperationEntry } from "./handlers.ts";
 import type { Operations } from "./operations.ts";
 

@@ -2,8 +2,8 @@ import type { Handlers } from "#contract/operation.ts";
 import type { OperationEntry } from "#contract/operation-entry.ts";
 import { operationListLimit, operationLogLines } from "#contract/operation-entry.ts";
 import type { longOperations } from "#contract/operations.ts";
-import { toNullableTimestamp, toTimestamp } from "#domain/kernel/clock.ts";
-import { DomainError } from "#domain/kernel/error.ts";
+import { DomainError } from "#domain/common/error.ts";
+import { toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import type { Operation, Operations } from "./operations.ts";
 
 /** An operation as callers see it. */

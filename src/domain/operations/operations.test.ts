@@ -108,7 +108,7 @@ describe("an operation", () => {
 
   it("fails with the error of its verb, and hides what is not for callers", async () => {
     const first = operations.start(request()).spec.id;
-    const { DomainError } = await import("#domain/kernel/error.ts");
+    const { DomainError } = await import("#domain/common/error.ts");
     const refused = new DomainError("UNAVAILABLE", "cannot apply: locked", { holder: "apt" });
     expect(await run(first, () => Promise.reject(refused))).toBe("failed");
     expect(operations.get(first)?.state.error).toEqual({

@@ -1,7 +1,7 @@
 import type { OperationError, OperationStatus } from "#contract/operation-entry.ts";
-import type { Clock, Dispose } from "#domain/kernel/clock.ts";
-import { DomainError, invalid } from "#domain/kernel/error.ts";
-import { findUnavailable } from "#domain/kernel/host-unavailable.ts";
+import { DomainError, invalid } from "#domain/common/error.ts";
+import { findUnavailable } from "#domain/common/host-unavailable.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
 import type { OperationKinds } from "./kind.ts";
 import { kindOf, maxAttempts } from "./kind.ts";
 import type { OperationSpec, OperationState, OperationStore, ProcessIdentity, TaskLauncher } from "./ports.ts";

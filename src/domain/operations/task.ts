@@ -1,6 +1,6 @@
 import type { OperationError } from "#contract/operation-entry.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
-import { DomainError, unavailable } from "#domain/kernel/error.ts";
+import { DomainError, unavailable } from "#domain/common/error.ts";
+import type { Clock } from "#kernel/clock.ts";
 import type { OperationKinds } from "./kind.ts";
 import { kindOf, maxAttempts } from "./kind.ts";
 import type { OperationState, OperationStore, ProcessIdentity, StoredOperation, TaskLauncher } from "./ports.ts";

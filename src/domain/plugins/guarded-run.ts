@@ -1,4 +1,4 @@
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { confirmationFault } from "./confirmation.ts";
 import type { LoadedPlugin, RunResult } from "./plugin-kind.ts";
 import type { ConfirmedPlugins, EnabledPlugin, PluginFolders, PluginManifest, PluginSandbox } from "./ports.ts";

@@ -1,7 +1,7 @@
 import type { Handlers, Plan } from "#contract/operation.ts";
 import type { PluginChange, plugins as rows } from "#contract/plugins.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
-import { DomainError } from "#domain/kernel/error.ts";
+import { DomainError } from "#domain/common/error.ts";
+import type { Clock } from "#kernel/clock.ts";
 import type { PluginStep, Plugins } from "./plugins.ts";
 import { type PluginEnd, PluginNotRun } from "./ports.ts";
 

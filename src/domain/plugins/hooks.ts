@@ -1,6 +1,6 @@
 import type { HookEvent } from "#contract/plugins.ts";
-import { type Clock, type Dispose, toTimestamp } from "#domain/kernel/clock.ts";
-import type { HookSubject, Hooks, PostEvent } from "#domain/kernel/hooks.ts";
+import type { HookSubject, Hooks, PostEvent } from "#domain/common/hooks.ts";
+import { type Clock, type Dispose, toTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import type { PluginHook } from "./plugin-kind.ts";
 

@@ -1,6 +1,6 @@
 import type { Severity } from "#contract/checks.ts";
 import type { HookEvent, PluginType } from "#contract/plugins.ts";
-import type { Dispose } from "#domain/kernel/clock.ts";
+import type { Dispose } from "#kernel/clock.ts";
 import type { PluginEnd, PluginManifest } from "./ports.ts";
 
 /** What a manifest says of each type. */

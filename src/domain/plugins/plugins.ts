@@ -1,6 +1,6 @@
 import type { Plugin, PluginType } from "#contract/plugins.ts";
-import type { Clock, Dispose } from "#domain/kernel/clock.ts";
-import { DomainError, invalid } from "#domain/kernel/error.ts";
+import { DomainError, invalid } from "#domain/common/error.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
 import { confirmationFault } from "./confirmation.ts";
 import { changedFault, createGuardedRun, goneFault } from "./guarded-run.ts";
 import { pluginKinds } from "./kinds-registry.ts";

@@ -1,8 +1,8 @@
 import { serviceListLimit } from "#contract/limits.ts";
 import type { Context, Handlers, Plan } from "#contract/operation.ts";
 import type { RestartResult, ServiceEntry, system } from "#contract/system.ts";
-import { toNullableTimestamp } from "#domain/kernel/clock.ts";
-import { DomainError, invalid, unavailable } from "#domain/kernel/error.ts";
+import { DomainError, invalid, unavailable } from "#domain/common/error.ts";
+import { toNullableTimestamp } from "#kernel/clock.ts";
 import type { FoundUnit, HostFacts, Unit, Units } from "./ports.ts";
 import { UnitProtected, UnitRefused } from "./ports.ts";
 import type { PolicyRefusal } from "./service-policy.ts";

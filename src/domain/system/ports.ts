@@ -1,5 +1,5 @@
 import type { SystemInfo } from "#contract/system.ts";
-import { HostUnavailable } from "#domain/kernel/host-unavailable.ts";
+import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import type { PolicyRefusal } from "./service-policy.ts";
 
 /** A service unit, or a unit file that is not loaded. The states are systemd's own words. */

@@ -1,5 +1,5 @@
 import { serviceUnitName } from "#contract/system.ts";
-import { invalid } from "#domain/kernel/error.ts";
+import { invalid } from "#domain/common/error.ts";
 
 /**
  * A service unit name as systemd allows it (systemd.unit(5)), less those that begin with a dash:

@@ -3,7 +3,7 @@ import type { Handlers } from "#contract/operation.ts";
 import { SerializedJson } from "#contract/operation.ts";
 import { parseTimestamp } from "#contract/schema.ts";
 import type { traces } from "#contract/traces.ts";
-import { DomainError, invalid } from "#domain/kernel/error.ts";
+import { DomainError, invalid } from "#domain/common/error.ts";
 import { type TraceStore, TracesUnavailable } from "./ports.ts";
 import { durationUs } from "./time.ts";
 

@@ -1,6 +1,6 @@
 import type { GuardVerdict, KeptConfig, UpdateApply } from "#contract/updates.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
-import { DomainError, unavailable } from "#domain/kernel/error.ts";
+import { DomainError, unavailable } from "#domain/common/error.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
 import { type Condition, type ConditionReport, type GuardTimes, watchAfter } from "./guard.ts";

@@ -1,5 +1,5 @@
 import type { CheckStatus } from "#contract/checks.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 
 /** How the host is: what an update may make worse. */
 export interface Condition {

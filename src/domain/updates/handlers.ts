@@ -1,9 +1,9 @@
 import type { Context, Handlers, Plan } from "#contract/operation.ts";
 import type { Accepted } from "#contract/operation-entry.ts";
 import type { UpdateCheck, updates } from "#contract/updates.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
-import { toNullableTimestamp } from "#domain/kernel/clock.ts";
-import { DomainError, invalid } from "#domain/kernel/error.ts";
+import { DomainError, invalid } from "#domain/common/error.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { toNullableTimestamp } from "#kernel/clock.ts";
 import { counted } from "#kernel/text.ts";
 import type { HostUpdates, PackageManager, TransactionPlan, UpdateRequest } from "./ports.ts";
 import type { Progress } from "./progress.ts";

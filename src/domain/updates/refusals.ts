@@ -1,4 +1,4 @@
-import { DomainError, invalid } from "#domain/kernel/error.ts";
+import { DomainError, invalid } from "#domain/common/error.ts";
 import { PackageFileMissing, PackagesLocked, SnapshotUnusable, UpdateRefused } from "./ports.ts";
 
 /** What a caller is told whose transaction found the package manager in use. */

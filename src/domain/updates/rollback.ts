@@ -1,5 +1,5 @@
 import type { RollbackResult } from "#contract/updates.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import type { PackageChange, SnapshotBackend } from "./ports.ts";
 import type { Progress } from "./progress.ts";
 import { freeSnapshotId } from "./snapshot-id.ts";

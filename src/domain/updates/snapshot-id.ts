@@ -1,4 +1,4 @@
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import type { SnapshotBackend } from "./ports.ts";
 
 const secondMs = 1_000;

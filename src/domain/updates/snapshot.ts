@@ -1,5 +1,5 @@
 import type { Snapshot } from "#contract/updates.ts";
-import { toTimestamp } from "#domain/kernel/clock.ts";
+import { toTimestamp } from "#kernel/clock.ts";
 import type { StoredSnapshot } from "./ports.ts";
 
 /** A snapshot as callers see it. */

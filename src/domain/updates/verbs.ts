@@ -1,6 +1,6 @@
 import type { RemovedSnapshot, RollbackResult, Snapshot, UpdateApply } from "#contract/updates.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
-import { DomainError } from "#domain/kernel/error.ts";
+import { DomainError } from "#domain/common/error.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { type ApplyInput, type ApplyPhase, applyUpdates } from "./apply.ts";
 import type { ConditionReport, GuardTimes } from "./guard.ts";

@@ -4,7 +4,7 @@ import { errorStatus, isErrorStatus } from "#contract/errors.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import type { AuditEntry, AuditLog } from "#domain/audit/ports.ts";
 import { callsRefused, type Refusals } from "#domain/audit/refusals.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { addressGroup } from "./address.ts";
 import { withoutSecrets } from "./redact.ts";
 import { isDryRun } from "./request.ts";

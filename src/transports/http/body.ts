@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { DomainError } from "#domain/kernel/error.ts";
+import { DomainError } from "#domain/common/error.ts";
 
 /** JSON alone is read, and an empty body is no body. */
 export function addBodyParser(app: FastifyInstance): void {

@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import type { ErrorBody, ErrorCode } from "#contract/errors.ts";
 import { errorStatus } from "#contract/errors.ts";
-import { DomainError, unavailable } from "#domain/kernel/error.ts";
+import { DomainError, unavailable } from "#domain/common/error.ts";
 import type { Logger } from "#telemetry/logger.ts";
 
 /** What the framework reports with a code of its own, in the words of the contract. */

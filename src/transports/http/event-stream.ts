@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { ErrorBody } from "#contract/errors.ts";
 import type { EventStream, ServerSentEvent } from "#contract/operation.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 
 export interface EventStreamPorts {
   readonly clock: Pick<Clock, "sleep">;

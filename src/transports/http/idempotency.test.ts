@@ -2,7 +2,7 @@ import { request } from "node:http";
 import type { FastifyInstance } from "fastify";
 import { fastify } from "fastify";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { DomainError } from "#domain/kernel/error.ts";
+import { DomainError } from "#domain/common/error.ts";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
 import type { KeptAnswer } from "./idempotency.ts";
 import { addIdempotency, createIdempotency, parseIdempotencyKey } from "./idempotency.ts";

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Caller } from "#contract/operation.ts";
-import { DomainError } from "#domain/kernel/error.ts";
+import { DomainError } from "#domain/common/error.ts";
 import type { Tracer } from "#telemetry/tracing.ts";
 import { remoteAddressOf } from "./address.ts";
 import type { RouteAccess } from "./admission.ts";

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { ErrorCode } from "#contract/errors.ts";
 import type { Caller, Operation } from "#contract/operation.ts";
-import type { Dispose } from "#domain/kernel/clock.ts";
+import type { Dispose } from "#kernel/clock.ts";
 import type { RequestSpan } from "#telemetry/tracing.ts";
 import type { RouteAccess } from "./admission.ts";
 

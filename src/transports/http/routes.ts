@@ -7,7 +7,7 @@ import { apiBase } from "#contract/limits.ts";
 import type { Context, Handlers, Operation } from "#contract/operation.ts";
 import { EventStream, errorsOf, SerializedJson } from "#contract/operation.ts";
 import { Accepted } from "#contract/operation-entry.ts";
-import { DomainError } from "#domain/kernel/error.ts";
+import { DomainError } from "#domain/common/error.ts";
 import type { Auditor } from "./audit.ts";
 import { type ContextPorts, createContext } from "./context.ts";
 import { beginEventStream, type EventStreamPorts } from "./event-stream.ts";

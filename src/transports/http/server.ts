@@ -6,7 +6,7 @@ import { fastify } from "fastify";
 import type { operations } from "#contract/index.ts";
 import { maxBodyBytes } from "#contract/limits.ts";
 import type { Caller, Handlers } from "#contract/operation.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { addAudit } from "./audit.ts";
 import { addBodyParser } from "./body.ts";
 import { type ConnectionLimits, connectionLimits, type Load, watchConnections } from "./connections.ts";

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { fastify } from "fastify";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { invalid } from "#domain/kernel/error.ts";
+import { invalid } from "#domain/common/error.ts";
 import { createLogs } from "#telemetry/logger.ts";
 import { createErrorBody, createErrorReply } from "./error-reply.ts";
 import { addEntrance, createLetIn } from "./let-in.ts";

@@ -6,7 +6,7 @@ import type { SchemaObject } from "ajv";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { apiBase } from "#contract/limits.ts";
 import type { Caller } from "#contract/operation.ts";
-import { invalid } from "#domain/kernel/error.ts";
+import { invalid } from "#domain/common/error.ts";
 import type { RouteAccess } from "./admission.ts";
 import { createPartCheck } from "./validation.ts";
 

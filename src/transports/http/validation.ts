@@ -1,7 +1,7 @@
 import type { ErrorObject, SchemaObject, ValidateFunction } from "ajv";
 import { Ajv } from "ajv";
 import { ownSchemas, parseTimestamp } from "#contract/schema.ts";
-import { DomainError } from "#domain/kernel/error.ts";
+import { DomainError } from "#domain/common/error.ts";
 
 type HttpPart = "params" | "query" | "body";
 

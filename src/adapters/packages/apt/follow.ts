@@ -1,5 +1,5 @@
 import { open } from "node:fs/promises";
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { orUndefined } from "#kernel/errors.ts";
 
 const betweenReadsMs = 250;

@@ -1,6 +1,6 @@
 import type { Exec } from "#adapters/exec/index.ts";
 import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/health/packages/ports.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { createDatabase } from "./database.ts";
 import { createLockTable } from "./locks.ts";
 import { createOffers } from "./offers.ts";

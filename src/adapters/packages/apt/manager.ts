@@ -1,5 +1,4 @@
 import type { Exec } from "#adapters/exec/index.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
 import type {
   InstalledPackage,
   PackageChange,
@@ -8,6 +7,7 @@ import type {
   TransactionResult,
 } from "#domain/updates/ports.ts";
 import type { Progress } from "#domain/updates/progress.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { createDatabase } from "./database.ts";
 import { readPresent } from "./dpkg-state.ts";
 import { createLockTable } from "./locks.ts";

@@ -1,7 +1,7 @@
 import type { Exec } from "#adapters/exec/index.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
 import type { PackageManager, SystemRelease, TransactionPlan, TransactionResult } from "#domain/updates/ports.ts";
 import { UpdateRefused } from "#domain/updates/ports.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { asResult, orLocked, unitFor } from "../apt/manager-commit.ts";
 import { createStaleUnits } from "../apt/manager-restarts.ts";
 import { createTransactions } from "../apt/transactions.ts";

@@ -1,5 +1,5 @@
 import type { Exec } from "#adapters/exec/index.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { createTransactions } from "../apt/transactions.ts";
 import { createAsking } from "./asking.ts";
 import { createDatabase } from "./database.ts";

@@ -2,8 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { link, mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { Clock } from "#domain/kernel/clock.ts";
-import { nameError } from "#domain/kernel/host-unavailable.ts";
+import { nameError } from "#domain/common/host-unavailable.ts";
 import type {
   PackageFiles,
   PackageVersion,
@@ -14,6 +13,7 @@ import type {
 } from "#domain/updates/ports.ts";
 import { PackageFileMissing, PackagesLocked, SnapshotUnusable } from "#domain/updates/ports.ts";
 import { requireReboot } from "#domain/updates/reboot.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { openFile, syncFolder } from "./files.ts";
 import type { Manifest } from "./manifest.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import type { Programs } from "./programs.ts";
 
 /** How long a size counts: it grows as the host moves on, and when a neighbour that had the same goes. */

@@ -1,5 +1,5 @@
-import type { Clock } from "#domain/kernel/clock.ts";
-import { toTimestamp } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { toTimestamp } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
 import { createIgnore } from "../ignore.ts";

@@ -1,6 +1,6 @@
 import type { CheckStatus } from "#contract/checks.ts";
-import type { Clock } from "#domain/kernel/clock.ts";
-import { toTimestamp } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { toTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";

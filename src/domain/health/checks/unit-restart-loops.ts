@@ -1,4 +1,4 @@
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
 import { createIgnore } from "../ignore.ts";

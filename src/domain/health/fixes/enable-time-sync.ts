@@ -1,4 +1,4 @@
-import type { Clock } from "#domain/kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import type { Fix } from "../fix.ts";
 import type { TimeSync, TimeSyncState } from "../ports.ts";
 
