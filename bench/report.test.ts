@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { summarise } from "./harness.ts";
 import { formatTable, tableEnd, tableStart, withTable } from "./report.ts";
@@ -59,4 +60,16 @@ test("the table goes between the markers and nothing else changes", () => {
     `# A\n\n${tableStart}\nTABLE\n\nMeasured on a machine.\n${tableEnd}\n\nmore\n`,
   );
   expect(withTable("# A\n", "TABLE", "a machine")).toBeUndefined();
+});
+
+test("the README shows rows of the results as they are", () => {
+  const tableRows = (path: string): readonly (readonly string[])[] =>
+    readFileSync(new URL(path, import.meta.url), "utf8")
+      .split("\n")
+      .filter((line) => line.startsWith("| "))
+      .map(cellsOf);
+  const results = tableRows("RESULTS.md").map((cells) => [...cells.slice(0, 5), ...cells.slice(6)]);
+  const shown = tableRows("../README.md").filter((cells) => cells.length === 7 && !/^-+$/.test(cells[0] ?? ""));
+  expect(shown.length).toBe(11);
+  for (const cells of shown) expect(results).toContainEqual(cells);
 });

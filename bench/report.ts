@@ -3,7 +3,7 @@ import { cpus, release, totalmem } from "node:os";
 import type { Goal } from "./harness.ts";
 import type { Line, MeasuredLine, Unit } from "./row.ts";
 
-/** What stands around the table in README.md. */
+/** What stands around the table in bench/RESULTS.md. */
 export const tableStart = "<!-- bench:start -->";
 export const tableEnd = "<!-- bench:end -->";
 

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { errorMessage } from "#kernel/errors.ts";
@@ -6,7 +6,7 @@ import { formatTable, machineFacts, tableEnd, tableStart, withTable } from "./re
 import type { Line, Row } from "./row.ts";
 import { rows } from "./rows/index.ts";
 
-const readme = fileURLToPath(new URL("../README.md", import.meta.url));
+const results = fileURLToPath(new URL("RESULTS.md", import.meta.url));
 const mostRounds = 100;
 
 const help = `usage: npm run bench [-- [ROW ...] [--rounds N] [--json] [--write]]
@@ -17,7 +17,7 @@ ${rows.map(({ name, summary }) => `  ${name.padEnd(19)}${summary}`).join("\n")}
 
   --rounds N  rounds that count, after one that does not (default 7)
   --json      print JSON instead of a table
-  --write     also write the table into README.md, between ${tableStart} and ${tableEnd}
+  --write     also write the table into bench/RESULTS.md, between ${tableStart} and ${tableEnd}
   --help      print this
 
 Exit code: 0 all rows were measured (a goal may be missed), 1 a row failed, 2 could not run.
@@ -81,15 +81,11 @@ function printReport(lines: readonly Line[], machine: string): void {
   for (const { work, notes } of noted) console.log(`${work}: ${notes.join("; ")}`);
 }
 
-function writeReadme(lines: readonly Line[], machine: string): void {
-  const text = existsSync(readme) ? readFileSync(readme, "utf8") : "";
-  const changed = withTable(text, formatTable(lines), machine);
-  if (changed === undefined) {
-    say(`README.md is left as it is: it lacks ${tableStart} and ${tableEnd}`);
-  } else {
-    writeFileSync(readme, changed);
-    say("README.md has the table");
-  }
+function writeResults(lines: readonly Line[], machine: string): void {
+  const changed = withTable(readFileSync(results, "utf8"), formatTable(lines), machine);
+  if (changed === undefined) throw new Error(`cannot write ${results}: it lacks ${tableStart} and ${tableEnd}`);
+  writeFileSync(results, changed);
+  say("bench/RESULTS.md has the table; the rows in README.md are copied by hand");
 }
 
 async function main(argv: readonly string[]): Promise<number> {
@@ -102,7 +98,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const { lines, failed } = await measureAll(choice);
   if (choice.json) console.log(JSON.stringify({ machine, rounds: choice.rounds, lines, failed }, null, 2));
   else if (lines.length > 0) printReport(lines, machine);
-  if (choice.write && failed.length === 0) writeReadme(lines, machine);
+  if (choice.write && failed.length === 0) writeResults(lines, machine);
   return failed.length === 0 ? 0 : 1;
 }
 
