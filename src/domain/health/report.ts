@@ -3,7 +3,7 @@ import { checkTimeoutMs, maxConcurrentChecks } from "#contract/limits.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createSlots } from "#kernel/slots.ts";
 import type { Check, Outcome } from "./check.ts";
-import { createContainedRun } from "./contained-run.ts";
+import { createContainedRun } from "./check-run.ts";
 import type { CheckPlan } from "./runner.ts";
 
 interface ReportPorts {

@@ -1,6 +1,9 @@
+import type { HealthCheckResult } from "#contract/checks.ts";
+import type { Hooks, Veto } from "#domain/common/hooks.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import type { Check, CheckSettings, Outcome } from "./check.ts";
+import type { Fixability } from "./fixability.ts";
 
 /** What is kept of a message and of details: a check that floods must not fill the memory or the history. */
 const maxMessageChars = 1000;
@@ -10,7 +13,7 @@ const maxLeftBehind = 3;
 
 const cut = (text: string): string => (text.length > maxMessageChars ? `${text.slice(0, maxMessageChars - 1)}…` : text);
 
-/** Nothing was found, so there is nothing that a fix could mend. */
+/** Nothing was found, so there is nothing to fix. */
 const failed = (message: string, error: string): Outcome => ({
   status: "fail",
   message: cut(message),
@@ -64,5 +67,61 @@ export function createContainedRun(clock: Pick<Clock, "sleep">, shutdown: AbortS
     }
     const seconds = timeoutMs / 1000;
     return failed(`The check did not end within ${seconds} s`, `no answer after ${seconds} s`);
+  };
+}
+
+/** What one run of a check gave. */
+export interface CheckFinding extends Outcome {
+  /** Epoch milliseconds. */
+  readonly checkedAt: number;
+  readonly durationMs: number;
+  /** The fix for what was found, and whether it can do anything about it. */
+  readonly fix: Pick<HealthCheckResult, "fixable" | "fix_id">;
+}
+
+const vetoed = ({ hook, reason }: Veto): Outcome => ({
+  status: "skip",
+  message: `held back by ${hook}: ${reason}`,
+  details: { held_back_by: hook, reason },
+});
+
+/**
+ * One run of a check from the question to the hooks to the fix of what it found. Never throws.
+ * @param ports.hooks may hold runs back.
+ * @param ports.fixability says whether a fix can do anything about what was found; without it every fix can.
+ */
+export function createCheckRun(
+  ports: {
+    readonly clock: Clock;
+    readonly hooks?: Pick<Hooks, "names" | "ask">;
+    readonly fixability?: Fixability;
+  },
+  shutdown: AbortSignal,
+) {
+  const { clock, hooks, fixability } = ports;
+  const contained = createContainedRun(clock, shutdown);
+
+  /** Undefined without hooks: that must cost nothing, not even a turn of the event loop. */
+  const askHooks = ({ id, name, category, severity }: Check): Promise<Veto | undefined> | undefined =>
+    hooks === undefined || hooks.names("pre_check").length === 0
+      ? undefined
+      : hooks.ask("pre_check", { check_id: id, name, category, severity });
+
+  const fixFor = async ({ fixes: [usual] = [] }: Check, found: Outcome): Promise<CheckFinding["fix"]> => {
+    const fixId = (found.fixId === undefined ? usual : found.fixId) ?? undefined;
+    if (fixId === undefined) return { fixable: false };
+    const isUnhealthy = found.status === "warn" || found.status === "fail";
+    const canFix = isUnhealthy && (fixability === undefined || (await fixability(fixId, found, shutdown)));
+    return { fixable: canFix, fix_id: fixId };
+  };
+
+  return async (check: Check, settings: CheckSettings, timeoutMs: number): Promise<CheckFinding> => {
+    const asked = askHooks(check);
+    const veto = asked && (await asked);
+    const startedAtMs = clock.monotonicMs();
+    const found = veto ? vetoed(veto) : await contained(check, settings, timeoutMs);
+    const checkedAt = clock.now();
+    const durationMs = Math.round(clock.monotonicMs() - startedAtMs);
+    return { ...found, checkedAt, durationMs, fix: await fixFor(check, found) };
   };
 }

@@ -1,0 +1,84 @@
+import type { CheckStatus } from "#contract/checks.ts";
+import type { HealthStatus } from "#contract/health.ts";
+import { checkHistoryKeptMs } from "#contract/limits.ts";
+import type { Clock } from "#kernel/clock.ts";
+import type { Check } from "./check.ts";
+import type { CheckFinding } from "./check-run.ts";
+import type { CheckHistory, StoredState } from "./ports.ts";
+import { verdictOf } from "./summary.ts";
+
+const pruneIntervalMs = 60 * 60 * 1000;
+
+export type CheckStates = ReturnType<typeof createCheckStates>;
+
+/**
+ * The status of each check and since when it has it, kept over restarts in the history, and the verdict of them all.
+ * @param ports.onTrouble is told when the history cannot be used, once until it can be again.
+ */
+export function createCheckStates(ports: {
+  readonly history: Pick<CheckHistory, "record" | "state" | "forget">;
+  readonly clock: Clock;
+  readonly onTrouble: (error: unknown) => void;
+}) {
+  const { history, clock, onTrouble } = ports;
+  const states = new Map<string, StoredState>();
+  let verdict: HealthStatus["status"] = "healthy";
+  let isStarting = true;
+  let isHistoryUsable = true;
+  let prunedAtMs = Number.NEGATIVE_INFINITY;
+
+  /** The disk may be full or the file damaged: no run fails for that, and the log is not flooded either. */
+  const withHistory = <T>(work: () => T): T | undefined => {
+    try {
+      const value = work();
+      isHistoryUsable = true;
+      return value;
+    } catch (error) {
+      if (isHistoryUsable) onTrouble(error);
+      isHistoryUsable = false;
+      return undefined;
+    }
+  };
+
+  return {
+    status: (id: string): CheckStatus | undefined => states.get(id)?.status,
+    /** The state that a finding puts a check in; it is not taken on yet. */
+    next(id: string, { status, checkedAt }: CheckFinding): StoredState {
+      const before = states.get(id);
+      return {
+        status,
+        since: before?.status === status ? before.since : checkedAt,
+        consecutiveFailures: status === "fail" ? (before?.consecutiveFailures ?? 0) + 1 : 0,
+      };
+    },
+    save(id: string, { checkedAt, status, message, durationMs }: CheckFinding, state: StoredState): void {
+      states.set(id, state);
+      withHistory(() => history.record(id, { checkedAt, status, message, durationMs }, state));
+    },
+    /** Reads what an earlier process knew of a check. */
+    restore(id: string): void {
+      const stored = withHistory(() => history.state(id));
+      if (stored !== undefined) states.set(id, stored);
+    },
+    remove: (id: string): void => void states.delete(id),
+    /** Makes the verdict anew. @param checks all that there are. */
+    judge(checks: readonly { readonly check: Pick<Check, "id" | "severity"> }[]): void {
+      const known = checks.flatMap(({ check: { id, severity } }) => {
+        const state = states.get(id);
+        return state === undefined ? [] : [{ status: state.status, severity }];
+      });
+      verdict = verdictOf(known);
+      isStarting = known.length < checks.length;
+    },
+    verdict: (): HealthStatus["status"] => verdict,
+    /** Whether there is a check that has never run, so that the verdict is not complete. */
+    isStarting: (): boolean => isStarting,
+    /** Deletes old runs from the history, once an hour however often it is called. */
+    prune(): void {
+      const nowMs = clock.monotonicMs();
+      if (nowMs - prunedAtMs < pruneIntervalMs) return;
+      prunedAtMs = nowMs;
+      withHistory(() => history.forget(clock.now() - checkHistoryKeptMs));
+    },
+  };
+}
