@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { Accepted } from "#contract/operation-entry.ts";
 import { beginOperation } from "./begin.ts";
-import type { Operation, StartRequest } from "./operations.ts";
+import type { StartRequest } from "./operations.ts";
+import type { Operation } from "./state.ts";
 import { queuedState } from "./state.ts";
 
 const caller = { keyId: "key1", keyName: "n", credential: "key", scopes: [], expiresAt: null } as const;

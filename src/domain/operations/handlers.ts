@@ -4,7 +4,8 @@ import { operationListLimit, operationLogLines } from "#contract/operation-entry
 import type { longOperations } from "#contract/operations.ts";
 import { DomainError } from "#domain/common/error.ts";
 import { toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
-import type { Operation, Operations } from "./operations.ts";
+import type { Operations } from "./operations.ts";
+import type { Operation } from "./state.ts";
 
 /** An operation as callers see it. */
 export const toOperationEntry = ({ spec, state }: Operation): OperationEntry => ({

@@ -1,17 +1,9 @@
-import type { OperationError, OperationStatus } from "#contract/operation-entry.ts";
+import type { OperationStatus } from "#contract/operation-entry.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
-import { findUnavailable } from "#domain/common/host-unavailable.ts";
-import type { Clock, Dispose } from "#kernel/clock.ts";
-import type { OperationKinds } from "./kind.ts";
-import { kindOf, maxAttempts } from "./kind.ts";
-import type { OperationSpec, OperationState, OperationStore, ProcessIdentity, TaskLauncher } from "./ports.ts";
-import { canonicalJson, failedState, isFinished, queuedState, stateOf } from "./state.ts";
-
-/** An operation as it stands. */
-export interface Operation {
-  readonly spec: OperationSpec;
-  readonly state: OperationState;
-}
+import type { Dispose } from "#kernel/clock.ts";
+import type { OperationSpec } from "./ports.ts";
+import { inspect, launch, notBegun, type Tracked } from "./reconcile.ts";
+import { canonicalJson, isFinished, kindOf, type Operation, queuedState } from "./state.ts";
 
 export interface StartRequest {
   readonly kind: string;
@@ -44,221 +36,108 @@ export interface Operations {
   readonly dispose: Dispose;
 }
 
-/** How often progress is looked for while somebody waits, and the processes of unfinished ones while nobody does. */
-const lookIntervalMs = 200;
+/** How often a waiting caller's operation is inspected, and unfinished ones for which nobody waits. */
+const waitIntervalMs = 200;
 const sweepIntervalMs = 5_000;
-/** How old a request may be that is begun late, and how long a task may take from its launch to its claim. */
-const beginWithinMs = 60_000;
 const keptOperations = 200;
 const keptForMs = 30 * 24 * 60 * 60 * 1000;
 const idempotentForMs = 24 * 60 * 60 * 1000;
 
-const notBegun = "not_begun";
-
-function neverBegun(kind: string, why: string, cause?: unknown): OperationError {
-  const found = findUnavailable(cause);
-  const reason = found === undefined ? why : `${why}: ${found.message}`;
-  return {
-    code: "UNAVAILABLE",
-    message: `cannot do ${kind}: ${reason}; nothing was done`,
-    details: { retryable: true, ...found?.details, reason: notBegun },
-  };
+/** Runs work that nobody waits for. */
+function orTrouble({ onTrouble }: Tracked, work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    onTrouble(error);
+  }
 }
 
-const interrupted = (kind: string, attempts: number): OperationError => ({
-  code: "INTERNAL_ERROR",
-  message: `cannot finish ${kind}: its process was ended from outside (its log tells how far it came)`,
-  details: { reason: "interrupted", attempts },
-});
+const all = (tracked: Tracked): readonly Operation[] => tracked.store.ids().flatMap((id) => inspect(tracked, id) ?? []);
 
-const damaged = (kind: string): OperationError => ({
-  code: "INTERNAL_ERROR",
-  message: `cannot tell how ${kind} ended: its record is damaged`,
-  details: { reason: "damaged" },
-});
+function prune(tracked: Tracked): void {
+  const { clock, store } = tracked;
+  const oldest = clock.now() - keptForMs;
+  const finished = all(tracked).filter(({ state }) => isFinished(state.status));
+  for (const [at, { spec }] of finished.entries()) {
+    if (at >= keptOperations || spec.createdAt < oldest) store.remove(spec.id);
+  }
+}
+
+/** The operation that the same idempotency key began before. */
+function findEarlier(tracked: Tracked, request: StartRequest): Operation | undefined {
+  const { keyId, idempotencyKey, kind, input } = request;
+  if (idempotencyKey === null) return undefined;
+  const since = tracked.clock.now() - idempotentForMs;
+  const found = all(tracked).find(
+    ({ spec, state }) =>
+      spec.idempotencyKey === idempotencyKey &&
+      spec.keyId === keyId &&
+      spec.createdAt > since &&
+      state.error?.details?.["reason"] !== notBegun,
+  );
+  if (found === undefined) return undefined;
+  if (found.spec.kind !== kind || canonicalJson(found.spec.input) !== canonicalJson(input))
+    throw invalid("Idempotency-Key", "Belongs to another request");
+  return found;
+}
+
+function requireLock(tracked: Tracked, kind: string): void {
+  const { kinds, unfinished } = tracked;
+  const { lock } = kindOf(kinds, kind);
+  for (const id of [...unfinished]) {
+    const other = inspect(tracked, id);
+    if (other === undefined || isFinished(other.state.status) || kindOf(kinds, other.spec.kind).lock !== lock) continue;
+    const message = `cannot do ${kind}: ${other.spec.kind} is running (try again when it is done)`;
+    throw new DomainError("CONFLICT", message, { operation_id: id, retryable: true });
+  }
+}
+
+function admit(tracked: Tracked, request: StartRequest): Operation | undefined {
+  const earlier = findEarlier(tracked, request);
+  if (earlier === undefined) requireLock(tracked, request.kind);
+  return earlier;
+}
+
+async function wait(tracked: Tracked, id: string, signal: AbortSignal): Promise<Operation> {
+  for (;;) {
+    const operation = inspect(tracked, id);
+    if (operation === undefined) throw new DomainError("NOT_FOUND", `cannot find operation ${id}`, { id });
+    if (isFinished(operation.state.status)) return operation;
+    if (signal.aborted) {
+      const message = `cannot wait for ${operation.spec.kind} any longer: it goes on as operation ${id}`;
+      throw new DomainError("UNAVAILABLE", message, { operation_id: id, retryable: true });
+    }
+    await tracked.clock.sleep(waitIntervalMs, signal);
+  }
+}
 
 /**
- * Mutations that outlive the service. Each is written down, run by a task in a process of its own, and looked after from its
- * record: a task that is gone is noticed by whoever looks next, and begun again where its kind can go on.
+ * Mutations that outlive the service. Each is written down, run by a task in a process of its own, and followed by its
+ * record: a task that is gone is noticed at the next inspection, and begun again where its kind can go on.
  */
-export function createOperations(ports: {
-  readonly store: OperationStore;
-  readonly launcher: TaskLauncher;
-  readonly clock: Clock;
-  /** Makes an id that sorts by time. */
-  readonly createId: () => string;
-  readonly kinds: OperationKinds;
-  /** This process. */
-  readonly self: ProcessIdentity;
-  /** The span of the request that is being answered; undefined where nothing is traced. */
-  readonly traceparent?: () => string | undefined;
-  /** One that was under way came to its end; not told of those that had ended before this process began. */
-  readonly onEnded?: (operation: Operation) => void;
-  readonly onTrouble: (error: unknown) => void;
-}): Operations {
-  const { store, launcher, clock, createId, kinds, self, onTrouble } = ports;
-  /** Those that may still run. */
-  const unfinished = new Set<string>();
-  /** When each was last launched by this process, which claim it had then, and why that failed. */
-  const launches = new Map<
-    string,
-    { readonly claim: number; readonly atMs: number; readonly failed?: { readonly cause: unknown } }
-  >();
-  /** Why those failed whose claim this process holds: kept until it is written. */
-  const endings = new Map<string, OperationError>();
+export function createOperations(
+  ports: Omit<Tracked, "unfinished" | "launches" | "endings"> & {
+    /** Makes an id that sorts by time. */
+    readonly createId: () => string;
+    /** The span of the request that is being answered; undefined where nothing is traced. */
+    readonly traceparent?: () => string | undefined;
+  },
+): Operations {
+  const { store, clock, createId } = ports;
+  const tracked: Tracked = { ...ports, unfinished: new Set(), launches: new Map(), endings: new Map() };
+  const { unfinished } = tracked;
 
-  const launch = (id: string, claim: number): void => {
-    const atMs = clock.monotonicMs();
-    launches.set(id, { claim, atMs });
-    launcher.launch(id).catch((error: unknown) => {
-      onTrouble(error);
-      // That an earlier one has come to its end says nothing of a later one.
-      if (launches.get(id)?.claim === claim) launches.set(id, { claim, atMs, failed: { cause: error } });
-    });
-  };
-
-  /**
-   * Writes the end of one that nobody works on. The claim is what keeps a late task from beginning meanwhile; once it is ours,
-   * the end is true, and is written again until the disk has taken it.
-   */
-  const fail = (id: string, claim: number, error: OperationError): Operation | undefined => {
-    if (!endings.has(id) && store.claim(id, claim + 1, self)) endings.set(id, error);
-    const stored = store.read(id);
-    if (stored === undefined) return undefined;
-    const { spec } = stored;
-    const state = stateOf(stored);
-    const ending = endings.get(id);
-    if (ending === undefined || isFinished(state.status)) {
-      endings.delete(id);
-      return { spec, state };
-    }
-    const ended = failedState(state, ending, clock.now());
-    try {
-      store.write(id, ended);
-      endings.delete(id);
-    } catch (fault) {
-      onTrouble(fault);
-    }
-    return { spec, state: ended };
-  };
-
-  /** What is to be done about one that nobody works on. */
-  const settle = (id: string): Operation | undefined => {
-    // Read again: the end may have been written between the look at the record and the look at its process.
-    const stored = store.read(id);
-    if (stored === undefined) return undefined;
-    const { spec, claim } = stored;
-    const state = stateOf(stored);
-    if (isFinished(state.status)) return { spec, state };
-    const number = claim?.number ?? 0;
-    const ending = endings.get(id);
-    if (ending !== undefined) return fail(id, number, ending);
-    const launched = launches.get(id);
-    if (launched?.claim === number) {
-      const { atMs, failed } = launched;
-      if (failed === undefined && clock.monotonicMs() - atMs < beginWithinMs) return { spec, state };
-      const why = failed === undefined ? "its process did not begin" : "its process could not be started";
-      const end = number === 0 ? neverBegun(spec.kind, why, failed?.cause) : interrupted(spec.kind, number);
-      return fail(id, number, end);
-    }
-    if (number === 0) {
-      const ageMs = clock.now() - spec.createdAt;
-      // A clock that was set back says nothing about its age.
-      if (ageMs < 0 || ageMs >= beginWithinMs) return fail(id, 0, neverBegun(spec.kind, "the service was not there"));
-    } else if (stored.state === undefined) {
-      return fail(id, number, damaged(spec.kind));
-    } else if (!kindOf(kinds, spec.kind).canGoOn || number >= maxAttempts) {
-      return fail(id, number, interrupted(spec.kind, number));
-    }
-    launch(id, number);
-    return { spec, state };
-  };
-
-  const look = (id: string): Operation | undefined => {
-    const stored = store.read(id);
-    if (stored === undefined) {
-      unfinished.delete(id);
-      return undefined;
-    }
-    const state = stateOf(stored);
-    if (isFinished(state.status)) {
-      const isNews = unfinished.delete(id);
-      launches.delete(id);
-      if (isNews) ports.onEnded?.({ spec: stored.spec, state });
-      return { spec: stored.spec, state };
-    }
-    unfinished.add(id);
-    const { claim } = stored;
-    const isAtWork = claim !== undefined && !endings.has(id) && launcher.isAlive(claim.process);
-    return isAtWork ? { spec: stored.spec, state } : settle(id);
-  };
-
-  const all = (): readonly Operation[] => store.ids().flatMap((id) => look(id) ?? []);
-
-  const prune = (): void => {
-    const oldest = clock.now() - keptForMs;
-    const finished = all().filter(({ state }) => isFinished(state.status));
-    for (const [at, { spec }] of finished.entries()) {
-      if (at >= keptOperations || spec.createdAt < oldest) store.remove(spec.id);
-    }
-  };
-
-  const orTrouble = (work: () => void): void => {
-    try {
-      work();
-    } catch (error) {
-      onTrouble(error);
-    }
-  };
-  const sweep = (): void => {
-    for (const id of unfinished) orTrouble(() => void look(id));
-  };
-
-  /** The operation that the same idempotency key began before. */
-  const earlier = (request: StartRequest): Operation | undefined => {
-    const { keyId, idempotencyKey, kind, input } = request;
-    if (idempotencyKey === null) return undefined;
-    const since = clock.now() - idempotentForMs;
-    const found = all().find(
-      ({ spec, state }) =>
-        spec.idempotencyKey === idempotencyKey &&
-        spec.keyId === keyId &&
-        spec.createdAt > since &&
-        // What never began may be asked for again.
-        state.error?.details?.["reason"] !== notBegun,
-    );
-    if (found === undefined) return undefined;
-    if (found.spec.kind !== kind || canonicalJson(found.spec.input) !== canonicalJson(input))
-      throw invalid("Idempotency-Key", "Belongs to another request");
-    return found;
-  };
-
-  const refuseBeside = (kind: string): void => {
-    const { lock } = kindOf(kinds, kind);
-    for (const id of [...unfinished]) {
-      const other = look(id);
-      if (other === undefined || isFinished(other.state.status) || kindOf(kinds, other.spec.kind).lock !== lock)
-        continue;
-      const message = `cannot do ${kind}: ${other.spec.kind} is running (try again when it is done)`;
-      throw new DomainError("CONFLICT", message, { operation_id: id, retryable: true });
-    }
-  };
-
-  // What an earlier process of the service left is taken up before anything new is.
-  orTrouble(prune);
-  const stopSweeping = clock.every(sweepIntervalMs, sweep);
-
-  const admit = (request: StartRequest): Operation | undefined => {
-    const before = earlier(request);
-    if (before === undefined) refuseBeside(request.kind);
-    return before;
-  };
+  // What an earlier process of the service left is reconciled before anything new begins.
+  orTrouble(tracked, () => prune(tracked));
+  const stopSweeping = clock.every(sweepIntervalMs, () => {
+    for (const id of unfinished) orTrouble(tracked, () => void inspect(tracked, id));
+  });
 
   return {
-    admit,
+    admit: (request) => admit(tracked, request),
     start(request) {
-      const before = admit(request);
-      if (before !== undefined) return before;
+      const earlier = admit(tracked, request);
+      if (earlier !== undefined) return earlier;
       const traceparent = ports.traceparent?.();
       const spec: OperationSpec = {
         id: createId(),
@@ -268,24 +147,13 @@ export function createOperations(ports: {
       };
       store.create(spec);
       unfinished.add(spec.id);
-      launch(spec.id, 0);
-      orTrouble(prune);
+      launch(tracked, spec.id, 0);
+      orTrouble(tracked, () => prune(tracked));
       return { spec, state: queuedState };
     },
-    async wait(id, signal) {
-      for (;;) {
-        const operation = look(id);
-        if (operation === undefined) throw new DomainError("NOT_FOUND", `cannot find operation ${id}`, { id });
-        if (isFinished(operation.state.status)) return operation;
-        if (signal.aborted) {
-          const message = `cannot wait for ${operation.spec.kind} any longer: it goes on as operation ${id}`;
-          throw new DomainError("UNAVAILABLE", message, { operation_id: id, retryable: true });
-        }
-        await clock.sleep(lookIntervalMs, signal);
-      }
-    },
-    get: look,
-    list: (status) => (status === undefined ? all() : all().filter(({ state }) => state.status === status)),
+    wait: (id, signal) => wait(tracked, id, signal),
+    get: (id) => inspect(tracked, id),
+    list: (status) => all(tracked).filter(({ state }) => status === undefined || state.status === status),
     log: store.tail,
     dispose: stopSweeping,
   };

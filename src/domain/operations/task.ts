@@ -1,10 +1,9 @@
 import type { OperationError } from "#contract/operation-entry.ts";
 import { DomainError, unavailable } from "#domain/common/error.ts";
 import type { Clock } from "#kernel/clock.ts";
-import type { OperationKinds } from "./kind.ts";
-import { kindOf, maxAttempts } from "./kind.ts";
 import type { OperationState, OperationStore, ProcessIdentity, StoredOperation, TaskLauncher } from "./ports.ts";
-import { failedState, isFinished, stateOf } from "./state.ts";
+import type { OperationKinds } from "./state.ts";
+import { failedState, isFinished, kindOf, maxAttempts, stateOf } from "./state.ts";
 
 /** What a verb is given besides its input. */
 export interface VerbContext {

@@ -7,8 +7,8 @@ import { createOperationId } from "#adapters/operations/id.ts";
 import { openOperationStore } from "#adapters/operations/index.ts";
 import { createTaskLauncher } from "#adapters/operations/launcher.ts";
 import { ownProcess } from "#adapters/operations/process.ts";
-import type { OperationKinds } from "#domain/operations/kind.ts";
 import { createOperations } from "#domain/operations/operations.ts";
+import type { OperationKinds } from "#domain/operations/state.ts";
 import { runTask, type Verb } from "#domain/operations/task.ts";
 
 // A service and its tasks, without all else:

@@ -1,0 +1,146 @@
+import type { OperationError } from "#contract/operation-entry.ts";
+import { findUnavailable } from "#domain/common/host-unavailable.ts";
+import type { Clock } from "#kernel/clock.ts";
+import type { OperationStore, ProcessIdentity, TaskLauncher } from "./ports.ts";
+import { failedState, isFinished, kindOf, maxAttempts, type Operation, type OperationKinds, stateOf } from "./state.ts";
+
+/** What this process knows of operations beside their records. */
+export interface Tracked {
+  readonly store: OperationStore;
+  readonly launcher: TaskLauncher;
+  readonly clock: Clock;
+  readonly kinds: OperationKinds;
+  /** This process. */
+  readonly self: ProcessIdentity;
+  /** One that was under way came to its end; not told of those that had ended before this process began. */
+  readonly onEnded?: (operation: Operation) => void;
+  readonly onTrouble: (error: unknown) => void;
+  /** Those that may still run. */
+  readonly unfinished: Set<string>;
+  /** When each was last launched by this process, which claim it had then, and why that failed. */
+  readonly launches: Map<
+    string,
+    { readonly claim: number; readonly atMs: number; readonly failed?: { readonly cause: unknown } }
+  >;
+  /** Why those failed whose claim this process holds: kept until it is written. */
+  readonly endings: Map<string, OperationError>;
+}
+
+/** How old a request may be that is begun late, and how long a task may take from its launch to its claim. */
+const beginWithinMs = 60_000;
+
+/** Reason of an operation that never began, so that it may be asked for again. */
+export const notBegun = "not_begun";
+
+function neverBegun(kind: string, why: string, cause?: unknown): OperationError {
+  const found = findUnavailable(cause);
+  const reason = found === undefined ? why : `${why}: ${found.message}`;
+  return {
+    code: "UNAVAILABLE",
+    message: `cannot do ${kind}: ${reason}; nothing was done`,
+    details: { retryable: true, ...found?.details, reason: notBegun },
+  };
+}
+
+const interrupted = (kind: string, attempts: number): OperationError => ({
+  code: "INTERNAL_ERROR",
+  message: `cannot finish ${kind}: its process was ended from outside (its log tells how far it came)`,
+  details: { reason: "interrupted", attempts },
+});
+
+const damaged = (kind: string): OperationError => ({
+  code: "INTERNAL_ERROR",
+  message: `cannot tell how ${kind} ended: its record is damaged`,
+  details: { reason: "damaged" },
+});
+
+export function launch({ clock, launcher, launches, onTrouble }: Tracked, id: string, claim: number): void {
+  const atMs = clock.monotonicMs();
+  launches.set(id, { claim, atMs });
+  launcher.launch(id).catch((error: unknown) => {
+    onTrouble(error);
+    // That an earlier one has come to its end says nothing of a later one.
+    if (launches.get(id)?.claim === claim) launches.set(id, { claim, atMs, failed: { cause: error } });
+  });
+}
+
+/**
+ * Writes the end of one that nobody works on. The claim is what keeps a late task from beginning meanwhile; once it is ours,
+ * the end is true, and is written again until the disk has taken it.
+ */
+function fail(tracked: Tracked, id: string, claim: number, error: OperationError): Operation | undefined {
+  const { store, clock, self, endings, onTrouble } = tracked;
+  if (!endings.has(id) && store.claim(id, claim + 1, self)) endings.set(id, error);
+  const stored = store.read(id);
+  if (stored === undefined) return undefined;
+  const { spec } = stored;
+  const state = stateOf(stored);
+  const ending = endings.get(id);
+  if (ending === undefined || isFinished(state.status)) {
+    endings.delete(id);
+    return { spec, state };
+  }
+  const ended = failedState(state, ending, clock.now());
+  try {
+    store.write(id, ended);
+    endings.delete(id);
+  } catch (fault) {
+    onTrouble(fault);
+  }
+  return { spec, state: ended };
+}
+
+/** What is to be done about one that nobody works on. */
+function settle(tracked: Tracked, id: string): Operation | undefined {
+  const { store, clock, kinds, launches, endings } = tracked;
+  // Read again: the end may have been written between reading the record and looking for its process.
+  const stored = store.read(id);
+  if (stored === undefined) return undefined;
+  const { spec, claim } = stored;
+  const state = stateOf(stored);
+  if (isFinished(state.status)) return { spec, state };
+  const number = claim?.number ?? 0;
+  const ending = endings.get(id);
+  if (ending !== undefined) return fail(tracked, id, number, ending);
+  const launched = launches.get(id);
+  if (launched?.claim === number) {
+    const { atMs, failed } = launched;
+    if (failed === undefined && clock.monotonicMs() - atMs < beginWithinMs) return { spec, state };
+    const why = failed === undefined ? "its process did not begin" : "its process could not be started";
+    const end = number === 0 ? neverBegun(spec.kind, why, failed?.cause) : interrupted(spec.kind, number);
+    return fail(tracked, id, number, end);
+  }
+  if (number === 0) {
+    const ageMs = clock.now() - spec.createdAt;
+    // A clock that was set back says nothing about its age.
+    if (ageMs < 0 || ageMs >= beginWithinMs)
+      return fail(tracked, id, 0, neverBegun(spec.kind, "the service was not there"));
+  } else if (stored.state === undefined) {
+    return fail(tracked, id, number, damaged(spec.kind));
+  } else if (!kindOf(kinds, spec.kind).canGoOn || number >= maxAttempts) {
+    return fail(tracked, id, number, interrupted(spec.kind, number));
+  }
+  launch(tracked, id, number);
+  return { spec, state };
+}
+
+/** An operation as it stands; one that has lost its process is begun again, or failed. */
+export function inspect(tracked: Tracked, id: string): Operation | undefined {
+  const { store, launcher, unfinished, launches, endings } = tracked;
+  const stored = store.read(id);
+  if (stored === undefined) {
+    unfinished.delete(id);
+    return undefined;
+  }
+  const state = stateOf(stored);
+  if (isFinished(state.status)) {
+    const wasUnfinished = unfinished.delete(id);
+    launches.delete(id);
+    if (wasUnfinished) tracked.onEnded?.({ spec: stored.spec, state });
+    return { spec: stored.spec, state };
+  }
+  unfinished.add(id);
+  const { claim } = stored;
+  const isRunning = claim !== undefined && !endings.has(id) && launcher.isAlive(claim.process);
+  return isRunning ? { spec: stored.spec, state } : settle(tracked, id);
+}
