@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { isRecord } from "#kernel/values.ts";
 import { isAlive, ownProcess, type ProcessId } from "../test/host/processes.ts";
 
 const parent = "/run";
@@ -15,7 +16,7 @@ export interface DemoFolder {
 function readOwner(path: string): ProcessId | undefined {
   try {
     const value: unknown = JSON.parse(readFileSync(join(path, "owner.json"), "utf8"));
-    if (typeof value !== "object" || value === null || !("pid" in value) || !("startTime" in value)) return undefined;
+    if (!isRecord(value) || !("pid" in value) || !("startTime" in value)) return undefined;
     const { pid, startTime } = value;
     return typeof pid === "number" && typeof startTime === "string" ? { pid, startTime } : undefined;
   } catch {

@@ -3,6 +3,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { errorMessage } from "#kernel/errors.ts";
+import { isRecord } from "#kernel/values.ts";
 import { type AskedMessage, answerTo, piecesOf } from "./model-answer.ts";
 
 const model = "demo-1";
@@ -21,9 +22,6 @@ async function readBody(request: IncomingMessage): Promise<string> {
   }
   return Buffer.concat(chunks).toString("utf8");
 }
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The text of a message, which may come in parts. */
 function textOf(content: unknown): string {

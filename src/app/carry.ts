@@ -5,6 +5,7 @@ import { openSharedOperationStore } from "#adapters/operations/index.ts";
 import { createHostPackages, type HostPackages } from "#adapters/packages/index.ts";
 import type { Config } from "#config/load.ts";
 import type { OperationStore } from "#domain/operations/ports.ts";
+import { isRecord } from "#kernel/values.ts";
 import { places } from "#root/places.ts";
 import type { carryState } from "./updates.ts";
 
@@ -19,9 +20,7 @@ function rollbackWaits(store: Pick<OperationStore, "ids" | "read">, bootedAt: nu
     const { spec, state } = store.read(id) ?? {};
     if (spec === undefined || !returning.includes(spec.kind) || spec.createdAt < bootedAt) return false;
     const result = state?.result;
-    return (
-      typeof result === "object" && result !== null && "requires_reboot" in result && result.requires_reboot === true
-    );
+    return isRecord(result) && result["requires_reboot"] === true;
   });
 }
 

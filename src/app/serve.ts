@@ -37,6 +37,7 @@ import type { Probe } from "#domain/health/ports.ts";
 import type { Prober } from "#domain/health/prober.ts";
 import { lookAtOwn, statusWords } from "#domain/health/sign-of-life.ts";
 import { createServicePolicy } from "#domain/system/service-policy.ts";
+import { lazy } from "#kernel/async.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { isAtDoor, places } from "#root/places.ts";
 import { unitsThroughDoor } from "#root/through-door.ts";
@@ -61,18 +62,6 @@ const cutMs = 1_000;
 const restMs = 1_000;
 /** How often last uses of keys are written. */
 const flushIntervalMs = 60_000;
-
-/** Does something when it is first asked for, and again only when it failed. */
-function createOnce<T>(work: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined;
-  return () => {
-    made ??= work().catch((error: unknown) => {
-      made = undefined;
-      throw error;
-    });
-    return made;
-  };
-}
 
 /** The connectors of settings, environment and this machine. */
 async function loadConnectors({ settings }: Config, { connectorsOf, requestOptions }: TracedParts) {
@@ -374,7 +363,7 @@ export async function serve(
       }),
     self: ownProcess(),
     answerFiles: openAnswerFiles({ stateDir: config.stateDir }),
-    hostUpdates: createOnce(async () => {
+    hostUpdates: lazy(async () => {
       // Loaded on demand: a service that has just started has other things to do.
       const { createHostUpdates } = await import("./updates.ts");
       return createHostUpdates({ ...config, exec }, packages, door?.ask);
@@ -382,9 +371,9 @@ export async function serve(
     takesSnapshot: config.settings.updates?.snapshot ?? true,
     checkPlan: plan,
     checkHistory,
-    loadConnectors: createOnce(() => loadConnectors(config, traced)),
+    loadConnectors: lazy(() => loadConnectors(config, traced)),
     tokenLedger,
-    loadPlugins: createOnce(async () => {
+    loadPlugins: lazy(async () => {
       // Loaded on demand: a host without plugins has no use for it.
       const { createHostPlugins } = await import("./plugins.ts");
       const { openConfirmedPlugins } = await import("#adapters/plugins/index.ts");

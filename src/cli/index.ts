@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { CommanderError } from "commander";
 import { createClient } from "#client/index.ts";
+import { lazy } from "#kernel/async.ts";
 import { nagiosUnknown, speaksNagios, unknownCode } from "./commands/nagios.ts";
 import { callPlugin, type PluginCall, pluginCallOf } from "./commands/plugins/call.ts";
 import type { HostRun } from "./contexts/ask.ts";
@@ -61,7 +62,7 @@ export async function runCli(given: CliPorts): Promise<number> {
     const several = await severalHosts(program, argv, contexts);
     if (several === undefined) return await runOnce({ ...ports, ...shared });
     const { runForAll } = await import("./contexts/run-for-all.ts");
-    const local = { ...ports.local, readInput: once(ports.local.readInput) };
+    const local = { ...ports.local, readInput: lazy(ports.local.readInput) };
     const run = ({ argv: words, io: collected, signal, isDryRun }: HostRun): Promise<number> =>
       runOnce({
         ...ports,
@@ -84,15 +85,6 @@ const cleanPerson = (person: Person, io: Io): Person => ({
   ...person,
   ask: (question) => person.ask(printable(question, screenOf(io).hasErrorColours)),
 });
-
-/** What comes once, such as standard input, for all who ask for it. */
-function once<T>(ask: () => Promise<T>): () => Promise<T> {
-  let asked: Promise<T> | undefined;
-  return () => {
-    asked ??= ask();
-    return asked;
-  };
-}
 
 /** Ports for a tree of commands of which none is run. */
 function inertPorts({ io, now, environment, local }: CliPorts, contexts: ContextStore): CommandPorts {

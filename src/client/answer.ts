@@ -1,12 +1,10 @@
 import type { TSchema } from "typebox";
 import { type Operation, Plan } from "#contract/operation.ts";
 import { OperationEntry } from "#contract/operation-entry.ts";
+import { isRecord } from "#kernel/values.ts";
 import { ApiError } from "./error.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const kindOf = (value: unknown): string => {
   if (value === null) return "null";

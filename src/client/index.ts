@@ -4,6 +4,7 @@ import type { OperationName } from "#contract/index.ts";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Input, Operation } from "#contract/operation.ts";
+import { isRecord } from "#kernel/values.ts";
 import { readAnswer } from "./answer.ts";
 import { ApiError } from "./error.ts";
 
@@ -22,9 +23,6 @@ type Call<K extends OperationName> = (
 
 /** One method for each operation of the table. */
 export type Client = { readonly [K in OperationName]: Call<K> };
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The error that an answer stands for. */
 export const toApiError = async (response: Response): Promise<ApiError> =>

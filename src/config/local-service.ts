@@ -1,13 +1,11 @@
 import { readRegularFile } from "#adapters/files/index.ts";
+import { isRecord } from "#kernel/values.ts";
 import { parseListen } from "./address.ts";
 import { type Config, configFile, defaultStateDir, type Environment } from "./load.ts";
 import { defaultListen } from "./settings.ts";
 
 /** What a client has to know of the service of this host. */
 export type LocalSettings = Pick<Config, "listen" | "stateDir"> & { readonly tls: "off" | "auto" | "given" };
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const textOr = (value: unknown, preset: string): string | undefined => {
   if (value === undefined) return preset;

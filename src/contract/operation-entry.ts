@@ -1,4 +1,5 @@
 import type { Static } from "typebox";
+import { isRecord } from "#kernel/values.ts";
 import type { ErrorCode } from "./errors.ts";
 import { errorStatus } from "./errors.ts";
 import { NullableTimestamp, Timestamp } from "./schema.ts";
@@ -73,3 +74,6 @@ export class Accepted {
     this.operation = operation;
   }
 }
+
+/** Whether a result came about and says that what was asked for was not achieved: `success: false`. */
+export const isUnsuccessful = (result: unknown): boolean => isRecord(result) && result["success"] === false;

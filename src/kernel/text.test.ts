@@ -11,7 +11,11 @@ it.each([
 ])("%i bytes are %s", (bytes, text) => expect(formatBytes(bytes)).toBe(text));
 
 it("counts with the plural, and shortens long lists", () => {
-  expect([counted(1, "check"), counted(0, "check")]).toEqual(["1 check", "0 checks"]);
+  expect([counted(1, "check"), counted(0, "check"), counted(2, "entry", "entries")]).toEqual([
+    "1 check",
+    "0 checks",
+    "2 entries",
+  ]);
   expect([listNames([]), listNames(["a", "b", "c"]), listNames(["a", "b", "c", "d", "e"])]).toEqual([
     "",
     "a, b, c",

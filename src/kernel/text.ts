@@ -7,8 +7,9 @@ export function formatBytes(bytes: number): string {
   return `${power === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[power]}`;
 }
 
-/** A number with its noun, in the plural unless it is one: `1 package`, `2 packages`. */
-export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+/** A number with its noun, in the plural unless it is one: `1 package`, `2 packages`, `2 entries`. */
+export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
+  `${count} ${count === 1 ? noun : plural}`;
 
 /** Names in a sentence, the first few of many: `a, b, c and 2 more`. */
 export function listNames(names: readonly string[], most = 3): string {

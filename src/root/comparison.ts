@@ -3,6 +3,7 @@ import type { AuditRecord } from "#contract/audit.ts";
 import { isRootAsk, rootAsks } from "#contract/root-tasks.ts";
 import { loggedMember, rootRequested, rootUnanswered } from "#domain/audit/root-requests.ts";
 import type { Journal } from "#domain/logs/ports.ts";
+import { counted } from "#kernel/text.ts";
 import { type RootRecord, recordMessage } from "./record.ts";
 
 /** A record of root's as the journal has it. */
@@ -103,8 +104,6 @@ export interface RootComparison {
   readonly mismatches: readonly string[];
   readonly notes: readonly string[];
 }
-
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
 
 /** Whether the service logs a request of this kind. What is on no list it never asks for. */
 const isLogged = ({ request, phase }: RootRecord): boolean =>

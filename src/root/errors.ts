@@ -7,6 +7,7 @@ import { UnitProtected, UnitRefused } from "#domain/system/ports.ts";
 import type { PolicyRefusal } from "#domain/system/service-policy.ts";
 import { PackageFileMissing, PackagesLocked, SnapshotUnusable, UpdateRefused } from "#domain/updates/ports.ts";
 import { errorMessage } from "#kernel/errors.ts";
+import { isRecord } from "#kernel/values.ts";
 
 type Wire = Extract<RootAskAnswer, { readonly error: unknown }>["error"];
 
@@ -28,9 +29,6 @@ export function toWire(error: unknown): Wire {
   if (missing === undefined) return { kind: "Error", message };
   return { kind: "HostUnavailable", message: missing.message, details: { ...missing.details } };
 }
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const isRefusal = (details: Readonly<Record<string, unknown>>): details is PolicyRefusal & Record<string, unknown> =>
   typeof details["reason"] === "string" &&

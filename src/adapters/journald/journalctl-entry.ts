@@ -1,4 +1,5 @@
 import type { LiveEntry } from "#domain/logs/ports.ts";
+import { parseJsonObject } from "#kernel/values.ts";
 import type { Location } from "./order.ts";
 import { formatCursor, parseCursor } from "./order.ts";
 import { createTimestampFormat } from "./timestamp.ts";
@@ -58,15 +59,8 @@ function decodeValues(value: unknown): readonly string[] {
 }
 
 function parseFields(line: Buffer): ReadonlyMap<string, unknown> | undefined {
-  try {
-    const parsed: unknown = JSON.parse(line.toString("utf8"));
-    return typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)
-      ? new Map(Object.entries(parsed))
-      : undefined;
-  } catch {
-    // Not JSON, so not an entry; that is what undefined says.
-    return undefined;
-  }
+  const parsed = parseJsonObject(line.toString("utf8"));
+  return parsed && new Map(Object.entries(parsed));
 }
 
 const formatTimestamp = createTimestampFormat();

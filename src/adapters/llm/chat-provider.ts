@@ -7,10 +7,10 @@ import type {
 import type { FinishReason } from "#contract/connectors.ts";
 import type { ChatCall, ChatEnd, ChatPart, ChatProvider, ReportedUsage } from "#domain/connectors/ports.ts";
 import { ProviderFailed } from "#domain/connectors/ports.ts";
+import { lazy } from "#kernel/async.ts";
 import type { Party } from "./failures.ts";
 import { brokenOff, ErrorAnswer, toProviderFailed, unreadable } from "./failures.ts";
 import type { Access, Asking, ProviderKind } from "./kind.ts";
-import { createOnce } from "./once.ts";
 import { toPrompt } from "./prompt.ts";
 import { createScreen, screened } from "./screen.ts";
 import { scrub } from "./scrub.ts";
@@ -60,7 +60,7 @@ function readPart(
 
 /** A model at its provider, through the library of that provider. */
 export function createChatProvider(kind: ProviderKind, access: Access, party: Party): ChatProvider {
-  const load = createOnce(() => kind.load(access));
+  const load = lazy(() => kind.load(access));
   const modelIn = kind.modelIn ?? (() => undefined);
 
   const shownName = (model: string): string => nameOf(screened(model, party.secrets));

@@ -1,6 +1,7 @@
 import type { ConnectorDefinition, ConnectorDiscovery } from "#domain/connectors/ports.ts";
+import { recordsIn } from "#kernel/values.ts";
 import type { FetchLimits } from "./fetch.ts";
-import { fieldOf, recordsIn, textOf } from "./json.ts";
+import { fieldOf, textOf } from "./json.ts";
 import { getFromLoopback } from "./loopback.ts";
 import type { ConnectorSettings } from "./plan.ts";
 import { defineConnector } from "./plan.ts";

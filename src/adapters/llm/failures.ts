@@ -1,5 +1,6 @@
 import { ProviderFailed } from "#domain/connectors/ports.ts";
-import { fieldOf, isRecord, textOf } from "./json.ts";
+import { isRecord } from "#kernel/values.ts";
+import { fieldOf, textOf } from "./json.ts";
 import { readRetryAfter } from "./retry-after.ts";
 import { scrub } from "./scrub.ts";
 

@@ -2,7 +2,7 @@ import { lookup } from "node:dns";
 import type { LookupFunction } from "node:net";
 import { guardedLookup, isLinkLocal } from "#adapters/link-local/index.ts";
 import { ProviderFailed } from "#domain/connectors/ports.ts";
-import { createOnce } from "./once.ts";
+import { lazy } from "#kernel/async.ts";
 
 /** How long a provider may take, and how much it may say. */
 export interface FetchLimits {
@@ -156,7 +156,7 @@ function readRequest(input: string | URL | Request, init: RequestInit = {}) {
  */
 export function createFetch(given: Partial<FetchLimits> = {}, resolve: LookupFunction = lookup): Fetch {
   const limits = { ...defaultLimits, ...given };
-  const client = createOnce(() => openClient(limits, resolve));
+  const client = lazy(() => openClient(limits, resolve));
   return async (input, init) => {
     const request = readRequest(input, init);
     if (isLinkLocal(request.url.hostname)) throw neverAsked(request.url.hostname);

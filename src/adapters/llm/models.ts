@@ -1,5 +1,6 @@
+import { recordsIn } from "#kernel/values.ts";
 import { ErrorAnswer } from "./failures.ts";
-import { fieldOf, recordsIn, textOf } from "./json.ts";
+import { fieldOf, textOf } from "./json.ts";
 import type { Access, Asking } from "./kind.ts";
 
 /** Names of the models in a listing, with their aliases; none when it is no listing. */

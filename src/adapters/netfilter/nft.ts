@@ -1,18 +1,15 @@
 import type { InputChain } from "#domain/health/network/ports.ts";
+import { isRecord, type JsonObject } from "#kernel/values.ts";
 
-type Json = Readonly<Record<string, unknown>>;
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-const objectIn = (value: Json, name: string): Json | undefined => {
+const objectIn = (value: JsonObject, name: string): JsonObject | undefined => {
   const found = value[name];
-  return isObject(found) ? found : undefined;
+  return isRecord(found) ? found : undefined;
 };
-const objectsIn = (value: Json, name: string): readonly Json[] => {
+const objectsIn = (value: JsonObject, name: string): readonly JsonObject[] => {
   const found: unknown = value[name];
-  return Array.isArray(found) ? found.filter(isObject) : [];
+  return Array.isArray(found) ? found.filter(isRecord) : [];
 };
-const textIn = (value: Json, name: string): string => {
+const textIn = (value: JsonObject, name: string): string => {
   const found = value[name];
   return typeof found === "string" ? found : "";
 };
@@ -32,7 +29,7 @@ interface Rule {
 }
 
 /** Whether a match lets a rule stand for certain senders only, or for packets that begin no connection. */
-function isNarrowing(part: Json): boolean {
+function isNarrowing(part: JsonObject): boolean {
   const match = objectIn(part, "match");
   if (match === undefined || match["op"] === "!=") return false;
   const left = objectIn(match, "left") ?? {};
@@ -40,36 +37,36 @@ function isNarrowing(part: Json): boolean {
   return objectIn(left, "ct")?.["key"] === "state" && !JSON.stringify(match["right"] ?? "").includes('"new"');
 }
 
-const refuses = (part: Json): boolean =>
+const refuses = (part: JsonObject): boolean =>
   "drop" in part ||
   "reject" in part ||
   // How iptables writes what nftables has no words for.
   (objectIn(part, "xt")?.["type"] === "target" && objectIn(part, "xt")?.["name"] === "REJECT");
 
 /** What becomes of a packet by a map from what it holds. */
-function verdictsOf(part: Json): readonly Json[] {
+function verdictsOf(part: JsonObject): readonly JsonObject[] {
   const data = objectIn(part, "vmap")?.["data"];
-  const set = isObject(data) && Array.isArray(data["set"]) ? data["set"] : [];
+  const set = isRecord(data) && Array.isArray(data["set"]) ? data["set"] : [];
   return set
     .flatMap((pair: unknown): readonly unknown[] => (Array.isArray(pair) ? pair.slice(1) : []))
-    .filter(isObject);
+    .filter(isRecord);
 }
 
 /** Chains that a part leads to: by name, or by a map. */
-function targetsOf(part: Json): readonly string[] {
+function targetsOf(part: JsonObject): readonly string[] {
   const direct = objectIn(part, "jump") ?? objectIn(part, "goto");
   return direct === undefined ? verdictsOf(part).flatMap(targetsOf) : [textIn(direct, "target")];
 }
 
-const mapRefuses = (part: Json): boolean => verdictsOf(part).some(refuses);
+const mapRefuses = (part: JsonObject): boolean => verdictsOf(part).some(refuses);
 
 /** Whether what a map is asked about is the sender or the state of the connection. */
-function isNarrowMap(part: Json): boolean {
+function isNarrowMap(part: JsonObject): boolean {
   const key = objectIn(part, "vmap")?.["key"];
-  return isObject(key) && isNarrowing({ match: { op: "==", left: key } });
+  return isRecord(key) && isNarrowing({ match: { op: "==", left: key } });
 }
 
-function readRule(rule: Json): Rule {
+function readRule(rule: JsonObject): Rule {
   const parts = objectsIn(rule, "expr");
   const isRefusing = parts.some((part) => refuses(part) || (mapRefuses(part) && !isNarrowMap(part)));
   // Which states iptables means is not shown; what is refused by state is nearly always what belongs to no connection.
@@ -90,15 +87,15 @@ function refusesSome(rules: ReadonlyMap<string, readonly Rule[]>, chain: string,
 const tableFlags: readonly unknown[] = ["dormant", "owner", "persist"];
 
 /** What a table is marked as. One mark alone is not printed as a list. */
-function flagsOf({ flags = [] }: Json): readonly unknown[] {
+function flagsOf({ flags = [] }: JsonObject): readonly unknown[] {
   return Array.isArray(flags) ? flags : [flags];
 }
 
-const listedIn = (text: string): readonly Json[] => {
+const listedIn = (text: string): readonly JsonObject[] => {
   const parsed: unknown = JSON.parse(text);
-  return isObject(parsed) ? objectsIn(parsed, "nftables") : [];
+  return isRecord(parsed) ? objectsIn(parsed, "nftables") : [];
 };
-const tablesIn = (listed: readonly Json[]): readonly Json[] =>
+const tablesIn = (listed: readonly JsonObject[]): readonly JsonObject[] =>
   listed.map((each) => objectIn(each, "table")).filter((each) => each !== undefined);
 const tableKey = (family: unknown, name: unknown): string => JSON.stringify([family, name]);
 
@@ -127,7 +124,7 @@ function dormantIn(plain: string): readonly string[] {
  */
 export function parseNftRuleset(text: string, plain?: string): readonly InputChain[] {
   const listed = listedIn(text);
-  const placeOf = (item: Json, chain: string): string => JSON.stringify([item["family"], item["table"], chain]);
+  const placeOf = (item: JsonObject, chain: string): string => JSON.stringify([item["family"], item["table"], chain]);
 
   const marked = tablesIn(listed).filter((each) => flagsOf(each).includes("dormant"));
   const dormant = new Set(

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { createSlots } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { orUndefinedSync } from "#kernel/errors.ts";
-import { createSlots } from "#kernel/slots.ts";
 import { type AskPlaces, answerName, askName, asksName, cancelName, taskUnit } from "./ask-files.ts";
 import { writeNew } from "./files.ts";
 

@@ -3,6 +3,7 @@ import { isErrorCode } from "#contract/errors.ts";
 import type { OperationError, OperationStatus } from "#contract/operation-entry.ts";
 import { operationStatuses } from "#contract/operation-entry.ts";
 import type { OperationSpec, OperationState, ProcessIdentity } from "#domain/operations/ports.ts";
+import { isRecord } from "#kernel/values.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -14,8 +15,7 @@ function parseMembers(text: string): Members | undefined {
   }
 }
 
-const membersOf = (value: unknown): Members | undefined =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+const membersOf = (value: unknown): Members | undefined => (isRecord(value) ? { ...value } : undefined);
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 const isText = (value: unknown): value is string => typeof value === "string";

@@ -3,6 +3,7 @@ import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, unlinkSync } f
 import { dirname, join } from "node:path";
 import { FileUnreadable, readRegularFile } from "#adapters/files/index.ts";
 import type { ConfirmedPlugins } from "#domain/plugins/ports.ts";
+import { isRecord } from "#kernel/values.ts";
 import { syncDirectory, writeWhole } from "./write-whole.ts";
 
 /** What root has confirmed. */
@@ -31,8 +32,8 @@ const maxBytes = 16 * 1024;
 const writableByOthers = 0o022;
 
 const isConfirmed = (value: unknown): value is ConfirmedPlugin => {
-  if (typeof value !== "object" || value === null) return false;
-  const { name, version, path, digest, confirmedAt }: Readonly<Record<string, unknown>> = { ...value };
+  if (!isRecord(value)) return false;
+  const { name, version, path, digest, confirmedAt } = value;
   return [name, version, path, digest].every((each) => typeof each === "string") && typeof confirmedAt === "number";
 };
 

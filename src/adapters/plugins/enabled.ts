@@ -3,6 +3,7 @@ import { closeSync, constants, fstatSync, openSync, readFileSync, renameSync } f
 import { join } from "node:path";
 import type { EnabledPlugin, EnabledPlugins } from "#domain/plugins/ports.ts";
 import { errnoCode } from "#kernel/errors.ts";
+import { isRecord } from "#kernel/values.ts";
 import { writeWhole } from "./write-whole.ts";
 
 const fileName = "enabled.json";
@@ -11,22 +12,14 @@ const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 const maxBytes = 1024 ** 2;
 
 const isPlugin = (value: unknown): value is EnabledPlugin =>
-  typeof value === "object" &&
-  value !== null &&
-  "name" in value &&
-  typeof value.name === "string" &&
-  "path" in value &&
-  typeof value.path === "string" &&
-  "digest" in value &&
-  typeof value.digest === "string" &&
-  "enabledAt" in value &&
-  typeof value.enabledAt === "number";
+  isRecord(value) &&
+  [value["name"], value["path"], value["digest"]].every((each) => typeof each === "string") &&
+  typeof value["enabledAt"] === "number";
 
 /** What `enabled.json` says. @throws Error when it is not such a list. */
 export function readEnabledPlugins(text: string): readonly EnabledPlugin[] {
   const value: unknown = JSON.parse(text);
-  const plugins: unknown =
-    typeof value === "object" && value !== null && "plugins" in value ? value.plugins : undefined;
+  const plugins: unknown = isRecord(value) ? value["plugins"] : undefined;
   if (!Array.isArray(plugins) || !plugins.every(isPlugin)) throw new Error("it is not a list of plugins");
   return plugins.map(({ name, path, digest, enabledAt }) => ({ name, path, digest, enabledAt }));
 }

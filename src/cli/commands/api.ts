@@ -7,6 +7,7 @@ import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Operation } from "#contract/operation.ts";
 import { errorMessage } from "#kernel/errors.ts";
+import { isRecord } from "#kernel/values.ts";
 import { patientFetch } from "../core/fetch.ts";
 import { finishBy, runLong } from "../core/operation-follow.ts";
 import { asPlan, isWanted, printPlan } from "../core/plan.ts";
@@ -16,9 +17,6 @@ import { argumentOf, isFlat, kebab, type Member, membersOf, optionKey, optionsOf
 
 type Input = Record<"params" | "query" | "body", Record<string, unknown>>;
 type Options = Readonly<Record<string, unknown>>;
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** A body given as JSON text, as a file that holds it, or on standard input. */
 async function readData({ local }: CommandPorts, data: string): Promise<Record<string, unknown>> {

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { InvalidArgumentError, Option } from "commander";
 import type { AuditList, AuditOutcome } from "#contract/audit.ts";
 import { auditListLimit, auditOutcomes } from "#contract/audit.ts";
+import { counted } from "#kernel/text.ts";
 import { integer } from "../core/integer.ts";
 import type { AuditReport, GivenHead } from "../core/local.ts";
 import { momentOption } from "../core/log-time.ts";
@@ -109,7 +110,7 @@ function printReport(io: Io, report: AuditReport): void {
   for (const note of notes) io.out(`note: ${oneLine(note)}\n`);
   if (broken !== undefined) {
     io.out(`broken: ${oneLine(broken.file)}:${broken.line}: ${oneLine(broken.what)}\n`);
-    io.out(`${entries} ${entries === 1 ? "entry" : "entries"} before it can be relied upon\n`);
+    io.out(`${counted(entries, "entry", "entries")} before it can be relied upon\n`);
     return;
   }
   if (notCompared !== undefined) {
@@ -128,13 +129,11 @@ function printReport(io: Io, report: AuditReport): void {
     io.out(`whole: ${folder} has no entries\n`);
     return;
   }
-  io.out(`whole: entries ${first.seq} to ${last.seq} in ${files} ${files === 1 ? "file" : "files"}`);
+  io.out(`whole: entries ${first.seq} to ${last.seq} in ${counted(files, "file")}`);
   io.out(headsFound === 0 ? "\n" : `, and ${headsFound} written down elsewhere are among them\n`);
   if (malformed > 0) io.out(`${malformed} of them are malformed: they stand as they were written\n`);
   if (rootRequests > 0)
-    io.out(
-      `${rootRequests} ${rootRequests === 1 ? "request" : "requests"} to root ${rootRequests === 1 ? "is" : "are"} as root recorded them\n`,
-    );
+    io.out(`${counted(rootRequests, "request")} to root ${rootRequests === 1 ? "is" : "are"} as root recorded them\n`);
   io.out(`head: ${last.seq}:${last.hash}\n`);
 }
 

@@ -1,4 +1,5 @@
 import type { Answer } from "#client/index.ts";
+import { isRecord } from "#kernel/values.ts";
 import { oneLine } from "../output/output.ts";
 
 type Result = Answer<"getCheck">;
@@ -25,9 +26,6 @@ const units: readonly (readonly [name: RegExp, unit: string])[] = [
   [/_ms$/, "ms"],
   [/_gb$/, "GB"],
 ];
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** A number without an exponent, which not every monitoring system reads. */
 function plain(value: number): string {

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { Option } from "commander";
 import type { OperationDetail, OperationList, OperationStatus } from "#contract/operation-entry.ts";
-import { operationListLimit, operationStatuses } from "#contract/operation-entry.ts";
+import { isUnsuccessful, operationListLimit, operationStatuses } from "#contract/operation-entry.ts";
 import { integer } from "../core/integer.ts";
 import { finishBy, followOperation, reportOperation } from "../core/operation-follow.ts";
 import type { CommandPorts } from "../core/ports.ts";
@@ -21,7 +21,7 @@ const styles: Readonly<Record<OperationStatus, Style | undefined>> = {
 function outcomeOf({ status, progress, error, result }: OperationList["operations"][number]): string {
   if (status === "failed") return error?.message ?? "";
   if (status !== "done") return `${progress.percent} % ${progress.step}`;
-  const isFailure = typeof result === "object" && result !== null && "success" in result && result.success === false;
+  const isFailure = isUnsuccessful(result);
   return isFailure ? "done, and not all is well" : "";
 }
 

@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { errorMessage, isNotFound } from "#kernel/errors.ts";
+import { isRecord } from "#kernel/values.ts";
 
 /** A service of another host under a name: how it is reached, and where its key is. The key itself is never in it. */
 export interface Context {
@@ -63,9 +64,6 @@ function folderOf(environment: Readonly<Record<string, string | undefined>>): st
   if (base?.startsWith("/")) return join(base, "steward");
   return join(environment["HOME"] ?? "/", ".config", "steward");
 }
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function parseContext(name: string, value: unknown): Context {
   assertName(name);

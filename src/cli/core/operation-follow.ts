@@ -5,6 +5,7 @@ import { type Answer, ApiError } from "#client/index.ts";
 import { operations } from "#contract/index.ts";
 import type { Input } from "#contract/operation.ts";
 import type { OperationDetail, OperationEntry } from "#contract/operation-entry.ts";
+import { isUnsuccessful } from "#contract/operation-entry.ts";
 import { exitCode, type Io, oneLine, printJson, screenOf } from "../output/output.ts";
 import { bar, startProgress } from "../output/progress.ts";
 import { commandFor } from "./command-for.ts";
@@ -192,7 +193,7 @@ export async function runLong<K extends LongOperationName>(
 
 /** Trouble where a result says of itself that it is none. */
 export function finishBy({ finish }: Pick<FollowPorts, "finish">, result: unknown): void {
-  if (typeof result === "object" && result !== null && "success" in result && result.success === false) {
+  if (isUnsuccessful(result)) {
     finish(exitCode.foundTrouble);
   }
 }

@@ -1,4 +1,5 @@
 import type { OperationError, OperationStatus } from "#contract/operation-entry.ts";
+import { isUnsuccessful } from "#contract/operation-entry.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { auditEvent } from "./entry.ts";
 import type { AuditLog } from "./ports.ts";
@@ -16,10 +17,6 @@ export interface EndedOperation {
     readonly error: OperationError | null;
   };
 }
-
-/** Whether a result is in order and says that what was asked for did not come about. */
-export const isUnsuccessful = (result: unknown): boolean =>
-  typeof result === "object" && result !== null && "success" in result && result.success === false;
 
 const page = 1000;
 

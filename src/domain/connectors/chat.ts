@@ -1,8 +1,8 @@
 import type { ChatMessage, ChatResponse, TokenUsage } from "#contract/connectors.ts";
 import type { Caller, Context, ServerSentEvent } from "#contract/operation.ts";
 import { DomainError, missingScope } from "#domain/common/error.ts";
+import { createTimeLimit, untilAborted } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { createTimeLimit, untilAborted } from "#kernel/time-limit.ts";
 import type { TokenBudgets } from "./budget.ts";
 import type { Connectors } from "./connectors.ts";
 import { bytesOf, estimateInput, usageOf } from "./estimate.ts";

@@ -1,8 +1,8 @@
 import type { Connector, ConnectorList, ConnectorStatus, ConnectorTest } from "#contract/connectors.ts";
 import { probeIntervalMs } from "#contract/limits.ts";
+import { createTimeLimit, untilAborted } from "#kernel/async.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { toNullableTimestamp } from "#kernel/clock.ts";
-import { createTimeLimit, untilAborted } from "#kernel/time-limit.ts";
 import { isOfTheCall, statusOf, timeUp } from "./failure.ts";
 import type { BudgetOf, ConnectorDefinition, ConnectorDiscovery, ConnectorPlan } from "./ports.ts";
 import { ProviderFailed } from "./ports.ts";

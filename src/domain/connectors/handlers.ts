@@ -2,6 +2,7 @@ import type { connectors as rows } from "#contract/connectors.ts";
 import type { Handlers, Plan } from "#contract/operation.ts";
 import { EventStream } from "#contract/operation.ts";
 import { DomainError } from "#domain/common/error.ts";
+import { counted } from "#kernel/text.ts";
 import type { Chat, ChosenConnector } from "./chat.ts";
 import type { Connectors } from "./connectors.ts";
 import type { ConnectorDefinition } from "./ports.ts";
@@ -19,7 +20,7 @@ const described = ({ name, provider, model }: ConnectorDefinition): string =>
   `connector ${name} (${provider}, model ${model})`;
 
 const chatStep = ({ definition }: ChosenConnector, messages: number): string =>
-  `send ${messages === 1 ? "1 message" : `${messages} messages`} to ${described(definition)}`;
+  `send ${counted(messages, "message")} to ${described(definition)}`;
 
 /** The connectors part. */
 export function connectorHandlers(ports: {

@@ -1,6 +1,6 @@
+import type { TimeLimit } from "#kernel/async.ts";
+import { untilAborted } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
-import type { TimeLimit } from "#kernel/time-limit.ts";
-import { untilAborted } from "#kernel/time-limit.ts";
 import { ProviderFailed } from "./ports.ts";
 
 /** Attempts after the first. */

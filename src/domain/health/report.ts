@@ -1,7 +1,7 @@
 import type { CheckStatus } from "#contract/checks.ts";
 import { checkTimeoutMs, maxConcurrentChecks } from "#contract/limits.ts";
+import { createSlots } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { createSlots } from "#kernel/slots.ts";
 import type { Check, Outcome } from "./check.ts";
 import { createContainedRun } from "./check-run.ts";
 import type { CheckPlan } from "./runner.ts";

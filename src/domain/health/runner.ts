@@ -2,9 +2,9 @@ import type { CheckStatus, HealthCheckList, HealthCheckResult } from "#contract/
 import type { HealthStatus } from "#contract/health.ts";
 import { checkIntervalMs, checkTimeoutMs, maxConcurrentChecks } from "#contract/limits.ts";
 import type { Hooks } from "#domain/common/hooks.ts";
+import { createSlots } from "#kernel/async.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { toTimestamp } from "#kernel/clock.ts";
-import { createSlots } from "#kernel/slots.ts";
 import type { Check, CheckSettings } from "./check.ts";
 import { createCheckRun } from "./check-run.ts";
 import { type CheckStates, createCheckStates } from "./check-states.ts";

@@ -1,9 +1,9 @@
 import type { LogList } from "#contract/logs.ts";
 import type { SerializedJson } from "#contract/operation.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
+import { createTimeLimit, untilAborted } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createFairQueue, type FairQueueLimits, QueueFull } from "#kernel/fair-queue.ts";
-import { createTimeLimit, untilAborted } from "#kernel/time-limit.ts";
 import type { Journal, LogQuery } from "./ports.ts";
 import { JournalUnavailable, LogQueryRefused } from "./ports.ts";
 

@@ -1,5 +1,6 @@
 import { priorityNumbers } from "#contract/streams.ts";
 import { invalid, missingScope } from "#domain/common/error.ts";
+import { isRecord } from "#kernel/values.ts";
 import { checkExpression } from "./expression.ts";
 import type { LiveEntry } from "./ports.ts";
 import { canonicalUnit, compileUnitPattern, isWithin } from "./unit-pattern.ts";
@@ -76,9 +77,7 @@ export function changeFilter(filter: LogFilter, change: FilterChange, sight: Sig
  * @throws DomainError VALIDATION_ERROR when it asks for something else.
  */
 export function readFilterMessage(message: unknown): FilterChange {
-  if (typeof message !== "object" || message === null || Array.isArray(message)) {
-    throw invalid("message", "Must be a JSON object");
-  }
+  if (!isRecord(message)) throw invalid("message", "Must be a JSON object");
   if (!("type" in message)) throw invalid("type", "Required field missing");
   if (message.type !== "filter") throw invalid("type", "Must be filter");
   const { unit, priority, grep } = message as FilterChange;

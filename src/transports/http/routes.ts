@@ -6,7 +6,7 @@ import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Context, Handlers, Operation } from "#contract/operation.ts";
 import { EventStream, errorsOf, SerializedJson } from "#contract/operation.ts";
-import { Accepted } from "#contract/operation-entry.ts";
+import { Accepted, isUnsuccessful } from "#contract/operation-entry.ts";
 import { DomainError } from "#domain/common/error.ts";
 import type { Auditor } from "./audit.ts";
 import { type ContextPorts, createContext } from "./context.ts";
@@ -55,9 +55,6 @@ function createInputReader(operation: Operation): (request: FastifyRequest) => o
 export type RoutePorts = ContextPorts & EventStreamPorts & Pick<Auditor, "begins">;
 
 const acceptedStatus = 202;
-
-const isUnsuccessful = (answer: unknown): boolean =>
-  typeof answer === "object" && answer !== null && "success" in answer && answer.success === false;
 
 /** The answer in a form that can be sent: bytes that are JSON already go out as they are. */
 function sendable(answer: unknown, reply: FastifyReply): unknown {

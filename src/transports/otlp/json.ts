@@ -1,4 +1,5 @@
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { isRecord } from "#kernel/values.ts";
 import { maxDepth } from "./limits.ts";
 import { MalformedTraces } from "./wire.ts";
 
@@ -7,13 +8,9 @@ import { MalformedTraces } from "./wire.ts";
  * same. It is not the JSON of protobuf: ids are hex digits (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding).
  */
 
-type Json = Readonly<Record<string, unknown>>;
 /** Writes a value of a JSON member as a field. */
 type FieldWriter = (writer: BinaryWriter, value: unknown, depth: number) => void;
 type Message = Readonly<Record<string, readonly [field: number, write: (field: number) => FieldWriter]>>;
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const latestFixed64 = 2n ** 64n - 1n;
 
@@ -96,7 +93,7 @@ const deeper =
   };
 
 function writeMessage(writer: BinaryWriter, message: Message, value: unknown, depth: number): void {
-  if (!isObject(value)) throw new MalformedTraces("an object is none");
+  if (!isRecord(value)) throw new MalformedTraces("an object is none");
   for (const [name, [field, write]] of Object.entries(message)) {
     const member = Object.hasOwn(value, name) ? value[name] : undefined;
     // null is the same as nothing in the JSON of protobuf.

@@ -1,4 +1,5 @@
 import type { DroppedFrame, ErrorFrame, StreamError } from "#contract/streams.ts";
+import { counted } from "#kernel/text.ts";
 
 /** First byte of a text message that is one frame (RFC 6455 §5.2). */
 const textMessage = 0x81;
@@ -34,6 +35,6 @@ export function encodeErrorFrame({ code, message, details }: StreamError): Buffe
 }
 
 export function encodeDroppedFrame(dropped: number): Buffer {
-  const message = `${dropped} ${dropped === 1 ? "frame was" : "frames were"} dropped here: the connection is too slow`;
+  const message = `${counted(dropped, "frame was", "frames were")} dropped here: the connection is too slow`;
   return encodeTextFrame(JSON.stringify({ type: "dropped", message, dropped } satisfies DroppedFrame));
 }

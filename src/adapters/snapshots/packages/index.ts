@@ -15,6 +15,7 @@ import { PackageFileMissing, PackagesLocked, SnapshotUnusable } from "#domain/up
 import { requireReboot } from "#domain/updates/reboot.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
+import { isRecord } from "#kernel/values.ts";
 import { openFile, syncFolder } from "./files.ts";
 import type { Manifest } from "./manifest.ts";
 import { isSnapshotId, parseManifest, serialiseManifest } from "./manifest.ts";
@@ -396,8 +397,7 @@ async function gatherFiles(
   return { files: paths(false), configuration: paths(true) };
 }
 
-const isBeginning = (value: unknown): value is Beginning =>
-  typeof value === "object" && value !== null && "packages" in value && "files" in value;
+const isBeginning = (value: unknown): value is Beginning => isRecord(value) && "packages" in value && "files" in value;
 
 async function readBeginning(store: Store, path: string, look: () => Promise<Beginning>): Promise<Beginning> {
   if (existsSync(path)) {

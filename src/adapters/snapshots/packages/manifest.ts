@@ -1,5 +1,6 @@
 import type { PresentPackage, StoredSnapshot } from "#domain/updates/ports.ts";
 import { SnapshotUnusable } from "#domain/updates/ports.ts";
+import { isRecord, type JsonObject } from "#kernel/values.ts";
 import { isKeptOut } from "./kept-out.ts";
 import type { TreeEntry } from "./tree.ts";
 
@@ -31,13 +32,9 @@ const refuse = (what: string): never => {
   throw new SnapshotUnusable(`the manifest of the snapshot is not one: ${what}`);
 };
 
-type Fields = Readonly<Record<string, unknown>>;
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 /** Reads fields of one object; what is missing or of another type is refused. */
 function reader(value: unknown, what: string) {
-  const fields: Fields = isFields(value) ? value : refuse(`${what} is no object`);
+  const fields: JsonObject = isRecord(value) ? value : refuse(`${what} is no object`);
   const get = (key: string): unknown => (Object.hasOwn(fields, key) ? fields[key] : undefined);
   return {
     text(key: string, form?: RegExp): string {

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { PresentPackage } from "#domain/updates/ports.ts";
 import { SnapshotUnusable } from "#domain/updates/ports.ts";
 import { errnoCode } from "#kernel/errors.ts";
+import { isRecord } from "#kernel/values.ts";
 import type { Content } from "./files.ts";
 import { digest, openFile, openNew, syncFolder, using } from "./files.ts";
 
@@ -55,8 +56,8 @@ function parseKept(text: string, what: string): KeptPackage {
   } catch {
     return refuse();
   }
-  if (typeof found !== "object" || found === null) return refuse();
-  const { sha256, size, origin } = found as Readonly<Record<string, unknown>>;
+  if (!isRecord(found)) return refuse();
+  const { sha256, size, origin } = found;
   const from = (["cache", "repository", "installed"] as const).find((each) => each === origin);
   if (typeof sha256 !== "string" || !isHash(sha256) || typeof size !== "number" || from === undefined) return refuse();
   return { sha256, size, origin: from };

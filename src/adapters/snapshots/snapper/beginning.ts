@@ -1,4 +1,5 @@
 import type { SnapshotDiff } from "#domain/updates/ports.ts";
+import { isRecord } from "#kernel/values.ts";
 import { readStateFile, writeStateFile } from "./state-file.ts";
 
 /** What a rollback changes, found out before it begins: after the reboot nothing differs from the snapshot any more. */
@@ -13,22 +14,17 @@ const fileName = "snapper-rollback.json";
 const isVersion = (value: unknown): value is string | null => value === null || typeof value === "string";
 
 function isBeginning(value: unknown): value is Beginning {
-  if (typeof value !== "object" || value === null) return false;
+  if (!isRecord(value)) return false;
   if (!("transaction" in value && "packages" in value && "files" in value) || !Array.isArray(value.packages))
     return false;
   if (typeof value.transaction !== "string" || !Number.isSafeInteger(value.files)) return false;
   return value.packages.every(
     (each: unknown) =>
-      typeof each === "object" &&
-      each !== null &&
-      "name" in each &&
-      typeof each.name === "string" &&
-      "architecture" in each &&
-      typeof each.architecture === "string" &&
-      "from" in each &&
-      isVersion(each.from) &&
-      "to" in each &&
-      isVersion(each.to),
+      isRecord(each) &&
+      typeof each["name"] === "string" &&
+      typeof each["architecture"] === "string" &&
+      isVersion(each["from"]) &&
+      isVersion(each["to"]),
   );
 }
 

@@ -1,4 +1,5 @@
 import { isSnapshotId } from "#domain/updates/snapshot-id.ts";
+import { isRecord } from "#kernel/values.ts";
 import { readStateFile, writeStateFile } from "./state-file.ts";
 
 const fileName = "snapper-ids.json";
@@ -17,7 +18,7 @@ function parseIds(text: string): GivenIds {
   } catch {
     return new Map();
   }
-  if (typeof found !== "object" || found === null || Array.isArray(found)) return new Map();
+  if (!isRecord(found)) return new Map();
   const pairs: readonly (readonly [string, unknown])[] = Object.entries(found);
   return new Map(
     pairs.flatMap(([key, id]) => (typeof id === "string" && isSnapshotId(id) ? [[key, id] as const] : [])),

@@ -1,3 +1,5 @@
+import { isRecord } from "#kernel/values.ts";
+
 /** A snapshot as snapper lists it. */
 export interface SnapperEntry {
   readonly number: number;
@@ -9,9 +11,6 @@ export interface SnapperEntry {
   /** What only this snapshot holds, in bytes; null where quotas are off. */
   readonly usedSpace: number | null;
 }
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 

@@ -1,4 +1,4 @@
-import { listNames } from "#kernel/text.ts";
+import { counted, listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
 import type { KernelLoad, Zombie } from "../ports.ts";
 import { grade, thresholdsFor } from "../threshold.ts";
@@ -27,7 +27,7 @@ export const zombieProcessesCheck = (ports: { kernel: Pick<KernelLoad, "zombies"
     );
     const parents = parentsOf(zombies);
     const names = listNames(parents.map(({ name, pid }) => `${name} (${pid})`));
-    const count = zombies.length === 1 ? "1 zombie process" : `${zombies.length} zombie processes`;
+    const count = counted(zombies.length, "zombie process", "zombie processes");
     return {
       status: grade(zombies.length, thresholdsFor({ warn: 5, fail: 20 }, settings)),
       message: zombies.length === 0 ? "There are no zombie processes" : `${count}, left behind by ${names}`,

@@ -1,4 +1,5 @@
 import { counted, formatBytes, listNames } from "#kernel/text.ts";
+import { recordsIn } from "#kernel/values.ts";
 import type { Outcome } from "../check.ts";
 import type { Fix, FixStep, OnOperation } from "../fix.ts";
 
@@ -18,12 +19,9 @@ const timeoutMs = 60 * 60_000;
 
 /** Names of the updates that the check reported, without those of held packages. */
 function namesIn({ details }: Outcome): readonly string[] {
-  const updates = details["updates"];
-  if (!Array.isArray(updates)) return [];
-  const names = updates.flatMap((update: unknown) => {
-    if (typeof update !== "object" || update === null || !("name" in update) || !("held" in update)) return [];
-    return typeof update.name === "string" && update.held === false ? [update.name] : [];
-  });
+  const names = recordsIn(details["updates"]).flatMap(({ name, held }) =>
+    typeof name === "string" && held === false ? [name] : [],
+  );
   return [...new Set(names)];
 }
 

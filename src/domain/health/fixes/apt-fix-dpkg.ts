@@ -1,4 +1,5 @@
 import { listNames } from "#kernel/text.ts";
+import { recordsIn } from "#kernel/values.ts";
 import type { Outcome } from "../check.ts";
 import type { Fix } from "../fix.ts";
 import { remarked, wordsOf } from "../packages/manager-words.ts";
@@ -6,11 +7,7 @@ import type { PackageRepairs, PackageStates } from "../packages/ports.ts";
 
 /** Packages that the check found not fully installed. */
 function unfinishedIn({ details }: Outcome): readonly string[] {
-  const packages = details["unfinished"];
-  if (!Array.isArray(packages)) return [];
-  return packages.flatMap((each: unknown) =>
-    typeof each === "object" && each !== null && "name" in each && typeof each.name === "string" ? [each.name] : [],
-  );
+  return recordsIn(details["unfinished"]).flatMap(({ name }) => (typeof name === "string" ? [name] : []));
 }
 
 /**

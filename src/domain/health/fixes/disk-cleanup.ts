@@ -1,4 +1,5 @@
 import { counted, formatBytes, listNames } from "#kernel/text.ts";
+import { recordsIn } from "#kernel/values.ts";
 import type { Outcome } from "../check.ts";
 import type { Fix, FixStep } from "../fix.ts";
 import type { CleanupCandidate, DiskCleanup, FileSystems, JournalStorage } from "../storage/ports.ts";
@@ -15,13 +16,9 @@ const nouns: Readonly<Record<CleanupCandidate["kind"], string>> = {
 
 /** Paths of the file systems that the check found too full. */
 function fullPaths({ details }: Outcome): readonly string[] {
-  const listed = details["file_systems"];
-  if (!Array.isArray(listed)) return [];
-  return listed.flatMap((each: unknown) => {
-    if (typeof each !== "object" || each === null || !("path" in each) || !("status" in each)) return [];
-    const { path, status } = each;
-    return typeof path === "string" && (status === "warn" || status === "fail") ? [path] : [];
-  });
+  return recordsIn(details["file_systems"]).flatMap(({ path, status }) =>
+    typeof path === "string" && (status === "warn" || status === "fail") ? [path] : [],
+  );
 }
 
 /**

@@ -1,3 +1,4 @@
+import { recordsIn } from "#kernel/values.ts";
 import type { Outcome } from "../check.ts";
 import type { Fix, FixStep } from "../fix.ts";
 import type { UnitRepair } from "../ports.ts";
@@ -7,11 +8,7 @@ const settleMs = 250;
 
 /** Names of the units that the check found. */
 function namesIn({ details }: Outcome): readonly string[] {
-  const units = details["units"];
-  if (!Array.isArray(units)) return [];
-  return units.flatMap((unit: unknown) =>
-    typeof unit === "object" && unit !== null && "name" in unit && typeof unit.name === "string" ? [unit.name] : [],
-  );
+  return recordsIn(details["units"]).flatMap(({ name }) => (typeof name === "string" ? [name] : []));
 }
 
 const verbs: Readonly<Partial<Record<string, string>>> = {

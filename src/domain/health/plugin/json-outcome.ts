@@ -1,4 +1,5 @@
 import { checkStatuses } from "#contract/checks.ts";
+import { isRecord, parseJsonObject } from "#kernel/values.ts";
 import type { Outcome } from "../check.ts";
 import { printable } from "./output.ts";
 import type { Ended } from "./plugin-check.ts";
@@ -11,21 +12,11 @@ function broken({ exitCode, stderr }: Ended, why: string): Outcome {
   return { status: "fail", message: `The plugin gave no result: ${why}`, details };
 }
 
-function objectIn(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : undefined;
-  } catch {
-    // What is no JSON is no object either: the caller says so.
-    return undefined;
-  }
-}
-
 /** What a plugin says with one JSON object: `{"status": "pass|warn|fail|skip", "message": "…", "details": {…}}`. */
 export function jsonOutcome(run: Ended): Outcome {
   if (run.exitCode !== 0) return broken(run, `it ended with exit code ${run.exitCode}`);
   if (run.isCut) return broken(run, "it printed too much");
-  const answer = objectIn(run.stdout);
+  const answer = parseJsonObject(run.stdout);
   if (answer === undefined) return broken(run, "it printed something else than one JSON object");
   const said: unknown = Reflect.get(answer, "status");
   const message: unknown = Reflect.get(answer, "message");
@@ -33,7 +24,6 @@ export function jsonOutcome(run: Ended): Outcome {
   const status = checkStatuses.find((each) => each === said);
   if (status === undefined) return broken(run, `its status is none of ${checkStatuses.join(", ")}`);
   if (typeof message !== "string" || message.trim() === "") return broken(run, "it has no message");
-  if (typeof details !== "object" || details === null || Array.isArray(details))
-    return broken(run, "its details are no object");
+  if (!isRecord(details)) return broken(run, "its details are no object");
   return { status, message: printable(message).trim(), details: { ...details } };
 }

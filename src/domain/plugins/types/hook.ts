@@ -1,3 +1,4 @@
+import { parseJsonObject } from "#kernel/values.ts";
 import type { PluginKind } from "../plugin-kind.ts";
 import { type PluginEnd, PluginNotRun } from "../ports.ts";
 
@@ -9,25 +10,15 @@ const unruly = /[\s\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu;
 
 const inert = (text: string): string => text.replaceAll(unruly, " ").trim().slice(0, maxReasonChars);
 
-function parsed(text: string): object {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
-  } catch {
-    // Said below, together with JSON that is no object.
-  }
-  throw new PluginNotRun("it printed something else than one JSON object");
-}
-
 /** What a hook objects to. A hook that means to object and fails at it must not pass for one that agrees. */
 function objection({ stdout, isTruncated }: PluginEnd): string | undefined {
   if (isTruncated) throw new PluginNotRun("it printed more than is kept of it");
   if (stdout.trim() === "") return undefined;
-  const answer = parsed(stdout);
-  const veto: unknown = Reflect.get(answer, "veto");
+  const answer = parseJsonObject(stdout);
+  if (answer === undefined) throw new PluginNotRun("it printed something else than one JSON object");
+  const { veto, reason } = answer;
   if (veto === undefined || veto === false) return undefined;
   if (veto !== true) throw new PluginNotRun("it printed a veto that is neither true nor false");
-  const reason: unknown = Reflect.get(answer, "reason");
   return (typeof reason === "string" ? inert(reason) : "") || "it gives no reason";
 }
 

@@ -1,5 +1,35 @@
 import type { Clock } from "./clock.ts";
 
+/** Does work when its result is first asked for, once; again only where it failed. */
+export function lazy<T>(work: () => Promise<T>): () => Promise<T> {
+  let result: Promise<T> | undefined;
+  return () => {
+    result ??= work().catch((error: unknown) => {
+      result = undefined;
+      throw error;
+    });
+    return result;
+  };
+}
+
+/** Gives out a fixed number of slots, first come first served. */
+export function createSlots(count: number): <T>(work: () => Promise<T>) => Promise<T> {
+  const waiting: (() => void)[] = [];
+  let free = count;
+  return async (work) => {
+    if (free > 0) free -= 1;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      // A slot is handed on to who waits, so that nobody who comes now gets in between.
+      if (next === undefined) free += 1;
+      else next();
+    }
+  };
+}
+
 /** A signal that fires after a time, or with another signal. */
 export interface TimeLimit {
   readonly signal: AbortSignal;

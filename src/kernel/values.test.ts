@@ -1,0 +1,26 @@
+import { expect, it } from "vitest";
+import { isRecord, parseJsonObject, recordsIn } from "./values.ts";
+
+it("tells objects with members from everything else", () => {
+  expect([{}, { a: 1 }, [], null, undefined, "text", 1].map(isRecord)).toEqual([
+    true,
+    true,
+    false,
+    false,
+    false,
+    false,
+    false,
+  ]);
+  expect(recordsIn([{ a: 1 }, null, [], { b: 2 }])).toEqual([{ a: 1 }, { b: 2 }]);
+  expect(recordsIn({ a: 1 })).toEqual([]);
+});
+
+it("reads an object of JSON", () => {
+  expect(['{"a":1}', "[1]", "null", "{", ""].map(parseJsonObject)).toEqual([
+    { a: 1 },
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
+});

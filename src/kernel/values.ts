@@ -1,0 +1,20 @@
+/** An object as JSON has it: members by their names, of whatever type. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Whether a value is an object with members: neither null nor an array. */
+export const isRecord = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The objects in a list; none where the value is no list. */
+export const recordsIn = (value: unknown): readonly JsonObject[] =>
+  Array.isArray(value) ? value.filter(isRecord) : [];
+
+/** The object that a text is in JSON; undefined where it is anything else. */
+export function parseJsonObject(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
