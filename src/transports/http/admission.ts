@@ -121,7 +121,7 @@ export function createAdmission(ports: AdmissionPorts) {
   };
 
   const refuse = (request: FastifyRequest, reason: string): never => {
-    const { allowed, tightest } = takeFailure(addressGroup(request.remoteAddress ?? ""));
+    const { allowed, tightest } = takeFailure(addressGroup(request.record.remoteAddress ?? ""));
     if (allowed) throw new DomainError("UNAUTHORIZED", reason);
     const retryAfter = wholeSeconds(tightest.endsInMs);
     throw new DomainError("RATE_LIMITED", `too many failed logins from this address: try again in ${retryAfter} s`, {
@@ -158,7 +158,7 @@ export function createAdmission(ports: AdmissionPorts) {
     }
     if (typeof caller === "string") return refuse(request, caller);
     // Known from here on, refused or not: the log and the audit log name whoever tried.
-    request.caller = caller;
+    request.record.caller = caller;
     if (access?.openToLoopback === undefined) spend(caller, reply);
     if (access === undefined || access.scope === "self" || access.scope === "public") return caller;
     checkScope(caller, access, access.scope, request);

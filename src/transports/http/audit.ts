@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest, onSendHookHandler } from "fastify";
 import type { ErrorCode } from "#contract/errors.ts";
 import { errorStatus, isErrorStatus } from "#contract/errors.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
@@ -7,7 +7,7 @@ import { callsRefused, type Refusals } from "#domain/audit/refusals.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { addressGroup } from "./address.ts";
 import { withoutSecrets } from "./redact.ts";
-import { isDryRun } from "./request.ts";
+import { isDryRun, type RequestRecord } from "./request-record.ts";
 import type { ClientCertificates } from "./tls.ts";
 
 export interface AuditorPorts {
@@ -28,39 +28,44 @@ export interface MalformedCall {
 export interface Auditor {
   /** Before a mutation is carried out. */
   readonly begins: (request: FastifyRequest) => void;
-  /** Once it is clear what a mutation is answered, and before the answer leaves. */
-  readonly answering: (request: FastifyRequest, reply: FastifyReply) => void;
+  /**
+   * Has a mutation written down before its answer leaves. One that is answered in pieces is written down when the last has
+   * left: only then is it known what came of it.
+   */
+  readonly answering: onSendHookHandler;
   /** When the answer has left, or nobody is there to have it. */
   readonly ended: (request: FastifyRequest, reply: FastifyReply, isClientGone: boolean) => void;
   readonly malformed: (call: MalformedCall) => void;
 }
 
-const isMutation = ({ route }: FastifyRequest): boolean =>
+const isMutation = ({ route }: RequestRecord): boolean =>
   route?.audit !== undefined && route.audit.operation.effect !== "read";
 
 /** What says that somebody may not, wherever it is found out. */
 const denials: readonly ErrorCode[] = ["UNAUTHORIZED", "FORBIDDEN", "RATE_LIMITED"];
 
-function outcomeOf({ isUnsuccessful }: FastifyRequest, status: number): AuditEntry["outcome"] {
+function outcomeOf({ isUnsuccessful }: RequestRecord, status: number): AuditEntry["outcome"] {
   if (isErrorStatus(status)) return status < errorStatus.INTERNAL_ERROR ? "refused" : "failed";
   return isUnsuccessful ? "failed" : "ok";
 }
 
+const isStream = (payload: unknown): boolean => typeof payload === "object" && payload !== null && "pipe" in payload;
+
 /** What the path names. */
-const paramsOf = ({ route, params }: FastifyRequest): Readonly<Record<string, string>> =>
-  route?.audit?.operation.params === undefined ? {} : withoutSecrets(params as Record<string, string>);
+const paramsOf = ({ record, params }: FastifyRequest): Readonly<Record<string, string>> =>
+  record.route?.audit?.operation.params === undefined ? {} : withoutSecrets(params as Record<string, string>);
 
 /** Whether a call has an entry of its own, is counted as refused, or is not written down. */
-function kindOf(request: FastifyRequest, status: number): "own" | "refused" | undefined {
-  const { route, caller, fault, isLetIn, touched } = request;
+function kindOf(record: RequestRecord, status: number): "own" | "refused" | undefined {
+  const { route, caller, error, isAdmitted, touched } = record;
   if (isErrorStatus(status)) {
-    const isTried = caller !== undefined && isMutation(request) && fault?.code !== "RATE_LIMITED";
+    const isTried = caller !== undefined && isMutation(record) && error?.code !== "RATE_LIMITED";
     if (isTried) return "own";
     // A path that nobody has is nobody's mistake in a parameter.
-    const isDenied = !isLetIn || route === undefined || (fault !== undefined && denials.includes(fault.code));
+    const isDenied = !isAdmitted || route === undefined || (error !== undefined && denials.includes(error.code));
     if (isDenied) return "refused";
   }
-  return isMutation(request) || touched !== undefined ? "own" : undefined;
+  return isMutation(record) || touched !== undefined ? "own" : undefined;
 }
 
 /**
@@ -68,41 +73,41 @@ function kindOf(request: FastifyRequest, status: number): "own" | "refused" | un
  * that were refused. Not the others: what was read, and reads that were wrong in a parameter.
  */
 export function createAuditor({ audit, refusals, certificates, clock }: AuditorPorts): Auditor {
-  const certificateUsed = ({ caller, raw }: FastifyRequest): string | null => {
+  const certificateUsed = ({ record: { caller }, raw }: FastifyRequest): string | null => {
     const shown = caller?.credential === "certificate" ? certificates.of(raw.socket) : undefined;
     return typeof shown === "object" ? shown.sha256 : null;
   };
 
   /** Who asks for what, from where. */
   const askedBy = (request: FastifyRequest): Partial<AuditEntry> => {
-    const { route, caller } = request;
+    const { route, caller, remoteAddress } = request.record;
     return {
       method: request.method,
       path: route?.endpoint ?? null,
-      dry_run: isMutation(request) && isDryRun(request),
+      dry_run: isMutation(request.record) && isDryRun(request),
       key_id: caller?.keyId ?? null,
       key_name: caller?.keyName ?? null,
       certificate: certificateUsed(request),
-      remote_address: request.remoteAddress,
+      remote_address: remoteAddress,
       request_id: request.id,
     };
   };
 
   const entryOf = (request: FastifyRequest, reply: FastifyReply, isClientGone: boolean): AuditEntry => {
-    const { route, fault, touched } = request;
+    const { route, error, touched, isAdmitted, isReplay } = request.record;
     const { statusCode: status } = reply;
     const { operation_id: operationId = null, ...made } = touched ?? {};
     return auditEvent(route?.audit?.name ?? callsRefused, clock.now(), {
       ...askedBy(request),
-      outcome: outcomeOf(request, status),
+      outcome: outcomeOf(request.record, status),
       status,
-      error: fault?.code ?? null,
+      error: error?.code ?? null,
       target: {
         ...paramsOf(request),
-        ...(!request.isLetIn && fault?.field !== undefined && { field: fault.field }),
+        ...(!isAdmitted && error?.field !== undefined && { field: error.field }),
         ...made,
       },
-      replayed: request.isReplay,
+      replayed: isReplay,
       operation_id: operationId,
       client_gone: isClientGone,
       duration_ms: Math.round(reply.elapsedTime),
@@ -110,27 +115,32 @@ export function createAuditor({ audit, refusals, certificates, clock }: AuditorP
   };
 
   const write = (request: FastifyRequest, reply: FastifyReply, isClientGone: boolean): void => {
-    if (request.isAudited) return;
-    const kind = kindOf(request, reply.statusCode);
+    const { record } = request;
+    if (record.isAudited) return;
+    const kind = kindOf(record, reply.statusCode);
     if (kind === undefined) return;
-    request.isAudited = true;
+    record.isAudited = true;
     const entry = entryOf(request, reply, isClientGone);
     if (kind === "own") {
-      audit.record(entry, request.forgetBegun);
+      audit.record(entry, record.forgetBegun);
       return;
     }
-    refusals.refused(`${addressGroup(request.remoteAddress ?? "")} ${request.caller?.keyId ?? ""}`.trimEnd(), entry);
-    request.forgetBegun?.();
+    refusals.refused(`${addressGroup(record.remoteAddress ?? "")} ${record.caller?.keyId ?? ""}`.trimEnd(), entry);
+    record.forgetBegun?.();
   };
 
   return {
     begins(request) {
-      const name = request.route?.audit?.name;
-      if (name === undefined || !isMutation(request) || isDryRun(request)) return;
+      const { record } = request;
+      const name = record.route?.audit?.name;
+      if (name === undefined || !isMutation(record) || isDryRun(request)) return;
       const entry = { ...askedBy(request), outcome: "failed", target: paramsOf(request) } as const;
-      request.forgetBegun = audit.begin(auditEvent(name, clock.now(), entry));
+      record.forgetBegun = audit.begin(auditEvent(name, clock.now(), entry));
     },
-    answering: (request, reply) => write(request, reply, reply.raw.destroyed),
+    answering(request, reply, payload, done) {
+      if (!isStream(payload)) write(request, reply, reply.raw.destroyed);
+      done(null, payload);
+    },
     ended: write,
     malformed({ code, remoteAddress, requestId }) {
       const entry = auditEvent(callsRefused, clock.now(), {
@@ -143,24 +153,4 @@ export function createAuditor({ audit, refusals, certificates, clock }: AuditorP
       refusals.refused(addressGroup(remoteAddress ?? ""), entry);
     },
   };
-}
-
-const isStream = (payload: unknown): boolean => typeof payload === "object" && payload !== null && "pipe" in payload;
-
-/**
- * Has mutations written down before they are answered, on every route that is added from here on. One that is answered in
- * pieces is written down when the last has left: only then is it known what came of it.
- */
-export function addAudit(app: FastifyInstance, { answering }: Pick<Auditor, "answering">): void {
-  app.addHook("onRoute", (options) => {
-    const { audit } = options.config ?? {};
-    if (audit === undefined || audit.operation.effect === "read") return;
-    options.onSend = [
-      (request, reply, payload, done) => {
-        if (!isStream(payload)) answering(request, reply);
-        done(null, payload);
-      },
-      ...[options.onSend ?? []].flat(),
-    ];
-  });
 }

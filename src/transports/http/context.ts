@@ -19,7 +19,7 @@ export interface ContextPorts {
 export function createContext(request: FastifyRequest, reply: FastifyReply, { shutdown, log }: ContextPorts): Context {
   let made: AbortSignal | undefined;
   return {
-    caller: request.caller,
+    caller: request.record.caller,
     signal() {
       if (made !== undefined) return made;
       const gone = new AbortController();
@@ -30,14 +30,14 @@ export function createContext(request: FastifyRequest, reply: FastifyReply, { sh
     prefersAsync: () => prefersAsync(request.headers["prefer"]),
     idempotencyKey() {
       const header = request.headers["idempotency-key"];
-      const { caller } = request;
+      const { caller } = request.record;
       return header === undefined || caller === undefined
         ? undefined
         : repetitionId(caller, parseIdempotencyKey(header));
     },
     drawsOn: (quota) => setQuotaHeaders(reply, quota),
     touched(target) {
-      request.touched = target;
+      request.record.touched = target;
     },
     afterReply(task) {
       // Not "finish": a client that has gone must not keep the task from being done.

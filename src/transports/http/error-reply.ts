@@ -62,7 +62,7 @@ export function createErrorReply(toBody: ReturnType<typeof createErrorBody>) {
 function send(reply: FastifyReply, body: ErrorBody): FastifyReply {
   const { code, details } = body.error;
   const status = errorStatus[code];
-  reply.request.fault = { code, field: details?.field };
+  reply.request.record.error = { code, field: details?.field };
   const { retry_after_seconds: retryAfter }: Readonly<Record<string, unknown>> = details ?? {};
   if (typeof retryAfter === "number") reply.header("Retry-After", retryAfter);
   if (status === errorStatus.UNAUTHORIZED) {

@@ -5,8 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { DomainError } from "#domain/common/error.ts";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
 import type { KeptAnswer } from "./idempotency.ts";
-import { addIdempotency, createIdempotency, parseIdempotencyKey } from "./idempotency.ts";
-import { decorateRequests } from "./request.ts";
+import { createIdempotency, createIdempotencyHooks, parseIdempotencyKey } from "./idempotency.ts";
+import { createRequestRecord } from "./request-record.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 let clock: ReturnType<typeof createFakeClock>;
@@ -23,14 +23,15 @@ const ended = new Set<string>();
 async function start(limits?: { answers: number; bytes: number }): Promise<void> {
   await app?.close();
   app = fastify({ forceCloseConnections: true });
-  decorateRequests(app);
+  app.decorateRequest("record");
   app.addHook("onRequest", (request, _, done) => {
     const keyId = request.headers["x-key"];
     const { "x-scopes": held = "" } = request.headers;
     const scopes = String(held).split(" ");
     const rights = { keyName: "k", credential: "key", scopes, expiresAt: null } as const;
-    if (typeof keyId === "string") request.caller = { keyId, ...rights };
-    request.route = {
+    request.record = createRequestRecord();
+    if (typeof keyId === "string") request.record.caller = { keyId, ...rights };
+    request.record.route = {
       audit: {
         name: "x",
         operation: { answerIsSecret: request.url === "/secret" } as never,
@@ -39,11 +40,10 @@ async function start(limits?: { answers: number; bytes: number }): Promise<void>
     done();
   });
   app.addHook("onResponse", (request, _, done) => {
-    if (request.isReplay) replays.push(request.url);
+    if (request.record.isReplay) replays.push(request.url);
     done();
   });
-  addIdempotency(
-    app,
+  const { replay, keep } = createIdempotencyHooks(
     createIdempotency({
       clock,
       files: {
@@ -56,6 +56,7 @@ async function start(limits?: { answers: number; bytes: number }): Promise<void>
     }),
     ({ keyId }) => ended.has(keyId),
   );
+  const hooks = { preHandler: replay, onSend: keep };
   app.setErrorHandler((error, _, reply) => {
     const isKnown = error instanceof DomainError;
     return reply.code(isKnown && error.code === "VALIDATION_ERROR" ? 400 : 503).send({ error });
@@ -65,9 +66,9 @@ async function start(limits?: { answers: number; bytes: number }): Promise<void>
     const call = calls;
     return (await next()) ?? { call };
   };
-  for (const url of ["/a", "/b", "/secret"]) app.post(url, handler);
+  for (const url of ["/a", "/b", "/secret"]) app.post(url, hooks, handler);
   app.get("/a", handler);
-  app.post("/status/:code", (request, reply) => {
+  app.post("/status/:code", hooks, (request, reply) => {
     calls += 1;
     const { code } = request.params as { code: string };
     return reply.code(Number(code)).header("Location", `/made/${calls}`).send({ call: calls });

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest, onSendHookHandler, preHandlerAsyncHookHandler } from "fastify";
 import type { ErrorBody, ErrorCode } from "#contract/errors.ts";
 import { errorStatus, isErrorStatus } from "#contract/errors.ts";
 import type { Caller } from "#contract/operation.ts";
@@ -7,14 +7,7 @@ import { DomainError, invalid } from "#domain/common/error.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorBody } from "./error-reply.ts";
 import { recordingOf } from "./event-stream.ts";
-import { isDryRun } from "./request.ts";
-
-/** An answer as it left. */
-export interface Answer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
+import { type Answer, isDryRun, type RequestRecord } from "./request-record.ts";
 
 /** The first answer to a request. */
 export interface KeptAnswer {
@@ -189,10 +182,10 @@ const withheldMessage =
 
 /** What is kept of an answer. A secret is not: the refusal that a repetition gets takes its place. */
 function keptOf(request: FastifyRequest, answer: Answer | undefined): Answer | undefined {
-  const isSecret = request.route?.audit?.operation.answerIsSecret === true && !isDryRun(request);
+  const isSecret = request.record.route?.audit?.operation.answerIsSecret === true && !isDryRun(request);
   if (answer === undefined || !isKept(answer.status)) return undefined;
   if (!isSecret || isErrorStatus(answer.status)) return answer;
-  const body = errorBody("CONFLICT", withheldMessage, { made: request.touched ?? {}, retryable: false });
+  const body = errorBody("CONFLICT", withheldMessage, { made: request.record.touched ?? {}, retryable: false });
   return {
     status: errorStatus.CONFLICT,
     headers: { "content-type": "application/json; charset=utf-8" },
@@ -201,27 +194,28 @@ function keptOf(request: FastifyRequest, answer: Answer | undefined): Answer | u
 }
 
 /** The error that a kept answer reports, for the log and the audit log. */
-function faultOf({ status, body }: Answer): FastifyRequest["fault"] {
+function errorOf({ status, body }: Answer): RequestRecord["error"] {
   if (!isErrorStatus(status)) return undefined;
   const { error }: Partial<ErrorBody> = JSON.parse(body);
   return error && { code: error.code, field: error.details?.field };
 }
 
-/**
- * Gives `Idempotency-Key` its meaning on every POST that is added from here on. It comes after admission: a request that is not
- * admitted gets no answer of an earlier one.
- * @param hasEnded whether a caller's credential has expired or been revoked since it was admitted.
- */
-export function addIdempotency(
-  app: FastifyInstance,
+/** What gives `Idempotency-Key` its meaning on a POST. */
+export interface IdempotencyHooks {
+  /** Answers a repetition with the first answer. */
+  readonly replay: preHandlerAsyncHookHandler;
+  /** Keeps the first answer. */
+  readonly keep: onSendHookHandler;
+}
+
+/** @param hasEnded whether a caller's credential has expired or been revoked since it was admitted. */
+export function createIdempotencyHooks(
   idempotency: Idempotency,
   hasEnded: (caller: Caller) => boolean,
-): void {
-  type End = Extract<Turn, { kind: "first" }>["end"];
-  const ends = new WeakMap<FastifyRequest, End>();
-
+): IdempotencyHooks {
   /** @returns whether the request has been answered. */
   const enter = async (request: FastifyRequest, reply: FastifyReply, caller: Caller, key: string): Promise<boolean> => {
+    const { record } = request;
     const gone = new AbortController();
     reply.raw.once("close", () => gone.abort());
     const body = request.body === undefined ? "" : JSON.stringify(request.body);
@@ -235,37 +229,36 @@ export function addIdempotency(
     if (turn.kind === "replay") {
       const { status, headers, body: text } = turn.answer;
       // The audit log is not to say that it was done twice.
-      request.isReplay = true;
-      request.fault = faultOf(turn.answer);
+      record.isReplay = true;
+      record.error = errorOf(turn.answer);
       reply.code(status).headers(headers).header(replayedHeader, "true");
       reply.serializer((each: string) => each).send(text);
       return true;
     }
-    ends.set(request, turn.end);
+    record.endTurn = turn.end;
     // What breaks off without an answer must not hold up those who wait for it.
     const breakOff = async (): Promise<void> => {
-      await Promise.allSettled([request.work]);
+      await Promise.allSettled([record.work]);
       setImmediate(() => turn.end(undefined));
     };
     reply.raw.once("close", () => void breakOff());
     return false;
   };
 
-  app.addHook("onRoute", (options) => {
-    if (options.method !== "POST") return;
-    options.preHandler = async (request, reply) => {
+  return {
+    async replay(request, reply) {
       const header = request.headers["idempotency-key"];
-      const { caller } = request;
+      const { caller } = request.record;
       if (header === undefined || caller === undefined) return;
       if (await enter(request, reply, caller, parseIdempotencyKey(header))) return reply;
-    };
-    options.onSend = (request, reply, payload, done) => {
-      const end = ends.get(request);
+    },
+    keep(request, reply, payload, done) {
+      const { endTurn } = request.record;
       const recording = recordingOf(payload);
-      if (recording === undefined) end?.(keptOf(request, answerOf(reply, payload)));
+      if (recording === undefined) endTurn?.(keptOf(request, answerOf(reply, payload)));
       // An answer in pieces is kept when all of it has left.
-      else void recording.then((text) => end?.(keptOf(request, answerOf(reply, text))));
+      else void recording.then((text) => endTurn?.(keptOf(request, answerOf(reply, text))));
       done(null, payload);
-    };
-  });
+    },
+  };
 }

@@ -1,35 +1,69 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { isErrorStatus } from "#contract/errors.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import { type AuditorPorts, createAuditor } from "./audit.ts";
-import { createRecorder } from "./record.ts";
+import { endTrace } from "./trace.ts";
 
 export interface OutcomePorts extends AuditorPorts {
   readonly requestLog: Logger;
-  readonly metrics: Metrics;
+  readonly metrics: Pick<Metrics, "request">;
+}
+
+/** Route label of paths that belong to no route: what clients make up must not become label values. */
+const unmatched = "unmatched";
+
+/**
+ * Counts an answered request and writes its log line. The line has the route, never the address that was
+ * asked for: a query may hold a key.
+ */
+function logRequest(
+  { requestLog, metrics }: Pick<OutcomePorts, "requestLog" | "metrics">,
+  { id, method, record }: FastifyRequest,
+  { statusCode: status, elapsedTime: durationMs }: FastifyReply,
+): void {
+  const { route, span, caller, remoteAddress } = record;
+  const endpoint = route?.endpoint ?? unmatched;
+  metrics.request({ method, endpoint, status, seconds: durationMs / 1000 });
+  if (span !== undefined) endTrace(span, status);
+  // Probes ask all day long, ours among them; a successful answer to one is not worth a line.
+  const level = route?.access?.scope === "public" && !isErrorStatus(status) ? "debug" : "info";
+  requestLog[level](
+    {
+      request_id: id,
+      trace_id: span?.traceId,
+      key_id: caller?.keyId,
+      method,
+      endpoint,
+      status,
+      duration_ms: Math.round(durationMs * 1000) / 1000,
+      remote_address: remoteAddress,
+    },
+    "request",
+  );
 }
 
 /** Writes down what became of each request, once: log line, metrics and audit entry. */
 export function createOutcomes(ports: OutcomePorts) {
-  const record = createRecorder(ports);
   const auditor = createAuditor(ports);
 
-  const writeDown = (request: FastifyRequest, reply: FastifyReply, isClientGone: boolean): void => {
-    request.isRecorded = true;
-    record(request, reply);
+  const write = (request: FastifyRequest, reply: FastifyReply, isClientGone: boolean): void => {
+    request.record.isLogged = true;
+    logRequest(ports, request, reply);
     auditor.ended(request, reply, isClientGone);
   };
 
-  const answered = (request: FastifyRequest, reply: FastifyReply): void => writeDown(request, reply, false);
+  const answered = (request: FastifyRequest, reply: FastifyReply): void => write(request, reply, false);
 
   /** The client has gone: what its request did is written down all the same, once it is done. */
   const abandoned = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const { record } = request;
     // Without a handler at work nothing was done, and the answer to what was refused is its own record.
-    if (request.work === undefined) return;
-    await Promise.allSettled([request.work]);
+    if (record.work === undefined) return;
+    await Promise.allSettled([record.work]);
     // The status of a failure is set by the framework, right after.
     await new Promise((resolve) => setImmediate(resolve));
-    if (!request.isRecorded) writeDown(request, reply, true);
+    if (!record.isLogged) write(request, reply, true);
   };
 
   return { auditor, answered, abandoned };

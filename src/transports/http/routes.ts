@@ -12,7 +12,7 @@ import type { Auditor } from "./audit.ts";
 import { type ContextPorts, createContext } from "./context.ts";
 import { beginEventStream, type EventStreamPorts } from "./event-stream.ts";
 import { respondAsync } from "./prefer.ts";
-import { isDryRun } from "./request.ts";
+import { isDryRun } from "./request-record.ts";
 import { createPartCheck } from "./validation.ts";
 
 const plainStatus = 200;
@@ -64,7 +64,7 @@ function sendable(answer: unknown, reply: FastifyReply): unknown {
     return answer.operation;
   }
   if (!(answer instanceof SerializedJson)) {
-    reply.request.isUnsuccessful = isUnsuccessful(answer);
+    reply.request.record.isUnsuccessful = isUnsuccessful(answer);
     return answer;
   }
   reply.type("application/json; charset=utf-8");
@@ -83,7 +83,7 @@ async function startEvents(
   answer: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly ports: EventStreamPorts },
 ): Promise<Readable> {
   const { body, ended } = await beginEventStream(events, answer);
-  answer.request.work = ended;
+  answer.request.record.work = ended;
   return body;
 }
 
@@ -93,13 +93,15 @@ const keepAliveProbeMs = 30_000;
  * Lets a connection be silent until its answer has left. Whether the peer is still there, which else its silence would tell,
  * is for the probes of TCP to find out.
  */
-function allowSilence({ raw: { socket } }: FastifyRequest, reply: FastifyReply): void {
-  // A request that was put in by hand has none.
-  if (!(socket instanceof Socket)) return;
-  const { timeout = 0 } = socket;
-  socket.setKeepAlive(true, keepAliveProbeMs);
-  socket.setTimeout(0);
-  reply.raw.once("close", () => socket.setTimeout(timeout));
+export function allowSilence({ raw: { socket } }: FastifyRequest, reply: FastifyReply, done: () => void): void {
+  // An injected request has none.
+  if (socket instanceof Socket) {
+    const { timeout = 0 } = socket;
+    socket.setKeepAlive(true, keepAliveProbeMs);
+    socket.setTimeout(0);
+    reply.raw.once("close", () => socket.setTimeout(timeout));
+  }
+  done();
 }
 
 /** Whoever asks for something gets an answer before the connection is closed because nothing moves on it. */
@@ -120,7 +122,7 @@ function addOperation(
   ports: RoutePorts,
 ): void {
   const readInput = createInputReader(operation);
-  const { response, status = 200, mediaType, effect, takesLong = false } = operation;
+  const { response, status = 200, mediaType, effect } = operation;
   const isRead = effect === "read";
   const respond = (request: FastifyRequest, reply: FastifyReply): unknown => {
     // A plan makes nothing, so it is never 201.
@@ -136,30 +138,25 @@ function addOperation(
       const work = answer.then((each: unknown) =>
         each instanceof EventStream ? startEvents(each, { request, reply, ports }) : sendable(each, reply),
       );
-      request.work = work;
+      request.record.work = work;
       // What a mutation comes to is not for a timer to say.
       if (isRead) answerInTime(operation, request, reply);
       return work;
     }
-    request.work = nothingLeft;
+    request.record.work = nothingLeft;
     reply.send(sendable(answer, reply));
     return reply;
   };
   app.route({
     method: operation.method,
     url: toRouterPath(routePath(operation)),
-    // Before anything waits, be it for the answer to an earlier request with the same idempotency key.
-    ...(takesLong && {
-      preValidation(request: FastifyRequest, reply: FastifyReply, done: () => void) {
-        allowSilence(request, reply);
-        done();
-      },
-    }),
     config: { access: operation, endpoint: routePath(operation), audit: { name, operation } },
     // A mutation answers its result or a plan, so it is written without a prepared shape.
     ...(isRead && mediaType === undefined ? { schema: { response: { [status]: response } } } : {}),
-    handler: (request, reply) =>
-      request.span === undefined ? respond(request, reply) : request.span.run(() => respond(request, reply)),
+    handler(request, reply) {
+      const { span } = request.record;
+      return span === undefined ? respond(request, reply) : span.run(() => respond(request, reply));
+    },
   });
 }
 

@@ -1,22 +1,29 @@
 import { randomBytes } from "node:crypto";
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import { fastify } from "fastify";
 import type { operations } from "#contract/index.ts";
 import { maxBodyBytes } from "#contract/limits.ts";
 import type { Caller, Handlers } from "#contract/operation.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { addAudit } from "./audit.ts";
-import { addBodyParser } from "./body.ts";
-import { type ConnectionLimits, connectionLimits, type Load, watchConnections } from "./connections.ts";
+import type { Metrics } from "#telemetry/metrics.ts";
+import type { Auditor } from "./audit.ts";
+import {
+  type ConnectionLimits,
+  type Connections,
+  connectionLimits,
+  type Load,
+  watchConnections,
+} from "./connections.ts";
+import { createEntrance, type EntrancePorts } from "./entrance.ts";
 import { createErrorBody, createErrorReply } from "./error-reply.ts";
-import { addIdempotency, type Idempotency } from "./idempotency.ts";
-import { addEntrance, createLetIn, type LetInPorts } from "./let-in.ts";
+import { createIdempotencyHooks, type Idempotency } from "./idempotency.ts";
+import { addLifecycle } from "./lifecycle.ts";
 import type { LocalPeers, LocalServers } from "./local-peers.ts";
 import { createOutcomes, type OutcomePorts } from "./outcome.ts";
 import { rawErrorReply, refuseMalformed } from "./raw-reply.ts";
-import { decorateRequests } from "./request.ts";
 import { addOperations, type RoutePorts } from "./routes.ts";
 import {
   type ClientCertificates,
@@ -26,14 +33,15 @@ import {
   replaceContext,
   type ServerTls,
 } from "./tls.ts";
-import { createUnreadablePaths } from "./unreadable-path.ts";
+import { createUnreadablePaths, type UnreadablePaths } from "./unreadable-path.ts";
 import { createUpgrades, type UpgradeRoute } from "./upgrade.ts";
 
 export interface HttpPorts
-  extends Omit<LetInPorts, "admitted" | "localAddressOf">,
-    Omit<OutcomePorts, "clock">,
+  extends Pick<EntrancePorts, "admit" | "guard" | "tracer">,
+    Omit<OutcomePorts, "clock" | "metrics">,
     Omit<RoutePorts, "toErrorBody" | "clock" | "begins"> {
   readonly clock: Pick<Clock, "now" | "sleep">;
+  readonly metrics: Pick<Metrics, "request" | "watchConnections">;
   readonly handlers: Handlers<typeof operations>;
   readonly idempotency: Idempotency;
   /** Whether a caller's credential has expired or been revoked since it was admitted. */
@@ -120,34 +128,42 @@ function createIds(): () => string {
   };
 }
 
-/** The HTTP server: one route for each row of the operations table, and nothing that a row does not say. */
-export function createHttpServer(ports: HttpPorts): HttpServer {
-  const { handlers, log, metrics, tls, certificates, localPeers, trustedProxies } = ports;
-  const nextId = createIds();
-  const toErrorBody = createErrorBody(log);
-  const replyError = createErrorReply(toErrorBody);
-  const outcomes = createOutcomes(ports);
-  let admitted: (socket: Socket) => void = () => undefined;
-  const letIn = createLetIn({
-    ...ports,
-    localAddressOf: localPeers.addressOf,
-    admitted: (socket) => admitted(socket),
-  });
-  const upgrades = createUpgrades(outcomes.answered);
-  const unreadablePaths = createUnreadablePaths();
-  const http = { ...serverOptions, shouldUpgradeCallback: upgrades.isUpgrade };
-
-  const clientErrorHandler = (error: NodeJS.ErrnoException, socket: Socket): void => {
-    const requestId = nextId();
-    const remoteAddress = localPeers.addressOf(socket) ?? socket.remoteAddress;
-    if (refuseMalformed(error, socket, requestId))
-      outcomes.auditor.malformed({ code: "VALIDATION_ERROR", remoteAddress, requestId });
+/** Answers and writes down what Node hands over before there is a request. */
+function createRawRefusals(
+  nextId: () => string,
+  { addressOf }: Pick<LocalPeers, "addressOf">,
+  { malformed }: Pick<Auditor, "malformed">,
+) {
+  const remoteAddressOf = (socket: Socket): string | undefined => addressOf(socket) ?? socket.remoteAddress;
+  return {
+    malformed: (error: NodeJS.ErrnoException, socket: Socket): void => {
+      const requestId = nextId();
+      const remoteAddress = remoteAddressOf(socket);
+      if (refuseMalformed(error, socket, requestId)) malformed({ code: "VALIDATION_ERROR", remoteAddress, requestId });
+    },
+    tunnel: ({ socket: connection }: IncomingMessage, socket: Duplex): void => {
+      const requestId = nextId();
+      malformed({ code: "UNAUTHORIZED", remoteAddress: remoteAddressOf(connection), requestId });
+      rawErrorReply(socket, "UNAUTHORIZED", "cannot tunnel: this is not a proxy", requestId);
+    },
   };
+}
 
+type RawRefusals = ReturnType<typeof createRawRefusals>;
+
+function createApp(
+  { tls, trustedProxies }: Pick<HttpPorts, "tls" | "trustedProxies">,
+  http: typeof serverOptions,
+  parts: {
+    readonly nextId: () => string;
+    readonly rawRefusals: RawRefusals;
+    readonly unreadablePaths: UnreadablePaths;
+  },
+): FastifyInstance {
   const app: FastifyInstance = fastify({
     logger: false,
     bodyLimit: maxBodyBytes,
-    genReqId: nextId,
+    genReqId: parts.nextId,
     connectionTimeout: idleTimeoutMs,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
@@ -155,74 +171,95 @@ export function createHttpServer(ports: HttpPorts): HttpServer {
     return503OnClosing: false,
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     routerOptions: { maxParamLength },
-    clientErrorHandler,
-    frameworkErrors: (error, request, reply) => unreadablePaths.reroute(app, error, request, reply),
+    clientErrorHandler: parts.rawRefusals.malformed,
+    frameworkErrors: (error, request, reply) => parts.unreadablePaths.reroute(app, error, request, reply),
     ...(tls === undefined
       ? { http }
       : {
           https: { ...http, ...contextOptions(tls), ...handshakeOptions(tls), handshakeTimeout: headersTimeoutMs },
         }),
   });
+  return app;
+}
 
-  decorateRequests(app);
-  addBodyParser(app);
-  app.setErrorHandler(replyError);
-  addEntrance(app, letIn, { abandoned: outcomes.abandoned, pathError: unreadablePaths.errorOf });
-  const limits = connectionLimits();
-  const onFull = createFullLog(ports);
-  const createLocalServer = (): Server =>
+/** Servers over Unix sockets, which take what the app takes and close with it. */
+function createLocalServers(app: FastifyInstance, http: typeof serverOptions, { malformed }: RawRefusals) {
+  const create = (): Server =>
     createServer(http, (request, response) => app.routing(request, response))
       .setTimeout(idleTimeoutMs)
-      .on("clientError", clientErrorHandler);
-  const local: LocalServers = { members: createLocalServer(), administrator: createLocalServer() };
-  localPeers.watch(local);
+      .on("clientError", malformed);
+  const servers: LocalServers = { members: create(), administrator: create() };
   let isClosing = false;
-  let localClosed: Promise<unknown> = Promise.resolve();
+  let closed: Promise<unknown> = Promise.resolve();
   app.addHook("preClose", (done) => {
     isClosing = true;
-    localClosed = Promise.all(Object.values(local).map(closeServer));
+    closed = Promise.all(Object.values(servers).map(closeServer));
     done();
   });
-  app.addHook("onResponse", (request, reply, done) => {
-    outcomes.answered(request, reply);
-    // Kept alive, the connection of a request that was in flight would keep the process.
-    if (isClosing) request.raw.socket.end();
-    done();
+  return { servers, isClosing: () => isClosing, closed: () => closed };
+}
+
+/** The HTTP server: one route for each row of the operations table, and nothing that a row does not say. */
+export function createHttpServer(ports: HttpPorts): HttpServer {
+  const { handlers, log, metrics, certificates, localPeers, trustedProxies } = ports;
+  const nextId = createIds();
+  const toErrorBody = createErrorBody(log);
+  const outcomes = createOutcomes(ports);
+  const upgrades = createUpgrades(outcomes.answered);
+  const unreadablePaths = createUnreadablePaths();
+  const rawRefusals = createRawRefusals(nextId, localPeers, outcomes.auditor);
+  const http = { ...serverOptions, shouldUpgradeCallback: upgrades.isUpgrade };
+  const app = createApp(ports, http, { nextId, rawRefusals, unreadablePaths });
+  const local = createLocalServers(app, http, rawRefusals);
+  localPeers.watch(local.servers);
+  const connections: Connections[] = [];
+
+  addLifecycle(app, {
+    entrance: createEntrance({
+      ...ports,
+      localAddressOf: localPeers.addressOf,
+      admitted(socket) {
+        for (const each of connections) each.admitted(socket);
+      },
+      abandoned: outcomes.abandoned,
+      pathError: unreadablePaths.errorOf,
+    }),
+    idempotency: createIdempotencyHooks(ports.idempotency, ports.hasEnded),
+    audit: outcomes.auditor,
+    replyError: createErrorReply(toErrorBody),
+    answered(request, reply) {
+      outcomes.answered(request, reply);
+      // Kept alive, the connection of a request that was in flight would keep the process.
+      if (local.isClosing()) request.raw.socket.end();
+    },
   });
-  addIdempotency(app, ports.idempotency, ports.hasEnded);
-  addAudit(app, outcomes.auditor);
   addOperations(app, handlers, { ...ports, toErrorBody, begins: outcomes.auditor.begins });
 
-  const prepare = (server: Server, of: ConnectionLimits) => {
+  const onFull = createFullLog(ports);
+  const prepare = (server: Server, limits: ConnectionLimits): Connections => {
     upgrades.listen(app, server);
     // Without a listener Node refuses by itself, without an error body; RFC 9110 §10.1.1 lets us go on instead.
     server.on("checkExpectation", (request, response) => app.routing(request, response));
-    server.on("connect", ({ socket: connection }, socket) => {
-      const requestId = nextId();
-      const remoteAddress = localPeers.addressOf(connection) ?? connection.remoteAddress;
-      outcomes.auditor.malformed({ code: "UNAUTHORIZED", remoteAddress, requestId });
-      rawErrorReply(socket, "UNAUTHORIZED", "cannot tunnel: this is not a proxy", requestId);
-    });
-    return watchConnections(server, { limits: of, trustedProxies, onFull });
+    server.on("connect", rawRefusals.tunnel);
+    return watchConnections(server, { limits, trustedProxies, onFull });
   };
+  const limits = connectionLimits();
   const tcp = prepare(app.server, limits.tcp);
-  const all = [tcp, prepare(local.members, limits.members), prepare(local.administrator, limits.administrator)];
-  admitted = (socket) => {
-    for (const each of all) each.admitted(socket);
-  };
-  metrics.watchConnections(() => all.reduce((sum, { count }) => sum + count(), 0));
+  const { members, administrator } = local.servers;
+  connections.push(tcp, prepare(members, limits.members), prepare(administrator, limits.administrator));
+  metrics.watchConnections(() => connections.reduce((sum, { count }) => sum + count(), 0));
   certificates.watch(app.server);
   logRefusals(app.server, log);
   return {
     app,
-    local,
+    local: local.servers,
     load: tcp,
     async close() {
       await app.close();
-      await localClosed;
+      await local.closed();
     },
     cut() {
-      for (const each of all) each.cut();
+      for (const each of connections) each.cut();
     },
     replaceTls: (next) => replaceContext([app.server], next),
     addUpgrade: (route) => upgrades.add(app, route),

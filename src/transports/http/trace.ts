@@ -13,9 +13,10 @@ const unknownRoute = "unmatched";
  * query and headers: a client may have put a key into any of them.
  */
 export function beginTrace(tracer: Tracer, request: FastifyRequest): RequestSpan | undefined {
-  const endpoint = request.route?.endpoint;
+  const { route, remoteAddress } = request.record;
+  const endpoint = route?.endpoint;
   if (tracer.takes?.(endpoint ?? unknownRoute) === false) return undefined;
-  const { method, id, remoteAddress, protocol, headers } = request;
+  const { method, id, protocol, headers } = request;
   const known = knownMethods.has(method) ? method : undefined;
   const name = known ?? "HTTP";
   return tracer.request(

@@ -3,9 +3,9 @@ import { fastify } from "fastify";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { invalid } from "#domain/common/error.ts";
 import { createLogs } from "#telemetry/logger.ts";
+import { createEntrance } from "./entrance.ts";
 import { createErrorBody, createErrorReply } from "./error-reply.ts";
-import { addEntrance, createLetIn } from "./let-in.ts";
-import { decorateRequests } from "./request.ts";
+import { addLifecycle } from "./lifecycle.ts";
 import { createUpgrades } from "./upgrade.ts";
 
 const { log } = createLogs({ level: "error", writer: { write: () => undefined } });
@@ -17,11 +17,17 @@ beforeEach(async () => {
   statuses = [];
   const upgrades = createUpgrades((_, reply) => void statuses.push(reply.statusCode));
   app = fastify({ http: { shouldUpgradeCallback: upgrades.isUpgrade } });
-  decorateRequests(app);
-  app.setErrorHandler(createErrorReply(createErrorBody(log)));
-  addEntrance(app, createLetIn({ admit: () => undefined, guard: () => undefined }), {
-    abandoned: () => Promise.resolve(),
-    pathError: () => undefined,
+  addLifecycle(app, {
+    entrance: createEntrance({
+      admit: () => undefined,
+      guard: () => undefined,
+      abandoned: () => Promise.resolve(),
+      pathError: () => undefined,
+    }),
+    idempotency: { replay: () => Promise.resolve(), keep: (_, __, payload, done) => done(null, payload) },
+    audit: { answering: (_, __, payload, done) => done(null, payload) },
+    replyError: createErrorReply(createErrorBody(log)),
+    answered: () => undefined,
   });
   upgrades.listen(app);
   app.get("/plain", () => ({ plain: true }));

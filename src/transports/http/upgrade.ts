@@ -103,7 +103,8 @@ export function createUpgrades(taken: (request: FastifyRequest, reply: FastifyRe
         async (request, reply) => {
           // RFC 6455 §4.4: a refusal names the version that is spoken.
           reply.header(versionHeader, "13");
-          const { caller, id: requestId, headers } = request;
+          const { id: requestId, headers } = request;
+          const { caller } = request.record;
           const { api_key: _, ...given } = request.query;
           const query = Object.assign(given, checkQuery?.(given));
           const takeOver = await accept({ caller, requestId, query, headers });

@@ -1,0 +1,86 @@
+import type { Socket } from "node:net";
+import type {
+  FastifyContextConfig,
+  FastifyReply,
+  FastifyRequest,
+  HookHandlerDoneFunction,
+  onRequestHookHandler,
+} from "fastify";
+import type { Caller } from "#contract/operation.ts";
+import { DomainError } from "#domain/common/error.ts";
+import type { Tracer } from "#telemetry/tracing.ts";
+import { remoteAddressOf } from "./address.ts";
+import type { RouteAccess } from "./admission.ts";
+import type { LocalPeers } from "./local-peers.ts";
+import { protectiveHeaders } from "./protective-headers.ts";
+import { beginTrace } from "./trace.ts";
+
+export interface EntrancePorts {
+  /** @throws DomainError to refuse. */
+  readonly admit: (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined) => Caller | undefined;
+  /** @throws DomainError to refuse. */
+  readonly guard: (headers: FastifyRequest["headers"]) => void;
+  /** What stands for the address of a connection over a Unix socket. */
+  readonly localAddressOf?: LocalPeers["addressOf"];
+  /** Notified of the connection of each request that was admitted with a credential. */
+  readonly admitted?: (socket: Socket) => void;
+  /** Undefined where nothing is traced. */
+  readonly tracer?: Tracer | undefined;
+  /** Notified of a client that went away before its answer had left. */
+  readonly abandoned: (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+  /** Why the path of a request could not be read. */
+  readonly pathError: (request: FastifyRequest) => Error | undefined;
+}
+
+export interface Entrance {
+  /** Admits requests to a route. */
+  readonly ofRoute: (route: FastifyContextConfig) => onRequestHookHandler;
+  /** Refuses requests for paths that have no route, before their body is read. */
+  readonly unknownPath: onRequestHookHandler;
+}
+
+export const pathNotFound = () => new DomainError("NOT_FOUND", "cannot find this path (see /api/v1/docs)");
+
+/** The only way to a handler: address, span, the headers of every answer, then the host guard, then admission. */
+export function createEntrance(ports: EntrancePorts): Entrance {
+  const { admit, guard, localAddressOf, admitted, tracer, abandoned, pathError } = ports;
+
+  const enter = (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined): void => {
+    const { record, raw } = request;
+    record.remoteAddress = localAddressOf?.(raw.socket) ?? remoteAddressOf(request);
+    if (tracer !== undefined) record.span = beginTrace(tracer, request);
+    reply.header("X-Request-Id", request.id);
+    reply.headers(protectiveHeaders);
+    guard(request.headers);
+    record.caller = admit(request, reply, access);
+    if (record.caller !== undefined) admitted?.(raw.socket);
+    record.isAdmitted = true;
+  };
+
+  return {
+    ofRoute: (route) => (request, reply, done) => {
+      const access = route.accessOf === undefined ? route.access : route.accessOf(request);
+      const isMissing = route.accessOf !== undefined && access === undefined;
+      request.record.route = isMissing ? undefined : route;
+      reply.raw.once("close", () => {
+        if (!reply.raw.writableFinished) void abandoned(request, reply);
+      });
+      try {
+        enter(request, reply, access);
+        if (isMissing) throw pathNotFound();
+        done();
+      } catch (error) {
+        done(error as Error);
+      }
+    },
+    unknownPath(request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) {
+      if (!request.is404) return done();
+      try {
+        enter(request, reply, undefined);
+        throw pathError(request) ?? pathNotFound();
+      } catch (error) {
+        done(error as Error);
+      }
+    },
+  };
+}

@@ -1,0 +1,61 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Auditor } from "./audit.ts";
+import { addBodyParser } from "./body.ts";
+import { type Entrance, pathNotFound } from "./entrance.ts";
+import type { IdempotencyHooks } from "./idempotency.ts";
+import { createRequestRecord } from "./request-record.ts";
+import { allowSilence } from "./routes.ts";
+
+export interface LifecycleSteps {
+  readonly entrance: Entrance;
+  readonly idempotency: IdempotencyHooks;
+  readonly audit: Pick<Auditor, "answering">;
+  readonly replyError: (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply;
+  /** Once the answer has left. */
+  readonly answered: (request: FastifyRequest, reply: FastifyReply) => void;
+}
+
+/**
+ * The order of a request: each step is a hook, and nothing else adds hooks that requests pass. Has to be called before routes are added.
+ *
+ * The hooks are added here and not by plugins that are registered: those load after the routes that are added meanwhile,
+ * which would then have no admission.
+ */
+export function addLifecycle(app: FastifyInstance, steps: LifecycleSteps): void {
+  const { entrance, idempotency, audit, replyError, answered } = steps;
+
+  app.decorateRequest("record");
+  app.addHook("onRequest", (request, _, done) => {
+    request.record = createRequestRecord();
+    done();
+  });
+  app.addHook("onRequest", entrance.unknownPath);
+
+  // Hooks for each route, since asking a request for its route costs more than all that is done to admit it.
+  app.addHook("onRoute", (route) => {
+    const { audit: audited } = route.config ?? {};
+    const isPost = route.method === "POST";
+    const isMutation = audited !== undefined && audited.operation.effect !== "read";
+
+    route.onRequest = entrance.ofRoute(route.config ?? {});
+    // Before anything waits, be it for the answer to an earlier request with the same idempotency key.
+    if (audited?.operation.takesLong) route.preValidation = allowSilence;
+    // After admission: a request that is not admitted gets no answer of an earlier one.
+    if (isPost) route.preHandler = idempotency.replay;
+    // Then the handler: validation, the audit log's note that a mutation is begun, the operation.
+    if (isMutation || isPost) {
+      route.onSend = [...(isMutation ? [audit.answering] : []), ...(isPost ? [idempotency.keep] : [])];
+    }
+  });
+
+  app.addHook("onResponse", (request, reply, done) => {
+    answered(request, reply);
+    done();
+  });
+
+  addBodyParser(app);
+  app.setErrorHandler(replyError);
+  app.setNotFoundHandler(() => {
+    throw pathNotFound();
+  });
+}
