@@ -1,6 +1,6 @@
 import type { StreamSession } from "#contract/streams.ts";
-import type { LiveEntry } from "./ports.ts";
-import type { Search } from "./searches.ts";
+import { createFairQueue } from "#kernel/fair-queue.ts";
+import type { Grep, LiveEntry } from "./ports.ts";
 import type { LogFilter, Sight } from "./stream-filter.ts";
 import { createLogMatcher } from "./stream-filter.ts";
 
@@ -25,21 +25,53 @@ export function createBatch(entries: readonly LiveEntry[], encode: EncodeFrame):
   };
 }
 
+/** Positions of the messages that match; none when nobody wants them any more. */
+export type Search = (
+  /** Id of the key that it is for. */
+  owner: string,
+  pattern: string,
+  messages: readonly string[],
+  isWanted: () => boolean,
+) => Promise<ReadonlySet<number>>;
+
+const none: ReadonlySet<number> = new Set();
+
+/** Each client has one search at a time, and clients are few. */
+const limits = { atOnce: 1, atOncePerOwner: 1, waitingPerOwner: Infinity };
+
+/**
+ * Searches one after the other, the keys by turns. What nobody waits for any more when its turn comes is left out: clients
+ * that have gone must not hold up the others with what they asked for.
+ */
+export function createSearches(grep: Grep): Search {
+  const queue = createFairQueue(limits);
+  const never = new AbortController().signal;
+  return (owner, pattern, messages, isWanted) =>
+    queue(owner, () => (isWanted() ? grep.matching(pattern, messages) : Promise.resolve(none)), never);
+}
+
 /** An entry that waits for its message to be searched. */
 interface Waiting {
   readonly live: LiveEntry;
   readonly frame: () => Uint8Array;
 }
 
-/** A client, and the id of its key. */
-interface Member {
+/** A client. It is a member of a group and gets what is being written, or it catches up by a follower of its own. */
+export interface Client {
   readonly session: StreamSession;
+  /** Id of its key. */
   readonly owner: string;
+  readonly sight: Sight;
+  filter: LogFilter;
+  group: LiveGroup | undefined;
+  catchingUp: AbortController | undefined;
+  /** Where it stands while it catches up and nothing is under way to it. */
+  restsAt: string | undefined;
 }
 
 /** Clients that want to see the same: what they get is chosen and put together once for all of them. */
-export interface LiveGroup<C extends Member> {
-  readonly members: Set<C>;
+export interface LiveGroup {
+  readonly members: Set<Client>;
   readonly deliver: (batch: Batch) => void;
   /** Entries that were taken and have not gone to the members yet. */
   readonly backlog: () => readonly LiveEntry[];
@@ -59,17 +91,17 @@ const sendAll = (members: Iterable<{ readonly session: StreamSession }>, frames:
  * @param on.behind the search is too slow for the shared pace: the members must be taken away, each with the backlog.
  * @param on.refused the search failed: likewise.
  */
-export function createLiveGroup<C extends Member>(
+export function createLiveGroup(
   { unit, priority, grep: pattern }: LogFilter,
   visible: Sight["units"],
   find: Search,
   on: {
-    readonly behind: (group: LiveGroup<C>) => void;
-    readonly refused: (group: LiveGroup<C>, error: unknown) => void;
+    readonly behind: (group: LiveGroup) => void;
+    readonly refused: (group: LiveGroup, error: unknown) => void;
   },
-): LiveGroup<C> {
+): LiveGroup {
   const matches = createLogMatcher({ unit, priority }, visible);
-  const members = new Set<C>();
+  const members = new Set<Client>();
   const waiting: Waiting[] = [];
   let waitingChars = 0;
   let isSearching = false;
@@ -120,7 +152,7 @@ export function createLiveGroup<C extends Member>(
     else if (!isSearching && waiting.length > 0) void search(expression);
   };
 
-  const group: LiveGroup<C> = {
+  const group: LiveGroup = {
     members,
     deliver: pattern === undefined ? deliverNow : (batch) => deliverSearched(pattern, batch),
     backlog: () => waiting.map(({ live }) => live),
