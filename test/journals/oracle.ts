@@ -55,11 +55,35 @@ function decodeEntry(line: string): KnownEntry {
   };
 }
 
-/** Everything that journalctl reads, in its order. */
+/** Boot and moment of an entry, but not which one of that moment it is. */
+export const momentOf = (cursor: string): string => cursor.replace(/^s=[^;]*;i=[^;]*;/, "").replace(/;x=.*$/, "");
+
+/** Sequence and number of an entry, so that text can be compared. */
+function numberOf(cursor: string): string {
+  const [, sequence = "", number = ""] = /^s=([^;]*);i=([^;]*);/.exec(cursor) ?? [];
+  return sequence + number.padStart(16, "0");
+}
+
+/**
+ * Puts what is of one boot and microsecond into the order of sequences and numbers, the rest being in that of time. journalctl
+ * orders it by content where it is of several files, which nobody can go on in: see README.md.
+ */
+function orderTies<T>(found: readonly T[], cursorOf: (one: T) => string): readonly T[] {
+  const groups: T[][] = [];
+  for (const one of found) {
+    const group = groups.at(-1);
+    if (group?.[0] !== undefined && momentOf(cursorOf(group[0])) === momentOf(cursorOf(one))) group.push(one);
+    else groups.push([one]);
+  }
+  const order = (left: T, right: T): number => (numberOf(cursorOf(left)) < numberOf(cursorOf(right)) ? -1 : 1);
+  return groups.flatMap((group) => group.toSorted(order));
+}
+
+/** Everything that journalctl reads, in its order, but for {@link orderTies}. */
 export function dumpJournal(source: Source): readonly KnownEntry[] {
   const { status, stdout, stderr } = runJournalctl([...source, "-o", "json", "--all", "--quiet"]);
   if (status !== 0) throw new Error(`cannot dump ${source[1]}: ${stderr}`);
-  return decodeLines(stdout).map(decodeEntry);
+  return orderTies(decodeLines(stdout).map(decodeEntry), ({ entry }) => entry.cursor);
 }
 
 /** Node refuses strings beyond half a gigabyte, so lines are cut out of the bytes. */
@@ -222,9 +246,13 @@ function askForCursors(source: Source, options: readonly string[]): readonly str
   return decodeLines(stdout).map((line) => decodeEntry(line).entry.cursor);
 }
 
+/** The same oldest first, ties in our order. */
+const askInOrder = (source: Source, options: readonly string[]): readonly string[] =>
+  orderTies(askForCursors(source, options), (cursor) => cursor);
+
 /** {@link matchingEntries} as journalctl itself filters, as cursors. */
 export const askForMatching = (source: Source, query: LogQuery): readonly string[] =>
-  askForCursors(source, [...filterOptions(query), ...windowOptions(query)]);
+  askInOrder(source, [...filterOptions(query), ...windowOptions(query)]);
 
 /**
  * The page as journalctl itself finds it, as cursors in the query's order.
@@ -233,14 +261,17 @@ export const askForMatching = (source: Source, query: LogQuery): readonly string
 export function askForPage(source: Source, query: LogQuery, within: (cursor: string) => boolean): readonly string[] {
   const { cursor, order, limit } = query;
   const options = filterOptions(query);
+  const isDesc = order === "desc";
   if (cursor !== undefined) {
     // `--cursor` includes the entry itself. `--after-cursor` would skip one entry too many where the cursor's is gone or filtered out.
-    const found = askForCursors(source, [...options, `--cursor=${cursor}`, ...(order === "desc" ? ["--reverse"] : [])]);
-    return found.filter((each) => each !== cursor && within(each)).slice(0, limit);
+    const asked = askForCursors(source, [...options, `--cursor=${cursor}`, ...(isDesc ? ["--reverse"] : [])]);
+    const found = orderTies(isDesc ? asked.toReversed() : asked, (each) => each);
+    const beyond = (isDesc ? found.toReversed() : found).filter((each) => each !== cursor && within(each));
+    return beyond.slice(0, limit);
   }
-  // Forwards, `--since` with `--lines` gives the oldest entries of the window; backwards it gives the newest.
-  const newest = askForCursors(source, [...options, ...windowOptions(query), "--reverse", `--lines=${limit}`]);
-  return order === "desc" ? newest : [...newest].reverse();
+  // Cut here: of entries of one moment journalctl would leave out others.
+  const newest = askInOrder(source, [...options, ...windowOptions(query)]).slice(-limit);
+  return isDesc ? newest.toReversed() : newest;
 }
 
 /** Where journalctl seeks for a cursor, be its entry there or gone. */

@@ -36,7 +36,7 @@ const bigOf = ({ high, low }: Hash64): bigint => (BigInt(high) << 32n) | BigInt(
 export function smallJournal(
   entries: readonly NewEntry[],
   { compact, keyedHash, compress }: FileKind,
-  { buckets = 5, fileId = Buffer.alloc(16, 0xf1) } = {},
+  { buckets = 5, fileId = Buffer.alloc(16, 0xf1), seqnumId = Buffer.alloc(16, 0x5e), firstSeqnum = 1 } = {},
 ): Buffer {
   let bytes = Buffer.alloc(headerSize);
   let objects = 0;
@@ -138,7 +138,7 @@ export function smallJournal(
       (a, b) => a.offset - b.offset,
     );
     const offset = append(objectType.entry, 64 + items.length * (compact ? 4 : 16));
-    put(offset + 16, index + 1);
+    put(offset + 16, firstSeqnum + index);
     put(offset + 24, realtime);
     put(offset + 32, monotonic);
     Buffer.from(bootId, "hex").copy(bytes, offset + 40);
@@ -181,14 +181,14 @@ export function smallJournal(
   fileId.copy(bytes, 24);
   Buffer.alloc(16, 0xa1).copy(bytes, 40);
   Buffer.from(last?.bootId ?? "00".repeat(16), "hex").copy(bytes, 56);
-  Buffer.alloc(16, 0x5e).copy(bytes, 72);
+  seqnumId.copy(bytes, 72);
   setHeader("headerSize", headerSize);
   setHeader("arenaSize", bytes.length - headerSize);
   setHeader("tailObjectOffset", tail);
   setHeader("objectCount", objects);
   setHeader("entryCount", entries.length);
-  setHeader("headSeqnum", entries.length === 0 ? 0 : 1);
-  setHeader("tailSeqnum", entries.length);
+  setHeader("headSeqnum", entries.length === 0 ? 0 : firstSeqnum);
+  setHeader("tailSeqnum", firstSeqnum + entries.length - 1);
   setHeader("headRealtime", entries[0]?.realtime ?? 0);
   setHeader("tailRealtime", last?.realtime ?? 0);
   setHeader("tailMonotonic", last?.monotonic ?? 0);

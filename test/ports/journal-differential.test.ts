@@ -17,6 +17,7 @@ import {
   dumpJournal,
   type KnownEntry,
   matchingEntries,
+  momentOf,
   pageOf,
 } from "../journals/oracle.ts";
 import { canMakeJournals } from "../journals/programs.ts";
@@ -34,9 +35,6 @@ const cases = corpora.flatMap((corpus, position) =>
     kind,
   })),
 );
-
-/** Boot and moment of an entry, but not which one of that moment it is. */
-const momentOf = (cursor: string): string => cursor.replace(/^s=[^;]*;i=[^;]*;/, "").replace(/;x=.*$/, "");
 
 /**
  * Whether an entry that journalctl gave for the query's cursor belongs to the page: it knows no window beside a cursor, and

@@ -1,13 +1,13 @@
-import type { Location } from "./order.ts";
-import { compareLocations } from "./order.ts";
+import { comparePlaces, type Place } from "./order.ts";
+import type { Ordering } from "./ordering.ts";
 import type { Source } from "./source.ts";
 
 const prefix = "_BOOT_ID=";
 const bootId = /^[0-9a-f]{32}$/;
 
 /** Boots of the journal with the first entry of each, oldest first. */
-function bootsOf(sources: readonly Source[]): readonly string[] {
-  const firsts = new Map<string, Location>();
+function bootsOf(sources: readonly Source[], { place }: Ordering): readonly string[] {
+  const firsts = new Map<string, Place>();
   for (const source of sources) {
     for (const offset of source.valuesOf("_BOOT_ID")) {
       const payload = source.payloadOf(offset);
@@ -16,24 +16,23 @@ function bootsOf(sources: readonly Source[]): readonly string[] {
       const id = bytes.toString("latin1", start + prefix.length, end);
       const list = source.entriesOf(offset);
       if (!bootId.test(id) || list.length === 0) continue;
-      const head = source.head(list.at(0));
-      if (head === undefined) continue;
-      const first = { ...head, seqnumId: source.file.header.seqnumId };
+      const first = place(source, list.at(0));
+      if (first === undefined) continue;
       const known = firsts.get(id);
-      if (known === undefined || compareLocations(first, known) < 0) firsts.set(id, first);
+      if (known === undefined || comparePlaces(first, known) < 0) firsts.set(id, first);
     }
   }
-  return [...firsts].sort(([, left], [, right]) => compareLocations(left, right)).map(([id]) => id);
+  return [...firsts].sort(([, left], [, right]) => comparePlaces(left, right)).map(([id]) => id);
 }
 
 /**
  * Ids of the boots that are meant: an id means itself, 0 the last boot, -1 the one before it, 1 the first of all, as
  * `journalctl -b` counts.
  */
-export function resolveBoot(sources: readonly Source[], text: string): readonly string[] {
+export function resolveBoot(sources: readonly Source[], text: string, ordering: Ordering): readonly string[] {
   if (!/^[+-]?\d{1,9}$/.test(text)) return [text.replaceAll("-", "").toLowerCase()];
   const offset = Number(text);
-  const boots = bootsOf(sources);
+  const boots = bootsOf(sources, ordering);
   const boot = boots[offset > 0 ? offset - 1 : boots.length - 1 + offset];
   return boot === undefined ? [] : [boot];
 }

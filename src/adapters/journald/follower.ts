@@ -1,9 +1,9 @@
 import type { LiveEntry } from "#domain/logs/ports.ts";
 import type { Found, Run } from "./merge.ts";
 import { merge } from "./merge.ts";
-import type { Location } from "./order.ts";
-import { compareLocations } from "./order.ts";
-import { between, offsetAt, wholeList } from "./postings.ts";
+import { comparePlaces, type Location, type Place } from "./order.ts";
+import { createOrdering, type Ordering } from "./ordering.ts";
+import { between, lowerBound, wholeList } from "./postings.ts";
 import type { Registry } from "./registry.ts";
 import { createLiveReader } from "./render.ts";
 import type { Source } from "./source.ts";
@@ -30,63 +30,51 @@ export interface Follower {
   readonly passCopies: (sources: readonly Source[]) => void;
 }
 
-interface Place {
+interface Progress {
   /** Position in the file of the first entry that was not given yet. */
   position: number;
 }
 
-const noId = "0".repeat(32);
-
-/**
- * Position of the very entry in a file, be it a copy under another sequence number. Many entries may be of one
- * microsecond, and stand there in the order of their sequence.
- */
-function twinOf(source: Source, at: Location): number | undefined {
-  const list = wholeList(source.all());
-  const ofMoment = ({ xorHigh, xorLow }: Location): Location => ({ ...at, xorHigh, xorLow });
-  const { seqnumId } = source.file.header;
-  for (
-    let position = source.firstWhere(list, (found) => compareLocations(found, ofMoment(found)) >= 0);
-    position < source.all().length;
-    position += 1
-  ) {
-    const head = source.head(offsetAt(list, position));
-    if (head === undefined) continue;
-    const found = { ...head, seqnumId };
-    if (compareLocations(found, at) === 0) return position;
-    if (compareLocations(found, ofMoment(found)) !== 0) return undefined;
-  }
-  return undefined;
+/** What there is to give, and the order of it. */
+interface News {
+  readonly runs: readonly Run[];
+  readonly ordering: Ordering;
+  readonly isDue: (found: Found) => boolean;
 }
+
+const noId = "0".repeat(32);
 
 /**
  * Follows the journal by a position in every file, so that nothing is given twice or left out whatever the order in which
  * files grow, and a client may pull as slowly as it likes.
  */
 export function createFollower(registry: Pick<Registry, "refresh">, start: Start): Follower {
-  const places = new Map<string, Place>();
+  const progress = new Map<string, Progress>();
   const read = createLiveReader();
   /** Entries of a file that comes later count as new beyond this one: it may hold copies of what was given already. */
   let last: Location =
     "after" in start ? start.after : { ...start.moment, seqnumId: noId, seqnum: 0, xorHigh: 0, xorLow: 0 };
 
-  const placeOf = (source: Source): Place => {
-    const known = places.get(source.id);
+  const progressIn = (source: Source, ordering: Ordering): Progress => {
+    const known = progress.get(source.id);
     if (known !== undefined) return known;
-    const twin = twinOf(source, last);
     const list = wholeList(source.all());
-    const place = {
-      position: twin === undefined ? source.firstWhere(list, (found) => compareLocations(found, last) > 0) : twin + 1,
+    const same = ordering.find(source, last);
+    const from = ordering.locate(last);
+    const isNew = (offset: number): boolean | undefined => {
+      const place = ordering.place(source, offset);
+      return place && comparePlaces(place, from) > 0;
     };
-    places.set(source.id, place);
-    return place;
+    const begun = { position: same === undefined ? source.firstWhere(list, isNew) : lowerBound(list, same) + 1 };
+    progress.set(source.id, begun);
+    return begun;
   };
 
-  const tailOf = (source: Source): Location | undefined => {
+  const tailOf = (source: Source, ordering: Ordering): Place | undefined => {
     const list = source.all();
-    for (let position = list.length - 1; position >= placeOf(source).position; position -= 1) {
-      const head = source.head(list.at(position));
-      if (head !== undefined) return { ...head, seqnumId: source.file.header.seqnumId };
+    for (let position = list.length - 1; position >= progressIn(source, ordering).position; position -= 1) {
+      const place = ordering.place(source, list.at(position));
+      if (place !== undefined) return place;
     }
     return undefined;
   };
@@ -94,15 +82,35 @@ export function createFollower(registry: Pick<Registry, "refresh">, start: Start
   /** What is there already is not new, whatever the wall clock was when it was written. */
   const skipPresent = ({ bootId, monotonic }: Moment): void => {
     for (const source of registry.refresh()) {
-      const isNew = (found: Location): boolean => found.bootId === bootId && found.monotonic > monotonic;
-      places.set(source.id, { position: source.firstWhere(wholeList(source.all()), isNew) });
+      const isNew = (offset: number): boolean | undefined => {
+        const head = source.head(offset);
+        return head && head.bootId === bootId && head.monotonic > monotonic;
+      };
+      progress.set(source.id, { position: source.firstWhere(wholeList(source.all()), isNew) });
     }
   };
   if ("moment" in start) skipPresent(start.moment);
 
   const forgetGone = (sources: readonly Source[]): void => {
     const present = new Set(sources.map(({ id }) => id));
-    for (const id of [...places.keys()]) if (!present.has(id)) places.delete(id);
+    for (const id of [...progress.keys()]) if (!present.has(id)) progress.delete(id);
+  };
+
+  /** How many entries each file has, and the last of those that are new. */
+  const look = (sources: readonly Source[]): { readonly seen: ReadonlyMap<string, number>; readonly upTo?: Place } => {
+    const seen = new Map(sources.map((source) => [source.id, source.all().length]));
+    const grown = sources.filter(({ id }) => (seen.get(id) ?? 0) > (progress.get(id)?.position ?? -1));
+    // Mostly nothing is new, and then no order is needed.
+    if (grown.length === 0) return { seen };
+    const ordering = createOrdering(sources);
+    let upTo: Place | undefined;
+    for (const source of grown) {
+      const tail = tailOf(source, ordering);
+      // None of them can be read.
+      if (tail === undefined) progressIn(source, ordering).position = source.all().length;
+      else if (upTo === undefined || comparePlaces(upTo, tail) < 0) upTo = tail;
+    }
+    return { seen, ...(upTo !== undefined && { upTo }) };
   };
 
   /**
@@ -110,88 +118,78 @@ export function createFollower(registry: Pick<Registry, "refresh">, start: Start
    * one did not yet show the entry before it. So they are looked at twice, and what the second look adds waits unless it
    * comes before something that the first has seen.
    */
-  const fresh = (): { readonly runs: readonly Run[]; readonly isDue: (found: Found) => boolean } | undefined => {
-    const seen = new Map<string, number>();
-    let latest: Location | undefined;
-    for (const source of registry.refresh()) {
-      seen.set(source.id, source.all().length);
-      if (source.all().length <= placeOf(source).position) continue;
-      const tail = tailOf(source);
-      // None of them can be read.
-      if (tail === undefined) placeOf(source).position = source.all().length;
-      else if (latest === undefined || compareLocations(latest, tail) < 0) latest = tail;
-    }
-    if (latest === undefined) return undefined;
-    const upTo = latest;
+  const fresh = (): News | undefined => {
+    const { seen, upTo } = look(registry.refresh());
+    if (upTo === undefined) return undefined;
     const sources = registry.refresh();
     forgetGone(sources);
+    const ordering = createOrdering(sources);
     const runs = sources.map((source) => {
       const list = wholeList(source.all());
-      return { source, postings: between(list, placeOf(source).position, source.all().length) };
+      return { source, postings: between(list, progressIn(source, ordering).position, source.all().length) };
     });
     return {
       runs,
-      isDue: ({ source, head }) =>
-        placeOf(source).position < (seen.get(source.id) ?? 0) ||
-        compareLocations({ ...head, seqnumId: source.file.header.seqnumId }, upTo) <= 0,
+      ordering,
+      isDue: ({ source, place }) =>
+        progressIn(source, ordering).position < (seen.get(source.id) ?? 0) || comparePlaces(place, upTo) <= 0,
     };
-  };
-
-  const holdsAsGiven = (other: Source, at: Location): boolean => {
-    const twin = twinOf(other, at);
-    return twin !== undefined && twin < placeOf(other).position;
   };
 
   /** Where the last copies were copied from: mostly all are from one file. */
   let original: Source | undefined;
 
   /** Whether another file holds the entry and has given it, or held it when the stream began. */
-  const isCopyOfGiven = ({ source, head }: Found, runs: readonly Run[]): boolean => {
-    const at = { ...head, seqnumId: source.file.header.seqnumId };
-    // What is of a later moment than the last entry cannot have been given.
-    const { xorHigh, xorLow } = at;
-    if (compareLocations(at, { ...last, xorHigh, xorLow }) > 0) return false;
-    const others = runs.flatMap((run) => (run.source === source ? [] : [run.source]));
-    const isKnown = original !== undefined && others.includes(original) && holdsAsGiven(original, at);
-    if (!isKnown) original = others.find((other) => holdsAsGiven(other, at));
+  const isCopyOfGiven = (source: Source, offset: number, sources: readonly Source[], ordering: Ordering): boolean => {
+    const holdsAsGiven = (other: Source): boolean => {
+      const same = ordering.twin(source, offset, other);
+      return same !== undefined && lowerBound(wholeList(other.all()), same) < progressIn(other, ordering).position;
+    };
+    if (original === undefined || !sources.includes(original) || !holdsAsGiven(original)) {
+      original = sources.find(holdsAsGiven);
+    }
     return original !== undefined;
   };
 
-  const pass = ({ source, offset }: Found): void => {
-    const place = placeOf(source);
+  const pass = ({ source, offset }: Found, ordering: Ordering): void => {
+    const reached = progressIn(source, ordering);
     const list = source.all();
     // What cannot be read was left out between the last one and this.
-    while (place.position < list.length && list.at(place.position) !== offset) place.position += 1;
-    place.position += 1;
+    while (reached.position < list.length && list.at(reached.position) !== offset) reached.position += 1;
+    reached.position += 1;
   };
 
   return {
     passCopies(sources) {
-      const runs = sources.map((source) => ({ source, postings: wholeList(source.all()) }));
+      const ordering = createOrdering(sources);
       for (const source of sources) {
-        const place = placeOf(source);
+        const reached = progressIn(source, ordering);
         const list = source.all();
-        for (; place.position < list.length; place.position += 1) {
-          const offset = list.at(place.position);
-          const head = source.head(offset);
-          if (head !== undefined && !isCopyOfGiven({ source, offset, head }, runs)) break;
+        for (; reached.position < list.length; reached.position += 1) {
+          const offset = list.at(reached.position);
+          if (source.head(offset) !== undefined && !isCopyOfGiven(source, offset, sources, ordering)) break;
         }
       }
     },
     next() {
       const news = fresh();
       if (news === undefined) return [];
+      const { runs, ordering, isDue } = news;
+      const sources = runs.map(({ source }) => source);
+      let { moment } = ordering.locate(last);
       const entries: LiveEntry[] = [];
       let characters = 0;
-      for (const found of merge(news.runs, "forwards", pass)) {
-        if (!news.isDue(found)) break;
-        if (isCopyOfGiven(found, news.runs)) {
-          pass(found);
+      for (const found of merge(runs, "forwards", ordering)) {
+        if (!isDue(found)) break;
+        // What is of a later moment than the last entry cannot have been given.
+        if (found.place.moment <= moment && isCopyOfGiven(found.source, found.offset, sources, ordering)) {
+          pass(found, ordering);
           continue;
         }
         const entry = read(found);
-        pass(found);
-        last = { ...found.head, seqnumId: found.source.file.header.seqnumId };
+        pass(found, ordering);
+        last = found.place;
+        ({ moment } = found.place);
         entries.push(entry);
         characters += entry.entry.message.length;
         if (entries.length >= maxEntries || characters >= maxCharacters) break;

@@ -5,11 +5,10 @@ import { CommandExited } from "#adapters/exec/index.ts";
 import type { LiveEntry, LogQuery } from "#domain/logs/ports.ts";
 import { JournalUnavailable, LogQueryRefused } from "#domain/logs/ports.ts";
 import { errorMessage, isNotFound } from "#kernel/errors.ts";
-import { parseJournalctlLine, recordFields } from "./journalctl-entry.ts";
+import { type JournalRecord, parseJournalctlLine, recordFields } from "./journalctl-entry.ts";
 import { selectEntries } from "./journalctl-options.ts";
 import { createPage } from "./journalctl-page.ts";
-import type { Location } from "./order.ts";
-import { compareLocations, formatCursor, parseCursor } from "./order.ts";
+import { comparePlaces, formatCursor, type Location, type Place, parseCursor } from "./order.ts";
 
 export interface JournalctlOptions {
   readonly execLines: ExecLines;
@@ -68,6 +67,23 @@ function readCursor(text: string): Location {
   return location;
 }
 
+const compareNumbers = (left: number, right: number): number => (left < right ? -1 : left > right ? 1 : 0);
+
+const placeOf = ({ location }: Pick<JournalRecord, "location">): Place => ({ ...location, moment: location.realtime });
+
+const isOfOneMoment = (left: Location, right: Location): boolean =>
+  left.realtime === right.realtime && left.monotonic === right.monotonic && left.bootId === right.bootId;
+
+/**
+ * How journalctl compares entries: by sequence number where both come from one sequence, else by time since boot within one
+ * boot, else by wall clock. It is no order over several files: two entries may each come before the other.
+ */
+function compareAsJournalctl(left: Location, right: Location): number {
+  const bySequence = left.seqnumId === right.seqnumId ? compareNumbers(left.seqnum, right.seqnum) : 0;
+  const byBoot = left.bootId === right.bootId ? compareNumbers(left.monotonic, right.monotonic) : 0;
+  return bySequence || byBoot || comparePlaces(placeOf({ location: left }), placeOf({ location: right }));
+}
+
 export function createJournalctl(options: JournalctlOptions): Journalctl {
   const { execLines, machineId, restartDelayMs = defaultRestartDelayMs } = options;
   const { queryTimeoutMs: timeoutMs = defaultQueryTimeoutMs } = options;
@@ -98,24 +114,43 @@ export function createJournalctl(options: JournalctlOptions): Journalctl {
   async function scan(query: LogQuery, signal: AbortSignal): Promise<Buffer> {
     const cursor = query.cursor === undefined ? undefined : readCursor(query.cursor);
     const selection = selectEntries(query);
-    const page = createPage(query);
-    if (selection === undefined || isAbsent()) return page.write(0);
+    /** By comparison with the cursor, in case its entry is gone or does not match. */
+    const ordered = createPage(query);
+    if (selection === undefined || isAbsent()) return ordered.write(0);
+    /** What is given after the cursor's entry, or before it. */
+    const around = createPage(query);
+    const named = cursor && formatCursor(cursor);
+    const isForward = query.order === "asc";
     const isBeyond = (location: Location): boolean => {
       if (cursor === undefined) return true;
-      const order = compareLocations(location, cursor);
-      return query.order === "asc" ? order > 0 : order < 0;
+      const order = compareAsJournalctl(location, cursor);
+      return isForward ? order > 0 : order < 0;
     };
+    let isPassed = false;
     let total = 0;
+    /** What came of one microsecond: journalctl has it in the order of its content, which nobody can go on in. */
+    let ties: JournalRecord[] = [];
+    const addTies = (): void => {
+      ties.sort((left, right) => comparePlaces(placeOf(left), placeOf(right)));
+      for (const { location, live } of ties) {
+        if (live.entry.cursor === named) isPassed = true;
+        else if (isForward === isPassed && named !== undefined) around.add(live.entry);
+        if (!isPassed && isBeyond(location)) ordered.add(live.entry);
+      }
+      ties = [];
+    };
     for await (const lines of execLines(argv(...selection.options), { signal, timeoutMs })) {
       for (const { bytes, isCut } of lines) {
         if (isCut) throw new LogQueryRefused("since", "An entry is over 64 MiB: choose a window without it");
         const record = parseJournalctlLine(bytes);
         if (record === undefined || !selection.passes(record)) continue;
         total += 1;
-        if (isBeyond(record.location)) page.add(record.live.entry);
+        if (ties[0] !== undefined && !isOfOneMoment(ties[0].location, record.location)) addTies();
+        ties.push(record);
       }
     }
-    return page.write(total);
+    addTies();
+    return (isPassed ? around : ordered).write(total);
   }
 
   async function query(asked: LogQuery, signal: AbortSignal): Promise<Uint8Array> {

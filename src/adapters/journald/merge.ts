@@ -1,12 +1,8 @@
-import type { EntryHead } from "./journal-file/entry.ts";
-import type { Location } from "./order.ts";
-import { compareLocations } from "./order.ts";
+import { comparePlaces, type Place } from "./order.ts";
+import { isDisplaced, type Ordering } from "./ordering.ts";
 import type { Postings } from "./postings.ts";
 import { countOf, offsetAt } from "./postings.ts";
 import type { Source } from "./source.ts";
-
-const isOfMoment = (left: Location, right: Location): boolean =>
-  left.monotonic === right.monotonic && left.realtime === right.realtime && left.bootId === right.bootId;
 
 /** Entries of one file that are to be merged with those of others. */
 export interface Run {
@@ -18,7 +14,9 @@ export interface Run {
 export interface Found {
   readonly source: Source;
   readonly offset: number;
-  readonly head: EntryHead;
+  readonly place: Place;
+  /** Whether another file may hold it as well: {@link Ordering.isCopy} tells. */
+  readonly mayBeCopy: boolean;
 }
 
 interface Lane {
@@ -26,31 +24,30 @@ interface Lane {
   /** Position of the present entry. */
   position: number;
   offset: number;
-  at: Location;
+  at: Place;
 }
 
 /**
  * Merges files in the order of the journal, forwards or backwards, and stops being asked when it has given enough. What
- * two files both hold comes once, as journalctl has it, be it that journald copied it from /run to /var under another
- * sequence number; what cannot be read is left out.
- * @param onCopy is told of an entry that is left out because another file has given it.
+ * cannot be read is left out.
+ * @param cut the moment at which the runs were cut off, if they were: what was cut off is not seen here.
  */
 export function* merge(
   runs: readonly Run[],
   direction: "forwards" | "backwards",
-  onCopy: (found: Found) => void = () => {},
+  ordering: Ordering,
+  cut?: number,
 ): Generator<Found> {
   const step = direction === "forwards" ? 1 : -1;
-  const isBefore = (left: Lane, right: Lane): boolean => compareLocations(left.at, right.at) * step < 0;
+  const isBefore = (left: Lane, right: Lane): boolean => comparePlaces(left.at, right.at) * step < 0;
 
   /** The nearest readable entry from a position on. */
   const enter = (run: Run, from: number, lane?: Lane): Lane | undefined => {
     const count = countOf(run.postings);
     for (let position = from; position >= 0 && position < count; position += step) {
       const offset = offsetAt(run.postings, position);
-      const head = run.source.head(offset);
-      if (head === undefined) continue;
-      const at = { ...head, seqnumId: run.source.file.header.seqnumId };
+      const at = ordering.place(run.source, offset);
+      if (at === undefined) continue;
       if (lane === undefined) return { run, position, offset, at };
       lane.position = position;
       lane.offset = offset;
@@ -61,8 +58,8 @@ export function* merge(
   };
 
   let lanes = runs.flatMap((run) => enter(run, step > 0 ? 0 : countOf(run.postings) - 1) ?? []);
-  /** What was given of the present microsecond: within it the files have an order that others do not. */
-  const sameMoment: Location[] = [];
+  /** The last moment of which more than one file has entries: only then can one of them be a copy. */
+  let shared = cut;
   while (lanes.length > 0) {
     const [first, ...others] = lanes;
     if (first === undefined) return;
@@ -74,13 +71,9 @@ export function* merge(
     let current: Lane | undefined = best;
     while (current !== undefined && (second === undefined || !isBefore(second, current))) {
       const { at, run, offset } = current;
-      const found = { source: run.source, offset, head: at };
-      if (sameMoment[0] !== undefined && !isOfMoment(sameMoment[0], at)) sameMoment.length = 0;
-      if (sameMoment.some((given) => compareLocations(given, at) === 0)) onCopy(found);
-      else {
-        sameMoment.push(at);
-        yield found;
-      }
+      if (second?.at.moment === at.moment) shared = at.moment;
+      const mayBeCopy = shared === at.moment || isDisplaced(at);
+      yield { source: run.source, offset, place: at, mayBeCopy };
       current = enter(current.run, current.position + step, current);
     }
     if (current === undefined) lanes = lanes.filter((lane) => lane !== best);

@@ -5,27 +5,32 @@ export interface Location extends EntryHead {
   readonly seqnumId: string;
 }
 
-const compareNumbers = (left: number, right: number): number => (left < right ? -1 : left > right ? 1 : 0);
+/** An entry's place in the order of the journal. */
+export interface Place extends Location {
+  /** The moment by which it is ordered, in microseconds: when it was written, or a little after that to which the clock was set back. */
+  readonly moment: number;
+}
+
+const compare = <T extends number | string>(left: T, right: T): number => (left < right ? -1 : left > right ? 1 : 0);
 
 /**
- * The order of the journal, as sd-journal has it: by sequence number where both come from one sequence, else by time since
- * boot within one boot, else by wall clock, else by content.
+ * The order of the journal: by moment, then as the sequence numbers say. It is total, so that a list can be cut anywhere and
+ * gone on with, unlike that of sd-journal, which compares in another way inside of a file than across files.
  */
-export function compareLocations(left: Location, right: Location): number {
-  if (left.seqnumId === right.seqnumId) {
-    const order = compareNumbers(left.seqnum, right.seqnum);
-    if (order !== 0) return order;
-  }
-  if (left.bootId === right.bootId) {
-    const order = compareNumbers(left.monotonic, right.monotonic);
-    if (order !== 0) return order;
-  }
-  return (
-    compareNumbers(left.realtime, right.realtime) ||
-    compareNumbers(left.xorHigh, right.xorHigh) ||
-    compareNumbers(left.xorLow, right.xorLow)
-  );
-}
+export const comparePlaces = (left: Place, right: Place): number =>
+  compare(left.moment, right.moment) ||
+  compare(left.seqnumId, right.seqnumId) ||
+  compare(left.seqnum, right.seqnum) ||
+  compare(left.xorHigh, right.xorHigh) ||
+  compare(left.xorLow, right.xorLow);
+
+/** Whether both are the same entry, be it that journald copied it to another file under another sequence number. */
+export const isSameEntry = (left: EntryHead, right: EntryHead): boolean =>
+  left.monotonic === right.monotonic &&
+  left.realtime === right.realtime &&
+  left.xorLow === right.xorLow &&
+  left.xorHigh === right.xorHigh &&
+  left.bootId === right.bootId;
 
 const wordRange = 2 ** 32;
 const quarterRange = 2 ** 16;

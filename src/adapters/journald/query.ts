@@ -7,8 +7,8 @@ import type { EntryList } from "./journal-file/entry-array.ts";
 import { matching } from "./match.ts";
 import type { Found, Run } from "./merge.ts";
 import { merge } from "./merge.ts";
-import type { Location } from "./order.ts";
-import { compareLocations, parseCursor } from "./order.ts";
+import { comparePlaces, type Place, parseCursor } from "./order.ts";
+import { createOrdering, type Ordering } from "./ordering.ts";
 import type { Postings } from "./postings.ts";
 import {
   between,
@@ -69,7 +69,8 @@ const isOutside = (source: Source, window: Postings): boolean =>
 export function answer(sources: readonly Source[], query: LogQuery, render: Renderer): Buffer {
   const { since, until, limit, order, grep } = query;
   const expression = grep === undefined ? undefined : compileGrep(grep);
-  const boots = query.boot === undefined ? undefined : resolveBoot(sources, query.boot);
+  const ordering = createOrdering(sources);
+  const boots = query.boot === undefined ? undefined : resolveBoot(sources, query.boot, ordering);
   const cursor = query.cursor === undefined ? undefined : parseCursor(query.cursor);
   if (query.cursor !== undefined && cursor === undefined)
     throw new LogQueryRefused("cursor", "Must be a journal cursor");
@@ -87,11 +88,15 @@ export function answer(sources: readonly Source[], query: LogQuery, render: Rend
     if (count > 0) runs.push({ source, postings });
   }
 
+  const sourcesOfRuns = runs.map(({ source }) => source);
+  const isCopy = ({ source, offset, place }: Found): boolean => ordering.isCopy(source, offset, place, sourcesOfRuns);
   const isForward = order === "asc" && cursor !== undefined;
-  const wanted = cursor === undefined ? runs : runs.map((run) => beyond(run, cursor, order));
+  const from = cursor === undefined ? undefined : ordering.locate(cursor);
+  const wanted = from === undefined ? runs : runs.map((run) => beyond(run, from, order, ordering));
   const entries: Found[] = [];
   let hasMore = false;
-  for (const found of merge(wanted, isForward ? "forwards" : "backwards")) {
+  for (const found of merge(wanted, isForward ? "forwards" : "backwards", ordering, from?.moment)) {
+    if (found.mayBeCopy && isCopy(found)) continue;
     if (entries.length === limit) {
       hasMore = true;
       break;
@@ -103,13 +108,16 @@ export function answer(sources: readonly Source[], query: LogQuery, render: Rend
 }
 
 /** What comes after the cursor, or before it where the order is from new to old. */
-function beyond({ source, postings }: Run, cursor: Location, order: LogQuery["order"]): Run {
+function beyond({ source, postings }: Run, cursor: Place, order: LogQuery["order"], { place }: Ordering): Run {
+  const reaches = (least: number) => (offset: number) => {
+    const at = place(source, offset);
+    return at && comparePlaces(at, cursor) >= least;
+  };
   if (order === "asc") {
-    const from = source.firstWhere(postings, (found) => compareLocations(found, cursor) > 0);
+    const from = source.firstWhere(postings, reaches(1));
     return { source, postings: between(postings, from, countOf(postings)) };
   }
-  const to = source.firstWhere(postings, (found) => compareLocations(found, cursor) >= 0);
-  return { source, postings: between(postings, 0, to) };
+  return { source, postings: between(postings, 0, source.firstWhere(postings, reaches(0))) };
 }
 
 function nextCursor(

@@ -10,8 +10,7 @@ import { unitsOfEntry } from "./units.ts";
 
 const emptyText = '""';
 
-export const cursorOf = ({ source, head }: Found): string =>
-  formatCursor({ ...head, seqnumId: source.file.header.seqnumId });
+export const cursorOf = ({ place }: Found): string => formatCursor(place);
 
 /** An entry of this size and less is kept once it is written, and so many bytes of them in all. */
 const maxKeptEntryBytes = 4096;
@@ -46,12 +45,12 @@ function createWriter(): (found: Found) => string {
   const timestamp = createTimestampFormat();
   const collect = createCollector();
   return (found) => {
-    const { source, offset, head } = found;
+    const { source, offset, place } = found;
     const collected = collect(source, offset);
     const { first } = collected;
     const json = (number: number): string => first[number]?.json ?? emptyText;
     const unit = isFromKernel(collected) ? '"kernel"' : json(field._SYSTEMD_UNIT);
-    return `{"timestamp":"${timestamp(head.realtime)}","unit":${unit},"priority":${shownPriority(collected)},"message":${json(field.MESSAGE)},"cursor":"${cursorOf(found)}","identifier":${json(field.SYSLOG_IDENTIFIER)},"pid":${shownPid(collected)},"hostname":${json(field._HOSTNAME)},"boot_id":"${head.bootId}"}`;
+    return `{"timestamp":"${timestamp(place.realtime)}","unit":${unit},"priority":${shownPriority(collected)},"message":${json(field.MESSAGE)},"cursor":"${cursorOf(found)}","identifier":${json(field.SYSLOG_IDENTIFIER)},"pid":${shownPid(collected)},"hostname":${json(field._HOSTNAME)},"boot_id":"${place.bootId}"}`;
   };
 }
 
@@ -62,12 +61,12 @@ export function createLiveReader(): (found: Found) => LiveEntry {
   const timestamp = createTimestampFormat();
   const collect = createCollector();
   return (found) => {
-    const { source, offset, head } = found;
+    const { source, offset, place } = found;
     const collected = collect(source, offset);
     const { first, all } = collected;
     const text = (number: number): string => first[number]?.text ?? "";
     const entry: LogEntry = {
-      timestamp: timestamp(head.realtime),
+      timestamp: timestamp(place.realtime),
       unit: isFromKernel(collected) ? "kernel" : text(field._SYSTEMD_UNIT),
       priority: shownPriority(collected),
       message: text(field.MESSAGE),
@@ -75,7 +74,7 @@ export function createLiveReader(): (found: Found) => LiveEntry {
       identifier: text(field.SYSLOG_IDENTIFIER),
       pid: shownPid(collected),
       hostname: text(field._HOSTNAME),
-      boot_id: head.bootId,
+      boot_id: place.bootId,
     };
     const units = unitsOfEntry((name) => all.filter((value) => value.field === field[name]).map((value) => value.text));
     return { entry, units, priority: statedPriority(collected) };

@@ -14,7 +14,13 @@ import { openJournalFile } from "./journal-file/file.ts";
 import type { Location } from "./order.ts";
 import type { Postings } from "./postings.ts";
 import { countOf, noPostings, offsetAt, wholeList } from "./postings.ts";
-import { createTimeWindow, firstPosition } from "./time-window.ts";
+import { createTimeline, firstPosition } from "./time-window.ts";
+
+/** The first and the last entry of a run. */
+export interface Span {
+  readonly head: Location;
+  readonly tail: Location;
+}
 
 /** One journal file as queries see it. What is damaged in it is left out and told once for each query. */
 export interface Source {
@@ -38,10 +44,19 @@ export interface Source {
   readonly entriesOf: (dataOffset: number) => EntryList;
   /** Entries of a window of wall clock time, both moments included. */
   readonly window: (since: number, until: number) => Postings;
-  /** Among these: position of the first entry for which the test holds, given that it holds for all after it. */
-  readonly firstWhere: (postings: Postings, test: (found: Location) => boolean) => number;
+  /** The runs of entries in which time goes forwards, one for each boot; undefined where the file has none. */
+  readonly spans: () => readonly Span[] | undefined;
+  /** The moment by which an entry is ordered in a file that has no spans: not before those of all entries that precede it. */
+  readonly momentOf: (offset: number, realtime: number) => number;
+  /**
+   * Among these: position of the first entry for which the test holds, given that it holds for all after it. The test says
+   * nothing of one that cannot be read.
+   */
+  readonly firstWhere: (postings: Postings, test: (offset: number) => boolean | undefined) => number;
   /** Undefined for an entry that cannot be read. */
   readonly head: (offset: number) => EntryHead | undefined;
+  /** Undefined for an entry that cannot be read. */
+  readonly location: (offset: number) => Location | undefined;
   readonly onDamage: (error: DamagedJournal) => void;
   /** How often something in the file could not be read. */
   readonly faults: () => number;
@@ -115,6 +130,24 @@ export function openSource(
     const head = readable(() => entries.head(offset), undefined);
     return head && { ...head, seqnumId: file.header.seqnumId };
   };
+  const timeline = createTimeline({
+    all,
+    realtimeOf: (offset) => readable(() => entries.realtime(offset), undefined),
+    firstOfBoots: () => [...valuesOf("_BOOT_ID")].map((offset) => entriesAt(offset).at(0)),
+    isByJournald: writtenByJournald.test(basename(path)),
+  });
+  /** The runs that the spans are of. */
+  let spanned: ReturnType<typeof timeline.runs>;
+  let spans: readonly Span[] | undefined;
+
+  const readableFrom = (position: number, end: number, step: 1 | -1): Location | undefined => {
+    for (let at = position; at !== end; at += step) {
+      const found = location(all().at(at));
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+
   return {
     path,
     id: file.header.fileId.toString("hex"),
@@ -142,18 +175,24 @@ export function openSource(
     valuesOf,
     payloadOf: (offset) => readable(() => readPayload(file, offset), undefined),
     entriesOf: entriesAt,
-    window: createTimeWindow({
-      all,
-      realtimeOf: (offset) => readable(() => entries.realtime(offset), undefined),
-      firstOfBoots: () => [...valuesOf("_BOOT_ID")].map((offset) => entriesAt(offset).at(0)),
-      isByJournald: writtenByJournald.test(basename(path)),
-    }),
-    firstWhere: (postings, test) =>
-      firstPosition(countOf(postings), (position) => {
-        const found = readable(() => location(offsetAt(postings, position)), undefined);
-        return found && test(found);
-      }),
+    window: timeline.window,
+    spans() {
+      const runs = timeline.runs();
+      if (runs === spanned) return spans;
+      spanned = runs;
+      spans = runs?.flatMap(({ first, end }) => {
+        const [head, tail] = [readableFrom(first, end, 1), readableFrom(end - 1, first - 1, -1)];
+        return head === undefined || tail === undefined ? [] : [{ head, tail }];
+      });
+      return spans;
+    },
+    momentOf(offset, realtime) {
+      const latest = timeline.latest(offset);
+      return latest > realtime ? latest + 0.5 : realtime;
+    },
+    firstWhere: (postings, test) => firstPosition(countOf(postings), (position) => test(offsetAt(postings, position))),
     head: (offset) => readable(() => entries.head(offset), undefined),
+    location,
     close: file.close,
   };
 }

@@ -37,32 +37,78 @@ export function firstPosition(length: number, test: (position: number) => boolea
   return from;
 }
 
+/** When the entries of a file were written. */
+export interface Timeline {
+  /** Entries of a window of wall clock time, both moments included. */
+  readonly window: (since: number, until: number) => Postings;
+  /**
+   * The runs, one for each boot, in which time goes forwards.
+   * @returns undefined where the file has none: then {@link latest} is what its order can be told by.
+   */
+  readonly runs: () => readonly Run[] | undefined;
+  /** The latest time of all entries up to the one at an offset; for files that are looked through. */
+  readonly latest: (offset: number) => number;
+}
+
 /**
  * Finds the entries of a window of wall clock time, both moments included. Time is bisected, which takes entries to be in
  * its order. Of journald's files that is so within one boot: where a clock starts in the past, the next boot begins before
  * the end of the last one. Files that others wrote, systemd-journal-remote for one, may be in any order: the times of all
  * their entries are read once, and kept where the order is not that of time.
  */
-export function createTimeWindow({ all, realtimeOf, firstOfBoots, isByJournald }: TimedFile) {
-  /** Times by position, of files that are looked through. */
+export function createTimeline({ all, realtimeOf, firstOfBoots, isByJournald }: TimedFile): Timeline {
+  /** Times by position, of files that are looked through, and the latest up to each. */
   let times = new Float64Array(0);
+  let latest = new Float64Array(0);
   let isInOrder = true;
+  /** The list that the runs are of: a file that has changed has another. */
+  let divided: EntryList | undefined;
+  let runs: readonly Run[] | undefined;
 
   const learnTimes = (): void => {
     const { length } = all();
     if (times.length >= length) return;
     const offsets = all().slice(times.length, length);
-    const learnt = new Float64Array(length);
+    const [learnt, latestLearnt] = [new Float64Array(length), new Float64Array(length)];
     learnt.set(times);
-    let latest = times.at(-1) ?? 0;
+    latestLearnt.set(latest);
+    let last = times.at(-1) ?? 0;
+    let highest = latest.at(-1) ?? 0;
     for (const [index, offset] of offsets.entries()) {
       // One that cannot be read takes the time of its neighbour, so that it does not spoil the order.
-      const time = realtimeOf(offset) ?? latest;
-      learnt[times.length + index] = time;
-      if (time < latest) isInOrder = false;
-      latest = time;
+      last = realtimeOf(offset) ?? last;
+      highest = Math.max(highest, last);
+      learnt[times.length + index] = last;
+      latestLearnt[times.length + index] = highest;
+      if (last < highest) isInOrder = false;
     }
     times = learnt;
+    latest = latestLearnt;
+  };
+
+  const isLookedThrough = (): boolean => !isByJournald || all().length <= smallFile;
+
+  const divide = (): readonly Run[] | undefined => {
+    const list = all();
+    const starts = [0, ...firstOfBoots().map(list.lowerBound), list.length].sort((left, right) => left - right);
+    const found = starts.flatMap((first, index) => {
+      const end = starts[index + 1] ?? first;
+      return end > first ? [{ first, end }] : [];
+    });
+    if (!isLookedThrough()) return found;
+    learnTimes();
+    const goesForwards = ({ first, end }: Run): boolean =>
+      times.subarray(first + 1, end).every((time, index) => time >= (times[first + index] ?? 0));
+    return found.every(goesForwards) ? found : undefined;
+  };
+
+  const runsOf = (): readonly Run[] | undefined => {
+    if (!isByJournald) return undefined;
+    if (divided !== all()) {
+      runs = divide();
+      divided = all();
+    }
+    return runs;
   };
 
   const bisect = (from: number, to: number, window: Window, timeAt: (position: number) => number | undefined): Run => {
@@ -74,32 +120,36 @@ export function createTimeWindow({ all, realtimeOf, firstOfBoots, isByJournald }
     return { first, end: Math.max(first, from + firstPosition(to - from, reaches(window.until + 1))) };
   };
 
-  const runOf = ({ first, end }: Run): Postings => between(wholeList(all()), first, end);
+  const postingsOf = ({ first, end }: Run): Postings => between(wholeList(all()), first, end);
 
   const lookThrough = (window: Window): Postings => {
     learnTimes();
-    if (isInOrder) return runOf(bisect(0, all().length, window, (position) => times[position]));
+    if (isInOrder) return postingsOf(bisect(0, all().length, window, (position) => times[position]));
     const offsets = all().slice(0, all().length);
     const isInside = (time: number): boolean => time >= window.since && time <= window.until;
     return { kind: "offsets", offsets: offsets.filter((_, position) => isInside(times[position] ?? 0)) };
   };
 
-  return (since: number, until: number): Postings => {
-    const window = { since, until };
-    const list = all();
-    if (!isByJournald || list.length <= smallFile) return lookThrough(window);
-    const timeAt = (position: number): number | undefined => realtimeOf(list.at(position));
-    const starts = [0, ...firstOfBoots().map(list.lowerBound), list.length].sort((left, right) => left - right);
-    const runs: Run[] = [];
-    for (const [index, start] of starts.entries()) {
-      const end = starts[index + 1];
-      if (end === undefined || end === start) continue;
-      const run = bisect(start, end, window, timeAt);
-      const last = runs.at(-1);
-      if (last?.end === run.first) runs[runs.length - 1] = { first: last.first, end: run.end };
-      else if (run.end > run.first) runs.push(run);
-    }
-    return union(runs.map(runOf));
+  return {
+    window(since, until) {
+      const window = { since, until };
+      if (isLookedThrough()) return lookThrough(window);
+      const list = all();
+      const timeAt = (position: number): number | undefined => realtimeOf(list.at(position));
+      const found: Run[] = [];
+      for (const { first, end } of runsOf() ?? []) {
+        const run = bisect(first, end, window, timeAt);
+        const last = found.at(-1);
+        if (last?.end === run.first) found[found.length - 1] = { first: last.first, end: run.end };
+        else if (run.end > run.first) found.push(run);
+      }
+      return union(found.map(postingsOf));
+    },
+    runs: runsOf,
+    latest(offset) {
+      learnTimes();
+      return latest[Math.min(all().lowerBound(offset), latest.length - 1)] ?? 0;
+    },
   };
 }
 

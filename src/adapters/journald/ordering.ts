@@ -1,0 +1,185 @@
+import { comparePlaces, isSameEntry, type Location, type Place } from "./order.ts";
+import { countOf, offsetAt } from "./postings.ts";
+import type { Source, Span } from "./source.ts";
+
+/** The order of all entries of some files, and which of them are the same. */
+export interface Ordering {
+  /** Undefined for an entry that cannot be read. */
+  readonly place: (source: Source, offset: number) => Place | undefined;
+  /** The place of an entry that a cursor names: where it is shown, or where it would be. */
+  readonly locate: (location: Location) => Place;
+  /** Whether it is shown as an entry of another of the files, which holds it too and comes first. */
+  readonly isCopy: (source: Source, offset: number, place: Place, among: readonly Source[]) => boolean;
+  /** Offset in another file of the same entry, if that holds it too. */
+  readonly twin: (source: Source, offset: number, other: Source) => number | undefined;
+  /** Offset in a file of the entry that a cursor names, or of a copy of it. */
+  readonly find: (source: Source, location: Location) => number | undefined;
+}
+
+/** What comes after a moment to which the clock was set back lies between that microsecond and the next. */
+const justAfter = (moment: number): number => Math.floor(moment) + 0.5;
+/** Whether the entry is ordered by another moment than its own. */
+export const isDisplaced = ({ moment }: Place): boolean => !Number.isInteger(moment);
+
+/** Ends of spans that are followed, by this number, by something that has an earlier time. */
+function overtaken(spans: readonly Span[], number: "monotonic" | "seqnum"): readonly Location[] {
+  const byHead = spans.toSorted((left, right) => left.head[number] - right.head[number]);
+  const byTail = spans.toSorted((left, right) => right.tail[number] - left.tail[number]);
+  let position = byHead.length;
+  let earliest = Number.POSITIVE_INFINITY;
+  return byTail.flatMap(({ tail }) => {
+    for (let last = byHead[position - 1]; last && last.head[number] > tail[number]; last = byHead[position - 1]) {
+      earliest = Math.min(earliest, last.head.realtime);
+      position -= 1;
+    }
+    return earliest < tail.realtime ? [tail] : [];
+  });
+}
+
+/**
+ * By which moment an entry is ordered: its own, unless the clock was set back before it was written. How entries follow each
+ * other then the time since boot tells within a boot, and the sequence number from boot to boot.
+ */
+function momentsOf(spans: readonly Span[]): (location: Location) => number {
+  const jumps = new Map<string, readonly Location[]>();
+  for (const [boot, ofBoot] of Map.groupBy(spans, ({ head }) => head.bootId)) {
+    const found = ofBoot.length > 1 ? overtaken(ofBoot, "monotonic") : [];
+    if (found.length > 0) jumps.set(boot, found);
+  }
+  /** Moments before which nothing of a boot can have been written. */
+  const starts = new Map<string, number>();
+
+  const momentOf = (location: Location): number => {
+    let moment = Math.max(location.realtime, starts.get(location.bootId) ?? 0);
+    for (const { monotonic, realtime } of jumps.get(location.bootId) ?? []) {
+      if (monotonic < location.monotonic && realtime >= moment) moment = justAfter(realtime);
+    }
+    return moment;
+  };
+
+  const sequences = [...Map.groupBy(spans, ({ head }) => head.seqnumId).values()].flatMap((ofSequence) => {
+    const tails = ofSequence.length > 1 ? overtaken(ofSequence, "seqnum") : [];
+    return tails.length > 0 || jumps.size > 0 ? [{ ofSequence, tails: new Set(tails) }] : [];
+  });
+  // A boot that begins later makes others begin later that follow it, until there are no more.
+  for (let isChanged = sequences.some(({ tails }) => tails.size > 0); isChanged; ) {
+    isChanged = false;
+    for (const { ofSequence, tails } of sequences) {
+      for (const { tail } of ofSequence) {
+        if (!tails.has(tail) && !starts.has(tail.bootId)) continue;
+        for (const { head } of ofSequence) {
+          if (head.bootId === tail.bootId || head.seqnum <= tail.seqnum) continue;
+          const start = justAfter(momentOf(tail));
+          if (start <= momentOf(head)) continue;
+          starts.set(head.bootId, start);
+          isChanged = true;
+        }
+      }
+    }
+  }
+  return jumps.size === 0 && starts.size === 0 ? ({ realtime }) => realtime : momentOf;
+}
+
+/** Whether one file goes on in the sequence of the other, so that what they hold alike was written twice. */
+function isContinued(left: Source, right: Source): boolean {
+  const [a, b] = [left.file.header, right.file.header];
+  if (a.seqnumId !== b.seqnumId) return false;
+  const continues = (first: typeof a, next: typeof a): boolean =>
+    first.headRealtime < first.tailRealtime && first.tailRealtime <= next.headRealtime;
+  return continues(a, b) || continues(b, a);
+}
+
+/** The order of the entries of these files as they are now. */
+export function createOrdering(sources: readonly Source[]): Ordering {
+  const momentOf = momentsOf(sources.flatMap((source) => source.spans() ?? []));
+
+  const placeAt = (source: Source, offset: number, location: Location): Place => {
+    const { seqnumId, seqnum, bootId, monotonic, realtime, xorHigh, xorLow } = location;
+    const moment = source.spans() === undefined ? source.momentOf(offset, realtime) : momentOf(location);
+    return { seqnumId, seqnum, bootId, monotonic, realtime, xorHigh, xorLow, moment };
+  };
+
+  const place = (source: Source, offset: number): Place | undefined => {
+    const location = source.location(offset);
+    return location && placeAt(source, offset, location);
+  };
+
+  /** Offsets of the same entry in a file: several where the same was written more than once in a microsecond. */
+  const sameIn = function* (source: Source, location: Location): Generator<number> {
+    const { realtime, bootId } = location;
+    const spans = source.spans();
+    const mayHold = ({ head, tail }: Span): boolean =>
+      head.bootId === bootId && head.realtime <= realtime && realtime <= tail.realtime;
+    if (spans !== undefined && !spans.some(mayHold)) return;
+    const found = source.window(realtime, realtime);
+    for (let position = 0; position < countOf(found); position += 1) {
+      const offset = offsetAt(found, position);
+      const head = source.head(offset);
+      if (head !== undefined && isSameEntry(head, location)) yield offset;
+    }
+  };
+
+  const twin = (source: Source, offset: number, other: Source): number | undefined => {
+    const location = source.location(offset);
+    if (other === source || location === undefined || isContinued(source, other)) return undefined;
+    const twins = sameIn(other, location);
+    let { value, done } = twins.next();
+    if (done === true) return undefined;
+    // The second of two that are alike is the same as the second there.
+    for (const alike of sameIn(source, location)) {
+      if (alike >= offset || done === true) break;
+      ({ value, done } = twins.next());
+    }
+    return done === true ? undefined : value;
+  };
+
+  /** The very entry of a cursor, by its number. */
+  const exact = (source: Source, location: Location): number | undefined => {
+    if (source.file.header.seqnumId !== location.seqnumId) return undefined;
+    for (const offset of sameIn(source, location)) if (source.head(offset)?.seqnum === location.seqnum) return offset;
+    return undefined;
+  };
+
+  const holderOf = (location: Location): { readonly source: Source; readonly offset: number } | undefined => {
+    for (const source of sources) {
+      const offset = exact(source, location);
+      if (offset !== undefined) return { source, offset };
+    }
+    return undefined;
+  };
+
+  const find = (source: Source, location: Location): number | undefined => {
+    const own = exact(source, location);
+    if (own !== undefined) return own;
+    const holder = holderOf(location);
+    return holder === undefined ? sameIn(source, location).next().value : twin(holder.source, holder.offset, source);
+  };
+
+  const isBefore = (source: Source, left: Place, other: Source, right: Place): boolean =>
+    (comparePlaces(left, right) || (source.id < other.id ? -1 : 1)) < 0;
+
+  return {
+    place,
+    find,
+    twin,
+    locate(location) {
+      const holder = holderOf(location);
+      const places = sources.flatMap((source) => {
+        const offset =
+          holder === undefined
+            ? sameIn(source, location).next().value
+            : source === holder.source
+              ? holder.offset
+              : twin(holder.source, holder.offset, source);
+        return offset === undefined ? [] : (place(source, offset) ?? []);
+      });
+      return places.toSorted(comparePlaces)[0] ?? { ...location, moment: momentOf(location) };
+    },
+    isCopy: (source, offset, at, among) =>
+      among.some((other) => {
+        const same = twin(source, offset, other);
+        const first = same === undefined ? undefined : place(other, same);
+        return first !== undefined && isBefore(other, first, source, at);
+      }),
+  };
+}
