@@ -1,0 +1,85 @@
+import type { Plugin, PluginType } from "#contract/plugins.ts";
+import { confirmationFault } from "./confirmation.ts";
+import { changedFault, goneFault } from "./guarded-run.ts";
+import { pluginKinds } from "./kinds-registry.ts";
+import { permissionWords } from "./permissions.ts";
+import type { ExtensionPoints } from "./plugin-kind.ts";
+import type { ConfirmedPlugins, EnabledPlugin, FoundPlugin } from "./ports.ts";
+
+/** What decides, beside the plugin itself, whether it can run. */
+export interface PluginRules {
+  readonly points: ExtensionPoints;
+  readonly isSafeMode: boolean;
+  readonly confirmed?: ConfirmedPlugins | undefined;
+}
+
+const safeModeFault = "safe mode: the service was started without plugins";
+
+/** Why a plugin cannot be part of this service, enabled or not. */
+export function ownFault({ points, isSafeMode }: PluginRules, { loaded }: FoundPlugin): string | undefined {
+  if ("fault" in loaded) return loaded.fault;
+  const { manifest } = loaded;
+  return pluginKinds[manifest.role.type].faultOf(manifest, points) ?? (isSafeMode ? safeModeFault : undefined);
+}
+
+/** Why an enabled plugin does not run. */
+export function enabledFault(
+  rules: PluginRules,
+  found: FoundPlugin | undefined,
+  enabled: EnabledPlugin,
+): string | undefined {
+  if (found === undefined) return goneFault;
+  const fault = ownFault(rules, found);
+  if (fault !== undefined) return fault;
+  if (found.path !== enabled.path)
+    return `it was enabled from ${enabled.path}, and now another folder comes first: enable it again to accept that`;
+  if ("fault" in found.loaded) return undefined;
+  const { manifest, digest } = found.loaded;
+  if (digest !== enabled.digest) return changedFault;
+  return confirmationFault(manifest, { path: found.path, digest }, rules.confirmed);
+}
+
+/** What is listed of one whose manifest cannot be read. */
+const unreadable = (name: string, path: string, type: PluginType = "command") => ({
+  name,
+  version: "",
+  type,
+  author: "",
+  description: "",
+  permissions: [],
+  needs_confirmation: false,
+  path,
+});
+
+/**
+ * A plugin as it is listed.
+ * @param found undefined when its folder is gone.
+ * @param type what it was when it became part of the service, for one whose folder is gone.
+ */
+export function pluginView(
+  rules: PluginRules,
+  name: string,
+  found: FoundPlugin | undefined,
+  enabled: EnabledPlugin | undefined,
+  type: PluginType | undefined,
+): Plugin {
+  const isEnabled = enabled !== undefined;
+  if (found === undefined)
+    return { ...unreadable(name, enabled?.path ?? "", type), enabled: isEnabled, fault: goneFault };
+  const { path, loaded } = found;
+  const fault = (isEnabled ? enabledFault(rules, found, enabled) : ownFault(rules, found)) ?? null;
+  if ("fault" in loaded) return { ...unreadable(name, path, loaded.type), enabled: isEnabled, fault };
+  const { version, role, author, description, permissions } = loaded.manifest;
+  return {
+    name,
+    version,
+    type: role.type,
+    author,
+    description,
+    permissions: [...permissionWords(permissions)],
+    needs_confirmation: permissions.user === "root",
+    path,
+    enabled: isEnabled,
+    fault,
+  };
+}
