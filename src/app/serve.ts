@@ -1,12 +1,14 @@
 import { hostname } from "node:os";
+import { join } from "node:path";
 import { openCheckHistory } from "#adapters/check-history/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
 import { createEndpointProbe, createSocketProbe, type OwnTls } from "#adapters/endpoint/index.ts";
 import { exec as execUntraced } from "#adapters/exec/index.ts";
+import { writeFileAtomic } from "#adapters/files/index.ts";
 import { createHostJournal } from "#adapters/journald/index.ts";
 import { credentialCodec } from "#adapters/keystore/codec.ts";
 import { type LostKeyStore, lostKeys, openKeyStore } from "#adapters/keystore/index.ts";
-import { prepareStateDir, writeStateFile } from "#adapters/keystore/state-dir.ts";
+import { prepareStateDir } from "#adapters/keystore/state-dir.ts";
 import { listenLocally, takePassedSockets } from "#adapters/local-sockets/index.ts";
 import { openAnswerFiles } from "#adapters/operations/answers.ts";
 import { createOperationId } from "#adapters/operations/id.ts";
@@ -146,10 +148,10 @@ function ensureAdminKey(
 ): { readonly path: string; readonly id: string } | undefined {
   if (keyring.list().length > 0 && !isAsked) return undefined;
   // The file comes first: a key in the store alone, after a crash between the two, would be one that nobody has.
-  let path = "";
-  const { record } = keyring.create({ name: "admin", scopes: roles.admin, expiresAt: null }, (text) => {
-    path = writeStateFile(stateDir, adminKeyFile, `${text}\n`);
-  });
+  const path = join(stateDir, adminKeyFile);
+  const { record } = keyring.create({ name: "admin", scopes: roles.admin, expiresAt: null }, (text) =>
+    writeFileAtomic(path, `${text}\n`),
+  );
   return { path, id: record.id };
 }
 

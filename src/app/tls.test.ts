@@ -36,8 +36,7 @@ const messages = () => lines.map(({ msg }) => msg);
 /** Puts a pair of 397 days into the state folder, as if it had been made at that time. */
 const makeGiven = async (madeAt: number) => {
   const folder = mkdtempSync(join(stateDir, "pair-"));
-  const put = (name: string, content: string) => write(join(folder.slice(stateDir.length + 1), name), content);
-  return selfSignedPair({ stateDir: folder, now: madeAt, names: { hostname: "given", addresses: [] }, write: put });
+  return selfSignedPair({ stateDir: folder, now: madeAt, names: { hostname: "given", addresses: [] } });
 };
 const given: { cert: string; key: string } = { cert: "", key: "" };
 const install = (pair: { cert: string; key: string }) => {

@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import { writeStateFile } from "#adapters/keystore/state-dir.ts";
 import { certName } from "#adapters/tls/files.ts";
 import type { Config } from "#config/load.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
@@ -44,7 +43,6 @@ async function pairOf({ tls, stateDir }: Source, now: number, looksAtNames: bool
     stateDir,
     now,
     looksAtNames,
-    write: (name, content) => writeStateFile(stateDir, name, content),
   });
 }
 

@@ -1,7 +1,6 @@
 import { lstatSync } from "node:fs";
 import { dirname } from "node:path";
-
-const writableByOthers = 0o022;
+import { isSticky, isWritableByOthers } from "#adapters/files/index.ts";
 
 /**
  * That only root can say what root does: the settings file, and all that leads to it.
@@ -10,12 +9,12 @@ const writableByOthers = 0o022;
 export function requireRootSettings(file: string): void {
   for (let path = file; ; path = dirname(path)) {
     const stat = lstatSync(path);
-    const isSticky = path !== file && (stat.mode & 0o1000) !== 0;
+    const isShared = path !== file && isSticky(stat);
     const why = stat.isSymbolicLink()
       ? "it is a link (put the file itself there)"
       : stat.uid !== 0
         ? `it belongs to user ${stat.uid} (chown root ${path})`
-        : (stat.mode & writableByOthers) !== 0 && !isSticky
+        : isWritableByOthers(stat) && !isShared
           ? `others may change it (chmod go-w ${path})`
           : undefined;
     if (why !== undefined) throw new Error(`cannot use the settings ${file} as root: ${path}: ${why}`);

@@ -21,7 +21,7 @@ beforeAll(async () => {
     writeFileSync(path(name), content, { mode: 0o600 });
     return path(name);
   };
-  const { cert, key } = await selfSignedPair({ stateDir: folder, now, write });
+  const { cert, key } = await selfSignedPair({ stateDir: folder, now });
   write("one.pem", cert);
   write("chain.pem", `${key}\nintermediate:\n${cert}\n${cert}`);
   write("one.der", new X509Certificate(cert).raw);

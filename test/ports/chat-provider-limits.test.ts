@@ -284,7 +284,7 @@ describe("TLS", () => {
   it("is refused with a certificate that nobody vouches for", async () => {
     const folder = mkdtempSync(join(tmpdir(), "steward-llm-"));
     try {
-      const tls = await selfSignedPair({ stateDir: folder, now: Date.now(), write: (name) => name });
+      const tls = await selfSignedPair({ stateDir: folder, now: Date.now() });
       await withCaptureServer(
         (_, response) => answerJson(response, answers.chatCompletions.whole),
         async ({ url, requests }) => {

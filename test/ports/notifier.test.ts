@@ -30,7 +30,7 @@ let pair: { readonly cert: string; readonly key: string };
 let caFile: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "steward-notifier-"));
-  pair = await selfSignedPair({ stateDir: folder, now: Date.now(), write: (name) => name });
+  pair = await selfSignedPair({ stateDir: folder, now: Date.now() });
   caFile = join(folder, "ca.pem");
   writeFileSync(caFile, pair.cert);
 });

@@ -1,10 +1,11 @@
 import { closeSync, fstatSync, openSync, readdirSync, readFileSync, unlinkSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { preparePrivateDirectory } from "#adapters/files/index.ts";
 import type { BegunCall } from "#domain/audit/ports.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { isNotFound } from "#kernel/errors.ts";
 import { parseEntry } from "./chain.ts";
-import { openNew, prepareFolder, readFlags } from "./files.ts";
+import { openNew, readFlags } from "./files.ts";
 
 /** Larger than any entry that was ever noted. */
 const maxBytes = 64 * 1024;
@@ -45,7 +46,7 @@ export interface BegunCalls {
 export function openBegunCalls(stateDir: string): BegunCalls {
   // Beside the log: in its own folder nothing can be removed where it is for appending only.
   const folder = join(stateDir, "audit-begun");
-  prepareFolder(folder);
+  preparePrivateDirectory(folder);
   const left = readdirSync(folder, { withFileTypes: true })
     .filter((each) => each.isFile())
     .slice(0, maxLeft)

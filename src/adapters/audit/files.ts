@@ -1,17 +1,7 @@
-import {
-  chmodSync,
-  closeSync,
-  constants,
-  fstatSync,
-  fsyncSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-} from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
-const { O_RDONLY, O_WRONLY, O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK } = constants;
+const { O_RDONLY, O_WRONLY, O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;
 
 /** A file of the log. Its name says the number of its first entry, and never changes. */
 export interface LogFile {
@@ -38,25 +28,6 @@ export function logFiles(folder: string): readonly LogFile[] {
       return name === nameOf(firstSeq) ? [{ path: join(folder, name), firstSeq }] : [];
     })
     .sort((a, b) => a.firstSeq - b.firstSeq);
-}
-
-/** Makes the folder, as private as the one that it is in. @throws Error when it is not this user's own. */
-export function prepareFolder(folder: string): void {
-  mkdirSync(folder, { mode: 0o700, recursive: true });
-  const stat = lstatSync(folder);
-  if (!stat.isDirectory() || stat.uid !== process.getuid?.())
-    throw new Error(`cannot use ${folder}: it is not a folder of this user's own (move it away)`);
-  if ((stat.mode & 0o077) !== 0) chmodSync(folder, 0o700);
-}
-
-/** Makes new names in the folder last. */
-export function syncFolder(folder: string): void {
-  const handle = openSync(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
 }
 
 /** Opens a file for appending and nothing else, which is all that `chattr +a` lets anybody do. */

@@ -1,4 +1,5 @@
 import { closeSync, fchmodSync, fdatasync, fdatasyncSync, fstatSync, unlinkSync, writeSync } from "node:fs";
+import { preparePrivateDirectory, syncDirectory } from "#adapters/files/index.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import type { AuditEntry, AuditLog } from "#domain/audit/ports.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
@@ -15,7 +16,7 @@ import {
   seal,
   tornEvent,
 } from "./chain.ts";
-import { auditFolder, logFiles, openToAppend, pathOf, prepareFolder, syncFolder } from "./files.ts";
+import { auditFolder, logFiles, openToAppend, pathOf } from "./files.ts";
 import { createReader } from "./read.ts";
 import { tailOf } from "./tail.ts";
 
@@ -63,7 +64,7 @@ export function openAuditLog(options: AuditOptions): FileAuditLog {
   const folder = auditFolder(stateDir);
   const open = () => {
     try {
-      prepareFolder(folder);
+      preparePrivateDirectory(folder);
       const files = logFiles(folder);
       const newest = files.at(-1);
       const { head, rest, lacksBreak } = tailOf(files);
@@ -71,7 +72,7 @@ export function openAuditLog(options: AuditOptions): FileAuditLog {
       const handle = openToAppend(path, newest === undefined);
       // Where only appending is allowed, a mode that is right is left alone.
       if ((fstatSync(handle).mode & 0o077) !== 0) fchmodSync(handle, 0o600);
-      if (newest === undefined) syncFolder(folder);
+      if (newest === undefined) syncDirectory(folder);
       return { path, handle, size: fstatSync(handle).size, head, rest, lacksBreak, calls: openBegunCalls(stateDir) };
     } catch (error) {
       throw new Error(`cannot open the audit log ${folder}: ${errorMessage(error)}`, { cause: error });
@@ -136,7 +137,7 @@ export function openAuditLog(options: AuditOptions): FileAuditLog {
       const nextHandle = openToAppend(next, true);
       closeSync(handle);
       ({ path, handle, size } = { path: next, handle: nextHandle, size: 0 });
-      syncFolder(folder);
+      syncDirectory(folder);
       onRotated(head);
       prune();
     } catch (error) {

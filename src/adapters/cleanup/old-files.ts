@@ -1,5 +1,6 @@
 import { lstat, readdir, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { isSticky, isWritableByOthers } from "#adapters/files/index.ts";
 import type { CleanedUp, CleanupCandidate } from "#domain/health/storage/ports.ts";
 import { errnoCode, orUndefined } from "#kernel/errors.ts";
 import type { Rule } from "./rules.ts";
@@ -8,14 +9,11 @@ import { isKnownName, mayGo } from "./rules.ts";
 /** As many as are removed at once; the next run takes the others. */
 const maxFiles = 10_000;
 
-const writableByOthers = 0o022;
-const sticky = 0o1000;
-
 /** A real folder of root's, or of the owner given, in which nobody else can move what is not his own. */
 async function isOwnFolder(path: string, owner: number): Promise<boolean> {
   const found = await orUndefined(lstat(path));
   if (found === undefined || !found.isDirectory() || (found.uid !== 0 && found.uid !== owner)) return false;
-  return (found.mode & writableByOthers) === 0 || (found.mode & sticky) !== 0;
+  return !isWritableByOthers(found) || isSticky(found);
 }
 
 /** The same for all folders above: then nobody else can put another folder or a link in its place. */

@@ -88,9 +88,6 @@ export function readRegularFile(path: string, options: ReadOptions = {}): Regula
   }
 }
 
-/** Whether everybody on the host can read or write the file. */
-export const isOpenToOthers = ({ stat }: Pick<RegularFile, "stat">): boolean => (stat.mode & 0o007) !== 0;
-
 /**
  * Reads a text file as {@link readRegularFile} does.
  * @throws Error `cannot read <path>: <why>`, caused by a FileUnreadable.

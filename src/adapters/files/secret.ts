@@ -1,4 +1,5 @@
-import { FileUnreadable, isOpenToOthers, readRegularFile } from "./regular-file.ts";
+import { isOpenToEverybody } from "./mode.ts";
+import { FileUnreadable, readRegularFile } from "./regular-file.ts";
 
 const maxBytes = 64 * 1024;
 
@@ -9,7 +10,7 @@ const maxBytes = 64 * 1024;
  */
 export function readSecretFile(path: string, options: { readonly isGuarded?: boolean } = {}): string {
   const file = readRegularFile(path, { maxBytes });
-  if (options.isGuarded !== true && isOpenToOthers(file)) {
+  if (options.isGuarded !== true && isOpenToEverybody(file.stat)) {
     throw new FileUnreadable("everybody can read or write it (chmod o-rwx it)");
   }
   const text = file.content.toString("utf8").trim();

@@ -1,13 +1,14 @@
 import { lstatSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { syncDirectory } from "#adapters/files/index.ts";
 import { isDamage } from "#adapters/sqlite/index.ts";
 import type { KeyRecord, KeyStore, TokenRecord } from "#domain/access/ports.ts";
-import { nameError } from "#domain/common/host-unavailable.ts";
+import { addPath } from "#domain/common/host-unavailable.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { findKeyStoreLoss, KeyStoreLost, moveKeyStoreAside, traceOfKeys } from "./loss.ts";
-import { keyStoreName, syncDir } from "./state-dir.ts";
+import { keyStoreName } from "./state-dir.ts";
 
 export { KeyStoreLost } from "./loss.ts";
 
@@ -78,7 +79,7 @@ function openDatabase(stateDir: string, whereLost: "refuse" | "make"): DatabaseS
     if (version === 0) {
       // From here on a store that is missing or empty is one that was lost: it lasts before anything else is written.
       database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-      syncDir(stateDir);
+      syncDirectory(stateDir);
     }
     return database;
   } catch (error) {
@@ -171,7 +172,7 @@ export function openKeyStore({ stateDir, replaceLost }: KeyStoreOptions): Sqlite
       fault = `key store ${path} cannot be written: ${errorMessage(error)}`;
       // A full disk makes SQLite roll back by itself.
       if (database.isTransaction) database.exec("ROLLBACK");
-      throw nameError(error, path);
+      throw addPath(error, path);
     }
   };
 

@@ -1,18 +1,8 @@
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { prepareStateDir, writeStateFile } from "./state-dir.ts";
+import { prepareStateDir } from "./state-dir.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -50,21 +40,5 @@ describe("state folder", () => {
     for (const name of ["file", "link", "file/below"]) {
       expect(() => prepareStateDir(join(folder, name))).toThrow(/cannot use the state folder .*STEWARD_STATE_DIR/);
     }
-  });
-});
-
-describe("state file", () => {
-  it("is private, whole, and leaves nothing beside it", () => {
-    const path = writeStateFile(folder, "a.key", "one");
-    writeStateFile(folder, "a.key", "two");
-    expect([readFileSync(path, "utf8"), modeOf(path), readdirSync(folder)]).toEqual(["two", "600", ["a.key"]]);
-  });
-
-  it("does not follow a link that was laid in its way", () => {
-    const victim = join(folder, "victim");
-    writeFileSync(victim, "mine");
-    symlinkSync(victim, join(folder, "b.key"));
-    writeStateFile(folder, "b.key", "x");
-    expect(readFileSync(victim, "utf8")).toBe("mine");
   });
 });

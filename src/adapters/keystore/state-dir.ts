@@ -1,18 +1,5 @@
-import { randomBytes } from "node:crypto";
-import {
-  chmodSync,
-  closeSync,
-  constants,
-  fsyncSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  renameSync,
-  unlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { dirname, join } from "node:path";
+import { chmodSync, lstatSync, mkdirSync, readdirSync } from "node:fs";
+import { dirname } from "node:path";
 import { errnoCode, errorMessage } from "#kernel/errors.ts";
 
 /** The key store's file, by which a state folder is known. */
@@ -53,37 +40,4 @@ export function prepareStateDir(path: string): void {
       cause: error,
     });
   }
-}
-
-/** Makes what was renamed into a folder last: without it a crash may lose the new name. */
-export function syncDir(path: string): void {
-  const handle = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
-}
-
-/**
- * Writes a file of the state folder whole or not at all, mode 0600.
- * @returns its path.
- */
-export function writeStateFile(stateDir: string, name: string, content: string): string {
-  const path = join(stateDir, name);
-  const temporary = `${path}.${randomBytes(6).toString("hex")}.new`;
-  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
-  const handle = openSync(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
-  try {
-    writeFileSync(handle, content);
-    fsyncSync(handle);
-  } catch (error) {
-    unlinkSync(temporary);
-    throw error;
-  } finally {
-    closeSync(handle);
-  }
-  renameSync(temporary, path);
-  syncDir(stateDir);
-  return path;
 }

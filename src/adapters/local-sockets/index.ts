@@ -1,6 +1,7 @@
 import { chmodSync, chownSync, fstatSync, lstatSync, mkdirSync, readFileSync, unlinkSync } from "node:fs";
 import { connect, type Server } from "node:net";
 import { dirname } from "node:path";
+import { isWritableByOthers } from "#adapters/files/index.ts";
 
 /** Sockets that the service manager made and handed over, by file descriptor. */
 export interface PassedSockets {
@@ -81,7 +82,7 @@ function prepareDir(dir: string, mode: number): void {
     chmodSync(dir, mode);
   }
   const stat = lstatSync(dir);
-  if (!stat.isDirectory() || stat.uid !== ownUid() || (stat.mode & 0o022) !== 0)
+  if (!stat.isDirectory() || stat.uid !== ownUid() || isWritableByOthers(stat))
     throw new Error(`${dir} is not a directory that only this user can write to`);
 }
 

@@ -1,8 +1,9 @@
 import { closeSync, mkdirSync, readdirSync, readlinkSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { writeFileSynced } from "#adapters/files/index.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { isAskId } from "./ask-files.ts";
-import { textOf, writeNew } from "./files.ts";
+import { textOf } from "./files.ts";
 import { isOperationId } from "./id.ts";
 import { parseProcess } from "./parse.ts";
 import { isAlive, ownProcess } from "./process.ts";
@@ -26,7 +27,7 @@ const gateName = "gate";
 function takePlace(folder: string, id: string, atOnce: number): boolean {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, id);
-  writeNew(path, JSON.stringify(ownProcess()));
+  writeFileSynced(path, JSON.stringify(ownProcess()));
   let others = 0;
   for (const name of readdirSync(folder)) {
     if (name === id) continue;

@@ -1,8 +1,9 @@
-import { existsSync, lstatSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { writeFileAtomic } from "#adapters/files/index.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { type AskPlaces, answerName, askName, asksName, cancelName, maxAnswerBytes, maxAskBytes } from "./ask-files.ts";
-import { groupModes, writeNew } from "./files.ts";
+import { groupModes } from "./files.ts";
 import { openForeignFolder } from "./foreign-folder.ts";
 
 /** How long an answer is kept for whoever waits for it, and how many of them. */
@@ -83,9 +84,9 @@ export async function answerAsk(
     over.abort();
     await watching;
     const json = JSON.stringify(answer);
-    const made = join(answersDir, `.${id}.new`);
-    writeNew(made, json.length > maxAnswerBytes ? JSON.stringify(ports.tooLong) : json, groupModes);
-    renameSync(made, path);
+    writeFileAtomic(path, json.length > maxAnswerBytes ? JSON.stringify(ports.tooLong) : json, {
+      mode: groupModes.file,
+    });
     return true;
   } finally {
     over.abort();

@@ -1,6 +1,7 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { prepareFolder, textOf, writeWhole } from "./files.ts";
+import { preparePrivateDirectory, writeFileAtomic } from "#adapters/files/index.ts";
+import { textOf } from "./files.ts";
 import { type KeptAnswer, parseAnswer } from "./parse.ts";
 
 export interface AnswerFiles {
@@ -18,7 +19,7 @@ const suffix = ".json";
 /** First answers to requests with an idempotency key, one file each in `<state folder>/answers/`. */
 export function openAnswerFiles({ stateDir }: { readonly stateDir: string }): AnswerFiles {
   const root = join(stateDir, "answers");
-  prepareFolder(root);
+  preparePrivateDirectory(root);
   const pathOf = (id: string): string => {
     if (!idShape.test(id)) throw new Error(`cannot name an answer ${JSON.stringify(id)}`);
     return join(root, `${id}${suffix}`);
@@ -31,7 +32,7 @@ export function openAnswerFiles({ stateDir }: { readonly stateDir: string }): An
         rmSync(join(root, name), { recursive: true, force: true });
         return [];
       }),
-    save: (kept) => writeWhole(pathOf(kept.id), JSON.stringify(kept)),
+    save: (kept) => writeFileAtomic(pathOf(kept.id), JSON.stringify(kept)),
     remove: (id) => rmSync(pathOf(id), { force: true }),
   };
 }

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { writeFileSynced } from "#adapters/files/index.ts";
 import { createSlots } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { orUndefinedSync } from "#kernel/errors.ts";
 import { type AskPlaces, answerName, askName, asksName, cancelName, taskUnit } from "./ask-files.ts";
-import { writeNew } from "./files.ts";
 
 /** Starts a unit and resolves with the result of its job, or with what stands for one that nobody heard of. */
 export type StartUnit = (unit: string) => Promise<string>;
@@ -60,12 +60,12 @@ export function createAskRoot(ports: {
     let limitMs = clock.monotonicMs() + timeoutMs + graceMs;
     const cancel = (): void => {
       limitMs = Math.min(limitMs, clock.monotonicMs() + graceMs);
-      writeNew(join(asks, cancelName(id)), "");
+      writeFileSynced(join(asks, cancelName(id)), "");
     };
     let onUnanswered: (() => void) | undefined;
     mkdirSync(asks, { recursive: true, mode: 0o700 });
     try {
-      writeNew(join(asks, askName(id)), JSON.stringify(request));
+      writeFileSynced(join(asks, askName(id)), JSON.stringify(request));
       onUnanswered = onAsk?.(id);
       signal.addEventListener("abort", cancel, { once: true });
       let result: string | undefined;

@@ -1,24 +1,9 @@
-import {
-  chmodSync,
-  closeSync,
-  constants,
-  fchmodSync,
-  fstatSync,
-  fsyncSync,
-  ftruncateSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  writeFileSync,
-} from "node:fs";
-import { dirname, join } from "node:path";
-import { onFile } from "#domain/common/host-unavailable.ts";
+import { constants, fchmodSync, fstatSync, readFileSync, readSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { withFile } from "#adapters/files/index.ts";
 import { errnoCode, isNotFound, orUndefinedSync } from "#kernel/errors.ts";
 
-const { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW, O_RDONLY, O_DIRECTORY } = constants;
+const { O_CREAT, O_APPEND, O_RDONLY } = constants;
 
 /** There is no file of ours: nothing at all, or a directory that somebody else put there. */
 export const isNoFile = (error: unknown): boolean => isNotFound(error) || errnoCode(error) === "EISDIR";
@@ -26,15 +11,6 @@ export const isNoFile = (error: unknown): boolean => isNotFound(error) || errnoC
 /** The content of a file; undefined when there is none. */
 export function textOf(path: string): string | undefined {
   return orUndefinedSync(() => readFileSync(path, "utf8"), isNoFile);
-}
-
-/** Makes a folder of the state folder, as private as that. @throws Error when it is not this user's own. */
-export function prepareFolder(path: string): void {
-  mkdirSync(path, { mode: 0o700, recursive: true });
-  const stat = lstatSync(path);
-  if (!stat.isDirectory() || stat.uid !== process.getuid?.())
-    throw new Error(`cannot use ${path}: it is not a folder of this user's own`);
-  if ((stat.mode & 0o077) !== 0) chmodSync(path, 0o700);
 }
 
 /** Who else may read what is written: nobody, or the group that the folder gives. */
@@ -45,37 +21,6 @@ export interface Modes {
 export const ownModes: Modes = { folder: 0o700, file: 0o600 };
 /** Below a folder that gives its group to what is made in it (inode(7)). */
 export const groupModes: Modes = { folder: 0o2750, file: 0o640 };
-
-/** Opens, and closes whatever happens. */
-function withFile<T>(path: string, flags: number, work: (handle: number) => T): T {
-  const handle = openSync(path, flags | O_NOFOLLOW, 0o600);
-  try {
-    return onFile(path, () => work(handle));
-  } finally {
-    closeSync(handle);
-  }
-}
-
-/** Makes new names in a folder last. */
-export const syncFolder = (path: string): void => withFile(path, O_RDONLY | O_DIRECTORY, fsyncSync);
-
-/** Writes a file to the disk under a name that nobody reads yet. */
-export function writeNew(path: string, content: string, { file: mode } = ownModes): void {
-  withFile(path, O_WRONLY | O_CREAT, (handle) => {
-    if (mode !== ownModes.file) fchmodSync(handle, mode);
-    ftruncateSync(handle);
-    writeFileSync(handle, content);
-    fsyncSync(handle);
-  });
-}
-
-/** Writes a file whole or not at all. `path` has one writer at a time, so the name beside it is no other's. */
-export function writeWhole(path: string, content: string, modes = ownModes): void {
-  const beside = `${path}.new`;
-  writeNew(beside, content, modes);
-  renameSync(beside, path);
-  syncFolder(dirname(path));
-}
 
 const maxLineBytes = 4096;
 /** Two of these at most: the older one goes when the newer one is full. */

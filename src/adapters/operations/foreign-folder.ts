@@ -1,8 +1,8 @@
 import { closeSync, constants, fstatSync, openSync, readdirSync, readSync } from "node:fs";
+import { isWritableByOthers } from "#adapters/files/index.ts";
 import { errnoCode } from "#kernel/errors.ts";
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
-const writableByOthers = 0o022;
 
 /** What somebody else has written is not what it should be, or not whose. */
 export class ForeignFileRefused extends Error {
@@ -73,7 +73,7 @@ export function openForeignFolder(
     handle = next;
     if (next === undefined) return false;
     const stat = fstatSync(next);
-    if (stat.uid === uid && (stat.mode & writableByOthers) === 0) return true;
+    if (stat.uid === uid && !isWritableByOthers(stat)) return true;
     closeSync(next);
     handle = undefined;
     throw new ForeignFileRefused(`cannot read ${shown}: it is not of user ${uid} alone`);

@@ -1,22 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { chmodSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { preparePrivateDirectory, syncDirectory, writeFileAtomic, writeFileSynced } from "#adapters/files/index.ts";
 import type { OperationSpec, OperationStore } from "#domain/operations/ports.ts";
 import { queuedState } from "#domain/operations/state.ts";
 import { errnoCode } from "#kernel/errors.ts";
-import {
-  appendLine,
-  groupModes,
-  isNoFile,
-  type Modes,
-  ownModes,
-  prepareFolder,
-  syncFolder,
-  tailOf,
-  textOf,
-  writeNew,
-  writeWhole,
-} from "./files.ts";
+import { appendLine, groupModes, isNoFile, type Modes, ownModes, tailOf, textOf } from "./files.ts";
 import { isOperationId } from "./id.ts";
 import { parseProcess, parseSpec, parseState } from "./parse.ts";
 import { claimName, foldersName, newestClaim, nobody, specName, stateName } from "./record.ts";
@@ -40,7 +29,7 @@ function namesIn(folder: string): readonly string[] | undefined {
  */
 export function openOperationStore({ stateDir }: { readonly stateDir: string }): OperationStore {
   const root = join(stateDir, foldersName);
-  prepareFolder(root);
+  preparePrivateDirectory(root);
   return storeIn(root, ownModes);
 }
 
@@ -68,15 +57,15 @@ function storeIn(root: string, modes: Modes): OperationStore {
     mkdirSync(folder, { mode: 0o700 });
     try {
       if (modes !== ownModes) chmodSync(folder, modes.folder);
-      writeNew(join(folder, specName), JSON.stringify(spec), modes);
-      writeNew(join(folder, stateName), JSON.stringify(queuedState), modes);
-      syncFolder(folder);
+      writeFileSynced(join(folder, specName), JSON.stringify(spec), { mode: modes.file });
+      writeFileSynced(join(folder, stateName), JSON.stringify(queuedState), { mode: modes.file });
+      syncDirectory(folder);
       renameSync(folder, target);
     } catch (error) {
       rmSync(folder, { recursive: true, force: true });
       throw error;
     }
-    syncFolder(root);
+    syncDirectory(root);
   };
 
   return {
@@ -102,7 +91,7 @@ function storeIn(root: string, modes: Modes): OperationStore {
     claim(id, number, process) {
       const folder = folderOf(id);
       const beside = join(folder, `.claim-${randomBytes(6).toString("hex")}`);
-      writeNew(beside, JSON.stringify(process), modes);
+      writeFileSynced(beside, JSON.stringify(process), { mode: modes.file });
       try {
         // Whole from the first moment, and refused where there is one already.
         linkSync(beside, join(folder, claimName(number)));
@@ -112,10 +101,10 @@ function storeIn(root: string, modes: Modes): OperationStore {
       } finally {
         rmSync(beside, { force: true });
       }
-      syncFolder(folder);
+      syncDirectory(folder);
       return true;
     },
-    write: (id, state) => writeWhole(join(folderOf(id), stateName), JSON.stringify(state), modes),
+    write: (id, state) => writeFileAtomic(join(folderOf(id), stateName), JSON.stringify(state), { mode: modes.file }),
     appendLog: (id, line) => appendLine(folderOf(id), line, modes),
     tail: (id, lines) => (isOperationId(id) ? tailOf(join(root, id), lines) : []),
     remove(id) {

@@ -1,10 +1,15 @@
 import { createHash } from "node:crypto";
-import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, unlinkSync } from "node:fs";
+import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, type Stats, unlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { FileUnreadable, readRegularFile } from "#adapters/files/index.ts";
+import {
+  FileUnreadable,
+  isWritableByOthers,
+  readRegularFile,
+  syncDirectory,
+  writeFileAtomic,
+} from "#adapters/files/index.ts";
 import type { ConfirmedPlugins } from "#domain/plugins/ports.ts";
 import { isRecord } from "#kernel/values.ts";
-import { syncDirectory, writeWhole } from "./write-whole.ts";
 
 /** What root has confirmed. */
 export interface ConfirmedPlugin {
@@ -29,8 +34,6 @@ interface ConfirmedPluginFiles extends ConfirmedPlugins {
 }
 
 const maxBytes = 16 * 1024;
-const writableByOthers = 0o022;
-
 const isConfirmed = (value: unknown): value is ConfirmedPlugin => {
   if (!isRecord(value)) return false;
   const { name, version, path, digest, confirmedAt } = value;
@@ -38,8 +41,7 @@ const isConfirmed = (value: unknown): value is ConfirmedPlugin => {
 };
 
 /** Only root can say what runs as root. */
-const isRoots = ({ uid, mode }: { readonly uid: number; readonly mode: number }): boolean =>
-  uid === 0 && (mode & writableByOthers) === 0;
+const isRoots = (stat: Stats): boolean => stat.uid === 0 && !isWritableByOthers(stat);
 
 function read(file: string): ConfirmedPlugin | undefined {
   try {
@@ -86,7 +88,7 @@ export function openConfirmedPlugins(directory: string): ConfirmedPluginFiles {
         : [],
     add(plugin) {
       const { group } = prepare();
-      writeWhole(fileOf(plugin.path), `${JSON.stringify(plugin, null, 2)}\n`, group);
+      writeFileAtomic(fileOf(plugin.path), `${JSON.stringify(plugin, null, 2)}\n`, { mode: 0o640, group });
     },
     remove(path) {
       if (!isTrusted() || lstatSync(fileOf(path), { throwIfNoEntry: false }) === undefined) return false;

@@ -1,21 +1,20 @@
 import { createHash, type Hash } from "node:crypto";
 import {
   type BigIntStats,
-  closeSync,
   constants,
   fstatSync,
   lstatSync,
-  openSync,
   readdirSync,
   readlinkSync,
   readSync,
   realpathSync,
 } from "node:fs";
 import { join, relative } from "node:path";
+import { withFile } from "#adapters/files/index.ts";
 import { isInside } from "./paths.ts";
 import { Distrusted, type Owner, requireTrusted } from "./trust.ts";
 
-const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+const { O_RDONLY, O_NONBLOCK } = constants;
 
 const maxFiles = 2000;
 const maxBytes = 64 * 1024 ** 2;
@@ -100,20 +99,16 @@ export const signatureOf = (entries: readonly Entry[]): string =>
 export const newestChange = (entries: readonly Entry[]): number =>
   Math.max(...entries.map(({ stat }) => Number(stat.ctimeMs)));
 
-/** Opens what is a file itself and no link to one. */
-function withFile<T>(path: string, work: (handle: number) => T): T {
-  const handle = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  try {
+/** Opens what is a regular file itself, not a link to one. */
+const withRegularFile = <T>(path: string, work: (handle: number) => T): T =>
+  withFile(path, O_RDONLY | O_NONBLOCK, (handle) => {
     if (!fstatSync(handle).isFile()) throw new Distrusted(`${path} is not a file`);
     return work(handle);
-  } finally {
-    closeSync(handle);
-  }
-}
+  });
 
 /** At most so many bytes of the beginning of a file. */
 export const beginningOf = (path: string, length: number): Buffer =>
-  withFile(path, (handle) => {
+  withRegularFile(path, (handle) => {
     const buffer = Buffer.alloc(length);
     let size = 0;
     for (let read = -1; read !== 0 && size < length; size += read) {
@@ -123,7 +118,7 @@ export const beginningOf = (path: string, length: number): Buffer =>
   });
 
 function addFile(hash: Hash, path: string, size: bigint): void {
-  withFile(path, (handle) => {
+  withRegularFile(path, (handle) => {
     const piece = Buffer.alloc(pieceBytes);
     let left = Number(size);
     while (left > 0) {

@@ -1,13 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, constants, fstatSync, openSync, readFileSync, renameSync } from "node:fs";
+import { renameSync } from "node:fs";
 import { join } from "node:path";
+import { isWritableByOthers, readRegularFile, writeFileAtomic } from "#adapters/files/index.ts";
 import type { EnabledPlugin, EnabledPlugins } from "#domain/plugins/ports.ts";
-import { errnoCode } from "#kernel/errors.ts";
+import { orUndefinedSync } from "#kernel/errors.ts";
 import { isRecord } from "#kernel/values.ts";
-import { writeWhole } from "./write-whole.ts";
 
 const fileName = "enabled.json";
-const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 /** Far more than all plugins of a host take. */
 const maxBytes = 1024 ** 2;
 
@@ -24,31 +23,14 @@ export function readEnabledPlugins(text: string): readonly EnabledPlugin[] {
   return plugins.map(({ name, path, digest, enabledAt }) => ({ name, path, digest, enabledAt }));
 }
 
-/** A list that somebody else may have written lets somebody else decide what runs. */
-function requireOwn(handle: number): void {
-  const stat = fstatSync(handle);
-  const { uid, mode, size } = stat;
-  if (!stat.isFile()) throw new Error("it is not a file");
-  if (uid !== 0 && uid !== process.getuid?.()) throw new Error(`it belongs to user ${uid}`);
-  if ((mode & 0o022) !== 0) throw new Error("others than its owner may change it");
-  if (size > maxBytes) throw new Error(`it is longer than ${maxBytes} bytes`);
-}
-
-/** Text of a file; undefined when there is none. */
+/** The list; undefined where there is none. One that somebody else may have written lets somebody else decide what runs. */
 function textOf(path: string): string | undefined {
-  let handle: number;
-  try {
-    handle = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  } catch (error) {
-    if (errnoCode(error) === "ENOENT") return undefined;
-    throw error;
-  }
-  try {
-    requireOwn(handle);
-    return readFileSync(handle, "utf8");
-  } finally {
-    closeSync(handle);
-  }
+  const file = orUndefinedSync(() => readRegularFile(path, { maxBytes, followsLinks: false }));
+  if (file === undefined) return undefined;
+  const { uid } = file.stat;
+  if (uid !== 0 && uid !== process.getuid?.()) throw new Error(`it belongs to user ${uid}`);
+  if (isWritableByOthers(file.stat)) throw new Error("others than its owner may change it");
+  return file.content.toString("utf8");
 }
 
 /**
@@ -89,7 +71,7 @@ export function openEnabledPlugins(ports: {
   let plugins = new Map(load().map((each) => [each.name, each]));
 
   const replace = (next: Map<string, EnabledPlugin>): void => {
-    writeWhole(path, `${JSON.stringify({ plugins: [...next.values()] }, null, 2)}\n`);
+    writeFileAtomic(path, `${JSON.stringify({ plugins: [...next.values()] }, null, 2)}\n`);
     plugins = next;
   };
 

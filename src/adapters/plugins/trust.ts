@@ -1,5 +1,6 @@
 import { type BigIntStats, lstatSync, readlinkSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
+import { isSticky, isWritableByOthers } from "#adapters/files/index.ts";
 
 /** Why something is not used, as a sentence with what helps. */
 export class Distrusted extends Error {
@@ -11,9 +12,6 @@ export interface Owner {
   readonly uid: number;
 }
 
-const writableByOthers = 0o022n;
-const sticky = 0o1000n;
-
 /** What only root or the service itself may change. @throws Distrusted */
 export function requireTrusted(path: string, stat: BigIntStats, { uid }: Owner, isShared = false): void {
   if (stat.uid !== 0n && stat.uid !== BigInt(uid)) {
@@ -21,8 +19,8 @@ export function requireTrusted(path: string, stat: BigIntStats, { uid }: Owner, 
     throw new Distrusted(`${path} belongs to user ${stat.uid}, and has to belong to ${whom} (chown root ${path})`);
   }
   // In a folder such as /tmp, nobody can put something else in the place of what is not theirs.
-  if (isShared && (stat.mode & sticky) !== 0n) return;
-  if (!stat.isSymbolicLink() && (stat.mode & writableByOthers) !== 0n) {
+  if (isShared && isSticky(stat)) return;
+  if (!stat.isSymbolicLink() && isWritableByOthers(stat)) {
     throw new Distrusted(`${path} may be changed by others than its owner (chmod go-w ${path})`);
   }
 }
@@ -93,7 +91,7 @@ export function whatLeadsElsewhere(path: string): string | undefined {
     const stat = lstatSync(part, { bigint: true, throwIfNoEntry: false });
     if (stat === undefined) continue;
     if (stat.isSymbolicLink()) return `${part} is a link (let it ask for what that leads to)`;
-    if (part !== path && (stat.uid !== 0n || (stat.mode & writableByOthers) !== 0n)) {
+    if (part !== path && (stat.uid !== 0n || isWritableByOthers(stat))) {
       return `others than root may put something else there (let it ask for ${part})`;
     }
   }

@@ -1,7 +1,8 @@
-import { closeSync, constants, fchmodSync, lstatSync, openSync, renameSync, rmSync } from "node:fs";
+import { constants, fchmodSync, lstatSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { HostUnavailable, nameError } from "#domain/common/host-unavailable.ts";
+import { withFile } from "#adapters/files/index.ts";
+import { addPath, HostUnavailable } from "#domain/common/host-unavailable.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { toError } from "#kernel/errors.ts";
 
@@ -37,15 +38,8 @@ class NotOurs extends Error {
 }
 
 /** Makes the file where it is missing, mode 0600 whatever the umask; SQLite gives its log the mode of the file. */
-function makePrivate(path: string): void {
-  const { O_RDWR, O_CREAT, O_NOFOLLOW } = constants;
-  const handle = openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600);
-  try {
-    fchmodSync(handle, 0o600);
-  } finally {
-    closeSync(handle);
-  }
-}
+const makePrivate = (path: string): void =>
+  withFile(path, constants.O_RDWR | constants.O_CREAT, (handle) => fchmodSync(handle, 0o600));
 
 const make = (database: DatabaseSync, { schema, version }: Format): void =>
   database.exec(`${schema} PRAGMA user_version = ${version};`);
@@ -154,7 +148,7 @@ export function openExpendable<T>(ports: {
     try {
       return work(statements);
     } catch (error) {
-      if (!isDamage(error)) throw nameError(error, path);
+      if (!isDamage(error)) throw addPath(error, path);
       database.close();
       database = replace(toError(error));
       statements = prepare(database);

@@ -17,7 +17,7 @@ const write = (name: string, content: string): string => {
 };
 const now = Date.parse("2026-01-01T00:00:00Z");
 const names = { hostname: "Box", addresses: [] };
-const makePair = (at = now) => selfSignedPair({ stateDir, now: at, names, write });
+const makePair = (at = now) => selfSignedPair({ stateDir, now: at, names });
 
 it("reads a given pair and refuses a key that everybody can read", async () => {
   const pair = await makePair();

@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
-import { isOpenToOthers, readRegularFile, readTextFile } from "#adapters/files/index.ts";
+import { isOpenToEverybody, readRegularFile, readTextFile } from "#adapters/files/index.ts";
 import { errorMessage } from "#kernel/errors.ts";
 
 /** A certificate chain and its private key, PEM. */
@@ -65,7 +65,7 @@ export function readTlsPair(files: { cert: string; key: string }): TlsPair {
   const cert = readTextFile(files.cert);
   const key = inFile(files.key, () => {
     const file = readRegularFile(files.key);
-    if (!isOpenToOthers(file)) return file.content.toString("utf8");
+    if (!isOpenToEverybody(file.stat)) return file.content.toString("utf8");
     throw new Error("everybody can read or write this private key (chmod o-rwx it)");
   });
   const chain = inFile(files.cert, () => certificatesIn(cert));

@@ -11,13 +11,9 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(stateDir, { recursive: true }));
 
-const write = (name: string, content: string): string => {
-  writeFileSync(join(stateDir, name), content, { mode: 0o600 });
-  return join(stateDir, name);
-};
 const machine = { hostname: "box", addresses: ["127.0.0.1", "::1", "192.0.2.7", "2001:db8::7", "fe80::1%eth0"] };
 const pairAt = (now: number, names = machine, looksAtNames = true) =>
-  selfSignedPair({ stateDir, now, names, looksAtNames, write });
+  selfSignedPair({ stateDir, now, names, looksAtNames });
 
 it("makes a pair for this machine's names and addresses, and keeps it until it nearly expires", async () => {
   const now = Date.now();

@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
+import { writeFileAtomic } from "#adapters/files/index.ts";
 import { certName, keyName } from "./files.ts";
 import { readTlsPair, type TlsPair } from "./index.ts";
 
@@ -75,16 +76,14 @@ async function make(now: number, { hostname: ownName, addresses }: OwnNames): Pr
  * other addresses.
  * @param names this machine's own unless given.
  * @param looksAtNames whether other names than those in the certificate are a reason to make another.
- * @param write puts a private file into the state folder and gives its path.
  */
 export async function selfSignedPair(ports: {
   stateDir: string;
   now: number;
   names?: OwnNames;
   looksAtNames?: boolean;
-  write: (name: string, content: string) => string;
 }): Promise<TlsPair> {
-  const { stateDir, now, names = ownNames(), looksAtNames = false, write } = ports;
+  const { stateDir, now, names = ownNames(), looksAtNames = false } = ports;
   const kept = readKept({ cert: join(stateDir, certName), key: join(stateDir, keyName) });
   if (kept !== undefined) {
     const certificate = new X509Certificate(kept.cert);
@@ -92,7 +91,7 @@ export async function selfSignedPair(ports: {
     if (isLasting && (!looksAtNames || isForNames(certificate, names))) return kept;
   }
   const pair = await make(now, names);
-  write(keyName, pair.key);
-  write(certName, pair.cert);
+  writeFileAtomic(join(stateDir, keyName), pair.key);
+  writeFileAtomic(join(stateDir, certName), pair.cert);
   return pair;
 }

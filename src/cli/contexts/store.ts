@@ -1,15 +1,6 @@
-import {
-  chmodSync,
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { writeFileAtomic } from "#adapters/files/index.ts";
 import { errorMessage, isNotFound } from "#kernel/errors.ts";
 import { isRecord } from "#kernel/values.ts";
 
@@ -106,19 +97,9 @@ export function writtenContexts({ current, all }: Contexts): object {
   return { ...(current !== undefined && { current }), contexts: Object.fromEntries(contexts) };
 }
 
-/** Writes a file that nobody else may read, whole or not at all. */
 function writePrivate(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const draft = `${path}.new-${process.pid}`;
-  const file = openSync(draft, "wx", 0o600);
-  try {
-    writeSync(file, text);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-  chmodSync(draft, 0o600);
-  renameSync(draft, path);
+  writeFileAtomic(path, text);
 }
 
 /** Contexts in the settings folder of whoever runs this. */

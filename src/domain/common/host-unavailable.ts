@@ -126,15 +126,6 @@ export function findUnavailable(error: unknown): HostUnavailable | undefined {
  * Gives an error the path of the file that it is about, unless it names one: the errors of write(2) and fsync(2), which know
  * a number only, and those of SQLite do not. Whoever translates the error can then say which directory is full.
  */
-export function nameError(error: unknown, path: string): unknown {
+export function addPath(error: unknown, path: string): unknown {
   return error instanceof Error && !("path" in error) ? Object.assign(error, { path }) : error;
-}
-
-/** Does work on an open file. @throws what the work throws, with the path of the file, see {@link nameError}. */
-export function onFile<T>(path: string, work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    throw nameError(error, path);
-  }
 }

@@ -1,5 +1,6 @@
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { writeFileAtomic } from "#adapters/files/index.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { isPackageName } from "./names.ts";
 
@@ -22,8 +23,7 @@ export function createMarks(folder: string) {
       const all = [...new Set([...(await read(unit)), ...words])];
       if (all.length === 0) return;
       await mkdir(folder, { recursive: true, mode: 0o700 });
-      await writeFile(`${pathOf(unit)}.new`, all.map((word) => `${word}\n`).join(""));
-      await rename(`${pathOf(unit)}.new`, pathOf(unit));
+      writeFileAtomic(pathOf(unit), all.map((word) => `${word}\n`).join(""));
     },
     forget: (unit: string): Promise<void> => rm(pathOf(unit), { force: true }),
   };

@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from "node:crypto";
-import { constants } from "node:fs";
+import { constants, type Stats } from "node:fs";
 import { lstat, mkdir, open, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { isWritableByOthers } from "#adapters/files/index.ts";
 import { errnoCode, orUndefined } from "#kernel/errors.ts";
 
 /** Answers that outlive the process, one for each question. */
@@ -16,8 +17,7 @@ const seal = (key: string, answer: string): string =>
   createHash("sha256").update(`${key.length}\n${key}`).update(answer).digest("hex");
 
 /** Only what nobody else can have written counts: a hash can be made by anybody. */
-const isOwn = ({ uid, mode }: { readonly uid: number; readonly mode: number }): boolean =>
-  uid === process.getuid?.() && (mode & 0o022) === 0;
+const isOwn = (stat: Stats): boolean => stat.uid === process.getuid?.() && !isWritableByOthers(stat);
 
 /** A file that cannot be read or written costs a question, nothing else: a disk that is full or read-only, a folder that is gone. */
 const isFileTrouble = (error: unknown): boolean => errnoCode(error) !== undefined;

@@ -1,6 +1,7 @@
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
+import { writeFileAtomic } from "#adapters/files/index.ts";
 import type { PackageVersion } from "#domain/updates/ports.ts";
 import { UpdateRefused } from "#domain/updates/ports.ts";
 import { orUndefined } from "#kernel/errors.ts";
@@ -156,8 +157,7 @@ export function createExact(ports: {
 /** Writes names of packages that nobody asked for as zypper does. */
 export async function writeMarks(path: string, names: ReadonlySet<string>): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  await writeFile(`${path}.new`, ["# packages that came along with others", ...[...names].sort(), ""].join("\n"));
-  await rename(`${path}.new`, path);
+  writeFileAtomic(path, ["# packages that came along with others", ...[...names].sort(), ""].join("\n"));
 }
 
 /** Gives zypper such a file. */

@@ -52,6 +52,3 @@ export async function using<T>(opening: Promise<FileHandle>, work: (handle: File
     await handle.close();
   }
 }
-
-/** Makes new names in a folder last. */
-export const syncFolder = (path: string): Promise<void> => using(openFolder(path), (folder) => folder.sync());

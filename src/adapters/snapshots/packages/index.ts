@@ -2,7 +2,8 @@ import { createHash, randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { link, mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { nameError } from "#domain/common/host-unavailable.ts";
+import { syncDirectory, writeFileAtomic, writeFileSynced } from "#adapters/files/index.ts";
+import { addPath } from "#domain/common/host-unavailable.ts";
 import type {
   PackageFiles,
   PackageVersion,
@@ -16,7 +17,7 @@ import { requireReboot } from "#domain/updates/reboot.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { isRecord } from "#kernel/values.ts";
-import { openFile, syncFolder } from "./files.ts";
+import { openFile } from "./files.ts";
 import type { Manifest } from "./manifest.ts";
 import { isSnapshotId, parseManifest, serialiseManifest } from "./manifest.ts";
 import { diffPackages, planPackages } from "./plan.ts";
@@ -163,17 +164,17 @@ export function createPackageSnapshots(ports: {
         const text = serialiseManifest(manifest);
         const made = join(work, "snapshot");
         await mkdir(made, { mode: 0o700 });
-        await store.writeNew(join(made, "manifest.json"), text);
-        await store.writeNew(join(made, "manifest.sha256"), `${sha256Of(text)}  manifest.json\n`);
-        await syncFolder(join(ports.folder, "objects"));
-        await syncFolder(made);
+        writeFileSynced(join(made, "manifest.json"), text);
+        writeFileSynced(join(made, "manifest.sha256"), `${sha256Of(text)}  manifest.json\n`);
+        syncDirectory(join(ports.folder, "objects"));
+        syncDirectory(made);
         signal.throwIfAborted();
         await rename(made, folderOf(id));
-        await syncFolder(ports.folder);
+        syncDirectory(ports.folder);
         return describe(manifest, await store.keptSizes());
       } catch (error) {
         await sweep();
-        throw nameError(error, work);
+        throw addPath(error, work);
       } finally {
         await rm(work, { recursive: true, force: true });
       }
@@ -185,7 +186,7 @@ export function createPackageSnapshots(ports: {
       // Gone with one step, so that nobody finds half of it.
       const gone = join(store.work, `gone-${randomBytes(6).toString("hex")}`);
       await rename(folderOf(id), gone);
-      await syncFolder(ports.folder);
+      syncDirectory(ports.folder);
       await rm(gone, { recursive: true, force: true });
       await sweep();
     },
@@ -407,8 +408,6 @@ async function readBeginning(store: Store, path: string, look: () => Promise<Beg
     return found;
   }
   const beginning = await look();
-  const made = `${path}.${randomBytes(6).toString("hex")}`;
-  await store.writeNew(made, JSON.stringify(beginning));
-  await rename(made, path);
+  writeFileAtomic(path, JSON.stringify(beginning));
   return beginning;
 }

@@ -3,12 +3,13 @@ import { existsSync } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { lstat, mkdir, readdir, rename, rm, unlink } from "node:fs/promises";
 import { join } from "node:path";
+import { syncDirectory, writeFileSynced } from "#adapters/files/index.ts";
 import type { PresentPackage } from "#domain/updates/ports.ts";
 import { SnapshotUnusable } from "#domain/updates/ports.ts";
 import { errnoCode } from "#kernel/errors.ts";
 import { isRecord } from "#kernel/values.ts";
 import type { Content } from "./files.ts";
-import { digest, openFile, openNew, syncFolder, using } from "./files.ts";
+import { digest, openFile, openNew, using } from "./files.ts";
 
 /** The file of a package version, for all snapshots that have it. */
 export interface KeptPackage extends Content {
@@ -85,13 +86,6 @@ export function createStore(root: string) {
     return using(openFile(path), (file) => file.readFile("utf8"));
   };
 
-  const writeNew = async (path: string, text: string): Promise<void> => {
-    await using(openNew(path), async (file) => {
-      await file.writeFile(text);
-      await file.sync();
-    });
-  };
-
   /** Whether the store has a content, undamaged. */
   const isWhole = async ({ sha256, size }: Content, what: string): Promise<boolean> => {
     const path = objectPath(sha256);
@@ -154,7 +148,6 @@ export function createStore(root: string) {
     work,
     objectPath,
     readOwn,
-    writeNew,
     put,
     kept,
 
@@ -199,10 +192,10 @@ export function createStore(root: string) {
     async keep(version: Version, path: string, origin: KeptPackage["origin"]): Promise<void> {
       const content = await using(openFile(path), put);
       const entry = newPath();
-      await writeNew(entry, `${JSON.stringify({ ...content, origin })}\n`);
-      await syncFolder(objects);
+      writeFileSynced(entry, `${JSON.stringify({ ...content, origin })}\n`);
+      syncDirectory(objects);
       await rename(entry, keptPath(version));
-      await syncFolder(packages);
+      syncDirectory(packages);
     },
 
     /** Compares a content with its hash. @throws SnapshotUnusable when it is damaged or lost. */
@@ -224,7 +217,7 @@ export function createStore(root: string) {
         if (note !== undefined && needed.packages.has(key)) hashes.add(note.sha256);
         else await unlink(join(packages, `${key}.json`));
       }
-      await syncFolder(packages);
+      syncDirectory(packages);
       for (const name of await readdir(objects)) if (!hashes.has(name)) await unlink(join(objects, name));
     },
   };

@@ -38,5 +38,5 @@ export async function readBeginning(stateDir: string, transaction: string): Prom
 }
 
 /** Writes it down in place of that of the last rollback; on disk when it returns. */
-export const writeBeginning = (stateDir: string, beginning: Beginning): Promise<void> =>
+export const writeBeginning = (stateDir: string, beginning: Beginning): void =>
   writeStateFile(stateDir, fileName, JSON.stringify(beginning));

@@ -1,7 +1,7 @@
 import { lstat, mkdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { syncDirectory } from "#adapters/files/index.ts";
 import { orUndefined } from "#kernel/errors.ts";
-import { syncFolder } from "../packages/files.ts";
 import { snapshotsFolder } from "./layout.ts";
 import type { Programs } from "./programs.ts";
 
@@ -62,6 +62,6 @@ export async function carryState(
   await remove(gone);
   if ((await orUndefined(lstat(target))) !== undefined) await rename(target, gone);
   await rename(made, target);
-  await syncFolder(dirname(target));
+  syncDirectory(dirname(target));
   await remove(gone);
 }

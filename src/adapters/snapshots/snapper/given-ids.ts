@@ -35,5 +35,5 @@ export async function readGivenIds(stateDir: string): Promise<GivenIds> {
 }
 
 /** Writes them down in place of the earlier ones. */
-export const writeGivenIds = (stateDir: string, ids: GivenIds): Promise<void> =>
+export const writeGivenIds = (stateDir: string, ids: GivenIds): void =>
   writeStateFile(stateDir, fileName, `${JSON.stringify(Object.fromEntries(ids))}\n`);

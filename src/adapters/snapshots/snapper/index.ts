@@ -89,7 +89,7 @@ export function createSnapperBackend(ports: SnapperPorts): SnapshotBackend {
     );
     if (entries.some(({ isFresh }) => isFresh)) {
       const kept = entries.filter(({ entry, isFresh }) => isFresh || given.has(keyOf(entry)));
-      await writeGivenIds(stateDir, new Map(kept.map(({ entry, id }) => [keyOf(entry), id])));
+      writeGivenIds(stateDir, new Map(kept.map(({ entry, id }) => [keyOf(entry), id])));
     }
     return entries;
   };
@@ -261,7 +261,7 @@ export function createSnapperBackend(ports: SnapperPorts): SnapshotBackend {
         const { packages, files } = await difference(found.entry.number, signal);
         const back = packages.map(({ from, to, ...rest }) => ({ ...rest, from: to, to: from }));
         const beginning = { transaction, packages: back, files: files.length };
-        await writeBeginning(stateDir, beginning);
+        writeBeginning(stateDir, beginning);
         return beginning;
       };
       const { packages, files } = (await readBeginning(stateDir, transaction)) ?? (await begin());

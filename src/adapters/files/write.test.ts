@@ -1,0 +1,75 @@
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  isOpenToEverybody,
+  isSticky,
+  isWritableByOthers,
+  preparePrivateDirectory,
+  writeFileAtomic,
+  writeFileSynced,
+} from "./index.ts";
+
+let folder: string;
+let path: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "steward-write-"));
+  path = join(folder, "file");
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+const modeOf = (each: string): number => lstatSync(each).mode & 0o7777;
+
+describe.each([
+  ["atomically", writeFileAtomic],
+  ["at once", writeFileSynced],
+])("a file that is written %s", (_, write) => {
+  it("is private unless told otherwise, replaces what was there and leaves nothing beside it", () => {
+    write(path, "longer");
+    write(path, "two");
+    expect([readFileSync(path, "utf8"), modeOf(path), readdirSync(folder)]).toEqual(["two", 0o600, ["file"]]);
+    write(path, "three", { mode: 0o640, group: process.getgid?.() ?? 0 });
+    expect(modeOf(path)).toBe(0o640);
+  });
+});
+
+it("replaces a symbolic link, and writes through none", () => {
+  const victim = join(folder, "victim");
+  writeFileSync(victim, "mine");
+  symlinkSync(victim, path);
+  expect(() => writeFileSynced(path, "x")).toThrow("ELOOP");
+  writeFileAtomic(path, "x");
+  expect([readFileSync(victim, "utf8"), readFileSync(path, "utf8")]).toEqual(["mine", "x"]);
+});
+
+it("says which directory it could not write to, and leaves no draft", () => {
+  mkdirSync(path);
+  expect(() => writeFileAtomic(path, "x")).toThrow("EISDIR");
+  expect(readdirSync(folder)).toEqual(["file"]);
+});
+
+it("makes a directory private, and takes none that is something else", () => {
+  const directory = join(folder, "a/b");
+  preparePrivateDirectory(directory);
+  expect([modeOf(directory), modeOf(join(folder, "a"))]).toEqual([0o700, 0o700]);
+  symlinkSync(directory, path);
+  expect(() => preparePrivateDirectory(path)).toThrow(`cannot use ${path}`);
+});
+
+it("reads permission bits of numbers of either kind", () => {
+  expect([0o1777, 0o755n, 0o775].map((mode) => [isWritableByOthers({ mode }), isSticky({ mode })])).toEqual([
+    [true, true],
+    [false, false],
+    [true, false],
+  ]);
+  expect([0o640, 0o604, 0o602].map((mode) => isOpenToEverybody({ mode }))).toEqual([false, true, true]);
+});

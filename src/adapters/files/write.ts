@@ -1,0 +1,66 @@
+import { randomBytes } from "node:crypto";
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  fsyncSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname } from "node:path";
+import { addPath } from "#domain/common/host-unavailable.ts";
+
+const { O_RDONLY, O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW, O_DIRECTORY } = constants;
+const ownerOnly = 0o600;
+
+/**
+ * Opens a file, never through a symbolic link, and closes it whatever happens. What it creates is private to its owner.
+ * @throws what opening it or the work throws, with the path of the file, see {@link addPath}.
+ */
+export function withFile<T>(path: string, flags: number, work: (handle: number) => T): T {
+  const handle = openSync(path, flags | O_NOFOLLOW, ownerOnly);
+  try {
+    return work(handle);
+  } catch (error) {
+    throw addPath(error, path);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** Makes the names in a directory durable: without it a crash may lose what was created or renamed there. */
+export const syncDirectory = (path: string): void => withFile(path, O_RDONLY | O_DIRECTORY, fsyncSync);
+
+/** Who else may read what is written. */
+export interface WriteOptions {
+  /** 0600 unless given. */
+  readonly mode?: number;
+  /** The group that the file is given to, by its number. */
+  readonly group?: number;
+}
+
+/** Writes a file to disk, under a name that nobody reads yet: readers may see half of it. */
+export function writeFileSynced(path: string, content: string, { mode = ownerOnly, group }: WriteOptions = {}): void {
+  withFile(path, O_WRONLY | O_CREAT | O_TRUNC, (handle) => {
+    if (group !== undefined) fchownSync(handle, -1, group);
+    if (mode !== ownerOnly) fchmodSync(handle, mode);
+    writeFileSync(handle, content);
+    fsyncSync(handle);
+  });
+}
+
+/** Writes a file atomically: readers, and whoever comes after a crash, find the old content or the new one. Durable on return. */
+export function writeFileAtomic(path: string, content: string, options: WriteOptions = {}): void {
+  const draft = `${path}.${randomBytes(6).toString("hex")}.new`;
+  try {
+    writeFileSynced(draft, content, options);
+    renameSync(draft, path);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
+  }
+  syncDirectory(dirname(path));
+}
