@@ -1,3 +1,4 @@
+import { type EventSourceMessage, EventSourceParserStream } from "eventsource-parser/stream";
 import type { Static } from "typebox";
 import type { ChatRequest, ChatResponse } from "#contract/connectors.ts";
 import { operations } from "#contract/index.ts";
@@ -24,36 +25,14 @@ export type ChatEvent =
   | { readonly event: "delta"; readonly content: string }
   | { readonly event: "done"; readonly answer: ChatResponse };
 
-interface RawEvent {
-  readonly event: string;
-  readonly data: string;
-}
-
-/** Server-sent events out of pieces of text that are cut anywhere (WHATWG HTML, §9.2.6). */
-async function* eventsIn(texts: AsyncIterable<string>): AsyncGenerator<RawEvent> {
-  let rest = "";
-  for await (const text of texts) {
-    const blocks = (rest + text).split("\n\n");
-    rest = blocks.pop() ?? "";
-    for (const block of blocks) {
-      const lines = block.split("\n");
-      const valuesOf = (name: string): readonly string[] =>
-        lines.filter((line) => line.startsWith(`${name}: `)).map((line) => line.slice(name.length + 2));
-      const data = valuesOf("data").join("\n");
-      // Comments are there to keep the connection alive.
-      if (data !== "") yield { event: valuesOf("event").at(-1) ?? "message", data };
-    }
-  }
-}
-
-async function* textsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
-  const reader = body.getReader();
-  const decoder = new TextDecoder();
+/** The server-sent events of an answer. Comments, which keep the connection alive, are left out. */
+async function* eventsIn(body: ReadableStream<BufferSource>): AsyncGenerator<EventSourceMessage> {
+  const reader = body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream()).getReader();
   try {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      yield decoder.decode(value, { stream: true });
+      yield value;
     }
   } finally {
     // Leaving early ends the call, at the provider too.
@@ -75,7 +54,7 @@ export async function* streamChat(options: ChatOptions): AsyncGenerator<ChatEven
     ...(signal && { signal }),
   });
   if (!response.ok || response.body === null) throw await toApiError(response);
-  for await (const { event, data } of eventsIn(textsOf(response.body))) {
+  for await (const { event, data } of eventsIn(response.body)) {
     if (event === "error") throw readApiError(response, data);
     if (event === "delta") yield { event, content: (parseAs(Delta, data, response) as Delta).content };
     if (event === "done") {
