@@ -110,23 +110,32 @@ function addProcessMetrics(registers: Registry[]): void {
   });
 }
 
-/** The metrics of the service, in a registry of their own. */
-export function createMetrics(): Metrics {
-  const registry = new Registry();
-  const registers = [registry];
-  const requests = new Counter({
-    name: "svc_requests_total",
-    help: "Requests answered.",
-    labelNames: ["method", "endpoint", "status"],
-    registers,
-  });
-  const durations = new Histogram({
-    name: "svc_request_duration_seconds",
-    help: "Time to answer a request in seconds.",
-    labelNames: ["method", "endpoint"],
-    buckets: [...durationBuckets],
-    registers,
-  });
+/** Makes instruments of one registry. */
+function instrumentsOf(registers: Registry[]) {
+  return {
+    counter: <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+      new Counter({ name, help, labelNames, registers }),
+    gauge: <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+      new Gauge({ name, help, labelNames, registers }),
+    histogram: <L extends string>(name: string, help: string, buckets: readonly number[], ...labelNames: L[]) =>
+      new Histogram({ name, help, labelNames, buckets: [...buckets], registers }),
+  };
+}
+
+type Instruments = ReturnType<typeof instrumentsOf>;
+
+function requestMetrics(
+  { counter, histogram }: Instruments,
+  registers: Registry[],
+): Pick<Metrics, "request" | "watchConnections"> {
+  const requests = counter("svc_requests_total", "Requests answered.", "method", "endpoint", "status");
+  const durations = histogram(
+    "svc_request_duration_seconds",
+    "Time to answer a request in seconds.",
+    durationBuckets,
+    "method",
+    "endpoint",
+  );
   let connections = (): number => 0;
   new Gauge({
     name: "svc_active_connections",
@@ -136,97 +145,6 @@ export function createMetrics(): Metrics {
       this.set(connections());
     },
   });
-  const components = new Gauge({
-    name: "svc_component_up",
-    help: "Whether the component was well at its last probe.",
-    labelNames: ["component"],
-    registers,
-  });
-  const streamClients = new Gauge({
-    name: "svc_ws_clients",
-    help: "Connected clients of a stream.",
-    labelNames: ["stream"],
-    registers,
-  });
-  const streamDropped = new Counter({
-    name: "svc_ws_dropped_total",
-    help: "Frames of a stream that clients lost because they were too slow.",
-    labelNames: ["stream"],
-    registers,
-  });
-  const checkStatus = new Gauge({
-    name: "svc_check_status",
-    help: "Last result of a health check: 0 pass, 1 warn, 2 fail, 3 skip.",
-    labelNames: ["check"],
-    registers,
-  });
-  const checkDurations = new Histogram({
-    name: "svc_check_duration_seconds",
-    help: "Time that a run of a health check took in seconds.",
-    labelNames: ["check"],
-    buckets: checkBuckets,
-    registers,
-  });
-  const updatesAvailable = new Gauge({
-    name: "svc_updates_available",
-    help: "Package updates that the last look at the package lists offered.",
-    labelNames: ["kind"],
-    registers,
-  });
-  const fixes = new Counter({
-    name: "svc_check_fixes_total",
-    help: "Fixes of health checks that were carried out.",
-    labelNames: ["fix", "result"],
-    registers,
-  });
-  const modelCalls = new Counter({
-    name: "svc_llm_requests_total",
-    help: "Calls to language models that have ended.",
-    labelNames: ["connector", "result"],
-    registers,
-  });
-  const modelTokens = new Counter({
-    name: "svc_llm_tokens_total",
-    help: "Tokens that language models took in and gave out.",
-    labelNames: ["connector", "direction"],
-    registers,
-  });
-  const modelDurations = new Histogram({
-    name: "svc_llm_request_duration_seconds",
-    help: "Time that a call to a language model took in seconds, attempts and all.",
-    labelNames: ["connector"],
-    buckets: modelCallBuckets,
-    registers,
-  });
-  const pluginRuns = new Counter({
-    name: "svc_plugin_runs_total",
-    help: "Runs of plugins that have ended.",
-    labelNames: ["plugin", "result"],
-    registers,
-  });
-  const notifications = new Counter({
-    name: "svc_notifications_total",
-    help: "Notifications to people that were sent or given up.",
-    labelNames: ["channel", "outcome"],
-    registers,
-  });
-  const journalFaults = new Counter({
-    name: "svc_journal_faults_total",
-    help: "Things found in journal files that cannot be read.",
-    registers,
-  });
-  const traceSpans = new Counter({
-    name: "svc_trace_spans_total",
-    help: "Spans of traces by what became of them: exported to the collector or dropped, received and kept or rejected.",
-    labelNames: ["result"],
-    registers,
-  });
-  // Known from the start, so that a rate over them has a beginning.
-  for (const stream of Object.keys(streams)) {
-    streamClients.set({ stream }, 0);
-    streamDropped.inc({ stream }, 0);
-  }
-  addProcessMetrics(registers);
   return {
     request({ method, endpoint, status, seconds }) {
       requests.inc({ method, endpoint, status: String(status) });
@@ -235,39 +153,124 @@ export function createMetrics(): Metrics {
     watchConnections(count) {
       connections = count;
     },
-    componentUp(component, isUp) {
-      components.set({ component }, isUp ? 1 : 0);
-    },
-    streamClients(stream, count) {
-      streamClients.set({ stream }, count);
-    },
-    streamDropped(stream, frames) {
-      streamDropped.inc({ stream }, frames);
-    },
+  };
+}
+
+function streamMetrics({ counter, gauge }: Instruments): Pick<Metrics, "streamClients" | "streamDropped"> {
+  const clients = gauge("svc_ws_clients", "Connected clients of a stream.", "stream");
+  const dropped = counter(
+    "svc_ws_dropped_total",
+    "Frames of a stream that clients lost because they were too slow.",
+    "stream",
+  );
+  // Known from the start, so that a rate over them has a beginning.
+  for (const stream of Object.keys(streams)) {
+    clients.set({ stream }, 0);
+    dropped.inc({ stream }, 0);
+  }
+  return {
+    streamClients: (stream, count) => clients.set({ stream }, count),
+    streamDropped: (stream, frames) => dropped.inc({ stream }, frames),
+  };
+}
+
+type HealthMetrics = Pick<Metrics, "componentUp" | "checkRun" | "checkGone" | "fixRun" | "updatesAvailable">;
+
+function healthMetrics({ counter, gauge, histogram }: Instruments): HealthMetrics {
+  const components = gauge("svc_component_up", "Whether the component was well at its last probe.", "component");
+  const statuses = gauge("svc_check_status", "Last result of a health check: 0 pass, 1 warn, 2 fail, 3 skip.", "check");
+  const durations = histogram(
+    "svc_check_duration_seconds",
+    "Time that a run of a health check took in seconds.",
+    checkBuckets,
+    "check",
+  );
+  const updates = gauge(
+    "svc_updates_available",
+    "Package updates that the last look at the package lists offered.",
+    "kind",
+  );
+  const fixes = counter("svc_check_fixes_total", "Fixes of health checks that were carried out.", "fix", "result");
+  return {
+    componentUp: (component, isUp) => components.set({ component }, isUp ? 1 : 0),
     checkRun(check, status, seconds) {
-      checkStatus.set({ check }, checkStatuses.indexOf(status));
-      checkDurations.observe({ check }, seconds);
+      statuses.set({ check }, checkStatuses.indexOf(status));
+      durations.observe({ check }, seconds);
     },
     checkGone(check) {
-      checkStatus.remove({ check });
-      checkDurations.remove({ check });
+      statuses.remove({ check });
+      durations.remove({ check });
     },
-    updatesAvailable: (kind, count) => updatesAvailable.set({ kind }, count),
+    updatesAvailable: (kind, count) => updates.set({ kind }, count),
     fixRun: (fix, isSuccess) => fixes.inc({ fix, result: isSuccess ? "success" : "failure" }),
+  };
+}
+
+function modelMetrics({ counter, histogram }: Instruments): Pick<Metrics, "modelCall"> {
+  const calls = counter("svc_llm_requests_total", "Calls to language models that have ended.", "connector", "result");
+  const used = counter(
+    "svc_llm_tokens_total",
+    "Tokens that language models took in and gave out.",
+    "connector",
+    "direction",
+  );
+  const durations = histogram(
+    "svc_llm_request_duration_seconds",
+    "Time that a call to a language model took in seconds, attempts and all.",
+    modelCallBuckets,
+    "connector",
+  );
+  return {
     modelCall({ connector, result, seconds, tokens }) {
-      modelCalls.inc({ connector, result });
-      modelDurations.observe({ connector }, seconds);
+      calls.inc({ connector, result });
+      durations.observe({ connector }, seconds);
       if (tokens === undefined) return;
-      modelTokens.inc({ connector, direction: "input" }, tokens.input);
-      modelTokens.inc({ connector, direction: "output" }, tokens.output);
+      used.inc({ connector, direction: "input" }, tokens.input);
+      used.inc({ connector, direction: "output" }, tokens.output);
     },
-    pluginRun: (plugin, result) => pluginRuns.inc({ plugin, result }),
+  };
+}
+
+function pluginMetrics({ counter }: Instruments): Pick<Metrics, "pluginRun" | "pluginGone"> {
+  const runs = counter("svc_plugin_runs_total", "Runs of plugins that have ended.", "plugin", "result");
+  return {
+    pluginRun: (plugin, result) => runs.inc({ plugin, result }),
     pluginGone(plugin) {
-      for (const result of ["success", "failure", "veto"]) pluginRuns.remove({ plugin, result });
+      for (const result of ["success", "failure", "veto"]) runs.remove({ plugin, result });
     },
+  };
+}
+
+/** The metrics of the service, in a registry of their own. */
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  const instruments = instrumentsOf(registers);
+  const notifications = instruments.counter(
+    "svc_notifications_total",
+    "Notifications to people that were sent or given up.",
+    "channel",
+    "outcome",
+  );
+  const journalFaults = instruments.counter(
+    "svc_journal_faults_total",
+    "Things found in journal files that cannot be read.",
+  );
+  const spans = instruments.counter(
+    "svc_trace_spans_total",
+    "Spans of traces by what became of them: exported to the collector or dropped, received and kept or rejected.",
+    "result",
+  );
+  addProcessMetrics(registers);
+  return {
+    ...requestMetrics(instruments, registers),
+    ...healthMetrics(instruments),
+    ...streamMetrics(instruments),
+    ...modelMetrics(instruments),
+    ...pluginMetrics(instruments),
     notification: (channel, outcome) => notifications.inc({ channel, outcome }),
     journalFault: () => journalFaults.inc(),
-    traceSpans: (result, count) => traceSpans.inc({ result }, count),
+    traceSpans: (result, count) => spans.inc({ result }, count),
     text: () => registry.metrics(),
   };
 }

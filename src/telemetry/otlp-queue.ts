@@ -59,48 +59,51 @@ function send(exporter: SpanExporter, spans: ReadableSpan[]): Promise<Error | un
   });
 }
 
+/** The way to the collector, and whether it is lost. */
+function createConnection({ connect, onLost, onBack }: QueuePorts, calmMs: number) {
+  let exporter = connect();
+  let lostAtMs: number | undefined;
+  return {
+    isLost: () => lostAtMs !== undefined,
+    send: (spans: ReadableSpan[]) => send(exporter, spans),
+    /** Takes note of how it went. */
+    judge(error: Error | undefined): void {
+      if (error === undefined) {
+        if (lostAtMs === undefined || performance.now() - lostAtMs < calmMs) return;
+        lostAtMs = undefined;
+        onBack();
+        return;
+      }
+      if (lostAtMs === undefined) onLost(error);
+      lostAtMs = performance.now();
+      const old = exporter;
+      exporter = connect();
+      // What it still had to say was said with its result.
+      void old.shutdown().catch(() => undefined);
+    },
+  };
+}
+
 /**
  * Spans on their way to the collector: one batch at a time, a bounded number behind it. What does not fit, and what a collector
  * has not taken after some attempts, is dropped and counted. Nobody ever waits for a collector.
  */
-export function createSpanQueue({ connect, onSpans, onLost, onBack, limits = {} }: QueuePorts): SpanQueue {
+export function createSpanQueue(ports: QueuePorts): SpanQueue {
+  const { onSpans, limits = {} } = ports;
   const { waiting, batch, delayMs, attempts, calmMs, closeMs } = { ...defaultQueueLimits, ...limits };
-  let exporter = connect();
+  const connection = createConnection(ports, calmMs);
   let queue: ReadableSpan[] = [];
   let sending: ReadableSpan[] = [];
   let timer: NodeJS.Timeout | undefined;
-  let isLost = false;
-  let lostAtMs = 0;
   let isClosed = false;
-
-  const reconnect = (): void => {
-    const old = exporter;
-    exporter = connect();
-    // What it still had to say was said with its result.
-    void old.shutdown().catch(() => undefined);
-  };
-
-  /** Takes note of how it went. */
-  const judge = (error: Error | undefined): void => {
-    if (error === undefined) {
-      if (!isLost || performance.now() - lostAtMs < calmMs) return;
-      isLost = false;
-      onBack();
-      return;
-    }
-    lostAtMs = performance.now();
-    if (!isLost) onLost(error);
-    isLost = true;
-    reconnect();
-  };
 
   const deliver = async (): Promise<void> => {
     sending = queue.slice(0, batch);
     queue = queue.slice(batch);
     for (let attempt = 1; ; attempt += 1) {
-      const error = await send(exporter, sending);
+      const error = await connection.send(sending);
       if (isClosed) return;
-      judge(error);
+      connection.judge(error);
       if (error === undefined) onSpans("exported", sending.length);
       else if (attempt >= attempts) onSpans("dropped", sending.length);
       else {
@@ -131,7 +134,7 @@ export function createSpanQueue({ connect, onSpans, onLost, onBack, limits = {} 
   const drain = async (): Promise<void> => {
     for (let spans = queue.splice(0, batch); spans.length > 0; spans = queue.splice(0, batch)) {
       sending = spans;
-      const error = await send(exporter, spans);
+      const error = await connection.send(spans);
       sending = [];
       onSpans(error === undefined ? "exported" : "dropped", spans.length);
       if (error !== undefined) return;
@@ -146,7 +149,7 @@ export function createSpanQueue({ connect, onSpans, onLost, onBack, limits = {} 
     queue = [...sending, ...queue];
     sending = [];
     // A collector that was not there a moment ago is not waited for.
-    if (!isLost) {
+    if (!connection.isLost()) {
       const late = Promise.withResolvers<void>();
       const deadline = setTimeout(late.resolve, closeMs);
       await Promise.race([drain(), late.promise]);
