@@ -109,32 +109,11 @@ export interface Connections extends Load {
   readonly cut: () => void;
 }
 
-/**
- * Bounds the connections of a server, in all and for each address. Where a new one would be one too many, an older one makes
- * room: an anonymous one before one that a credential was accepted over, an idle one before one with a request, the oldest
- * first, and of the address that has the most. Requests that are being answered to a credential, and WebSockets, are never
- * ended for it; where there is nothing else the new connection is refused.
- *
- * Connections count from the first packet on, so that TLS handshakes that never end are among them.
- * @param ports.trustedProxies addresses that may have all connections: they speak for many clients.
- * @param ports.onFull told of each connection that was ended or refused.
- */
-export function watchConnections(
-  server: Server,
-  ports: {
-    readonly limits: ConnectionLimits;
-    readonly trustedProxies?: readonly string[];
-    readonly onFull: () => void;
-  },
-): Connections {
-  const { limits, trustedProxies = [], onFull } = ports;
+/** The connections of a server by their addresses, each of which has its share. */
+function createShares(limits: ConnectionLimits, trustedProxies: readonly string[], onFull: () => void) {
   const proxies = listOf(trustedProxies);
   const groups = new Map<string, Group>();
-  const known = new WeakMap<Socket, Connection>();
-  const byEnds = new Map<string, Connection>();
-  const open = new Set<Socket>();
   let total = 0;
-  let answered = 0;
 
   const isProxy = ({ remoteAddress: address }: Socket): boolean =>
     address !== undefined && proxies.check(address, isIPv6(address) ? "ipv6" : "ipv4");
@@ -173,24 +152,64 @@ export function watchConnections(
     return total < limits.total || makeRoom(ofLargest(anonymousVictim) ?? ofLargest(idleVictim));
   };
 
+  return {
+    release,
+    /** Undefined where there is no room. */
+    add(socket: Socket): Connection | undefined {
+      const name = groupOf(socket);
+      if (!hasRoom(groups.get(name), socket)) return undefined;
+      const group = groups.get(name) ?? { name, anonymous: new Set(), admitted: new Set() };
+      groups.set(name, group);
+      const connection = { socket, group, requests: 0 };
+      group.anonymous.add(connection);
+      total += 1;
+      return connection;
+    },
+    /** Whether one more from this machine makes others end, or is refused. */
+    isFull(): boolean {
+      const local = groups.get(loopback);
+      return total >= limits.total || (local !== undefined && sizeOf(local) >= limits.perAddress);
+    },
+  };
+}
+
+/**
+ * Bounds the connections of a server, in all and for each address. Where a new one would be one too many, an older one makes
+ * room: an anonymous one before one that a credential was accepted over, an idle one before one with a request, the oldest
+ * first, and of the address that has the most. Requests that are being answered to a credential, and WebSockets, are never
+ * ended for it; where there is nothing else the new connection is refused.
+ *
+ * Connections count from the first packet on, so that TLS handshakes that never end are among them.
+ * @param ports.trustedProxies addresses that may have all connections: they speak for many clients.
+ * @param ports.onFull told of each connection that was ended or refused.
+ */
+export function watchConnections(
+  server: Server,
+  ports: {
+    readonly limits: ConnectionLimits;
+    readonly trustedProxies?: readonly string[];
+    readonly onFull: () => void;
+  },
+): Connections {
+  const shares = createShares(ports.limits, ports.trustedProxies ?? [], ports.onFull);
+  const known = new WeakMap<Socket, Connection>();
+  const byEnds = new Map<string, Connection>();
+  const open = new Set<Socket>();
+  let answered = 0;
+
   server.on("connection", (socket: Socket) => {
     open.add(socket);
     socket.once("close", () => open.delete(socket));
-    const name = groupOf(socket);
-    if (!hasRoom(groups.get(name), socket)) {
+    const connection = shares.add(socket);
+    if (connection === undefined) {
       socket.destroy();
       return;
     }
-    const group = groups.get(name) ?? { name, anonymous: new Set(), admitted: new Set() };
-    groups.set(name, group);
-    const connection = { socket, group, requests: 0 };
-    group.anonymous.add(connection);
-    total += 1;
     known.set(socket, connection);
     const ends = endsOf(socket);
     byEnds.set(ends, connection);
     socket.once("close", () => {
-      release(connection);
+      shares.release(connection);
       if (byEnds.get(ends) === connection) byEnds.delete(ends);
     });
   });
@@ -219,10 +238,7 @@ export function watchConnections(
     },
     count: () => open.size,
     answered: () => answered,
-    isFull() {
-      const local = groups.get(loopback);
-      return total >= limits.total || (local !== undefined && sizeOf(local) >= limits.perAddress);
-    },
+    isFull: () => shares.isFull(),
     cut() {
       for (const socket of open) socket.destroy();
     },

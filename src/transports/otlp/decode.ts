@@ -1,4 +1,4 @@
-import type { BinaryReader } from "@bufbuild/protobuf/wire";
+import type { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { type SpanStatus, spanKinds } from "#contract/traces.ts";
 import type { KeptSpan, SpanGroup } from "#domain/traces/ports.ts";
 import { keptSpan, type SpanEventData, type SpanLinkData } from "#domain/traces/span.ts";
@@ -126,102 +126,120 @@ function boundedList<T>(most: number) {
   };
 }
 
+/** Span, as far as it is read. */
+function createSpanFields() {
+  const budget: Budget = { left: maxSpanBytes };
+  return {
+    budget,
+    attributes: collectAttributes(budget),
+    events: boundedList<SpanEventData>(maxEvents),
+    links: boundedList<SpanLinkData>(maxLinks),
+    traceId: none as Uint8Array,
+    spanId: none as Uint8Array,
+    parent: none as Uint8Array,
+    traceState: "",
+    name: "",
+    kind: 0,
+    startNs: 0n,
+    endNs: 0n,
+    droppedAttributes: 0,
+    droppedEvents: 0,
+    droppedLinks: 0,
+    status: { code: 0, message: "" },
+  };
+}
+
+type SpanFields = ReturnType<typeof createSpanFields>;
+
+/** How each field of a span is read. */
+const spanFields: Readonly<Record<number, (into: SpanFields, reader: BinaryReader, type: WireType) => void>> = {
+  1: (into, reader, type) => {
+    into.traceId = bytesAt(reader, type);
+  },
+  2: (into, reader, type) => {
+    into.spanId = bytesAt(reader, type);
+  },
+  3: (into, reader, type) => {
+    into.traceState = textOf(bytesAt(reader, type), maxTextBytes);
+  },
+  4: (into, reader, type) => {
+    into.parent = bytesAt(reader, type);
+  },
+  5: (into, reader, type) => {
+    into.name = textOf(bytesAt(reader, type), maxTextBytes);
+  },
+  6: (into, reader, type) => {
+    into.kind = uint32At(reader, type);
+  },
+  7: (into, reader, type) => {
+    into.startNs = fixed64At(reader, type);
+  },
+  8: (into, reader, type) => {
+    into.endNs = fixed64At(reader, type);
+  },
+  9: ({ attributes }, reader, type) => attributes.read(reader, delimitedEnd(reader, type)),
+  10: (into, reader, type) => {
+    into.droppedAttributes = uint32At(reader, type);
+  },
+  11({ events, budget }, reader, type) {
+    const end = delimitedEnd(reader, type);
+    events.add(
+      budget,
+      () => readEvent(reader, end, budget),
+      () => skipTo(reader, end),
+    );
+  },
+  12: (into, reader, type) => {
+    into.droppedEvents = uint32At(reader, type);
+  },
+  13({ links, budget }, reader, type) {
+    const end = delimitedEnd(reader, type);
+    links.add(
+      budget,
+      () => readLink(reader, end, budget),
+      () => skipTo(reader, end),
+    );
+  },
+  14: (into, reader, type) => {
+    into.droppedLinks = uint32At(reader, type);
+  },
+  15: (into, reader, type) => {
+    into.status = readStatus(reader, delimitedEnd(reader, type));
+  },
+};
+
 /** Span. */
 function readSpan(reader: BinaryReader, end: number, scope: string): KeptSpan | Rejection {
-  const budget: Budget = { left: maxSpanBytes };
-  const collected = collectAttributes(budget);
-  const events = boundedList<SpanEventData>(maxEvents);
-  const links = boundedList<SpanLinkData>(maxLinks);
-  let [traceIdWire, spanIdWire, parentWire] = [none, none, none] as [Uint8Array, Uint8Array, Uint8Array];
-  let [traceState, name, kind, startNs, endNs] = ["", "", 0, 0n, 0n];
-  let [droppedAttributes, droppedEvents, droppedLinks] = [0, 0, 0];
-  let status = { code: 0, message: "" };
+  const fields = createSpanFields();
   readMessage(reader, end, (field, type) => {
-    switch (field) {
-      case 1:
-        traceIdWire = bytesAt(reader, type);
-        return true;
-      case 2:
-        spanIdWire = bytesAt(reader, type);
-        return true;
-      case 3:
-        traceState = textOf(bytesAt(reader, type), maxTextBytes);
-        return true;
-      case 4:
-        parentWire = bytesAt(reader, type);
-        return true;
-      case 5:
-        name = textOf(bytesAt(reader, type), maxTextBytes);
-        return true;
-      case 6:
-        kind = uint32At(reader, type);
-        return true;
-      case 7:
-        startNs = fixed64At(reader, type);
-        return true;
-      case 8:
-        endNs = fixed64At(reader, type);
-        return true;
-      case 9:
-        collected.read(reader, delimitedEnd(reader, type));
-        return true;
-      case 10:
-        droppedAttributes = uint32At(reader, type);
-        return true;
-      case 11: {
-        const at = delimitedEnd(reader, type);
-        events.add(
-          budget,
-          () => readEvent(reader, at, budget),
-          () => skipTo(reader, at),
-        );
-        return true;
-      }
-      case 12:
-        droppedEvents = uint32At(reader, type);
-        return true;
-      case 13: {
-        const at = delimitedEnd(reader, type);
-        links.add(
-          budget,
-          () => readLink(reader, at, budget),
-          () => skipTo(reader, at),
-        );
-        return true;
-      }
-      case 14:
-        droppedLinks = uint32At(reader, type);
-        return true;
-      case 15:
-        status = readStatus(reader, delimitedEnd(reader, type));
-        return true;
-      default:
-        return false;
-    }
+    const read = spanFields[field];
+    read?.(fields, reader, type);
+    return read !== undefined;
   });
-  const traceId = idOf(traceIdWire, traceIdBytes);
-  const spanId = idOf(spanIdWire, spanIdBytes);
-  const parentSpanId = isNone(parentWire) ? "" : idOf(parentWire, spanIdBytes);
+  const { startNs, endNs, attributes, events, links, status } = fields;
+  const traceId = idOf(fields.traceId, traceIdBytes);
+  const spanId = idOf(fields.spanId, spanIdBytes);
+  const parentSpanId = isNone(fields.parent) ? "" : idOf(fields.parent, spanIdBytes);
   if (traceId === undefined || spanId === undefined || parentSpanId === undefined) return "invalid_id";
   if (startNs > latestNs || endNs > latestNs) return "invalid_time";
   return keptSpan({
     traceId,
     spanId,
     parentSpanId,
-    traceState,
+    traceState: fields.traceState,
     scope,
-    name,
-    kind: spanKinds[kind] ?? "unspecified",
+    name: fields.name,
+    kind: spanKinds[fields.kind] ?? "unspecified",
     startNs,
     endNs,
     status: statuses[status.code] ?? "unset",
     statusMessage: status.message,
-    attributes: collected.attributes(),
-    droppedAttributes: add(droppedAttributes, collected.dropped()),
+    attributes: attributes.attributes(),
+    droppedAttributes: add(fields.droppedAttributes, attributes.dropped()),
     events: events.items,
-    droppedEvents: add(droppedEvents, events.dropped()),
+    droppedEvents: add(fields.droppedEvents, events.dropped()),
     links: links.items,
-    droppedLinks: add(droppedLinks, links.dropped()),
+    droppedLinks: add(fields.droppedLinks, links.dropped()),
   });
 }
 

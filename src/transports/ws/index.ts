@@ -70,6 +70,7 @@ interface Held {
 
 type Closing = readonly [code: number, reason: string];
 
+const stopping: Closing = [closeCodes.goingAway, "service is stopping"];
 const verifiedAnew: Closing = [closeCodes.goingAway, "certificates are verified anew"];
 
 const protocolToken = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
@@ -89,36 +90,25 @@ function checkHandshake(headers: IncomingHttpHeaders): void {
   }
 }
 
-/** Serves every row of the table of streams over WebSockets. */
-export function createStreamServer(ports: StreamServerPorts): StreamServer {
-  const { handlers, clock, metrics, log, onRevoked, isRevoked, isOutdated } = ports;
-  const openers: AnyOpeners = handlers;
-  const join = createJoiner();
+const serverOptions = {
+  noServer: true,
+  clientTracking: false,
+  perMessageDeflate: false,
+  // One message in a turn of the event loop: what a client sends in one piece must not hold up the others.
+  allowSynchronousEvents: false,
+  maxPayload: maxMessageBytes,
+  closeTimeout: closeTimeoutMs,
+  // None is spoken, so none is agreed on.
+  handleProtocols: () => false as const,
+};
+
+/** Open sessions, counted by stream and by key; while there are any their keys and clients are checked. */
+function createSessions({ clock, metrics }: Pick<StreamServerPorts, "clock" | "metrics">) {
   const held = new Set<Held>();
   const perKey = new Map<string, number>();
   const perStream = new Map<string, number>();
-  let isClosing = false;
   let stopTicks: Dispose | undefined;
   let ticks = 0;
-
-  const options = {
-    noServer: true,
-    clientTracking: false,
-    perMessageDeflate: false,
-    // One message in a turn of the event loop: what a client sends in one piece must not hold up the others.
-    allowSynchronousEvents: false,
-    maxPayload: maxMessageBytes,
-    closeTimeout: closeTimeoutMs,
-    // None is spoken, so none is agreed on.
-    handleProtocols: () => false as const,
-  };
-  // Loaded with the first client: the start waits for nothing that it does not need.
-  let server: WebSocketServer | undefined;
-  const loadServer = async (): Promise<WebSocketServer> => {
-    const { WebSocketServer: Server } = await import("ws");
-    server ??= new Server(options);
-    return server;
-  };
 
   const tick = (): void => {
     ticks += 1;
@@ -136,37 +126,62 @@ export function createStreamServer(ports: StreamServerPorts): StreamServer {
     return next;
   };
 
-  const hold = (stream: string, one: Held): void => {
-    held.add(one);
-    count(perKey, one.caller.keyId, 1);
-    metrics.streamClients(stream, count(perStream, stream, 1));
-    stopTicks ??= clock.every(tickMs, tick);
+  return {
+    add(stream: string, one: Held): void {
+      held.add(one);
+      count(perKey, one.caller.keyId, 1);
+      metrics.streamClients(stream, count(perStream, stream, 1));
+      stopTicks ??= clock.every(tickMs, tick);
+    },
+    remove(stream: string, one: Held): void {
+      held.delete(one);
+      count(perKey, one.caller.keyId, -1);
+      metrics.streamClients(stream, count(perStream, stream, -1));
+      if (held.size > 0) return;
+      stopTicks?.();
+      stopTicks = undefined;
+    },
+    /** Closes those whose caller is meant. */
+    close(isMeant: (caller: Caller) => boolean, closing: Closing): void {
+      for (const { session, caller } of held) if (isMeant(caller)) session.close(...closing);
+    },
+    /** Why there is no room for another one of a key. */
+    refusal(keyId: string): Closing | undefined {
+      if (held.size >= maxSessions) return [closeCodes.overload, "too many connections"];
+      if ((perKey.get(keyId) ?? 0) >= maxSessionsPerKey)
+        return [closeCodes.overload, "too many connections of this key"];
+      return undefined;
+    },
+  };
+}
+
+/** Serves every row of the table of streams over WebSockets. */
+export function createStreamServer(ports: StreamServerPorts): StreamServer {
+  const { handlers, metrics, log, onRevoked, isRevoked, isOutdated } = ports;
+  const openers: AnyOpeners = handlers;
+  const join = createJoiner();
+  const sessions = createSessions(ports);
+  let isClosing = false;
+
+  // Loaded with the first client: the start waits for nothing that it does not need.
+  let server: WebSocketServer | undefined;
+  const loadServer = async (): Promise<WebSocketServer> => {
+    const { WebSocketServer: Server } = await import("ws");
+    server ??= new Server(serverOptions);
+    return server;
   };
 
-  const letGo = (stream: string, one: Held): void => {
-    held.delete(one);
-    count(perKey, one.caller.keyId, -1);
-    metrics.streamClients(stream, count(perStream, stream, -1));
-    if (held.size > 0) return;
-    stopTicks?.();
-    stopTicks = undefined;
-  };
-
-  const stopListening = onRevoked((keyId) => {
-    for (const { session, caller } of held) {
-      if (caller.keyId === keyId) session.close(closeCodes.keyEnded, "key revoked");
-    }
-  });
+  const stopListening = onRevoked((keyId) =>
+    sessions.close((caller) => caller.keyId === keyId, [closeCodes.keyEnded, "key revoked"]),
+  );
 
   /** Why a connection that was let in is closed at once: what changed while it was being made, or before on the same connection. */
   const refusal = ({ keyId, credential }: Caller, connection: Socket): Closing | undefined => {
-    if (isClosing) return [closeCodes.goingAway, "service is stopping"];
+    if (isClosing) return stopping;
     if (credential !== "socket" && isRevoked(keyId)) return [closeCodes.keyEnded, "key revoked"];
     // An answer more is what HTTP gives such a connection; a stream would be one without an end.
     if (credential === "certificate" && isOutdated(connection)) return verifiedAnew;
-    if (held.size >= maxSessions) return [closeCodes.overload, "too many connections"];
-    if ((perKey.get(keyId) ?? 0) >= maxSessionsPerKey) return [closeCodes.overload, "too many connections of this key"];
-    return undefined;
+    return sessions.refusal(keyId);
   };
 
   return {
@@ -189,22 +204,18 @@ export function createStreamServer(ports: StreamServerPorts): StreamServer {
           const onDropped = (frames: number): void => metrics.streamDropped(stream, frames);
           const session = openSession(socket, connection, attach, { join, onDropped, log });
           const one = { session, caller };
-          hold(stream, one);
-          socket.once("close", () => letGo(stream, one));
+          sessions.add(stream, one);
+          socket.once("close", () => sessions.remove(stream, one));
         });
         // The handshake is answered by now, or the connection is gone.
         sockets.off("headers", addLines);
       };
     },
-    endCertified() {
-      for (const { session, caller } of held) {
-        if (caller.credential === "certificate") session.close(...verifiedAnew);
-      }
-    },
+    endCertified: () => sessions.close(({ credential }) => credential === "certificate", verifiedAnew),
     close() {
       isClosing = true;
       stopListening();
-      for (const { session } of held) session.close(closeCodes.goingAway, "service is stopping");
+      sessions.close(() => true, stopping);
     },
   };
 }
