@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { parseArgs } from "node:util";
 import { errorMessage } from "#kernel/errors.ts";
-import { defaultSuite, failingOnOthers, longTestsOn, suites } from "../test/host/recipe.ts";
+import { defaultSuite, longTestsOn, suites } from "../test/host/recipe.ts";
 
 type Argv = readonly [string, ...string[]];
 
@@ -41,7 +41,7 @@ const steps: readonly Step[] = [
 
 /** What runs on the hosts of another Debian. */
 const stepsOnHost: readonly Step[] = [
-  alone("host tests", ...vitest(["host"], ...Object.keys(failingOnOthers).flatMap((path) => ["--exclude", path]))),
+  alone("host tests", ...vitest(["host"])),
   alone("long host tests", ...vitest(["long"], ...longTestsOn)),
 ];
 
@@ -120,9 +120,6 @@ try {
   console.error(errorMessage(error));
   process.exit(2);
 }
-
-if (chosen === stepsOnHost)
-  for (const [path, fault] of Object.entries(failingOnOthers)) console.log(`left out: ${path}: ${fault}`);
 
 for (const { name, lanes } of chosen) {
   const startedAt = performance.now();

@@ -41,12 +41,6 @@ export const longTestsOn: readonly string[] = [
   "updates-apt",
 ].map((name) => `test/host/${name}.long.test.ts`);
 
-/** Tests of the host that fail on other Debians for a fault that is known, and which. */
-export const failingOnOthers: Readonly<Record<string, string>> = {
-  "test/host/logs-storage.host.test.ts":
-    "a stream gives entries a second time when journald of systemd 257 moves them from memory to the disk",
-};
-
 /** Everything that decides what the image holds. Any change here makes a new image at the next start. */
 const recipe = {
   /** Raise when a step of the build itself changes. */
