@@ -8,6 +8,9 @@ import type { ProbeResult } from "#domain/health/ports.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import type { ServicePorts } from "./ports.ts";
 
+/** How long who asks for the health waits for the first answer of a model. */
+const firstAnswerMs = 1_000;
+
 /** How the default connector is. One that is not configured is not missed. */
 function defaultConnector(connectors: Pick<Connectors, "defaultState">): ProbeResult {
   const { name, status, reason } = connectors.defaultState();
@@ -24,7 +27,7 @@ function defaultConnector(connectors: Pick<Connectors, "defaultState">): ProbeRe
  */
 export function createConnectorParts(
   ports: Pick<ServicePorts, "clock" | "loadConnectors" | "log" | "metrics" | "tokenLedger">,
-  onDefault: () => void,
+  onDefault: () => Promise<void> | undefined,
 ) {
   const { clock, log, metrics } = ports;
   const connectorsTrouble = (error: unknown): void => log.error({ err: error }, "connectors disturbed");
@@ -34,11 +37,19 @@ export function createConnectorParts(
     onChange({ connector, status, reason }) {
       if (status === "connected") log.info({ connector }, "connector answers");
       else log.warn({ connector, status, reason }, "connector does not answer");
-      onDefault();
+      void onDefault();
     },
     onTrouble: connectorsTrouble,
   });
   let stopConnectors: Dispose | undefined;
+  let isAsked = false;
+  const asked = Promise.withResolvers<void>();
+  const firstWithin = async (answer: Promise<void>): Promise<void> => {
+    const over = new AbortController();
+    const waited = clock.sleep(firstAnswerMs, over.signal).catch(() => undefined);
+    await Promise.race([answer, waited]);
+    over.abort();
+  };
   const chat = createChat({
     connectors,
     budgets: createTokenBudgets({
@@ -61,10 +72,18 @@ export function createConnectorParts(
       void connectors.replace(plan, discovery).then(onDefault, connectorsTrouble),
     /** Asks the providers, now and again. */
     start(): void {
-      const probeConnectors = (): void => void connectors.probe().then(onDefault, connectorsTrouble);
-      stopConnectors = clock.every(probeIntervalMs, probeConnectors);
-      probeConnectors();
+      const probeConnectors = (): Promise<void> => connectors.probe().then(onDefault).catch(connectorsTrouble);
+      stopConnectors = clock.every(probeIntervalMs, () => void probeConnectors());
+      void probeConnectors().finally(() => {
+        isAsked = true;
+        asked.resolve();
+      });
     },
+    /**
+     * Waits until the providers have been asked for the first time, but not for one that keeps silent.
+     * @returns undefined when they have been.
+     */
+    firstAnswer: (): Promise<void> | undefined => (isAsked ? undefined : firstWithin(asked.promise)),
     dispose(): void {
       stopConnectors?.();
       connectors.dispose();

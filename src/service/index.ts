@@ -12,7 +12,7 @@ import { createRefusals } from "#domain/audit/refusals.ts";
 import { connectorHandlers } from "#domain/connectors/handlers.ts";
 import { explainHandlers } from "#domain/explain/handlers.ts";
 import { checkHandlers, healthHandlers } from "#domain/health/handlers.ts";
-import { type Prober, startProber } from "#domain/health/prober.ts";
+import { type Components, type Prober, startProber } from "#domain/health/prober.ts";
 import { logsHandlers } from "#domain/logs/handlers.ts";
 import { createLogReader } from "#domain/logs/reader.ts";
 import { createLogStream } from "#domain/logs/stream.ts";
@@ -78,7 +78,7 @@ export function createService(ports: ServicePorts): Service {
   const refusals = createRefusals({ log: ports.audit, clock });
   const { operations, longWork, security, takeUpEnds } = createLongWork(ports, hooks, pluginsStarted.promise);
   const { runner, healthStream, fixer } = createHealth(ports, hooks, security);
-  const connecting = createConnectorParts(ports, () => void prober?.probeNow("llm"));
+  const connecting = createConnectorParts(ports, () => prober?.probeNow("llm"));
   const { connectors, chat } = connecting;
   const extending = createPluginParts(ports, hooks, runner);
   const { plugins } = extending;
@@ -101,6 +101,8 @@ export function createService(ports: ServicePorts): Service {
   // The server must listen before the probes run, since one of them asks it; requests that come sooner wait.
   const started = Promise.withResolvers<Prober>();
   let prober: Prober | undefined;
+  const probed = (): Components | Promise<Components> =>
+    prober?.components() ?? started.promise.then((each) => each.components());
   const keyring = createKeyring({
     ...ports,
     store: watchedStore(ports.store, () => void prober?.probeNow("security")),
@@ -114,7 +116,7 @@ export function createService(ports: ServicePorts): Service {
   const { app, local, load, close, cut, addUpgrade, replaceTls } = createHttpServer({
     handlers: {
       ...healthHandlers({
-        prober: { components: () => prober?.components() ?? started.promise.then((each) => each.components()) },
+        prober: { components: () => connecting.firstAnswer()?.then(probed) ?? probed() },
         runner,
         clock,
         version,

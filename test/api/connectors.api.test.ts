@@ -261,6 +261,20 @@ describe("components.llm", () => {
     expect(await health()).toMatchObject({ status: "healthy", components: { llm: false } });
   });
 
+  it("waits at the start for the first answer of the model", async () => {
+    const held = local.hold();
+    await start();
+    const first = health();
+    held();
+    expect(await first).toMatchObject({ status: "healthy", components: { llm: true } });
+  });
+
+  it("does not wait at the start for a model that keeps silent", async () => {
+    local.hold();
+    await start();
+    expect(await advanceUntil(get("/health"))).toMatchObject({ status: 200, json: { components: { llm: false } } });
+  });
+
   it("is how the default connector is, at once", async () => {
     await start();
     expect(await health()).toMatchObject({ status: "healthy", components: { llm: true } });
