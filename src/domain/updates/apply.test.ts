@@ -4,8 +4,8 @@ import { createFakeClock } from "../../../test/fakes/clock.ts";
 import { createFakeConfigFiles } from "../../../test/fakes/config-files.ts";
 import { createFakePackageManager, type FakePackageManager, fakePackage } from "../../../test/fakes/package-manager.ts";
 import { createSnapshotsOf } from "../../../test/fakes/snapshot-backend.ts";
-import type { ApplyInput, ApplyPhase, ApplyPorts } from "./apply.ts";
 import { applyUpdates } from "./apply.ts";
+import type { ApplyInput, ApplyPhase, ApplyPorts } from "./apply-steps.ts";
 import type { Condition } from "./guard.ts";
 import { PackageFileMissing, SnapshotUnusable, UpdateRefused } from "./ports.ts";
 

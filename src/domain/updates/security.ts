@@ -1,6 +1,6 @@
 import type { UpdateApply } from "#contract/updates.ts";
 import { counted } from "#kernel/text.ts";
-import type { ApplyInput } from "./apply.ts";
+import type { ApplyInput } from "./apply-steps.ts";
 import type { HostUpdates, UpdateRequest } from "./ports.ts";
 
 const requestFor = (names: readonly string[]): UpdateRequest => ({ type: "packages", isSecurityOnly: true, names });

@@ -2,7 +2,8 @@ import type { RemovedSnapshot, RollbackResult, Snapshot, UpdateApply } from "#co
 import { DomainError } from "#domain/common/error.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import { type ApplyInput, type ApplyPhase, applyUpdates } from "./apply.ts";
+import { applyUpdates } from "./apply.ts";
+import type { ApplyInput, ApplyPhase } from "./apply-steps.ts";
 import type { ConditionReport, GuardTimes } from "./guard.ts";
 import type { ConfigFiles, PackageManager, SnapshotBackend, StoredSnapshot } from "./ports.ts";
 import { refusedAsInvalid } from "./refusals.ts";
