@@ -45,10 +45,28 @@ function grantable(wanted: readonly string[], caller: Caller): readonly string[]
   return expanded.scopes;
 }
 
+/** When a new key ends, which is not after the credential that asks for it; null for never. */
+function expiryFor(wanted: string | null | undefined, caller: Caller, now: number): number | null {
+  const expiresAt = wanted == null ? null : (parseTimestamp(wanted) ?? null);
+  if (expiresAt !== null && expiresAt <= now) throw invalid("expires_at", "lies in the past");
+  if (caller.expiresAt !== null && (expiresAt === null || expiresAt > caller.expiresAt)) {
+    const end = toTimestamp(caller.expiresAt);
+    throw invalid("expires_at", `must not lie beyond ${end}, when the credential that asks ends`);
+  }
+  return expiresAt;
+}
+
 const lastAdmin = "no other key can make keys (on the host, root makes one without a key: steward keys create)";
 
-/** A fingerprint as it is kept: openssl writes it in capitals, with colons. */
-const fingerprintOf = (text: string): string => text.replaceAll(":", "").toLowerCase();
+/** The certificate that is to stand for a new key, as it is stored; openssl writes its fingerprint in capitals, with colons. */
+function certificateFor(fingerprint: string | undefined, keyring: Pick<Keyring, "certified">): { clientCert?: string } {
+  if (fingerprint === undefined) return {};
+  const clientCert = fingerprint.replaceAll(":", "").toLowerCase();
+  const holder = keyring.certified(clientCert);
+  if (holder === undefined) return { clientCert };
+  const issue = `stands for the key ${holder.id} (${holder.name}) already: revoke that first`;
+  throw invalid("client_cert_sha256", issue);
+}
 
 /** The access part: keys and tokens. */
 export function accessHandlers(ports: {
@@ -79,23 +97,8 @@ export function accessHandlers(ports: {
     createKey({ body, query }, context) {
       const caller = callerOf(context);
       const scopes = grantable(body.scopes, caller);
-      const expiresAt = body.expires_at == null ? null : (parseTimestamp(body.expires_at) ?? null);
-      if (expiresAt !== null && expiresAt <= clock.now()) throw invalid("expires_at", "lies in the past");
-      if (caller.expiresAt !== null && (expiresAt === null || expiresAt > caller.expiresAt)) {
-        throw invalid(
-          "expires_at",
-          `must not lie beyond ${toTimestamp(caller.expiresAt)}, when the credential that asks ends`,
-        );
-      }
-      const certificate =
-        body.client_cert_sha256 === undefined ? {} : { clientCert: fingerprintOf(body.client_cert_sha256) };
-      const holder = certificate.clientCert === undefined ? undefined : keyring.certified(certificate.clientCert);
-      if (holder !== undefined) {
-        throw invalid(
-          "client_cert_sha256",
-          `stands for the key ${holder.id} (${holder.name}) already: revoke that first`,
-        );
-      }
+      const expiresAt = expiryFor(body.expires_at, caller, clock.now());
+      const certificate = certificateFor(body.client_cert_sha256, keyring);
       if (query.dry_run) return plan(`make a key named ${body.name} with ${scopes.length} scopes`);
       const { text, record } = keyring.create({ name: body.name, scopes, expiresAt, ...certificate });
       context.touched({

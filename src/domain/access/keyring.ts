@@ -53,103 +53,144 @@ const maxTokensPerKey = 100;
 /** Stands in for the digest of a credential that does not exist, so that both take the same time. */
 const noDigest = "0".repeat(64);
 
+/** What the store has, in memory. */
+interface State {
+  readonly store: KeyStore;
+  readonly codec: CredentialCodec;
+  readonly clock: Clock;
+  readonly keys: Map<string, KeyRecord>;
+  readonly tokens: Map<string, TokenRecord>;
+  /** Ids by certificate: of the keys that it was given to, the newest. */
+  readonly byCertificate: Map<string, string>;
+  readonly unwrittenUses: Map<string, number>;
+  readonly revokedListeners: Set<(id: string) => void>;
+}
+
+const isGood = (key: KeyRecord | undefined, now: number): key is KeyRecord =>
+  key !== undefined && key.revokedAt === null && (key.expiresAt === null || key.expiresAt > now);
+
+const toCaller = (key: KeyRecord, token: TokenRecord | undefined): Caller => ({
+  keyId: key.id,
+  keyName: key.name,
+  credential: token === undefined ? "key" : "token",
+  scopes: token?.scopes ?? key.scopes,
+  expiresAt: token?.expiresAt ?? key.expiresAt,
+});
+
+const keyOfCertificate = ({ keys, byCertificate }: State, sha256: string): KeyRecord | undefined =>
+  keys.get(byCertificate.get(sha256) ?? "");
+
+function addKey({ keys, byCertificate }: State, key: KeyRecord): void {
+  keys.set(key.id, key);
+  if (key.clientCert !== null) byCertificate.set(key.clientCert, key.id);
+}
+
+function noteUse({ keys, unwrittenUses }: State, key: KeyRecord, now: number): void {
+  if (key.lastUsedAt !== null && now - key.lastUsedAt < 60_000) return;
+  keys.set(key.id, { ...key, lastUsedAt: now });
+  unwrittenUses.set(key.id, now);
+}
+
+function forgetTokens({ store, tokens }: State, gone: readonly TokenRecord[]): void {
+  if (gone.length === 0) return;
+  store.deleteTokens(gone.map((token) => token.id));
+  for (const token of gone) tokens.delete(token.id);
+}
+
+function authenticate(state: State, credential: string): Caller | undefined {
+  const { codec, clock, keys, tokens } = state;
+  const presented = codec.parse(credential);
+  if (presented === undefined) return undefined;
+  const now = clock.now();
+  const token = presented.kind === "token" ? tokens.get(presented.id) : undefined;
+  const key = keys.get(presented.kind === "token" ? (token?.keyId ?? "") : presented.id);
+  const expected = (presented.kind === "token" ? token?.digest : key?.digest) ?? noDigest;
+  if (!codec.sameDigest(expected, presented.digest)) return undefined;
+  if (!isGood(key, now) || (token !== undefined && token.expiresAt <= now)) return undefined;
+  noteUse(state, key, now);
+  return toCaller(key, token);
+}
+
+function identify(state: State, { sha256, validTo }: ClientCertificate): CertifiedKey | undefined {
+  const key = keyOfCertificate(state, sha256);
+  if (key === undefined) return undefined;
+  const now = state.clock.now();
+  if (!isGood(key, now) || validTo <= now) return { keyId: key.id, caller: undefined };
+  noteUse(state, key, now);
+  const expiresAt = Math.min(validTo, key.expiresAt ?? validTo);
+  return { keyId: key.id, caller: { ...toCaller(key, undefined), credential: "certificate", expiresAt } };
+}
+
+function createKey(state: State, request: KeyRequest, keep?: (text: string) => void): ReturnType<Keyring["create"]> {
+  const { store, codec, clock } = state;
+  const { name, scopes, expiresAt, clientCert = null } = request;
+  const { text, id, digest } = codec.mint("key");
+  const ends = { expiresAt, lastUsedAt: null, revokedAt: null };
+  const record: KeyRecord = { id, name, scopes, digest, createdAt: clock.now(), ...ends, clientCert };
+  keep?.(text);
+  store.insertKey(record);
+  addKey(state, record);
+  return { text, record };
+}
+
+function revoke(state: State, id: string): KeyRecord | undefined {
+  const { store, clock, keys, tokens, revokedListeners } = state;
+  const key = keys.get(id);
+  if (key === undefined || key.revokedAt !== null) return key;
+  const revoked = { ...key, revokedAt: clock.now() };
+  store.revokeKey(id, revoked.revokedAt);
+  keys.set(id, revoked);
+  // Before its tokens are removed, which a full disk may refuse: they are worthless from here on.
+  for (const listener of revokedListeners) listener(id);
+  forgetTokens(
+    state,
+    [...tokens.values()].filter((token) => token.keyId === id),
+  );
+  return revoked;
+}
+
+function createToken(state: State, keyId: string, scopes: readonly string[], expiresAt: number): string {
+  const { store, codec, clock, tokens } = state;
+  const now = clock.now();
+  forgetTokens(
+    state,
+    [...tokens.values()].filter((token) => token.expiresAt <= now),
+  );
+  const own = [...tokens.values()].filter((token) => token.keyId === keyId);
+  own.sort((a, b) => a.expiresAt - b.expiresAt);
+  forgetTokens(state, own.slice(0, Math.max(0, own.length - maxTokensPerKey + 1)));
+  const { text, id, digest } = codec.mint("token");
+  const record = { id, keyId, scopes, digest, expiresAt };
+  store.insertToken(record);
+  tokens.set(id, record);
+  return text;
+}
+
 /** @throws what the store throws when it cannot be read or written. */
 export function createKeyring(ports: { store: KeyStore; codec: CredentialCodec; clock: Clock }): Keyring {
-  const { store, codec, clock } = ports;
-  const keys = new Map(store.keys().map((key) => [key.id, key]));
-  const tokens = new Map(store.tokens().map((token) => [token.id, token]));
-  /** Ids by certificate: of the keys that it was given to, the newest. */
-  const byCertificate = new Map<string, string>();
-  const index = ({ id, clientCert }: KeyRecord): void => {
-    if (clientCert !== null) byCertificate.set(clientCert, id);
+  const { store, clock } = ports;
+  const state: State = {
+    ...ports,
+    keys: new Map(),
+    tokens: new Map(store.tokens().map((token) => [token.id, token])),
+    byCertificate: new Map(),
+    unwrittenUses: new Map(),
+    revokedListeners: new Set(),
   };
-  for (const key of keys.values()) index(key);
-  const unwrittenUses = new Map<string, number>();
-  const revokedListeners = new Set<(id: string) => void>();
-
-  const isGood = (key: KeyRecord | undefined, now: number): key is KeyRecord =>
-    key !== undefined && key.revokedAt === null && (key.expiresAt === null || key.expiresAt > now);
-
-  const used = (key: KeyRecord, now: number): void => {
-    if (key.lastUsedAt !== null && now - key.lastUsedAt < 60_000) return;
-    keys.set(key.id, { ...key, lastUsedAt: now });
-    unwrittenUses.set(key.id, now);
-  };
-
-  const caller = (key: KeyRecord, token: TokenRecord | undefined): Caller => ({
-    keyId: key.id,
-    keyName: key.name,
-    credential: token === undefined ? "key" : "token",
-    scopes: token?.scopes ?? key.scopes,
-    expiresAt: token?.expiresAt ?? key.expiresAt,
-  });
-
-  const holderOf = (sha256: string): KeyRecord | undefined => keys.get(byCertificate.get(sha256) ?? "");
-
-  const forgetTokens = (gone: readonly TokenRecord[]): void => {
-    if (gone.length === 0) return;
-    store.deleteTokens(gone.map((token) => token.id));
-    for (const token of gone) tokens.delete(token.id);
-  };
+  const { keys, unwrittenUses, revokedListeners } = state;
+  for (const key of store.keys()) addKey(state, key);
 
   return {
-    authenticate(credential) {
-      const presented = codec.parse(credential);
-      if (presented === undefined) return undefined;
-      const now = clock.now();
-      const token = presented.kind === "token" ? tokens.get(presented.id) : undefined;
-      const key = keys.get(presented.kind === "token" ? (token?.keyId ?? "") : presented.id);
-      const expected = (presented.kind === "token" ? token?.digest : key?.digest) ?? noDigest;
-      if (!codec.sameDigest(expected, presented.digest)) return undefined;
-      if (!isGood(key, now) || (token !== undefined && token.expiresAt <= now)) return undefined;
-      used(key, now);
-      return caller(key, token);
-    },
-    identify({ sha256, validTo }) {
-      const key = holderOf(sha256);
-      if (key === undefined) return undefined;
-      const now = clock.now();
-      if (!isGood(key, now) || validTo <= now) return { keyId: key.id, caller: undefined };
-      used(key, now);
-      const expiresAt = Math.min(validTo, key.expiresAt ?? validTo);
-      return { keyId: key.id, caller: { ...caller(key, undefined), credential: "certificate", expiresAt } };
-    },
+    authenticate: (credential) => authenticate(state, credential),
+    identify: (certificate) => identify(state, certificate),
     certified(sha256) {
-      const key = holderOf(sha256);
+      const key = keyOfCertificate(state, sha256);
       return isGood(key, clock.now()) ? key : undefined;
     },
     list: () => [...keys.values()],
     find: (id) => keys.get(id),
-    create({ name, scopes, expiresAt, clientCert }, keep) {
-      const { text, id, digest } = codec.mint("key");
-      const record = {
-        id,
-        name,
-        scopes,
-        digest,
-        createdAt: clock.now(),
-        expiresAt,
-        lastUsedAt: null,
-        revokedAt: null,
-        clientCert: clientCert ?? null,
-      };
-      keep?.(text);
-      store.insertKey(record);
-      keys.set(id, record);
-      index(record);
-      return { text, record };
-    },
-    revoke(id) {
-      const key = keys.get(id);
-      if (key === undefined || key.revokedAt !== null) return key;
-      const revoked = { ...key, revokedAt: clock.now() };
-      store.revokeKey(id, revoked.revokedAt);
-      keys.set(id, revoked);
-      // Before its tokens are removed, which a full disk may refuse: they are worthless from here on.
-      for (const listener of revokedListeners) listener(id);
-      forgetTokens([...tokens.values()].filter((token) => token.keyId === id));
-      return revoked;
-    },
+    create: (request, keep) => createKey(state, request, keep),
+    revoke: (id) => revoke(state, id),
     hasEnded({ keyId, expiresAt }) {
       const revokedAt = keys.get(keyId)?.revokedAt ?? null;
       return revokedAt !== null || (expiresAt !== null && expiresAt <= clock.now());
@@ -158,18 +199,7 @@ export function createKeyring(ports: { store: KeyStore; codec: CredentialCodec; 
       revokedListeners.add(listener);
       return () => void revokedListeners.delete(listener);
     },
-    createToken(keyId, scopes, expiresAt) {
-      const now = clock.now();
-      forgetTokens([...tokens.values()].filter((token) => token.expiresAt <= now));
-      const own = [...tokens.values()].filter((token) => token.keyId === keyId);
-      own.sort((a, b) => a.expiresAt - b.expiresAt);
-      forgetTokens(own.slice(0, Math.max(0, own.length - maxTokensPerKey + 1)));
-      const { text, id, digest } = codec.mint("token");
-      const record = { id, keyId, scopes, digest, expiresAt };
-      store.insertToken(record);
-      tokens.set(id, record);
-      return text;
-    },
+    createToken: (keyId, scopes, expiresAt) => createToken(state, keyId, scopes, expiresAt),
     flush() {
       if (unwrittenUses.size === 0) return;
       store.touchKeys(unwrittenUses);
