@@ -5,7 +5,7 @@ import { DomainError, invalid } from "#domain/common/error.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { toNullableTimestamp } from "#kernel/clock.ts";
 import { counted } from "#kernel/text.ts";
-import type { HostUpdates, PackageManager, TransactionPlan, UpdateRequest } from "./ports.ts";
+import type { HostUpdates, PackageManager, SnapshotBackend, TransactionPlan, UpdateRequest } from "./ports.ts";
 import type { Progress } from "./progress.ts";
 import { requireReboot } from "./reboot.ts";
 import { refusedAsInvalid } from "./refusals.ts";
@@ -31,15 +31,9 @@ export interface LongWork {
 
 const unheard: Progress = { step: () => undefined, line: () => undefined };
 
-const noPackageManager = (): DomainError =>
-  new DomainError(
-    "UNAVAILABLE",
-    "cannot look for updates: no package manager here is supported, or settings forbid it",
-    {
-      missing: "package manager",
-      retryable: false,
-    },
-  );
+const unsupported = (missing: string, message: string): DomainError =>
+  new DomainError("UNAVAILABLE", message, { missing, retryable: false });
+const noPackageManager = "cannot look for updates: no package manager here is supported, or settings forbid it";
 
 /** A repository that does not answer is nothing that the service has done wrong. */
 function notRefreshed(error: unknown): never {
@@ -65,6 +59,84 @@ const planOf = (steps: readonly string[], rest: Partial<Plan> = {}): Plan => ({
   steps: [...steps],
 });
 
+async function findUpdates(
+  manager: PackageManager,
+  clock: Pick<Clock, "now">,
+  signal: AbortSignal,
+): Promise<UpdateCheck> {
+  const [{ updates: list, held, listsAt }, release, needs] = await Promise.all([
+    manager.updates(signal),
+    manager.release(signal),
+    manager.restartNeeds(signal),
+  ]);
+  return {
+    system: {
+      available: release !== undefined,
+      version: release?.version ?? "",
+      release_date: release?.releaseDate ?? "",
+      is_security: release?.isSecurity ?? false,
+      changelog: release?.changelog ?? "",
+    },
+    packages: {
+      total: list.length,
+      security: list.filter(({ isSecurity }) => isSecurity).length,
+      updates: list.map(({ name, architecture, from, to, isSecurity }) => ({
+        name,
+        architecture,
+        current_version: from ?? "",
+        new_version: to ?? "",
+        is_security: isSecurity,
+      })),
+    },
+    held: [...held],
+    package_manager: manager.name,
+    security_known: manager.knowsSecurity,
+    checked_at: toNullableTimestamp(listsAt),
+    cache_age_seconds: listsAt === null ? null : Math.max(0, Math.floor((clock.now() - listsAt) / 1000)),
+    requires_reboot: needs.requiresReboot,
+    requires_restart: [...needs.units],
+  };
+}
+
+async function applyPlan(
+  manager: PackageManager,
+  request: UpdateRequest,
+  { takesSnapshot, isGuarded }: { readonly takesSnapshot: boolean; readonly isGuarded: boolean },
+  signal: AbortSignal,
+): Promise<Plan> {
+  const { changes, downloadBytes } = await refusedAsInvalid(() => manager.simulate(request, signal));
+  const snapshot = takesSnapshot && changes.length > 0 ? ["take a snapshot"] : [];
+  const watch = isGuarded && changes.length > 0 ? ["watch checks and units, and roll back if one is worse"] : [];
+  return planOf([...snapshot, ...changes.map(changeText), ...watch], {
+    packages: changes.map(({ name }) => name),
+    bytes: downloadBytes,
+    requires_reboot: requireReboot(changes),
+  });
+}
+
+async function rollbackPlan(backend: SnapshotBackend, snapshotId: string, signal: AbortSignal): Promise<Plan> {
+  const { packages, files } = await refusedAsInvalid(async () => {
+    await backend.verify(snapshotId, signal);
+    return backend.diff(snapshotId, signal);
+  });
+  const back = packages.map(({ name, from, to }) => {
+    if (from === null) return `remove ${name} ${to ?? ""}`;
+    return to === null ? `install ${name} ${from}` : `return ${name} from ${to} to ${from}`;
+  });
+  const restored = files.length === 0 ? [] : [`restore ${counted(files.length, "file")}`];
+  return planOf(["verify the snapshot", "take a safety snapshot", ...back, ...restored], {
+    packages: packages.map(({ name }) => name),
+    requires_reboot: backend.needsReboot || requireReboot(packages),
+  });
+}
+
+async function findSnapshot(host: () => Promise<HostUpdates>, snapshotId: string, signal: AbortSignal) {
+  // What is no id is never looked for: a path could be made of it.
+  if (!isSnapshotId(snapshotId))
+    throw new DomainError("NOT_FOUND", "cannot find the snapshot: there is none of that id", {});
+  return backendOf((await host()).backends, snapshotId, signal);
+}
+
 /** The updates part: what could be updated, updating, snapshots and the way back. */
 export function updatesHandlers(ports: {
   /** Asked when it is needed: to find out takes a moment. */
@@ -73,22 +145,15 @@ export function updatesHandlers(ports: {
   readonly clock: Pick<Clock, "now">;
   /** Whether an update takes a snapshot unless it is told otherwise. */
   readonly takesSnapshot: boolean;
-  /** Told of what every look has found. */
+  /** Is told what every check has found. */
   readonly onChecked: (found: UpdateCheck) => void;
 }): Handlers<typeof updates> {
   const { host, work, clock, onChecked } = ports;
 
   const managed = async (): Promise<HostUpdates & { readonly manager: PackageManager }> => {
     const { manager, backends } = await host();
-    if (manager === undefined) throw noPackageManager();
+    if (manager === undefined) throw unsupported("package manager", noPackageManager);
     return { manager, backends };
-  };
-
-  const found = async (snapshotId: string, signal: AbortSignal) => {
-    // What is no id is never looked for: a path could be made of it.
-    if (!isSnapshotId(snapshotId))
-      throw new DomainError("NOT_FOUND", "cannot find the snapshot: there is none of that id", {});
-    return backendOf((await host()).backends, snapshotId, signal);
   };
 
   // Two at once would wait for each other's locks, and the second would bring nothing new.
@@ -96,41 +161,6 @@ export function updatesHandlers(ports: {
     const { manager } = await managed();
     await refusedAsInvalid(() => manager.refresh(unheard, signal)).catch(notRefreshed);
   });
-
-  async function check(manager: PackageManager, signal: AbortSignal): Promise<UpdateCheck> {
-    const [{ updates: list, held, listsAt }, release, needs] = await Promise.all([
-      manager.updates(signal),
-      manager.release(signal),
-      manager.restartNeeds(signal),
-    ]);
-    return {
-      system: {
-        available: release !== undefined,
-        version: release?.version ?? "",
-        release_date: release?.releaseDate ?? "",
-        is_security: release?.isSecurity ?? false,
-        changelog: release?.changelog ?? "",
-      },
-      packages: {
-        total: list.length,
-        security: list.filter(({ isSecurity }) => isSecurity).length,
-        updates: list.map(({ name, architecture, from, to, isSecurity }) => ({
-          name,
-          architecture,
-          current_version: from ?? "",
-          new_version: to ?? "",
-          is_security: isSecurity,
-        })),
-      },
-      held: [...held],
-      package_manager: manager.name,
-      security_known: manager.knowsSecurity,
-      checked_at: toNullableTimestamp(listsAt),
-      cache_age_seconds: listsAt === null ? null : Math.max(0, Math.floor((clock.now() - listsAt) / 1000)),
-      requires_reboot: needs.requiresReboot,
-      requires_restart: [...needs.units],
-    };
-  }
 
   return {
     async checkUpdates({ query }, context) {
@@ -141,7 +171,7 @@ export function updatesHandlers(ports: {
         context.touched({ refresh: "true" });
         await refresh(signal);
       }
-      const found = await check(manager, signal);
+      const found = await findUpdates(manager, clock, signal);
       onChecked(found);
       return found;
     },
@@ -156,15 +186,8 @@ export function updatesHandlers(ports: {
         throw invalid("guard", "A guarded update needs a snapshot to return to");
       const request: UpdateRequest = { type, isSecurityOnly, names };
       if (query.dry_run ?? false) {
-        const plan = await refusedAsInvalid(() => manager.simulate(request, context.signal()));
-        const { changes, downloadBytes } = plan;
-        const snapshot = takesSnapshot && backends.length > 0 && changes.length > 0 ? ["take a snapshot"] : [];
-        const watch = guard && changes.length > 0 ? ["watch checks and units, and roll back if one is worse"] : [];
-        return planOf([...snapshot, ...changes.map(changeText), ...watch], {
-          packages: changes.map(({ name }) => name),
-          bytes: downloadBytes,
-          requires_reboot: requireReboot(changes),
-        });
+        const options = { takesSnapshot: takesSnapshot && backends.length > 0, isGuarded: guard };
+        return applyPlan(manager, request, options, context.signal());
       }
       const input = { request, takesSnapshot, isGuarded: guard };
       return work.begin("updates.apply", input, context, () =>
@@ -184,16 +207,13 @@ export function updatesHandlers(ports: {
       const { description = "" } = body;
       const [backend] = (await host()).backends;
       if (backend === undefined)
-        throw new DomainError("UNAVAILABLE", "cannot take a snapshot: nothing on this host keeps any", {
-          missing: "snapshots",
-          retryable: false,
-        });
+        throw unsupported("snapshots", "cannot take a snapshot: nothing on this host keeps any");
       if (query.dry_run ?? false) return planOf([`take a snapshot (${backend.name})`]);
       return work.begin("snapshots.create", { description }, context);
     },
 
     async deleteSnapshot({ params: { snapshot_id: snapshotId }, query }, context) {
-      const { snapshot } = await found(snapshotId, context.signal());
+      const { snapshot } = await findSnapshot(host, snapshotId, context.signal());
       if (query.dry_run ?? false)
         return planOf([`delete the snapshot ${snapshotId}`], { frees_bytes: snapshot.sizeBytes });
       return work.begin("snapshots.delete", { snapshotId }, context);
@@ -201,7 +221,7 @@ export function updatesHandlers(ports: {
 
     async diffSnapshot({ params: { snapshot_id: snapshotId } }, context) {
       const signal = context.signal();
-      const { backend } = await found(snapshotId, signal);
+      const { backend } = await findSnapshot(host, snapshotId, signal);
       const { packages, files } = await refusedAsInvalid(() => backend.diff(snapshotId, signal));
       return {
         snapshot_id: snapshotId,
@@ -212,22 +232,8 @@ export function updatesHandlers(ports: {
 
     async rollback({ params: { snapshot_id: snapshotId }, query }, context) {
       const signal = context.signal();
-      const { backend } = await found(snapshotId, signal);
-      if (query.dry_run ?? false) {
-        const { packages, files } = await refusedAsInvalid(async () => {
-          await backend.verify(snapshotId, signal);
-          return backend.diff(snapshotId, signal);
-        });
-        const back = packages.map(({ name, from, to }) => {
-          if (from === null) return `remove ${name} ${to ?? ""}`;
-          return to === null ? `install ${name} ${from}` : `return ${name} from ${to} to ${from}`;
-        });
-        const restored = files.length === 0 ? [] : [`restore ${counted(files.length, "file")}`];
-        return planOf(["verify the snapshot", "take a safety snapshot", ...back, ...restored], {
-          packages: packages.map(({ name }) => name),
-          requires_reboot: backend.needsReboot || requireReboot(packages),
-        });
-      }
+      const { backend } = await findSnapshot(host, snapshotId, signal);
+      if (query.dry_run ?? false) return rollbackPlan(backend, snapshotId, signal);
       return work.begin("updates.rollback", { snapshotId }, context);
     },
   };
