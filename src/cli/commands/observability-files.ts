@@ -11,7 +11,7 @@ export interface MadeStack {
 
 type Edit = readonly [from: string, to: string];
 
-const shipped = fileURLToPath(new URL("../../deploy/observability", import.meta.url));
+const shipped = fileURLToPath(new URL("../../../deploy/observability", import.meta.url));
 /** The folder that the shipped files name. */
 const shippedFolder = "/etc/steward-observability";
 const caFile = "prometheus/steward-ca.pem";
