@@ -369,6 +369,24 @@ describe("the thread of the traces", () => {
     expect(openReal().list(all)).toHaveLength(1);
   });
 
+  it("keeps the process running until it has answered and is closed, and no longer", async () => {
+    const program = `
+      import { createHostTraces } from ${JSON.stringify(new URL("../../src/app/tracing/traces.ts", import.meta.url).href)};
+      const [stateDir, end] = process.argv.slice(2);
+      const traces = createHostTraces({ stateDir, keepBytes: 1e6, forwards: false, onTrouble: console.error });
+      await traces.list({ service: undefined, origin: undefined, minDurationUs: 0, sinceUs: 0, limit: 1 });
+      if (end === "close") await traces.close();
+      console.log("done");
+    `;
+    const script = join(stateDir, "program.mjs");
+    writeFileSync(script, program);
+    const run = (...argv: readonly string[]) =>
+      exec([process.execPath, script, stateDir, ...argv], { timeoutMs: 60_000 });
+    expect(await run("close")).toMatchObject({ exitCode: 0, stdout: "done\n" });
+    // An idle thread ends with the process.
+    expect(await run()).toMatchObject({ exitCode: 0, stdout: "done\n" });
+  });
+
   it("has only so much waiting", async () => {
     const traces = openThread();
     const bytes = Buffer.alloc(4 * mib, 0x0a);

@@ -58,6 +58,8 @@ export function createHostTraces(
       bytesRoom.give(found.peer, found.bytes);
       bodyRoom.give(found.peer, 1);
     }
+    // A job that waits keeps the process running, an idle thread does not.
+    if (waiting.size === 0 && closing === undefined) worker?.unref();
     if (waiting.size === 0 && !isClosed) {
       idle = setTimeout(() => void rest(), idleAfterMs);
       idle.unref();
@@ -98,7 +100,6 @@ export function createHostTraces(
       for (const id of [...waiting.keys()])
         settle(id)?.reject(new TracesUnavailable(`the thread of the traces ended: ${reason}`));
     });
-    started.unref();
     return started;
   };
 
@@ -110,6 +111,7 @@ export function createHostTraces(
     const { promise, resolve, reject } = Promise.withResolvers<TraceAnswers[TraceJob["kind"]]>();
     clearTimeout(idle);
     worker ??= start();
+    worker.ref();
     nextId += 1;
     waiting.set(nextId, { bytes, peer, resolve, reject });
     const request: TraceRequest = { id: nextId, job };
