@@ -166,7 +166,7 @@ describeOnHost("checks of processes and of the kernel's load", (session) => {
               status: "warn",
               message: expect.stringMatching(/^[67]\d(\.\d)? % of swap is used: .* of 96\.0 MiB left$/),
             });
-            expect(await overflow(25)).toMatchObject({ exitCode: 0 });
+            expect(await overflow(18)).toMatchObject({ exitCode: 0 });
             expect(see(await runCheck(session, "swap_usage"))).toMatchObject({ status: "fail" });
             await session.shell("rm /mnt/overflowing/file");
             expect(see(await runCheck(session, "swap_usage"))).toMatchObject({ status: "pass" });

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 const betweenMs = 10;
+/** Longer than anything takes on a machine that does much else: a test fails by what it sees, not by when. */
+const patienceMs = 60_000;
 
 /**
  * Asks again and again until there is an answer.
@@ -9,7 +11,7 @@ const betweenMs = 10;
 export async function until<T>(
   what: string,
   ask: () => T | undefined | Promise<T | undefined>,
-  timeoutMs = 15_000,
+  timeoutMs = patienceMs,
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
