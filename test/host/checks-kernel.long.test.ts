@@ -146,27 +146,27 @@ describeOnHost("checks of processes and of the kernel's load", (session) => {
 
   provoke(
     "swap_usage",
-    "a swap file of 96 MB into which a group with little memory overflows, then none",
+    "a swap file of 192 MB into which a group with little memory overflows, then none",
     async (see) => {
       const others = await session.shell("tail -n +2 /proc/swaps");
       expect(others, "this machine must have no swap of its own (swapoff -a)").toBe("");
       expect(see(await runCheck(session, "swap_usage"))).toMatchObject({ status: "skip" });
-      await withSwap(96, async () => {
+      await withSwap(192, async () => {
         expect(see(await runCheck(session, "swap_usage"))).toMatchObject({
           status: "pass",
-          details: { percent_used: 0, total_gb: 0.101 },
+          details: { percent_used: 0, total_gb: 0.201 },
         });
         await session.shell("mkdir -p /mnt/overflowing && mount -t tmpfs none /mnt/overflowing");
         try {
           await withMemoryGroup(session, 16 * megabyte, async (group) => {
             const overflow = (megabytes: number) =>
               group.exec(["sh", "-c", `head -c ${megabytes}M /dev/urandom >> /mnt/overflowing/file`]);
-            expect(await overflow(80)).toMatchObject({ exitCode: 0 });
+            expect(await overflow(144)).toMatchObject({ exitCode: 0 });
             expect(see(await runCheck(session, "swap_usage"))).toMatchObject({
               status: "warn",
-              message: expect.stringMatching(/^[67]\d(\.\d)? % of swap is used: .* of 96\.0 MiB left$/),
+              message: expect.stringMatching(/^[67]\d(\.\d)? % of swap is used: .* of 192 MiB left$/),
             });
-            expect(await overflow(18)).toMatchObject({ exitCode: 0 });
+            expect(await overflow(50)).toMatchObject({ exitCode: 0 });
             expect(see(await runCheck(session, "swap_usage"))).toMatchObject({ status: "fail" });
             await session.shell("rm /mnt/overflowing/file");
             expect(see(await runCheck(session, "swap_usage"))).toMatchObject({ status: "pass" });

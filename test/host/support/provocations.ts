@@ -53,7 +53,7 @@ export const provocations = {
   ],
   swap_usage: [
     {
-      how: "a swap file of 96 MB into which a group with little memory overflows, then none",
+      how: "a swap file of 192 MB into which a group with little memory overflows, then none",
       isReal: true,
       statuses: ["pass", "warn", "fail", "skip"],
       file: kernel,
