@@ -1,57 +1,38 @@
-import { spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { filesBelow, read, root } from "./project.ts";
+import { copyProject, type ProjectCopy } from "./project-copy.ts";
 
-/** A copy of the project to break: what the gates say of it shows that they bite. */
-let copy: string;
+let copy: ProjectCopy;
 beforeAll(() => {
-  copy = mkdtempSync(join(tmpdir(), "steward-gates-"));
-  for (const name of readdirSync(root).filter((each) => each !== "node_modules" && each !== ".git")) {
-    cpSync(join(root, name), join(copy, name), { recursive: true });
-  }
-  symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
-  // The compiler's output goes below node_modules, which the copy shares, so it gets a place of its own.
-  for (const path of ["src", "test"].flatMap(filesBelow).filter((each) => each.endsWith("tsconfig.json"))) {
-    writeFileSync(join(copy, path), read(path).replaceAll("node_modules/.cache/tsc", ".tsc"));
-  }
+  copy = copyProject();
 });
-afterAll(() => rmSync(copy, { recursive: true, force: true }));
-
-const run = (argv: readonly [string, ...string[]]): { status: number | null; output: string } => {
-  const [program, ...args] = argv;
-  const { status, stdout, stderr } = spawnSync(program, args, { cwd: copy, encoding: "utf8" });
-  return { status, output: `${stdout}${stderr}` };
-};
+afterAll(() => copy.remove());
 
 /** What is wrong with the copy for as long as a gate runs: a file, and how it is changed. */
 type Break = readonly [path: string, change: (text: string) => string];
 
 /** Breaks the copy in all these ways at once, since a run of a gate takes longer than whatever it finds. */
 function broken(breaks: readonly Break[], gate: readonly [string, ...string[]]) {
-  const before = new Map(breaks.map(([path]) => [path, readFileSync(join(copy, path), "utf8")]));
+  const before = breaks.map(([path]) => [path, copy.read(path)] as const);
   try {
     for (const [path, change] of breaks) {
-      const text = readFileSync(join(copy, path), "utf8");
+      const text = copy.read(path);
       const changed = change(text);
       expect([path, changed === text]).toEqual([path, false]);
-      writeFileSync(join(copy, path), changed);
+      copy.write(path, changed);
     }
-    return run(gate);
+    return copy.run(gate);
   } finally {
-    for (const [path, text] of before) writeFileSync(join(copy, path), text);
+    for (const [path, text] of before) copy.write(path, text);
   }
 }
 
 const prepend = (line: string) => (text: string) => `${line}\n${text}`;
 const compile = ["tsc", "-b"] as const;
-type Result = ReturnType<typeof run>;
+type Result = ReturnType<ProjectCopy["run"]>;
 
 describe("the compiler", () => {
   it("accepts the project as it is", () => {
-    expect(run(compile)).toEqual({ status: 0, output: "" });
+    expect(copy.run(compile)).toEqual({ status: 0, output: "" });
   });
 
   describe("refuses what a layer may not import:", () => {

@@ -108,26 +108,27 @@ function takenSnapshot(): Promise<string> {
 
 const inAnHour = (): string => new Date(Date.now() + 3_600_000).toISOString();
 
-/** A good request for every operation: a new row of the table does not compile without one. */
-const good: Readonly<Record<OperationName, () => Filling | Promise<Filling>>> = {
-  getHealth: () => ({}),
-  getLiveness: () => ({}),
-  getReadiness: () => ({}),
-  listChecks: () => ({}),
+/** Operations that cannot be called without parameters or a body. */
+type NeedsInput = {
+  [K in OperationName]: (typeof operations)[K] extends { params: unknown } | { body: unknown } ? K : never;
+}[OperationName];
+
+/** What a good request of an operation has besides its path: a row of the table that needs input does not compile without it. */
+const inputs: Readonly<
+  Record<NeedsInput, () => Filling | Promise<Filling>> &
+    Partial<Record<OperationName, () => Filling | Promise<Filling>>>
+> = {
   getCheck: () => ({ params: { check_id: "memory" } }),
   getCheckHistory: () => ({ params: { check_id: "memory" }, query: "?limit=3" }),
   // A plan alone, and of a check that has a fix wherever systemd runs.
   fixCheck: () => ({ params: { check_id: "systemd_failed" }, query: "?dry_run=true" }),
   explainCheck: () => ({ params: { check_id: "memory" }, body: { question: "Why?" } }),
-  getSystemInfo: () => ({}),
   listServices: () => ({ query: "?status=inactive&limit=3" }),
   // A plan alone: the tests restart nothing on the machine that they run on.
   restartService: () => ({ params: { name: unit }, query: "?dry_run=true" }),
   listLogs: () => ({ query: "?priority=6&limit=3" }),
   // The lists of the machine are read; nothing on it is changed, and snapshots go to the workspace.
-  checkUpdates: () => ({}),
   applyUpdates: () => ({ query: "?dry_run=true", body: { type: "packages" } }),
-  listSnapshots: () => ({}),
   createSnapshot: () => ({ query: "?dry_run=true", body: { description: "of a test" } }),
   diffSnapshot: async () => ({ params: { snapshot_id: await takenSnapshot() } }),
   rollback: async () => ({ params: { snapshot_id: await takenSnapshot() }, query: "?dry_run=true" }),
@@ -139,11 +140,8 @@ const good: Readonly<Record<OperationName, () => Filling | Promise<Filling>>> = 
     const { operations: list } = await client.listOperations();
     return { params: { id: list[0]?.id ?? "none" } };
   },
-  listConnectors: () => ({}),
   testConnector: () => ({ params: { name: "local" } }),
   chat: () => ({ body: { messages: [{ role: "user", content: "How is it?" }], max_tokens: 10 } }),
-  listAlerts: () => ({}),
-  listSilences: () => ({}),
   silenceAlert: () => ({ body: { alert: "ServiceDown", until: inAnHour(), comment: "of a test" } }),
   async removeSilence() {
     const client = createClient({ url: service.url, key: service.adminKey });
@@ -151,7 +149,6 @@ const good: Readonly<Record<OperationName, () => Filling | Promise<Filling>>> = 
   },
   listNotifications: () => ({ query: "?limit=3" }),
   testNotifications: () => ({ body: {} }),
-  listPlugins: () => ({}),
   enablePlugin: () => ({ params: { name: "greet" }, body: { confirm: false } }),
   disablePlugin: () => ({ params: { name: "greet" } }),
   async runPlugin() {
@@ -159,15 +156,12 @@ const good: Readonly<Record<OperationName, () => Filling | Promise<Filling>>> = 
     await client.enablePlugin({ params: { name: "greet" }, body: {} });
     return { params: { name: "greet" }, body: { args: ["you"], stdin: "" } };
   },
-  whoami: () => ({}),
-  listKeys: () => ({}),
   createKey: () => ({ body: { name: "made", scopes: ["viewer"], expires_at: "2999-01-01T00:00:00Z" } }),
   async revokeKey() {
     const client = createClient({ url: service.url, key: service.adminKey });
     return { params: { id: (await client.createKey({ body: { name: "to be revoked", scopes: [] } })).id } };
   },
   createToken: () => ({ body: { scopes: ["system:read"], expires_in: 60 } }),
-  getMetrics: () => ({}),
   listAudit: () => ({ query: "?limit=3" }),
   listTraces: () => ({ query: "?limit=5" }),
   async getTrace() {
@@ -177,6 +171,7 @@ const good: Readonly<Record<OperationName, () => Filling | Promise<Filling>>> = 
     return { params: { trace_id: traces[0]?.trace_id ?? "" } };
   },
 };
+const goodRequest = async (name: OperationName): Promise<Filling> => (await inputs[name]?.()) ?? {};
 const rows = Object.entries<Operation>(operations) as [OperationName, Operation][];
 
 function send(
@@ -204,7 +199,7 @@ async function expectDocumented(response: Response, code: ErrorCode): Promise<vo
 
 describe("good requests", () => {
   it.each(rows)("%s answers as the document says", async (name, operation) => {
-    const response = await send(proxy, operation, await good[name](), admin());
+    const response = await send(proxy, operation, await goodRequest(name), admin());
     const isRefused = name === "restartService" && !hasSystemd;
     // Of a snapshot a plan is good enough, and a plan makes nothing.
     const status = name === "createSnapshot" ? 200 : (operation.status ?? 200);
@@ -215,7 +210,7 @@ describe("good requests", () => {
   it.each(rows.filter(([, { effect }]) => effect !== "read"))(
     "%s answers a plan as it says",
     async (name, operation) => {
-      const response = await send(proxy, operation, { ...(await good[name]()), query: "?dry_run=true" }, admin());
+      const response = await send(proxy, operation, { ...(await goodRequest(name)), query: "?dry_run=true" }, admin());
       const success = name === "restartService" && !hasSystemd ? errorStatus.UNAVAILABLE : 200;
       expect(response.status).toBe(success);
       expect(violationsOf(response)).toEqual([]);
@@ -230,21 +225,21 @@ describe("refusals are in the document too", () => {
   const forwarded = { "X-Forwarded-For": "192.0.2.1" };
 
   it.each(closed)("%s without a key", async (name, operation) => {
-    await expectDocumented(await send(proxy, operation, await good[name](), forwarded), "UNAUTHORIZED");
+    await expectDocumented(await send(proxy, operation, await goodRequest(name), forwarded), "UNAUTHORIZED");
   });
 
   it.each(scoped)("%s without the scope", async (name, operation) => {
     const headers = { ...forwarded, "X-API-Key": scopelessKey };
-    await expectDocumented(await send(proxy, operation, await good[name](), headers), "FORBIDDEN");
+    await expectDocumented(await send(proxy, operation, await goodRequest(name), headers), "FORBIDDEN");
   });
 
   it.each(rows.filter(([, { query }]) => query !== undefined))("%s with a bad query", async (name, operation) => {
-    const filling = { ...(await good[name]()), query: "?limit=0&dry_run=maybe&refresh=maybe" };
+    const filling = { ...(await goodRequest(name)), query: "?limit=0&dry_run=maybe&refresh=maybe" };
     await expectDocumented(await send(proxy, operation, filling, admin()), "VALIDATION_ERROR");
   });
 
   it.each(rows.filter(([, { body }]) => body !== undefined))("%s with a bad body", async (name, operation) => {
-    const filling = { ...(await good[name]()), body: { scopes: 5, unknown: true } };
+    const filling = { ...(await goodRequest(name)), body: { scopes: 5, unknown: true } };
     await expectDocumented(await send(proxy, operation, filling, admin()), "VALIDATION_ERROR");
   });
 
@@ -269,7 +264,7 @@ describe("refusals are in the document too", () => {
     });
     for (const [name, operation] of closed) {
       // The service refuses before it looks at the request, so that an empty one does.
-      const filling = operation.effect === "read" ? await good[name]() : { params: { id: "x", name: "x" } };
+      const filling = operation.effect === "read" ? await goodRequest(name) : { params: { id: "x", name: "x" } };
       await expectDocumented(await send(proxy, operation, filling, wrong), "RATE_LIMITED");
     }
   });
