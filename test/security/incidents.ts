@@ -198,7 +198,7 @@ export const incidents: readonly Incident[] = [
         "test/security/temporary-files.test.ts",
         "hostile links in the folder for temporary files lead nothing anywhere, and nothing is left there",
       ],
-      ["src/adapters/keystore/state-dir.test.ts", "does not follow a link that was laid in its way"],
+      ["src/adapters/files/write.test.ts", "replaces a symbolic link, and writes through none"],
       ["test/ports/operation-store.test.ts", "follows no link that was laid in its way"],
       ["test/process/refusals.test.ts", "whose %s leads elsewhere is refused"],
       [

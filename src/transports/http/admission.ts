@@ -44,7 +44,7 @@ const sentTwice = (where: string): string => cannotTell(`${where} was sent more 
 const twoDiffer = cannotTell("two different credentials were sent (send one of them)");
 const otherScheme = cannotTell("the scheme of Authorization has to be Bearer (or send the key in X-API-Key alone)");
 
-/** A credential that a request bears in one place, or why it cannot be one. Nothing here says whether it is good. */
+/** A credential that a request has in one place, or why it cannot be one. Nothing here says whether it is good. */
 type Presented = { readonly credential: string } | { readonly fault: string } | undefined;
 
 /** Header fields of one name are joined by a comma, which no credential has. */
@@ -105,7 +105,7 @@ export function createAdmission(ports: AdmissionPorts) {
 
   /**
    * Who calls, by certificate, key or token, else by the Unix socket. A certificate that is no key's says nothing, as that of a proxy; one that is
-   * refused, and one that is another key's than what the request bears, leave open who is calling.
+   * refused, and one that is another key's than what the request has, leave open who is calling.
    * @returns what is wrong where nobody is known.
    */
   const callerOf = (request: FastifyRequest, access: RouteAccess | undefined): Caller | string => {

@@ -6,7 +6,6 @@ import type { AuditEntry, AuditLog } from "#domain/audit/ports.ts";
 import { callsRefused, type Refusals } from "#domain/audit/refusals.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { addressGroup } from "./address.ts";
-import { withoutSecrets } from "./redact.ts";
 import { isDryRun, type RequestRecord } from "./request-record.ts";
 import type { ClientCertificates } from "./tls.ts";
 
@@ -50,6 +49,20 @@ function outcomeOf({ isUnsuccessful }: RequestRecord, status: number): AuditEntr
 }
 
 const isStream = (payload: unknown): boolean => typeof payload === "object" && payload !== null && "pipe" in payload;
+
+/** A run of letters as long as the secret of a key. */
+const secretLike = /[0-9A-Za-z]{43,}/g;
+/** The id of a container, which units are named for. */
+const containerId = /^[0-9a-f]{64}$/;
+
+/** The parameters of a path, without what somebody put there that belongs into a header. */
+const withoutSecrets = (params: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(params).map(([name, text]) => [
+      name,
+      text.replaceAll(secretLike, (run) => (containerId.test(run) ? run : "[secret]")),
+    ]),
+  );
 
 /** What the path names. */
 const paramsOf = ({ record, params }: FastifyRequest): Readonly<Record<string, string>> =>

@@ -181,7 +181,7 @@ function createShares(limits: ConnectionLimits, trustedProxies: readonly string[
  *
  * Connections count from the first packet on, so that TLS handshakes that never end are among them.
  * @param ports.trustedProxies addresses that may have all connections: they speak for many clients.
- * @param ports.onFull told of each connection that was ended or refused.
+ * @param ports.onFull notified of each connection that was ended or refused.
  */
 export function watchConnections(
   server: Server,

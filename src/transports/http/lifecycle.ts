@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { DomainError } from "#domain/common/error.ts";
 import type { Auditor } from "./audit.ts";
-import { addBodyParser } from "./body.ts";
 import { type Entrance, pathNotFound } from "./entrance.ts";
 import type { IdempotencyHooks } from "./idempotency.ts";
 import { createRequestRecord } from "./request-record.ts";
@@ -13,6 +13,26 @@ export interface LifecycleSteps {
   readonly replyError: (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply;
   /** Once the answer has left. */
   readonly answered: (request: FastifyRequest, reply: FastifyReply) => void;
+}
+
+/** JSON alone is read, and an empty body is no body. */
+function addBodyParser(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  const parseJson = app.getDefaultJsonParser("error", "error");
+  const isEmpty = ({ headers }: FastifyRequest): boolean => headers["content-length"] === "0";
+  app.addContentTypeParser("*", (request, _, done) => {
+    if (isEmpty(request)) return done(null, undefined);
+    done(
+      new DomainError("VALIDATION_ERROR", "cannot accept the request: its body is not JSON (send application/json)", {
+        field: "Content-Type",
+        issue: "Must be application/json",
+      }),
+    );
+  });
+  app.addContentTypeParser<string>("application/json", { parseAs: "string" }, (request, body, done) => {
+    if (body === "") done(null, undefined);
+    else void parseJson(request, body, done);
+  });
 }
 
 /**

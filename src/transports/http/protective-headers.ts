@@ -1,5 +1,5 @@
 /**
- * What every answer bears, so that a browser shows it as what it is and nothing else: a line of the journal that looks like a
+ * Headers of every answer, so that a browser shows it as what it is and nothing else: a line of the journal that looks like a
  * page is no page. Only pages of the service itself may read answers; those of the reference have a policy of their own.
  */
 export const protectiveHeaders: Readonly<Record<string, string>> = {

@@ -10,7 +10,7 @@ import { invalid } from "#domain/common/error.ts";
 import type { RouteAccess } from "./admission.ts";
 import { createPartCheck } from "./validation.ts";
 
-/** A request to open a WebSocket that was let in. */
+/** An admitted request to open a WebSocket. */
 export interface UpgradeRequest {
   readonly caller: Caller | undefined;
   readonly requestId: string;
@@ -21,7 +21,7 @@ export interface UpgradeRequest {
 
 /**
  * Takes a connection over; the answer to the handshake is its to write.
- * @param lines header lines that the answer bears besides, as every answer does.
+ * @param lines further header lines of the answer, those of every answer.
  */
 type TakeOver = (request: IncomingMessage, socket: Duplex, head: Buffer, lines: readonly string[]) => void;
 
@@ -32,7 +32,7 @@ export interface UpgradeRoute {
   readonly access: RouteAccess;
   readonly query?: SchemaObject;
   /**
-   * Looks at the request once it was let in.
+   * Checks the request once it is admitted.
    * @throws DomainError to refuse, with the error body and status as everywhere.
    */
   readonly accept: (request: UpgradeRequest) => TakeOver | Promise<TakeOver>;
@@ -59,7 +59,7 @@ const pathOf = (url = ""): string => url.split("?", 1)[0] ?? "";
 
 /**
  * Sends upgrades through the same routing, guard and admission as every request.
- * @param taken is told of each connection that left HTTP, with the status of its answer set.
+ * @param taken is notified of each connection that left HTTP, with the status of its answer set.
  */
 export function createUpgrades(taken: (request: FastifyRequest, reply: FastifyReply) => void) {
   const paths = new Set<string>();

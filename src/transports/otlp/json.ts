@@ -8,96 +8,102 @@ import { MalformedTraces } from "./wire.ts";
  * same. It is not the JSON of protobuf: ids are hex digits (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding).
  */
 
-/** Writes a value of a JSON member as a field. */
-type FieldWriter = (writer: BinaryWriter, value: unknown, depth: number) => void;
-type Message = Readonly<Record<string, readonly [field: number, write: (field: number) => FieldWriter]>>;
+/** A member of a JSON object, and the field that it becomes. */
+interface Member {
+  readonly name: string;
+  readonly field: number;
+}
+type FieldWriter = (writer: BinaryWriter, member: Member, value: unknown, depth: number) => void;
+type Message = Readonly<Record<string, readonly [field: number, write: FieldWriter]>>;
 
 const latestFixed64 = 2n ** 64n - 1n;
 
+const kindOf = (value: unknown): string =>
+  value === null ? "null" : Array.isArray(value) ? "array" : typeof value === "number" ? `${value}` : typeof value;
+
+const mismatch = ({ name }: Member, expected: string, value: unknown): MalformedTraces =>
+  new MalformedTraces(`${name}: expected ${expected}, got ${kindOf(value)}`);
+
+function stringOf(member: Member, value: unknown): string {
+  if (typeof value !== "string") throw mismatch(member, "string", value);
+  return value;
+}
+
 /** An integer as JSON has it: a number, or decimal digits. */
-function integerOf(value: unknown, least: bigint, most: bigint): bigint {
+function integerOf(member: Member, value: unknown, least: bigint, most: bigint): bigint {
   const isInteger = typeof value === "number" ? Number.isInteger(value) : /^-?\d{1,20}$/.test(String(value));
-  if (!isInteger || (typeof value !== "number" && typeof value !== "string"))
-    throw new MalformedTraces("an integer is none");
+  if (!isInteger || (typeof value !== "number" && typeof value !== "string")) throw mismatch(member, "integer", value);
   const integer = BigInt(value);
-  if (integer < least || integer > most) throw new MalformedTraces("an integer is out of range");
+  if (integer < least || integer > most) throw new MalformedTraces(`${member.name}: the integer is out of range`);
   return integer;
 }
 
-const text =
-  (field: number): FieldWriter =>
-  (writer, value) => {
-    if (typeof value !== "string") throw new MalformedTraces("a text is none");
-    writer.tag(field, WireType.LengthDelimited).string(value.toWellFormed());
-  };
-/** What is no hex is no id, which shows where ids are read. */
-const hex =
-  (field: number): FieldWriter =>
-  (writer, value) => {
-    if (typeof value !== "string") throw new MalformedTraces("an id is no text");
-    const isHex = /^([0-9a-fA-F]{2}){0,32}$/.test(value);
-    writer.tag(field, WireType.LengthDelimited).bytes(isHex ? Buffer.from(value, "hex") : new Uint8Array(1));
-  };
-const base64 =
-  (field: number): FieldWriter =>
-  (writer, value) => {
-    if (typeof value !== "string") throw new MalformedTraces("bytes are no text");
-    writer.tag(field, WireType.LengthDelimited).bytes(Buffer.from(value, "base64"));
-  };
-const fixed64 =
-  (field: number): FieldWriter =>
-  (writer, value) =>
-    void writer.tag(field, WireType.Bit64).fixed64(integerOf(value, 0n, latestFixed64));
-const int64 =
-  (field: number): FieldWriter =>
-  (writer, value) =>
-    void writer.tag(field, WireType.Varint).int64(integerOf(value, -(2n ** 63n), 2n ** 63n - 1n));
-const uint32 =
-  (field: number): FieldWriter =>
-  (writer, value) =>
-    void writer.tag(field, WireType.Varint).uint32(Number(integerOf(value, 0n, 2n ** 32n - 1n)));
-const bool =
-  (field: number): FieldWriter =>
-  (writer, value) => {
-    if (typeof value !== "boolean") throw new MalformedTraces("a truth value is none");
-    writer.tag(field, WireType.Varint).bool(value);
-  };
-const double =
-  (field: number): FieldWriter =>
-  (writer, value) => {
-    const isNamed = typeof value === "string" && /^(NaN|-?Infinity|-?\d+(\.\d+)?([eE][+-]?\d+)?)$/.test(value);
-    if (typeof value !== "number" && !isNamed) throw new MalformedTraces("a number is none");
-    writer.tag(field, WireType.Bit64).double(Number(value));
-  };
+const text: FieldWriter = (writer, member, value) =>
+  void writer.tag(member.field, WireType.LengthDelimited).string(stringOf(member, value).toWellFormed());
+
+/** What is not hex becomes an invalid id, which is counted where ids are read. */
+const hex: FieldWriter = (writer, member, value) => {
+  const digits = stringOf(member, value);
+  const isHex = /^([0-9a-fA-F]{2}){0,32}$/.test(digits);
+  writer.tag(member.field, WireType.LengthDelimited).bytes(isHex ? Buffer.from(digits, "hex") : new Uint8Array(1));
+};
+
+const base64: FieldWriter = (writer, member, value) =>
+  void writer.tag(member.field, WireType.LengthDelimited).bytes(Buffer.from(stringOf(member, value), "base64"));
+
+const fixed64: FieldWriter = (writer, member, value) =>
+  void writer.tag(member.field, WireType.Bit64).fixed64(integerOf(member, value, 0n, latestFixed64));
+
+const int64: FieldWriter = (writer, member, value) =>
+  void writer.tag(member.field, WireType.Varint).int64(integerOf(member, value, -(2n ** 63n), 2n ** 63n - 1n));
+
+const uint32: FieldWriter = (writer, member, value) =>
+  void writer.tag(member.field, WireType.Varint).uint32(Number(integerOf(member, value, 0n, 2n ** 32n - 1n)));
+
+const bool: FieldWriter = (writer, member, value) => {
+  if (typeof value !== "boolean") throw mismatch(member, "boolean", value);
+  writer.tag(member.field, WireType.Varint).bool(value);
+};
+
+const double: FieldWriter = (writer, member, value) => {
+  const isNamed = typeof value === "string" && /^(NaN|-?Infinity|-?\d+(\.\d+)?([eE][+-]?\d+)?)$/.test(value);
+  if (typeof value !== "number" && !isNamed) throw mismatch(member, "number", value);
+  writer.tag(member.field, WireType.Bit64).double(Number(value));
+};
+
 const nested =
-  (message: () => Message) =>
-  (field: number): FieldWriter =>
-  (writer, value, depth) => {
-    writer.tag(field, WireType.LengthDelimited).fork();
+  (message: () => Message): FieldWriter =>
+  (writer, member, value, depth) => {
+    if (!isRecord(value)) throw mismatch(member, "object", value);
+    writer.tag(member.field, WireType.LengthDelimited).fork();
     writeMessage(writer, message(), value, depth);
     writer.join();
   };
+
 const each =
-  (write: (field: number) => FieldWriter) =>
-  (field: number): FieldWriter =>
-  (writer, value, depth) => {
-    if (!Array.isArray(value)) throw new MalformedTraces("a list is none");
-    for (const item of value) write(field)(writer, item, depth);
-  };
-/** One deeper than may be kept is still written, so that it is found to be too deep. */
-const deeper =
-  (write: (field: number) => FieldWriter) =>
-  (field: number): FieldWriter =>
-  (writer, value, depth) => {
-    if (depth <= maxDepth) write(field)(writer, value, depth + 1);
+  (write: FieldWriter): FieldWriter =>
+  (writer, member, value, depth) => {
+    if (!Array.isArray(value)) throw mismatch(member, "array", value);
+    for (const item of value) write(writer, member, item, depth);
   };
 
-function writeMessage(writer: BinaryWriter, message: Message, value: unknown, depth: number): void {
-  if (!isRecord(value)) throw new MalformedTraces("an object is none");
+/** One deeper than may be kept is still written, so that it is found to be too deep. */
+const deeper =
+  (write: FieldWriter): FieldWriter =>
+  (writer, member, value, depth) => {
+    if (depth <= maxDepth) write(writer, member, value, depth + 1);
+  };
+
+function writeMessage(
+  writer: BinaryWriter,
+  message: Message,
+  value: Readonly<Record<string, unknown>>,
+  depth: number,
+): void {
   for (const [name, [field, write]] of Object.entries(message)) {
-    const member = Object.hasOwn(value, name) ? value[name] : undefined;
+    const given = Object.hasOwn(value, name) ? value[name] : undefined;
     // null is the same as nothing in the JSON of protobuf.
-    if (member !== undefined && member !== null) write(field)(writer, member, depth);
+    if (given !== undefined && given !== null) write(writer, { name, field }, given, depth);
   }
 }
 
@@ -162,7 +168,7 @@ const request: Message = { resourceSpans: [1, each(nested(() => resourceSpans))]
 
 /**
  * The protobuf of a request that came as JSON.
- * @throws MalformedTraces when it is none.
+ * @throws MalformedTraces
  */
 export function protobufOfJson(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   let value: unknown;
@@ -171,6 +177,7 @@ export function protobufOfJson(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   } catch {
     throw new MalformedTraces("it is not JSON");
   }
+  if (!isRecord(value)) throw new MalformedTraces("expected an object of JSON");
   const writer = new BinaryWriter();
   writeMessage(writer, request, value, 0);
   return new Uint8Array(writer.finish());

@@ -35,7 +35,7 @@ export interface StreamServerPorts {
   readonly isOutdated: (connection: Socket) => boolean;
 }
 
-/** A request for a stream that was let in, its query checked. */
+/** An admitted request for a stream, its query checked. */
 export interface StreamRequest {
   readonly caller: Caller | undefined;
   readonly query: object;
@@ -51,7 +51,7 @@ type TakeOver = (request: IncomingMessage, connection: Duplex, head: Buffer, lin
 export interface StreamServer {
   /** @throws DomainError to refuse before the upgrade. */
   readonly accept: (stream: string, request: StreamRequest) => Promise<TakeOver>;
-  /** Has clients connect again that a certificate let in. */
+  /** Has clients connect again that were admitted by a certificate. */
   readonly endCertified: () => void;
   /** Tells all clients that the service stops. */
   readonly close: () => void;
@@ -175,7 +175,7 @@ export function createStreamServer(ports: StreamServerPorts): StreamServer {
     sessions.close((caller) => caller.keyId === keyId, [closeCodes.keyEnded, "key revoked"]),
   );
 
-  /** Why a connection that was let in is closed at once: what changed while it was being made, or before on the same connection. */
+  /** Why an admitted connection is closed at once: what changed while it was being made, or before on the same connection. */
   const refusal = ({ keyId, credential }: Caller, connection: Socket): Closing | undefined => {
     if (isClosing) return stopping;
     if (credential !== "socket" && isRevoked(keyId)) return [closeCodes.keyEnded, "key revoked"];
