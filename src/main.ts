@@ -4,7 +4,6 @@ import type { PluginReport } from "#cli/index.ts";
 import type { Fault } from "#config/faults.ts";
 import type { Config } from "#config/load.ts";
 import type { FoundPlugin } from "#domain/plugins/ports.ts";
-import { adminKeyFile } from "./admin-key-file.ts";
 
 // Everything else is loaded on demand: a command that asks the service needs none of it, and its start is what a person waits for.
 
@@ -18,7 +17,7 @@ if (process.argv.length === 3 && ["--version", "-V"].includes(process.argv[2] ??
   await new Promise((resolve) => process.stdout.write(`${version}\n`, resolve));
   process.exit(0);
 }
-const { createPerson, ioOfProcess, NeedsDecision, readInput, runCli } = await import("#cli/index.ts");
+const { cleanIo, createPerson, ioOfProcess, NeedsDecision, readInput, runCli } = await import("#cli/index.ts");
 
 const load = async (file: string | undefined) => {
   const { loadConfig } = await import("#config/load.ts");
@@ -114,9 +113,16 @@ const code = await runCli({
         throw error instanceof SettingsFaulty ? new NeedsDecision(error.message, { cause: error }) : error;
       });
       const { serve } = await import("./app/serve.ts");
-      const options = { version, logs: logsOf(config.logLevel), newAdminKey, isSafeMode: safeMode };
+      const options = {
+        version,
+        logs: logsOf(config.logLevel),
+        newAdminKey,
+        isSafeMode: safeMode,
+        reload: () => load(file),
+        tell: cleanIo(ioOfProcess(process)).err,
+      };
       const { KeyStoreLost } = await import("#adapters/keystore/index.ts");
-      await serve(config, { ...options, reload: () => load(file) }).catch((error: unknown) => {
+      await serve(config, options).catch((error: unknown) => {
         throw error instanceof KeyStoreLost ? new NeedsDecision(error.message, { cause: error }) : error;
       });
     },
@@ -156,7 +162,7 @@ const code = await runCli({
       const file = configFile(named, environment);
       try {
         const config = await load(named);
-        const { checkTlsFiles } = await import("#app/tls.ts");
+        const { checkTlsFiles } = await import("#app/parts/tls.ts");
         const tls = await checkTlsFiles(config, Date.now());
         const { describeKeyStoreLoss } = await import("#adapters/keystore/index.ts");
         const loss = describeKeyStoreLoss(config.stateDir);
@@ -204,6 +210,7 @@ const code = await runCli({
         }
       }
       const { socketPlaces } = await import("#config/socket-places.ts");
+      const { adminKeyFile } = await import("#config/service-file.ts");
       return {
         url: localUrl(config),
         sockets: socketPlaces(config.stateDir, environment, process.getuid?.() === 0),

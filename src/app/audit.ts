@@ -1,84 +1,11 @@
-import {
-  type AuditVerdict,
-  auditFolder,
-  createReader,
-  defaultAuditLimits,
-  type FileAuditLog,
-  type KnownHead,
-  openAuditLog,
-  verifyAudit,
-} from "#adapters/audit/index.ts";
+import { type AuditVerdict, auditFolder, createReader, type KnownHead, verifyAudit } from "#adapters/audit/index.ts";
 import { createHostJournal } from "#adapters/journald/index.ts";
 import type { Config } from "#config/load.ts";
-import { toBytes } from "#config/receiver.ts";
 import type { AuditList, AuditListQuery } from "#contract/audit.ts";
-import { auditEvent } from "#domain/audit/entry.ts";
 import { listEntries } from "#domain/audit/handlers.ts";
-import { loggedMember } from "#domain/audit/root-requests.ts";
-import type { Clock, Dispose } from "#kernel/clock.ts";
-import { reasonOf } from "#kernel/error-reason.ts";
 import { collectRequests, compareRequests, type JournalRecords, readRootRecords } from "#root/comparison.ts";
 import { places } from "#root/places.ts";
-import type { Logger } from "#telemetry/logger.ts";
-import { onceAMinute } from "#telemetry/repeated-trouble.ts";
-import { headMessage, type JournalHeads, readHeads } from "./audit-heads.ts";
-
-/** How often the newest entry is written down in the journal when there are new ones. */
-const headIntervalMs = 10 * 60_000;
-
-export interface HostAudit extends FileAuditLog {
-  /** Logs that the service starts, and whether it logs what it has root do. */
-  readonly started: (version: string, logsRootRequests: boolean) => void;
-}
-
-/** The audit log of this host; the numbers and hashes of its newest entries go to the service's log now and then. */
-export function openHostAudit(
-  { stateDir, settings }: Pick<Config, "stateDir" | "settings">,
-  { clock, log }: { readonly clock: Clock; readonly log: Logger },
-): HostAudit {
-  const { max_size: maxSize, keep_files: keepFiles = defaultAuditLimits.keepFiles } = settings.audit ?? {};
-  const complain = onceAMinute((reason) => log.error({ reason }, "audit log cannot be written"), clock.monotonicMs);
-  // Heads are there to be compared with later, so they are no matter of how much somebody wants to read.
-  const headLog = log.child({}, { level: "info" });
-  let toldSeq = 0;
-  const tellHead = (): void => {
-    const { seq, hash } = audit.head();
-    if (seq === toldSeq) return;
-    toldSeq = seq;
-    headLog.info({ seq, hash, folder: audit.folder }, headMessage);
-  };
-  const audit = openAuditLog({
-    stateDir,
-    clock,
-    limits: { maxBytes: maxSize === undefined ? defaultAuditLimits.maxBytes : toBytes(maxSize), keepFiles },
-    onTrouble(error, entry) {
-      complain(reasonOf(error));
-      // The log of the service has it until the file does.
-      if (entry !== undefined) log.error({ entry }, "audit entry waits to be written");
-    },
-    onRepaired: (faults, entry) => log.error({ members: faults, entry }, "invalid audit entry was completed"),
-    onRotated: tellHead,
-  });
-  const stop: Dispose = clock.every(headIntervalMs, tellHead);
-  return {
-    ...audit,
-    started(version, logsRootRequests) {
-      const target = {
-        version,
-        pid: String(process.pid),
-        ...(logsRootRequests && { [loggedMember]: "logged" }),
-      };
-      audit.record(auditEvent("service.started", clock.now(), { target }));
-      tellHead();
-    },
-    dispose() {
-      stop();
-      audit.record(auditEvent("service.stopped", clock.now(), { target: { pid: String(process.pid) } }));
-      tellHead();
-      audit.dispose();
-    },
-  };
-}
+import { type JournalHeads, readHeads } from "./audit-heads.ts";
 
 /** How long the journal may take to answer for all heads. */
 const journalMs = 5 * 60_000;

@@ -1,14 +1,11 @@
 import { createDiskCleanup } from "#adapters/cleanup/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { createHostJournal } from "#adapters/journald/index.ts";
 import { createKernelLog } from "#adapters/journald/kernel-log.ts";
 import { createJournalStorage } from "#adapters/journald/storage.ts";
 import { createPluginRunner, type PluginUser } from "#adapters/monitoring-plugin/index.ts";
 import { createPacketFilter } from "#adapters/netfilter/index.ts";
-import type { HostPackages } from "#adapters/packages/index.ts";
 import { createFileSystems } from "#adapters/procfs/file-systems.ts";
-import type { createHostFacts } from "#adapters/procfs/index.ts";
 import { createKernelLoad } from "#adapters/procfs/kernel-load.ts";
 import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
 import { createRebootNeed } from "#adapters/reboot/index.ts";
@@ -16,7 +13,7 @@ import { createNameServers } from "#adapters/resolver/index.ts";
 import { createDefaultRoutes } from "#adapters/routes/index.ts";
 import { createListeningSockets } from "#adapters/sockets/index.ts";
 import { createSshServer } from "#adapters/sshd/index.ts";
-import { type createHostUnits, ownServiceUnit } from "#adapters/systemd/index.ts";
+import { ownServiceUnit } from "#adapters/systemd/index.ts";
 import { createTimeSync } from "#adapters/timedate/index.ts";
 import { certificateFiles } from "#adapters/tls/certificates.ts";
 import { checkPlan, pluginSettings } from "#config/checks.ts";
@@ -29,7 +26,8 @@ import { builtInChecks } from "#domain/health/registry.ts";
 import type { CheckPlan } from "#domain/health/runner.ts";
 import type { AskFor } from "#root/door.ts";
 import { healthThroughDoor } from "#root/through-door.ts";
-import { certificatePaths } from "./tls.ts";
+import type { Host } from "./host.ts";
+import { certificatePaths } from "./parts/tls.ts";
 
 /** The checks of this host, with the fixes that mend what they find. */
 export interface HostChecks {
@@ -42,10 +40,7 @@ export interface HostChecks {
 /** Picks what the checks look at and what the fixes work with on this host. */
 export function createHostChecks(parts: {
   readonly config: Config;
-  readonly host: ReturnType<typeof createHostFacts>;
-  readonly systemd: ReturnType<typeof createHostUnits>;
-  readonly journal: ReturnType<typeof createHostJournal>;
-  readonly packages: HostPackages;
+  readonly host: Pick<Host, "facts" | "systemd" | "journal" | "packages">;
   readonly exec: Exec;
   /** Certificates of the service itself; those that the settings name unless given. */
   readonly certificatePaths?: () => readonly string[];
@@ -56,7 +51,8 @@ export function createHostChecks(parts: {
   /** Who the monitoring plugins run as, where this process is root's for a service without rights. */
   readonly pluginUser?: PluginUser | undefined;
 }): HostChecks {
-  const { config, host, systemd, packages, exec, ask } = parts;
+  const { config, exec, ask } = parts;
+  const { facts, systemd, packages } = parts.host;
   const { settings } = config;
   const clock = systemClock;
   const fileSystems = createFileSystems({ clock });
@@ -70,12 +66,12 @@ export function createHostChecks(parts: {
 
   const builtIn = builtInChecks({
     ...shared,
-    kernel: createKernelLoad({ cpuLoad: host.cpuLoad }),
+    kernel: createKernelLoad({ cpuLoad: facts.cpuLoad }),
     servers: createNameServers(),
     routes: createDefaultRoutes(),
     packages: packages.states,
     reboot: createRebootNeed(),
-    log: createKernelLog({ journal: parts.journal.journal, dir: settings.journal?.dir }),
+    log: createKernelLog({ journal: parts.host.journal.journal, dir: settings.journal?.dir }),
     files: certificateFiles,
     paths: parts.certificatePaths ?? (() => certificatePaths(config)),
     raidArrays: createRaidArrays(),

@@ -1,15 +1,11 @@
 import { systemClock } from "#adapters/clock/index.ts";
-import { exec } from "#adapters/exec/index.ts";
-import { createHostJournal } from "#adapters/journald/index.ts";
-import { createHostPackages } from "#adapters/packages/index.ts";
-import { createHostFacts } from "#adapters/procfs/index.ts";
-import { createHostUnits } from "#adapters/systemd/index.ts";
 import type { Config } from "#config/load.ts";
 import type { HealthCheckList, HealthCheckResult } from "#contract/checks.ts";
 import type { CheckHistory } from "#domain/health/ports.ts";
 import { createCheckRunner } from "#domain/health/runner.ts";
-import { createServicePolicy } from "#domain/system/service-policy.ts";
 import { createHostChecks } from "./checks.ts";
+import { openHost } from "./host.ts";
+import { untraced } from "./tracing/tracing.ts";
 
 /** Nothing is kept: the history is the service's, and it may be starting at this moment. */
 const noHistory: Pick<CheckHistory, "record" | "state" | "forget"> = {
@@ -26,15 +22,8 @@ export async function runLocalChecks(
   config: Config,
   onResult: (result: HealthCheckResult) => void,
 ): Promise<HealthCheckList> {
-  const host = createHostFacts({ clock: systemClock });
-  const systemd = createHostUnits({
-    clock: systemClock,
-    policy: createServicePolicy(config.settings.services),
-    onStateChange: () => undefined,
-  });
-  const journal = createHostJournal({ dir: config.settings.journal?.dir, onUnreadable: () => undefined });
-  const packages = await createHostPackages({ exec, clock: systemClock });
-  const { checks, plan } = createHostChecks({ config, host, systemd, journal, packages, exec });
+  const host = await openHost(config.settings, untraced);
+  const { checks, plan } = createHostChecks({ config, host, exec: untraced.exec });
   const runner = createCheckRunner({
     checks,
     settings: plan,
@@ -47,8 +36,6 @@ export async function runLocalChecks(
     return await runner.list();
   } finally {
     runner.dispose();
-    journal.dispose();
-    systemd.dispose();
     host.dispose();
   }
 }

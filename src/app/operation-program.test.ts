@@ -1,19 +1,19 @@
 import { expect, it } from "vitest";
-import { taskProgram } from "./operation-program.ts";
+import { operationProgram } from "./operation-program.ts";
 
 it("is told the places of the service by whole paths, since it runs in another folder", () => {
   const settings = { journal: { dir: "journal" } };
-  expect(taskProgram({ stateDir: "./state", file: "steward.yaml", settings }).environment).toEqual({
+  expect(operationProgram({ stateDir: "./state", file: "steward.yaml", settings }).environment).toEqual({
     STEWARD_STATE_DIR: `${process.cwd()}/state`,
     STEWARD_CONFIG: `${process.cwd()}/steward.yaml`,
     STEWARD_JOURNAL_DIR: `${process.cwd()}/journal`,
   });
-  expect(taskProgram({ stateDir: "/var/lib/steward", file: undefined, settings: {} }).environment).toEqual({
+  expect(operationProgram({ stateDir: "/var/lib/steward", file: undefined, settings: {} }).environment).toEqual({
     STEWARD_STATE_DIR: "/var/lib/steward",
   });
 });
 
 it("is told when the service was started without plugins", () => {
   const config = { stateDir: "/var/lib/steward", file: undefined, settings: {} };
-  expect(taskProgram(config, true).environment).toMatchObject({ STEWARD_SAFE_MODE: "1" });
+  expect(operationProgram(config, true).environment).toMatchObject({ STEWARD_SAFE_MODE: "1" });
 });

@@ -7,7 +7,7 @@ import type { Config } from "#config/load.ts";
 export const safeModeVariable = "STEWARD_SAFE_MODE";
 
 /** The program that does an operation: this one, with the same settings, wherever it is started. */
-export function taskProgram(
+export function operationProgram(
   { stateDir, file, settings }: Pick<Config, "stateDir" | "file" | "settings">,
   isSafeMode = false,
 ): TaskProgram {

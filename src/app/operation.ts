@@ -1,13 +1,9 @@
 import { systemClock } from "#adapters/clock/index.ts";
-import { createHostJournal } from "#adapters/journald/index.ts";
 import type { PluginUser } from "#adapters/monitoring-plugin/index.ts";
 import { createHostStopping } from "#adapters/operations/host-stop.ts";
 import { openOperationStore } from "#adapters/operations/index.ts";
 import { isAlive, ownProcess } from "#adapters/operations/process.ts";
 import { createConfigFiles } from "#adapters/packages/config-files.ts";
-import { createHostPackages, type HostPackages } from "#adapters/packages/index.ts";
-import { createHostFacts } from "#adapters/procfs/index.ts";
-import { createHostUnits } from "#adapters/systemd/index.ts";
 import { createHostTracing, createTracedParts, type TracedParts, tracedOperation } from "#app/tracing/tracing.ts";
 import type { Config } from "#config/load.ts";
 import { createCheckReport } from "#domain/health/report.ts";
@@ -15,20 +11,20 @@ import type { OperationStore, StoredOperation } from "#domain/operations/ports.t
 import type { TaskOutcome, Verb } from "#domain/operations/task.ts";
 import { runTask } from "#domain/operations/task.ts";
 import type { ConfirmedPlugins, EnabledPlugins } from "#domain/plugins/ports.ts";
-import { createServicePolicy } from "#domain/system/service-policy.ts";
 import { type ConditionReport, guardTimesOf } from "#domain/updates/guard.ts";
+import { tellEnd } from "#domain/updates/hooks.ts";
+import { asVerbs } from "#domain/updates/task-verbs.ts";
 import { updateKinds, updateVerbs } from "#domain/updates/verbs.ts";
-import { asVerbs } from "#service/task-verbs.ts";
-import { tellEnd } from "#service/update-hooks.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import { createHostChecks } from "./checks.ts";
+import { type Host, openHost } from "./host.ts";
 import { startTaskPlugins, type TaskPlugins } from "./plugins.ts";
 import { createHostUpdates } from "./updates.ts";
 
 /** How the host is, looked at by the checks that the service has as well, with those of plugins; and the hooks of plugins. */
 async function createReport(
   config: Config,
-  packages: HostPackages,
+  host: Host,
   traced: TracedParts,
   {
     pluginUser,
@@ -41,22 +37,9 @@ async function createReport(
     readonly pluginUser?: PluginUser | undefined;
   },
 ): Promise<ConditionReport & Pick<TaskPlugins, "hooks"> & { readonly dispose: () => Promise<void> }> {
-  const host = createHostFacts({ clock: systemClock });
-  const systemd = createHostUnits({
-    clock: systemClock,
-    policy: createServicePolicy(config.settings.services),
-    observe: traced.observeCall,
-    onStateChange: () => undefined,
-  });
-  const journal = traced.journalOf(
-    createHostJournal({ dir: config.settings.journal?.dir, onUnreadable: () => undefined }),
-  );
   const { checks, plan } = createHostChecks({
     config,
     host,
-    systemd,
-    journal,
-    packages,
     exec: traced.exec,
     pluginUser,
   });
@@ -65,7 +48,7 @@ async function createReport(
   return {
     hooks: plugins.hooks,
     async look(signal) {
-      const [all, failed] = await Promise.all([look(signal), systemd.units.failed()]);
+      const [all, failed] = await Promise.all([look(signal), host.systemd.units.failed()]);
       const statuses = Object.fromEntries(Object.entries(all).filter(([id]) => !plugins.replaced.has(id)));
       // Without an answer nobody knows what has failed: that is worse than before where there was one.
       const checks = { ...statuses, service_manager: failed === undefined ? "fail" : "pass" } as const;
@@ -73,8 +56,6 @@ async function createReport(
     },
     async dispose() {
       await plugins.stop();
-      journal.dispose();
-      systemd.dispose();
       host.dispose();
     },
   };
@@ -141,13 +122,13 @@ export async function runOperation(
   const tracing = await createHostTracing(config, { version, log, onSpans: () => undefined });
   const traced = await createTracedParts(tracing?.tracer);
   const { exec } = traced;
-  const packages = await createHostPackages({ exec, clock: systemClock });
+  const host = await openHost(config.settings, traced);
   // Made outside of the span: what it asks the bus to know the units at all is not what the operation asks.
-  const report = await createReport(config, packages, traced, { log, isSafeMode, enabled, confirmed, pluginUser });
+  const report = await createReport(config, host, traced, { log, isSafeMode, enabled, confirmed, pluginUser });
   const store = given.store ?? openOperationStore({ stateDir: config.stateDir });
   try {
     const { settings } = config;
-    const { manager, backends } = await createHostUpdates({ ...config, exec }, packages);
+    const { manager, backends } = await createHostUpdates({ ...config, exec }, host.packages);
     const work = async (): Promise<TaskOutcome> => {
       if (manager === undefined) throw new Error("cannot do anything with packages: this host has no package manager");
       const verbs = updateVerbs({

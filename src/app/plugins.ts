@@ -14,8 +14,8 @@ import type { ConfirmedPlugins, EnabledPlugins } from "#domain/plugins/ports.ts"
 import type { AskFor } from "#root/door.ts";
 import { places } from "#root/places.ts";
 import { sandboxThroughDoor } from "#root/through-door.ts";
-import { toCheck } from "#service/plugin-checks.ts";
 import type { Logger } from "#telemetry/logger.ts";
+import { toCheck } from "./plugin-check.ts";
 import { pluginFoldersOf } from "./plugin-folders.ts";
 
 /** What of this host plugins are made of. */

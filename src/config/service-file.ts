@@ -3,6 +3,9 @@ import { readRegularFile } from "#adapters/files/index.ts";
 /** More than keys and certificates are long. */
 const maxBytes = 64 * 1024;
 
+/** In the state folder: the key that the first start makes. */
+export const adminKeyFile = "admin.key";
+
 /** A file of the service's. */
 export interface ServiceFile {
   readonly text: string;

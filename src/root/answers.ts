@@ -53,7 +53,7 @@ function answersOf(parts: Parts): Answers {
 
   // Each is loaded on demand: a task does one thing, and its start is what there is to wait for.
   const withHealth = async <T>(work: Parameters<typeof withRootHealth<T>>[1]): Promise<T> =>
-    (await import("./health.ts")).withRootHealth(parts, work);
+    (await import("./health.ts")).withRootHealth(config, work);
   const withUnits = async <T>(work: (units: Units) => Promise<T>): Promise<T> => {
     const { createHostUnits } = await import("#adapters/systemd/index.ts");
     const policy = createServicePolicy(config.settings.services);

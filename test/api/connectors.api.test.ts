@@ -638,7 +638,7 @@ describe("connectors that are replaced", () => {
       define("fresh", { provider: fresh }),
       define("far", { missing: "gone" }),
     ];
-    service.service.replaceConnectors(planOf(next, "fresh"), undefined);
+    service.service.replaceConnectors({ plan: planOf(next, "fresh"), discovery: undefined });
     expect((await list()).connectors.map(({ name, status }) => [name, status])).toEqual([
       ["local", "connected"],
       ["fresh", "disconnected"],
@@ -656,7 +656,7 @@ describe("connectors that are replaced", () => {
     const release = local.hold();
     const pending = chat();
     await settled(() => local.calls.length === 1);
-    service.service.replaceConnectors(planOf([]), undefined);
+    service.service.replaceConnectors({ plan: planOf([]), discovery: undefined });
     release();
     expect((await pending).json).toMatchObject({ connector: "local" });
     expect(await list()).toEqual({ default: null, connectors: [] });

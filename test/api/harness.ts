@@ -1,5 +1,4 @@
 import type { FastifyInstance } from "fastify";
-import { credentialCodec } from "#adapters/keystore/codec.ts";
 import type { CheckStatus } from "#contract/checks.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Operation } from "#contract/operation.ts";
@@ -10,10 +9,8 @@ import type { TaskLauncher } from "#domain/operations/ports.ts";
 import { runTask } from "#domain/operations/task.ts";
 import type { ConfirmedPlugins } from "#domain/plugins/ports.ts";
 import type { Condition } from "#domain/updates/guard.ts";
+import { asVerbs } from "#domain/updates/task-verbs.ts";
 import { updateKinds, updateVerbs } from "#domain/updates/verbs.ts";
-import type { Service, ServicePorts } from "#service/index.ts";
-import { createService } from "#service/index.ts";
-import { asVerbs } from "#service/task-verbs.ts";
 import { createLogs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { createFakeAlertStore, type FakeAlertStore } from "../fakes/alert-store.ts";
@@ -26,7 +23,6 @@ import { createFakeGrep, type FakeGrep } from "../fakes/grep.ts";
 import { createFakeHostFacts } from "../fakes/host-facts.ts";
 import { createFakeJournal, type FakeJournal } from "../fakes/journal.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
-import { createFakeNotificationStore } from "../fakes/notification-store.ts";
 import { createFakeNotifier, type FakeNotifier } from "../fakes/notifier.ts";
 import { createFakeOperationStore, type FakeOperationStore } from "../fakes/operation-store.ts";
 import { createFakePackageManager, type FakePackageManager, fakePackage } from "../fakes/package-manager.ts";
@@ -38,6 +34,7 @@ import { createFakeTaskLauncher, type FakeTaskLauncher } from "../fakes/task-lau
 import { createFakeTokenLedger } from "../fakes/token-ledger.ts";
 import { createFakeTraceStore } from "../fakes/trace-store.ts";
 import { createFakeUnits, type FakeUnits } from "../fakes/units.ts";
+import { composeService, type ServiceFakes } from "./compose.ts";
 
 type Probes = Readonly<Record<"cli" | "ops" | "security", FakeProbe>>;
 
@@ -94,7 +91,7 @@ function createTestCheck(id: string, severity: Check["severity"] = "medium", fix
 /** The service in this process, on fakes, with everything that a test may want to look at. */
 export interface TestService {
   readonly app: FastifyInstance;
-  readonly service: Service;
+  readonly service: ReturnType<typeof composeService>;
   readonly clock: FakeClock;
   readonly units: FakeUnits;
   readonly journal: FakeJournal;
@@ -171,7 +168,7 @@ const units = [
 
 /** Starts the service; what is not given is faked. */
 export async function startTestService(
-  overrides: Partial<ServicePorts> & {
+  overrides: Partial<ServiceFakes> & {
     units?: FakeUnits;
     journal?: FakeJournal;
     grep?: FakeGrep;
@@ -217,7 +214,6 @@ export async function startTestService(
       void over.then(() => clock.advance(1_000));
     },
   };
-  let operationIds = 0;
   const checkHistory = overrides.checkHistory ?? createFakeCheckHistory();
   const plugins = overrides.plugins ?? createTestPlugins();
   const lines: string[] = [];
@@ -225,29 +221,21 @@ export async function startTestService(
   const notifiers = { chat: createFakeNotifier(), email: createFakeNotifier(["ops@example.org"]) };
   const usage = { cpu: 10 };
   const probes = { cli: createFakeProbe(), ops: createFakeProbe(), security: createFakeProbe() };
-  const service = createService({
-    version: "1.2.3",
+  const service = composeService({
     clock,
     ...createLogs({ level: "debug", writer: { write: (line) => void lines.push(line) } }),
     metrics: createMetrics(),
     store: createFakeKeyStore(),
-    codec: credentialCodec,
-    audit,
-    ownUnit: "steward.service",
     host: createFakeHostFacts(),
+    audit,
     probes: { cli: probes.cli.probe, ops: probes.ops.probe, security: probes.security.probe },
     checks: [checks.plain, checks.vital],
+    fixes: [fixes.mend, fixes.rebuild],
     checkPlan: { checks: {} },
-    fixes: () => [fixes.mend, fixes.rebuild],
-    createId: () => {
-      operationIds += 1;
-      return `operation-${operationIds}`;
-    },
     operationStore,
     taskLauncher,
     self: launcher.begin(),
     hostUpdates: () => Promise.resolve({ manager: packageManager, backends: [snapshots] }),
-    takesSnapshot: true,
     loadConnectors: () =>
       Promise.resolve({
         plan: { default: undefined, connectors: [], budgetOf: () => undefined },
@@ -256,32 +244,19 @@ export async function startTestService(
     tokenLedger: createFakeTokenLedger(),
     traces: createFakeTraceStore(),
     loadPlugins: () => Promise.resolve(plugins),
-    takenCheckIds: ["elsewhere"],
     isSafeMode: false,
-    administrator: "root",
     addedProbes: {},
-    alerting: {
-      alerts: alertStore,
-      notifications: createFakeNotificationStore(),
-      channels: new Map([
-        ["chat", notifiers.chat],
-        ["email", notifiers.email],
-      ]),
-      evaluator: "steward",
-      readings: {
-        cpu_percent: () => Promise.resolve(usage.cpu),
-        memory_percent: () => Promise.resolve(50),
-        root_filesystem_percent: () => Promise.resolve(50),
-      },
-      host: "host.example.org",
-    },
-    tls: undefined,
+    channels: new Map([
+      ["chat", notifiers.chat],
+      ["email", notifiers.email],
+    ]),
+    usage,
     rateLimits: "off",
     allowedHosts: [],
-    certificateNames: () => [],
     trustedProxies: [],
     metricsPublic: "loopback",
     ...overrides,
+    alerts: alertStore,
     units: fakeUnits,
     journal,
     grep,

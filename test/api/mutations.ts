@@ -1,7 +1,7 @@
 import { type OperationName, operations } from "#contract/index.ts";
 import type { Operation } from "#contract/operation.ts";
-import type { ServicePorts } from "#service/index.ts";
 import { createFakeChatProvider, type FakeChatProvider } from "../fakes/chat-provider.ts";
+import type { ServiceFakes } from "./compose.ts";
 import { pathOf, send, startTestService, type TestRequest, type TestService } from "./harness.ts";
 
 type Table = typeof operations;
@@ -21,7 +21,7 @@ export async function startMutableService(
   const connectors = [
     { name: "local", provider: "Fake", model: "fake-1", timeoutMs: 120_000, access: { provider } },
   ] as const;
-  const loadConnectors: ServicePorts["loadConnectors"] = () =>
+  const loadConnectors: ServiceFakes["loadConnectors"] = () =>
     Promise.resolve({ plan: { default: "local", connectors, budgetOf: () => undefined }, discovery: undefined });
   return Object.assign(await startTestService({ loadConnectors, ...overrides }), { provider });
 }

@@ -1,9 +1,9 @@
 import { connect } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { priorityNumbers } from "#contract/streams.ts";
-import type { ServicePorts } from "#service/index.ts";
 import { createFakeJournal } from "../fakes/journal.ts";
 import { openStream, refusedStream, type StreamConnection, type StreamOptions } from "../process/support/ws-client.ts";
+import type { ServiceFakes } from "./compose.ts";
 import { send, startTestService, type TestService } from "./harness.ts";
 
 const path = "/api/v1/ws/logs";
@@ -11,7 +11,7 @@ let service: TestService;
 let url: string;
 let opened: StreamConnection[];
 
-async function start(overrides: Partial<Pick<ServicePorts, "rateLimits">> = {}): Promise<void> {
+async function start(overrides: Partial<Pick<ServiceFakes, "rateLimits">> = {}): Promise<void> {
   service = await startTestService({ ...overrides, journal: createFakeJournal([{ message: "before" }]) });
   url = await service.app.listen({ host: "127.0.0.1", port: 0 });
 }

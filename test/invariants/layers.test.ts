@@ -16,7 +16,7 @@ const layers: Record<string, readonly string[]> = {
   cli: ["kernel", "contract", "adapters", "client"],
 };
 /** Not layers of their own: together with the programs at the top of `src` they are the project that puts all layers together. */
-const programs = ["app", "root", "service"];
+const programs = ["app", "root"];
 
 /** Layers whose folders do not import each other, and the folders that all others of the layer stand on, each on those before it. */
 const partsStandOn: Record<string, readonly string[]> = {

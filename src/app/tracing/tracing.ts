@@ -57,7 +57,8 @@ interface Connectors {
   readonly discovery: ConnectorDiscovery;
 }
 
-const untraced: TracedParts = {
+/** As it is. */
+export const untraced: TracedParts = {
   exec,
   startDetached,
   observeCall: undefined,

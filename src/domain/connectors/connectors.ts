@@ -18,6 +18,19 @@ export interface DefaultState {
   readonly reason: string | null;
 }
 
+/** How the component that stands for the default connector is. One that is not configured is not missed. */
+export function defaultConnectorHealth({ name, status, reason }: DefaultState): {
+  readonly healthy: boolean;
+  readonly expected: boolean;
+  readonly reason?: string;
+} {
+  if (name === null)
+    return { healthy: false, expected: false, reason: "there is no connector, or none was looked for yet" };
+  if (status === "connected") return { healthy: true, expected: true };
+  const isExpected = status !== undefined && status !== "not_configured";
+  return { healthy: false, expected: isExpected, reason: `connector ${name}: ${reason ?? "not asked yet"}` };
+}
+
 /** What a connector was last seen to be. */
 export interface StatusChange {
   readonly connector: string;

@@ -10,28 +10,29 @@ const probeTimeoutMs = 10_000;
 /** What was found of the service's own components, and of those that settings add. */
 export type Components = Readonly<Record<ComponentName, ProbeResult>> & Readonly<Record<string, ProbeResult>>;
 
+/** What is probed. */
+export interface Probed {
+  readonly probes: Readonly<Record<ComponentName, Probe>>;
+  /** Of components that settings add, by name. */
+  readonly added: Readonly<Record<string, Probe>>;
+  /** Told of every result that differs from the one before, the first included. */
+  readonly onChange: (name: string, result: ProbeResult) => void;
+}
+
 export interface Prober {
-  /** The last results; a promise while the first round is still under way. */
+  /** The last results; a promise until the first round is over. */
   readonly components: () => Components | Promise<Components>;
-  /** Probes one component at once, for what learns of a change before the interval is over. */
+  /** Probes one component at once, for what learns of a change before the interval is over. Nothing before the start. */
   readonly probeNow: (name: string) => Promise<void>;
+  /** Probes every component, and then every 30 s. */
+  readonly start: (probed: Probed) => void;
   readonly dispose: Dispose;
 }
 
-/**
- * Probes every component when started and then every 30 s. A probe of a component never overlaps
- * the one before it.
- * @param onChange is told of every result that differs from the one before, the first included.
- */
-export function startProber(ports: {
-  probes: Readonly<Record<ComponentName, Probe>>;
-  /** Of components that settings add, by name. */
-  added?: Readonly<Record<string, Probe>>;
-  clock: Clock;
-  onChange: (name: string, result: ProbeResult) => void;
-}): Prober {
-  const { added = {}, clock, onChange } = ports;
-  const probes = new Map(Object.entries({ ...added, ...ports.probes }));
+/** A probe of a component never overlaps the one before it. */
+export function createProber(clock: Clock): Prober {
+  let probed: Probed | undefined;
+  const probes = new Map<string, Probe>();
   const shutdown = new AbortController();
   const results = new Map<string, ProbeResult>();
   const running = new Map<string, Promise<void>>();
@@ -57,7 +58,7 @@ export function startProber(ports: {
     if (shutdown.signal.aborted) return;
     const before = results.get(name);
     results.set(name, result);
-    if (before?.healthy !== result.healthy || before.reason !== result.reason) onChange(name, result);
+    if (before?.healthy !== result.healthy || before.reason !== result.reason) probed?.onChange(name, result);
   };
 
   const probeNow = async (name: string): Promise<void> => {
@@ -73,28 +74,34 @@ export function startProber(ports: {
     await Promise.all([...probes.keys()].map(probeNow));
   };
 
-  let isFirstRoundOver = false;
-  const firstRound = probeAll().then(() => {
-    isFirstRoundOver = true;
-  });
-  const stop = clock.every(probeIntervalMs, () => void probeAll());
-
   const result = (name: string): ProbeResult =>
     results.get(name) ?? { healthy: false, expected: true, reason: "not probed yet" };
 
   const current = (): Components => ({
-    ...Object.fromEntries(Object.keys(added).map((name) => [name, result(name)])),
+    ...Object.fromEntries(Object.keys(probed?.added ?? {}).map((name) => [name, result(name)])),
     cli: result("cli"),
     ops: result("ops"),
     llm: result("llm"),
     security: result("security"),
   });
 
+  let isFirstRoundOver = false;
+  const firstRound = Promise.withResolvers<void>();
+  let stop: Dispose | undefined;
   return {
-    components: () => (isFirstRoundOver ? current() : firstRound.then(current)),
+    components: () => (isFirstRoundOver ? current() : firstRound.promise.then(current)),
     probeNow,
+    start(given) {
+      probed = given;
+      for (const [name, probe] of Object.entries({ ...given.added, ...given.probes })) probes.set(name, probe);
+      void probeAll().then(() => {
+        isFirstRoundOver = true;
+        firstRound.resolve();
+      });
+      stop = clock.every(probeIntervalMs, () => void probeAll());
+    },
     dispose() {
-      stop();
+      stop?.();
       shutdown.abort();
     },
   };

@@ -1,10 +1,9 @@
 import type { Handlers, Plan } from "#contract/operation.ts";
+import type { OperationError, OperationStatus } from "#contract/operation-entry.ts";
 import type { updates } from "#contract/updates.ts";
 import type { HookSubject, Hooks, PostEvent, PreEvent } from "#domain/common/hooks.ts";
 import { askingSteps, refusedBy } from "#domain/common/hooks.ts";
-import type { StoredOperation } from "#domain/operations/ports.ts";
-import { isFinished } from "#domain/operations/state.ts";
-import type { UpdateKind, UpdateWork } from "#domain/updates/verbs.ts";
+import type { UpdateKind, UpdateWork } from "./verbs.ts";
 
 interface Watched<K extends UpdateKind> {
   readonly pre: PreEvent;
@@ -53,9 +52,17 @@ export async function requireConsent<K extends UpdateKind>(
   if (veto !== undefined) throw refusedBy(veto, row.what);
 }
 
+/** An operation as it was written down. */
+interface OperationRecord {
+  readonly spec: { readonly id: string; readonly kind: string; readonly input: unknown; readonly keyId: string | null };
+  readonly state:
+    | { readonly status: OperationStatus; readonly result: unknown; readonly error: OperationError | null }
+    | undefined;
+}
+
 /** Tells the hooks how an operation ended, in the process that did it. */
-export async function tellEnd(hooks: Pick<Hooks, "tell">, { spec, state }: StoredOperation): Promise<void> {
-  if (state === undefined || !isFinished(state.status)) return;
+export async function tellEnd(hooks: Pick<Hooks, "tell">, { spec, state }: OperationRecord): Promise<void> {
+  if (state?.status !== "done" && state?.status !== "failed") return;
   const tell = async <K extends UpdateKind>(kind: K): Promise<void> => {
     const row = watched[kind];
     if (row === undefined) return;

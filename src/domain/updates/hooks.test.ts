@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { HookSubject } from "#domain/common/hooks.ts";
 import type { OperationState, StoredOperation } from "#domain/operations/ports.ts";
-import { requireConsent, tellEnd } from "./update-hooks.ts";
+import { requireConsent, tellEnd } from "./hooks.ts";
 
 const request = { type: "packages", isSecurityOnly: true, names: undefined } as const;
 const apply = { request, takesSnapshot: true, isGuarded: false };

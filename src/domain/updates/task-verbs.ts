@@ -1,19 +1,17 @@
-import type { Verb } from "#domain/operations/task.ts";
-import type { UpdateKind, UpdateVerbs } from "#domain/updates/verbs.ts";
-import { updateKinds } from "#domain/updates/verbs.ts";
+import type { Work } from "./rollback.ts";
+import { type UpdateKind, type UpdateVerbs, updateKinds } from "./verbs.ts";
+
+type TaskVerb = (input: unknown, work: Work<unknown>) => Promise<unknown>;
 
 /** As the runner of operations takes them: it knows no kind, and so no type of their inputs. */
-export function asVerbs(verbs: UpdateVerbs): Readonly<Record<string, Verb>> {
+export function asVerbs(verbs: UpdateVerbs): Readonly<Record<string, TaskVerb>> {
   const asVerb =
-    <K extends UpdateKind>(kind: K): Verb =>
-    (input, { id, progress, phase, savePhase, signal }) =>
+    <K extends UpdateKind>(kind: K): TaskVerb =>
+    (input, { phase, ...work }) =>
       // What was written down under this kind was checked when it was asked for.
       verbs[kind](input as Parameters<UpdateVerbs[K]>[0], {
-        id,
-        progress,
+        ...work,
         phase: (phase ?? undefined) as Parameters<UpdateVerbs[K]>[1]["phase"],
-        savePhase,
-        signal,
       });
   return Object.fromEntries((Object.keys(updateKinds) as UpdateKind[]).map((kind) => [kind, asVerb(kind)]));
 }

@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import { certName } from "#adapters/tls/files.ts";
+import type { PartContext } from "#app/part.ts";
 import type { Config } from "#config/load.ts";
-import type { Clock, Dispose } from "#kernel/clock.ts";
+import type { Dispose } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import type { Logger } from "#telemetry/logger.ts";
 import { type ServerTls, verifiesAnew } from "#transports/http/tls.ts";
 
 /** The TLS of this service, as it is at the moment. */
-export interface HostTls {
+export interface TlsPart {
   /** Undefined where TLS is off. */
   readonly current: () => ServerTls | undefined;
   /** Names that the certificate is for. */
@@ -121,8 +121,11 @@ const keepAsking = (before: ServerTls, { clients, ...pair }: ServerTls): ServerT
  * Reads what the settings name, or makes it.
  * @throws Error when it cannot be used.
  */
-export async function openHostTls(config: Source, ports: { clock: Clock; log: Logger }): Promise<HostTls> {
-  const { clock, log } = ports;
+export async function buildTlsPart({
+  config,
+  clock,
+  log,
+}: Pick<PartContext, "clock" | "log"> & { readonly config: Source }): Promise<TlsPart> {
   let source = config;
   let current = await readTls(source, clock.now(), true);
   let names: readonly string[] = [];

@@ -1,0 +1,44 @@
+import { join } from "node:path";
+import { writeFileAtomic } from "#adapters/files/index.ts";
+import { certName } from "#adapters/tls/files.ts";
+import type { Config } from "#config/load.ts";
+import { adminKeyFile } from "#config/service-file.ts";
+import { roles } from "#contract/scopes.ts";
+import type { Keyring } from "#domain/access/keyring.ts";
+
+/** What the audit log says of an admin key that a start has made. */
+export const keyMade = "key.made";
+
+/** Makes the admin key when there is no key at all, or when a further one was asked for. */
+export function ensureAdminKey(
+  keyring: Pick<Keyring, "list" | "create">,
+  stateDir: string,
+  isAsked: boolean,
+): { readonly path: string; readonly id: string } | undefined {
+  if (keyring.list().length > 0 && !isAsked) return undefined;
+  // The file comes first: a key in the store alone, after a crash between the two, would be one that nobody has.
+  const path = join(stateDir, adminKeyFile);
+  const { record } = keyring.create({ name: "admin", scopes: roles.admin, expiresAt: null }, (text) =>
+    writeFileAtomic(path, `${text}\n`),
+  );
+  return { path, id: record.id };
+}
+
+/** A word of the shell. */
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+
+/** Tells a person where the key is, with a line that works when pasted. */
+export function firstKeyText(path: string, url: string, config: Config, certNames: readonly string[]): string {
+  const { host, port } = new URL(url);
+  const [name] = certNames;
+  const isGiven = typeof config.tls === "object";
+  const trusted = isGiven ? config.tls.cert : `${config.stateDir}/${certName}`;
+  const trust = config.tls === "off" ? "" : ` --cacert ${quoted(trusted)}`;
+  const isAsked = isGiven && config.tls.client_certs === "required";
+  const own = isAsked ? " --cert CERTIFICATE --key KEY" : "";
+  // A given certificate is seldom for the loopback address.
+  const isElsewhere = isGiven && name !== undefined;
+  const route = isElsewhere ? ` --connect-to ${name}:${port}:${host}` : "";
+  const base = isElsewhere ? `https://${name}:${port}` : url;
+  return `\nThe admin key is in ${path}. Try:\n\n  curl${trust}${own}${route} -H "X-API-Key: $(cat ${quoted(path)})" ${base}/api/v1/health\n\n`;
+}

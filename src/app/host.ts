@@ -1,0 +1,43 @@
+import { systemClock } from "#adapters/clock/index.ts";
+import { createHostJournal } from "#adapters/journald/index.ts";
+import { createHostPackages } from "#adapters/packages/index.ts";
+import { createHostFacts } from "#adapters/procfs/index.ts";
+import { createHostUnits } from "#adapters/systemd/index.ts";
+import type { Settings } from "#config/settings.ts";
+import { createServicePolicy } from "#domain/system/service-policy.ts";
+import type { TracedParts } from "./tracing/tracing.ts";
+
+/** Opens what this host is read by. */
+export async function openHost(
+  settings: Pick<Settings, "services" | "journal">,
+  ports: Pick<TracedParts, "exec" | "observeCall" | "journalOf"> & {
+    /** Where answers about packages are kept for the next process; without it they are not. */
+    readonly stateDir?: string;
+    readonly onStateChange?: Parameters<typeof createHostUnits>[0]["onStateChange"];
+    readonly onUnreadable?: Parameters<typeof createHostJournal>[0]["onUnreadable"];
+  },
+) {
+  const { exec, stateDir, onStateChange = () => undefined, onUnreadable = () => undefined } = ports;
+  const facts = createHostFacts({ clock: systemClock });
+  const systemd = createHostUnits({
+    clock: systemClock,
+    policy: createServicePolicy(settings.services),
+    observe: ports.observeCall,
+    onStateChange,
+  });
+  const journal = ports.journalOf(createHostJournal({ dir: settings.journal?.dir, onUnreadable }));
+  const packages = await createHostPackages({ exec, clock: systemClock, ...(stateDir !== undefined && { stateDir }) });
+  return {
+    facts,
+    systemd,
+    journal,
+    packages,
+    dispose(): void {
+      journal.dispose();
+      systemd.dispose();
+      facts.dispose();
+    },
+  };
+}
+
+export type Host = Awaited<ReturnType<typeof openHost>>;

@@ -1,0 +1,144 @@
+import { credentialCodec } from "#adapters/keystore/codec.ts";
+import { type LostKeyStore, lostKeys, openKeyStore } from "#adapters/keystore/index.ts";
+import { createWindowStore } from "#adapters/window-store/index.ts";
+import { keyMade } from "#app/first-key.ts";
+import type { PartContext } from "#app/part.ts";
+import type { Config } from "#config/load.ts";
+import { accessHandlers } from "#domain/access/handlers.ts";
+import { createKeyring } from "#domain/access/keyring.ts";
+import type { CredentialCodec, KeyStore, WindowStore } from "#domain/access/ports.ts";
+import { createRateLimiter } from "#domain/access/rate-limit.ts";
+import { watchedStore } from "#domain/access/watched-store.ts";
+import { auditEvent } from "#domain/audit/entry.ts";
+import type { Prober } from "#domain/health/prober.ts";
+import { onceAMinute } from "#telemetry/repeated-trouble.ts";
+import type { AuditPart } from "./audit.ts";
+
+/** Keys are made by administrators: however many there are, each has its own budget. */
+const maxKeys = 1_000_000;
+/** How often last uses of keys are written. */
+const flushIntervalMs = 60_000;
+
+/** Keys, tokens, and what each key may ask in a minute and an hour. */
+export function createAccessPart(
+  ports: Pick<PartContext, "clock"> & {
+    readonly store: KeyStore;
+    readonly codec: CredentialCodec;
+    readonly rateLimits: Config["rateLimits"];
+    /** Where what keys have used of the hour outlives the service; in memory alone without it. */
+    readonly windows?: WindowStore;
+    readonly prober: Pick<Prober, "probeNow">;
+  },
+) {
+  const { clock, codec, rateLimits, windows, prober } = ports;
+  const keyring = createKeyring({
+    clock,
+    codec,
+    store: watchedStore(ports.store, () => void prober.probeNow("security")),
+  });
+  const budgets =
+    rateLimits === "off"
+      ? undefined
+      : createRateLimiter({
+          clock,
+          windows: [
+            { name: "permin", quota: rateLimits.perMinute, seconds: 60 },
+            { name: "perhour", quota: rateLimits.perHour, seconds: 3600, isStored: true },
+          ],
+          maxSubjects: maxKeys,
+          ...(windows && { store: windows }),
+        });
+  return {
+    handlers: accessHandlers({ keyring, clock }),
+    keyring,
+    takeBudget: budgets?.take,
+    flushBudgets: () => budgets?.flush(),
+  };
+}
+
+/**
+ * Whether a key was ever made here. A store without keys is that of a first start, perhaps of one that was interrupted: keys are
+ * never deleted.
+ */
+async function knowsOfKeys(audit: Pick<AuditPart, "list">): Promise<boolean> {
+  const any = { since: undefined, until: undefined, keyId: undefined, outcome: undefined, cursor: undefined };
+  const { entries } = await audit.list({ ...any, operation: keyMade, limit: 1 }, new AbortController().signal);
+  return entries.length > 0;
+}
+
+/** @throws KeyStoreLost unless a new store is wanted in the place of one that was lost. */
+async function openStore({ config, log }: PartContext, audit: Pick<AuditPart, "list">, isReplaced: boolean) {
+  const { stateDir } = config;
+  let lost: LostKeyStore | undefined;
+  const replaceLost = (found: LostKeyStore): void => {
+    lost = found;
+    log.warn(found, "key store replaced, all former keys are gone");
+  };
+  const store = openKeyStore({ stateDir, replaceLost: isReplaced ? replaceLost : undefined });
+  if (lost === undefined && store.keys().length === 0 && (await knowsOfKeys(audit))) {
+    const reason = "it has no keys, but the audit log knows of one";
+    if (!isReplaced) throw lostKeys(stateDir, reason);
+    replaceLost({ reason, aside: undefined });
+  }
+  return { store, lost };
+}
+
+/**
+ * Opens the store of the keys. The audit log begins once there is one: without it there is no start.
+ * @param ports.isReplaced whether a store that was lost is replaced.
+ * @throws KeyStoreLost
+ */
+export async function buildAccessPart(
+  context: PartContext,
+  ports: {
+    readonly audit: Pick<AuditPart, "list" | "record" | "started">;
+    readonly prober: Pick<Prober, "probeNow">;
+    readonly isReplaced: boolean;
+  },
+) {
+  const { config, clock, log } = context;
+  const { audit, prober } = ports;
+  const { store, lost } = await openStore(context, audit, ports.isReplaced);
+  audit.started();
+  if (lost !== undefined) {
+    const { reason, aside = "nowhere" } = lost;
+    audit.record(auditEvent("keystore.replaced", clock.now(), { target: { reason, aside } }));
+  }
+  const complain = onceAMinute(
+    (reason, aside) => log.warn({ reason, set_aside: aside ?? null }, "cannot store used request budgets"),
+    clock.monotonicMs,
+  );
+  const windows = createWindowStore({
+    stateDir: config.stateDir,
+    onTrouble: ({ message }, aside) => complain(message, aside),
+  });
+  const part = createAccessPart({
+    clock,
+    store,
+    codec: credentialCodec,
+    rateLimits: config.rateLimits,
+    windows,
+    prober,
+  });
+  const flushUses = (): void => {
+    try {
+      part.keyring.flush();
+    } catch (error) {
+      // A full disk: the uses stay in memory until the next time.
+      log.error({ err: error }, "last uses of keys not written");
+    }
+  };
+  const stopFlushing = clock.every(flushIntervalMs, flushUses);
+  return {
+    ...part,
+    /** What is wrong with the store; undefined when nothing is. */
+    check: store.check,
+    dispose(): void {
+      stopFlushing();
+      flushUses();
+      part.flushBudgets();
+      windows.dispose();
+      store.dispose();
+    },
+  };
+}

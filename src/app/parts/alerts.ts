@@ -1,0 +1,155 @@
+import { hostname } from "node:os";
+import { openAlertStore } from "#adapters/alert-store/index.ts";
+import { createComponentProbe } from "#adapters/component-probe/index.ts";
+import { createChatNotifier, createEmailNotifier } from "#adapters/notifier/index.ts";
+import { logSetAside, type PartContext } from "#app/part.ts";
+import { notificationTargets } from "#config/notifications.ts";
+import { alertEvaluator, probeTargets } from "#config/probes.ts";
+import type { Settings } from "#config/settings.ts";
+import { componentNames } from "#contract/health.ts";
+import { createAlerts, type Evaluator, type Readings } from "#domain/alerts/alerts.ts";
+import { alertHandlers } from "#domain/alerts/handlers.ts";
+import type { AlertStore } from "#domain/alerts/ports.ts";
+import { createSilences } from "#domain/alerts/silences.ts";
+import type { Probe, ProbeResult } from "#domain/health/ports.ts";
+import { createComponentWatch } from "#domain/notifications/components.ts";
+import { notificationHandlers } from "#domain/notifications/handlers.ts";
+import { alertDraft, componentDraft } from "#domain/notifications/messages.ts";
+import { type Channels, createOutbox } from "#domain/notifications/outbox.ts";
+import type { NotificationStore } from "#domain/notifications/ports.ts";
+import { alertChannels, componentChannels } from "#domain/notifications/routing.ts";
+import type { Logger } from "#telemetry/logger.ts";
+import type { BuiltHost } from "./system.ts";
+
+/** Says what is wrong once, and again when it is another thing: a full disk would be told of every few seconds. */
+function createTrouble(log: Logger): (error: unknown) => void {
+  let last = "";
+  return (error) => {
+    const text = String(error);
+    if (text === last) return;
+    last = text;
+    log.error({ err: error }, "alerts disturbed");
+  };
+}
+
+/** Alerts, what is told of components, and how it is told. */
+export function createAlertsPart(
+  ports: Pick<PartContext, "clock" | "log" | "metrics" | "createId"> & {
+    readonly alerts: AlertStore;
+    readonly notifications: NotificationStore;
+    readonly channels: Channels;
+    readonly evaluator: Evaluator;
+    readonly readings: Readings;
+    /** Name of this host, for whoever is told. */
+    readonly host: string;
+    /** Probes of the components that settings add, by name. */
+    readonly probes: Readonly<Record<string, Probe>>;
+  },
+) {
+  const { clock, log, metrics, createId, notifications, channels, evaluator, readings, host, probes } = ports;
+  const { alerts: alertStore } = ports;
+  const components = [...componentNames, ...Object.keys(probes)];
+  const onTrouble = createTrouble(log);
+
+  const outbox = createOutbox({
+    store: notifications,
+    channels,
+    clock,
+    createId,
+    onEnd(channel, outcome, error) {
+      metrics.notification(channel, outcome);
+      if (outcome === "sent") log.info({ channel }, "notification sent");
+      else log.warn({ channel, outcome, reason: error }, "notification not sent");
+    },
+    onTrouble,
+  });
+  const watch = createComponentWatch({
+    components,
+    store: notifications,
+    clock,
+    tell: (news) => outbox.post(componentDraft(news, host, clock.now()), componentChannels),
+    onTrouble,
+  });
+  const silences = createSilences({ store: alertStore, clock, createId, onTrouble });
+  const alerts = createAlerts({
+    evaluator,
+    readings,
+    store: alertStore,
+    isSilenced: silences.isSilenced,
+    clock,
+    tell({ what, condition, value, since }) {
+      const { name, severity } = condition;
+      log[what === "resolved" ? "info" : "warn"]({ alert: name, severity, what, value: value ?? null }, "alert");
+      const draft = alertDraft({ ...condition, what, value, since }, host, clock.now());
+      outbox.post(
+        draft,
+        alertChannels(severity, (channel) => channels.has(channel)),
+      );
+    },
+    onTrouble,
+  });
+
+  let isOver = false;
+  return {
+    probes,
+    handlers: {
+      ...alertHandlers({ alerts, silences, clock }),
+      ...notificationHandlers({ outbox, channels, host, clock }),
+    },
+    /** Takes up what a probe of a component found. */
+    probed: (component: string, result: ProbeResult): void => {
+      // While the service stops, its own address does not answer: that is no news.
+      if (!isOver) watch.probed(component, result);
+    },
+    start(): void {
+      outbox.start();
+      watch.start();
+      alerts.start();
+    },
+    stop(): void {
+      isOver = true;
+      alerts.dispose();
+      watch.dispose();
+      outbox.dispose();
+    },
+  };
+}
+
+function channelsOf(settings: Settings): Channels {
+  const { chat, email } = notificationTargets(settings);
+  return new Map([
+    ...chat.map(({ channel, webhookFile }) => [channel, createChatNotifier({ webhookFile })] as const),
+    ...email.map(({ channel, settings: mail }) => [channel, createEmailNotifier({ settings: mail })] as const),
+  ]);
+}
+
+/** Builds the part on what the settings watch, and whom they tell. */
+export function buildAlertsPart(context: PartContext, { facts, systemd }: Pick<BuiltHost, "facts" | "systemd">) {
+  const { config, log } = context;
+  const { settings, stateDir } = config;
+  const store = openAlertStore({
+    stateDir,
+    onTrouble: logSetAside(log, "records of alerts not usable, begun anew"),
+  });
+  const probes = probeTargets(settings).map(({ name, target }): [string, Probe] => [
+    name,
+    createComponentProbe({ target, readUnit: systemd.units.read }),
+  ]);
+  return {
+    ...createAlertsPart({
+      ...context,
+      alerts: store.alerts,
+      notifications: store.notifications,
+      channels: channelsOf(settings),
+      evaluator: alertEvaluator(settings),
+      readings: {
+        cpu_percent: facts.cpuLoad.minutePercent,
+        memory_percent: () => Promise.resolve(facts.memoryPercent()),
+        root_filesystem_percent: facts.diskPercent,
+      },
+      host: hostname(),
+      probes: Object.fromEntries(probes),
+    }),
+    dispose: store.dispose,
+  };
+}

@@ -1,0 +1,31 @@
+import type { Part, PartContext } from "#app/part.ts";
+import type { Probe, ProbeResult } from "#domain/health/ports.ts";
+import type { Probed, Prober } from "#domain/health/prober.ts";
+
+/** The components of the service, looked at from its start. */
+export function createComponentsPart(
+  ports: Pick<PartContext, "log" | "metrics"> & {
+    readonly prober: Prober;
+    readonly probes: Probed["probes"];
+    /** Of components that settings add, by name. */
+    readonly added: Readonly<Record<string, Probe>>;
+    readonly onResult: (component: string, result: ProbeResult) => void;
+  },
+): Part {
+  const { log, metrics, prober, probes, added } = ports;
+  return {
+    start: () =>
+      prober.start({
+        probes,
+        added,
+        onChange(component, result) {
+          const { healthy, expected, reason } = result;
+          ports.onResult(component, result);
+          metrics.componentUp(component, healthy);
+          if (healthy) log.info({ component }, "component is well");
+          else log[expected ? "warn" : "info"]({ component, reason }, "component is not well");
+        },
+      }),
+    dispose: prober.dispose,
+  };
+}

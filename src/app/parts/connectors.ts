@@ -1,0 +1,130 @@
+import { openTokenLedger } from "#adapters/token-ledger/index.ts";
+import { logSetAside, type PartContext } from "#app/part.ts";
+import type { TracedParts } from "#app/tracing/tracing.ts";
+import { connectorSettings } from "#config/connectors.ts";
+import type { Config } from "#config/load.ts";
+import { probeIntervalMs } from "#contract/limits.ts";
+import { allows } from "#domain/access/scopes.ts";
+import { createTokenBudgets } from "#domain/connectors/budget.ts";
+import { createChat } from "#domain/connectors/chat.ts";
+import { createConnectors, defaultConnectorHealth } from "#domain/connectors/connectors.ts";
+import { connectorHandlers } from "#domain/connectors/handlers.ts";
+import type { ConnectorDiscovery, ConnectorPlan, TokenLedger } from "#domain/connectors/ports.ts";
+import type { Probe } from "#domain/health/ports.ts";
+import type { Prober } from "#domain/health/prober.ts";
+import { lazy } from "#kernel/async.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
+
+/** How long who asks for the health waits for the first answer of a model. */
+const firstAnswerMs = 1_000;
+
+async function within(clock: Pick<Clock, "sleep">, ms: number, answer: Promise<void>): Promise<void> {
+  const over = new AbortController();
+  await Promise.race([answer, clock.sleep(ms, over.signal).catch(() => undefined)]);
+  over.abort();
+}
+
+/** The connectors of settings, environment and this machine. */
+export interface FoundConnectors {
+  readonly plan: ConnectorPlan;
+  readonly discovery: ConnectorDiscovery | undefined;
+}
+
+/** The connectors, and chats by way of them. */
+export function createConnectorsPart(
+  ports: Pick<PartContext, "clock" | "log" | "metrics"> & {
+    readonly load: () => Promise<FoundConnectors>;
+    readonly ledger: TokenLedger;
+    readonly prober: Pick<Prober, "probeNow">;
+  },
+) {
+  const { clock, log, metrics, prober } = ports;
+  const onTrouble = (error: unknown): void => log.error({ err: error }, "connectors disturbed");
+  // What is found of the default connector shows in the health status at once, not at the next probe.
+  const onDefault = (): Promise<void> => prober.probeNow("llm");
+  const connectors = createConnectors({
+    load: ports.load,
+    clock,
+    onChange({ connector, status, reason }) {
+      if (status === "connected") log.info({ connector }, "connector answers");
+      else log.warn({ connector, status, reason }, "connector does not answer");
+      void onDefault();
+    },
+    onTrouble,
+  });
+  const chat = createChat({
+    connectors,
+    budgets: createTokenBudgets({
+      ledger: ports.ledger,
+      clock,
+      onTrouble: (error) => log.error({ err: error }, "used tokens not written"),
+    }),
+    clock,
+    covers: ({ scopes }, connector) => allows(scopes, "connectors:chat", connector),
+    onCall({ connector, result, durationMs, usage }) {
+      const tokens = usage && { input: usage.input_tokens, output: usage.output_tokens };
+      metrics.modelCall({ connector, result, seconds: durationMs / 1000, tokens });
+    },
+  });
+  const probe: Probe = () => Promise.resolve(defaultConnectorHealth(connectors.defaultState()));
+  const askAll = (): Promise<void> => connectors.probe().then(onDefault).catch(onTrouble);
+  const asked = Promise.withResolvers<void>();
+  let isAsked = false;
+  let stopAsking: Dispose | undefined;
+  return {
+    handlers: connectorHandlers({ connectors, chat }),
+    chat,
+    probe,
+    /** Puts other connectors in place of those that there are. */
+    replace: ({ plan, discovery }: FoundConnectors): void =>
+      void connectors.replace(plan, discovery).then(onDefault, onTrouble),
+    // Providers are far away.
+    async ready(): Promise<void> {
+      stopAsking = clock.every(probeIntervalMs, () => void askAll());
+      await askAll();
+      isAsked = true;
+      asked.resolve();
+    },
+    /**
+     * Waits until the providers have been asked for the first time, but not for one that keeps silent.
+     * @returns undefined when they have been.
+     */
+    firstAnswer: (): Promise<void> | undefined => (isAsked ? undefined : within(clock, firstAnswerMs, asked.promise)),
+    stop(): void {
+      stopAsking?.();
+      connectors.dispose();
+    },
+  };
+}
+
+/** Builds the part on the connectors of settings, environment and this machine. */
+export function buildConnectorsPart(
+  context: PartContext,
+  { traced, prober }: { readonly traced: TracedParts; readonly prober: Pick<Prober, "probeNow"> },
+) {
+  const { config, log } = context;
+  const load = async ({ settings }: Pick<Config, "settings">) => {
+    // Loaded on demand: asking providers takes libraries that nothing else has use for.
+    const { createConnectorPlan, createDiscovery } = await import("#adapters/llm/index.ts");
+    const described = connectorSettings(settings);
+    return traced.connectorsOf({
+      plan: createConnectorPlan(described, process.env, traced.requestOptions),
+      discovery: createDiscovery(described, process.env, traced.requestOptions),
+    });
+  };
+  const ledger = openTokenLedger({
+    stateDir: config.stateDir,
+    onTrouble: logSetAside(log, "ledger of tokens not usable, budgets begun anew"),
+  });
+  const part = createConnectorsPart({ ...context, load: lazy(() => load(config)), ledger, prober });
+  return {
+    ...part,
+    /** Takes up other settings. @returns the names of the connectors that they have. */
+    async reload(next: Pick<Config, "settings">): Promise<readonly string[]> {
+      const found = await load(next);
+      part.replace(found);
+      return found.plan.connectors.map(({ name }) => name);
+    },
+    dispose: ledger.dispose,
+  };
+}

@@ -1,0 +1,45 @@
+import type { PartContext } from "#app/part.ts";
+import { checkHistoryLimit } from "#contract/limits.ts";
+import type { Caller } from "#contract/operation.ts";
+import { allows } from "#domain/access/scopes.ts";
+import type { Chat } from "#domain/connectors/chat.ts";
+import { explainHandlers } from "#domain/explain/handlers.ts";
+import type { CheckHistory } from "#domain/health/ports.ts";
+import type { CheckRunner } from "#domain/health/runner.ts";
+import type { LogReader } from "#domain/logs/reader.ts";
+import { isWithin } from "#domain/logs/unit-pattern.ts";
+import type { Units } from "#domain/system/ports.ts";
+
+/** Explanations of checks by a language model. */
+export function createExplainPart(
+  ports: Pick<PartContext, "clock"> & {
+    readonly health: { readonly runner: Pick<CheckRunner, "current">; readonly history: Pick<CheckHistory, "runs"> };
+    readonly units: Pick<Units, "list">;
+    readonly logs: { readonly reader: LogReader; readonly unitsOf: (caller: Caller) => "all" | readonly string[] };
+    readonly chat: Chat;
+  },
+) {
+  const { clock, health, units, logs, chat } = ports;
+  return {
+    handlers: explainHandlers({
+      sources: {
+        check: health.runner.current,
+        history: (checkId, since) => health.history.runs(checkId, since, checkHistoryLimit.maximum).runs,
+        units: units.list,
+        logs: (search, { keyId: owner }, signal) =>
+          logs.reader.read(
+            { ...search, boot: undefined, grep: undefined, cursor: undefined, order: "asc" },
+            { owner, signal },
+          ),
+        seesUnits: ({ scopes }) => allows(scopes, "system:read"),
+        logUnitsOf: logs.unitsOf,
+        isWithin,
+      },
+      asking: {
+        choose: async (name, caller) => (await chat.choose(name, caller)).definition.name,
+        ask: chat.ask,
+      },
+      clock,
+    }),
+  };
+}

@@ -1,0 +1,156 @@
+import { openCheckHistory } from "#adapters/check-history/index.ts";
+import { createHostChecks } from "#app/checks.ts";
+import { logSetAside, type PartContext } from "#app/part.ts";
+import type { TracedParts } from "#app/tracing/tracing.ts";
+import { allows, resourcesOf } from "#domain/access/scopes.ts";
+import type { Check } from "#domain/health/check.ts";
+import type { Fix } from "#domain/health/fix.ts";
+import { createFixability } from "#domain/health/fixability.ts";
+import { createFixer } from "#domain/health/fixer.ts";
+import type { SecurityUpdater } from "#domain/health/fixes/apply-security-updates.ts";
+import { checkHandlers, healthHandlers } from "#domain/health/handlers.ts";
+import type { CheckHistory } from "#domain/health/ports.ts";
+import type { Prober } from "#domain/health/prober.ts";
+import { type CheckPlan, createCheckRunner } from "#domain/health/runner.ts";
+import { createHealthStream } from "#domain/health/stream.ts";
+import type { Door } from "#root/door.ts";
+import { encodeTextFrame } from "#transports/ws/index.ts";
+import type { HookPoints } from "./plugins.ts";
+import type { BuiltHost } from "./system.ts";
+
+type HealthPorts = Pick<PartContext, "clock" | "log" | "metrics" | "createId" | "version"> & {
+  readonly checks: readonly Check[];
+  readonly fixes: readonly Fix[];
+  readonly plan: CheckPlan;
+  readonly history: CheckHistory;
+  readonly hookPoints: Pick<HookPoints, "hooks" | "ready" | "isReady">;
+  readonly prober: Pick<Prober, "components">;
+  /** What who asks for the health waits for first; undefined when it is over. */
+  readonly firstAnswer: () => Promise<void> | undefined;
+};
+
+/** The checks, and the stream that tells of them. */
+function createRunner({ clock, log, metrics, checks, fixes, plan, history, hookPoints: { hooks } }: HealthPorts) {
+  const runner = createCheckRunner({
+    checks,
+    settings: plan,
+    history,
+    clock,
+    onRun(run) {
+      const { check_id: check, status, duration_ms: durationMs, message, details } = run.result;
+      metrics.checkRun(check, status, durationMs / 1000);
+      // It looks by itself, without anybody who asks for updates.
+      if (check === "security_updates" && "pending" in details && typeof details.pending === "number")
+        metrics.updatesAvailable("security", details.pending);
+      // A check that passes from the first is no news.
+      if ((run.previousStatus ?? "pass") !== status)
+        log.info({ check, status, previous: run.previousStatus, message }, "check changed");
+      stream.publish(run);
+      if (hooks.names("post_check").length > 0)
+        void hooks.tell("post_check", { ...run.result, previous_status: run.previousStatus ?? null });
+    },
+    onGone(check) {
+      metrics.checkGone(check);
+      stream.forget(check);
+    },
+    hooks,
+    fixability: createFixability({ fixes, clock }),
+    onTrouble: (error) => log.warn({ err: error }, "history of checks cannot be used"),
+  });
+  const stream = createHealthStream({
+    runner,
+    encode: encodeTextFrame,
+    onTrouble: (error) => log.warn({ err: error }, "checks not run for a client"),
+  });
+  return { runner, stream };
+}
+
+/** Health: the components, the checks, and the fixes of what they find. */
+export function createHealthPart(ports: HealthPorts) {
+  const { clock, log, metrics, version, checks, fixes, plan, history, hookPoints, prober, firstAnswer } = ports;
+  const { hooks } = hookPoints;
+  const { runner, stream } = createRunner(ports);
+  const fixer = createFixer({
+    fixes,
+    runner,
+    rights: { allows, allowsSome: (granted, scope) => resourcesOf(granted, scope).length > 0 },
+    hooks,
+    clock,
+    createId: ports.createId,
+    onFixed({ operationId, checkId: check, result, durationMs }) {
+      const { fix_id: fix, success, message, steps } = result;
+      metrics.fixRun(fix, success);
+      const fields = { check, fix, operation_id: operationId, steps, duration_ms: Math.round(durationMs), message };
+      if (success) log.info(fields, "check fixed");
+      else log.warn(fields, "check not fixed");
+      if (hooks.names("post_fix").length > 0)
+        void hooks.tell("post_fix", { operation_id: operationId, check_id: check, fix_id: fix, result });
+    },
+  });
+  const components = (): ReturnType<Prober["components"]> =>
+    firstAnswer()?.then(prober.components) ?? prober.components();
+  let isReady = false;
+  return {
+    handlers: {
+      ...healthHandlers({ prober: { components }, runner, clock, version, isReady: () => isReady }),
+      ...checkHandlers({
+        runner,
+        fixer,
+        history,
+        clock,
+        ready: () => (hookPoints.isReady() ? undefined : hookPoints.ready),
+      }),
+    },
+    runner,
+    checks,
+    plan,
+    history,
+    stream: stream.open,
+    /** What hooks hold back is not to run before they are there. */
+    async start(): Promise<void> {
+      await Promise.all([prober.components(), hookPoints.ready.then(runner.start)]);
+      isReady = true;
+    },
+    /** Says at `/readyz` that requests are no longer welcome. */
+    drain: (): void => {
+      isReady = false;
+    },
+    stop(): void {
+      runner.dispose();
+      fixer.dispose();
+    },
+  };
+}
+
+/** Builds the part on the checks and fixes of this host. */
+export function buildHealthPart(
+  context: PartContext,
+  ports: {
+    readonly host: BuiltHost;
+    readonly traced: Pick<TracedParts, "exec">;
+    readonly door: Door | undefined;
+    readonly hookPoints: HookPoints;
+    readonly prober: Pick<Prober, "components">;
+    readonly security: SecurityUpdater;
+    readonly certificatePaths: () => readonly string[];
+    readonly firstAnswer: () => Promise<void> | undefined;
+  },
+) {
+  const { config, log } = context;
+  const { host, traced, door, security, certificatePaths } = ports;
+  const history = openCheckHistory({
+    stateDir: config.stateDir,
+    onTrouble: logSetAside(log, "history of checks not usable, begun anew"),
+  });
+  const { checks, fixes, plan } = createHostChecks({
+    config,
+    host,
+    exec: traced.exec,
+    certificatePaths,
+    ask: door?.ask,
+  });
+  return {
+    ...createHealthPart({ ...context, ...ports, checks, fixes: fixes({ security }), plan, history }),
+    dispose: history.dispose,
+  };
+}

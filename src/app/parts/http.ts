@@ -1,0 +1,227 @@
+import { hostname } from "node:os";
+import type { FastifyInstance } from "fastify";
+import { createEndpointProbe, createSocketProbe } from "#adapters/endpoint/index.ts";
+import { listenLocally, type PassedSockets } from "#adapters/local-sockets/index.ts";
+import { openAnswerFiles } from "#adapters/operations/answers.ts";
+import type { PartContext } from "#app/part.ts";
+import { isLoopbackAddress, localUrl } from "#config/address.ts";
+import type { Config } from "#config/load.ts";
+import { ownSockets } from "#config/socket-places.ts";
+import type { operations } from "#contract/index.ts";
+import type { Handlers } from "#contract/operation.ts";
+import { type Stream, type StreamHandlers, streams } from "#contract/streams.ts";
+import type { Keyring } from "#domain/access/keyring.ts";
+import { createRateLimiter, type Window } from "#domain/access/rate-limit.ts";
+import type { AuditLog } from "#domain/audit/ports.ts";
+import type { createRefusals } from "#domain/audit/refusals.ts";
+import type { Probe } from "#domain/health/ports.ts";
+import { errorMessage } from "#kernel/errors.ts";
+import type { Logs } from "#telemetry/logger.ts";
+import type { Tracer } from "#telemetry/tracing.ts";
+import { type AdmissionPorts, createAdmission } from "#transports/http/admission.ts";
+import { createHostGuard } from "#transports/http/guard.ts";
+import { type AnswerFiles, createIdempotency } from "#transports/http/idempotency.ts";
+import { listen } from "#transports/http/listen.ts";
+import { createLocalPeers } from "#transports/http/local-peers.ts";
+import { openapiDocument } from "#transports/http/openapi.ts";
+import { addReference } from "#transports/http/reference.ts";
+import { createHttpServer } from "#transports/http/server.ts";
+import { createClientCertificates, type ServerTls, verifiesAnew } from "#transports/http/tls.ts";
+import { addWelcome } from "#transports/http/welcome.ts";
+import { createStreamServer } from "#transports/ws/index.ts";
+import type { TlsPart } from "./tls.ts";
+
+/** Failed logins of one address in a minute before it is told to wait. */
+const failedLogins: Window = { name: "failed", quota: 60, seconds: 60 };
+
+interface HttpPorts extends Pick<PartContext, "version" | "clock" | "metrics"> {
+  readonly logs: Logs;
+  readonly tracer: Tracer | undefined;
+  readonly settings: Pick<Config, "allowedHosts" | "trustedProxies" | "metricsPublic">;
+  /** Whoever may open the administrator's Unix socket: `root`, or the `owner` of a service that somebody runs. */
+  readonly administrator: "root" | "owner";
+  readonly access: { readonly keyring: Keyring; readonly takeBudget: AdmissionPorts["takeBudget"] };
+  readonly audit: { readonly log: AuditLog; readonly refusals: ReturnType<typeof createRefusals> };
+  readonly handlers: Omit<Handlers<typeof operations>, "getMetrics">;
+  readonly streams: StreamHandlers<typeof streams>;
+  readonly tls: Pick<TlsPart, "current" | "names">;
+  /** Where answers to requests with an idempotency key outlive the service; in memory alone without it. */
+  readonly answerFiles?: AnswerFiles;
+  /** Ends what the service does by itself: no more requests come in. */
+  readonly onClosing: () => Promise<void>;
+}
+
+function createServer(ports: HttpPorts, shutdown: AbortSignal) {
+  const { version, clock, metrics, logs, tracer, settings, access, audit, tls } = ports;
+  const { keyring } = access;
+  const certificates = createClientCertificates();
+  const localPeers = createLocalPeers(ports.administrator);
+  const server = createHttpServer({
+    handlers: { ...ports.handlers, getMetrics: () => metrics.text() },
+    admit: createAdmission({
+      authenticate: keyring.authenticate,
+      identify: keyring.identify,
+      certificates,
+      localPeers,
+      takeBudget: access.takeBudget,
+      takeFailure: createRateLimiter({ clock, windows: [failedLogins] }).take,
+      metricsPublic: settings.metricsPublic,
+      clock,
+    }),
+    idempotency: createIdempotency({
+      clock,
+      ...(ports.answerFiles && { files: ports.answerFiles }),
+      onTrouble: (error) => logs.log.error({ err: error }, "answer not kept"),
+    }),
+    hasEnded: keyring.hasEnded,
+    guard: createHostGuard(settings.allowedHosts, tls.names),
+    audit: audit.log,
+    refusals: audit.refusals,
+    certificates,
+    localPeers,
+    ...logs,
+    metrics,
+    tls: tls.current(),
+    trustedProxies: settings.trustedProxies,
+    clock,
+    tracer,
+    shutdown,
+  });
+  addWelcome(server.app);
+  addReference(server.app, () => JSON.stringify(openapiDocument(version)));
+  return { ...server, certificates };
+}
+
+/** The HTTP server with the streams. */
+export function createHttpPart(ports: HttpPorts) {
+  const { clock, metrics, logs, access, tls } = ports;
+  const { keyring } = access;
+  const shutdown = new AbortController();
+  const { app, local, load, close, cut, addUpgrade, replaceTls, certificates } = createServer(ports, shutdown.signal);
+  const streamServer = createStreamServer({
+    handlers: ports.streams,
+    clock,
+    metrics,
+    log: logs.log,
+    onRevoked: keyring.onRevoked,
+    isRevoked: (keyId) => keyring.find(keyId)?.revokedAt !== null,
+    isOutdated: certificates.isOutdated,
+  });
+  for (const [name, { path, scope, query }] of Object.entries<Stream>(streams)) {
+    const rules = { scope, narrows: "answer", keyInQuery: true } as const;
+    addUpgrade({ path, access: rules, query, accept: (request) => streamServer.accept(name, request) });
+  }
+  closeInOrder(app, ports.onClosing);
+  let current = tls.current();
+  return {
+    app,
+    /** What Unix sockets are served by. */
+    local,
+    /** How those who come in over TCP fare. */
+    load,
+    /** Takes no more connections; resolves when what was in flight has been answered. */
+    close,
+    /** Tells handlers that still run to come to an end. */
+    abort: () => shutdown.abort(),
+    /** Ends every connection at once. */
+    cut,
+    /** Takes up what new TLS handshakes are made with. */
+    replaceTls: (next: ServerTls): void => {
+      replaceTls(next);
+      if (verifiesAnew(current, next)) {
+        certificates.outdate();
+        streamServer.endCertified();
+      }
+      current = next;
+    },
+    stop: streamServer.close,
+  };
+}
+
+/** What the service does by itself ends with the last requests. */
+function closeInOrder(app: FastifyInstance, onClosing: () => Promise<void>): void {
+  let stopped: Promise<void> | undefined;
+  app.addHook("preClose", (done) => {
+    stopped = onClosing();
+    done();
+  });
+  app.addHook("onClose", () => stopped);
+}
+
+/** Builds the part on the address of the settings and the Unix sockets. */
+export function buildHttpPart(
+  context: PartContext,
+  ports: Omit<HttpPorts, keyof PartContext | "settings" | "administrator" | "answerFiles"> & {
+    /** Sockets that the service manager has handed over. */
+    readonly passed: PassedSockets | undefined;
+  },
+) {
+  const { config } = context;
+  const { passed, tls, logs } = ports;
+  const isRoot = process.getuid?.() === 0;
+  const part = createHttpPart({
+    ...context,
+    ...ports,
+    settings: { ...config, allowedHosts: [hostname(), config.listen.host, ...config.allowedHosts] },
+    administrator: passed?.administrator !== undefined || isRoot ? "root" : "owner",
+    answerFiles: openAnswerFiles({ stateDir: config.stateDir }),
+  });
+  let url = localUrl(config);
+  let socket: string | undefined;
+  const endpoint: Probe = (signal) => createEndpointProbe({ url, tls: ownTls(tls) })(signal);
+  return {
+    ...part,
+    url: () => url,
+    /** Whether the service's own address answers. */
+    endpoint,
+    /** Whether the way answers that the command line goes. */
+    probe: ((signal) => (socket === undefined ? endpoint : createSocketProbe(socket))(signal)) satisfies Probe,
+    /** @throws Error when it cannot listen on the address of the settings. */
+    async listen(): Promise<void> {
+      await listen(part.app, config.listen).catch((error: unknown) => {
+        const reason = errorMessage(error);
+        throw new Error(`cannot listen on ${config.listen.host}:${config.listen.port}: ${reason}`, { cause: error });
+      });
+      try {
+        const paths = ownSockets(config.stateDir, process.env, isRoot);
+        socket = await listenLocally(part.local, { passed, paths });
+      } catch (error) {
+        // Over TCP it is there all the same.
+        logs.log.warn({ err: error }, "cannot listen on the Unix sockets");
+      }
+      const address = part.app.server.address();
+      if (typeof address === "object" && address !== null) url = localUrl(config, address.port);
+      const { version } = context;
+      logs.log.info(
+        { url, socket: socket ?? null, version, state_dir: config.stateDir, config_file: config.file ?? null },
+        "listening",
+      );
+    },
+  };
+}
+
+/** What the service is to show when it looks at itself. */
+function ownTls({ current }: Pick<TlsPart, "current">) {
+  const tls = current();
+  if (tls === undefined) return undefined;
+  return { cert: () => (current() ?? tls).cert, asksForCertificate: tls.clients?.isRequired ?? false };
+}
+
+/** Whether keys, audit log and TLS are as they should be. */
+export function securityProbe(ports: {
+  readonly config: Pick<Config, "tls" | "listen">;
+  /** What is wrong with keys and audit log; undefined when nothing is. */
+  readonly checks: readonly (() => string | undefined)[];
+  readonly endpoint: Probe;
+}): Probe {
+  const { config, checks, endpoint } = ports;
+  const isGuarded = config.tls !== "off" || isLoopbackAddress(config.listen.host);
+  return async (signal) => {
+    const reason =
+      checks.map((check) => check()).find((found) => found !== undefined) ??
+      (isGuarded ? undefined : "TLS is off beyond loopback");
+    if (reason !== undefined) return { healthy: false, expected: true, reason };
+    // Whether handshakes succeed, with the certificate that is meant.
+    return config.tls === "off" ? { healthy: true, expected: true } : endpoint(signal);
+  };
+}

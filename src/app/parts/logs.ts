@@ -1,0 +1,33 @@
+import type { PartContext } from "#app/part.ts";
+import type { Caller } from "#contract/operation.ts";
+import { resourcesOf } from "#domain/access/scopes.ts";
+import { logsHandlers } from "#domain/logs/handlers.ts";
+import type { Grep, Journal } from "#domain/logs/ports.ts";
+import { createLogReader } from "#domain/logs/reader.ts";
+import { createLogStream } from "#domain/logs/stream.ts";
+import { encodeTextFrame } from "#transports/ws/index.ts";
+
+/** The journal, read and followed. */
+export function createLogsPart(
+  ports: Pick<PartContext, "clock" | "log"> & { readonly journal: Journal; readonly grep: Grep },
+) {
+  const { clock, log, journal, grep } = ports;
+  /** Names and patterns of the units whose entries a caller may see. */
+  const unitsOf = ({ scopes }: Caller) => resourcesOf(scopes, "logs:read");
+  const reader = createLogReader({ journal, clock });
+  const stream = createLogStream({
+    journal,
+    grep,
+    clock,
+    unitsOf,
+    encode: encodeTextFrame,
+    onTrouble: (error) => log.warn({ err: error }, "log stream disturbed"),
+  });
+  return {
+    handlers: logsHandlers({ reader, clock, unitsOf }),
+    reader,
+    unitsOf,
+    stream: stream.open,
+    stop: stream.dispose,
+  };
+}

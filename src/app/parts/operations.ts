@@ -1,0 +1,95 @@
+import { createOperationId } from "#adapters/operations/id.ts";
+import { openOperationStore } from "#adapters/operations/index.ts";
+import { createTaskLauncher } from "#adapters/operations/launcher.ts";
+import { ownProcess } from "#adapters/operations/process.ts";
+import { operationProgram } from "#app/operation-program.ts";
+import type { PartContext } from "#app/part.ts";
+import type { TracedParts } from "#app/tracing/tracing.ts";
+import { takeUpInterrupted } from "#domain/audit/interrupted.ts";
+import { createOperationEnds } from "#domain/audit/operation-ends.ts";
+import type { AuditLog } from "#domain/audit/ports.ts";
+import { operationHandlers } from "#domain/operations/handlers.ts";
+import { createOperations } from "#domain/operations/operations.ts";
+import type { OperationStore, ProcessIdentity, TaskLauncher } from "#domain/operations/ports.ts";
+import { isFinished } from "#domain/operations/state.ts";
+import { updateKinds } from "#domain/updates/verbs.ts";
+import type { Door } from "#root/door.ts";
+import type { Tracer } from "#telemetry/tracing.ts";
+
+/** Mutations that outlive the service. */
+export function createOperationsPart(
+  ports: Pick<PartContext, "clock" | "log" | "createId"> & {
+    readonly store: OperationStore;
+    readonly launcher: TaskLauncher;
+    /** This process. */
+    readonly self: ProcessIdentity;
+    readonly audit: AuditLog;
+    readonly tracer: Tracer | undefined;
+  },
+) {
+  const { clock, log, audit, tracer } = ports;
+  const ends = createOperationEnds({ log: audit, clock });
+  const operations = createOperations({
+    store: ports.store,
+    launcher: ports.launcher,
+    clock,
+    createId: ports.createId,
+    kinds: updateKinds,
+    self: ports.self,
+    traceparent: () => tracer?.headers()["traceparent"],
+    onEnded: ends.ended,
+    onTrouble: (error) => log.error({ err: error }, "operation disturbed"),
+  });
+  const stopping = new AbortController();
+  return {
+    handlers: operationHandlers({ operations }),
+    operations,
+    /** Writes down what ended while the service was away, or with it; reading a long log takes a while. */
+    async ready(): Promise<void> {
+      const { signal } = stopping;
+      const finished = operations.list().filter(({ state }) => isFinished(state.status));
+      try {
+        await takeUpInterrupted({ log: audit, clock }, signal);
+        await ends.takeUp(finished.toReversed(), signal);
+      } catch (error) {
+        if (!signal.aborted) log.error({ err: error }, "what ended while the service was away is not written down");
+      }
+    },
+    stop(): void {
+      stopping.abort();
+      operations.dispose();
+    },
+  };
+}
+
+/** Builds the part on records in the state folder, and on programs of their own that do what is written down. */
+export function buildOperationsPart(
+  context: PartContext,
+  ports: {
+    readonly audit: AuditLog;
+    readonly door: Door | undefined;
+    readonly traced: TracedParts;
+    readonly tracer: Tracer | undefined;
+    readonly isSafeMode: boolean;
+  },
+) {
+  const { config } = context;
+  const { audit, door, traced, tracer, isSafeMode } = ports;
+  const { stateDir } = config;
+  const store = door?.store ?? openOperationStore({ stateDir });
+  const launcher =
+    door?.launcher ??
+    createTaskLauncher({
+      exec: traced.exec,
+      startDetached: traced.startDetached,
+      stateDir,
+      program: operationProgram(config, isSafeMode),
+    });
+  return { ...createOperationsPart({ ...context, store, launcher, self: ownProcess(), audit, tracer }), store };
+}
+
+/** Ids that sort by the time of this clock. */
+export const createIds =
+  ({ now }: Pick<PartContext["clock"], "now">) =>
+  (): string =>
+    createOperationId(now());

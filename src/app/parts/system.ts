@@ -1,0 +1,50 @@
+import { createPackageManagerProbe } from "#adapters/packages/index.ts";
+import { ownServiceUnit } from "#adapters/systemd/index.ts";
+import { openHost } from "#app/host.ts";
+import type { PartContext } from "#app/part.ts";
+import type { TracedParts } from "#app/tracing/tracing.ts";
+import { opsProbe } from "#domain/health/ops-probe.ts";
+import type { Prober } from "#domain/health/prober.ts";
+import { systemHandlers } from "#domain/system/handlers.ts";
+import type { HostFacts, Units } from "#domain/system/ports.ts";
+import type { Door } from "#root/door.ts";
+import { unitsThroughDoor } from "#root/through-door.ts";
+
+/** Facts of the host, and its services. */
+export function createSystemPart(ports: {
+  readonly host: HostFacts;
+  readonly units: Units;
+  /** The unit of this process; undefined where it has none. */
+  readonly ownUnit: string | undefined;
+}) {
+  return { handlers: systemHandlers(ports), units: ports.units };
+}
+
+/** Opens what this host is read by, which several parts stand on. */
+export async function buildHost(
+  { config, log, metrics }: PartContext,
+  { traced, prober }: { readonly traced: TracedParts; readonly prober: Pick<Prober, "probeNow"> },
+) {
+  const host = await openHost(config.settings, {
+    ...traced,
+    stateDir: config.stateDir,
+    onStateChange({ up, reason }) {
+      if (up) log.info("system bus connected");
+      else log.warn({ reason }, "system bus lost");
+      // A lost bus shows in the health status at once, not at the next probe.
+      void prober.probeNow("ops");
+    },
+    onUnreadable({ path, what, isFirst }) {
+      metrics.journalFault();
+      if (isFirst) log.warn({ path, what }, "journal file not wholly readable");
+    },
+  });
+  return { ...host, probe: opsProbe(host.systemd.probe, createPackageManagerProbe({ exec: traced.exec })) };
+}
+
+export type BuiltHost = Awaited<ReturnType<typeof buildHost>>;
+
+export function buildSystemPart({ facts, systemd }: Pick<BuiltHost, "facts" | "systemd">, door: Door | undefined) {
+  const units = door === undefined ? systemd.units : unitsThroughDoor(systemd.units, door.ask);
+  return createSystemPart({ host: facts, units, ownUnit: ownServiceUnit() });
+}

@@ -1,0 +1,29 @@
+import type { PartContext } from "#app/part.ts";
+import { createTraceParts } from "#app/tracing/receiver.ts";
+import { createHostTracing, createTracedParts } from "#app/tracing/tracing.ts";
+import { tracesHandlers } from "#domain/traces/handlers.ts";
+import type { TraceStore } from "#domain/traces/ports.ts";
+
+/** The traces that are kept on this host. */
+export const createTracesPart = (ports: { readonly store: Pick<TraceStore, "list" | "trace"> }) => ({
+  handlers: tracesHandlers(ports),
+});
+
+/** Builds the part on what the settings say of traces, the service's own and those that it receives. */
+export async function buildTracesPart({ config, version, log, metrics }: PartContext) {
+  const ports = { version, log, onSpans: metrics.traceSpans };
+  const tracing = await createHostTracing(config, ports);
+  const { store, own, open, close } = createTraceParts(config, ports);
+  const tracer = tracing?.tracer ?? own?.tracer;
+  return {
+    ...createTracesPart({ store }),
+    /** Undefined where nothing is traced. */
+    tracer,
+    traced: await createTracedParts(tracer),
+    ready: open,
+    async dispose(): Promise<void> {
+      await close();
+      await tracing?.close();
+    },
+  };
+}

@@ -1,0 +1,121 @@
+import type { PartContext } from "#app/part.ts";
+import type { TracedParts } from "#app/tracing/tracing.ts";
+import { Accepted } from "#contract/operation-entry.ts";
+import type { UpdateApply } from "#contract/updates.ts";
+import { beginOperation } from "#domain/operations/begin.ts";
+import type { Operations } from "#domain/operations/operations.ts";
+import { type LongWork, updatesHandlers } from "#domain/updates/handlers.ts";
+import { requireConsent, withAskingSteps } from "#domain/updates/hooks.ts";
+import type { HostUpdates } from "#domain/updates/ports.ts";
+import { createSecurityUpdater } from "#domain/updates/security.ts";
+import type { UpdateKind, UpdateWork } from "#domain/updates/verbs.ts";
+import { lazy } from "#kernel/async.ts";
+import type { Door } from "#root/door.ts";
+import type { HookPoints } from "./plugins.ts";
+import type { BuiltHost } from "./system.ts";
+
+/** How long after the start what is seldom needed is loaded. */
+const restMs = 1_000;
+
+/** The result of an operation that was waited for. */
+function waitedFor<T>(answer: T | Accepted): T {
+  if (answer instanceof Accepted) throw new Error("cannot wait for an operation that was only accepted");
+  return answer;
+}
+
+/** Updates, rollbacks and snapshots: each an operation that hooks may hold back. */
+export function createUpdatesPart(
+  ports: Pick<PartContext, "clock" | "metrics"> & {
+    /** What changes packages, and what leads back. */
+    readonly host: () => Promise<HostUpdates>;
+    readonly operations: Operations;
+    readonly hookPoints: Pick<HookPoints, "hooks" | "ready">;
+    /** Whether an update takes a snapshot unless it is told otherwise. */
+    readonly takesSnapshot: boolean;
+  },
+) {
+  const { clock, metrics, host, operations, hookPoints, takesSnapshot } = ports;
+  const { hooks } = hookPoints;
+  const consent = async <K extends UpdateKind>(
+    kind: K,
+    input: UpdateWork[K]["input"],
+    keyId: string | null,
+  ): Promise<void> => {
+    // Hooks that are about to be there are not passed by.
+    await hookPoints.ready;
+    await requireConsent(hooks, kind, input, keyId);
+  };
+  const work: LongWork = {
+    async begin(kind, input, context, check) {
+      const { caller, signal, touched } = context;
+      const wishes = { prefersAsync: context.prefersAsync(), idempotencyKey: context.idempotencyKey() };
+      const ask = async (): Promise<void> => {
+        await check?.();
+        await consent(kind, input, caller?.keyId ?? null);
+      };
+      const asked = { kind, input };
+      const by = { caller, signal, touched, ...wishes };
+      return beginOperation<UpdateWork[typeof kind]["result"]>(operations, asked, by, ask);
+    },
+  };
+  const handlers = updatesHandlers({
+    host,
+    work,
+    clock,
+    takesSnapshot,
+    onChecked({ packages: { total, security: ofSecurity }, security_known: isKnown }) {
+      metrics.updatesAvailable("all", total);
+      if (isKnown) metrics.updatesAvailable("security", ofSecurity);
+    },
+  });
+  return {
+    handlers: withAskingSteps(handlers, hooks),
+    /** The security updates of a fix. */
+    security: createSecurityUpdater({
+      host,
+      takesSnapshot,
+      async apply(input, signal, onOperation) {
+        const kind = "updates.apply";
+        const touched = ({ operation_id: id = "" }: Readonly<Record<string, string>>): void => onOperation(id);
+        const wishes = { caller: undefined, touched, prefersAsync: false, idempotencyKey: undefined };
+        const by = { ...wishes, signal: () => signal };
+        const ask = (): Promise<void> => consent(kind, input, null);
+        return waitedFor(await beginOperation<UpdateApply>(operations, { kind, input }, by, ask));
+      },
+    }),
+  };
+}
+
+/** Builds the part on the package manager and the snapshots of this host. */
+export function buildUpdatesPart(
+  context: PartContext,
+  ports: {
+    readonly operations: Operations;
+    readonly hookPoints: HookPoints;
+    readonly host: Pick<BuiltHost, "packages">;
+    readonly traced: Pick<TracedParts, "exec">;
+    readonly door: Door | undefined;
+  },
+) {
+  const { config, clock } = context;
+  const { operations, hookPoints, door } = ports;
+  // Loaded on demand: a service that has just started has other things to do.
+  const load = () => import("#app/updates.ts");
+  const host = lazy(async () =>
+    (await load()).createHostUpdates({ ...config, exec: ports.traced.exec }, ports.host.packages, door?.ask),
+  );
+  return {
+    ...createUpdatesPart({
+      ...context,
+      host,
+      operations,
+      hookPoints,
+      takesSnapshot: config.settings.updates?.snapshot ?? true,
+    }),
+    /** When the first requests are answered; before somebody waits for it, or an update replaces the files of this program. */
+    async ready(): Promise<void> {
+      await clock.sleep(restMs);
+      await load();
+    },
+  };
+}

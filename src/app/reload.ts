@@ -1,0 +1,50 @@
+import { formatFault, SettingsFaulty } from "#config/faults.ts";
+import type { Config } from "#config/load.ts";
+import type { Settings } from "#config/settings.ts";
+import type { Logger } from "#telemetry/logger.ts";
+
+/** What takes effect without a restart. */
+const reloadable: readonly (keyof Settings)[] = ["connectors", "plugins", "tls"];
+
+/** Parts of the settings that differ and that only a restart makes use of. */
+function partsForRestart(before: Settings, after: Settings): readonly string[] {
+  const parts = new Set([...Object.keys(before), ...Object.keys(after)] as (keyof Settings)[]);
+  return [...parts].filter(
+    (part) => !reloadable.includes(part) && JSON.stringify(before[part]) !== JSON.stringify(after[part]),
+  );
+}
+
+/** Reads the settings again, one time after the other. A faulty file changes nothing. */
+export function createReload(ports: {
+  readonly config: Config;
+  readonly load: () => Promise<Config>;
+  readonly connectors: { readonly reload: (next: Config) => Promise<readonly string[]> };
+  readonly plugins: { readonly reload: (next: Settings) => Promise<void> };
+  readonly tls: { readonly reload: (next: Config) => Promise<void> };
+  /** Tells the service manager that a reload is under way while it is. */
+  readonly around: (work: () => Promise<void>) => Promise<void>;
+  readonly log: Logger;
+}): () => void {
+  const { config, load, connectors, plugins, tls, around, log } = ports;
+  const reload = async (): Promise<void> => {
+    try {
+      const next = await load();
+      await tls.reload(next);
+      const names = await connectors.reload(next);
+      await plugins.reload(next.settings);
+      log.info({ connectors: names }, "settings reloaded");
+      const parts = partsForRestart(config.settings, next.settings);
+      if (parts.length > 0) log.warn({ parts }, "settings changed that take effect with a restart");
+    } catch (error) {
+      if (!(error instanceof SettingsFaulty)) {
+        log.error({ err: error }, "settings not reloaded");
+        return;
+      }
+      for (const fault of error.faults) log.error({ fault: formatFault(fault) }, "settings not reloaded");
+    }
+  };
+  let last = Promise.resolve();
+  return () => {
+    last = last.then(() => around(reload));
+  };
+}

@@ -1,0 +1,207 @@
+import { credentialCodec } from "#adapters/keystore/codec.ts";
+import { createParts } from "#app/part.ts";
+import { createAccessPart } from "#app/parts/access.ts";
+import { createAlertsPart } from "#app/parts/alerts.ts";
+import { createAuditPart } from "#app/parts/audit.ts";
+import { createComponentsPart } from "#app/parts/components.ts";
+import { createConnectorsPart } from "#app/parts/connectors.ts";
+import { createExplainPart } from "#app/parts/explain.ts";
+import { createHealthPart } from "#app/parts/health.ts";
+import { createHttpPart } from "#app/parts/http.ts";
+import { createLogsPart } from "#app/parts/logs.ts";
+import { createOperationsPart } from "#app/parts/operations.ts";
+import { createHookPoints, createPluginsPart } from "#app/parts/plugins.ts";
+import { createSystemPart } from "#app/parts/system.ts";
+import { createTracesPart } from "#app/parts/traces.ts";
+import { createUpdatesPart } from "#app/parts/updates.ts";
+import { createProber } from "#domain/health/prober.ts";
+import { createFakeNotificationStore } from "../fakes/notification-store.ts";
+
+type Access = Parameters<typeof createAccessPart>[0];
+type Alerts = Parameters<typeof createAlertsPart>[0];
+type Audit = Parameters<typeof createAuditPart>[0];
+type Components = Parameters<typeof createComponentsPart>[0];
+type Connectors = Parameters<typeof createConnectorsPart>[0];
+type Health = Parameters<typeof createHealthPart>[0];
+type Http = Parameters<typeof createHttpPart>[0];
+type Logs = Parameters<typeof createLogsPart>[0];
+type Operations = Parameters<typeof createOperationsPart>[0];
+type Plugins = Parameters<typeof createPluginsPart>[0];
+type System = Parameters<typeof createSystemPart>[0];
+type Traces = Parameters<typeof createTracesPart>[0];
+type Updates = Parameters<typeof createUpdatesPart>[0];
+
+/** What tests put in the place of the host. */
+export interface ServiceFakes {
+  readonly clock: Health["clock"];
+  readonly log: Http["logs"]["log"];
+  readonly requestLog: Http["logs"]["requestLog"];
+  readonly metrics: Http["metrics"];
+  readonly audit: Audit["log"];
+  readonly store: Access["store"];
+  readonly rateLimits: Access["rateLimits"];
+  readonly host: System["host"];
+  readonly units: System["units"];
+  readonly journal: Logs["journal"];
+  readonly grep: Logs["grep"];
+  readonly operationStore: Operations["store"];
+  readonly taskLauncher: Operations["launcher"];
+  readonly self: Operations["self"];
+  readonly hostUpdates: Updates["host"];
+  readonly checks: Health["checks"];
+  readonly fixes: Health["fixes"];
+  readonly checkPlan: Health["plan"];
+  readonly checkHistory: Health["history"];
+  readonly loadConnectors: Connectors["load"];
+  readonly tokenLedger: Connectors["ledger"];
+  readonly loadPlugins: Plugins["load"];
+  readonly isSafeMode: boolean;
+  readonly alerts: Alerts["alerts"];
+  readonly channels: Alerts["channels"];
+  readonly usage: { readonly cpu: number };
+  readonly traces: Traces["store"];
+  readonly probes: Omit<Components["probes"], "llm">;
+  readonly addedProbes: Components["added"];
+  readonly allowedHosts: readonly string[];
+  readonly trustedProxies: readonly string[];
+  readonly answerFiles?: NonNullable<Http["answerFiles"]>;
+  readonly metricsPublic: Http["settings"]["metricsPublic"];
+}
+
+/** The parts of the service on fakes, in the order of `src/app/serve.ts`. */
+export function composeService(fakes: ServiceFakes) {
+  const { clock, log, metrics, audit: auditLog } = fakes;
+  const prober = createProber(clock);
+  let ids = 0;
+  const createId = (): string => {
+    ids += 1;
+    return `operation-${ids}`;
+  };
+  const context = { version: "1.2.3", clock, log, metrics, createId };
+  const parts = createParts(log);
+  const hookPoints = createHookPoints(context);
+  const audit = parts.add(createAuditPart({ log: auditLog, clock }));
+  const access = createAccessPart({
+    clock,
+    store: fakes.store,
+    codec: credentialCodec,
+    rateLimits: fakes.rateLimits,
+    prober,
+  });
+  const traces = createTracesPart({ store: fakes.traces });
+  const system = createSystemPart({ host: fakes.host, units: fakes.units, ownUnit: "steward.service" });
+  const logs = parts.add(createLogsPart({ clock, log, journal: fakes.journal, grep: fakes.grep }));
+  const operations = parts.add(
+    createOperationsPart({
+      ...context,
+      store: fakes.operationStore,
+      launcher: fakes.taskLauncher,
+      self: fakes.self,
+      audit: auditLog,
+      tracer: undefined,
+    }),
+  );
+  const updates = createUpdatesPart({
+    ...context,
+    host: fakes.hostUpdates,
+    operations: operations.operations,
+    hookPoints,
+    takesSnapshot: true,
+  });
+  const connectors = parts.add(
+    createConnectorsPart({ ...context, load: fakes.loadConnectors, ledger: fakes.tokenLedger, prober }),
+  );
+  const health = parts.add(
+    createHealthPart({
+      ...context,
+      checks: fakes.checks,
+      fixes: fakes.fixes,
+      plan: fakes.checkPlan,
+      history: fakes.checkHistory,
+      hookPoints,
+      prober,
+      firstAnswer: connectors.firstAnswer,
+    }),
+  );
+  const plugins = parts.add(
+    createPluginsPart({
+      ...context,
+      load: fakes.loadPlugins,
+      isSafeMode: fakes.isSafeMode,
+      hookPoints,
+      takenCheckIds: ["elsewhere"],
+      health,
+    }),
+  );
+  const explain = createExplainPart({ clock, health, units: system.units, logs, chat: connectors.chat });
+  const alerts = parts.add(
+    createAlertsPart({
+      ...context,
+      alerts: fakes.alerts,
+      notifications: createFakeNotificationStore(),
+      channels: fakes.channels,
+      evaluator: "steward",
+      readings: {
+        cpu_percent: () => Promise.resolve(fakes.usage.cpu),
+        memory_percent: () => Promise.resolve(50),
+        root_filesystem_percent: () => Promise.resolve(50),
+      },
+      host: "host.example.org",
+      probes: fakes.addedProbes,
+    }),
+  );
+  const http = parts.add(
+    createHttpPart({
+      ...context,
+      logs: { log, requestLog: fakes.requestLog },
+      tracer: undefined,
+      settings: fakes,
+      administrator: "root",
+      access,
+      audit: { log: auditLog, refusals: audit.refusals },
+      handlers: {
+        ...health.handlers,
+        ...system.handlers,
+        ...updates.handlers,
+        ...operations.handlers,
+        ...connectors.handlers,
+        ...plugins.handlers,
+        ...explain.handlers,
+        ...logs.handlers,
+        ...access.handlers,
+        ...audit.handlers,
+        ...alerts.handlers,
+        ...traces.handlers,
+      },
+      streams: { logs: logs.stream, health: health.stream },
+      ...(fakes.answerFiles && { answerFiles: fakes.answerFiles }),
+      tls: { current: () => undefined, names: () => [] },
+      onClosing: parts.stop,
+    }),
+  );
+  parts.add(
+    createComponentsPart({
+      ...context,
+      prober,
+      probes: { ...fakes.probes, llm: connectors.probe },
+      added: alerts.probes,
+      onResult: alerts.probed,
+    }),
+  );
+  http.app.addHook("onClose", parts.dispose);
+  return {
+    ...http,
+    keyring: access.keyring,
+    drain: health.drain,
+    replaceConnectors: connectors.replace,
+    replacePluginFolders: plugins.replace,
+    async start(): Promise<void> {
+      await parts.start();
+      void parts.ready();
+    },
+    cut(): void {
+      plugins.tellLeft();
+      http.cut();
+    },
+  };
+}
