@@ -1,7 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Ajv, type ValidateFunction } from "ajv";
+import { failureName } from "#adapters/operations/ask-files.ts";
 import { type AskRoot, createAskRoot } from "#adapters/operations/asking.ts";
+import { textOf } from "#adapters/operations/files.ts";
 import { openOperationStore, openSharedOperationStore } from "#adapters/operations/index.ts";
 import { createTaskDoor } from "#adapters/operations/launcher.ts";
 import {
@@ -72,6 +74,13 @@ export function createAskFor(
   };
 }
 
+/** What root's side could not write into the record of an operation, since the host lacks something. */
+function failureOf(id: string): Error | undefined {
+  const text = textOf(join(places.answersDir, failureName(id)));
+  const failure: unknown = text === undefined ? undefined : JSON.parse(text);
+  return isAnswer(failure) && "error" in failure ? fromWire(failure.error) : undefined;
+}
+
 /** The door of the package, for the service that it is made for. */
 export function createDoor(ports: {
   readonly start: (unit: string) => Promise<string>;
@@ -87,7 +96,7 @@ export function createDoor(ports: {
     logRootRequest({ log, clock }, { id, request: own.read(id)?.spec.kind ?? "", operationId: id });
   return {
     store: serviceSide(own, openSharedOperationStore({ stateDir: places.tasksDir })),
-    launcher: createTaskDoor({ start, onLaunch }),
+    launcher: createTaskDoor({ start, onLaunch, failureOf }),
     ask: createAskFor(createAskRoot({ places, start, clock }), (id, request) =>
       logRootRequest({ log, clock }, { id, request }),
     ),

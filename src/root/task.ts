@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Ajv } from "ajv";
 import { systemClock } from "#adapters/clock/index.ts";
 import { exec } from "#adapters/exec/index.ts";
-import { answerAsk } from "#adapters/operations/answering.ts";
+import { answerAsk, leaveFailure } from "#adapters/operations/answering.ts";
 import { isAskId } from "#adapters/operations/ask-files.ts";
 import { readAskedOperations } from "#adapters/operations/asked.ts";
 import { openForeignFolder } from "#adapters/operations/foreign-folder.ts";
@@ -15,6 +15,7 @@ import { isUnsuccessful } from "#contract/operation-entry.ts";
 import { rootOperations } from "#contract/root-tasks.ts";
 import { ownSchemas } from "#contract/schema.ts";
 import { DomainError } from "#domain/common/error.ts";
+import { findUnavailable } from "#domain/common/host-unavailable.ts";
 import type { OperationSpec, OperationStore } from "#domain/operations/ports.ts";
 import { isFinished, stateOf } from "#domain/operations/state.ts";
 import type { TaskOutcome } from "#domain/operations/task.ts";
@@ -22,6 +23,7 @@ import { rootSide } from "#domain/operations/two-sided.ts";
 import type { EnabledPlugins } from "#domain/plugins/ports.ts";
 import { reasonOf } from "#kernel/error-reason.ts";
 import type { Logger } from "#telemetry/logger.ts";
+import { toWire } from "./errors.ts";
 import { carryName, places, safeModeName } from "./places.ts";
 import { createRootRecord, type RecordRoot } from "./record.ts";
 
@@ -201,31 +203,35 @@ export async function runRootTask(
   if (process.getuid?.() !== 0) throw new Error("cannot do tasks for others: this is not root");
   const uid = await numberOf(user, "-u");
   const record = createRootRecord({ write: writeRecord, clock: systemClock });
-  return isAskId(id)
-    ? answerRequest(id, { uid, config, log, record, isAdmitted })
-    : runRecorded(id, record, async (around) => {
-        if (!isAdmitted) throw new Error(`cannot do ${id}: too many operations are asked for at the same time`);
-        writeFileSync(join(places.answersDir, carryName), "");
-        const own = openSharedOperationStore({ stateDir: places.tasksDir });
-        const asked = readAskedOperations({ stateDir: places.stateDir, uid, isAllowed });
-        const { runOperation } = await import("#app/operation.ts");
-        try {
-          return await runOperation(id, config, {
-            version,
-            log,
-            isSafeMode: isSafeMode || isServiceInSafeMode(uid),
-            store: rootSide(own, asked),
-            around: (kind, input, work) =>
-              around(kind, input, () => {
-                requireAlone(own, id);
-                return work();
-              }),
-            enabled: enabledPlugins(uid, log),
-            confirmed: openConfirmedPlugins(places.confirmedDir),
-            pluginUser: { uid, gid: await numberOf(user, "-g") },
-          });
-        } finally {
-          prune(own);
-        }
-      });
+  if (isAskId(id)) return answerRequest(id, { uid, config, log, record, isAdmitted });
+  try {
+    return await runRecorded(id, record, async (around) => {
+      if (!isAdmitted) throw new Error(`cannot do ${id}: too many operations are asked for at the same time`);
+      writeFileSync(join(places.answersDir, carryName), "");
+      const own = openSharedOperationStore({ stateDir: places.tasksDir });
+      const asked = readAskedOperations({ stateDir: places.stateDir, uid, isAllowed });
+      const { runOperation } = await import("#app/operation.ts");
+      try {
+        return await runOperation(id, config, {
+          version,
+          log,
+          isSafeMode: isSafeMode || isServiceInSafeMode(uid),
+          store: rootSide(own, asked),
+          around: (kind, input, work) =>
+            around(kind, input, () => {
+              requireAlone(own, id);
+              return work();
+            }),
+          enabled: enabledPlugins(uid, log),
+          confirmed: openConfirmedPlugins(places.confirmedDir),
+          pluginUser: { uid, gid: await numberOf(user, "-g") },
+        });
+      } finally {
+        prune(own);
+      }
+    });
+  } catch (error) {
+    if (findUnavailable(error) !== undefined) leaveFailure(id, { error: toWire(error) }, places);
+    throw error;
+  }
 }

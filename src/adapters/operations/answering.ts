@@ -2,7 +2,16 @@ import { existsSync, lstatSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { writeFileAtomic } from "#adapters/files/index.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { type AskPlaces, answerName, askName, asksName, cancelName, maxAnswerBytes, maxAskBytes } from "./ask-files.ts";
+import {
+  type AskPlaces,
+  answerName,
+  askName,
+  asksName,
+  cancelName,
+  failureName,
+  maxAnswerBytes,
+  maxAskBytes,
+} from "./ask-files.ts";
 import { groupModes } from "./files.ts";
 import { openForeignFolder } from "./foreign-folder.ts";
 
@@ -19,16 +28,22 @@ interface Kept {
 function keptIn(folder: string): readonly Kept[] {
   const files = readdirSync(folder).flatMap((name) => {
     const atMs = lstatSync(join(folder, name), { throwIfNoEntry: false })?.mtimeMs;
-    return atMs === undefined || !name.startsWith("ask-") ? [] : [{ name, atMs }];
+    return atMs === undefined || !/^(?:ask|failure)-/.test(name) ? [] : [{ name, atMs }];
   });
   return files.toSorted((a, b) => b.atMs - a.atMs);
 }
 
-/** Answers that nobody has come for. */
+/** Answers, and failures, that nobody has come for. */
 function sweep(folder: string, nowMs: number): void {
   for (const [at, { name, atMs }] of keptIn(folder).entries()) {
     if (at >= keptAnswers || nowMs - atMs > keptForMs) rmSync(join(folder, name), { force: true });
   }
+}
+
+/** Leaves word of why an operation could not be done, where its record cannot be written. */
+export function leaveFailure(id: string, failure: unknown, { answersDir }: Pick<AskPlaces, "answersDir">): void {
+  sweep(answersDir, Date.now());
+  writeFileAtomic(join(answersDir, failureName(id)), JSON.stringify(failure), { mode: groupModes.file });
 }
 
 /** What is asked, and how its answer gets back. */

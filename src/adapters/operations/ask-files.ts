@@ -10,6 +10,8 @@ export const asksName = "asks";
 export const askName = (id: string): string => `${id}.json`;
 export const cancelName = (id: string): string => `${id}.cancel`;
 export const answerName = (id: string): string => `${id}.json`;
+/** What the host lacks for an operation that root could not even write down. */
+export const failureName = (id: string): string => `failure-${id}.json`;
 
 const shape = /^ask-[0-9a-f]{32}$/;
 /** Tells the id of an ask from that of an operation. */

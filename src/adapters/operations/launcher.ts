@@ -104,8 +104,11 @@ const well: readonly string[] = ["done", "lost"];
 export function createTaskDoor({
   start,
   onLaunch = () => () => undefined,
+  failureOf = () => undefined,
 }: {
   readonly start: StartUnit;
+  /** What the task of an operation has left word of, if it could not write it into the record. */
+  readonly failureOf?: (id: string) => Error | undefined;
   /** Called with the id of each operation before root hears of it. @returns what is called when its task does not begin. */
   readonly onLaunch?: (id: string) => () => void;
 }): TaskLauncher {
@@ -116,10 +119,13 @@ export function createTaskDoor({
     const result = first === "failed" ? await start(taskUnit(id)) : first;
     if (well.includes(result)) return;
     const unit = taskUnit(id);
-    throw new HostUnavailable(`${unit} ended with: ${result} (journalctl -u ${unit} says why)`, {
-      missing: "privileged side",
-      retryable: true,
-    });
+    throw (
+      failureOf(id) ??
+      new HostUnavailable(`${unit} ended with: ${result} (journalctl -u ${unit} says why)`, {
+        missing: "privileged side",
+        retryable: true,
+      })
+    );
   };
   return {
     async launch(id) {
