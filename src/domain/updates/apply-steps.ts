@@ -123,7 +123,7 @@ export async function takeSnapshot(update: Update, last: ApplyPhase): Promise<Ap
 async function resume(
   { manager, id, signal }: Update,
   { plan }: ApplyPhase,
-  during: { readonly id: string; readonly progress: Progress },
+  during: Parameters<PackageManager["commit"]>[1],
 ): Promise<TransactionResult> {
   await manager.settle(id, signal);
   const repaired = await manager.repair(during, signal);
@@ -135,7 +135,8 @@ async function resume(
 
 export async function commit(update: Update, last: ApplyPhase): Promise<ApplyPhase> {
   const { manager, id, progress, signal } = update;
-  const changing = { id, progress: within(progress, 30, 70) };
+  const backend = last.snapshotId === "" ? undefined : update.backend;
+  const changing = { id, progress: within(progress, 30, 70), ...(backend && { snapshot: backend.name }) };
   if (last.plan.changes.length === 0) return save(update, { ...last, is: "committed" });
   progress.step(30, `change ${counted(last.plan.changes.length, "package")}`);
   const isResumed = last.is === "committing";

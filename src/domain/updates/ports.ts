@@ -100,7 +100,12 @@ export interface PackageManager {
    */
   readonly commit: (
     plan: TransactionPlan,
-    transaction: { readonly id: string; readonly progress: Progress },
+    transaction: {
+      readonly id: string;
+      readonly progress: Progress;
+      /** How a snapshot was taken before it, if one was: the package manager's own need not take another. */
+      readonly snapshot?: SnapshotBackend["name"];
+    },
     signal: AbortSignal,
   ) => Promise<TransactionResult>;
   /** Waits until a transaction that an earlier process began is over; at once when none of that id runs. */

@@ -1,5 +1,5 @@
 import { statfs } from "node:fs/promises";
-import type { PackageChange, TransactionPlan, TransactionResult } from "#domain/updates/ports.ts";
+import type { PackageChange, PackageManager, TransactionPlan, TransactionResult } from "#domain/updates/ports.ts";
 import { PackagesLocked, UpdateRefused } from "#domain/updates/ports.ts";
 import type { Progress } from "#domain/updates/progress.ts";
 import { formatBytes } from "#kernel/text.ts";
@@ -10,6 +10,7 @@ import { type AptWords, toArguments } from "./manager-words.ts";
 import { isPackageName, isVersion } from "./names.ts";
 import { parseStatusLine, readableLine } from "./output.ts";
 import type { AptPaths } from "./paths.ts";
+import type { SnapperHooks } from "./snapper-hooks.ts";
 import type { Transaction } from "./transactions.ts";
 import { LockHeld, TransactionFailed } from "./transactions.ts";
 
@@ -127,9 +128,10 @@ export function createCommit(ports: {
   readonly paths: Pick<AptPaths, "frontendLock" | "databaseLock">;
   readonly isAutomatic: (signal: AbortSignal) => Promise<(change: PackageChange) => boolean>;
   readonly marks: Marks;
+  readonly hooks: SnapperHooks;
   readonly folders?: Folders;
 }) {
-  const { simulate, transact, paths, isAutomatic, marks, folders = { packages: "/usr", archives } } = ports;
+  const { simulate, transact, paths, isAutomatic, marks, hooks, folders = { packages: "/usr", archives } } = ports;
   const locks = [paths.frontendLock, paths.databaseLock];
 
   const demandSame = async (words: AptWords, plan: TransactionPlan, signal: AbortSignal): Promise<void> => {
@@ -149,7 +151,7 @@ export function createCommit(ports: {
 
   return async (
     plan: TransactionPlan,
-    { id, progress }: { readonly id: string; readonly progress: Progress },
+    { id, progress, snapshot }: Parameters<PackageManager["commit"]>[1],
     signal: AbortSignal,
   ): Promise<TransactionResult> => {
     const unit = unitFor(id);
@@ -170,12 +172,14 @@ export function createCommit(ports: {
     );
     if (!downloaded.isDone) return downloaded;
     await marks.remember(unit, wordsToMark(plan.changes, await isAutomatic(signal)));
+    // One is there already.
+    const settings = snapshot === "snapper" ? await hooks.leaveOut(unit, signal) : [];
     const changed = await asResult(async () =>
       transact(
         {
           ...common,
           description: "Steward changes packages (apt-get install)",
-          argv: argv(),
+          argv: argv(...settings),
           before: () => demandSame(words, plan, signal),
           afterwards: markCommands(await marks.read(unit)),
         },
@@ -183,6 +187,7 @@ export function createCommit(ports: {
       ),
     );
     if (changed.isDone) await marks.forget(unit);
+    await hooks.forget(unit);
     return changed;
   };
 }

@@ -19,6 +19,7 @@ import { createSimulate } from "./manager-simulate.ts";
 import { createOffers } from "./offers.ts";
 import { type AptPaths, aptPaths } from "./paths.ts";
 import { createRepairs } from "./repairs.ts";
+import { createSnapperHooks } from "./snapper-hooks.ts";
 import { createFaults } from "./states.ts";
 import { createSettle, createTransactions, hostPlaces, type Transaction } from "./transactions.ts";
 import { createUpdates } from "./updates.ts";
@@ -57,7 +58,9 @@ export function createAptManager(ports: {
   const locks = createLockTable();
   const transact = createTransactions({ ...ports, locks });
   const settle = createSettle({ exec, clock, ...(ports.places && { places: ports.places }) });
-  const marks = createMarks((ports.places ?? hostPlaces).output);
+  const { output: folder } = ports.places ?? hostPlaces;
+  const marks = createMarks(folder);
+  const hooks = createSnapperHooks({ exec, folder });
   const offers = createOffers({ exec, database, paths, stateDir });
   const faults = createFaults({ exec, database, locks, paths, clock });
   const { refreshedAt } = createUpdates({ offers, paths });
@@ -152,7 +155,7 @@ export function createAptManager(ports: {
     release,
     refresh: (progress, signal) => orLocked(() => repairsFor(progress, undefined).refreshLists(signal)),
     simulate: (request, signal) => simulate.plan(request, signal),
-    commit: createCommit({ simulate, transact, paths, isAutomatic, marks }),
+    commit: createCommit({ simulate, transact, paths, isAutomatic, marks, hooks }),
     settle: (id, signal) => settle(unitFor(id), signal),
     repair,
     audit,
