@@ -4,7 +4,7 @@ import { errorMessage } from "#kernel/errors.ts";
 import type { Fix, FixPlan, OnOperation } from "./fix.ts";
 
 /** What a step is given. */
-export interface During {
+interface During {
   readonly signal: AbortSignal;
   readonly onOperation?: OnOperation;
 }

@@ -1,0 +1,77 @@
+import type { FixResult, FixStepReport, HealthCheckResult } from "#contract/checks.ts";
+import type { Plan } from "#contract/operation.ts";
+import type { Fix, FixPlan } from "./fix.ts";
+
+/** From healthy to unhealthy; what is skipped is not there to be unhealthy. */
+const badness = { pass: 0, skip: 0, warn: 1, fail: 2 } as const;
+
+export const isUnhealthy = ({ status }: Pick<HealthCheckResult, "status">): boolean => badness[status] > 0;
+
+/** Why a plan without steps does nothing, where it does not say it itself. */
+export const nothingPossible = "there is nothing that it could do";
+
+/** Steps whose outcome is said in the message as well; of more than these the report has them all. */
+const toldSteps = 3;
+
+/** What steps came to, in their own words. */
+function toldOf(steps: readonly FixStepReport[]): string {
+  const told = steps.slice(0, toldSteps).map(({ message }) => message);
+  return [...told, ...(steps.length > toldSteps ? [`and ${steps.length - toldSteps} more steps`] : [])].join("; ");
+}
+
+/** What is said of a fix that has run: it succeeds when its steps did what they should, whatever is still wrong. */
+export function verdict(
+  fixId: string,
+  steps: readonly FixStepReport[],
+  before: HealthCheckResult,
+  after: HealthCheckResult,
+): { success: boolean; message: string } {
+  const failed = steps.filter(({ status }) => status === "failed");
+  const [first] = failed;
+  if (first !== undefined) {
+    const others = failed.length === 1 ? "" : ` (and ${failed.length - 1} more of its steps)`;
+    return { success: false, message: `${fixId} could not ${first.action}: ${first.message}${others}` };
+  }
+  // A run that failed by itself has found nothing, neither that it is healthy nor that it is another matter.
+  if ("error" in after.details)
+    return {
+      success: true,
+      message: `${fixId} did all its steps (${toldOf(steps)}); whether it helped is not known: ${after.message}`,
+    };
+  const isBetter = badness[after.status] < badness[before.status];
+  if (badness[after.status] === 0) return { success: true, message: `${fixId} is done: ${after.message}` };
+  if (after.fix_id !== fixId)
+    return { success: true, message: `${fixId} is done; what is left is another matter: ${after.message}` };
+  const rest = isBetter ? "it is better, but not healthy" : "it is not enough";
+  return { success: true, message: `${fixId} is done (${toldOf(steps)}); ${rest}: ${after.message}` };
+}
+
+/**
+ * What a fix would do, for a dry run.
+ * @param questions what is asked of others before its steps.
+ */
+export function planOf(fix: Fix, plan: FixPlan, questions: readonly string[]): Plan {
+  const reason = plan.reason ?? (plan.steps.length > 0 ? undefined : nothingPossible);
+  return {
+    dry_run: true,
+    steps: [...questions, ...plan.steps.map(({ action }) => action)],
+    units: [...(plan.units ?? [])],
+    packages: [...(plan.packages ?? [])],
+    bytes: plan.downloadBytes ?? 0,
+    requires_reboot: plan.requiresReboot ?? false,
+    ...(plan.freesBytes !== undefined && { frees_bytes: plan.freesBytes }),
+    fix_id: fix.id,
+    risk: fix.risk,
+    ...(reason !== undefined && { reason }),
+  };
+}
+
+/** What is answered for a check that is healthy. */
+export function nothingToDo(fix: Fix, check: HealthCheckResult, isDryRun: boolean): FixResult | Plan {
+  const message = `nothing to fix: ${check.message}`;
+  if (isDryRun) {
+    const none = { steps: [], units: [], packages: [], bytes: 0, requires_reboot: false };
+    return { dry_run: true, ...none, fix_id: fix.id, risk: fix.risk, reason: message };
+  }
+  return { success: true, fix_id: fix.id, message, steps: [], check, risk: fix.risk };
+}
