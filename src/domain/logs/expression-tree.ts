@@ -40,114 +40,126 @@ function groupsOf(text: string): { readonly count: number; readonly hasNames: bo
   return { count: openings.length, hasNames: openings.some((each) => each !== "(") };
 }
 
+/** A place in the text of an expression. */
+interface Reader {
+  readonly text: string;
+  readonly isUnicode: boolean;
+  readonly groups: ReturnType<typeof groupsOf>;
+  at: number;
+}
+
+const rest = ({ text, at }: Reader): string => text.slice(at);
+const next = ({ text, at }: Reader): string => text.charAt(at);
+
+/** Goes on behind a part of the text. */
+function take(reader: Reader, length: number): string {
+  const { text, at } = reader;
+  reader.at += length;
+  return text.slice(at, reader.at);
+}
+
+const character = (source: string): ExpressionTree => ({ kind: "character", source });
+
+function readEscape(reader: Reader): ExpressionTree {
+  const { text, at, isUnicode, groups } = reader;
+  const letter = text.charAt(at + 1);
+  const left = rest(reader);
+  if (letter === "b" || letter === "B") {
+    take(reader, 2);
+    return { kind: "boundary", inside: letter === "B" };
+  }
+  if (/[1-9]/.test(letter)) {
+    const number = /^\\(\d+)/.exec(left)?.[1];
+    if (isUnicode || Number(number) <= groups.count) throw unbounded("Back references");
+  }
+  if (letter === "k" && (isUnicode || groups.hasNames)) throw unbounded("Back references");
+  if (isUnicode)
+    return character(take(reader, (surrogatePair.exec(left) ?? unicodeEscape.exec(left))?.[0].length ?? 2));
+  // Without a letter after `\c` the backslash is itself.
+  if (letter === "c" && !/^\\c[A-Za-z]/.test(left)) {
+    take(reader, 1);
+    return character("\\\\");
+  }
+  return character(take(reader, (octal.exec(left) ?? plainEscape.exec(left))?.[0].length ?? 2));
+}
+
+function readClass(reader: Reader): ExpressionTree {
+  const { text, at } = reader;
+  let end = at + 1;
+  while (text.charAt(end) !== "]") end += text.charAt(end) === "\\" ? 2 : 1;
+  return character(take(reader, end + 1 - at));
+}
+
+function readGroup(reader: Reader): ExpressionTree {
+  if (/^\(\?<?[=!]/.test(rest(reader))) throw unbounded("Look-ahead and look-behind");
+  // V8 takes some of them for more than their group (24.21: `/a+(?i:(){,2}^|)?/` finds "KA").
+  if (modifiers.test(rest(reader))) {
+    throw new ExpressionUnsupported("Modifiers are not supported (a capital letter makes case matter)");
+  }
+  take(reader, (opening.exec(rest(reader))?.[0] ?? "(").length);
+  const body = readChoice(reader);
+  take(reader, 1);
+  return body;
+}
+
+function readAtom(reader: Reader): ExpressionTree {
+  const { text, at, isUnicode } = reader;
+  const first = next(reader);
+  switch (first) {
+    case "^":
+    case "$":
+      take(reader, 1);
+      return { kind: "edge", edge: first === "^" ? "start" : "end" };
+    case "(":
+      return readGroup(reader);
+    case "[":
+      return readClass(reader);
+    case "\\":
+      return readEscape(reader);
+    default:
+      return character(take(reader, isUnicode ? String.fromCodePoint(text.codePointAt(at) ?? 0).length : 1));
+  }
+}
+
+function readRepeats(reader: Reader): Repeats | undefined {
+  const mark = next(reader);
+  const [whole, least, comma, most] = counted.exec(rest(reader)) ?? [];
+  if (whole !== undefined) {
+    take(reader, whole.length);
+    const times = Number(least);
+    // The engine takes counts from 2^31 on for endless, whichever is the larger.
+    return { least: times, most: comma === undefined ? times : most ? Math.max(times, Number(most)) : Infinity };
+  }
+  if (mark !== "*" && mark !== "+" && mark !== "?") return undefined;
+  take(reader, 1);
+  return { least: mark === "+" ? 1 : 0, most: mark === "?" ? 1 : Infinity };
+}
+
+function readSequence(reader: Reader): ExpressionTree {
+  const parts: ExpressionTree[] = [];
+  while (reader.at < reader.text.length && next(reader) !== "|" && next(reader) !== ")") {
+    const body = readAtom(reader);
+    const repeats = readRepeats(reader);
+    parts.push(repeats === undefined ? body : { kind: "repeat", body, ...repeats });
+    // Lazy or not, the same texts match.
+    if (repeats !== undefined && next(reader) === "?") take(reader, 1);
+  }
+  return { kind: "sequence", parts };
+}
+
+function readChoice(reader: Reader): ExpressionTree {
+  const branches = [readSequence(reader)];
+  while (next(reader) === "|") {
+    take(reader, 1);
+    branches.push(readSequence(reader));
+  }
+  const [only] = branches;
+  return branches.length === 1 && only !== undefined ? only : { kind: "choice", branches };
+}
+
 /**
  * Reads the structure of an expression that `new RegExp(text, flags)` has accepted (ECMA-262, Patterns and Annex B.1.2).
  * @throws ExpressionUnsupported for look-around, back references and modifiers.
  */
-export function readExpression(text: string, flags: string): ExpressionTree {
-  const isUnicode = flags.includes("u");
-  const { count: groupCount, hasNames } = groupsOf(text);
-  let at = 0;
-
-  const rest = (): string => text.slice(at);
-  /** Goes on behind a part of the text. */
-  const take = (length: number): string => {
-    at += length;
-    return text.slice(at - length, at);
-  };
-  const character = (source: string): ExpressionTree => ({ kind: "character", source });
-
-  const readEscape = (): ExpressionTree => {
-    const next = text.charAt(at + 1);
-    if (next === "b" || next === "B") {
-      take(2);
-      return { kind: "boundary", inside: next === "B" };
-    }
-    if (/[1-9]/.test(next)) {
-      const number = /^\\(\d+)/.exec(rest())?.[1];
-      if (isUnicode || Number(number) <= groupCount) throw unbounded("Back references");
-    }
-    if (next === "k" && (isUnicode || hasNames)) throw unbounded("Back references");
-    if (isUnicode) return character(take((surrogatePair.exec(rest()) ?? unicodeEscape.exec(rest()))?.[0].length ?? 2));
-    // Without a letter after `\c` the backslash is itself.
-    if (next === "c" && !/^\\c[A-Za-z]/.test(rest())) {
-      take(1);
-      return character("\\\\");
-    }
-    return character(take((octal.exec(rest()) ?? plainEscape.exec(rest()))?.[0].length ?? 2));
-  };
-
-  const readClass = (): ExpressionTree => {
-    let end = at + 1;
-    while (text.charAt(end) !== "]") end += text.charAt(end) === "\\" ? 2 : 1;
-    return character(take(end + 1 - at));
-  };
-
-  const readGroup = (): ExpressionTree => {
-    if (/^\(\?<?[=!]/.test(rest())) throw unbounded("Look-ahead and look-behind");
-    // V8 takes some of them for more than their group (24.21: `/a+(?i:(){,2}^|)?/` finds "KA").
-    if (modifiers.test(rest())) {
-      throw new ExpressionUnsupported("Modifiers are not supported (a capital letter makes case matter)");
-    }
-    take((opening.exec(rest())?.[0] ?? "(").length);
-    const body = readChoice();
-    take(1);
-    return body;
-  };
-
-  const readAtom = (): ExpressionTree => {
-    const next = text.charAt(at);
-    switch (next) {
-      case "^":
-      case "$":
-        take(1);
-        return { kind: "edge", edge: next === "^" ? "start" : "end" };
-      case "(":
-        return readGroup();
-      case "[":
-        return readClass();
-      case "\\":
-        return readEscape();
-      default:
-        return character(take(isUnicode ? String.fromCodePoint(text.codePointAt(at) ?? 0).length : 1));
-    }
-  };
-
-  const readRepeats = (): Repeats | undefined => {
-    const next = text.charAt(at);
-    const [whole, least, comma, most] = counted.exec(rest()) ?? [];
-    if (whole !== undefined) {
-      take(whole.length);
-      const times = Number(least);
-      // The engine takes counts from 2^31 on for endless, whichever is the larger.
-      return { least: times, most: comma === undefined ? times : most ? Math.max(times, Number(most)) : Infinity };
-    }
-    if (next !== "*" && next !== "+" && next !== "?") return undefined;
-    take(1);
-    return { least: next === "+" ? 1 : 0, most: next === "?" ? 1 : Infinity };
-  };
-
-  const readSequence = (): ExpressionTree => {
-    const parts: ExpressionTree[] = [];
-    while (at < text.length && text.charAt(at) !== "|" && text.charAt(at) !== ")") {
-      const body = readAtom();
-      const repeats = readRepeats();
-      parts.push(repeats === undefined ? body : { kind: "repeat", body, ...repeats });
-      // Lazy or not, the same texts match.
-      if (repeats !== undefined && text.charAt(at) === "?") take(1);
-    }
-    return { kind: "sequence", parts };
-  };
-
-  function readChoice(): ExpressionTree {
-    const branches = [readSequence()];
-    while (text.charAt(at) === "|") {
-      take(1);
-      branches.push(readSequence());
-    }
-    const [only] = branches;
-    return branches.length === 1 && only !== undefined ? only : { kind: "choice", branches };
-  }
-
-  return readChoice();
-}
+export const readExpression = (text: string, flags: string): ExpressionTree =>
+  readChoice({ text, isUnicode: flags.includes("u"), groups: groupsOf(text), at: 0 });
