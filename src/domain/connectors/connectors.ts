@@ -98,189 +98,220 @@ function failureOf(error: unknown): ProviderFailed {
   return new ProviderFailed(`internal error (${reason})`, { failure: "unreadable", isRetryable: false, cause: error });
 }
 
-export function createConnectors(ports: {
+export interface ConnectorsPorts {
   /** The first plan, on demand. */
   readonly load: () => Promise<{ readonly plan: ConnectorPlan; readonly discovery: ConnectorDiscovery | undefined }>;
   readonly clock: Clock;
   readonly onChange: (change: StatusChange) => void;
   /** Is told of what no provider should throw. */
   readonly onTrouble: (error: unknown) => void;
-}): Connectors {
-  const { load, clock, onChange, onTrouble } = ports;
-  const shutdown = new AbortController();
-  let plan: ConnectorPlan = { default: undefined, connectors: [], budgetOf: () => undefined };
-  let discovery: ConnectorDiscovery | undefined;
-  let found: readonly ConnectorDefinition[] = [];
+}
+
+interface State extends ConnectorsPorts {
+  readonly shutdown: AbortController;
+  plan: ConnectorPlan;
+  discovery: ConnectorDiscovery | undefined;
+  /** What the discovery found last. */
+  found: readonly ConnectorDefinition[];
   /** In the order of the plan, what was found behind it. */
-  let entries = new Map<string, Entry>();
-  let loading: Promise<void> | undefined;
-  let isReplaced = false;
-  let round: Promise<void> | undefined;
+  entries: ReadonlyMap<string, Entry>;
+  /** The first plan and the first search. */
+  loading: Promise<void> | undefined;
+  isReplaced: boolean;
+  /** The round of questions that is under way. */
+  round: Promise<void> | undefined;
+}
 
-  const place = (): void => {
-    const before = entries;
-    entries = new Map();
-    for (const definition of [...plan.connectors, ...found]) {
-      if (entries.has(definition.name)) continue;
-      const known = before.get(definition.name);
-      const isKnown = known !== undefined && isAlike(known.definition, definition);
-      // One that only looks the same may have another address or key, so it is asked even when the other was just used.
-      const usedAt = known?.definition === definition ? known.usedAt : undefined;
-      const entry = isKnown ? { ...known, definition, usedAt } : freshEntry(definition);
-      entries.set(definition.name, entry);
-      if (!isKnown && entry.status === "not_configured")
-        onChange({ connector: definition.name, status: entry.status, reason: entry.error });
-    }
-  };
+/** Makes the entries anew from the plan and what was found. */
+function place(state: State): void {
+  const { plan, found, entries: before, onChange } = state;
+  const entries = new Map<string, Entry>();
+  state.entries = entries;
+  for (const definition of [...plan.connectors, ...found]) {
+    if (entries.has(definition.name)) continue;
+    const known = before.get(definition.name);
+    const isKnown = known !== undefined && isAlike(known.definition, definition);
+    // One that only looks the same may have another address or key, so it is asked even when the other was just used.
+    const usedAt = known?.definition === definition ? known.usedAt : undefined;
+    const entry = isKnown ? { ...known, definition, usedAt } : freshEntry(definition);
+    entries.set(definition.name, entry);
+    if (!isKnown && entry.status === "not_configured")
+      onChange({ connector: definition.name, status: entry.status, reason: entry.error });
+  }
+}
 
-  /** Never another one in place of the one that was set: what is meant for a model on this machine is not for others. */
-  const defaultName = (): string | null => {
-    if (plan.default === undefined) return entries.keys().next().value ?? null;
-    return entries.has(plan.default) ? plan.default : null;
-  };
+/** Never another one in place of the one that was set: what is meant for a model on this machine is not for others. */
+function defaultName({ plan, entries }: State): string | null {
+  if (plan.default === undefined) return entries.keys().next().value ?? null;
+  return entries.has(plan.default) ? plan.default : null;
+}
 
-  /** The entry that stands for a definition now; undefined when it was replaced in the meantime. */
-  const entryOf = (definition: ConnectorDefinition): Entry | undefined => {
-    const entry = entries.get(definition.name);
-    return entry?.definition === definition ? entry : undefined;
-  };
+function defaultState(state: State): DefaultState {
+  const name = state.plan.default ?? defaultName(state);
+  const entry = name === null ? undefined : state.entries.get(name);
+  if (name !== null && entry === undefined) return { name, status: "disconnected", reason: "it was not found" };
+  const isUnknown = entry?.checkedAt === null && entry.status !== "not_configured";
+  return { name, status: isUnknown ? undefined : entry?.status, reason: entry?.error ?? null };
+}
 
-  const note = (definition: ConnectorDefinition, failure: ProviderFailed | undefined): void => {
-    const entry = entryOf(definition);
-    if (entry === undefined) return;
-    const status = failure === undefined ? "connected" : statusOf(failure);
-    const reason = failure?.message ?? null;
-    const isChanged = entry.status !== status || entry.checkedAt === null;
-    entry.status = status;
-    entry.error = reason;
-    entry.checkedAt = clock.now();
-    if (isChanged) onChange({ connector: definition.name, status, reason });
-  };
+/** The entry that stands for a definition now; undefined when it was replaced in the meantime. */
+function entryOf({ entries }: State, definition: ConnectorDefinition): Entry | undefined {
+  const entry = entries.get(definition.name);
+  return entry?.definition === definition ? entry : undefined;
+}
 
-  /** Asks a provider whether it would answer. @returns why not. */
-  const ask = async (definition: ConnectorDefinition, signal: AbortSignal): Promise<ProviderFailed | undefined> => {
-    if ("missing" in definition.access) return undefined;
-    const { provider } = definition.access;
-    const limit = createTimeLimit(clock, probeTimeoutMs, signal, timeUp);
-    try {
-      await untilAborted(provider.probe(limit.signal), limit.signal);
-      return undefined;
-    } catch (error) {
-      if (signal.aborted) return new ProviderFailed("cut short", { failure: "silent", isRetryable: true });
-      if (!(error instanceof ProviderFailed)) onTrouble(error);
-      return failureOf(error);
-    } finally {
-      limit.end();
-    }
-  };
+/** Takes note of how a connector answered; undefined: well. */
+function note(state: State, definition: ConnectorDefinition, failure: ProviderFailed | undefined): void {
+  const entry = entryOf(state, definition);
+  if (entry === undefined) return;
+  const status = failure === undefined ? "connected" : statusOf(failure);
+  const reason = failure?.message ?? null;
+  const isChanged = entry.status !== status || entry.checkedAt === null;
+  entry.status = status;
+  entry.error = reason;
+  entry.checkedAt = state.clock.now();
+  if (isChanged) state.onChange({ connector: definition.name, status, reason });
+}
 
-  const look = async (): Promise<void> => {
-    const finder = discovery;
-    if (finder === undefined) return;
-    const limit = createTimeLimit(clock, probeTimeoutMs, shutdown.signal, timeUp);
-    let fresh: readonly ConnectorDefinition[] = [];
-    try {
-      fresh = await untilAborted(finder.find(limit.signal), limit.signal);
-    } catch (error) {
-      if (!(error instanceof ProviderFailed) && !shutdown.signal.aborted) onTrouble(error);
-    } finally {
-      limit.end();
-    }
-    if (finder !== discovery || shutdown.signal.aborted) return;
-    // What was there already stays the very same, so that its calls in flight are still known as its own.
-    const known = new Map(found.map((each) => [each.name, each]));
-    found = fresh.map((each) => {
-      const same = known.get(each.name);
-      return same !== undefined && isAlike(same, each) ? same : each;
-    });
-    place();
-  };
+/** Asks a provider whether it would answer. @returns why not. */
+async function ask(
+  { clock, onTrouble }: State,
+  definition: ConnectorDefinition,
+  signal: AbortSignal,
+): Promise<ProviderFailed | undefined> {
+  if ("missing" in definition.access) return undefined;
+  const { provider } = definition.access;
+  const limit = createTimeLimit(clock, probeTimeoutMs, signal, timeUp);
+  try {
+    await untilAborted(provider.probe(limit.signal), limit.signal);
+    return undefined;
+  } catch (error) {
+    if (signal.aborted) return new ProviderFailed("cut short", { failure: "silent", isRetryable: true });
+    if (!(error instanceof ProviderFailed)) onTrouble(error);
+    return failureOf(error);
+  } finally {
+    limit.end();
+  }
+}
 
+/** Searches for connectors. */
+async function discover(state: State): Promise<void> {
+  const { discovery: finder, clock, shutdown, onTrouble } = state;
+  if (finder === undefined) return;
+  const limit = createTimeLimit(clock, probeTimeoutMs, shutdown.signal, timeUp);
+  let fresh: readonly ConnectorDefinition[] = [];
+  try {
+    fresh = await untilAborted(finder.find(limit.signal), limit.signal);
+  } catch (error) {
+    if (!(error instanceof ProviderFailed) && !shutdown.signal.aborted) onTrouble(error);
+  } finally {
+    limit.end();
+  }
+  if (finder !== state.discovery || shutdown.signal.aborted) return;
+  // What was there already stays the very same, so that its calls in flight are still known as its own.
+  const known = new Map(state.found.map((each) => [each.name, each]));
+  state.found = fresh.map((each) => {
+    const same = known.get(each.name);
+    return same !== undefined && isAlike(same, each) ? same : each;
+  });
+  place(state);
+}
+
+async function askIdle(state: State): Promise<void> {
+  const { clock, shutdown, entries } = state;
   const isIdle = ({ definition, usedAt }: Entry): boolean =>
     !("missing" in definition.access) && (usedAt === undefined || clock.monotonicMs() - usedAt >= probeIntervalMs);
+  await Promise.all(
+    [...entries.values()].filter(isIdle).map(async ({ definition }) => {
+      const failure = await ask(state, definition, shutdown.signal);
+      if (!shutdown.signal.aborted) note(state, definition, failure);
+    }),
+  );
+}
 
-  const askAll = async (): Promise<void> => {
-    const idle = [...entries.values()].filter(isIdle);
-    await Promise.all(
-      idle.map(async ({ definition }) => {
-        const failure = await ask(definition, shutdown.signal);
-        if (!shutdown.signal.aborted) note(definition, failure);
-      }),
-    );
-  };
+async function loadFirst(state: State): Promise<void> {
+  const { plan, discovery } = await state.load();
+  // Settings that were read again in the meantime are newer.
+  if (state.isReplaced) return;
+  state.plan = plan;
+  state.discovery = discovery;
+  place(state);
+  await discover(state);
+}
 
-  const begin = async (): Promise<void> => {
-    const first = await load();
-    // Settings that were read again in the meantime are newer.
-    if (isReplaced) return;
-    plan = first.plan;
-    discovery = first.discovery;
-    place();
-    await look();
-  };
+function ready(state: State): Promise<void> {
+  state.loading ??= loadFirst(state).catch((error: unknown) => {
+    state.loading = undefined;
+    throw error;
+  });
+  return state.loading;
+}
 
-  const ready = (): Promise<void> => {
-    loading ??= begin().catch((error: unknown) => {
-      loading = undefined;
-      throw error;
-    });
-    return loading;
-  };
+async function runRound(state: State): Promise<void> {
+  const isFirst = state.loading === undefined;
+  await ready(state);
+  if (!isFirst) await discover(state);
+  await askIdle(state);
+}
 
-  const runRound = async (): Promise<void> => {
-    const isFirst = loading === undefined;
-    await ready();
-    if (!isFirst) await look();
-    await askAll();
-  };
+function probe(state: State): Promise<void> {
+  state.round ??= runRound(state).finally(() => {
+    state.round = undefined;
+  });
+  return state.round;
+}
 
-  const probe = (): Promise<void> => {
-    round ??= runRound().finally(() => {
-      round = undefined;
-    });
-    return round;
+async function test(state: State, definition: ConnectorDefinition, signal: AbortSignal): Promise<ConnectorTest> {
+  const { clock } = state;
+  const startedAt = clock.monotonicMs();
+  const failure = await ask(state, definition, signal);
+  const latencyMs = Math.round(clock.monotonicMs() - startedAt);
+  if ("missing" in definition.access)
+    return { success: false, message: `not configured: ${definition.access.missing}`, latency_ms: latencyMs };
+  // Who went away has seen nothing of the connector.
+  if (!signal.aborted) note(state, definition, failure);
+  const message = failure?.message ?? `${definition.provider} would answer with ${definition.model}`;
+  return { success: failure === undefined, message, latency_ms: latencyMs };
+}
+
+export function createConnectors(ports: ConnectorsPorts): Connectors {
+  const state: State = {
+    ...ports,
+    shutdown: new AbortController(),
+    plan: { default: undefined, connectors: [], budgetOf: () => undefined },
+    discovery: undefined,
+    found: [],
+    entries: new Map(),
+    loading: undefined,
+    isReplaced: false,
+    round: undefined,
   };
 
   return {
-    ready,
-    list: () => ({ default: defaultName(), connectors: [...entries.values()].map(toConnector) }),
-    find: (name) => entries.get(name)?.definition,
-    defaultName,
-    defaultState() {
-      const name = plan.default ?? defaultName();
-      const entry = name === null ? undefined : entries.get(name);
-      if (name !== null && entry === undefined) return { name, status: "disconnected", reason: "it was not found" };
-      const isUnknown = entry?.checkedAt === null && entry.status !== "not_configured";
-      return { name, status: isUnknown ? undefined : entry?.status, reason: entry?.error ?? null };
-    },
-    budgetOf: (key) => plan.budgetOf(key),
+    ready: () => ready(state),
+    list: () => ({ default: defaultName(state), connectors: [...state.entries.values()].map(toConnector) }),
+    find: (name) => state.entries.get(name)?.definition,
+    defaultName: () => defaultName(state),
+    defaultState: () => defaultState(state),
+    budgetOf: (key) => state.plan.budgetOf(key),
     used(definition, failure) {
-      const entry = entryOf(definition);
-      if (entry !== undefined) entry.usedAt = clock.monotonicMs();
-      note(definition, failure !== undefined && isOfTheCall(failure) ? undefined : failure);
+      const entry = entryOf(state, definition);
+      if (entry !== undefined) entry.usedAt = state.clock.monotonicMs();
+      note(state, definition, failure !== undefined && isOfTheCall(failure) ? undefined : failure);
     },
-    async test(definition, signal) {
-      const startedAt = clock.monotonicMs();
-      const failure = await ask(definition, signal);
-      const latencyMs = Math.round(clock.monotonicMs() - startedAt);
-      if ("missing" in definition.access)
-        return { success: false, message: `not configured: ${definition.access.missing}`, latency_ms: latencyMs };
-      // Who went away has seen nothing of the connector.
-      if (!signal.aborted) note(definition, failure);
-      const message = failure?.message ?? `${definition.provider} would answer with ${definition.model}`;
-      return { success: failure === undefined, message, latency_ms: latencyMs };
-    },
-    probe,
-    replace(nextPlan, nextDiscovery) {
-      loading ??= Promise.resolve();
-      isReplaced = true;
-      plan = nextPlan;
-      discovery = nextDiscovery;
-      if (discovery === undefined) found = [];
-      place();
+    test: (definition, signal) => test(state, definition, signal),
+    probe: () => probe(state),
+    replace(plan, discovery) {
+      state.loading ??= Promise.resolve();
+      state.isReplaced = true;
+      state.plan = plan;
+      state.discovery = discovery;
+      if (discovery === undefined) state.found = [];
+      place(state);
       // A round that is under way asks the connectors of before.
-      return (round ?? Promise.resolve()).then(probe, probe);
+      const again = (): Promise<void> => probe(state);
+      return (state.round ?? Promise.resolve()).then(again, again);
     },
-    dispose: () => shutdown.abort(),
+    dispose: () => state.shutdown.abort(),
   };
 }

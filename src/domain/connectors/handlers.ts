@@ -3,7 +3,8 @@ import type { Handlers, Plan } from "#contract/operation.ts";
 import { EventStream } from "#contract/operation.ts";
 import { DomainError } from "#domain/common/error.ts";
 import { counted } from "#kernel/text.ts";
-import type { Chat, ChosenConnector } from "./chat.ts";
+import type { Chat } from "./chat.ts";
+import type { ChosenConnector } from "./chat-call.ts";
 import type { Connectors } from "./connectors.ts";
 import type { ConnectorDefinition } from "./ports.ts";
 
