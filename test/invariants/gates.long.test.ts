@@ -124,6 +124,7 @@ describe("the compiler", () => {
 
 describe("the style gates", () => {
   describe("refuse", () => {
+    const long = `export const long = () => {${"\n  long();".repeat(80)}\n};`;
     const again = 'import { createHttpServer } from "./server.ts";\nexport const again = createHttpServer;';
     const lines = [
       ["console", "src/telemetry/metrics.ts", 'console.log("x");', "noConsole"],
@@ -131,6 +132,7 @@ describe("the style gates", () => {
       ["any", "src/telemetry/logger.ts", "export const x: any = 1;", "noExplicitAny"],
       ["an enum", "src/telemetry/line-writer.ts", "export enum X { a }", "noEnum"],
       ["a timer in the domain", "src/domain/common/error.ts", "setTimeout(() => undefined, 1);", "noRestrictedGlobals"],
+      ["a function over 80 lines in the domain", "src/domain/common/hooks.ts", long, "noExcessiveLinesPerFunction"],
       ["a cycle of imports", "src/transports/http/outcome.ts", again, "noImportCycles"],
     ] as const;
     let result: Result;
