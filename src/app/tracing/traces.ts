@@ -1,7 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { type TraceStore, TracesUnavailable } from "#domain/traces/ports.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import type { Peer } from "#transports/otlp/gate.ts";
 import { createRoom, type ReceivedBody, TracesRefused } from "#transports/otlp/receiver.ts";
 import type { TraceAnswers, TraceJob, TraceReply, TraceRequest, TraceThreadSetup } from "./protocol.ts";
 
@@ -19,32 +18,20 @@ const tooMany = "too many traces at the same time";
 const idleMs = 60_000;
 
 interface Waiting {
-  readonly bytes: number;
-  /** Whose body it is; undefined for what the service itself asks. */
-  readonly peer: Peer | undefined;
   readonly resolve: (answer: TraceAnswers[TraceJob["kind"]]) => void;
   readonly reject: (error: Error) => void;
 }
 
-/** The traces of this host, in a thread that runs while there is something to do. */
-export interface HostTraces extends TraceStore {
-  /** Reads and keeps the spans of a body. @throws TracesRefused */
-  readonly takeBody: (body: ReceivedBody) => Promise<TraceAnswers["body"]>;
-  /** Writes what waits and closes the file. */
-  readonly close: () => Promise<void>;
+interface TraceThreadOptions extends TraceThreadSetup {
+  /** Something is wrong with the file, or the thread has ended by itself. */
+  readonly onTrouble: (message: string, aside?: string) => void;
+  readonly idleMs?: number;
 }
 
-export function createHostTraces(
-  options: TraceThreadSetup & {
-    /** Something is wrong with the file, or the thread has ended by itself. */
-    readonly onTrouble: (message: string, aside?: string) => void;
-    readonly idleMs?: number;
-  },
-): HostTraces {
+/** The thread, started with the first job and ended when there was none for a while. */
+function createTraceThread(options: TraceThreadOptions) {
   const { onTrouble, idleMs: idleAfterMs = idleMs, stateDir, keepBytes, forwards } = options;
   const waiting = new Map<number, Waiting>();
-  const bytesRoom = createRoom(maxWaitingBytes);
-  const bodyRoom = createRoom(maxWaitingBodies);
   let nextId = 0;
   let worker: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
@@ -54,10 +41,6 @@ export function createHostTraces(
   const settle = (id: number): Waiting | undefined => {
     const found = waiting.get(id);
     waiting.delete(id);
-    if (found?.peer !== undefined) {
-      bytesRoom.give(found.peer, found.bytes);
-      bodyRoom.give(found.peer, 1);
-    }
     // A job that waits keeps the process running, an idle thread does not.
     if (waiting.size === 0 && closing === undefined) worker?.unref();
     if (waiting.size === 0 && !isClosed) {
@@ -105,7 +88,6 @@ export function createHostTraces(
 
   function ask<K extends TraceJob["kind"]>(
     job: Extract<TraceJob, { kind: K }>,
-    { bytes = 0, peer }: { readonly bytes?: number; readonly peer?: Peer } = {},
     transfer: readonly ArrayBuffer[] = [],
   ): Promise<TraceAnswers[K]> {
     const { promise, resolve, reject } = Promise.withResolvers<TraceAnswers[TraceJob["kind"]]>();
@@ -113,7 +95,7 @@ export function createHostTraces(
     worker ??= start();
     worker.ref();
     nextId += 1;
-    waiting.set(nextId, { bytes, peer, resolve, reject });
+    waiting.set(nextId, { resolve, reject });
     const request: TraceRequest = { id: nextId, job };
     worker.postMessage(request, [...transfer]);
     // The thread answers each job with what belongs to its kind.
@@ -135,14 +117,41 @@ export function createHostTraces(
     return closing;
   }
 
+  return {
+    ask,
+    waiting: () => waiting.size,
+    /** What is under way when the thread is about to end. */
+    closing: () => closing,
+    isClosed: () => isClosed,
+    async close(): Promise<void> {
+      isClosed = true;
+      clearTimeout(idle);
+      await rest();
+    },
+  };
+}
+
+/** The traces of this host, in a thread that runs while there is something to do. */
+export interface HostTraces extends TraceStore {
+  /** Reads and keeps the spans of a body. @throws TracesRefused */
+  readonly takeBody: (body: ReceivedBody) => Promise<TraceAnswers["body"]>;
+  /** Writes what waits and closes the file. */
+  readonly close: () => Promise<void>;
+}
+
+export function createHostTraces(options: TraceThreadOptions): HostTraces {
+  const thread = createTraceThread(options);
+  const bytesRoom = createRoom(maxWaitingBytes);
+  const bodyRoom = createRoom(maxWaitingBodies);
+
   /** @throws TracesUnavailable */
   async function askStore<K extends "add" | "list" | "trace">(
     job: Extract<TraceJob, { kind: K }>,
   ): Promise<TraceAnswers[K]> {
-    await closing;
-    if (isClosed) throw new TracesUnavailable("the service is stopping");
-    if (waiting.size >= maxWaiting) throw new TracesUnavailable("too much waits for them (try again later)");
-    return ask<K>(job);
+    await thread.closing();
+    if (thread.isClosed()) throw new TracesUnavailable("the service is stopping");
+    if (thread.waiting() >= maxWaiting) throw new TracesUnavailable("too much waits for them (try again later)");
+    return thread.ask<K>(job);
   }
 
   return {
@@ -150,10 +159,10 @@ export function createHostTraces(
     list: (query) => askStore<"list">({ kind: "list", query }),
     trace: (traceId) => askStore<"trace">({ kind: "trace", traceId }),
     async takeBody(body) {
-      await closing;
+      await thread.closing();
       const { peer } = body;
       const { length: bytes } = body.bytes;
-      if (isClosed) throw new TracesRefused("overloaded", "the service is stopping");
+      if (thread.isClosed()) throw new TracesRefused("overloaded", "the service is stopping");
       if (!bytesRoom.take(peer, bytes)) throw new TracesRefused("overloaded", tooMany);
       if (!bodyRoom.take(peer, 1)) {
         bytesRoom.give(peer, bytes);
@@ -162,16 +171,15 @@ export function createHostTraces(
       try {
         // Handed over and not copied once more; what came may be a part of a larger buffer.
         const copy = new Uint8Array(body.bytes);
-        return await ask<"body">({ kind: "body", body: { ...body, bytes: copy } }, { bytes, peer }, [copy.buffer]);
+        return await thread.ask<"body">({ kind: "body", body: { ...body, bytes: copy } }, [copy.buffer]);
       } catch (error) {
         if (error instanceof TracesUnavailable) throw new TracesRefused("failed", "cannot keep traces");
         throw error;
+      } finally {
+        bytesRoom.give(peer, bytes);
+        bodyRoom.give(peer, 1);
       }
     },
-    async close() {
-      isClosed = true;
-      clearTimeout(idle);
-      await rest();
-    },
+    close: thread.close,
   };
 }
