@@ -1,14 +1,16 @@
 import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { listenersAt } from "#adapters/sockets/listeners.ts";
-import type { AdminKey } from "#cli/index.ts";
 import { readServiceFile } from "#config/service-file.ts";
 
 const defaultPort = 80;
 const root = 0;
 
+/** Who listens: the service, nobody, or the user with this number. */
+type Holder = "service" | "nobody" | number;
+
 /** Who would get what is sent to a service of this host: itself, nobody, or the user with this number. */
-async function holderOf(url: URL, own: ReadonlySet<number>): Promise<AdminKey["holder"]> {
+async function holderOf(url: URL, own: ReadonlySet<number>): Promise<Holder> {
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   const users = await listenersAt({ host, port: url.port === "" ? defaultPort : Number(url.port) });
   if (users.size === 0) return "nobody";
@@ -20,7 +22,10 @@ async function holderOf(url: URL, own: ReadonlySet<number>): Promise<AdminKey["h
  * while the service does not hold it. Over TLS the certificate tells.
  * @throws Error when it cannot be read.
  */
-export async function readAdminKey(path: string, url: string): Promise<AdminKey> {
+export async function readAdminKey(
+  path: string,
+  url: string,
+): Promise<{ readonly text: string; readonly holder: Holder }> {
   const { text, uid } = readServiceFile(path);
   const address = new URL(url);
   if (address.protocol === "https:") return { text, holder: "service" };

@@ -5,24 +5,9 @@ import { openSharedOperationStore } from "#adapters/operations/index.ts";
 import { createHostPackages, type HostPackages } from "#adapters/packages/index.ts";
 import type { Config } from "#config/load.ts";
 import type { OperationStore } from "#domain/operations/ports.ts";
-import { isRecord } from "#kernel/values.ts";
+import { rollbackWaits } from "#domain/updates/reboot.ts";
 import { places } from "#root/places.ts";
 import type { carryState } from "./updates.ts";
-
-const returning: readonly string[] = ["updates.rollback", "updates.apply"];
-
-/**
- * Whether a rollback since the boot, be it that of a guarded update, may take effect with the next one: the state that is
- * written until then has to go with it.
- */
-function rollbackWaits(store: Pick<OperationStore, "ids" | "read">, bootedAt: number): boolean {
-  return store.ids().some((id) => {
-    const { spec, state } = store.read(id) ?? {};
-    if (spec === undefined || !returning.includes(spec.kind) || spec.createdAt < bootedAt) return false;
-    const result = state?.result;
-    return isRecord(result) && result["requires_reboot"] === true;
-  });
-}
 
 /** When the service ends: what it has written since a rollback that waits for its reboot goes with it. */
 export async function carryOwnState(
@@ -30,7 +15,12 @@ export async function carryOwnState(
   packages: Pick<HostPackages, "states">,
   store: Pick<OperationStore, "ids" | "read">,
 ): Promise<void> {
-  if (!rollbackWaits(store, systemClock.now() - uptime() * 1000)) return;
+  const bootedAt = systemClock.now() - uptime() * 1000;
+  const isWaiting = (id: string): boolean => {
+    const operation = store.read(id);
+    return operation !== undefined && rollbackWaits(operation, bootedAt);
+  };
+  if (!store.ids().some(isWaiting)) return;
   const updates = await import("./updates.ts");
   await updates.carryState(config, packages);
 }

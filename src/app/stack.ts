@@ -5,7 +5,6 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { readTextFile } from "#adapters/files/index.ts";
 import { certName } from "#adapters/tls/files.ts";
-import type { StackHost } from "#cli/index.ts";
 import { localUrl } from "#config/address.ts";
 import type { Config } from "#config/load.ts";
 import { notificationTargets } from "#config/notifications.ts";
@@ -20,7 +19,7 @@ function certificateOf({ tls, stateDir }: Pick<Config, "tls" | "stateDir">): str
 }
 
 /** What a client has to be told to accept the certificate at this address. */
-function trustFor(pem: string, url: string): Pick<StackHost, "certificate" | "serverName"> {
+function trustFor(pem: string, url: string): { readonly certificate?: string; readonly serverName?: string } {
   const certificate = new X509Certificate(pem);
   const isSelfSigned = certificate.checkIssued(certificate);
   const name = new URL(url).hostname.replace(/^\[(.*)\]$/, "$1");
@@ -33,7 +32,7 @@ function trustFor(pem: string, url: string): Pick<StackHost, "certificate" | "se
   };
 }
 
-function mailOf(config: Config): StackHost["mail"] {
+function mailOf(config: Config) {
   const { email } = notificationTargets(config.settings);
   const found = email.find(({ channel }) => channel === "email");
   if (found === undefined) return undefined;
@@ -48,7 +47,7 @@ function mailOf(config: Config): StackHost["mail"] {
 }
 
 /** This host as its settings say, for the files of the observability stack. */
-export function stackHost(config: Config, givenUrl: string | undefined): StackHost {
+export function stackHost(config: Config, givenUrl: string | undefined) {
   const url = givenUrl ?? localUrl(config);
   const isOwn = new URL(url).protocol === "https:" && config.tls !== "off";
   const pem = isOwn ? certificateOf(config) : undefined;

@@ -71,6 +71,13 @@ describe("layers", () => {
     expect(between).toEqual([]);
   });
 
+  it.each(programs)("keep the command line out of %s", (folder) => {
+    const imported = filesBelow(`src/${folder}`)
+      .filter((path) => path.endsWith(".ts"))
+      .flatMap(importsOf);
+    expect(imported.filter((each) => each.startsWith("src/cli/"))).toEqual([]);
+  });
+
   it.each(["config", "cli"])("give %s nothing of the adapters but access to files", (layer) => {
     const imported = filesBelow(`src/${layer}`)
       .filter((path) => path.endsWith(".ts"))
