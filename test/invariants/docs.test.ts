@@ -8,7 +8,7 @@ const index = "docs/adr/README.md";
 const records = filesBelow("docs/adr").filter((path) => path !== index);
 const pages = [
   ...filesBelow("docs").filter((path) => path.endsWith(".md")),
-  ...filesBelow("test").filter((path) => path.endsWith("/README.md")),
+  ...["src", "test"].flatMap(filesBelow).filter((path) => /^(?!.*plugin-templates).*\/README\.md$/.test(path)),
   ...filesBelow("bench").filter((path) => path.endsWith(".md")),
   "README.md",
   "SECURITY.md",
