@@ -124,7 +124,7 @@ describe("the compiler", () => {
 
 describe("the style gates", () => {
   describe("refuse", () => {
-    const long = `export const long = () => {${"\n  long();".repeat(80)}\n};`;
+    const long = `export const long = () => {${"\n  long();".repeat(81)}\n};`;
     const again = 'import { createHttpServer } from "./server.ts";\nexport const again = createHttpServer;';
     const lines = [
       ["console", "src/telemetry/metrics.ts", 'console.log("x");', "noConsole"],
