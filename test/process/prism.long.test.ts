@@ -14,7 +14,7 @@ import type { OperationName } from "#contract/index.ts";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Operation } from "#contract/operation.ts";
-import { freeSnapshotId } from "#domain/updates/snapshot-id.ts";
+import { freeSnapshotId } from "#domain/updates/snapshot.ts";
 import { type ModelServer, startModelServer } from "./support/model-server.ts";
 import { answerViolations, startPrism, violationsOf } from "./support/prism.ts";
 import type { RunningService } from "./support/service.ts";

@@ -14,10 +14,9 @@ import { createSilences } from "#domain/alerts/silences.ts";
 import type { Probe, ProbeResult } from "#domain/health/ports.ts";
 import { createComponentWatch } from "#domain/notifications/components.ts";
 import { notificationHandlers } from "#domain/notifications/handlers.ts";
-import { alertDraft, componentDraft } from "#domain/notifications/messages.ts";
+import { alertChannels, alertDraft, componentChannels, componentDraft } from "#domain/notifications/messages.ts";
 import { type Channels, createOutbox } from "#domain/notifications/outbox.ts";
 import type { NotificationStore } from "#domain/notifications/ports.ts";
-import { alertChannels, componentChannels } from "#domain/notifications/routing.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import type { BuiltHost } from "./system.ts";
 

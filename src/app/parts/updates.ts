@@ -2,7 +2,7 @@ import type { PartContext } from "#app/part.ts";
 import type { TracedParts } from "#app/tracing/tracing.ts";
 import { Accepted } from "#contract/operation-entry.ts";
 import type { UpdateApply } from "#contract/updates.ts";
-import { beginOperation } from "#domain/operations/begin.ts";
+import { beginOperation } from "#domain/operations/handlers.ts";
 import type { Operations } from "#domain/operations/operations.ts";
 import { type LongWork, updatesHandlers } from "#domain/updates/handlers.ts";
 import { requireConsent, withAskingSteps } from "#domain/updates/hooks.ts";

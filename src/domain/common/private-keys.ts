@@ -1,5 +1,3 @@
-import { mark, type Span, spanOf } from "./text-span.ts";
-
 const keyBegin = /-{4,5} ?BEGIN [A-Z0-9 ]{0,40}(?:PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1) ?-{4,5}/g;
 const keyEnd = /-{4,5} ?END [A-Z0-9 ]{0,40}(?:PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1) ?-{4,5}/g;
 /** Lines that a key may have. */
@@ -113,3 +111,18 @@ export function withoutKeys(given: readonly string[]): { readonly lines: readonl
   }
   return { lines, count };
 }
+
+/** What stands where a secret was. */
+export const mark = "[redacted]";
+
+/** A part of a line, its end not included. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Where a match stands. */
+export const spanOf = ({ index, 0: text }: RegExpMatchArray): Span => ({
+  start: index ?? 0,
+  end: (index ?? 0) + text.length,
+});

@@ -1,5 +1,4 @@
-import { withoutKeys } from "./private-keys.ts";
-import { mark, type Span, spanOf } from "./text-span.ts";
+import { mark, type Span, spanOf, withoutKeys } from "./private-keys.ts";
 
 /** Finds secrets in a line; reads each character a bounded number of times, whatever the line. */
 type Finder = (line: string) => readonly Span[];

@@ -1,7 +1,8 @@
+import type { ChatMessage, TokenUsage } from "#contract/connectors.ts";
 import type { Quota } from "#contract/operation.ts";
 import { DomainError } from "#domain/common/error.ts";
 import type { Clock } from "#kernel/clock.ts";
-import type { TokenLedger } from "./ports.ts";
+import type { ReportedUsage, TokenLedger } from "./ports.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 const windowSeconds = dayMs / 1000;
@@ -113,4 +114,29 @@ export function createTokenBudgets(ports: {
       };
     },
   };
+}
+
+/** What a token of ordinary text takes in UTF-8: a rule of thumb that holds for all common models. */
+const bytesPerToken = 4;
+/** What a message costs beside its text: its role, and the marks between messages. */
+const tokensPerMessage = 4;
+const encoder = new TextEncoder();
+
+/** Length of a text in UTF-8. */
+export const bytesOf = (text: string): number => encoder.encode(text).byteLength;
+
+const tokensOf = (bytes: number): number => Math.ceil(bytes / bytesPerToken);
+
+/** About how many tokens the messages are. */
+export const estimateInput = (messages: readonly ChatMessage[]): number =>
+  messages.reduce((sum, { content }) => sum + tokensPerMessage + tokensOf(bytesOf(content)), 0);
+
+/** What was used, where need be estimated from the lengths of the texts. */
+export function usageOf(reported: ReportedUsage, messages: readonly ChatMessage[], outputBytes: number): TokenUsage {
+  const { inputTokens, outputTokens } = reported;
+  const usage = {
+    input_tokens: inputTokens ?? estimateInput(messages),
+    output_tokens: outputTokens ?? tokensOf(outputBytes),
+  };
+  return inputTokens === null || outputTokens === null ? { ...usage, estimated: true } : usage;
 }

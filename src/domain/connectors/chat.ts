@@ -2,9 +2,9 @@ import type { ChatResponse } from "#contract/connectors.ts";
 import type { Caller, ServerSentEvent } from "#contract/operation.ts";
 import { DomainError, missingScope } from "#domain/common/error.ts";
 import { untilAborted } from "#kernel/async.ts";
+import { bytesOf } from "./budget.ts";
 import { beginCall, type ChatCallPorts, type ChatContext, type ChatInput, type ChosenConnector } from "./chat-call.ts";
 import type { Connectors } from "./connectors.ts";
-import { bytesOf } from "./estimate.ts";
 import { noDefault, notConfigured } from "./failure.ts";
 import { type ChatPart, ProviderFailed } from "./ports.ts";
 

@@ -8,3 +8,9 @@ export function createIgnore(patterns: readonly string[]): (name: string) => boo
   const expressions = patterns.map(toExpression);
   return (name) => expressions.some((expression) => expression.test(name));
 }
+
+const withoutSlash = (path: string): string => (path.length > 1 ? path.replace(/\/+$/, "") : path);
+
+/** Whether settings leave out a mount point: by its path, or by that of a folder above it. "/" means just the root. */
+export const isIgnoredPath = (path: string, ignore: readonly string[]): boolean =>
+  ignore.map(withoutSlash).some((each) => path === each || (each !== "/" && path.startsWith(`${each}/`)));

@@ -7,10 +7,9 @@ import type { Clock, Dispose } from "#kernel/clock.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import type { Check, CheckSettings } from "./check.ts";
 import { createCheckRun } from "./check-run.ts";
-import { type CheckStates, createCheckStates } from "./check-states.ts";
+import { type CheckStates, createCheckStates, summarize } from "./check-states.ts";
 import type { Fixability } from "./fixability.ts";
 import type { CheckHistory } from "./ports.ts";
-import { summarize } from "./summary.ts";
 
 /** What settings say of all checks. */
 export interface CheckPlan {

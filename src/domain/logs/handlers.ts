@@ -3,11 +3,10 @@ import type { logs } from "#contract/logs.ts";
 import type { Caller, Handlers } from "#contract/operation.ts";
 import { invalid, missingScope } from "#domain/common/error.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { isCursor } from "./cursor.ts";
 import { checkExpression } from "./expression.ts";
 import type { LogReader } from "./reader.ts";
 import { canonicalUnit, isWithin } from "./unit-pattern.ts";
-import { logWindow } from "./window.ts";
+import { isCursor, logWindow } from "./window.ts";
 
 /** The least severe: asking for it is asking for everything, entries without a severity included, as with `journalctl -p`. */
 const leastSevere = 7;

@@ -4,7 +4,6 @@ import { closeCodes } from "#contract/streams.ts";
 import { invalid } from "#domain/common/error.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { type CatchUpPorts, catchUp, clearGrep } from "./catch-up.ts";
-import { isCursor } from "./cursor.ts";
 import { createLiveFeed, journalLost, type LiveFeed } from "./live-feed.ts";
 import {
   type Client,
@@ -16,6 +15,7 @@ import {
 } from "./live-groups.ts";
 import type { Grep, Journal, LiveEntry } from "./ports.ts";
 import { changeFilter, type LogFilter, noFilter, readFilterMessage } from "./stream-filter.ts";
+import { isCursor } from "./window.ts";
 
 export interface LogStreamPorts {
   readonly journal: Pick<Journal, "follow">;

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ComponentNews } from "./components.ts";
-import { alertDraft, componentDraft, testDraft } from "./messages.ts";
-import { alertChannels } from "./routing.ts";
+import { alertChannels, alertDraft, componentDraft, testDraft } from "./messages.ts";
 
 const at = Date.parse("2026-01-01T00:00:00Z");
 const news = (changes: Partial<ComponentNews> = {}): ComponentNews => ({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Accepted } from "#contract/operation-entry.ts";
-import { beginOperation } from "./begin.ts";
+import { beginOperation } from "./handlers.ts";
 import type { StartRequest } from "./operations.ts";
 import type { Operation } from "./state.ts";
 import { queuedState } from "./state.ts";

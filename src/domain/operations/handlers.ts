@@ -1,6 +1,6 @@
-import type { Handlers } from "#contract/operation.ts";
+import type { Context, Handlers } from "#contract/operation.ts";
 import type { OperationEntry } from "#contract/operation-entry.ts";
-import { operationListLimit, operationLogLines } from "#contract/operation-entry.ts";
+import { Accepted, operationListLimit, operationLogLines } from "#contract/operation-entry.ts";
 import type { longOperations } from "#contract/operations.ts";
 import { DomainError } from "#domain/common/error.ts";
 import { toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
@@ -8,7 +8,7 @@ import type { Operations } from "./operations.ts";
 import type { Operation } from "./state.ts";
 
 /** An operation as callers see it. */
-export const toOperationEntry = ({ spec, state }: Operation): OperationEntry => ({
+const toOperationEntry = ({ spec, state }: Operation): OperationEntry => ({
   id: spec.id,
   kind: spec.kind,
   status: state.status,
@@ -37,4 +37,35 @@ export function operationHandlers({
       return { ...toOperationEntry(operation), log: [...operations.log(id, operationLogLines)] };
     },
   };
+}
+
+/** What a request says about how it wants to be answered. */
+export interface Wishes {
+  /** It would rather not wait (RFC 7240, `respond-async`). */
+  readonly prefersAsync: boolean;
+  readonly idempotencyKey: string | undefined;
+}
+
+/**
+ * Begins an operation for a request and waits for its result, unless the request would rather not.
+ * @throws DomainError: what the operation failed with; `UNAVAILABLE` when the service stops first, which the operation does
+ * not; and what {@link Operations.start} throws.
+ */
+export async function beginOperation<Result>(
+  operations: Pick<Operations, "admit" | "start" | "wait">,
+  work: { readonly kind: string; readonly input: unknown },
+  { caller, signal, touched, prefersAsync, idempotencyKey }: Pick<Context, "caller" | "signal" | "touched"> & Wishes,
+  /** Refuses what cannot be, before it is written down; not asked for what was begun before. */
+  check: () => Promise<unknown> = () => Promise.resolve(),
+): Promise<Result | Accepted> {
+  const request = { ...work, keyId: caller?.keyId ?? null, idempotencyKey: idempotencyKey ?? null };
+  if (operations.admit(request) === undefined) await check();
+  const begun = operations.start(request);
+  touched({ operation_id: begun.spec.id });
+  if (prefersAsync) return new Accepted(toOperationEntry(begun));
+  const { state } = await operations.wait(begun.spec.id, signal());
+  // What the verb of this kind returned, written as JSON and read again.
+  if (state.error === null) return state.result as Result;
+  const { code, message, details } = state.error;
+  throw new DomainError(code, message, { ...details, operation_id: begun.spec.id });
 }

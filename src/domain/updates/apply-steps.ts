@@ -7,16 +7,16 @@ import type {
   ConfigFiles,
   OfferedConfig,
   PackageManager,
+  Progress,
   SnapshotBackend,
   TransactionPlan,
   TransactionResult,
   UpdateRequest,
 } from "./ports.ts";
 import { PackageFileMissing, PackagesLocked, SnapshotUnusable, UpdateRefused } from "./ports.ts";
-import type { Progress } from "./progress.ts";
 import { lockedBy, refusedAsInvalid } from "./refusals.ts";
 import type { Work } from "./rollback.ts";
-import { freeSnapshotId } from "./snapshot-id.ts";
+import { freeSnapshotId } from "./snapshot.ts";
 import { doneOf } from "./transaction.ts";
 
 /** What is wanted: what it comes to is planned when it is done. */

@@ -5,13 +5,18 @@ import { DomainError, invalid } from "#domain/common/error.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { toNullableTimestamp } from "#kernel/clock.ts";
 import { counted } from "#kernel/text.ts";
-import type { HostUpdates, PackageManager, SnapshotBackend, TransactionPlan, UpdateRequest } from "./ports.ts";
-import type { Progress } from "./progress.ts";
+import type {
+  HostUpdates,
+  PackageManager,
+  Progress,
+  SnapshotBackend,
+  TransactionPlan,
+  UpdateRequest,
+} from "./ports.ts";
 import { requireReboot } from "./reboot.ts";
 import { refusedAsInvalid } from "./refusals.ts";
 import { createSharedRun } from "./shared-run.ts";
-import { toSnapshot } from "./snapshot.ts";
-import { isSnapshotId } from "./snapshot-id.ts";
+import { isSnapshotId, toSnapshot } from "./snapshot.ts";
 import { backendOf, type UpdateKind, type UpdateWork } from "./verbs.ts";
 
 /** Has work done in a process that outlives this one. */

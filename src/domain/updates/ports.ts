@@ -1,5 +1,4 @@
 import type { SnapshotKind } from "#contract/updates.ts";
-import type { Progress } from "./progress.ts";
 
 /** A package as it is installed. Versions are whole, as the package manager writes them: with epoch and revision. */
 export interface InstalledPackage {
@@ -280,4 +279,12 @@ export interface HostUpdates {
   readonly manager: PackageManager | undefined;
   /** In the order of preference: new snapshots go to the first, those of all can be returned to. */
   readonly backends: readonly SnapshotBackend[];
+}
+
+/** Told while something runs. */
+export interface Progress {
+  /** 0 to 100, and what is being done. */
+  readonly step: (percent: number, what: string) => void;
+  /** A line of a program's output. */
+  readonly line: (text: string) => void;
 }

@@ -1,8 +1,7 @@
 import type { RollbackResult } from "#contract/updates.ts";
 import type { Clock } from "#kernel/clock.ts";
-import type { PackageChange, SnapshotBackend } from "./ports.ts";
-import type { Progress } from "./progress.ts";
-import { freeSnapshotId } from "./snapshot-id.ts";
+import type { PackageChange, Progress, SnapshotBackend } from "./ports.ts";
+import { freeSnapshotId } from "./snapshot.ts";
 
 /** How far a rollback has come: what a process that takes it up again begins with. */
 export interface RollbackPhase {

@@ -1,6 +1,7 @@
 import type { Snapshot } from "#contract/updates.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { toTimestamp } from "#kernel/clock.ts";
-import type { StoredSnapshot } from "./ports.ts";
+import type { SnapshotBackend, StoredSnapshot } from "./ports.ts";
 
 /** A snapshot as callers see it. */
 export const toSnapshot = (stored: StoredSnapshot): Snapshot => ({
@@ -13,3 +14,48 @@ export const toSnapshot = (stored: StoredSnapshot): Snapshot => ({
   protected: stored.isProtected,
   packages_count: stored.packagesCount,
 });
+
+const secondMs = 1_000;
+
+/** `YYYYMMDD-HHMMSS`, in UTC. */
+export const snapshotIdAt = (epochMs: number): string =>
+  new Date(epochMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "-");
+
+/** Whether a text has the form of an id; anything else is never looked for. */
+export const isSnapshotId = (text: string): boolean => /^\d{8}-\d{6}$/.test(text);
+
+/** The id for a snapshot that is taken now: of two in one second, the later one gets a later second. */
+export async function freeSnapshotId(
+  backend: Pick<SnapshotBackend, "list">,
+  clock: Pick<Clock, "now">,
+  signal: AbortSignal,
+): Promise<string> {
+  const taken = new Set((await backend.list(signal)).map(({ id }) => id));
+  let atMs = clock.now();
+  while (taken.has(snapshotIdAt(atMs))) atMs += secondMs;
+  return snapshotIdAt(atMs);
+}
+
+/** How many snapshots are kept, and for how long. */
+export interface Retention {
+  readonly count: number;
+  readonly ageMs: number;
+  readonly nowMs: number;
+}
+
+/**
+ * The snapshots that are kept no longer, oldest first: those beyond the count and those that are too old. The newest stays
+ * whatever its age, and protected ones stay and are not counted.
+ */
+export function expired(
+  snapshots: readonly StoredSnapshot[],
+  { count, ageMs, nowMs }: Retention,
+): readonly StoredSnapshot[] {
+  // Two of one moment are told apart by their ids, which sort by time.
+  const newestFirst = snapshots.toSorted(
+    (one, other) => other.createdAt - one.createdAt || (one.id < other.id ? 1 : -1),
+  );
+  const [newest] = newestFirst;
+  const ordinary = newestFirst.filter(({ isProtected }) => !isProtected);
+  return ordinary.filter((each, at) => each !== newest && (at >= count || nowMs - each.createdAt > ageMs)).toReversed();
+}

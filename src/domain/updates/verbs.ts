@@ -7,10 +7,8 @@ import type { ApplyInput, ApplyPhase } from "./apply-steps.ts";
 import type { ConditionReport, GuardTimes } from "./guard.ts";
 import type { ConfigFiles, PackageManager, SnapshotBackend, StoredSnapshot } from "./ports.ts";
 import { refusedAsInvalid } from "./refusals.ts";
-import { expired } from "./retention.ts";
 import { type RollbackPhase, rollBack, type Work } from "./rollback.ts";
-import { toSnapshot } from "./snapshot.ts";
-import { freeSnapshotId } from "./snapshot-id.ts";
+import { expired, freeSnapshotId, toSnapshot } from "./snapshot.ts";
 
 /** What is done in a process of its own. All of them change packages or what returns to them: one at a time. */
 export interface UpdateWork {

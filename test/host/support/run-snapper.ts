@@ -6,9 +6,9 @@ import { createDatabase } from "#adapters/packages/apt/database.ts";
 import { readPresent } from "#adapters/packages/apt/dpkg-state.ts";
 import type { InstalledIn } from "#adapters/snapshots/snapper/index.ts";
 import { carryStateToNextBoot, createSnapperBackend, detectSnapper } from "#adapters/snapshots/snapper/index.ts";
-import { expired } from "#domain/updates/retention.ts";
 import type { RollbackPhase } from "#domain/updates/rollback.ts";
 import { rollBack } from "#domain/updates/rollback.ts";
+import { expired } from "#domain/updates/snapshot.ts";
 
 // Runs inside the guest: node run-snapper.ts VERB ID STATE_DIR. Prints the answer, or what it threw, as JSON.
 const [verb = "", id = "", stateDir = "/var/lib/steward"] = process.argv.slice(2);

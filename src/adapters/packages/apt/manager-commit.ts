@@ -1,7 +1,12 @@
 import { statfs } from "node:fs/promises";
-import type { PackageChange, PackageManager, TransactionPlan, TransactionResult } from "#domain/updates/ports.ts";
+import type {
+  PackageChange,
+  PackageManager,
+  Progress,
+  TransactionPlan,
+  TransactionResult,
+} from "#domain/updates/ports.ts";
 import { PackagesLocked, UpdateRefused } from "#domain/updates/ports.ts";
-import type { Progress } from "#domain/updates/progress.ts";
 import { formatBytes } from "#kernel/text.ts";
 import type { Marks } from "./manager-marks.ts";
 import { areSame, describeChanges } from "./manager-plan.ts";

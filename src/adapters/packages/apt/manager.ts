@@ -4,9 +4,9 @@ import type {
   PackageChange,
   PackageManager,
   PresentPackage,
+  Progress,
   TransactionResult,
 } from "#domain/updates/ports.ts";
-import type { Progress } from "#domain/updates/progress.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createDatabase } from "./database.ts";
 import { readPresent } from "./dpkg-state.ts";

@@ -1,9 +1,8 @@
 import { constants } from "node:fs";
 import { copyFile, mkdtemp, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { PackageFiles, PackageVersion } from "#domain/updates/ports.ts";
+import type { PackageFiles, PackageVersion, Progress } from "#domain/updates/ports.ts";
 import { PackageFileMissing } from "#domain/updates/ports.ts";
-import type { Progress } from "#domain/updates/progress.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { unitFor } from "../apt/manager-commit.ts";
 import { keyOf, nevraOf, parseNevra } from "./names.ts";

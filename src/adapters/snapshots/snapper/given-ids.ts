@@ -1,4 +1,4 @@
-import { isSnapshotId } from "#domain/updates/snapshot-id.ts";
+import { isSnapshotId } from "#domain/updates/snapshot.ts";
 import { isRecord } from "#kernel/values.ts";
 import { readStateFile, writeStateFile } from "./state-file.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { InstalledPackage, RollbackOutcome, SnapshotBackend, StoredSnapshot } from "#domain/updates/ports.ts";
 import { SnapshotUnusable } from "#domain/updates/ports.ts";
-import { isSnapshotId } from "#domain/updates/snapshot-id.ts";
+import { isSnapshotId } from "#domain/updates/snapshot.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { diffPackages } from "../packages/plan.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isSnapshotId } from "#domain/updates/snapshot-id.ts";
+import { isSnapshotId } from "#domain/updates/snapshot.ts";
 import type { GivenIds } from "./given-ids.ts";
 import { keyOf, nameEntries } from "./names.ts";
 import type { SnapperEntry } from "./parse.ts";

@@ -1,4 +1,4 @@
-import { isSnapshotId, snapshotIdAt } from "#domain/updates/snapshot-id.ts";
+import { isSnapshotId, snapshotIdAt } from "#domain/updates/snapshot.ts";
 import type { GivenIds } from "./given-ids.ts";
 import type { SnapperEntry } from "./parse.ts";
 

@@ -1,7 +1,6 @@
 import type { Check } from "../check.ts";
-import { toPercent } from "../figures.ts";
 import type { KernelLoad } from "../ports.ts";
-import { grade, thresholdsFor } from "../threshold.ts";
+import { grade, thresholdsFor, toPercent } from "../threshold.ts";
 
 /** How busy the processors were over the last minute. */
 export const cpuLoadCheck = (ports: { kernel: Pick<KernelLoad, "cpuPercent"> }): Check => ({

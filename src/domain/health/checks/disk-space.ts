@@ -1,9 +1,8 @@
 import { formatBytes, listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
-import { toGigabytes, toPercent } from "../figures.ts";
-import { isIgnoredPath } from "../ignored-path.ts";
+import { isIgnoredPath } from "../ignore.ts";
 import type { FileSystems, MountedFileSystem } from "../storage/ports.ts";
-import { grade, thresholdsFor } from "../threshold.ts";
+import { grade, thresholdsFor, toGigabytes, toPercent } from "../threshold.ts";
 
 /** As df(1) counts: what is reserved for root is neither used nor free. */
 function percentUsed({ totalBytes, freeBytes, availableBytes }: MountedFileSystem): number {

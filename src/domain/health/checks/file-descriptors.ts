@@ -1,7 +1,6 @@
 import type { Check } from "../check.ts";
-import { toPercent } from "../figures.ts";
 import type { KernelLoad } from "../ports.ts";
-import { grade, thresholdsFor } from "../threshold.ts";
+import { grade, thresholdsFor, toPercent } from "../threshold.ts";
 
 /** How many of the file handles that the kernel has for all processes together are open (fs.file-max). */
 export const fileDescriptorsCheck = (ports: { kernel: Pick<KernelLoad, "fileHandles"> }): Check => ({

@@ -1,9 +1,8 @@
 import { listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
-import { toPercent } from "../figures.ts";
-import { isIgnoredPath } from "../ignored-path.ts";
+import { isIgnoredPath } from "../ignore.ts";
 import type { FileSystems } from "../storage/ports.ts";
-import { grade, thresholdsFor } from "../threshold.ts";
+import { grade, thresholdsFor, toPercent } from "../threshold.ts";
 
 /** How many of the inodes of file systems are taken, where their number is fixed: without a free one no file can be made. */
 export const inodeUsageCheck = (ports: { fileSystems: FileSystems }): Check => ({

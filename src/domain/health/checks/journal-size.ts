@@ -1,8 +1,7 @@
 import { formatBytes } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
-import { toGigabytes } from "../figures.ts";
 import type { JournalStorage } from "../storage/ports.ts";
-import { grade } from "../threshold.ts";
+import { grade, toGigabytes } from "../threshold.ts";
 
 /**
  * What the files of the journal take, in GB: by default 5 warns, 10 fails. journald keeps below a limit of its own, at most

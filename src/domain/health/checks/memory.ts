@@ -1,8 +1,7 @@
 import { formatBytes } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
-import { toGigabytes, toPercent } from "../figures.ts";
 import type { KernelLoad } from "../ports.ts";
-import { grade, thresholdsFor } from "../threshold.ts";
+import { grade, thresholdsFor, toGigabytes, toPercent } from "../threshold.ts";
 
 /** How much memory is taken, leaving out caches that the kernel gives back at once. */
 export const memoryCheck = (ports: { kernel: Pick<KernelLoad, "memory"> }): Check => ({

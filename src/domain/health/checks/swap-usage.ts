@@ -1,8 +1,7 @@
 import { formatBytes } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
-import { toGigabytes, toPercent } from "../figures.ts";
 import type { KernelLoad } from "../ports.ts";
-import { grade, thresholdsFor } from "../threshold.ts";
+import { grade, thresholdsFor, toGigabytes, toPercent } from "../threshold.ts";
 
 /** How much of the swap space is taken. */
 export const swapUsageCheck = (ports: { kernel: Pick<KernelLoad, "memory"> }): Check => ({

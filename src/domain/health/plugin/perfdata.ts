@@ -1,6 +1,5 @@
-import { parseNumber } from "./number.ts";
 import type { Range } from "./range.ts";
-import { parseRange } from "./range.ts";
+import { parseNumber, parseRange } from "./range.ts";
 
 /** A figure that a plugin gave for graphs. */
 export interface PerfValue {

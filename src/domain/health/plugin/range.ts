@@ -1,5 +1,3 @@
-import { parseNumber } from "./number.ts";
-
 /** A threshold of the plugin interface: a range of figures, and on which side of it is the alert. */
 export interface Range {
   /** As the plugin wrote it. */
@@ -25,4 +23,17 @@ export function parseRange(text: string): Range | undefined {
   if (start === undefined || end === undefined) return undefined;
   if (start !== null && end !== null && start > end) return undefined;
   return { text, start, end, inside };
+}
+
+const decimal = /^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$/;
+/** `1,5` or `0,125`; `1,234` may as well be more than a thousand. */
+const decimalComma = /^[-+]?(?:\d+,(?:\d{1,2}|\d{4,})|0+,\d+)$/;
+
+/** A number as plugins write it, also with a decimal comma where that is unambiguous; undefined for anything else. */
+export function parseNumber(text: string): number | undefined {
+  const point = decimalComma.test(text) ? text.replace(",", ".") : text;
+  if (!decimal.test(point)) return undefined;
+  const value = Number(point);
+  // JSON has no minus zero, so there is none here either.
+  return Number.isFinite(value) ? value + 0 : undefined;
 }

@@ -1,6 +1,9 @@
 import type { Severity } from "#contract/checks.ts";
-import type { Check } from "../check.ts";
-import { jsonOutcome } from "./json-outcome.ts";
+import { checkStatuses } from "#contract/checks.ts";
+import { isRecord, parseJsonObject } from "#kernel/values.ts";
+import type { Check, Outcome } from "../check.ts";
+import { printable } from "./output.ts";
+import type { Ended } from "./plugin-check.ts";
 import { nagiosOutcome } from "./plugin-check.ts";
 import type { PluginRun } from "./ports.ts";
 
@@ -36,4 +39,28 @@ export function sandboxedCheck(plugin: {
       return { status: "fail", message, details: { error: run.reason, ...run.output } };
     },
   };
+}
+
+const maxStderrChars = 1000;
+
+function broken({ exitCode, stderr }: Ended, why: string): Outcome {
+  const errors = printable(stderr).trim().slice(0, maxStderrChars);
+  const details = { exit_code: exitCode, error: why, ...(errors !== "" && { stderr: errors }) };
+  return { status: "fail", message: `The plugin gave no result: ${why}`, details };
+}
+
+/** What a plugin says with one JSON object: `{"status": "pass|warn|fail|skip", "message": "…", "details": {…}}`. */
+export function jsonOutcome(run: Ended): Outcome {
+  if (run.exitCode !== 0) return broken(run, `it ended with exit code ${run.exitCode}`);
+  if (run.isCut) return broken(run, "it printed too much");
+  const answer = parseJsonObject(run.stdout);
+  if (answer === undefined) return broken(run, "it printed something else than one JSON object");
+  const said: unknown = Reflect.get(answer, "status");
+  const message: unknown = Reflect.get(answer, "message");
+  const details: unknown = Reflect.get(answer, "details") ?? {};
+  const status = checkStatuses.find((each) => each === said);
+  if (status === undefined) return broken(run, `its status is none of ${checkStatuses.join(", ")}`);
+  if (typeof message !== "string" || message.trim() === "") return broken(run, "it has no message");
+  if (!isRecord(details)) return broken(run, "its details are no object");
+  return { status, message: printable(message).trim(), details: { ...details } };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { jsonOutcome } from "./json-outcome.ts";
 import type { Ended } from "./plugin-check.ts";
+import { jsonOutcome } from "./sandboxed-check.ts";
 
 const ended = (stdout: string, rest: Partial<Ended> = {}): Ended => ({
   isEnded: true,

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { StoredSnapshot } from "./ports.ts";
-import { expired } from "./retention.ts";
+import { expired } from "./snapshot.ts";
 
 const day = 86_400_000;
 const now = 1_000 * day;
