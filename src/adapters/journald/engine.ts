@@ -1,6 +1,6 @@
 import type { LogQuery } from "#domain/logs/ports.ts";
+import type { Fault, Root } from "./directories.ts";
 import { answer } from "./query.ts";
-import type { Fault, Root } from "./registry.ts";
 import { createRegistry } from "./registry.ts";
 import { createRenderer } from "./render.ts";
 

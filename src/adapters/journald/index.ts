@@ -4,10 +4,10 @@ import { SerializedJson } from "#contract/operation.ts";
 import type { Grep, Journal } from "#domain/logs/ports.ts";
 import { queriesAtOnce, searchesAtOnce } from "#domain/logs/reader.ts";
 import type { Dispose } from "#kernel/clock.ts";
+import type { Fault, Root } from "./directories.ts";
 import { createFollowThread } from "./follow-thread.ts";
 import type { PoolLimits } from "./pool.ts";
 import { createPool, createThreadStarter } from "./pool.ts";
-import type { Fault, Root } from "./registry.ts";
 
 export interface JournalOptions {
   /** Read this folder as `journalctl --directory` does; undefined: the host's own journal. */

@@ -1,5 +1,5 @@
 import type { LiveEntry, LogQuery } from "#domain/logs/ports.ts";
-import type { Fault, Root } from "./registry.ts";
+import type { Fault, Root } from "./directories.ts";
 
 /** What a thread of the journal is started with. */
 export interface ThreadSetup {
