@@ -63,7 +63,7 @@ async function snapperOf({ stateDir, settings, exec }: Parts): Promise<readonly 
 function packagesOf({ stateDir, settings, exec }: Parts, files: PackageFiles): readonly SnapshotBackend[] {
   if (settings.updates?.backend === "snapper") return [];
   const folder = join(stateDir, "snapshots");
-  return [createPackageSnapshots({ folder, files, clock: systemClock, refresh: createRefresh({ exec }) })];
+  return [createPackageSnapshots({ directory: folder, files, clock: systemClock, refresh: createRefresh({ exec }) })];
 }
 
 /**

@@ -80,7 +80,7 @@ function setUpReal() {
   const folder = join(base, "snapshots");
   mkdirSync(etc);
   const files = createFakePackageFiles([app]);
-  const ports = { folder, files, clock: createFakeClock(), etc, rebootFlag: join(base, "reboot-required") };
+  const ports = { directory: folder, files, clock: createFakeClock(), etc, rebootFlag: join(base, "reboot-required") };
   const backend = createPackageSnapshots({ ...ports, refresh: () => Promise.resolve([]) });
   const objects = join(folder, "objects");
   return {
@@ -470,8 +470,8 @@ describe("snapshots: packages", () => {
     expect(reasons.sort()).toEqual(
       [
         `${join(etc, "hosts")} of the snapshot ${id} ${lost}`,
-        `cannot use what is noted of the package file of app 1 of the snapshot ${id}: it is no file`,
-        "the folder of what all snapshots hold is missing",
+        `cannot use what is noted of the package file of app 1 of the snapshot ${id}: it is not a file`,
+        "the directory of what all snapshots hold is missing",
         `the hash of the snapshot ${id} is missing`,
         `the package file of app 1 of the snapshot ${id} ${lost}`,
       ].sort(),

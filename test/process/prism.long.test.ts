@@ -88,7 +88,7 @@ afterAll(async () => {
 async function takeSnapshot(): Promise<string> {
   const ports = { exec, clock: systemClock };
   const backend = createPackageSnapshots({
-    folder: join(service.stateDir, "snapshots"),
+    directory: join(service.stateDir, "snapshots"),
     files: createAptPackageFiles(ports),
     clock: systemClock,
     refresh: createRefresh(ports),

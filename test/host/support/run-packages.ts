@@ -93,7 +93,7 @@ const engine = () =>
     manager,
     backends: [
       createPackageSnapshots({
-        folder: join(root, "var/lib/steward/snapshots"),
+        directory: join(root, "var/lib/steward/snapshots"),
         files: demandFiles(),
         clock: systemClock,
         refresh: createRefresh({ exec }),

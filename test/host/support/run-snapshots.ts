@@ -8,7 +8,12 @@ import type { PackageChange } from "#domain/updates/ports.ts";
 // Runs inside the guest: node run-snapshots.ts FOLDER VERB ID [JSON]. Prints the answer, or what it threw, as JSON.
 const [folder = "", verb = "", id = "", given = "{}"] = process.argv.slice(2);
 const files = createAptPackageFiles({ exec, clock: systemClock, lockWaitMs: 2_000 });
-const snapshots = createPackageSnapshots({ folder, files, clock: systemClock, refresh: createRefresh({ exec }) });
+const snapshots = createPackageSnapshots({
+  directory: folder,
+  files,
+  clock: systemClock,
+  refresh: createRefresh({ exec }),
+});
 const lines: string[] = [];
 const progress = { step: () => undefined, line: (text: string) => lines.push(text) };
 const signal = AbortSignal.timeout(110_000);

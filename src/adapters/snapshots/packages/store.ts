@@ -16,7 +16,7 @@ export interface KeptPackage extends Content {
   readonly origin: "cache" | "repository" | "installed";
 }
 
-/** Folders in `work/` that a rollback goes on with; a unit of it may still read there. */
+/** Directories in `work/` that a rollback resumes with; a unit of it may still read there. */
 export const rollbackPrefix = "rollback-";
 
 type Version = Pick<PresentPackage, "name" | "architecture" | "version" | "state">;
@@ -27,17 +27,17 @@ export const packageKey = ({ name, architecture, version, state }: Version): str
 
 /**
  * Refuses what is not as it was made here: somebody else may have put it there.
- * @param what it is, for people: paths of the state folder are nothing to them.
+ * @param what it is, for people: not a path of the state directory.
  */
-async function checkOwn(path: string, type: "file" | "folder", what: string): Promise<void> {
+async function checkOwn(path: string, type: "file" | "directory", what: string): Promise<void> {
   const found = await lstat(path);
   const isType = type === "file" ? found.isFile() : found.isDirectory();
-  if (!isType) throw new SnapshotUnusable(`cannot use ${what}: it is no ${type}`);
+  if (!isType) throw new SnapshotUnusable(`cannot use ${what}: it is not a ${type}`);
   if (found.uid !== process.getuid?.()) throw new SnapshotUnusable(`cannot use ${what}: it belongs to somebody else`);
   if ((found.mode & 0o077) !== 0) throw new SnapshotUnusable(`cannot use ${what}: it is open to others`);
 }
 
-/** What cannot be read makes a snapshot unusable. The words of the system name paths, so only their code is told. */
+/** What cannot be read makes a snapshot unusable. System messages name paths, so only the code is shown. */
 export function unreadable(error: unknown, what: string): unknown {
   const code = errnoCode(error);
   if (code === undefined) return error;
@@ -65,160 +65,176 @@ function parseKept(text: string, what: string): KeptPackage {
 }
 
 /**
- * The folder of all snapshots: `objects/` has contents by their hash, `packages/` says which of them is the file of which
+ * The directory of all snapshots: `objects/` has contents by their hash, `packages/` says which of them is the file of which
  * package version, `work/` has what is in the making. Everything is written whole, synced, and then renamed.
  */
-export function createStore(root: string) {
-  const objects = join(root, "objects");
-  const packages = join(root, "packages");
-  const work = join(root, "work");
-  const objectPath = (sha256: string): string => join(objects, sha256);
-  const keptPath = (version: Version): string => join(packages, `${packageKey(version)}.json`);
-  const folders = [
-    [root, "the folder of all snapshots"],
-    [objects, "the folder of what all snapshots hold"],
-    [packages, "the folder of the package files of all snapshots"],
+interface Directories {
+  readonly root: string;
+  readonly objects: string;
+  readonly packages: string;
+  readonly work: string;
+}
+
+const checkedDirectories = ({ root, objects, packages }: Directories) =>
+  [
+    [root, "the directory of all snapshots"],
+    [objects, "the directory of what all snapshots hold"],
+    [packages, "the directory of the package files of all snapshots"],
   ] as const;
-  const newPath = (): string => join(work, `new-${randomBytes(6).toString("hex")}`);
 
-  const readOwn = async (path: string, what: string): Promise<string> => {
-    await checkOwn(path, "file", what);
-    return using(openFile(path), (file) => file.readFile("utf8"));
-  };
+const objectPath = ({ objects }: Directories, sha256: string): string => join(objects, sha256);
+const keptPath = ({ packages }: Directories, version: Version): string => join(packages, `${packageKey(version)}.json`);
+const newPath = ({ work }: Directories): string => join(work, `new-${randomBytes(6).toString("hex")}`);
 
-  /** Whether the store has a content, undamaged. */
-  const isWhole = async ({ sha256, size }: Content, what: string): Promise<boolean> => {
-    const path = objectPath(sha256);
-    if (!existsSync(path)) return false;
-    await checkOwn(path, "file", what);
-    const found = await using(openFile(path), (file) => digest(file));
-    return found.sha256 === sha256 && found.size === size;
-  };
+async function readOwn(path: string, what: string): Promise<string> {
+  await checkOwn(path, "file", what);
+  return using(openFile(path), (file) => file.readFile("utf8"));
+}
 
-  /** Copies a file into the store unless it is there. What was copied counts, should it change meanwhile. */
-  const put = async (source: FileHandle): Promise<Content> => {
-    const content = await digest(source);
-    if (await isWhole(content, "what other snapshots hold of the same")) return content;
-    const path = newPath();
-    try {
-      const copied = await using(openNew(path), async (file) => {
-        const written = await digest(source, file);
-        await file.sync();
-        return written;
+/** Whether the store has a content, undamaged. */
+async function isIntact(at: Directories, { sha256, size }: Content, what: string): Promise<boolean> {
+  const path = objectPath(at, sha256);
+  if (!existsSync(path)) return false;
+  await checkOwn(path, "file", what);
+  const found = await using(openFile(path), (file) => digest(file));
+  return found.sha256 === sha256 && found.size === size;
+}
+
+/** Copies a file into the store unless it is there. What was copied counts, should it change meanwhile. */
+async function put(at: Directories, source: FileHandle): Promise<Content> {
+  const content = await digest(source);
+  if (await isIntact(at, content, "what other snapshots hold of the same")) return content;
+  const path = newPath(at);
+  try {
+    const copied = await using(openNew(path), async (file) => {
+      const written = await digest(source, file);
+      await file.sync();
+      return written;
+    });
+    await rename(path, objectPath(at, copied.sha256));
+    return copied;
+  } catch (error) {
+    await rm(path, { force: true });
+    throw error;
+  }
+}
+
+async function kept(at: Directories, version: Version, what: string): Promise<KeptPackage | undefined> {
+  try {
+    return parseKept(await readOwn(keptPath(at, version), `what is noted of ${what}`), what);
+  } catch (error) {
+    if (errnoCode(error) === "ENOENT") return undefined;
+    throw unreadable(error, `what is noted of ${what}`);
+  }
+}
+
+/** Copies the file of a package version into the store. */
+async function keep(at: Directories, version: Version, path: string, origin: KeptPackage["origin"]): Promise<void> {
+  const content = await using(openFile(path), (file) => put(at, file));
+  const entry = newPath(at);
+  writeFileSynced(entry, `${JSON.stringify({ ...content, origin })}\n`);
+  syncDirectory(at.objects);
+  await rename(entry, keptPath(at, version));
+  syncDirectory(at.packages);
+}
+
+async function removeWork({ work }: Directories, isOver: (name: string) => boolean): Promise<void> {
+  for (const name of await readdir(work)) {
+    if (isOver(name)) await rm(join(work, name), { recursive: true, force: true });
+  }
+}
+
+/** Makes the directories, and removes what an interrupted change has left. */
+async function prepare(at: Directories): Promise<void> {
+  for (const [path, what] of checkedDirectories(at)) {
+    await mkdir(path, { recursive: path === at.root, mode: 0o700 }).catch((error: unknown) => {
+      if (errnoCode(error) !== "EEXIST") throw error;
+    });
+    await checkOwn(path, "directory", what);
+  }
+  await mkdir(at.work, { recursive: true, mode: 0o700 });
+  await removeWork(at, (name) => !name.startsWith(rollbackPrefix));
+}
+
+/** What is kept, by package key; undefined for a note that is damaged. */
+async function keptByKey({ packages }: Directories): Promise<ReadonlyMap<string, KeptPackage | undefined>> {
+  const found = new Map<string, KeptPackage | undefined>();
+  for (const name of await readdir(packages)) {
+    const note = await readOwn(join(packages, name), name)
+      .then((text) => parseKept(text, name))
+      .catch((error: unknown) => {
+        if (error instanceof SnapshotUnusable) return undefined;
+        throw error;
       });
-      await rename(path, objectPath(copied.sha256));
-      return copied;
-    } catch (error) {
-      await rm(path, { force: true });
-      throw error;
-    }
-  };
+    found.set(name.replace(/\.json$/, ""), note);
+  }
+  return found;
+}
 
-  const kept = async (version: Version, what: string): Promise<KeptPackage | undefined> => {
-    try {
-      return parseKept(await readOwn(keptPath(version), `what is noted of ${what}`), what);
-    } catch (error) {
-      if (errnoCode(error) === "ENOENT") return undefined;
-      throw unreadable(error, `what is noted of ${what}`);
-    }
-  };
+/** What snapshots still need: hashes of objects, and keys of packages. */
+interface Needed {
+  readonly objects: ReadonlySet<string>;
+  readonly packages: ReadonlySet<string>;
+}
 
-  const clear = async (isOver: (name: string) => boolean): Promise<void> => {
-    for (const name of await readdir(work)) {
-      if (isOver(name)) await rm(join(work, name), { recursive: true, force: true });
-    }
-  };
+async function sweep(at: Directories, needed: Needed): Promise<void> {
+  const hashes = new Set(needed.objects);
+  for (const [key, note] of await keptByKey(at)) {
+    if (note !== undefined && needed.packages.has(key)) hashes.add(note.sha256);
+    else await unlink(join(at.packages, `${key}.json`));
+  }
+  syncDirectory(at.packages);
+  for (const name of await readdir(at.objects)) if (!hashes.has(name)) await unlink(join(at.objects, name));
+}
 
-  const notes = async (): Promise<ReadonlyMap<string, KeptPackage | undefined>> => {
-    const found = new Map<string, KeptPackage | undefined>();
-    for (const name of await readdir(packages)) {
-      const path = join(packages, name);
-      const note = await readOwn(path, name)
-        .then((text) => parseKept(text, name))
-        .catch((error: unknown) => {
-          if (error instanceof SnapshotUnusable) return undefined;
-          throw error;
-        });
-      found.set(name.replace(/\.json$/, ""), note);
-    }
-    return found;
-  };
-
+/** The contents that snapshots refer to, and the package files among them. */
+export function createStore(root: string) {
+  const work = join(root, "work");
+  const at: Directories = { root, objects: join(root, "objects"), packages: join(root, "packages"), work };
   return {
     work,
-    objectPath,
+    objectPath: (sha256: string) => objectPath(at, sha256),
     readOwn,
-    put,
-    kept,
+    put: (source: FileHandle) => put(at, source),
+    kept: (version: Version, what: string) => kept(at, version, what),
+    keep: (version: Version, path: string, origin: KeptPackage["origin"]) => keep(at, version, path, origin),
+    prepare: () => prepare(at),
+    /** Removes what no snapshot needs any more. */
+    sweep: (needed: Needed) => sweep(at, needed),
 
-    /** The sizes of all package files that are kept; a note that is damaged is of none. */
+    /** The sizes of all package files that are kept. */
     async keptSizes(): Promise<ReadonlyMap<string, number>> {
       const sizes = new Map<string, number>();
-      for (const [key, found] of await notes()) if (found !== undefined) sizes.set(key, found.size);
+      for (const [key, found] of await keptByKey(at)) if (found !== undefined) sizes.set(key, found.size);
       return sizes;
     },
 
-    /** Makes the folders, and takes away what an interrupted change has left. */
-    async prepare(): Promise<void> {
-      for (const [path, what] of folders) {
-        await mkdir(path, { recursive: path === root, mode: 0o700 }).catch((error: unknown) => {
-          if (errnoCode(error) !== "EEXIST") throw error;
-        });
-        await checkOwn(path, "folder", what);
-      }
-      await mkdir(work, { recursive: true, mode: 0o700 });
-      await clear((name) => !name.startsWith(rollbackPrefix));
-    },
-    /** Transactions of rollbacks that have put something down. */
+    /** Transactions of rollbacks that have left something in `work/`. */
     async rollbacks(): Promise<readonly string[]> {
       if (!existsSync(work)) return [];
       const names = (await readdir(work)).filter((name) => name.startsWith(rollbackPrefix));
       return names.map((name) => name.slice(rollbackPrefix.length)).sort();
     },
-    /** Takes away what a rollback has put down. */
-    endRollback: (transaction: string): Promise<void> => clear((name) => name === `${rollbackPrefix}${transaction}`),
+    /** Removes what a rollback has left in `work/`. */
+    endRollback: (transaction: string) => removeWork(at, (name) => name === `${rollbackPrefix}${transaction}`),
 
-    /** Refuses the folders if they are not as they were made. */
+    /** Refuses the directories if they are not as they were made. */
     async check(): Promise<void> {
-      for (const [path, what] of folders) {
-        await checkOwn(path, "folder", what).catch((error: unknown) => {
+      for (const [path, what] of checkedDirectories(at)) {
+        await checkOwn(path, "directory", what).catch((error: unknown) => {
           throw unreadable(error, what);
         });
       }
     },
-    checkFolder: (path: string, what: string): Promise<void> => checkOwn(path, "folder", what),
-
-    /** Takes the file of a package version over into the store. */
-    async keep(version: Version, path: string, origin: KeptPackage["origin"]): Promise<void> {
-      const content = await using(openFile(path), put);
-      const entry = newPath();
-      writeFileSynced(entry, `${JSON.stringify({ ...content, origin })}\n`);
-      syncDirectory(objects);
-      await rename(entry, keptPath(version));
-      syncDirectory(packages);
-    },
+    checkDirectory: (path: string, what: string): Promise<void> => checkOwn(path, "directory", what),
 
     /** Compares a content with its hash. @throws SnapshotUnusable when it is damaged or lost. */
     async checkObject(content: Content, what: string, signal: AbortSignal): Promise<void> {
       signal.throwIfAborted();
-      const isFine = await isWhole(content, what).catch((error: unknown) => {
+      const isFine = await isIntact(at, content, what).catch((error: unknown) => {
         throw unreadable(error, what);
       });
       if (!isFine) throw new SnapshotUnusable(`${what} is damaged or lost: its content is not what was kept`);
-    },
-
-    /** Removes what no snapshot needs any more. */
-    async sweep(needed: {
-      readonly objects: ReadonlySet<string>;
-      readonly packages: ReadonlySet<string>;
-    }): Promise<void> {
-      const hashes = new Set(needed.objects);
-      for (const [key, note] of await notes()) {
-        if (note !== undefined && needed.packages.has(key)) hashes.add(note.sha256);
-        else await unlink(join(packages, `${key}.json`));
-      }
-      syncDirectory(packages);
-      for (const name of await readdir(objects)) if (!hashes.has(name)) await unlink(join(objects, name));
     },
   };
 }

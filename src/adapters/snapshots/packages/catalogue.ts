@@ -1,0 +1,104 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { PackageVersion, StoredSnapshot } from "#domain/updates/ports.ts";
+import { SnapshotUnusable } from "#domain/updates/ports.ts";
+import { errorMessage } from "#kernel/errors.ts";
+import type { Manifest } from "./manifest.ts";
+import { isSnapshotId, parseManifest } from "./manifest.ts";
+import { packageKey, type Store, unreadable } from "./store.ts";
+
+/** The snapshots in a directory, with the store of what they refer to. */
+export interface Catalogue {
+  readonly directory: string;
+  readonly store: Store;
+}
+
+/** The file beside a manifest that has its hash, as `sha256sum` writes it. */
+export const manifestHash = (text: string): string =>
+  `${createHash("sha256").update(text).digest("hex")}  manifest.json\n`;
+
+export const packageFileName = ({ name, version }: PackageVersion): string => `the package file of ${name} ${version}`;
+export const fileEntries = ({ etc }: Manifest) => etc.filter((entry) => entry.type === "file");
+
+async function snapshotIds({ directory }: Catalogue): Promise<readonly string[]> {
+  return existsSync(directory) ? (await readdir(directory)).filter(isSnapshotId).sort() : [];
+}
+
+/** The manifest, with its hash verified; the contents that it refers to are not read. @throws SnapshotUnusable. */
+export async function readManifest({ directory, store }: Catalogue, id: string): Promise<Manifest> {
+  if (!isSnapshotId(id)) throw new SnapshotUnusable("a snapshot's id looks like 20260131-235959");
+  const own = join(directory, id);
+  const read = async <T>(work: Promise<T>, what: string): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      throw unreadable(error, what);
+    }
+  };
+  const manifest = `the manifest of the snapshot ${id}`;
+  const hashOf = `the hash of the snapshot ${id}`;
+  await store.check();
+  await read(store.checkDirectory(own, `the snapshot ${id}`), `the snapshot ${id}`);
+  const text = await read(store.readOwn(join(own, "manifest.json"), manifest), manifest);
+  const hash = await read(store.readOwn(join(own, "manifest.sha256"), hashOf), hashOf);
+  if (hash !== manifestHash(text)) throw new SnapshotUnusable(`${manifest} is damaged: its hash is another one`);
+  return parseManifest(text, id);
+}
+
+/** The size is of all that it refers to, which it may share with others. */
+export function describeSnapshot(manifest: Manifest, keptSizes: ReadonlyMap<string, number>): StoredSnapshot {
+  const { id, description, createdAt, kind, isProtected, packages } = manifest;
+  const sizes = [
+    ...fileEntries(manifest).map(({ size }) => size),
+    ...packages.map((each) => keptSizes.get(packageKey(each)) ?? 0),
+  ];
+  const packagesCount = packages.filter(({ state }) => state !== "configuration").length;
+  const sizeBytes = sizes.reduce((sum, size) => sum + size, 0);
+  return { id, description, createdAt, sizeBytes, kind, backend: "packages", isProtected, packagesCount };
+}
+
+/** One that cannot be read is listed all the same, so that it can be removed. */
+function describeDamaged(id: string, error: unknown): StoredSnapshot {
+  const [, date = "", time = ""] = /^(\d{8})-(\d{6})$/.exec(id) ?? [];
+  const dashed = date.replace(/^(....)(..)(..)$/, "$1-$2-$3");
+  const createdAt = Date.parse(`${dashed}T${time.replace(/^(..)(..)(..)$/, "$1:$2:$3")}Z`);
+  return {
+    id,
+    description: `unusable: ${errorMessage(unreadable(error, `what the snapshot ${id} needs`))}`,
+    createdAt: Number.isNaN(createdAt) ? 0 : createdAt,
+    sizeBytes: 0,
+    kind: "manual",
+    backend: "packages",
+    isProtected: false,
+    packagesCount: 0,
+  };
+}
+
+export async function listSnapshots(catalogue: Catalogue): Promise<readonly StoredSnapshot[]> {
+  let sizes: Promise<ReadonlyMap<string, number>> | undefined;
+  const described = async (id: string): Promise<StoredSnapshot> => {
+    const manifest = await readManifest(catalogue, id);
+    sizes ??= catalogue.store.keptSizes();
+    return describeSnapshot(manifest, await sizes);
+  };
+  const ids = await snapshotIds(catalogue);
+  return Promise.all(ids.map((id) => described(id).catch((error: unknown) => describeDamaged(id, error))));
+}
+
+function asUnusable(error: unknown): undefined {
+  if (error instanceof SnapshotUnusable) return undefined;
+  throw error;
+}
+
+/** Removes what no snapshot refers to. While one cannot be read, nobody knows what it refers to: then nothing is removed. */
+export async function sweep(catalogue: Catalogue): Promise<void> {
+  const ids = await snapshotIds(catalogue);
+  const all = await Promise.all(ids.map((id) => readManifest(catalogue, id).catch(asUnusable)));
+  const manifests = all.filter((each) => each !== undefined);
+  if (manifests.length < all.length) return;
+  const objects = new Set(manifests.flatMap((each) => fileEntries(each).map(({ sha256 }) => sha256)));
+  const packages = new Set(manifests.flatMap((each) => each.packages.map(packageKey)));
+  await catalogue.store.sweep({ objects, packages });
+}

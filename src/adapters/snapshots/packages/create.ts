@@ -1,0 +1,102 @@
+import { existsSync } from "node:fs";
+import { mkdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { syncDirectory, writeFileSynced } from "#adapters/files/index.ts";
+import { addPath } from "#domain/common/host-unavailable.ts";
+import type { PackageFiles, PresentPackage, SnapshotBackend, StoredSnapshot } from "#domain/updates/ports.ts";
+import { SnapshotUnusable } from "#domain/updates/ports.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { type Catalogue, describeSnapshot, manifestHash, packageFileName, sweep } from "./catalogue.ts";
+import { isSnapshotId, serialiseManifest } from "./manifest.ts";
+import { packageKey, type Store } from "./store.ts";
+import { readTree } from "./tree.ts";
+
+type Request = Parameters<SnapshotBackend["create"]>[0];
+
+/** The packages whose files are needed to undo the changes; of those that are only configuration, all. */
+function aboutToChange(
+  present: readonly PresentPackage[],
+  changes: readonly { readonly name: string; readonly architecture: string; readonly from: string | null }[],
+): readonly PresentPackage[] {
+  const changing = changes.flatMap(({ name, architecture, from }) => {
+    if (from === null) return [];
+    const named = present.filter((each) => each.name === name && each.version === from);
+    // The new version may be for another architecture than the one that is there.
+    const found = named.find((each) => each.architecture === architecture) ?? named[0];
+    if (found === undefined) throw new Error(`cannot keep ${name} ${from}: it is not what is installed`);
+    return [found];
+  });
+  const left = present.filter(({ state }) => state === "configuration");
+  return [...new Map([...changing, ...left].map((each) => [packageKey(each), each])).values()];
+}
+
+/** Whether the file of a package version is there, undamaged; otherwise it is kept anew, for the older snapshots too. */
+async function isKept(store: Store, version: PresentPackage, signal: AbortSignal): Promise<boolean> {
+  try {
+    const kept = await store.kept(version, packageFileName(version));
+    if (kept === undefined) return false;
+    await store.checkObject(kept, packageFileName(version), signal);
+    return true;
+  } catch (error) {
+    if (error instanceof SnapshotUnusable) return false;
+    throw error;
+  }
+}
+
+/** Keeps the files of these packages in the store. @param work where files that are fetched are put meanwhile. */
+async function keepFiles(
+  { store, files }: Host,
+  wanted: readonly PresentPackage[],
+  { work, progress }: { readonly work: string; readonly progress: Request["progress"] },
+  signal: AbortSignal,
+): Promise<void> {
+  for (const [at, each] of wanted.entries()) {
+    signal.throwIfAborted();
+    progress.step(Math.floor((80 * at) / wanted.length), `keeping the file of ${each.name} ${each.version}`);
+    if (await isKept(store, each, signal)) continue;
+    const { name, origin } = await files.fetch(each, work, signal);
+    const path = join(work, name);
+    await store.keep(each, path, origin);
+    await rm(path);
+  }
+}
+
+interface Host extends Catalogue {
+  readonly files: PackageFiles;
+  readonly clock: Pick<Clock, "now">;
+  readonly etc: string;
+}
+
+/** Takes a snapshot; it appears in the catalogue only when it is complete. */
+export async function createSnapshot(host: Host, request: Request, signal: AbortSignal): Promise<StoredSnapshot> {
+  const { directory, store, files, clock, etc } = host;
+  const { id, description, kind, changes, isProtected = false, progress } = request;
+  if (!isSnapshotId(id)) throw new Error("a snapshot's id looks like 20260131-235959");
+  if (existsSync(join(directory, id))) throw new Error(`there is a snapshot ${id} already`);
+  await store.prepare();
+  const work = join(store.work, id);
+  await mkdir(work, { mode: 0o700 });
+  try {
+    const packages = await files.present(signal);
+    await keepFiles(host, aboutToChange(packages, changes), { work, progress }, signal);
+    progress.step(80, "keeping /etc");
+    const entries = await readTree(etc, signal, store.put);
+    const manifest = { id, description, kind, isProtected, createdAt: clock.now(), packages, etc: entries };
+    const text = serialiseManifest(manifest);
+    const made = join(work, "snapshot");
+    await mkdir(made, { mode: 0o700 });
+    writeFileSynced(join(made, "manifest.json"), text);
+    writeFileSynced(join(made, "manifest.sha256"), manifestHash(text));
+    syncDirectory(join(directory, "objects"));
+    syncDirectory(made);
+    signal.throwIfAborted();
+    await rename(made, join(directory, id));
+    syncDirectory(directory);
+    return describeSnapshot(manifest, await store.keptSizes());
+  } catch (error) {
+    await sweep(host);
+    throw addPath(error, work);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}

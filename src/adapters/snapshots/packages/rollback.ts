@@ -1,0 +1,204 @@
+import { existsSync } from "node:fs";
+import { link, mkdir, mkdtemp } from "node:fs/promises";
+import { join } from "node:path";
+import { writeFileAtomic } from "#adapters/files/index.ts";
+import type {
+  PackageFiles,
+  PackageVersion,
+  PresentPackage,
+  RollbackOutcome,
+  SnapshotBackend,
+} from "#domain/updates/ports.ts";
+import { PackageFileMissing, PackagesLocked, SnapshotUnusable } from "#domain/updates/ports.ts";
+import { requireReboot } from "#domain/updates/reboot.ts";
+import { isRecord } from "#kernel/values.ts";
+import { packageFileName } from "./catalogue.ts";
+import { openFile } from "./files.ts";
+import type { Manifest } from "./manifest.ts";
+import { diffPackages, planPackages } from "./plan.ts";
+import { restoreTree } from "./restore-tree.ts";
+import { packageKey, rollbackPrefix, type Store, unreadable } from "./store.ts";
+import { compareTrees, readTree } from "./tree.ts";
+
+/** The host that is rolled back. */
+export interface RollbackHost {
+  readonly store: Store;
+  readonly files: PackageFiles;
+  readonly refresh: (paths: readonly string[], signal: AbortSignal) => Promise<readonly string[]>;
+  readonly etc: string;
+  readonly rebootFlag: string;
+}
+
+/** What the host was when a rollback began, stored until it is done: called again, it still knows what it has changed. */
+interface Before {
+  readonly packages: readonly PresentPackage[];
+  readonly files: readonly string[];
+}
+
+/** One call of a rollback. */
+interface Rollback {
+  readonly host: RollbackHost;
+  readonly manifest: Manifest;
+  readonly transaction: Parameters<SnapshotBackend["rollback"]>[1];
+  readonly work: string;
+  readonly before: Before;
+  readonly signal: AbortSignal;
+}
+
+const isSame = (one: PackageVersion, other: PackageVersion): boolean =>
+  one.name === other.name && one.architecture === other.architecture && one.version === other.version;
+
+/** The file of a package version in a directory; undefined when it cannot be had. @throws SnapshotUnusable. */
+async function provideFile(
+  { host: { store, files }, signal }: Rollback,
+  wanted: PresentPackage,
+  { directory, isOnlyKept }: { readonly directory: string; readonly isOnlyKept: boolean },
+): Promise<string | undefined> {
+  const kept = await store.kept(wanted, packageFileName(wanted));
+  const path = join(directory, files.fileName(wanted));
+  if (kept !== undefined) await link(store.objectPath(kept.sha256), path);
+  else if (isOnlyKept) return undefined;
+  else {
+    const fetched = await files.fetch(wanted, directory, signal).catch((error: unknown) => {
+      if (error instanceof PackageFileMissing) return undefined;
+      throw error;
+    });
+    if (fetched === undefined) return undefined;
+  }
+  if (!isSame(await files.identify(path, signal), wanted)) {
+    throw new SnapshotUnusable(`the file that is kept for ${wanted.name} ${wanted.version} is of another package`);
+  }
+  return path;
+}
+
+/**
+ * The files of these packages in a directory, verified to be of these packages.
+ * @param again packages that an earlier call has restored: only files that are kept are used for them.
+ * @throws SnapshotUnusable when a file cannot be had.
+ */
+async function gatherFiles(
+  rollback: Rollback,
+  wanted: readonly PresentPackage[],
+  again: readonly PresentPackage[],
+): Promise<{ readonly files: readonly string[]; readonly configuration: readonly string[] }> {
+  const directory = await mkdtemp(join(rollback.work, "files-"));
+  const found: { readonly path: string; readonly state: PresentPackage["state"] }[] = [];
+  const missing: string[] = [];
+  for (const each of [...wanted, ...again]) {
+    rollback.signal.throwIfAborted();
+    const isOnlyKept = again.includes(each);
+    const path = await provideFile(rollback, each, { directory, isOnlyKept });
+    if (path !== undefined) found.push({ path, state: each.state });
+    else if (!isOnlyKept) missing.push(`${each.name} ${each.version}`);
+  }
+  if (missing.length > 0) {
+    throw new SnapshotUnusable(`the files of these packages are nowhere to be had: ${missing.join(", ")}`);
+  }
+  const paths = (isBare: boolean): readonly string[] =>
+    found.filter(({ state }) => (state === "configuration") === isBare).map(({ path }) => path);
+  return { files: paths(false), configuration: paths(true) };
+}
+
+const isBefore = (value: unknown): value is Before => isRecord(value) && "packages" in value && "files" in value;
+
+async function readBefore(store: Store, path: string, inspect: () => Promise<Before>): Promise<Before> {
+  if (existsSync(path)) {
+    const what = "what was noted when the rollback began";
+    const found: unknown = JSON.parse(await store.readOwn(path, what));
+    if (!isBefore(found)) throw new Error(`cannot resume the rollback: ${what} is damaged`);
+    return found;
+  }
+  const before = await inspect();
+  writeFileAtomic(path, JSON.stringify(before));
+  return before;
+}
+
+/** @returns why it failed; empty when it did not. */
+async function restorePackages(rollback: Rollback): Promise<string> {
+  const { host, manifest, transaction, before, signal } = rollback;
+  const { put, remove } = planPackages(manifest.packages, await host.files.present(signal));
+  // Those that an earlier call has restored are restored again: it may have been stopped half-way.
+  const keys = new Set(put.map(packageKey));
+  const earlier = planPackages(manifest.packages, before.packages).put;
+  const again = earlier.filter((each) => !keys.has(packageKey(each)));
+  const found = await gatherFiles(rollback, put, again);
+  const marks = manifest.packages.filter(({ state }) => state !== "configuration");
+  const { isDone, reason } = await host.files.restore({ ...found, remove, marks }, transaction, signal);
+  return isDone ? "" : reason;
+}
+
+/** @returns what failed, a line for each. */
+async function restoreEtc({ host, manifest, before, signal }: Rollback): Promise<readonly string[]> {
+  const { store, etc, refresh } = host;
+  const now = await readTree(etc, signal);
+  const faults = await restoreTree(etc, { earlier: manifest.etc, now }, ({ sha256 }) =>
+    openFile(store.objectPath(sha256)).catch((error: unknown) => {
+      throw unreadable(error, `what the snapshot ${manifest.id} holds of it`);
+    }),
+  );
+  const changed = compareTrees(manifest.etc, now).map(({ path }) => path);
+  // An earlier call may have been stopped between the files and this.
+  return [...faults, ...(await refresh([...new Set([...before.files, ...changed])], signal))];
+}
+
+async function outcomeOf(
+  { host, manifest, before, signal }: Rollback,
+  reasons: readonly string[],
+): Promise<RollbackOutcome> {
+  const now = await host.files.present(signal);
+  const differing = new Set(compareTrees(manifest.etc, await readTree(host.etc, signal)).map(({ path }) => path));
+  const packages = diffPackages(before.packages, now);
+  return {
+    isDone: reasons.length === 0,
+    reason: reasons.join("; "),
+    packages,
+    filesRestored: before.files.filter((path) => !differing.has(path)).length,
+    requiresReboot: requireReboot(packages) || existsSync(host.rebootFlag),
+  };
+}
+
+const isUntouched = async ({ host, before, signal }: Rollback): Promise<boolean> =>
+  diffPackages(before.packages, await host.files.present(signal)).length === 0;
+
+/**
+ * Rolls the host back to a snapshot whose contents are verified. Called again with the same transaction, it resumes.
+ * What it puts into `work/` stays until `store.endRollback`: after a crash the next call reports the same outcome.
+ */
+export async function rollBack(
+  host: RollbackHost,
+  manifest: Manifest,
+  transaction: Rollback["transaction"],
+  signal: AbortSignal,
+): Promise<RollbackOutcome> {
+  const { store, files, etc } = host;
+  const work = join(store.work, `${rollbackPrefix}${transaction.id}`);
+  await mkdir(work, { recursive: true, mode: 0o700 });
+  const noted = join(work, "beginning.json");
+  const isResumed = existsSync(noted);
+  const before = await readBefore(store, noted, async () => ({
+    packages: await files.present(signal),
+    files: compareTrees(manifest.etc, await readTree(etc, signal)).map(({ path }) => path),
+  }));
+  const rollback: Rollback = { host, manifest, transaction, work, before, signal };
+
+  /** Once something was changed, a lock that another program takes is reported with what was done, not instead of it. */
+  const orLocked = async (error: unknown): Promise<string> => {
+    if (!(error instanceof PackagesLocked) || (await isUntouched(rollback))) throw error;
+    return error.message;
+  };
+  let reason = await restorePackages(rollback).catch(async (error: unknown) => {
+    // Nothing was changed, so that the next call starts from scratch.
+    if (!isResumed && error instanceof SnapshotUnusable) await store.endRollback(transaction.id);
+    return orLocked(error);
+  });
+  // The old settings with the new packages would be worse than what there is.
+  if (reason !== "" && (await isUntouched(rollback))) return outcomeOf(rollback, [`nothing was changed: ${reason}`]);
+  transaction.progress.step(90, "bringing back /etc");
+  let faults = await restoreEtc(rollback);
+  if (reason !== "") {
+    // A package that could not be set up with the new settings may be with the old ones.
+    reason = await restorePackages(rollback).catch(orLocked);
+    faults = await restoreEtc(rollback);
+  }
+  return outcomeOf(rollback, [...(reason === "" ? [] : [reason]), ...faults]);
+}
