@@ -18,7 +18,7 @@ import { cleanIo, printable } from "./output/terminal.ts";
 import { createProgram } from "./program.ts";
 
 export { NeedsDecision } from "./core/errors.ts";
-export type { AdminKey, LocalCommands, PluginConfirmation, PluginReport, StackHost } from "./core/local.ts";
+export type { LocalCommands, PluginConfirmation, PluginReport } from "./core/local.ts";
 export { createPerson } from "./core/person.ts";
 export { readInput } from "./core/standard-input.ts";
 export { cleanIo, ioOfProcess } from "./output/terminal.ts";

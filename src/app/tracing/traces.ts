@@ -123,7 +123,7 @@ function createTraceThread(options: TraceThreadOptions) {
     /** What is under way when the thread is about to end. */
     closing: () => closing,
     isClosed: () => isClosed,
-    async close(): Promise<void> {
+    close: async (): Promise<void> => {
       isClosed = true;
       clearTimeout(idle);
       await rest();
