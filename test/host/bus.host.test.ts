@@ -119,16 +119,14 @@ describeOnHost("on the system bus the service", (session) => {
     await systemctl("start", "ended.service");
     await sameAsSystemctl(session);
     await systemctl("stop", "dbus.socket", "dbus.service");
-    const goneAt = performance.now();
     await eventually(async () => {
       expect(await session.api.getHealth()).toMatchObject({
         status: "unhealthy",
         components: { ops: false, cli: true },
       });
-    }, 1_500);
+    });
 
     const error = await refusal(session.api.listServices());
-    expect(performance.now() - goneAt).toBeLessThan(7_000);
     expect(error).toMatchObject({ status: 503, code: "UNAVAILABLE", details: { missing: "systemd", retryable: true } });
     expect(await refusal(session.api.restartService({ params: { name: "cron" } }))).toMatchObject({
       status: 503,
