@@ -1,11 +1,9 @@
 import type { Static } from "typebox";
+import { Choice } from "#contract/schema.ts";
 import { Type } from "#contract/type.ts";
 
 const strict = { additionalProperties: false } as const;
 const text = (description: string) => Type.String({ minLength: 1, description });
-const choice = <const T extends string>(values: readonly T[], description: string) =>
-  Type.Unsafe<T>({ type: "string", enum: [...values], description });
-
 /** As many components as settings may add: each is a label of a metric. */
 const maxProbes = 32;
 
@@ -55,7 +53,7 @@ export const ProbesSettings = Type.Object({ list: Type.Array(ProbeEntry, { maxIt
 export const AlertsSettings = Type.Object(
   {
     local: Type.Optional(
-      choice(
+      Choice(
         ["auto", "on", "off"],
         "Whether the service evaluates the alerts itself: `auto`, unless given, does so where `probes` has no Prometheus.",
       ),
@@ -78,7 +76,7 @@ const mailServer = {
   user: Type.Optional(text("User name at the mail server.")),
   password_file: Type.Optional(text("File that holds the password, and that not everybody can read.")),
   starttls: Type.Optional(
-    choice(
+    Choice(
       ["required", "off"],
       "Of smtp: whether the connection has to become a TLS one. Unless given: required beyond this machine, off on it.",
     ),

@@ -1,6 +1,7 @@
 import type { Static } from "typebox";
 import { severities } from "#contract/checks.ts";
 import { defaultRateLimits } from "#contract/limits.ts";
+import { Choice } from "#contract/schema.ts";
 import { Type } from "#contract/type.ts";
 import { AlertsSettings, NotificationsSettings, ProbesSettings } from "./alerting-settings.ts";
 
@@ -12,9 +13,6 @@ const duration = Type.String({
   pattern: "^[1-9][0-9]*(ms|s|m|h|d)$",
   description: "A time such as `30s`, `5m`, `1h`.",
 });
-const choice = <const T extends string>(values: readonly T[], description: string) =>
-  Type.Unsafe<T>({ type: "string", enum: [...values], description });
-
 export const defaultListen = "127.0.0.1:8470";
 export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal"] as const;
 
@@ -43,9 +41,9 @@ const CheckSettings = Type.Object(
       }),
     ),
     name: Type.Optional(text("Display name of a check with `command`; its id unless given.")),
-    severity: Type.Optional(choice(severities, "Of a check with `command`: `medium` unless given.")),
+    severity: Type.Optional(Choice(severities, "Of a check with `command`: `medium` unless given.")),
     user: Type.Optional(
-      choice(
+      Choice(
         ["root"],
         "Of a check with `command` that needs root, as `check_icmp` does: the user of the service unless given.",
       ),
@@ -60,7 +58,7 @@ const ConnectorSettings = Type.Object(
       pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
       description: "Identifier, used in paths and in chat requests.",
     }),
-    provider: choice(["openai", "anthropic", "google", "mistral", "ollama", "openai-compatible"], "Provider."),
+    provider: Choice(["openai", "anthropic", "google", "mistral", "ollama", "openai-compatible"], "Provider."),
     model: text("Model identifier."),
     base_url: Type.Optional(
       text(
@@ -80,7 +78,7 @@ const ConnectorSettings = Type.Object(
         description: "systemd credential that holds the key (`LoadCredential=`).",
       }),
     ),
-    api: Type.Optional(choice(["chat", "responses"], "Of openai: which of its interfaces; `chat` unless given.")),
+    api: Type.Optional(Choice(["chat", "responses"], "Of openai: which of its interfaces; `chat` unless given.")),
     timeout: Type.Optional(duration),
   },
   strict,
@@ -125,7 +123,7 @@ export const Settings = Type.Object(
                 ),
               ),
               client_certs: Type.Optional(
-                choice(
+                Choice(
                   ["optional", "required"],
                   "Whether a client has to have a certificate; `optional` unless given.",
                 ),
@@ -134,13 +132,13 @@ export const Settings = Type.Object(
             },
             strict,
           ),
-          choice(["off", "auto"], "`auto` makes a self-signed pair in the state folder."),
+          Choice(["off", "auto"], "`auto` makes a self-signed pair in the state folder."),
         ],
         { description: "Needed to listen beyond loopback; `off` there has to be written out." },
       ),
     ),
     state_dir: Type.Optional(text("Folder for keys and other state, mode 0700.")),
-    log: Type.Optional(Type.Object({ level: Type.Optional(choice(logLevels, "Least level that is logged.")) }, strict)),
+    log: Type.Optional(Type.Object({ level: Type.Optional(Choice(logLevels, "Least level that is logged.")) }, strict)),
     rate_limits: Type.Optional(
       Type.Union([
         Type.Object(
@@ -168,7 +166,7 @@ export const Settings = Type.Object(
       Type.Object(
         {
           public: Type.Optional(
-            choice(
+            Choice(
               ["loopback", "always", "never"],
               "Who may read /metrics without a key. `loopback`: programs on this machine, unless `trusted_proxies`, or `allowed_hosts` of a service on loopback, say that a proxy is in front.",
             ),
@@ -228,7 +226,7 @@ export const Settings = Type.Object(
           ),
           snapshot: Type.Optional(flag("Whether an update takes a snapshot unless it is told otherwise.")),
           backend: Type.Optional(
-            choice(
+            Choice(
               ["auto", "snapper", "packages"],
               "What keeps snapshots: `auto` takes snapper where the root file system can be rolled back with it, else `packages`, which works on any and needs no reboot.",
             ),
@@ -255,7 +253,7 @@ export const Settings = Type.Object(
               "Address of an OTLP collector that spans are sent to, received ones too: `http://127.0.0.1:4318`. Without it a few of the service's own are kept here.",
             ),
           ),
-          protocol: Type.Optional(choice(["http", "grpc"], "OTLP over HTTP (unless given) or gRPC.")),
+          protocol: Type.Optional(Choice(["http", "grpc"], "OTLP over HTTP (unless given) or gRPC.")),
           sample: Type.Optional(
             Type.Number({
               minimum: 0,
@@ -265,7 +263,7 @@ export const Settings = Type.Object(
             }),
           ),
           receiver: Type.Optional(
-            choice(
+            Choice(
               ["auto", "on", "off"],
               "Whether to receive spans over OTLP on loopback: `auto` (unless given) where both ports are free; with `on` a taken port is a fault.",
             ),

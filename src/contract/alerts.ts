@@ -1,7 +1,7 @@
 import type { Static } from "typebox";
 import type { Operations } from "./operation.ts";
 import { DryRunQuery } from "./operation.ts";
-import { NullableString, NullableTimestamp, Timestamp } from "./schema.ts";
+import { Choice, NullableString, NullableTimestamp, Timestamp } from "./schema.ts";
 import { Type } from "./type.ts";
 
 /** The alerts that there are: a closed list. */
@@ -38,20 +38,17 @@ export const longestSilenceMs = 30 * 24 * 60 * 60 * 1000;
 /** Bounds and default of `limit` on the list of notifications. */
 export const notificationListLimit = { minimum: 1, maximum: 1000, default: 100 } as const;
 
-const choice = <const T extends string>(values: readonly T[], description: string) =>
-  Type.Unsafe<T>({ type: "string", enum: [...values], description });
-
 export const Alert = Type.Object({
-  name: choice(alertNames, "Name of the alert."),
-  severity: choice(alertSeverities, "`critical` goes to the paging receiver."),
+  name: Choice(alertNames, "Name of the alert."),
+  severity: Choice(alertSeverities, "`critical` goes to the paging receiver."),
   condition: Type.String({ description: "The condition in words." }),
   threshold: Type.Number({ description: "The value above which the condition holds." }),
   for_seconds: Type.Integer({ description: "How long the condition has to hold before the alert fires." }),
-  state: choice(
+  state: Choice(
     alertStates,
     "`pending`: the condition holds, and not yet for long enough. `not_evaluated`: this service does not look at it, or cannot measure it.",
   ),
-  evaluated_by: choice(
+  evaluated_by: Choice(
     ["steward", "prometheus", "systemd", "nobody"],
     "Who looks at it. `systemd`: a service cannot tell that it is down itself; its watchdog and `OnFailure=` of the unit do.",
   ),
@@ -72,7 +69,7 @@ export type AlertList = Static<typeof AlertList>;
 
 export const Silence = Type.Object({
   id: Type.String(),
-  alert: choice(alertNames, "The alert that nobody is told of."),
+  alert: Choice(alertNames, "The alert that nobody is told of."),
   until: Timestamp("When it ends."),
   comment: Type.String(),
   created_at: Timestamp("When it was made."),
@@ -85,7 +82,7 @@ export type SilenceList = Static<typeof SilenceList>;
 
 const SilenceRequest = Type.Object(
   {
-    alert: choice(alertNames, "The alert that nobody is to be told of."),
+    alert: Choice(alertNames, "The alert that nobody is to be told of."),
     until: Type.String({ format: "date-time", description: "When it ends: within 30 days, RFC 3339." }),
     comment: Type.Optional(
       Type.String({ maxLength: 500, pattern: "^[^\\u0000]*$", default: "", description: "Why, for others." }),
@@ -103,14 +100,14 @@ export type RemovedSilence = Static<typeof RemovedSilence>;
 
 export const Notification = Type.Object({
   id: Type.String(),
-  kind: choice(notificationKinds, "What it tells of."),
+  kind: Choice(notificationKinds, "What it tells of."),
   subject: Type.String({ description: "The component or the alert; `test` for a test." }),
   title: Type.String({ description: "Its first line." }),
-  channel: choice(notificationChannels, "Where it goes."),
+  channel: Choice(notificationChannels, "Where it goes."),
   to: Type.Array(Type.String(), { description: "Addresses that mail goes to; empty for chat." }),
   created_at: Timestamp("When there was reason for it."),
   attempts: Type.Integer({ description: "How often it was tried to send it." }),
-  outcome: choice(
+  outcome: Choice(
     notificationOutcomes,
     "`queued`: to be sent, or sent again. `failed`: refused, or given up. `dropped`: too many were waiting.",
   ),
@@ -130,7 +127,7 @@ export const NotificationTest = Type.Object({
   message: Type.String({ description: "Outcome for people." }),
   results: Type.Array(
     Type.Object({
-      channel: choice(notificationChannels, "Where it went."),
+      channel: Choice(notificationChannels, "Where it went."),
       to: Type.Array(Type.String()),
       success: Type.Boolean(),
       message: Type.String(),
@@ -224,7 +221,7 @@ export const alerts = {
     takesLong: true,
     query: DryRunQuery,
     body: Type.Object(
-      { channel: Type.Optional(choice(notificationChannels, "The only one to send to.")) },
+      { channel: Type.Optional(Choice(notificationChannels, "The only one to send to.")) },
       { additionalProperties: false },
     ),
     response: NotificationTest,

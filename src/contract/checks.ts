@@ -7,6 +7,9 @@ import { Type } from "./type.ts";
 
 export const checkStatuses = ["pass", "warn", "fail", "skip"] as const;
 export type CheckStatus = (typeof checkStatuses)[number];
+
+/** How bad each status is, to compare two. */
+export const statusRank = { pass: 0, skip: 0, warn: 1, fail: 2 } as const satisfies Record<CheckStatus, number>;
 export const severities = ["critical", "high", "medium", "low"] as const;
 export type Severity = (typeof severities)[number];
 export const fixStepStatuses = ["done", "failed", "skipped"] as const;

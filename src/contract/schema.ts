@@ -44,3 +44,7 @@ export function parseTimestamp(text: string): number | undefined {
  * each start and of each task.
  */
 export const ownSchemas = { strict: false, meta: false, validateSchema: false } as const;
+
+/** One of some words. */
+export const Choice = <const T extends string>(values: readonly T[], description: string) =>
+  Type.Unsafe<T>({ type: "string", enum: [...values], description });

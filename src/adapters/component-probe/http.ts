@@ -1,10 +1,8 @@
 import type { ProbeResult } from "#domain/health/ports.ts";
+import { healthy, unhealthy } from "#domain/health/ports.ts";
 import { type Answer, ask, type HttpTarget } from "./request.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
-
-const well: ProbeResult = { healthy: true, expected: true };
-const unwell = (reason: string): ProbeResult => ({ healthy: false, expected: true, reason });
 
 /** The reason stays the same from probe to probe as long as nothing changes: no figures that count down. */
 function certificateFault({ certificateEnd }: Answer, { certificateDays }: HttpTarget): string | undefined {
@@ -14,9 +12,9 @@ function certificateFault({ certificateEnd }: Answer, { certificateDays }: HttpT
 }
 
 const judged = (answer: Answer, target: HttpTarget, isWanted: (status: number) => boolean): ProbeResult => {
-  if (!isWanted(answer.status)) return unwell(`it answers ${answer.status}`);
+  if (!isWanted(answer.status)) return unhealthy(`it answers ${answer.status}`);
   const fault = certificateFault(answer, target);
-  return fault === undefined ? well : unwell(fault);
+  return fault === undefined ? healthy : unhealthy(fault);
 };
 
 const isGood = (status: number): boolean => status >= 200 && status < 300;

@@ -2,7 +2,8 @@ import { X509Certificate } from "node:crypto";
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { TLSSocket } from "node:tls";
-import type { Probe, ProbeResult } from "#domain/health/ports.ts";
+import type { Probe } from "#domain/health/ports.ts";
+import { healthy, unhealthy } from "#domain/health/ports.ts";
 
 /** What the service itself serves over TLS. */
 export interface OwnTls {
@@ -13,8 +14,6 @@ export interface OwnTls {
 }
 
 const timeoutMs = 5_000;
-const well: ProbeResult = { healthy: true, expected: true };
-const unwell = (reason: string): ProbeResult => ({ healthy: false, expected: true, reason });
 
 /** The alert of TLS 1.3 that is sent for want of a certificate (RFC 8446 §6.2), which the probe speaks with itself. */
 const certificateMissing = "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED";
@@ -49,12 +48,12 @@ export function createEndpointProbe(ports: { url: string; tls: OwnTls | undefine
       request.on("response", (response) => {
         response.resume();
         const { statusCode } = response;
-        if (!isOurs) resolve(unwell("own address shows another certificate"));
-        else resolve(statusCode === 200 ? well : unwell(`own address answers ${statusCode}`));
+        if (!isOurs) resolve(unhealthy("own address shows another certificate"));
+        else resolve(statusCode === 200 ? healthy : unhealthy(`own address answers ${statusCode}`));
       });
       request.on("timeout", () => request.destroy(new Error("own address does not answer")));
       request.on("error", (error: NodeJS.ErrnoException) => {
-        if (isOurs && tls?.asksForCertificate && error.code === certificateMissing) resolve(well);
+        if (isOurs && tls?.asksForCertificate && error.code === certificateMissing) resolve(healthy);
         else reject(error);
       });
       request.end();
@@ -73,7 +72,7 @@ export const createSocketProbe =
       const request = requestHttp(options, (response) => {
         response.resume();
         const { statusCode } = response;
-        resolve(statusCode === 200 ? well : unwell(`own socket answers ${statusCode}`));
+        resolve(statusCode === 200 ? healthy : unhealthy(`own socket answers ${statusCode}`));
       });
       request.on("timeout", () => request.destroy(new Error("own socket does not answer")));
       request.on("error", reject);

@@ -1,6 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import { spawn } from "node:child_process";
 import { CommandFailed, environment } from "./command.ts";
+import { killGroup } from "./kill.ts";
 
 export { CommandExited, type ExecLines, execLines } from "./lines.ts";
 
@@ -70,16 +71,7 @@ export const exec: Exec = ([program, ...args], options = {}) => {
     let ended: string | undefined;
     const kill = (why: string) => {
       ended ??= why;
-      // A process that has left the group may hold the outputs open; nobody waits for it.
-      child.stdin?.destroy();
-      child.stdout?.destroy();
-      child.stderr?.destroy();
-      if (child.pid === undefined) return;
-      try {
-        process.kill(-child.pid, "SIGKILL");
-      } catch {
-        // ESRCH: the group has ended meanwhile, which is what was wanted.
-      }
+      killGroup(child);
     };
     const timer = setTimeout(() => kill(`no end after ${timeoutMs} ms`), timeoutMs);
     const onAbort = () => kill("cancelled");

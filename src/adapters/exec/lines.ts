@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { CommandFailed, environment } from "./command.ts";
+import { killGroup } from "./kill.ts";
 import type { OutputLine } from "./line-splitter.ts";
 import { createLineSplitter } from "./line-splitter.ts";
 
@@ -72,15 +73,7 @@ export const execLines: ExecLines = async function* ([program, ...args], options
   const whyStopped = (): string | undefined => stopped;
   const stop = (why: string): void => {
     stopped ??= why;
-    // A process that has left the group may hold the outputs open; nobody waits for it.
-    child.stdout?.destroy();
-    child.stderr?.destroy();
-    if (child.pid === undefined) return;
-    try {
-      process.kill(-child.pid, "SIGKILL");
-    } catch {
-      // ESRCH: the group has ended meanwhile, which is what was wanted.
-    }
+    killGroup(child);
   };
   const timer = timeoutMs === undefined ? undefined : setTimeout(() => stop(`no end after ${timeoutMs} ms`), timeoutMs);
   const onAbort = (): void => stop("cancelled");

@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, constants, existsSync, openSync } from "node:fs";
+import { closeSync, constants, openSync } from "node:fs";
 import { join } from "node:path";
 import type { StartDetached } from "#adapters/exec/detached.ts";
 import type { Exec } from "#adapters/exec/index.ts";
+import { canStartUnits, escapeArgument } from "#adapters/exec/units.ts";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import type { TaskLauncher } from "#domain/operations/ports.ts";
 import { taskUnit } from "./ask-files.ts";
@@ -32,12 +33,6 @@ const properties = [
   "WorkingDirectory=/",
   "UMask=0077",
 ];
-
-/** In the arguments of a unit a dollar begins a variable. */
-const escaped = (word: string): string => word.replaceAll("$", () => "$$");
-
-/** systemd starts units for root; others would be asked for a password. */
-const canStartUnits = (): boolean => existsSync("/run/systemd/system") && process.getuid?.() === 0;
 
 /**
  * Starts tasks in a systemd unit of their own, outside the control group of the service; where systemd does not run, as a
@@ -69,7 +64,7 @@ export function createTaskLauncher(ports: {
       ...Object.entries({ ...baseEnvironment, ...environment }).map(([name, value]) => `--setenv=${name}=${value}`),
       "--",
       program,
-      ...[...words, id].map(escaped),
+      ...[...words, id].map(escapeArgument),
     ]);
     if (exitCode !== 0) throw new Error(`cannot start ${unit}.service: ${stderr.trim() || `exit code ${exitCode}`}`);
   };

@@ -1,5 +1,5 @@
-import { existsSync } from "node:fs";
 import type { Exec } from "#adapters/exec/index.ts";
+import { canStartUnits } from "#adapters/exec/units.ts";
 import type { PluginSandbox } from "#domain/plugins/ports.ts";
 import { createBareSandbox } from "./bare.ts";
 import { createUnitSandbox, type NotEnded } from "./unit.ts";
@@ -26,9 +26,6 @@ function createAddressTrial(exec: Exec): () => Promise<boolean> {
     return known;
   };
 }
-
-/** systemd starts units for root alone; others would be asked for a password. */
-const canStartUnits = (): boolean => existsSync("/run/systemd/system") && process.getuid?.() === 0;
 
 /** The tightest sandbox that this host can give. */
 export function createPluginSandbox(ports: {

@@ -1,11 +1,10 @@
 import type { Static } from "typebox";
 import { severities } from "#contract/checks.ts";
 import { hookEvents, pluginNamePattern, pluginTypes } from "#contract/plugins.ts";
+import { Choice } from "#contract/schema.ts";
 import { Type } from "#contract/type.ts";
 
 const strict = { additionalProperties: false } as const;
-const choice = <const T extends string>(values: readonly T[], description: string) =>
-  Type.Unsafe<T>({ type: "string", enum: [...values], description });
 /** One line that a terminal can show as it is, read in the order in which it is written. */
 const text = (maxLength: number, description: string) =>
   Type.String({
@@ -29,7 +28,7 @@ export const ManifestFile = Type.Object(
       description: "What it is called; of a check also the id of the check.",
     }),
     version: Type.String({ minLength: 1, maxLength: 64, pattern: "^[A-Za-z0-9.+:~_-]+$" }),
-    type: choice(pluginTypes, "`command`: run when it is called. `check`: a health check. `hook`: called on events."),
+    type: Choice(pluginTypes, "`command`: run when it is called. `check`: a health check. `hook`: called on events."),
     author: Type.Optional(text(256, "Who made it.")),
     description: Type.Optional(text(1024, "What it does, in a sentence.")),
     exec: Type.String({
@@ -48,10 +47,10 @@ export const ManifestFile = Type.Object(
       Type.Object(
         {
           user: Type.Optional(
-            choice(["root"], "Without it, it runs as a user of its own that exists only while it runs."),
+            Choice(["root"], "Without it, it runs as a user of its own that exists only while it runs."),
           ),
           network: Type.Optional(
-            choice(["none", "local", "full"], "`none` unless given: not even loopback. `local`: loopback alone."),
+            Choice(["none", "local", "full"], "`none` unless given: not even loopback. `local`: loopback alone."),
           ),
           read: Type.Optional(
             Type.Array(path, {
@@ -81,10 +80,10 @@ export const ManifestFile = Type.Object(
       Type.Object(
         {
           title: Type.Optional(text(128, "Display name; the name of the plugin unless given.")),
-          severity: Type.Optional(choice(severities, "How bad it is when it fails; `medium` unless given.")),
+          severity: Type.Optional(Choice(severities, "How bad it is when it fails; `medium` unless given.")),
           interval: Type.Optional(duration("How often it runs, 7 days at most.")),
           output: Type.Optional(
-            choice(["nagios", "json"], "How its output is read: the plugin interface of Nagios, or one JSON object."),
+            Choice(["nagios", "json"], "How its output is read: the plugin interface of Nagios, or one JSON object."),
           ),
         },
         { ...strict, description: "Of a plugin of type check." },
@@ -93,12 +92,12 @@ export const ManifestFile = Type.Object(
     hook: Type.Optional(
       Type.Object(
         {
-          events: Type.Array(choice(hookEvents, "What it is called for; what begins with `pre_` it may veto."), {
+          events: Type.Array(Choice(hookEvents, "What it is called for; what begins with `pre_` it may veto."), {
             minItems: 1,
             uniqueItems: true,
           }),
           on_failure: Type.Optional(
-            choice(["allow", "veto"], "What a `pre_` event comes to when the hook itself fails; `allow` unless given."),
+            Choice(["allow", "veto"], "What a `pre_` event comes to when the hook itself fails; `allow` unless given."),
           ),
         },
         { ...strict, description: "Of a plugin of type hook." },

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
+import { escapeArgument } from "#adapters/exec/units.ts";
 import type { PluginCall, PluginEnd, PluginSandbox } from "#domain/plugins/ports.ts";
 import { PluginNotRun } from "#domain/plugins/ports.ts";
 import { tryStart } from "#domain/plugins/start-trial.ts";
@@ -23,9 +24,6 @@ const lastStops = 20;
 const notLoaded = 5;
 /** Ends that nobody came for are those of a service that was killed. */
 const forgottenMs = 3_600_000;
-
-/** In the arguments of a unit a dollar begins a variable. */
-const escaped = (word: string): string => word.replaceAll("$", () => "$$");
 
 function failureOf(error: unknown): CommandFailed {
   if (error instanceof CommandFailed) return error;
@@ -185,7 +183,7 @@ export function createUnitSandbox(ports: {
       "/usr/bin/env",
       "-i",
       ...environmentOf(call, workFolderOf(call)),
-      ...[...call.manifest.command, ...call.args].map(escaped),
+      ...[...call.manifest.command, ...call.args].map(escapeArgument),
     ];
   };
 

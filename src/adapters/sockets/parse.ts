@@ -24,7 +24,8 @@ const toIpv6 = (bytes: readonly number[]): string => {
   return new URL(`http://[${groups.join(":")}]`).hostname.slice(1, -1);
 };
 
-const mappedPrefix = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
+/** What an IPv4 address mapped into IPv6 begins with (RFC 4291 §2.5.5.2). */
+export const mappedPrefix = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 
 /** An address of either kind; an IPv4 address that is mapped into IPv6 is that IPv4 address. */
 export function toAddress(hex: string): string {

@@ -1,5 +1,6 @@
 import { isIPv4 } from "node:net";
 import { join } from "node:path";
+import { mappedPrefix } from "./parse.ts";
 import { readText } from "./text.ts";
 
 /** The two ends of a TCP connection on this machine, as the side that accepted it sees them. */
@@ -31,8 +32,6 @@ function printed(bytes: readonly number[]): string {
   const words = Array.from({ length: bytes.length / 4 }, (_, at) => bytes.slice(4 * at, 4 * at + 4));
   return words.map((word) => [...word].reverse().map(hexOf).join("")).join("");
 }
-
-const mappedPrefix = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 
 /** The ways in which the kernel may print an address and a port: a socket of IPv6 may speak IPv4. */
 function endsOf(address: string, port: number): readonly string[] {

@@ -1,22 +1,14 @@
 import type { auth } from "#contract/auth.ts";
 import { tokenLifetime } from "#contract/auth.ts";
-import type { Caller, Context, Handlers, Plan } from "#contract/operation.ts";
+import type { Caller, Context, Handlers } from "#contract/operation.ts";
 import { parseTimestamp } from "#contract/schema.ts";
 import { DomainError, invalid, missingScope } from "#domain/common/error.ts";
+import { createPlan } from "#domain/common/plan.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import type { Keyring } from "./keyring.ts";
 import type { KeyRecord } from "./ports.ts";
 import { allows, expandScopes, knownScopes, notCovered } from "./scopes.ts";
-
-const plan = (...steps: string[]): Plan => ({
-  dry_run: true,
-  steps,
-  units: [],
-  packages: [],
-  bytes: 0,
-  requires_reboot: false,
-});
 
 const keyEntry = (key: KeyRecord) => ({
   id: key.id,
@@ -99,7 +91,7 @@ export function accessHandlers(ports: {
       const scopes = grantable(body.scopes, caller);
       const expiresAt = expiryFor(body.expires_at, caller, clock.now());
       const certificate = certificateFor(body.client_cert_sha256, keyring);
-      if (query.dry_run) return plan(`make a key named ${body.name} with ${scopes.length} scopes`);
+      if (query.dry_run) return createPlan([`make a key named ${body.name} with ${scopes.length} scopes`]);
       const { text, record } = keyring.create({ name: body.name, scopes, expiresAt, ...certificate });
       context.touched({
         id: record.id,
@@ -127,9 +119,9 @@ export function accessHandlers(ports: {
       }
       const isLast = isLastAdmin(known);
       if (query.dry_run) {
-        if (known.revokedAt !== null) return plan();
+        if (known.revokedAt !== null) return createPlan([]);
         return {
-          ...plan(`revoke key ${known.id} (${known.name}) and its tokens`),
+          ...createPlan([`revoke key ${known.id} (${known.name}) and its tokens`]),
           ...(isLast && { reason: lastAdmin }),
         };
       }
@@ -151,7 +143,8 @@ export function accessHandlers(ports: {
       const now = clock.now();
       const wantedEnd = now + (body.expires_in ?? tokenLifetime.default) * 1000;
       const expiresAt = Math.min(wantedEnd, caller.expiresAt ?? wantedEnd);
-      if (query.dry_run) return plan(`make a token of key ${caller.keyId} that ends at ${toTimestamp(expiresAt)}`);
+      if (query.dry_run)
+        return createPlan([`make a token of key ${caller.keyId} that ends at ${toTimestamp(expiresAt)}`]);
       context.touched({ scopes: scopes.join(" "), expires_at: toTimestamp(expiresAt) });
       return {
         access_token: keyring.createToken(caller.keyId, scopes, expiresAt),

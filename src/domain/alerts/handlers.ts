@@ -1,20 +1,12 @@
 import { type alerts, longestSilenceMs, type Silence } from "#contract/alerts.ts";
-import type { Handlers, Plan } from "#contract/operation.ts";
+import type { Handlers } from "#contract/operation.ts";
 import { parseTimestamp } from "#contract/schema.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
+import { createPlan } from "#domain/common/plan.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import type { Alerts } from "./alerts.ts";
 import type { StoredSilence } from "./ports.ts";
 import { maxSilences, type Silences } from "./silences.ts";
-
-const plan = (...steps: string[]): Plan => ({
-  dry_run: true,
-  steps,
-  units: [],
-  packages: [],
-  bytes: 0,
-  requires_reboot: false,
-});
 
 const toEntry = ({ id, alert, until, comment, createdAt, createdBy }: StoredSilence): Silence => ({
   id,
@@ -55,7 +47,7 @@ export function alertHandlers(ports: {
       const until = endOf(body.until);
       if (silences.list().length >= maxSilences)
         throw new DomainError("CONFLICT", `cannot silence ${alert}: there are ${maxSilences} silences (remove one)`);
-      if (query.dry_run) return plan(`tell nobody of ${alert} until ${toTimestamp(until)}`);
+      if (query.dry_run) return createPlan([`notify nobody of ${alert} until ${toTimestamp(until)}`]);
       const silence = silences.add({ alert, until, comment, createdBy: context.caller?.keyName ?? "" });
       context.touched({ id: silence.id, alert, until: toTimestamp(until) });
       return toEntry(silence);
@@ -64,7 +56,7 @@ export function alertHandlers(ports: {
     removeSilence({ params, query }, context) {
       const silence = silences.list().find(({ id }) => id === params.id);
       if (silence === undefined) throw new DomainError("NOT_FOUND", "cannot end the silence: none has this id");
-      if (query.dry_run) return plan(`end the silence of ${silence.alert}`);
+      if (query.dry_run) return createPlan([`end the silence of ${silence.alert}`]);
       silences.remove(silence.id);
       context.touched({ id: silence.id, alert: silence.alert });
       return { ...toEntry(silence), success: true, message: `${silence.alert} is no longer silenced` };

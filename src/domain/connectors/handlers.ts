@@ -1,21 +1,13 @@
 import type { connectors as rows } from "#contract/connectors.ts";
-import type { Handlers, Plan } from "#contract/operation.ts";
+import type { Handlers } from "#contract/operation.ts";
 import { EventStream } from "#contract/operation.ts";
 import { DomainError } from "#domain/common/error.ts";
+import { createPlan } from "#domain/common/plan.ts";
 import { counted } from "#kernel/text.ts";
 import type { Chat } from "./chat.ts";
 import type { ChosenConnector } from "./chat-call.ts";
 import type { Connectors } from "./connectors.ts";
 import type { ConnectorDefinition } from "./ports.ts";
-
-const plan = (step: string): Plan => ({
-  dry_run: true,
-  steps: [step],
-  units: [],
-  packages: [],
-  bytes: 0,
-  requires_reboot: false,
-});
 
 const described = ({ name, provider, model }: ConnectorDefinition): string =>
   `connector ${name} (${provider}, model ${model})`;
@@ -38,13 +30,13 @@ export function connectorHandlers(ports: {
       await connectors.ready();
       const definition = connectors.find(params.name);
       if (definition === undefined) throw new DomainError("NOT_FOUND", `cannot find connector ${params.name}`);
-      if (query.dry_run) return plan(`ask ${described(definition)} whether it would answer`);
+      if (query.dry_run) return createPlan([`ask ${described(definition)} whether it would answer`]);
       return connectors.test(definition, context.signal());
     },
     async chat({ query, body }, context) {
       const { connector, messages, max_tokens: maxTokens, temperature, stream = false } = body;
       const input = { connector, messages, maxTokens, temperature };
-      if (query.dry_run) return plan(chatStep(await chat.choose(connector, context.caller), messages.length));
+      if (query.dry_run) return createPlan([chatStep(await chat.choose(connector, context.caller), messages.length)]);
       return stream ? new EventStream(chat.stream(input, context)) : chat.ask(input, context);
     },
   };

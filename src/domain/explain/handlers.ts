@@ -1,6 +1,7 @@
 import type { Explanation, ExplanationPreview, explanations } from "#contract/connectors.ts";
 import type { Caller, Handlers, Plan } from "#contract/operation.ts";
 import { DomainError } from "#domain/common/error.ts";
+import { createPlan } from "#domain/common/plan.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Bundle } from "./bundle.ts";
 import { makeBundle } from "./bundle.ts";
@@ -16,15 +17,11 @@ const mostExplanationBytes = 16 * 1024;
 /** What would be sent to whom. */
 type Prepared = Omit<ExplanationPreview, "preview">;
 
-const planOf = (checkId: string, { connector, bytes, redactions, omitted }: Prepared): Plan => ({
-  dry_run: true,
-  steps: [`send ${bytes} bytes about ${checkId} to connector ${connector}, less ${redactions} redacted secrets`],
-  units: [],
-  packages: [],
-  bytes: 0,
-  requires_reboot: false,
-  ...(omitted.length > 0 && { reason: `not sent: ${omitted.join("; ")}` }),
-});
+const planOf = (checkId: string, { connector, bytes, redactions, omitted }: Prepared): Plan =>
+  createPlan(
+    [`send ${bytes} bytes about ${checkId} to connector ${connector}, less ${redactions} redacted secrets`],
+    omitted.length === 0 ? {} : { reason: `not sent: ${omitted.join("; ")}` },
+  );
 
 const cursorsOf = ({ journal }: Bundle, text: string): string[] =>
   citedLines(text, journal.length).flatMap((line) => journal[line - 1]?.cursor ?? []);

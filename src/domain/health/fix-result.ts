@@ -1,5 +1,6 @@
 import type { FixResult, FixStepReport, HealthCheckResult } from "#contract/checks.ts";
 import type { Plan } from "#contract/operation.ts";
+import { createPlan } from "#domain/common/plan.ts";
 import type { Fix, FixPlan } from "./fix.ts";
 
 /** From healthy to unhealthy; what is skipped is not there to be unhealthy. */
@@ -69,9 +70,6 @@ export function planOf(fix: Fix, plan: FixPlan, questions: readonly string[]): P
 /** What is answered for a check that is healthy. */
 export function nothingToDo(fix: Fix, check: HealthCheckResult, isDryRun: boolean): FixResult | Plan {
   const message = `nothing to fix: ${check.message}`;
-  if (isDryRun) {
-    const none = { steps: [], units: [], packages: [], bytes: 0, requires_reboot: false };
-    return { dry_run: true, ...none, fix_id: fix.id, risk: fix.risk, reason: message };
-  }
+  if (isDryRun) return createPlan([], { fix_id: fix.id, risk: fix.risk, reason: message });
   return { success: true, fix_id: fix.id, message, steps: [], check, risk: fix.risk };
 }

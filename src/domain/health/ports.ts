@@ -9,6 +9,9 @@ export interface ProbeResult {
   readonly reason?: string;
 }
 
+export const healthy: ProbeResult = { healthy: true, expected: true };
+export const unhealthy = (reason: string): ProbeResult => ({ healthy: false, expected: true, reason });
+
 /** Looks at one component once. A probe that throws counts as an expected component that is not healthy. */
 export type Probe = (signal: AbortSignal) => Promise<ProbeResult>;
 

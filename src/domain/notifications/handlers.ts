@@ -2,6 +2,7 @@ import type { alerts, Notification, NotificationChannel, NotificationTest } from
 import { notificationChannels, notificationListLimit } from "#contract/alerts.ts";
 import type { Handlers } from "#contract/operation.ts";
 import { invalid } from "#domain/common/error.ts";
+import { createPlan } from "#domain/common/plan.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import { testDraft } from "./messages.ts";
@@ -64,15 +65,10 @@ export function notificationHandlers(ports: {
     async testNotifications({ body, query }, context) {
       const to = wanted(body?.channel);
       if (query.dry_run)
-        return {
-          dry_run: true,
-          steps: to.map((channel) => `send a test notification to ${channel}`),
-          units: [],
-          packages: [],
-          bytes: 0,
-          requires_reboot: false,
-          ...(to.length === 0 && { reason: "no channel is configured" }),
-        };
+        return createPlan(
+          to.map((channel) => `send a test notification to ${channel}`),
+          to.length === 0 ? { reason: "no channel is configured" } : {},
+        );
       context.touched({ channels: to.join(" ") });
       return toTest(await outbox.sendNow(testDraft(host, context.caller?.keyName, clock.now()), to, context.signal()));
     },

@@ -1,6 +1,7 @@
 import type { Handlers, Plan } from "#contract/operation.ts";
 import type { PluginChange, plugins as rows } from "#contract/plugins.ts";
 import { DomainError } from "#domain/common/error.ts";
+import { createPlan } from "#domain/common/plan.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { PluginStep, Plugins } from "./plugins.ts";
 import { type PluginEnd, PluginNotRun } from "./ports.ts";
@@ -8,15 +9,8 @@ import { type PluginEnd, PluginNotRun } from "./ports.ts";
 /** Commands that may run at once. Each is a process or more with memory of its own. */
 const maxConcurrentRuns = 8;
 
-const plan = (steps: readonly string[], reason?: string): Plan => ({
-  dry_run: true,
-  steps: [...steps],
-  units: [],
-  packages: [],
-  bytes: 0,
-  requires_reboot: false,
-  ...(reason !== undefined && { reason }),
-});
+const plan = (steps: readonly string[], reason?: string): Plan =>
+  createPlan(steps, reason === undefined ? {} : { reason });
 
 const toChange = ({ plugin, success, message }: PluginStep): PluginChange => ({ ...plugin, success, message });
 

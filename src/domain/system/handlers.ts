@@ -2,6 +2,7 @@ import { serviceListLimit } from "#contract/limits.ts";
 import type { Context, Handlers, Plan } from "#contract/operation.ts";
 import type { RestartResult, ServiceEntry, system } from "#contract/system.ts";
 import { DomainError, invalid, unavailable } from "#domain/common/error.ts";
+import { createPlan } from "#domain/common/plan.ts";
 import { toNullableTimestamp } from "#kernel/clock.ts";
 import type { FoundUnit, HostFacts, Unit, Units } from "./ports.ts";
 import { UnitProtected, UnitRefused } from "./ports.ts";
@@ -108,14 +109,11 @@ export function systemHandlers(ports: {
   const mayHaveHitStartLimit = (unit: Unit): boolean =>
     unit.activeState === "failed" && unit.unitFileState !== "transient";
 
-  const plan = (unit: Unit): Plan => ({
-    dry_run: true,
-    steps: [...(mayHaveHitStartLimit(unit) ? [`reset the start limit of ${unit.name}`] : []), `restart ${unit.name}`],
-    units: [unit.name],
-    packages: [],
-    bytes: 0,
-    requires_reboot: false,
-  });
+  const plan = (unit: Unit): Plan =>
+    createPlan(
+      [...(mayHaveHitStartLimit(unit) ? [`reset the start limit of ${unit.name}`] : []), `restart ${unit.name}`],
+      { units: [unit.name] },
+    );
 
   function restartSelf(unit: Unit, context: Context): RestartResult {
     context.afterReply(() => units.restartDetached(unit.name));

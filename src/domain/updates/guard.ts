@@ -1,4 +1,5 @@
 import type { CheckStatus } from "#contract/checks.ts";
+import { statusRank } from "#contract/checks.ts";
 import type { Clock } from "#kernel/clock.ts";
 
 /** How the host is: what an update may make worse. */
@@ -12,8 +13,6 @@ export interface Condition {
 export interface ConditionReport {
   readonly look: (signal: AbortSignal) => Promise<Condition>;
 }
-
-const illness = { pass: 0, skip: 0, warn: 1, fail: 2 } as const;
 
 /** How often it is looked while an update is guarded. */
 const lookIntervalMs = 15_000;
@@ -29,7 +28,7 @@ const notTheUpdates: readonly string[] = ["reboot_required", "security_updates"]
  * was to remove packages: then the subject may be gone on purpose. Nothing is worse than to fail.
  */
 function isWorse(before: CheckStatus, after: CheckStatus, removesPackages: boolean): boolean {
-  if (after !== "skip") return illness[after] > illness[before];
+  if (after !== "skip") return statusRank[after] > statusRank[before];
   return !removesPackages && (before === "pass" || before === "warn");
 }
 

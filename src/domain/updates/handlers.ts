@@ -2,17 +2,12 @@ import type { Context, Handlers, Plan } from "#contract/operation.ts";
 import type { Accepted } from "#contract/operation-entry.ts";
 import type { UpdateCheck, updates } from "#contract/updates.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
+import { createPlan } from "#domain/common/plan.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { toNullableTimestamp } from "#kernel/clock.ts";
 import { counted } from "#kernel/text.ts";
-import type {
-  HostUpdates,
-  PackageManager,
-  Progress,
-  SnapshotBackend,
-  TransactionPlan,
-  UpdateRequest,
-} from "./ports.ts";
+import type { HostUpdates, PackageManager, SnapshotBackend, TransactionPlan, UpdateRequest } from "./ports.ts";
+import { noProgress } from "./ports.ts";
 import { requireReboot } from "./reboot.ts";
 import { refusedAsInvalid } from "./refusals.ts";
 import { createSharedRun } from "./shared-run.ts";
@@ -34,8 +29,6 @@ export interface LongWork {
   ) => Promise<UpdateWork[K]["result"] | Accepted>;
 }
 
-const unheard: Progress = { step: () => undefined, line: () => undefined };
-
 const unsupported = (missing: string, message: string): DomainError =>
   new DomainError("UNAVAILABLE", message, { missing, retryable: false });
 const noPackageManager = "cannot look for updates: no package manager here is supported, or settings forbid it";
@@ -53,16 +46,6 @@ const changeText = ({ name, from, to }: TransactionPlan["changes"][number]): str
   if (from === null) return `install ${name} ${to ?? ""}`;
   return to === null ? `remove ${name} ${from}` : `update ${name} from ${from} to ${to}`;
 };
-
-const emptyPlan = { units: [], packages: [], bytes: 0, requires_reboot: false } as const;
-const planOf = (steps: readonly string[], rest: Partial<Plan> = {}): Plan => ({
-  dry_run: true,
-  ...emptyPlan,
-  units: [],
-  packages: [],
-  ...rest,
-  steps: [...steps],
-});
 
 async function findUpdates(
   manager: PackageManager,
@@ -112,7 +95,7 @@ async function applyPlan(
   const { changes, downloadBytes } = await refusedAsInvalid(() => manager.simulate(request, signal));
   const snapshot = takesSnapshot && changes.length > 0 ? ["take a snapshot"] : [];
   const watch = isGuarded && changes.length > 0 ? ["watch checks and units, and roll back if one is worse"] : [];
-  return planOf([...snapshot, ...changes.map(changeText), ...watch], {
+  return createPlan([...snapshot, ...changes.map(changeText), ...watch], {
     packages: changes.map(({ name }) => name),
     bytes: downloadBytes,
     requires_reboot: requireReboot(changes),
@@ -129,7 +112,7 @@ async function rollbackPlan(backend: SnapshotBackend, snapshotId: string, signal
     return to === null ? `install ${name} ${from}` : `return ${name} from ${to} to ${from}`;
   });
   const restored = files.length === 0 ? [] : [`restore ${counted(files.length, "file")}`];
-  return planOf(["verify the snapshot", "take a safety snapshot", ...back, ...restored], {
+  return createPlan(["verify the snapshot", "take a safety snapshot", ...back, ...restored], {
     packages: packages.map(({ name }) => name),
     requires_reboot: backend.needsReboot || requireReboot(packages),
   });
@@ -164,7 +147,7 @@ export function updatesHandlers(ports: {
   // Two at once would wait for each other's locks, and the second would bring nothing new.
   const refresh = createSharedRun(async (signal) => {
     const { manager } = await managed();
-    await refusedAsInvalid(() => manager.refresh(unheard, signal)).catch(notRefreshed);
+    await refusedAsInvalid(() => manager.refresh(noProgress, signal)).catch(notRefreshed);
   });
 
   return {
@@ -213,14 +196,14 @@ export function updatesHandlers(ports: {
       const [backend] = (await host()).backends;
       if (backend === undefined)
         throw unsupported("snapshots", "cannot take a snapshot: nothing on this host keeps any");
-      if (query.dry_run ?? false) return planOf([`take a snapshot (${backend.name})`]);
+      if (query.dry_run ?? false) return createPlan([`take a snapshot (${backend.name})`]);
       return work.begin("snapshots.create", { description }, context);
     },
 
     async deleteSnapshot({ params: { snapshot_id: snapshotId }, query }, context) {
       const { snapshot } = await findSnapshot(host, snapshotId, context.signal());
       if (query.dry_run ?? false)
-        return planOf([`delete the snapshot ${snapshotId}`], { frees_bytes: snapshot.sizeBytes });
+        return createPlan([`delete the snapshot ${snapshotId}`], { frees_bytes: snapshot.sizeBytes });
       return work.begin("snapshots.delete", { snapshotId }, context);
     },
 

@@ -57,6 +57,8 @@ export interface TransactionPlan {
   readonly diskBytes: number;
 }
 
+export const noChanges = { changes: [], downloadBytes: 0, diskBytes: 0 } as const satisfies TransactionPlan;
+
 /** What became of a transaction. */
 export interface TransactionResult {
   readonly isDone: boolean;
@@ -146,6 +148,9 @@ export interface PresentPackage extends InstalledPackage {
 
 /** One version of one package, whatever is left of it. */
 export type PackageVersion = Pick<PresentPackage, "name" | "architecture" | "version">;
+
+export const isSameVersion = (one: PackageVersion, other: PackageVersion): boolean =>
+  one.name === other.name && one.architecture === other.architecture && one.version === other.version;
 
 /** The file of a package in a folder, and where it came from: `installed` was put together from what is on the host. */
 export interface PackageFile {
@@ -288,3 +293,6 @@ export interface Progress {
   /** A line of a program's output. */
   readonly line: (text: string) => void;
 }
+
+/** Progress that nobody follows. */
+export const noProgress: Progress = { step: () => undefined, line: () => undefined };

@@ -24,7 +24,8 @@ const longestMs = 6 * 60 * 60_000;
 /** So many names fit into one argument, whatever they are. */
 const namesAtOnce = 500;
 
-const archives = "/var/cache/apt/archives";
+/** Where apt keeps the package files that it has fetched. */
+export const archives = "/var/cache/apt/archives";
 
 export type Transact = (transaction: Transaction, signal: AbortSignal) => Promise<string>;
 

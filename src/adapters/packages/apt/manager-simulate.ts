@@ -1,6 +1,6 @@
 import type { Exec } from "#adapters/exec/index.ts";
 import type { PackageChange, TransactionPlan, UpdateRequest } from "#domain/updates/ports.ts";
-import { UpdateRefused } from "#domain/updates/ports.ts";
+import { noChanges, UpdateRefused } from "#domain/updates/ports.ts";
 import type { DpkgDatabase } from "./database.ts";
 import { changesOf } from "./manager-plan.ts";
 import { securityPreferences, withPreferences } from "./manager-preferences.ts";
@@ -88,7 +88,7 @@ export function createSimulate(ports: {
     const operands = now.offers.flatMap(({ entry, securityVersion }) =>
       securityVersion !== null && entries.includes(entry) ? [`${wordFor(entry, native)}=${securityVersion}`] : [],
     );
-    if (operands.length === 0) return { changes: [], downloadBytes: 0, diskBytes: 0 };
+    if (operands.length === 0) return noChanges;
     return planFor({ options, verb: "install", operands }, now, signal);
   };
 
@@ -110,7 +110,7 @@ export function createSimulate(ports: {
       if (names !== undefined) {
         const native = nativeArchitecture(now.entries);
         const operands = chosen(names, now.entries).map((entry) => wordFor(entry, native));
-        if (operands.length === 0) return { changes: [], downloadBytes: 0, diskBytes: 0 };
+        if (operands.length === 0) return noChanges;
         return planFor({ options: [...options, "--only-upgrade"], verb: "install", operands }, now, signal);
       }
       if (type === "packages")

@@ -8,6 +8,7 @@ import type {
   TransactionResult,
 } from "#domain/updates/ports.ts";
 import type { Clock } from "#kernel/clock.ts";
+import { hostPlaces } from "../places.ts";
 import { createDatabase } from "./database.ts";
 import { readPresent } from "./dpkg-state.ts";
 import { createLockTable } from "./locks.ts";
@@ -21,7 +22,7 @@ import { type AptPaths, aptPaths } from "./paths.ts";
 import { createRepairs } from "./repairs.ts";
 import { createSnapperHooks } from "./snapper-hooks.ts";
 import { createFaults } from "./states.ts";
-import { createSettle, createTransactions, hostPlaces, type Transaction } from "./transactions.ts";
+import { createSettle, createTransactions, type Transaction } from "./transactions.ts";
 import { createUpdates } from "./updates.ts";
 
 const hostPreferences = "/etc/apt/preferences";

@@ -3,17 +3,17 @@ import { copyFile, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { PackageFiles, PackageVersion } from "#domain/updates/ports.ts";
-import { PackageFileMissing } from "#domain/updates/ports.ts";
+import { isSameVersion, PackageFileMissing } from "#domain/updates/ports.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createDatabase } from "./database.ts";
 import { readPresent } from "./dpkg-state.ts";
 import { createLockTable } from "./locks.ts";
+import { archives } from "./manager-commit.ts";
 import { createRestore } from "./package-files-restore.ts";
 import { aptPaths, onlyAsking, onlyTrusted } from "./paths.ts";
 import { repack } from "./repack.ts";
 import { createSettle, createTransactions } from "./transactions.ts";
 
-const archives = "/var/cache/apt/archives";
 /** A repository that does not answer is one that does not have it. */
 const downloads = ["--option=Acquire::Retries=0", "--option=Acquire::http::Timeout=15"] as const;
 
@@ -33,9 +33,6 @@ export function parseIdentity(text: string): PackageVersion {
 
 /** Its version is left out: of a package for one architecture there is one. */
 const fileName: PackageFiles["fileName"] = ({ name, architecture }) => `${name}_${architecture}.deb`;
-
-const isSame = (one: PackageVersion, other: PackageVersion): boolean =>
-  one.name === other.name && one.architecture === other.architecture && one.version === other.version;
 
 /** Package files of a host with apt and dpkg. */
 export function createAptPackageFiles(ports: {
@@ -64,7 +61,7 @@ export function createAptPackageFiles(ports: {
       ["/usr/bin/dpkg-deb", "--field", path, "Package", "Architecture", "Version"],
       { signal },
     );
-    if (exitCode !== 0 || !isSame(parseIdentity(stdout), wanted)) return false;
+    if (exitCode !== 0 || !isSameVersion(parseIdentity(stdout), wanted)) return false;
     const options = { signal, timeoutMs: 10 * 60_000, maxOutputBytes: 1024 };
     return (await exec(["/usr/bin/dpkg-deb", "--contents", path], options)).exitCode === 0;
   };

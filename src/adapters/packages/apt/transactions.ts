@@ -5,6 +5,7 @@ import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { orUndefined } from "#kernel/errors.ts";
+import { hostPlaces } from "../places.ts";
 import { following } from "./follow.ts";
 import type { LockHolder, LockTable } from "./locks.ts";
 import { failureReason, parseLockConflict } from "./output.ts";
@@ -57,7 +58,6 @@ const environment = [
   "NEEDRESTART_SUSPEND=1",
 ] as const;
 
-export const hostPlaces = { booted: "/run/systemd/system", output: "/run/steward-packages" };
 const defaultLockWaitMs = 60_000;
 const betweenLooksMs = 1_000;
 const betweenQuestionsMs = 200;

@@ -2,6 +2,7 @@ import type { Exec } from "#adapters/exec/index.ts";
 import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/health/packages/ports.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createTransactions } from "../apt/transactions.ts";
+import { hostPlaces } from "../places.ts";
 import { createAsking } from "./asking.ts";
 import { createDatabase } from "./database.ts";
 import { createDnfLocks } from "./locks.ts";
@@ -12,8 +13,6 @@ import { createRefresh, createRepairs } from "./repairs.ts";
 import { createReplay } from "./replay.ts";
 import { createFaults, createFindings } from "./states.ts";
 import { createOffers, createUpdates } from "./updates.ts";
-
-const hostPlaces = { booted: "/run/systemd/system", output: "/run/steward-packages" };
 
 /** The packages of a host of the Fedora and Red Hat family. */
 export function createDnf(ports: {

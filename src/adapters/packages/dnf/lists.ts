@@ -1,6 +1,6 @@
 import type { PackageVersion } from "#domain/updates/ports.ts";
 import type { AdvisedRpm } from "../rpm/advice.ts";
-import { parseNevra } from "../rpm/names.ts";
+import { parseNevra, withoutZeroEpoch } from "../rpm/names.ts";
 
 /** A package of the database of rpm, with what dnf knows of it. */
 export interface InstalledRpm extends PackageVersion {
@@ -14,7 +14,6 @@ export const installedFormat = "%{name}|%{evr}|%{arch}|%{reason}|%{installsize}"
 export const availableFormat = "%{name}|%{evr}|%{arch}|%{downloadsize}|%{installsize}";
 
 const bytesOf = (text: string | undefined): number => (/^\d+$/.test(text ?? "") ? Number(text) : 0);
-const withoutZero = (version: string): string => version.replace(/^0+:/, "");
 const fields = (text: string, count: number): readonly (readonly string[])[] =>
   text
     .split("\n")
@@ -26,7 +25,7 @@ export const parseInstalled = (text: string): readonly InstalledRpm[] =>
   fields(text, 5)
     .filter(([name]) => name !== "gpg-pubkey")
     .map(([name = "", version = "", architecture = "", reason = "", bytes]) => {
-      return { name, version: withoutZero(version), architecture, reason, bytes: bytesOf(bytes) };
+      return { name, version: withoutZeroEpoch(version), architecture, reason, bytes: bytesOf(bytes) };
     });
 
 /** A package of a repository. */
@@ -39,7 +38,7 @@ export const parseOffered = (text: string): readonly OfferedRpm[] =>
   fields(text, 5).map(([name = "", version = "", architecture = "", download, bytes]) => {
     return {
       name,
-      version: withoutZero(version),
+      version: withoutZeroEpoch(version),
       architecture,
       downloadBytes: bytesOf(download),
       bytes: bytesOf(bytes),
@@ -54,7 +53,7 @@ export function parseCheckUpdate(text: string): readonly PackageVersion[] {
   return lines.flatMap((line) => {
     const [, name, architecture, version] = /^(\S+)\.([^\s.]+) +(\S+) +(\S+) *$/.exec(line) ?? [];
     if (name === undefined || architecture === undefined || version === undefined) return [];
-    return [{ name, architecture, version: withoutZero(version) }];
+    return [{ name, architecture, version: withoutZeroEpoch(version) }];
   });
 }
 

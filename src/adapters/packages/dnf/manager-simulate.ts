@@ -1,4 +1,5 @@
 import type { PackageChange, TransactionPlan, UpdateRequest } from "#domain/updates/ports.ts";
+import { noChanges } from "#domain/updates/ports.ts";
 import { isSecurityStep } from "../rpm/advice.ts";
 import { demandNames, demandNoRemoval, demandSecurity, wantedAdvised } from "../rpm/demands.ts";
 import { nevraOf } from "../rpm/names.ts";
@@ -7,8 +8,6 @@ import type { Asking } from "./asking.ts";
 import { changesOf, simulate, sizesOf } from "./simulation.ts";
 import type { TableRow } from "./table.ts";
 import type { createOffers, Offers } from "./updates.ts";
-
-const nothing: TransactionPlan = { changes: [], downloadBytes: 0, diskBytes: 0 };
 
 /** How often what takes the place of others is left out before it is seen that there is no way without it. */
 const mostRounds = 5;
@@ -44,7 +43,7 @@ export function createSimulate(ports: {
     const wanted = wantedAdvised(advised, database, names);
     const operands = isSecurityOnly ? wanted.map(nevraOf) : (names ?? []);
     // Without operands it would be an upgrade of everything.
-    if (operands.length === 0 && (isSecurityOnly || names !== undefined)) return nothing;
+    if (operands.length === 0 && (isSecurityOnly || names !== undefined)) return noChanges;
     const rows = await rowsOf(request, operands, signal);
     const plain = changesOf(rows, database.packages);
     if (isSecurityOnly) demandSecurity(plain, wanted);

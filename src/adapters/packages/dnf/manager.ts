@@ -5,6 +5,7 @@ import type { Clock } from "#kernel/clock.ts";
 import { asResult, orLocked, unitFor } from "../apt/manager-commit.ts";
 import { createStaleUnits } from "../apt/manager-restarts.ts";
 import { createTransactions } from "../apt/transactions.ts";
+import { hostPlaces } from "../places.ts";
 import { isSecurityStep, newestOf } from "../rpm/advice.ts";
 import { nevraOf } from "../rpm/names.ts";
 import { createAvailable, orWithoutLists } from "../rpm/offers.ts";
@@ -22,8 +23,6 @@ import { createRefresh, leftovers } from "./repairs.ts";
 import { createReplay, telling } from "./replay.ts";
 import { createFindings } from "./states.ts";
 import { createOffers, listsAt } from "./updates.ts";
-
-const hostPlaces = { booted: "/run/systemd/system", output: "/run/steward-packages" };
 
 const namesOf = (changes: TransactionPlan["changes"]): string => changes.map(({ name }) => name).join(", ");
 

@@ -5,6 +5,7 @@ import type { PackageFiles, PackageVersion, PresentPackage } from "#domain/updat
 import type { Clock } from "#kernel/clock.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { createTransactions } from "../apt/transactions.ts";
+import { hostPlaces } from "../places.ts";
 import { nevraOf } from "../rpm/names.ts";
 import { createPackageFile, fileNameOf, keptNameOf } from "../rpm/package-file.ts";
 import { createFetch } from "../rpm/package-files.ts";
@@ -17,7 +18,6 @@ import { createRestore } from "./package-files-restore.ts";
 import type { DnfPlaces } from "./places.ts";
 import { dnfPlaces } from "./places.ts";
 
-const hostPlaces = { booted: "/run/systemd/system", output: "/run/steward-packages" };
 /** Package files of a host with dnf and rpm. A package cannot be put together again from what is installed. */
 export function createDnfPackageFiles(ports: {
   readonly exec: Exec;

@@ -1,5 +1,5 @@
 import type { PackageChange, TransactionPlan, UpdateRequest } from "#domain/updates/ports.ts";
-import { UpdateRefused } from "#domain/updates/ports.ts";
+import { noChanges, UpdateRefused } from "#domain/updates/ports.ts";
 import type { Asking } from "./asking.ts";
 import type { PacmanDatabase } from "./database.ts";
 import { failureReason } from "./output.ts";
@@ -8,7 +8,6 @@ import type { OfferedDetails, PrintedRow } from "./simulation.ts";
 import { parseDetails, parsePrinted, planFrom, printFormat } from "./simulation.ts";
 import type { createOffers } from "./updates.ts";
 
-const nothing: TransactionPlan = { changes: [], downloadBytes: 0, diskBytes: 0 };
 /** So many names fit on one command line. */
 const namesAtOnce = 500;
 
@@ -90,7 +89,7 @@ export function createSimulate(ports: {
     if (names !== undefined) demandNames(names, database);
     const { plan } = await fullUpdate(lists.databases, database, signal);
     if (names !== undefined) {
-      if (!plan.changes.some(({ name }) => names.includes(name))) return nothing;
+      if (!plan.changes.some(({ name }) => names.includes(name))) return noChanges;
       demandAll(plan.changes, names);
     }
     if (type === "packages") demandNoRemoval(plan.changes);

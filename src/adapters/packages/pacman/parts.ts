@@ -1,6 +1,7 @@
 import type { Exec } from "#adapters/exec/index.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createTransactions } from "../apt/transactions.ts";
+import { hostPlaces } from "../places.ts";
 import { createAsking } from "./asking.ts";
 import { createDatabase } from "./database.ts";
 import { createOpenLocks } from "./locks.ts";
@@ -11,8 +12,6 @@ import { createRefresh } from "./repairs.ts";
 import { createFindings } from "./states.ts";
 import { createHostTransact, createListsTransact } from "./transact.ts";
 import { createOffers } from "./updates.ts";
-
-const hostPlaces = { booted: "/run/systemd/system", output: "/run/steward-packages" };
 
 /** What it takes to work with pacman. */
 export interface PacmanPorts {

@@ -39,3 +39,6 @@ export function createPattern(pattern: string): (text: string) => boolean {
     return (text) => text === pattern;
   }
 }
+
+/** A version without the epoch 0, which says nothing. */
+export const withoutZeroEpoch = (version: string): string => version.replace(/^0+:/, "");

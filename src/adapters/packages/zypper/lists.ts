@@ -1,6 +1,6 @@
 import type { PackageVersion } from "#domain/updates/ports.ts";
 import type { AdvisedRpm } from "../rpm/advice.ts";
-import { nevraOf, parseNevra, versionOf } from "../rpm/names.ts";
+import { nevraOf, parseNevra, versionOf, withoutZeroEpoch } from "../rpm/names.ts";
 import { comparePackageVersions } from "../rpm/version.ts";
 import { parseElements } from "./xml.ts";
 
@@ -15,8 +15,6 @@ export const parseInstalled = (text: string): readonly PackageVersion[] =>
     return [{ name, version: versionOf(epoch, version, release), architecture }];
   });
 
-const withoutZero = (version: string): string => version.replace(/^0+:/, "");
-
 /** Reads `repos`: the aliases of those that are enabled. */
 export const parseRepositories = (text: string): readonly string[] =>
   parseElements(text).flatMap(({ name, attributes: { alias, enabled } }) =>
@@ -28,7 +26,7 @@ export const parseUpdates = (text: string): readonly PackageVersion[] =>
   parseElements(text).flatMap(({ name: element, attributes: { kind, name, edition, arch } }) => {
     if (element !== "update" || kind !== "package") return [];
     if (name === undefined || edition === undefined || arch === undefined) return [];
-    return [{ name, version: withoutZero(edition), architecture: arch }];
+    return [{ name, version: withoutZeroEpoch(edition), architecture: arch }];
   });
 
 /** Reads `list-patches`: names of those that are needed. One may be in several repositories. */
@@ -63,7 +61,7 @@ export function parsePatchInfo(text: string): readonly PatchedVersion[] {
     const [, subject, version] = /^(\S+) < (\S+)$/.exec((value ?? line).trim()) ?? [];
     // Others than packages are named with their kind before a colon.
     if (field !== "Conflicts" || subject === undefined || version === undefined || subject.includes(":")) continue;
-    found.push({ patch, subject, version: withoutZero(version) });
+    found.push({ patch, subject, version: withoutZeroEpoch(version) });
   }
   return found;
 }
@@ -88,7 +86,7 @@ export const parseHeld = (text: string): ReadonlySet<string> =>
     parseElements(text).flatMap(({ name: element, attributes: { kind, name, edition, arch, installed } }) => {
       if (element !== "match" || kind !== "package" || installed !== "true") return [];
       if (name === undefined || edition === undefined || arch === undefined) return [];
-      return [nevraOf({ name, version: withoutZero(edition), architecture: arch })];
+      return [nevraOf({ name, version: withoutZeroEpoch(edition), architecture: arch })];
     }),
   );
 

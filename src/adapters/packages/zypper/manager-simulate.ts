@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { PackageChange, TransactionPlan, UpdateRequest } from "#domain/updates/ports.ts";
+import { noChanges } from "#domain/updates/ports.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { isSecurityStep } from "../rpm/advice.ts";
 import { demandNames, demandNoRemoval, demandSecurity, wantedAdvised } from "../rpm/demands.ts";
@@ -9,8 +10,6 @@ import type { ZypperPlaces } from "./places.ts";
 import { simulate } from "./simulation.ts";
 import { operandOf } from "./transaction.ts";
 import type { createOffers, Offers } from "./updates.ts";
-
-const nothing: TransactionPlan = { changes: [], downloadBytes: 0, diskBytes: 0 };
 
 /**
  * Whether a distribution has no releases. Its way of upgrading is then `dup`, which goes to what the repositories have, whatever
@@ -42,7 +41,7 @@ export function createSimulate(ports: {
     if (names !== undefined) demandNames(names, database);
     const wanted = wantedAdvised(advised, database, names);
     // Without operands it would be an update of everything.
-    if (isSecurityOnly ? wanted.length === 0 : names?.length === 0) return nothing;
+    if (isSecurityOnly ? wanted.length === 0 : names?.length === 0) return noChanges;
     const exact = ["install", "--no-recommends", "--", ...wanted.map(operandOf)];
     const words = isSecurityOnly ? exact : await wordsFor(request);
     const { changes: plain, ...sizes } = await simulate(asking.tryAsking, words, signal);

@@ -1,6 +1,7 @@
 import type { Exec } from "#adapters/exec/index.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createTransactions } from "../apt/transactions.ts";
+import { hostPlaces } from "../places.ts";
 import { createPidLocks } from "../rpm/locks.ts";
 import { createAsking } from "./asking.ts";
 import { createDatabase } from "./database.ts";
@@ -11,8 +12,6 @@ import { createRefresh } from "./repairs.ts";
 import { createFindings } from "./states.ts";
 import { createExact, tolerant } from "./transaction.ts";
 import { createOffers } from "./updates.ts";
-
-const hostPlaces = { booted: "/run/systemd/system", output: "/run/steward-packages" };
 
 /** Programs that change packages with zypper's lock; y2start and y2base are YaST. */
 const programs = ["zypper", "zypp-refresh", "packagekitd", "y2start", "y2base"];

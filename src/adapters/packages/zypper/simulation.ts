@@ -1,7 +1,8 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult } from "#adapters/exec/index.ts";
-import { UpdateRefused } from "#domain/updates/ports.ts";
+import { noChanges, UpdateRefused } from "#domain/updates/ports.ts";
 import type { PlainChange } from "../rpm/demands.ts";
+import { withoutZeroEpoch } from "../rpm/names.ts";
 import { failureReason } from "./output.ts";
 import type { XmlElement } from "./xml.ts";
 import { parseElements } from "./xml.ts";
@@ -19,16 +20,12 @@ export interface Simulation {
  */
 export const doneCodes: ReadonlySet<number> = new Set([102, 103]);
 
-const nothing: Simulation = { changes: [], downloadBytes: 0, diskBytes: 0 };
-
-const withoutZero = (version: string): string => version.replace(/^0+:/, "");
-
 /** A package of the summary; one whose architecture changes goes, and another one comes. */
 function changesOf({ parent, attributes }: XmlElement): readonly PlainChange[] {
   const { name, edition, arch, "edition-old": old, "arch-old": oldArch = arch } = attributes;
   if (name === undefined || edition === undefined || arch === undefined) return [];
-  const to = withoutZero(edition);
-  const from = old === undefined ? null : withoutZero(old);
+  const to = withoutZeroEpoch(edition);
+  const from = old === undefined ? null : withoutZeroEpoch(old);
   if (parent === "to-remove") return [{ name, architecture: arch, from: to, to: null }];
   if (parent === "to-reinstall") return [{ name, architecture: arch, from: to, to }];
   if (parent === "to-install") return [{ name, architecture: arch, from: null, to }];
@@ -68,5 +65,5 @@ export async function simulate(
   const { exitCode, stdout, stderr } = await tryAsking([verb, "--dry-run", ...words], signal);
   if (exitCode !== 0 && !doneCodes.has(exitCode))
     throw new UpdateRefused(failureReason(`${stdout}\n${stderr}`, exitCode));
-  return parseSummary(stdout) ?? nothing;
+  return parseSummary(stdout) ?? noChanges;
 }

@@ -4,12 +4,11 @@ import { join } from "node:path";
 import { writeFileAtomic } from "#adapters/files/index.ts";
 import type {
   PackageFiles,
-  PackageVersion,
   PresentPackage,
   RollbackOutcome,
   SnapshotBackend,
 } from "#domain/updates/ports.ts";
-import { PackageFileMissing, PackagesLocked, SnapshotUnusable } from "#domain/updates/ports.ts";
+import { isSameVersion, PackageFileMissing, PackagesLocked, SnapshotUnusable } from "#domain/updates/ports.ts";
 import { requireReboot } from "#domain/updates/reboot.ts";
 import { isRecord } from "#kernel/values.ts";
 import { packageFileName } from "./catalogue.ts";
@@ -45,9 +44,6 @@ interface Rollback {
   readonly signal: AbortSignal;
 }
 
-const isSame = (one: PackageVersion, other: PackageVersion): boolean =>
-  one.name === other.name && one.architecture === other.architecture && one.version === other.version;
-
 /** The file of a package version in a directory; undefined when it cannot be had. @throws SnapshotUnusable. */
 async function provideFile(
   { host: { store, files }, signal }: Rollback,
@@ -65,7 +61,7 @@ async function provideFile(
     });
     if (fetched === undefined) return undefined;
   }
-  if (!isSame(await files.identify(path, signal), wanted)) {
+  if (!isSameVersion(await files.identify(path, signal), wanted)) {
     throw new SnapshotUnusable(`the file that is kept for ${wanted.name} ${wanted.version} is of another package`);
   }
   return path;
