@@ -2,8 +2,8 @@ import type { Static } from "typebox";
 import { Choice } from "#contract/schema.ts";
 import { Type } from "#contract/type.ts";
 
-const strict = { additionalProperties: false } as const;
-const text = (description: string) => Type.String({ minLength: 1, description });
+export const strict = { additionalProperties: false } as const;
+export const text = (description: string) => Type.String({ minLength: 1, description });
 /** As many components as settings may add: each is a label of a metric. */
 const maxProbes = 32;
 

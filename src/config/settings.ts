@@ -3,10 +3,8 @@ import { severities } from "#contract/checks.ts";
 import { defaultRateLimits } from "#contract/limits.ts";
 import { Choice } from "#contract/schema.ts";
 import { Type } from "#contract/type.ts";
-import { AlertsSettings, NotificationsSettings, ProbesSettings } from "./alerting-settings.ts";
+import { AlertsSettings, NotificationsSettings, ProbesSettings, strict, text } from "./alerting-settings.ts";
 
-const strict = { additionalProperties: false } as const;
-const text = (description: string) => Type.String({ minLength: 1, description });
 const off = Type.Literal("off");
 const flag = (description: string) => Type.Boolean({ description });
 const duration = Type.String({

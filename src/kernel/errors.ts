@@ -45,3 +45,11 @@ export function orUndefinedSync<T>(work: () => T, isExpected: (error: unknown) =
     throw error;
   }
 }
+
+const maxReasonLength = 200;
+
+/** The message of an error in a bounded length, for a log line or a record; its code or name where it has no message. */
+export function errorSummary(error: unknown): string {
+  if (!(error instanceof Error)) return "unknown";
+  return (error.message || (errnoCode(error) ?? error.name)).slice(0, maxReasonLength);
+}

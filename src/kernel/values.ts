@@ -18,3 +18,6 @@ export function parseJsonObject(text: string): JsonObject | undefined {
     return undefined;
   }
 }
+
+export const isString = (value: unknown): value is string => typeof value === "string";
+export const isNumber = (value: unknown): value is number => typeof value === "number";

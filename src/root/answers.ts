@@ -11,7 +11,7 @@ import {
 import { ownSchemas } from "#contract/schema.ts";
 import { DomainError } from "#domain/common/error.ts";
 import { PluginUnconfirmed } from "#domain/plugins/confirmation.ts";
-import { reasonOf } from "#kernel/error-reason.ts";
+import { errorSummary } from "#kernel/errors.ts";
 import { toWire } from "./errors.ts";
 import type { RecordRoot } from "./record.ts";
 import { createRootWork, type WorkParts } from "./work.ts";
@@ -57,7 +57,7 @@ export function createRootAnswers(
       if (!isRootAsk(ask)) return refuse("it is not on the list");
       return { ask, input, work: workFor(ask, input) };
     } catch (error) {
-      record({ id, request, phase: "refused", error: reasonOf(error) });
+      record({ id, request, phase: "refused", error: errorSummary(error) });
       throw error;
     }
   };
@@ -74,7 +74,7 @@ export function createRootAnswers(
       if (rootAsks[ask].effect === "write") record({ id, request: ask, phase: "done" });
       return output;
     } catch (error) {
-      if (rootAsks[ask].effect === "write") record({ id, request: ask, phase: "failed", error: reasonOf(error) });
+      if (rootAsks[ask].effect === "write") record({ id, request: ask, phase: "failed", error: errorSummary(error) });
       else if (error instanceof PluginUnconfirmed)
         record({ id, request: ask, phase: "refused", input, error: error.message });
       throw error;

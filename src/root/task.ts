@@ -21,7 +21,7 @@ import { isFinished, stateOf } from "#domain/operations/state.ts";
 import type { TaskOutcome } from "#domain/operations/task.ts";
 import { rootSide } from "#domain/operations/two-sided.ts";
 import type { EnabledPlugins } from "#domain/plugins/ports.ts";
-import { reasonOf } from "#kernel/error-reason.ts";
+import { errorSummary } from "#kernel/errors.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import { toWire } from "./errors.ts";
 import { carryName, places, safeModeName } from "./places.ts";
@@ -139,7 +139,7 @@ async function answerRequest(
     if (!isTaken) record({ id, request: "", phase: "left" });
     return isAnswered ? "done" : "left";
   } catch (error) {
-    if (!isTaken) record({ id, request: "", phase: "refused", error: reasonOf(error) });
+    if (!isTaken) record({ id, request: "", phase: "refused", error: errorSummary(error) });
     throw error;
   }
 }
@@ -161,7 +161,7 @@ async function runRecorded(
       record({ id, request: kind, phase: isUnsuccessful(result) ? "failed" : "done" });
       return result;
     } catch (error) {
-      record({ id, request: kind, phase: "failed", error: reasonOf(error) });
+      record({ id, request: kind, phase: "failed", error: errorSummary(error) });
       throw error;
     }
   };
@@ -170,7 +170,7 @@ async function runRecorded(
     if (!isRecorded) record({ id, request: "", phase: "left" });
     return outcome;
   } catch (error) {
-    if (!isRecorded) record({ id, request: "", phase: "left", error: reasonOf(error) });
+    if (!isRecorded) record({ id, request: "", phase: "left", error: errorSummary(error) });
     throw error;
   }
 }

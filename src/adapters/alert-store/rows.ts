@@ -1,6 +1,7 @@
 import { alertNames, notificationChannels, notificationKinds, notificationOutcomes } from "#contract/alerts.ts";
 import type { StoredAlert, StoredSilence } from "#domain/alerts/ports.ts";
 import type { StoredComponent, StoredNotification } from "#domain/notifications/ports.ts";
+import { isNumber, isString } from "#kernel/values.ts";
 
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -23,8 +24,6 @@ function listOf<T>(text: unknown, isWanted: (value: unknown) => value is T): rea
   }
 }
 
-const isText = (value: unknown): value is string => typeof value === "string";
-const isNumber = (value: unknown): value is number => typeof value === "number";
 const isFact = (value: unknown): value is readonly [string, string] => isTextList(value) && value.length === 2;
 
 /** @returns undefined for what another version has written and this one does not know. */
@@ -32,7 +31,7 @@ export function toNotification(row: Row): StoredNotification | undefined {
   const kind = oneOf(notificationKinds, row["kind"]);
   const channel = oneOf(notificationChannels, row["channel"]);
   const outcome = oneOf(notificationOutcomes, row["outcome"]);
-  const to = listOf(row["recipients"], isText);
+  const to = listOf(row["recipients"], isString);
   const facts = listOf(row["facts"], isFact);
   if (kind === undefined || channel === undefined || outcome === undefined || to === undefined || facts === undefined)
     return undefined;

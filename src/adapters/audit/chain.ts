@@ -89,7 +89,7 @@ const faultsOf = (forms: Forms, value: object): readonly string[] =>
 const isOfForms = (forms: Forms, value: unknown): boolean =>
   typeof value === "object" && value !== null && faultsOf(forms, value).length === 0;
 
-const isRecord = (value: unknown): value is AuditRecord => isOfForms(recordForms, value);
+const isAuditRecord = (value: unknown): value is AuditRecord => isOfForms(recordForms, value);
 const isEntry = (value: unknown): value is AuditEntry => isOfForms(entryForms, value);
 
 function parsed<T>(text: string, isOfKind: (value: unknown) => value is T): T | undefined {
@@ -102,7 +102,7 @@ function parsed<T>(text: string, isOfKind: (value: unknown) => value is T): T | 
 }
 
 /** Reads a line as an entry, whether its hash is right or not; undefined when it is none. */
-export const parseRecord = (line: string): AuditRecord | undefined => parsed(line, isRecord);
+export const parseRecord = (line: string): AuditRecord | undefined => parsed(line, isAuditRecord);
 
 /** Reads what is not in the chain yet; undefined when it is no entry. */
 export const parseEntry = (text: string): AuditEntry | undefined => parsed(text, isEntry);
@@ -176,7 +176,7 @@ export function readSealed(line: Buffer): SealedRecord | undefined {
   if (value === undefined) return undefined;
   const { seq, prev, hash: digest } = value;
   const faults = faultsOf(recordForms, value);
-  return { seq, prev, hash: digest, record: isRecord(value) ? value : undefined, faults };
+  return { seq, prev, hash: digest, record: isAuditRecord(value) ? value : undefined, faults };
 }
 
 /** Names of the entries that tell of what stands before them in the file. */

@@ -1,4 +1,4 @@
-import { compileExpression, type Expression, reasonOf } from "#domain/logs/expression.ts";
+import { compileExpression, type Expression, expressionFault } from "#domain/logs/expression.ts";
 import { LogQueryRefused } from "#domain/logs/ports.ts";
 
 /** Letters behind a backslash mean classes and the like, and say nothing about case: `\W`, `\S`, `\P{L}`. */
@@ -22,6 +22,6 @@ export function compileGrep(pattern: string): Expression {
     kept.set(pattern, made);
     return made;
   } catch (error) {
-    throw new LogQueryRefused("grep", `Must be a regular expression: ${reasonOf(error)}`);
+    throw new LogQueryRefused("grep", `Must be a regular expression: ${expressionFault(error)}`);
   }
 }

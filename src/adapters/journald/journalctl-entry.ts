@@ -1,5 +1,5 @@
 import type { LiveEntry } from "#domain/logs/ports.ts";
-import { parseJsonObject } from "#kernel/values.ts";
+import { isNumber, parseJsonObject } from "#kernel/values.ts";
 import type { Location } from "./order.ts";
 import { formatCursor, parseCursor } from "./order.ts";
 import { createTimestampFormat } from "./timestamp.ts";
@@ -39,8 +39,6 @@ const defaultPriority = 6;
 const priorityText = /^[0-7]$/;
 const pidText = /^[1-9]\d{0,14}$/;
 const microsText = /^\d{1,16}$/;
-
-const isNumber = (value: unknown): value is number => typeof value === "number";
 
 /** One value: text, or the bytes of what is not printable text. */
 function decodeValue(value: unknown): string | undefined {

@@ -1,6 +1,6 @@
 import type { LogList } from "#contract/logs.ts";
 import { type Journal, LogQueryRefused } from "#domain/logs/ports.ts";
-import { reasonOf } from "#kernel/error-reason.ts";
+import { errorSummary } from "#kernel/errors.ts";
 
 /** Entries that are asked for at a time: with lines of usual length not quite the largest answer that there is. */
 const pageEntries = 50_000;
@@ -52,5 +52,5 @@ export async function* journalPages(
 /** Why not all pages could be read. The words for a query that takes long are meant for who can choose what to look for. */
 export function unreadReason(error: unknown, signal: AbortSignal): string {
   const isLate = signal.aborted || (error instanceof LogQueryRefused && error.field === "grep");
-  return isLate ? "reading it takes too long" : reasonOf(error);
+  return isLate ? "reading it takes too long" : errorSummary(error);
 }

@@ -6,7 +6,7 @@ import type { Message, Notifier } from "#domain/notifications/ports.ts";
 import { NotificationFailed } from "#domain/notifications/ports.ts";
 import { forbidden } from "./address.ts";
 import { failureWords } from "./failure-words.ts";
-import { readSecretFile } from "./secret-file.ts";
+import { readSecret } from "./secret-file.ts";
 
 const timeoutMs = 15_000;
 
@@ -73,7 +73,7 @@ export function createChatNotifier(ports: {
   return {
     to: [],
     async send(message, signal) {
-      const url = parsed(readSecretFile(webhookFile));
+      const url = parsed(readSecret(webhookFile));
       if (isLinkLocal(url.hostname)) throw forbidden();
       const status = await post(url, toChatBody(message), lookup, signal).catch((error: unknown) => {
         if (error instanceof NotificationFailed) throw error;

@@ -4,7 +4,7 @@ import type { Message, Notifier } from "#domain/notifications/ports.ts";
 import { NotificationFailed } from "#domain/notifications/ports.ts";
 import { forbidden, hostOf, resolveHost } from "./address.ts";
 import { failureWords } from "./failure-words.ts";
-import { readCaFile, readSecretFile } from "./secret-file.ts";
+import { readCaFile, readSecret } from "./secret-file.ts";
 
 /** Limits of one mail: to connect, to be greeted, and between two words. */
 const connectMs = 10_000;
@@ -112,7 +112,7 @@ export function createEmailNotifier(ports: {
     async send(message, signal) {
       const host = hostOf(server.url);
       if (isLinkLocal(host)) throw forbidden();
-      const password = server.login === undefined ? undefined : readSecretFile(server.login.passwordFile);
+      const password = server.login === undefined ? undefined : readSecret(server.login.passwordFile);
       try {
         const address = await resolveHost(host, lookup);
         const { rejected } = await sendMail(settings, message, { address, password, signal });

@@ -1,4 +1,4 @@
-import { readRegularFile, readSecretFile as readSecret } from "#adapters/files/index.ts";
+import { readRegularFile, readSecretFile } from "#adapters/files/index.ts";
 import { NotificationFailed } from "#domain/notifications/ports.ts";
 import { errorMessage } from "#kernel/errors.ts";
 
@@ -15,7 +15,7 @@ function orFailed<T>(path: string, read: () => T): T {
  * Reads the one line of a file that holds a secret. It is read each time that it is needed, so that a new one takes effect at once.
  * @throws NotificationFailed for a file that everybody can read, or that holds anything but one line.
  */
-export const readSecretFile = (path: string): string => orFailed(path, () => readSecret(path));
+export const readSecret = (path: string): string => orFailed(path, () => readSecretFile(path));
 
 /**
  * Reads certificates to trust, PEM.

@@ -3,7 +3,7 @@ import { isErrorCode } from "#contract/errors.ts";
 import type { OperationError, OperationStatus } from "#contract/operation-entry.ts";
 import { operationStatuses } from "#contract/operation-entry.ts";
 import type { OperationSpec, OperationState, ProcessIdentity } from "#domain/operations/ports.ts";
-import { isRecord } from "#kernel/values.ts";
+import { isRecord, isString } from "#kernel/values.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -18,18 +18,17 @@ function parseMembers(text: string): Members | undefined {
 const membersOf = (value: unknown): Members | undefined => (isRecord(value) ? { ...value } : undefined);
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
-const isText = (value: unknown): value is string => typeof value === "string";
 const isMoment = (value: unknown): value is number | null => value === null || isCount(value);
-const isNullableText = (value: unknown): value is string | null => value === null || isText(value);
+const isNullableText = (value: unknown): value is string | null => value === null || isString(value);
 const isStatus = (value: unknown): value is OperationStatus => operationStatuses.some((status) => status === value);
-const isCode = (value: unknown): value is ErrorCode => isText(value) && isErrorCode(value);
+const isCode = (value: unknown): value is ErrorCode => isString(value) && isErrorCode(value);
 
 /** @returns undefined when the text is not what was written. */
 export function parseSpec(text: string): OperationSpec | undefined {
   const members = parseMembers(text);
   if (members === undefined) return undefined;
   const { id, kind, input, createdAt, keyId, idempotencyKey, traceparent } = members;
-  if (!isText(id) || !isText(kind) || !isCount(createdAt)) return undefined;
+  if (!isString(id) || !isString(kind) || !isCount(createdAt)) return undefined;
   if (!isNullableText(keyId) || !isNullableText(idempotencyKey)) return undefined;
   return {
     id,
@@ -38,7 +37,7 @@ export function parseSpec(text: string): OperationSpec | undefined {
     createdAt,
     keyId,
     idempotencyKey,
-    ...(isText(traceparent) && { traceparent }),
+    ...(isString(traceparent) && { traceparent }),
   };
 }
 
@@ -47,7 +46,7 @@ function errorOf(value: unknown): OperationError | null | undefined {
   const members = membersOf(value);
   if (members === undefined) return undefined;
   const { code, message } = members;
-  if (!isCode(code) || !isText(message)) return undefined;
+  if (!isCode(code) || !isString(message)) return undefined;
   const details = membersOf(members["details"]);
   return { code, message, ...(details !== undefined && { details }) };
 }
@@ -58,7 +57,7 @@ export function parseState(text: string): OperationState | undefined {
   if (members === undefined) return undefined;
   const { status, percent, step, startedAt, finishedAt, phase, result } = members;
   const error = errorOf(members["error"]);
-  if (!isStatus(status) || !isCount(percent) || !isText(step) || error === undefined) return undefined;
+  if (!isStatus(status) || !isCount(percent) || !isString(step) || error === undefined) return undefined;
   if (!isMoment(startedAt) || !isMoment(finishedAt)) return undefined;
   return { status, percent, step, startedAt, finishedAt, phase: phase ?? null, result: result ?? null, error };
 }
@@ -68,7 +67,7 @@ export function parseProcess(text: string): ProcessIdentity | undefined {
   const members = parseMembers(text);
   if (members === undefined) return undefined;
   const { pid, startTicks, bootId } = members;
-  return isCount(pid) && isCount(startTicks) && isText(bootId) ? { pid, startTicks, bootId } : undefined;
+  return isCount(pid) && isCount(startTicks) && isString(bootId) ? { pid, startTicks, bootId } : undefined;
 }
 
 /** The first answer to a request with an idempotency key, as it left. */
@@ -91,8 +90,8 @@ export function parseAnswer(text: string): KeptAnswer | undefined {
   if (members === undefined || answer === undefined || headers === undefined) return undefined;
   const { id, fingerprint, at } = members;
   const { status, body } = answer;
-  if (!isText(id) || !isText(fingerprint) || !isCount(at) || !isCount(status) || !isText(body)) return undefined;
-  const known = Object.entries(headers).flatMap(([name, value]) => (isText(value) ? [[name, value] as const] : []));
+  if (!isString(id) || !isString(fingerprint) || !isCount(at) || !isCount(status) || !isString(body)) return undefined;
+  const known = Object.entries(headers).flatMap(([name, value]) => (isString(value) ? [[name, value] as const] : []));
   return { id, fingerprint, at, answer: { status, headers: Object.fromEntries(known), body } };
 }
 

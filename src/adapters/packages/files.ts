@@ -17,3 +17,9 @@ export async function marksOf(paths: readonly string[]): Promise<string> {
   );
   return marks.flat().join("\n");
 }
+
+/** The first few of what failed, as one text: the rest is counted. */
+export function joinFailures(failures: readonly string[], most = 3): string {
+  const more = failures.length > most ? [`and ${failures.length - most} more scripts`] : [];
+  return [...failures.slice(0, most), ...more].join("; ");
+}

@@ -20,7 +20,7 @@ import { Distrusted, type Owner, requireReachable, requireTrustedWay } from "./t
 const settledMs = 2_000;
 
 /** One sentence why a folder is not used. It names files, whose names may hold anything. */
-const reasonOf = (error: unknown): string => oneLine(errorMessage(error));
+const lineOf = (error: unknown): string => oneLine(errorMessage(error));
 
 function requireProgram({ command: [program], permissions }: PluginManifest, folder: string, owner: Owner): void {
   let stat: ReturnType<typeof lstatSync>;
@@ -64,13 +64,13 @@ export function inspectPlugin(path: string, owner: Owner = self()): readonly str
     try {
       work();
     } catch (error) {
-      faults.push(reasonOf(error));
+      faults.push(lineOf(error));
     }
   };
   if (!isPlain(path)) faults.push(oddPath);
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) faults.push(isLink(path));
   look(() => requireTrustedWay(path, owner));
-  look(() => void listContent(path, owner, (fault) => faults.push(reasonOf(fault))));
+  look(() => void listContent(path, owner, (fault) => faults.push(lineOf(fault))));
   look(() => {
     if (!isThere(join(path, manifestName))) throw new Distrusted(`${path} has no ${manifestName}`);
     const reading = readingOf(path);
@@ -113,7 +113,7 @@ export function createPluginFolders(ports: {
       // What runs it is outside of the folder, and may have changed by itself.
       requireProgram(manifest, path, owner);
     } catch (error) {
-      return { path, name: manifest.name, loaded: { fault: reasonOf(error), type: manifest.role.type } };
+      return { path, name: manifest.name, loaded: { fault: lineOf(error), type: manifest.role.type } };
     }
     if (isSame) return before.found;
     const found = { path, name: manifest.name, loaded: { manifest, digest: digestOf(path, entries) } };
@@ -148,7 +148,7 @@ export function createPluginFolders(ports: {
       if (isNotFound(error) && !isThere(path)) return undefined;
       if (isNotFound(error) && !isThere(join(path, manifestName)))
         return faulty(path, `${path} has no ${manifestName}`);
-      return faulty(path, reasonOf(error));
+      return faulty(path, lineOf(error));
     }
   };
 
@@ -158,7 +158,7 @@ export function createPluginFolders(ports: {
       const names = readdirSync(dir).filter(isShown);
       return names.sort().map((name) => () => look(join(dir, name)));
     } catch (error) {
-      return isNotFound(error) ? [] : [() => faulty(dir, reasonOf(error))];
+      return isNotFound(error) ? [] : [() => faulty(dir, lineOf(error))];
     }
   };
 

@@ -66,7 +66,7 @@ const refusals = new Set(
   ),
 );
 
-function toError(error: unknown): Error {
+function toUnitError(error: unknown): Error {
   if (!(error instanceof DBusError)) {
     // The call cannot be written as a message: with what the bus itself has named before, such as a path that is none.
     const why = errorMessage(error);
@@ -120,7 +120,7 @@ export function openConnection(ports: {
     new Promise((resolve, reject) => {
       const { timeoutMs = callTimeoutMs, destination = systemdName, ...message } = call;
       bus.invoke({ ...message, destination }, { timeout: timeoutMs }, (error, ...values) => {
-        if (error !== null && error !== undefined) return reject(toError(error));
+        if (error !== null && error !== undefined) return reject(toUnitError(error));
         try {
           resolve(onReply(values));
         } catch (failure) {

@@ -7,7 +7,7 @@ import { auditHandlers } from "#domain/audit/handlers.ts";
 import type { AuditLog } from "#domain/audit/ports.ts";
 import { createRefusals } from "#domain/audit/refusals.ts";
 import { loggedMember } from "#domain/audit/root-requests.ts";
-import { reasonOf } from "#kernel/error-reason.ts";
+import { errorSummary } from "#kernel/errors.ts";
 import { isAtDoor } from "#root/places.ts";
 import { onceAMinute } from "#telemetry/repeated-trouble.ts";
 
@@ -41,7 +41,7 @@ export function buildAuditPart({ config, version, clock, log }: PartContext) {
     clock,
     limits: { maxBytes: maxSize === undefined ? defaultAuditLimits.maxBytes : toBytes(maxSize), keepFiles },
     onTrouble(error, entry) {
-      complain(reasonOf(error));
+      complain(errorSummary(error));
       // The log of the service has it until the file does.
       if (entry !== undefined) log.error({ entry }, "audit entry waits to be written");
     },

@@ -1,7 +1,7 @@
 import type { Config } from "#config/load.ts";
 import { isOwnCollector, keepBytes, receiverPorts } from "#config/receiver.ts";
 import type { TraceStore } from "#domain/traces/ports.ts";
-import { reasonOf } from "#kernel/error-reason.ts";
+import { errorSummary } from "#kernel/errors.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import type { SpanResult } from "#telemetry/metrics.ts";
 import { onceAMinute } from "#telemetry/repeated-trouble.ts";
@@ -39,7 +39,8 @@ async function openForwarder(tracing: Config["settings"]["tracing"], ports: Port
     url: protocol === "http" ? tracesUrl(endpoint) : endpoint,
     protocol,
     onSpans,
-    onLost: (error) => log.warn({ collector, reason: reasonOf(error) }, "received traces not taken by the collector"),
+    onLost: (error) =>
+      log.warn({ collector, reason: errorSummary(error) }, "received traces not taken by the collector"),
     onBack: () => log.info({ collector }, "received traces taken by the collector again"),
   });
 }
@@ -81,7 +82,7 @@ export function createTraceParts(
           store: traces,
           version,
           onDropped: (spans) => onSpans("dropped", spans),
-          onTrouble: (error) => onTrouble(reasonOf(error)),
+          onTrouble: (error) => onTrouble(errorSummary(error)),
         })
       : undefined;
   const closers: (() => void | Promise<void>)[] = [traces.close];

@@ -8,7 +8,7 @@ import type { Config } from "#config/load.ts";
 import type { ConnectorDiscovery, ConnectorPlan } from "#domain/connectors/ports.ts";
 import type { OperationSpec } from "#domain/operations/ports.ts";
 import type { TaskOutcome } from "#domain/operations/task.ts";
-import { reasonOf } from "#kernel/error-reason.ts";
+import { errorSummary } from "#kernel/errors.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import type { SpanResult } from "#telemetry/otlp-queue.ts";
 import type { Tracer, Tracing } from "#telemetry/tracing.ts";
@@ -36,7 +36,7 @@ export async function createHostTracing(
     sample,
     version,
     onSpans,
-    onLost: (error) => log.warn({ collector, reason: reasonOf(error) }, "traces not taken by the collector"),
+    onLost: (error) => log.warn({ collector, reason: errorSummary(error) }, "traces not taken by the collector"),
     onBack: () => log.info({ collector }, "traces taken by the collector again"),
   });
 }

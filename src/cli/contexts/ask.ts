@@ -46,7 +46,7 @@ const withoutName = (said: string): readonly string[] =>
     .filter((line) => line !== "");
 
 /** What a command says of itself, and what it ended with, on one line. */
-const reasonOf = (said: string, error: unknown): string => {
+const failureText = (said: string, error: unknown): string => {
   // A usage error has been said by then.
   const why = error instanceof CommanderError ? "" : explainError(error);
   return [...withoutName(said), ...withoutName(why)].join("; ") || "it ended without a reason";
@@ -75,7 +75,7 @@ function faultOfTime({ several, name, isDryRun, interrupted }: Asked): Fault {
 }
 
 function faultOfError({ name, isDryRun }: Asked, said: string, error: unknown): Fault {
-  const text = reasonOf(said, error);
+  const text = failureText(said, error);
   if (error instanceof CommanderError) return { kind: "usage", text };
   if (isDryRun) return { kind: "unanswered", text };
   if (!isOutOfReach(error) || isRefused(error)) return { kind: "notDone", text };

@@ -1,7 +1,7 @@
 import { accessSync, constants, lstatSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { createClient } from "#client/index.ts";
-import { errorMessage } from "#kernel/errors.ts";
+import { errnoCode, errorMessage } from "#kernel/errors.ts";
 import { assertBare } from "../contexts/address.ts";
 import {
   type Context,
@@ -39,7 +39,7 @@ function readKey(path: string, usesFile: ServiceSource["usesFile"]): string {
   try {
     return oneWord(readFileSync(path, "utf8"), path);
   } catch (error) {
-    throw error instanceof Error && "code" in error ? unreadable(path, error) : error;
+    throw errnoCode(error) !== undefined ? unreadable(path, error) : error;
   }
 }
 

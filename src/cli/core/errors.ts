@@ -41,7 +41,7 @@ export const isRefused = (error: unknown): boolean => {
 
 const isTimeout = (error: unknown): boolean => error instanceof DOMException && error.name === "TimeoutError";
 
-function reasonOf(cause: Error): string {
+function connectionFailure(cause: Error): string {
   // Several addresses were tried: each has its own reason.
   if (cause instanceof AggregateError) {
     return [...new Set(cause.errors.map((each) => errorMessage(each)))].join(", ");
@@ -91,7 +91,9 @@ function messageOf(error: unknown): string {
     return oneLine(`${error.message} (${error.code}${request})`);
   }
   if (error instanceof TypeError && error.cause instanceof Error)
-    return distrustOf(error.cause) ?? oneLine(`cannot reach the service: ${reasonOf(error.cause)} (is it running?)`);
+    return (
+      distrustOf(error.cause) ?? oneLine(`cannot reach the service: ${connectionFailure(error.cause)} (is it running?)`)
+    );
   if (error instanceof TypeError && "code" in error && error.code === "ERR_INVALID_URL") {
     // A path is put together with the address that was given.
     const given = oneLine(String("base" in error ? error.base : "input" in error ? error.input : ""));

@@ -36,7 +36,7 @@ export interface Bundle {
 
 const nothing = (...omitted: readonly string[]): Part => ({ lines: [], redactions: 0, omitted });
 /** Why something cannot be read; whoever threw it may have repeated what it read. */
-const reasonOf = (error: unknown): string => shown(errorMessage(error), mostOf.run).text;
+const redactedMessage = (error: unknown): string => shown(errorMessage(error), mostOf.run).text;
 
 /** A text without secrets, on one line, in no more than so many bytes. */
 function shown(text: string, most: number) {
@@ -75,7 +75,7 @@ function historyPart(history: ExplainSources["history"], checkId: string, nowMs:
   try {
     changes = changesIn(history(checkId, nowMs - checkHistoryWindowMs));
   } catch (error) {
-    return nothing(`history of the check: it cannot be read (${reasonOf(error)})`);
+    return nothing(`history of the check: it cannot be read (${redactedMessage(error)})`);
   }
   const written = changes.slice(-mostChanges).map(({ checkedAt, status, message }) => {
     const told = shown(message, mostOf.run);
@@ -118,7 +118,7 @@ async function unitsPart(sources: ExplainSources, names: readonly string[], call
   try {
     all = await sources.units();
   } catch (error) {
-    return nothing(`state of units: it cannot be read (${reasonOf(error)})`);
+    return nothing(`state of units: it cannot be read (${redactedMessage(error)})`);
   }
   const found = all.filter(({ name }) => services.includes(name));
   const written = found.map((unit) => shown(stateOf(unit), mostOf.unit)).reverse();

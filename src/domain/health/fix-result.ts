@@ -1,12 +1,10 @@
 import type { FixResult, FixStepReport, HealthCheckResult } from "#contract/checks.ts";
+import { statusRank } from "#contract/checks.ts";
 import type { Plan } from "#contract/operation.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import type { Fix, FixPlan } from "./fix.ts";
 
-/** From healthy to unhealthy; what is skipped is not there to be unhealthy. */
-const badness = { pass: 0, skip: 0, warn: 1, fail: 2 } as const;
-
-export const isUnhealthy = ({ status }: Pick<HealthCheckResult, "status">): boolean => badness[status] > 0;
+export const isUnhealthy = ({ status }: Pick<HealthCheckResult, "status">): boolean => statusRank[status] > 0;
 
 /** Why a plan without steps does nothing, where it does not say it itself. */
 export const nothingPossible = "there is nothing that it could do";
@@ -39,8 +37,8 @@ export function verdict(
       success: true,
       message: `${fixId} did all its steps (${toldOf(steps)}); whether it helped is not known: ${after.message}`,
     };
-  const isBetter = badness[after.status] < badness[before.status];
-  if (badness[after.status] === 0) return { success: true, message: `${fixId} is done: ${after.message}` };
+  const isBetter = statusRank[after.status] < statusRank[before.status];
+  if (statusRank[after.status] === 0) return { success: true, message: `${fixId} is done: ${after.message}` };
   if (after.fix_id !== fixId)
     return { success: true, message: `${fixId} is done; what is left is another matter: ${after.message}` };
   const rest = isBetter ? "it is better, but not healthy" : "it is not enough";

@@ -73,7 +73,7 @@ function compileNative(text: string, caseFlag: "" | "i"): { readonly native: Reg
 }
 
 /** Why a text is no expression, without the engine's repetition of the text. */
-export const reasonOf = (error: unknown): string =>
+export const expressionFault = (error: unknown): string =>
   error instanceof Error ? error.message.replace(/^.*\/: /s, "") : "malformed";
 
 /**
@@ -84,7 +84,7 @@ export function checkExpression(text: string): string {
   try {
     compileExpression(text);
   } catch (error) {
-    throw invalid("grep", `Must be a regular expression: ${reasonOf(error)}`);
+    throw invalid("grep", `Must be a regular expression: ${expressionFault(error)}`);
   }
   return text;
 }

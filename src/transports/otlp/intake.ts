@@ -32,7 +32,7 @@ function unpack({ bytes, isGzip }: TraceBody): Uint8Array {
   }
 }
 
-function reasonOf({ rejected }: DecodedTraces): string {
+function rejectionReason({ rejected }: DecodedTraces): string {
   const reasons = [
     [rejected.invalid_id, "with an invalid id"],
     [rejected.invalid_time, "with a time beyond the year 2255"],
@@ -58,7 +58,7 @@ export function readTraces(body: TraceBody): ReadTraces {
       groups: decoded.groups,
       accepted: decoded.spans - rejected,
       rejected,
-      reason: reasonOf(decoded),
+      reason: rejectionReason(decoded),
       protobuf,
     };
   } catch (error) {

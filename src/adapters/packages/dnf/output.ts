@@ -1,4 +1,5 @@
 import type { OutputReader } from "../apt/transactions.ts";
+import { joinFailures } from "../files.ts";
 
 const most = 3;
 
@@ -34,15 +35,11 @@ export function parseScriptErrors(text: string): readonly ScriptError[] {
   return errors;
 }
 
-const describe = ({ name, script, said }: ScriptError): string =>
+const describeScript = ({ name, script, said }: ScriptError): string =>
   `${name}: its ${script} script failed${said === undefined ? "" : ` (${said})`}`;
 
 /** What failed although dnf went on and says that it was done; empty where nothing did. */
-export function scriptFailures(text: string): string {
-  const errors = parseScriptErrors(text);
-  const more = errors.length > most ? [`and ${errors.length - most} more scripts`] : [];
-  return [...errors.slice(0, most).map(describe), ...more].join("; ");
-}
+export const scriptFailures = (text: string): string => joinFailures(parseScriptErrors(text).map(describeScript));
 
 /** Lines that dnf indents below its own message. */
 function ownWords(lines: readonly string[]): readonly string[] {

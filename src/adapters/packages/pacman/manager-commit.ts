@@ -6,7 +6,7 @@ import type { createDatabase } from "./database.ts";
 import type { PackageLists } from "./lists.ts";
 import { adoptLists, currentLists, prepareLists } from "./lists.ts";
 import type { createFullUpdate } from "./manager-simulate.ts";
-import { parseStep, scriptFailures } from "./output.ts";
+import { parseStep, scriptAndHookFailures } from "./output.ts";
 import type { PacmanPlaces } from "./places.ts";
 import { changing } from "./repairs.ts";
 import type { PrintedRow } from "./simulation.ts";
@@ -119,7 +119,7 @@ export function createCommit(ports: {
         output = await hostTransact({ ...common, description, argv: [program, ...words], locks: [], before }, signal);
       });
       if (!changed.isDone) await takeBack();
-      const failures = scriptFailures(output);
+      const failures = scriptAndHookFailures(output);
       return changed.isDone && failures !== "" ? { isDone: false, reason: failures } : changed;
     } catch (error) {
       // After anything else it may still be running.

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { failureReason, parseLockConflict, parseScriptErrors, parseStep, scriptFailures } from "./output.ts";
+import { failureReason, parseLockConflict, parseScriptErrors, parseStep, scriptAndHookFailures } from "./output.ts";
 
 const run = [
   ":: Processing package changes...",
@@ -28,16 +28,16 @@ describe("scripts", () => {
       { name: "mute", said: undefined },
       { name: "Updating the cache", said: "no cache" },
     ]);
-    expect(scriptFailures(run)).toBe(
+    expect(scriptAndHookFailures(run)).toBe(
       "late: its script failed (begin nothing); late: its script failed (I will not end); mute: its script failed; and 1 more scripts",
     );
   });
 
   it("that did not fail are not", () => {
-    expect(scriptFailures("upgrading tidy...\nfine\n")).toBe("");
+    expect(scriptAndHookFailures("upgrading tidy...\nfine\n")).toBe("");
     fc.assert(
       fc.property(fc.array(fc.string()), (lines) => {
-        expect(scriptFailures(lines.map((line) => `said: ${line}`).join("\n"))).toBe("");
+        expect(scriptAndHookFailures(lines.map((line) => `said: ${line}`).join("\n"))).toBe("");
       }),
     );
   });

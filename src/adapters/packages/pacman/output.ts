@@ -1,4 +1,5 @@
 import type { OutputReader } from "../apt/transactions.ts";
+import { joinFailures } from "../files.ts";
 
 const most = 3;
 
@@ -36,15 +37,12 @@ export function parseScriptErrors(text: string): readonly ScriptError[] {
   return errors;
 }
 
-const describe = ({ name, said }: ScriptError): string =>
+const describeScript = ({ name, said }: ScriptError): string =>
   `${name}: its script failed${said === undefined ? "" : ` (${said})`}`;
 
 /** What failed although pacman went on and says that it was done; empty where nothing did. */
-export function scriptFailures(text: string): string {
-  const errors = parseScriptErrors(text);
-  const more = errors.length > most ? [`and ${errors.length - most} more scripts`] : [];
-  return [...errors.slice(0, most).map(describe), ...more].join("; ");
-}
+export const scriptAndHookFailures = (text: string): string =>
+  joinFailures(parseScriptErrors(text).map(describeScript));
 
 /** What pacman says of the packages themselves goes before what it makes of that. */
 const details = [

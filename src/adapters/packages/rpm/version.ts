@@ -1,7 +1,7 @@
 /** The parts that are compared one after the other; what stands between them only separates. */
 const parts = (text: string): readonly string[] => text.match(/\d+|[A-Za-z]+|~|\^/g) ?? [];
 
-const isNumber = (part: string): boolean => /^\d/.test(part);
+const isNumeric = (part: string): boolean => /^\d/.test(part);
 
 function compareNumbers(one: string, other: string): number {
   const [a, b] = [one.replace(/^0+/, ""), other.replace(/^0+/, "")];
@@ -17,8 +17,8 @@ function compareParts(one: string | undefined, other: string | undefined): numbe
   if (one === undefined) return -1;
   if (other === undefined) return 1;
   if (one === "^" || other === "^") return one === "^" ? -1 : 1;
-  if (isNumber(one) && isNumber(other)) return compareNumbers(one, other);
-  if (isNumber(one) !== isNumber(other)) return isNumber(one) ? 1 : -1;
+  if (isNumeric(one) && isNumeric(other)) return compareNumbers(one, other);
+  if (isNumeric(one) !== isNumeric(other)) return isNumeric(one) ? 1 : -1;
   return one < other ? -1 : 1;
 }
 

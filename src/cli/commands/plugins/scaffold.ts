@@ -74,7 +74,7 @@ const textsOf = (folder: string): readonly (readonly [name: string, template: st
     .filter((entry) => entry.isFile())
     .map(({ name }) => [name, readFileSync(join(folder, name), "utf8")]);
 
-function reasonOf(error: unknown): string {
+function describeFailure(error: unknown): string {
   const code = errnoCode(error);
   if (code === "EEXIST") return "it is there already";
   if (code === "ENOENT") return "there is no folder to make it in";
@@ -85,7 +85,7 @@ function makeFolder(path: string): void {
   try {
     mkdirSync(path);
   } catch (error) {
-    throw new Error(`cannot make ${path}: ${reasonOf(error)}`, { cause: error });
+    throw new Error(`cannot make ${path}: ${describeFailure(error)}`, { cause: error });
   }
 }
 
@@ -115,7 +115,7 @@ export function makePlugin(plugin: NewPlugin): MadePlugin {
     for (const [file, template] of texts) writeText(join(path, file), filled(template, words));
   } catch (error) {
     rmSync(path, { recursive: true, force: true });
-    throw new Error(`cannot make ${path}: ${reasonOf(error)}`, { cause: error });
+    throw new Error(`cannot make ${path}: ${describeFailure(error)}`, { cause: error });
   }
   return { path, files: texts.map(([file]) => file).sort(), runTest: words["run_test"] ?? "" };
 }
