@@ -76,7 +76,7 @@ const figures: readonly Figure[] = [
     words: ["down", "up"],
   },
   {
-    title: "Checks that are not well",
+    title: "Checks that warn or fail",
     description: "Last results of the health checks other than pass and skip.",
     line: [`svc_check_status{${steward}} > 0 < 3`, "{{check}}"],
     steps: [green, { color: "orange", value: 1 }, { color: "red", value: 2 }],

@@ -239,9 +239,9 @@ const code = await runCli({
       return stackHost(config, url);
     },
     audit: {
-      async list(wishes) {
+      async list(query) {
         const { listHostAudit } = await import("#app/audit.ts");
-        return listHostAudit(await load(undefined), wishes);
+        return listHostAudit(await load(undefined), query);
       },
       async verify(options) {
         const { verifyHostAudit } = await import("#app/audit.ts");

@@ -8,7 +8,7 @@ import { readHeads } from "./audit-heads.ts";
 const log = { folder: "/var/lib/steward/audit", unit: "steward.service" };
 const hashOf = (digit: string): string => digit.repeat(64);
 const headLine = (seq: number, hash: string, folder = log.folder): string =>
-  JSON.stringify({ level: "info", time: "2026-01-01T00:00:00.000Z", seq, hash, folder, msg: "audit head" });
+  JSON.stringify({ level: "info", time: "2026-01-01T00:00:00.000Z", seq, hash, folder, msg: "audit checkpoint" });
 
 /** A journal of these messages, the newest first; answers hold no more than so many of them. */
 function journalOf(messages: readonly string[], largest = Number.POSITIVE_INFINITY) {
@@ -31,6 +31,13 @@ function journalOf(messages: readonly string[], largest = Number.POSITIVE_INFINI
 const read = (journal: ReturnType<typeof journalOf>) => readHeads(journal, log, new AbortController().signal);
 
 describe("readHeads", () => {
+  it("knows the checkpoints of earlier versions", async () => {
+    const earlier = headLine(7, hashOf("7")).replace("audit checkpoint", "audit head");
+    expect((await read(journalOf([earlier]))).heads).toEqual([
+      { seq: 7, hash: hashOf("7"), source: "the journal (0)" },
+    ]);
+  });
+
   it("finds the oldest head behind any number of others, and has each once", async () => {
     const flood = Array.from({ length: 120_000 }, () => headLine(7, hashOf("7")));
     const journal = journalOf([...flood, headLine(3, hashOf("3"))]);

@@ -3,7 +3,9 @@ import { journalPages, unreadReason } from "#adapters/journald/pages.ts";
 import type { Journal } from "#domain/logs/ports.ts";
 
 /** The message by which the service logs the newest entry of its audit log. */
-export const headMessage = "audit head";
+export const checkpointMessage = "audit checkpoint";
+/** The second is that of earlier versions, whose checkpoints still count. */
+const messages: readonly unknown[] = [checkpointMessage, "audit head"];
 
 /** Different heads that are kept: those of four years, with one in ten minutes. */
 const maxHeads = 200_000;
@@ -25,7 +27,7 @@ const hashForm = /^[0-9a-f]{64}$/;
 function headIn(message: string, folder: string): Pick<KnownHead, "seq" | "hash"> | undefined {
   try {
     const { seq, hash, folder: of, msg }: Readonly<Record<string, unknown>> = JSON.parse(message);
-    if (msg !== headMessage || of !== folder || typeof hash !== "string" || !hashForm.test(hash)) return undefined;
+    if (!messages.includes(msg) || of !== folder || typeof hash !== "string" || !hashForm.test(hash)) return undefined;
     return Number.isSafeInteger(seq) && Number(seq) > 0 ? { seq: Number(seq), hash } : undefined;
   } catch {
     return undefined;
@@ -35,7 +37,7 @@ function headIn(message: string, folder: string): Pick<KnownHead, "seq" | "hash"
 /** Lines as long as those of heads are: what else a program writes does not make the answer too large. */
 function patternFor(folder: string): string {
   const some = `.{0,${JSON.stringify(folder).length + restOfLine}}`;
-  return `^${some}"msg":"${headMessage}"${some}$`;
+  return `^${some}"msg":"audit (checkpoint|head)"${some}$`;
 }
 
 /** Whose heads are looked for. */

@@ -150,7 +150,7 @@ export async function runOperation(
         self: ownProcess(),
         signal: stop.signal,
         isHostStopping: createHostStopping({ exec }),
-        onTrouble: (error) => log.warn({ err: error, operation_id: id }, "operation disturbed"),
+        onTrouble: (error) => log.warn({ err: error, operation_id: id }, "cannot record operation"),
       });
       return tellHooks(outcome, report.hooks, store.read(id));
     };

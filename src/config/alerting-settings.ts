@@ -95,7 +95,7 @@ const PagingEmailSettings = Type.Object(
 );
 export type PagingEmailSettings = Static<typeof PagingEmailSettings>;
 
-/** Whom to tell of components that are not well, and of alerts. */
+/** Whom to notify of unhealthy components, and of alerts. */
 export const NotificationsSettings = Type.Object(
   {
     chat: Type.Optional(ChatSettings),

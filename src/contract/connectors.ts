@@ -113,7 +113,7 @@ export const Explanation = Type.Object({
   cited: Type.Array(Type.String(), { description: "Cursors of the journal entries that the explanation cites." }),
   redactions: Type.Integer({ description: "Secrets that were taken out of what was sent." }),
   omitted: Type.Array(Type.String(), {
-    description: "What was not sent, and why: for want of a scope, of room, or because it cannot be read.",
+    description: "What was not sent, and why: the key lacks a scope, the size limit was reached, or it cannot be read.",
   }),
   check: HealthCheckResult,
 });

@@ -28,7 +28,7 @@ export const HealthStatus = Type.Object({
     },
     {
       additionalProperties: Type.Boolean(),
-      description: "Whether each component is well, those that settings add beside these four. Probed every 30 s.",
+      description: "Whether each component is healthy, those that settings add beside these four. Probed every 30 s.",
     },
   ),
   details: Type.Optional(

@@ -71,7 +71,7 @@ export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Pr
     return await Promise.race([work, aborted.promise]);
   } finally {
     signal.removeEventListener("abort", onAbort);
-    // What ends later than it is waited for ends unheard.
+    // Work that ends after nobody waits for it must not become an unhandled rejection.
     work.catch(() => undefined);
     aborted.promise.catch(() => undefined);
   }

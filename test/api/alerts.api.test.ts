@@ -39,8 +39,8 @@ describe("a component of the settings", () => {
     await service.clock.advance(30_000);
     for (const channel of ["chat", "email"] as const)
       expect(titles(channel)).toEqual([
-        "website is not well on host.example.org",
-        "website is well again on host.example.org",
+        "website is unhealthy on host.example.org",
+        "website is healthy again on host.example.org",
       ]);
     expect(service.notifiers.chat.taken[0]?.facts).toContainEqual(["Reason", "it answers 500"]);
   });
@@ -53,7 +53,7 @@ describe("a component of the settings", () => {
   it("cannot be one of the service's own components, which are told of as well", async () => {
     service.probes.security.result = { healthy: false, expected: true, reason: "the audit log cannot be written" };
     await service.clock.advance(30_000);
-    expect(titles("email")).toEqual(["security is not well on host.example.org"]);
+    expect(titles("email")).toEqual(["security is unhealthy on host.example.org"]);
   });
 });
 
@@ -138,7 +138,7 @@ describe("silences", () => {
     const dry = await post("/alerts/silences?dry_run=true", wanted);
     expect(dry.json).toMatchObject({
       dry_run: true,
-      steps: ["tell nobody of HighCPUUsage until 2026-01-01T02:00:00.000Z"],
+      steps: ["notify nobody of HighCPUUsage until 2026-01-01T02:00:00.000Z"],
     });
     expect((await ask("/alerts/silences")).json).toEqual({ silences: [] });
     const { id } = (await post("/alerts/silences", wanted)).json as { id: string };

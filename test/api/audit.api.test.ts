@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AuditList } from "#contract/audit.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
-import { takeUpInterrupted } from "#domain/audit/interrupted.ts";
+import { recordInterrupted } from "#domain/audit/interrupted.ts";
 import type { AuditEntry } from "#domain/audit/ports.ts";
 import type { OperationState } from "#domain/operations/ports.ts";
 import { createFakeAuditLog } from "../fakes/audit-log.ts";
@@ -69,7 +69,7 @@ describe("a mutation that is at work", () => {
     const log = createFakeAuditLog([left("recorded"), left("lost")]);
     log.record(auditEvent("restartService", startMs, { request_id: "recorded" }));
     const later = { now: () => startMs + 5000 };
-    await takeUpInterrupted({ log, clock: later }, new AbortController().signal);
+    await recordInterrupted({ log, clock: later }, new AbortController().signal);
     expect(log.entries.slice(1)).toMatchObject([
       {
         time: "2026-01-01T00:00:05.000Z",

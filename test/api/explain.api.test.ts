@@ -286,7 +286,7 @@ describe("what is sent", () => {
     expect(lines[2]).toMatch(/^L3 .* info: chatter 202$/);
     expect(lines[99]).toMatch(/^L100 .* info: chatter 299$/);
     expect(prompt).not.toContain("long before");
-    expect(omitted).toEqual(["journal entries beyond 100 that are sent: for want of room"]);
+    expect(omitted).toEqual(["journal entries beyond 100 that are sent (size limit)"]);
   });
 
   it("is bounded, whatever there is", async () => {
@@ -324,10 +324,10 @@ describe("what is sent", () => {
     for (const line of lines) expect(Buffer.byteLength(line)).toBeLessThanOrEqual(500);
     expect(lines.at(-1)).toMatch(/cut off\]$/);
     expect(preview.omitted).toEqual([
-      "details of the check: the rest, for want of room",
-      "history of the check: earlier changes, for want of room",
-      "state of units: more of them, for want of room",
-      expect.stringMatching(/^journal entries beyond \d+ that are sent: for want of room$/),
+      "details of the check: the rest (size limit)",
+      "history of the check: earlier changes (size limit)",
+      "state of units: more of them (size limit)",
+      expect.stringMatching(/^journal entries beyond \d+ that are sent \(size limit\)$/),
     ]);
   });
 
@@ -336,7 +336,7 @@ describe("what is sent", () => {
     const { prompt, omitted } = await previewed();
     expect(linesOf(prompt).length).toBe(6);
     expect(linesOf(prompt).at(-1)).toMatch(/err: 29 …\[500000 characters cut off\]$/);
-    expect(omitted).toEqual(["journal entries beyond 6 that are sent: for want of room"]);
+    expect(omitted).toEqual(["journal entries beyond 6 that are sent (size limit)"]);
   });
 
   it("has no secret, wherever it stood", async () => {

@@ -45,10 +45,10 @@ describeOnHost("alerts of a host", (session) => {
     await session.shell("chown steward /etc/steward-webhook; chmod 600 /etc/steward-webhook; systemctl stop cron");
     await start();
     await eventually(() => {
-      expect(texts.filter((text) => text.includes("jobs is not well"))).toEqual([
+      expect(texts.filter((text) => text.includes("jobs is unhealthy"))).toEqual([
         expect.stringContaining("cron.service is inactive (dead)"),
       ]);
-      expect(texts.filter((text) => text.includes("nothing is not well"))).toEqual([
+      expect(texts.filter((text) => text.includes("nothing is unhealthy"))).toEqual([
         expect.stringContaining("there is no unit no-such.service"),
       ]);
       return Promise.resolve();
@@ -56,7 +56,7 @@ describeOnHost("alerts of a host", (session) => {
     await session.shell("systemctl start cron");
     await start();
     await eventually(() => {
-      expect(texts.filter((text) => text.includes("jobs is well again"))).toHaveLength(1);
+      expect(texts.filter((text) => text.includes("jobs is healthy again"))).toHaveLength(1);
       return Promise.resolve();
     });
     expect(texts.filter((text) => text.includes("nothing"))).toHaveLength(1);

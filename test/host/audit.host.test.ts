@@ -17,7 +17,7 @@ describeOnHost(
         await session.api.createKey({ body: { name: `key-${made}`, scopes: [] } });
     };
     const headsLogged = async (): Promise<number> =>
-      Number(await session.shell('journalctl -q -o cat -u steward.service | grep -c \'"msg":"audit head"\''));
+      Number(await session.shell('journalctl -q -o cat -u steward.service | grep -c \'"msg":"audit checkpoint"\''));
 
     it("is verified by root against what the service has written to the journal", async () => {
       await makeKeys(3);

@@ -229,7 +229,7 @@ describeOnHost("checks of processes and of the kernel's load", (session) => {
         await eventually(async () =>
           expect(see(await check())).toMatchObject({
             status: "warn",
-            message: "Memory ran out: the kernel killed leaky (1 kill in 24 h)",
+            message: "The OOM killer killed leaky (1 kill in 24 h)",
             details: { kills: [{ process: "leaky" }] },
           }),
         );

@@ -31,7 +31,7 @@ describeOnHost("the service and the service manager", (session) => {
     const settings = "probes:\n  list:\n    - { name: nothing-there, tcp: '127.0.0.1:1' }\n";
     await session.host.writeFile("/etc/steward/config.yaml", settings);
     await systemctl("restart", unit);
-    await eventually(async () => expect(await own("StatusText")).toMatch(/^Ready on .*, not well: nothing-there$/));
+    await eventually(async () => expect(await own("StatusText")).toMatch(/^Ready on .*, unhealthy: nothing-there$/));
     await session.host.exec(["rm", "/etc/steward/config.yaml"]);
     await systemctl("restart", unit);
   });

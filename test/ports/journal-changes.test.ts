@@ -227,10 +227,10 @@ describe.skipIf(!canMakeJournals())("journal: files that change underneath", () 
     it("does not take new objects for damage", () => {
       openWithEndRead([]);
       folder.append("system.journal", of("rare.service", 3));
-      expect(toOffsets(source.bearing(rare)).length).toBeGreaterThan(0);
+      expect(toOffsets(source.entriesWith(rare)).length).toBeGreaterThan(0);
       expect(damages).toEqual([]);
       source.refresh();
-      expect(toOffsets(source.bearing(rare))).toHaveLength(4);
+      expect(toOffsets(source.entriesWith(rare))).toHaveLength(4);
     });
 
     it("does not count entries that it has not seen yet", () => {
@@ -238,9 +238,9 @@ describe.skipIf(!canMakeJournals())("journal: files that change underneath", () 
       const list = source.all();
       const upToNow = list.at(list.length - 1) + 1;
       folder.append("system.journal", of("rare.service", 1));
-      expect(countOf(within(source.bearing(rare), 0, upToNow))).toBe(2);
+      expect(countOf(within(source.entriesWith(rare), 0, upToNow))).toBe(2);
       source.refresh();
-      expect(countOf(source.bearing(rare))).toBe(3);
+      expect(countOf(source.entriesWith(rare))).toBe(3);
       expect(damages).toEqual([]);
     });
   });

@@ -17,7 +17,7 @@ const message = (changes: Partial<Message> = {}): Message => ({
   id: "0001-abcd",
   at: Date.parse("2026-01-01T12:00:00Z"),
   isGood: false,
-  title: "web is not well on host",
+  title: "web is unhealthy on host",
   facts: [
     ["Component", "web"],
     ["Reason", "it answers 500"],
@@ -111,7 +111,7 @@ describe("chat", () => {
         expect(request).toMatchObject({ method: "POST", path: "/services/T0/B0/x?y=z" });
         expect(request?.headers["content-type"]).toMatch(/^application\/json/);
         expect(request?.body).toEqual({
-          text: ":warning: `web is not well on host`\nComponent: `web`\nReason: `it answers 500`",
+          text: ":warning: `web is unhealthy on host`\nComponent: `web`\nReason: `it answers 500`",
         });
       },
     );
@@ -274,14 +274,14 @@ describe("email", () => {
           expect.arrayContaining([
             "From: steward@example.org",
             "To: ops@example.org, night@example.org",
-            "Subject: web is not well on host",
+            "Subject: web is unhealthy on host",
             "Message-ID: <0001-abcd.steward@example.org>",
             "Auto-Submitted: auto-generated",
             "Date: Thu, 01 Jan 2026 12:00:00 +0000",
           ]),
         );
         expect(headers.find((line) => line.startsWith("Content-Type:"))).toMatch(/^Content-Type: text\/plain/);
-        expect(body.trim()).toBe("web is not well on host\r\n\r\nComponent: web\r\nReason: it answers 500");
+        expect(body.trim()).toBe("web is unhealthy on host\r\n\r\nComponent: web\r\nReason: it answers 500");
       },
     );
   });

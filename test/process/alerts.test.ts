@@ -88,15 +88,15 @@ async function withMail(
   });
 }
 
-describe("a component that is not well", () => {
-  it("is told of by chat and mail, and after a restart that it is well again", async () => {
+describe("a component that is unhealthy", () => {
+  it("is told of by chat and mail, and after a restart that it is healthy again", async () => {
     await withMail(async (mail, started) => {
       const options = { settings: settings(mail.port), stateDir: workspace.path("state-told") };
       websiteStatus = 500;
       const first = started(await startService(workspace, options));
       await until("a mail", () => (mail.mails.length > 0 ? true : undefined));
       await until("a post", () => (posts.length > 0 ? true : undefined));
-      expect(subjects(mail)).toEqual([expect.stringMatching(/^website is not well on /)]);
+      expect(subjects(mail)).toEqual([expect.stringMatching(/^website is unhealthy on /)]);
       expect(posts).toEqual([{ path: secretPath, text: expect.stringContaining("it answers 500") }]);
       await until("both sent", async () =>
         (await records(first)).every(({ outcome }) => outcome === "sent") ? true : undefined,
@@ -107,7 +107,7 @@ describe("a component that is not well", () => {
       websiteStatus = 200;
       const second = started(await startService(workspace, options));
       await until("a second mail", () => (mail.mails.length > 1 ? true : undefined));
-      expect(subjects(mail)[1]).toMatch(/^website is well again on /);
+      expect(subjects(mail)[1]).toMatch(/^website is healthy again on /);
       await until("a second post", () => (posts.length > 1 ? true : undefined));
       for (const service of [first, second])
         expect(service.stdout() + JSON.stringify(await records(second))).not.toMatch(/planted-5ecret/);

@@ -46,7 +46,7 @@ function makeLog(stateDir: string, limits = { maxBytes: 1_000_000, keepFiles: 10
 }
 
 const headLine = ({ seq, hash }: Head, folder: string): string =>
-  JSON.stringify({ level: "info", time: "2026-01-01T00:00:00.000Z", seq, hash, folder, msg: "audit head" });
+  JSON.stringify({ level: "info", time: "2026-01-01T00:00:00.000Z", seq, hash, folder, msg: "audit checkpoint" });
 
 const byService = (message: string) => ({ message, unit: "steward.service", priority: 6 });
 
@@ -90,7 +90,7 @@ describe.runIf(canMakeJournals())("steward audit verify, with what the journal k
     for (let at = 0; at < 14; at += 1)
       writeLog(
         file,
-        Array.from({ length: 5 }, () => byService(`{"msg":"audit head"}${`${at}`.repeat(1_000_000)}`)),
+        Array.from({ length: 5 }, () => byService(`{"msg":"audit checkpoint"}${`${at}`.repeat(1_000_000)}`)),
       );
     expect(await verify(stateDir, journal)).toMatchObject({
       code: 0,
@@ -141,7 +141,7 @@ describe.runIf(canMakeJournals())("steward audit verify, with what the journal k
 it("a service that logs warnings alone logs the heads of its audit log all the same", async () => {
   const settings = "updates: { enabled: false }\nconnectors: { discover: false }\nlog: { level: warn }\n";
   const service = launchService(workspace, { settings });
-  const { seq } = await logged(service, "audit head");
+  const { seq } = await logged(service, "audit checkpoint");
   expect(seq).toBe(1);
   await until("the first key", () => (readdirSync(service.stateDir).includes("admin.key") ? true : undefined));
   service.kill("SIGTERM");
@@ -151,5 +151,5 @@ it("a service that logs warnings alone logs the heads of its audit log all the s
       .lines()
       .filter(({ level }) => level === "info")
       .map(({ msg }) => msg),
-  ).toEqual(["audit head", "audit head"]);
+  ).toEqual(["audit checkpoint", "audit checkpoint"]);
 });

@@ -121,7 +121,7 @@ describe("the service", () => {
       { operation: "calls.refused", error: "UNAUTHORIZED", remote_address: "127.0.9.2" },
       { operation: "service.stopped", seq: 5 },
     ]);
-    const heads = service.lines().filter(({ msg }) => msg === "audit head");
+    const heads = service.lines().filter(({ msg }) => msg === "audit checkpoint");
     expect(heads.map(({ seq, hash }) => [seq, hash])).toEqual([
       [1, records[0]?.hash],
       [5, records[4]?.hash],

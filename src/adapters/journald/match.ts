@@ -27,18 +27,18 @@ const isPattern = (text: string): boolean => /[*?[]/.test(text);
  * programs of root wrote about it. What others claim does not count.
  */
 function ofUnit(source: Source, unit: string): Postings {
-  const { bearing } = source;
-  if (unit === "kernel") return bearing("_TRANSPORT=kernel");
+  const { entriesWith } = source;
+  if (unit === "kernel") return entriesWith("_TRANSPORT=kernel");
   const about = (pair: string, ...trusted: readonly string[]): Postings => {
-    const named = bearing(pair);
-    return named === noPostings ? noPostings : intersection([named, ...trusted.map(bearing)]);
+    const named = entriesWith(pair);
+    return named === noPostings ? noPostings : intersection([named, ...trusted.map(entriesWith)]);
   };
   return union([
-    bearing(`_SYSTEMD_UNIT=${unit}`),
+    entriesWith(`_SYSTEMD_UNIT=${unit}`),
     about(`UNIT=${unit}`, "_PID=1"),
     about(`COREDUMP_UNIT=${unit}`, "_UID=0", `MESSAGE_ID=${coredumpMessageId}`),
     about(`OBJECT_SYSTEMD_UNIT=${unit}`, "_UID=0"),
-    ...(unit.endsWith(".slice") ? [bearing(`_SYSTEMD_SLICE=${unit}`)] : []),
+    ...(unit.endsWith(".slice") ? [entriesWith(`_SYSTEMD_SLICE=${unit}`)] : []),
   ]);
 }
 
@@ -66,11 +66,11 @@ export function matching(source: Source, { units, priority, identifier, uid, boo
     terms.push(union([...names].map((name) => ofUnit(source, name))));
   }
   if (priority !== undefined && priority < leastSevere) {
-    const levels = Array.from({ length: priority + 1 }, (_, level) => source.bearing(`PRIORITY=${level}`));
+    const levels = Array.from({ length: priority + 1 }, (_, level) => source.entriesWith(`PRIORITY=${level}`));
     terms.push(union(levels));
   }
-  if (identifier !== undefined) terms.push(source.bearing(`SYSLOG_IDENTIFIER=${identifier}`));
-  if (uid !== undefined) terms.push(source.bearing(`_UID=${uid}`));
-  if (boots !== undefined) terms.push(union(boots.map((boot) => source.bearing(`_BOOT_ID=${boot}`))));
+  if (identifier !== undefined) terms.push(source.entriesWith(`SYSLOG_IDENTIFIER=${identifier}`));
+  if (uid !== undefined) terms.push(source.entriesWith(`_UID=${uid}`));
+  if (boots !== undefined) terms.push(union(boots.map((boot) => source.entriesWith(`_BOOT_ID=${boot}`))));
   return terms.length === 0 ? undefined : intersection(terms);
 }

@@ -35,7 +35,7 @@ export interface Source {
   /** All entries of the file, in the order in which they were written. */
   readonly all: () => EntryList;
   /** Entries that bear `NAME=value`. */
-  readonly bearing: (pair: string) => Postings;
+  readonly entriesWith: (pair: string) => Postings;
   /** Offsets of the data objects of a field, as far as they can be read. */
   readonly valuesOf: (name: string) => Iterable<number>;
   /** The bytes of a data object, `NAME=value`, until the next read of the file; undefined when they cannot be read. */
@@ -165,7 +165,7 @@ export function openSource(
       return isChanged;
     },
     all,
-    bearing(pair) {
+    entriesWith(pair) {
       const known = lists.get(pair);
       if (known !== undefined) return known;
       const found = readable(() => find(pair), noPostings);

@@ -156,7 +156,7 @@ export function openConnection(ports: {
         end();
       };
       bus.connection.on("error", fail);
-      // A message that the library cannot handle, such as a call whose refusal it cannot write: unheard it ends the process.
+      // A message that the library cannot handle, such as a call whose refusal it cannot write: without a listener it ends the process.
       bus.connection.on("handlerError", fail);
       bus.connection.on("close", end);
       bus.connection.on("end", end);

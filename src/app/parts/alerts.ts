@@ -27,7 +27,7 @@ function createTrouble(log: Logger): (error: unknown) => void {
     const text = String(error);
     if (text === last) return;
     last = text;
-    log.error({ err: error }, "alerts disturbed");
+    log.error({ err: error }, "evaluation of alerts failed");
   };
 }
 

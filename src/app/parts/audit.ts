@@ -1,5 +1,5 @@
 import { defaultAuditLimits, openAuditLog } from "#adapters/audit/index.ts";
-import { headMessage } from "#app/audit-heads.ts";
+import { checkpointMessage } from "#app/audit-heads.ts";
 import type { PartContext } from "#app/part.ts";
 import { toBytes } from "#config/receiver.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
@@ -34,7 +34,7 @@ export function buildAuditPart({ config, version, clock, log }: PartContext) {
     const { seq, hash } = files.head();
     if (seq === toldSeq) return;
     toldSeq = seq;
-    headLog.info({ seq, hash, folder: files.folder }, headMessage);
+    headLog.info({ seq, hash, folder: files.folder }, checkpointMessage);
   };
   const files = openAuditLog({
     stateDir,

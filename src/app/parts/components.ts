@@ -22,8 +22,8 @@ export function createComponentsPart(
           const { healthy, expected, reason } = result;
           ports.onResult(component, result);
           metrics.componentUp(component, healthy);
-          if (healthy) log.info({ component }, "component is well");
-          else log[expected ? "warn" : "info"]({ component, reason }, "component is not well");
+          if (healthy) log.info({ component }, "component healthy");
+          else log[expected ? "warn" : "info"]({ component, reason }, "component unhealthy");
         },
       }),
     dispose: prober.dispose,

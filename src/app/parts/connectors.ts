@@ -39,7 +39,7 @@ export function createConnectorsPart(
   },
 ) {
   const { clock, log, metrics, prober } = ports;
-  const onTrouble = (error: unknown): void => log.error({ err: error }, "connectors disturbed");
+  const onTrouble = (error: unknown): void => log.error({ err: error }, "cannot read connectors or write token usage");
   // What is found of the default connector shows in the health status at once, not at the next probe.
   const onDefault = (): Promise<void> => prober.probeNow("llm");
   const connectors = createConnectors({

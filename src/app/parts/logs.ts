@@ -21,7 +21,7 @@ export function createLogsPart(
     clock,
     unitsOf,
     encode: encodeTextFrame,
-    onTrouble: (error) => log.warn({ err: error }, "log stream disturbed"),
+    onTrouble: (error) => log.warn({ err: error }, "log stream failed"),
   });
   return {
     handlers: logsHandlers({ reader, clock, unitsOf }),

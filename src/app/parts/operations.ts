@@ -5,7 +5,7 @@ import { ownProcess } from "#adapters/operations/process.ts";
 import { operationProgram } from "#app/operation-program.ts";
 import type { PartContext } from "#app/part.ts";
 import type { TracedParts } from "#app/tracing/tracing.ts";
-import { takeUpInterrupted } from "#domain/audit/interrupted.ts";
+import { recordInterrupted } from "#domain/audit/interrupted.ts";
 import { createOperationEnds } from "#domain/audit/operation-ends.ts";
 import type { AuditLog } from "#domain/audit/ports.ts";
 import { operationHandlers } from "#domain/operations/handlers.ts";
@@ -38,7 +38,7 @@ export function createOperationsPart(
     self: ports.self,
     traceparent: () => tracer?.headers()["traceparent"],
     onEnded: ends.ended,
-    onTrouble: (error) => log.error({ err: error }, "operation disturbed"),
+    onTrouble: (error) => log.error({ err: error }, "cannot record operation"),
   });
   const stopping = new AbortController();
   return {
@@ -49,10 +49,11 @@ export function createOperationsPart(
       const { signal } = stopping;
       const finished = operations.list().filter(({ state }) => isFinished(state.status));
       try {
-        await takeUpInterrupted({ log: audit, clock }, signal);
+        await recordInterrupted({ log: audit, clock }, signal);
         await ends.takeUp(finished.toReversed(), signal);
       } catch (error) {
-        if (!signal.aborted) log.error({ err: error }, "what ended while the service was away is not written down");
+        if (!signal.aborted)
+          log.error({ err: error }, "cannot record operations that ended while the service was down");
       }
     },
     stop(): void {

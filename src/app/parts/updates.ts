@@ -48,13 +48,13 @@ export function createUpdatesPart(
   const work: LongWork = {
     async begin(kind, input, context, check) {
       const { caller, signal, touched } = context;
-      const wishes = { prefersAsync: context.prefersAsync(), idempotencyKey: context.idempotencyKey() };
+      const options = { prefersAsync: context.prefersAsync(), idempotencyKey: context.idempotencyKey() };
       const ask = async (): Promise<void> => {
         await check?.();
         await consent(kind, input, caller?.keyId ?? null);
       };
       const asked = { kind, input };
-      const by = { caller, signal, touched, ...wishes };
+      const by = { caller, signal, touched, ...options };
       return beginOperation<UpdateWork[typeof kind]["result"]>(operations, asked, by, ask);
     },
   };
@@ -77,8 +77,8 @@ export function createUpdatesPart(
       async apply(input, signal, onOperation) {
         const kind = "updates.apply";
         const touched = ({ operation_id: id = "" }: Readonly<Record<string, string>>): void => onOperation(id);
-        const wishes = { caller: undefined, touched, prefersAsync: false, idempotencyKey: undefined };
-        const by = { ...wishes, signal: () => signal };
+        const options = { caller: undefined, touched, prefersAsync: false, idempotencyKey: undefined };
+        const by = { ...options, signal: () => signal };
         const ask = (): Promise<void> => consent(kind, input, null);
         return waitedFor(await beginOperation<UpdateApply>(operations, { kind, input }, by, ask));
       },

@@ -109,7 +109,7 @@ export function createTraceParts(
         const receivers = await openReceivers({
           take: (body) => take(traces, forwarder, body, ports),
           peerOf: createPeers(),
-          onTrouble: (error) => log.error({ err: error }, "receiver of traces disturbed"),
+          onTrouble: (error) => log.error({ err: error }, "receiver of traces failed"),
           ports: receiverPorts(tracing),
         });
         closers.push(...(forwarder === undefined ? [] : [forwarder.close]), receivers.close);

@@ -69,7 +69,7 @@ function addListCommand(audit: Command, { io, now, connect, local }: CommandPort
     .option("--json", "print the answer as JSON")
     .action(async (options: ListOptions, command: Command) => {
       const { since, until, operation, keyId, outcome, limit } = options;
-      const wishes = {
+      const query = {
         limit,
         ...(since !== undefined && { since }),
         ...(until !== undefined && { until }),
@@ -78,8 +78,8 @@ function addListCommand(audit: Command, { io, now, connect, local }: CommandPort
         ...(outcome !== undefined && { outcome }),
       };
       const answer = options.offline
-        ? await local.audit.list(wishes)
-        : await (await connect(command)).client.listAudit({ query: wishes });
+        ? await local.audit.list(query)
+        : await (await connect(command)).client.listAudit({ query: query });
       if (options.json) return printJson(io, answer);
       printEntries(io, answer);
     });

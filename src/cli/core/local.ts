@@ -57,7 +57,7 @@ export interface AuditReport {
 
 /** The audit log of this host, without the service. */
 export interface LocalAudit {
-  readonly list: (wishes: AuditListQuery) => Promise<AuditList>;
+  readonly list: (query: AuditListQuery) => Promise<AuditList>;
   /** `unit` is whose lines in the journal are believed; undefined: the journal is not asked. */
   readonly verify: (options: {
     readonly heads: readonly GivenHead[];

@@ -23,7 +23,7 @@ async function isRecorded(
  * Writes down the calls that were at work when an earlier process ended: each once, as failed and without a status, for nobody
  * knows how much of them was done.
  */
-export async function takeUpInterrupted(
+export async function recordInterrupted(
   { log, clock }: { readonly log: AuditLog; readonly clock: Pick<Clock, "now"> },
   signal: AbortSignal,
 ): Promise<void> {

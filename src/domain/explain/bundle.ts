@@ -62,7 +62,7 @@ function checkPart(result: HealthCheckResult): Part {
       `details: ${figures.text}`,
     ],
     redactions: told.redactions + figures.redactions + calm.redactions,
-    omitted: figures.text.endsWith("bytes cut off]") ? ["details of the check: the rest, for want of room"] : [],
+    omitted: figures.text.endsWith("bytes cut off]") ? ["details of the check: the rest (size limit)"] : [],
   };
 }
 
@@ -85,7 +85,7 @@ function historyPart(history: ExplainSources["history"], checkId: string, nowMs:
   return {
     lines: kept.map(({ text }) => text),
     redactions: kept.reduce((sum, { redactions }) => sum + redactions, 0),
-    omitted: kept.length < changes.length ? ["history of the check: earlier changes, for want of room"] : [],
+    omitted: kept.length < changes.length ? ["history of the check: earlier changes (size limit)"] : [],
   };
 }
 
@@ -126,7 +126,7 @@ async function unitsPart(sources: ExplainSources, names: readonly string[], call
   return {
     lines: kept.map(({ text }) => text),
     redactions: kept.reduce((sum, { redactions }) => sum + redactions, 0),
-    omitted: kept.length < written.length ? ["state of units: more of them, for want of room"] : [],
+    omitted: kept.length < written.length ? ["state of units: more of them (size limit)"] : [],
   };
 }
 

@@ -167,7 +167,7 @@ export async function journalLines(
   const texts = new Map(chosen.map((entry) => [entry, lineOf(entry, messages.get(entry) ?? "")]));
   const sent = withinRoom(chosen, (entry) => texts.get(entry)?.text ?? "");
   if (!isAll || sent.length < ranked.size)
-    omitted.push(`journal entries beyond ${sent.length} that are sent: for want of room`);
+    omitted.push(`journal entries beyond ${sent.length} that are sent (size limit)`);
   const lines = [...sent].sort(inOrder).map((entry) => ({ text: texts.get(entry)?.text ?? "", cursor: entry.cursor }));
   const redactions = [...texts.values()].reduce((sum, line) => sum + line.redactions, count);
   return { lines, redactions, omitted };

@@ -8,7 +8,7 @@ describe("statusWords", () => {
     const unexpected = { healthy: false, expected: false };
     expect(statusWords("http://[::1]:1", { cli: well, llm: unexpected })).toBe("Ready on http://[::1]:1");
     const broken = { healthy: false, expected: true };
-    expect(statusWords("x", { ops: broken, llm: unexpected, own: broken })).toBe("Ready on x, not well: ops, own");
+    expect(statusWords("x", { ops: broken, llm: unexpected, own: broken })).toBe("Ready on x, unhealthy: ops, own");
   });
 });
 

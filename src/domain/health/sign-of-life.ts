@@ -6,7 +6,7 @@ export function statusWords(url: string, components: Readonly<Record<string, Pro
   const missing = Object.entries(components).flatMap(([name, { healthy, expected }]) =>
     expected && !healthy ? [name] : [],
   );
-  return missing.length === 0 ? `Ready on ${url}` : `Ready on ${url}, not well: ${missing.join(", ")}`;
+  return missing.length === 0 ? `Ready on ${url}` : `Ready on ${url}, unhealthy: ${missing.join(", ")}`;
 }
 
 /**

@@ -15,15 +15,15 @@ const news = (changes: Partial<ComponentNews> = {}): ComponentNews => ({
 
 describe("what is told", () => {
   it.each<[Partial<ComponentNews>, string, boolean]>([
-    [{}, "web is not well on host", false],
-    [{ kind: "component_up", isDown: false }, "web is well again on host", true],
+    [{}, "web is unhealthy on host", false],
+    [{ kind: "component_up", isDown: false }, "web is healthy again on host", true],
     [{ kind: "component_flaps", isDown: false, changes: 4 }, "web flaps: 4 changes within ten minutes on host", false],
     [
       { kind: "component_settled", isDown: false, changes: 17 },
-      "web has settled: it is well, after 17 changes on host",
+      "web has settled: it is healthy, after 17 changes on host",
       true,
     ],
-    [{ kind: "component_settled", changes: 5 }, "web has settled: it is not well, after 5 changes on host", false],
+    [{ kind: "component_settled", changes: 5 }, "web has settled: it is unhealthy, after 5 changes on host", false],
   ])("of a component: %j", (changes, title, isGood) => {
     expect(componentDraft(news(changes), "host", at)).toMatchObject({ title, isGood, subject: "web" });
   });

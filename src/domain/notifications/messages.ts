@@ -23,14 +23,14 @@ function plainLine(text: string, maxChars = maxFactChars): string {
 const factsOf = (facts: readonly (readonly [name: string, text: string | undefined])[]): Message["facts"] =>
   facts.flatMap(([name, text]) => (text === undefined || text === "" ? [] : [[name, plainLine(text)] as const]));
 
-const stateWords = (isDown: boolean): string => (isDown ? "not well" : "well");
+const stateWords = (isDown: boolean): string => (isDown ? "unhealthy" : "healthy");
 
 function componentTitle({ kind, component, isDown, changes }: ComponentNews): string {
   switch (kind) {
     case "component_down":
-      return `${component} is not well`;
+      return `${component} is unhealthy`;
     case "component_up":
-      return `${component} is well again`;
+      return `${component} is healthy again`;
     case "component_flaps":
       return `${component} flaps: ${changes} changes within ten minutes`;
     case "component_settled":

@@ -55,7 +55,7 @@ const draft = (subject: string): Draft => ({
   subject,
   at: clock.now(),
   isGood: false,
-  title: `${subject} is not well`,
+  title: `${subject} is unhealthy`,
   facts: [],
 });
 const titles = ({ taken }: FakeNotifier) => taken.map(({ title }) => title.split(" ")[0]);

@@ -23,17 +23,17 @@ function ending(state: Partial<Operation["state"]>) {
     wait: () => Promise.resolve({ spec, state: { ...queuedState, ...state } }),
   };
 }
-const wishes = { caller, signal, touched: () => undefined, prefersAsync: false, idempotencyKey: undefined };
+const options = { caller, signal, touched: () => undefined, prefersAsync: false, idempotencyKey: undefined };
 
 describe("an operation begun for a request", () => {
   it("is waited for", async () => {
     const operations = ending({ status: "done", result: { success: true } });
-    expect(await beginOperation(operations, work, { ...wishes, idempotencyKey: "i" })).toEqual({ success: true });
+    expect(await beginOperation(operations, work, { ...options, idempotencyKey: "i" })).toEqual({ success: true });
     expect(operations.asked).toEqual([{ ...work, keyId: "key1", idempotencyKey: "i" }]);
   });
 
   it("is not waited for when the request would rather not", async () => {
-    const answer = await beginOperation(ending({}), work, { ...wishes, prefersAsync: true });
+    const answer = await beginOperation(ending({}), work, { ...options, prefersAsync: true });
     expect(answer).toBeInstanceOf(Accepted);
     expect(answer).toMatchObject({ operation: { id: "id-1", status: "queued" } });
   });
@@ -41,15 +41,15 @@ describe("an operation begun for a request", () => {
   it("is looked at before it is written down, and not again when it was begun before", async () => {
     const operations = ending({ status: "done", result: 1 });
     const refuse = () => Promise.reject(new Error("cannot be"));
-    await expect(beginOperation(operations, work, wishes, refuse)).rejects.toThrow("cannot be");
+    await expect(beginOperation(operations, work, options, refuse)).rejects.toThrow("cannot be");
     expect(operations.asked).toEqual([]);
     const begun = { ...operations, admit: () => ({ spec, state: queuedState }) };
-    expect(await beginOperation(begun, work, wishes, refuse)).toBe(1);
+    expect(await beginOperation(begun, work, options, refuse)).toBe(1);
   });
 
   it("throws what it failed with, and names itself", async () => {
     const error = { code: "UNAVAILABLE", message: "cannot apply: locked", details: { holder: "apt" } } as const;
-    await expect(beginOperation(ending({ status: "failed", error }), work, wishes)).rejects.toMatchObject({
+    await expect(beginOperation(ending({ status: "failed", error }), work, options)).rejects.toMatchObject({
       code: "UNAVAILABLE",
       message: "cannot apply: locked",
       details: { holder: "apt", operation_id: "id-1" },

@@ -81,10 +81,10 @@ describe("what an interrupted rollback has left", () => {
     },
   );
 
-  it("is told of and left where it cannot be removed, and the result stands", async () => {
+  it("is reported and left where it cannot be removed, and the result stands", async () => {
     const { verbs, work, lines } = setUp(() => ({ tidy: () => Promise.reject(new Error("read-only")) }));
     expect(await verbs["updates.apply"](input, work)).toMatchObject({ success: true });
-    expect(lines).toContain("left-overs of rollbacks not removed: read-only");
+    expect(lines).toContain("cannot remove leftovers of rollbacks: read-only");
   });
 });
 
@@ -131,7 +131,7 @@ describe("retention after the work", () => {
       list: (each) => (isAfter ? Promise.reject(new Error("no more files")) : backend.list(each)),
     }));
     expect(await verbs["updates.apply"](input, work)).toMatchObject({ success: true, packages_updated: 1 });
-    expect(lines).toContain("old snapshots not removed: no more files");
+    expect(lines).toContain("cannot remove old snapshots: no more files");
   });
 
   it("removes none that the result names", async () => {

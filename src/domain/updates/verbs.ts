@@ -82,31 +82,31 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
   const { manager, backends, clock } = ports;
   const [backend] = backends;
 
-  type Telling = Pick<Work<never>, "progress" | "signal">;
+  type Reporting = Pick<Work<never>, "progress" | "signal">;
 
   /** What cannot be removed is tried again the next time: no result is lost for it. */
-  const orTold = async ({ progress }: Telling, what: string, change: () => Promise<void>): Promise<void> => {
+  const orReport = async ({ progress }: Reporting, what: string, change: () => Promise<void>): Promise<void> => {
     try {
       await change();
     } catch (error) {
-      progress.line(`${what} not removed: ${errorMessage(error)}`);
+      progress.line(`cannot remove ${what}: ${errorMessage(error)}`);
     }
   };
 
   /** Removes what interrupted rollbacks have left: this is the only work of its kind, so nobody goes on with one. */
-  const tidy = async (work: Telling): Promise<void> => {
+  const tidy = async (work: Reporting): Promise<void> => {
     const settle = (id: string): Promise<void> => manager.settle(id, work.signal);
-    for (const each of backends) await orTold(work, "left-overs of rollbacks", () => each.tidy(settle, work.signal));
+    for (const each of backends) await orReport(work, "leftovers of rollbacks", () => each.tidy(settle, work.signal));
   };
 
   /** Removes what is beyond the retention as well, but not what the work that was just done names in its result. */
-  const prune = async (work: Telling, named: readonly string[]): Promise<void> => {
+  const prune = async (work: Reporting, named: readonly string[]): Promise<void> => {
     const { signal } = work;
     const retention = { count: ports.keepSnapshots, ageMs: keptForMs, nowMs: clock.now() };
     for (const each of backends) {
-      await orTold(work, "old snapshots", async () => {
+      await orReport(work, "old snapshots", async () => {
         for (const { id } of expired(await each.list(signal), retention)) {
-          if (!named.includes(id)) await orTold(work, `snapshot ${id}`, () => each.remove(id, signal));
+          if (!named.includes(id)) await orReport(work, `snapshot ${id}`, () => each.remove(id, signal));
         }
       });
     }

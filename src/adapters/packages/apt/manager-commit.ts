@@ -36,8 +36,8 @@ export function unitFor(id: string): string {
   return `steward-packages-${id}`;
 }
 
-/** Gives what is printed to whoever wants to know: how far it is, and the lines for people. */
-export const teller =
+/** Reports what apt prints as progress: percentages, and the lines for people. */
+export const progressReporter =
   (progress: Progress) =>
   (line: string): void => {
     const status = parseStatusLine(line);
@@ -163,7 +163,7 @@ export function createCommit(ports: {
     const unit = unitFor(id);
     if (plan.changes.length === 0) return { isDone: true, reason: "" };
     const words = wordsFor(plan.changes);
-    const common = { unit, locks, onLine: teller(progress), timeoutMs: longestMs };
+    const common = { unit, locks, onLine: progressReporter(progress), timeoutMs: longestMs };
     const argv = (...how: readonly string[]): Transaction["argv"] => [
       "/usr/bin/apt-get",
       "--option=APT::Status-Fd=1",

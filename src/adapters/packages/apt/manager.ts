@@ -12,7 +12,7 @@ import { hostPlaces } from "../places.ts";
 import { createDatabase } from "./database.ts";
 import { readPresent } from "./dpkg-state.ts";
 import { createLockTable } from "./locks.ts";
-import { asResult, createCommit, markCommands, orLocked, teller, unitFor } from "./manager-commit.ts";
+import { asResult, createCommit, markCommands, orLocked, progressReporter, unitFor } from "./manager-commit.ts";
 import { createMarks } from "./manager-marks.ts";
 import { createRelease, type ReleaseFiles } from "./manager-release.ts";
 import { createStaleUnits } from "./manager-restarts.ts";
@@ -81,7 +81,7 @@ export function createAptManager(ports: {
   /** Repairs whose lines are told, and that run in the unit of a transaction where there is one. */
   const repairsFor = (progress: Progress, unit: string | undefined) => {
     const told = (transaction: Transaction, signal: AbortSignal): Promise<string> =>
-      transact({ ...transaction, ...(unit !== undefined && { unit }), onLine: teller(progress) }, signal);
+      transact({ ...transaction, ...(unit !== undefined && { unit }), onLine: progressReporter(progress) }, signal);
     return createRepairs({ exec, transact: told, paths });
   };
 

@@ -34,18 +34,18 @@ const refuse = (what: string): never => {
 
 /** Reads fields of one object; what is missing or of another type is refused. */
 function reader(value: unknown, what: string) {
-  const fields: JsonObject = isRecord(value) ? value : refuse(`${what} is no object`);
+  const fields: JsonObject = isRecord(value) ? value : refuse(`${what} must be an object`);
   const get = (key: string): unknown => (Object.hasOwn(fields, key) ? fields[key] : undefined);
   return {
     text(key: string, form?: RegExp): string {
       const found = get(key);
-      if (typeof found !== "string" || found.includes("\0")) return refuse(`${key} of ${what} is no text`);
+      if (typeof found !== "string" || found.includes("\0")) return refuse(`${key} of ${what} must be a string`);
       return form === undefined || form.test(found) ? found : refuse(`${key} of ${what} has another form`);
     },
     number(key: string, highest: number): number {
       const found = get(key);
       const isFine = typeof found === "number" && Number.isSafeInteger(found) && found >= 0 && found <= highest;
-      return isFine ? found : refuse(`${key} of ${what} is no number that can be`);
+      return isFine ? found : refuse(`${key} of ${what} must be a number in range`);
     },
     time(key: string): number {
       const found = get(key);
@@ -140,7 +140,7 @@ export function parseManifest(text: string, id: string): Manifest {
     description: read.text("description"),
     kind: read.one("kind", ["manual", "before_update", "before_rollback"]),
     isProtected: read.flag("protected"),
-    createdAt: Number.isNaN(createdAt) ? refuse("its time is none") : createdAt,
+    createdAt: Number.isNaN(createdAt) ? refuse("its time is not valid") : createdAt,
     packages,
     etc: inOrder(read.list("etc").map(entryOf)),
   };

@@ -23,7 +23,7 @@ it("counts each kill once and names the victims", async () => {
   ]);
   expect(outcome).toMatchObject({
     status: "warn",
-    message: "Memory ran out: the kernel killed mysqld, tmux: server (2 kills in 24 h)",
+    message: "The OOM killer killed mysqld, tmux: server (2 kills in 24 h)",
     details: {
       count: 2,
       kills: [

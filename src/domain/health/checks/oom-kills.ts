@@ -13,13 +13,13 @@ const killed = "Killed process [0-9]+";
 const victim = /Killed process (\d+) \((.*?)\)(?:,| |$)/;
 
 /**
- * Processes that the kernel killed for want of memory in the last 24 hours: by default 1 warns, 5 fail. `ignore` takes
+ * Processes killed by the OOM killer in the last 24 hours: by default 1 warns, 5 fail. `ignore` takes
  * process names and patterns.
  */
 export function oomKillsCheck({ log, clock }: { log: KernelLog; clock: Pick<Clock, "now"> }): Check {
   return {
     id: "oom_kills",
-    name: "Processes killed for want of memory",
+    name: "Processes killed by the OOM killer",
     category: "memory",
     severity: "high",
     async run({ warn = 1, fail = 5, ignore }, signal) {
@@ -35,12 +35,11 @@ export function oomKillsCheck({ log, clock }: { log: KernelLog; clock: Pick<Cloc
       });
       const details = { kills: kills.slice(-20), count: kills.length, window_hours: windowHours };
       const status = grade(kills.length, { warn, fail });
-      if (kills.length === 0)
-        return { status, message: `The kernel killed nothing for want of memory in ${windowHours} h`, details };
+      if (kills.length === 0) return { status, message: `The OOM killer killed nothing in ${windowHours} h`, details };
       const names = [...new Set(kills.map(({ process }) => process))];
       return {
         status,
-        message: `Memory ran out: the kernel killed ${listNames(names)} (${counted(kills.length, "kill")} in ${windowHours} h)`,
+        message: `The OOM killer killed ${listNames(names)} (${counted(kills.length, "kill")} in ${windowHours} h)`,
         details,
       };
     },
