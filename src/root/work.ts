@@ -15,6 +15,7 @@ import { type PluginEnd, PluginNotRun } from "#domain/plugins/ports.ts";
 import { UnitProtected, type Units } from "#domain/system/ports.ts";
 import { createServicePolicy } from "#domain/system/service-policy.ts";
 import type { HostUpdates, SnapshotBackend } from "#domain/updates/ports.ts";
+import { noProgress } from "#domain/updates/ports.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import type { withRootHealth } from "./health.ts";
 import { places, serviceUnit } from "./places.ts";
@@ -124,9 +125,6 @@ function serviceWork({ config }: WorkParts): WorkOf<"services"> {
   };
 }
 
-/** Nobody hears how far it is: who asked waits for the end. */
-const unheard = { step: () => undefined, line: () => undefined };
-
 function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshots"> {
   const updates = async (): Promise<HostUpdates> => {
     const { createHostPackages } = await import("#adapters/packages/index.ts");
@@ -145,7 +143,7 @@ function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshot
   };
   return {
     async "packages.refresh"(_, signal) {
-      await (await packageManager()).refresh(unheard, signal);
+      await (await packageManager()).refresh(noProgress, signal);
       return {};
     },
     async "packages.restart_needs"(_, signal) {
