@@ -2,12 +2,7 @@ import { existsSync } from "node:fs";
 import { link, mkdir, mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { writeFileAtomic } from "#adapters/files/index.ts";
-import type {
-  PackageFiles,
-  PresentPackage,
-  RollbackOutcome,
-  SnapshotBackend,
-} from "#domain/updates/ports.ts";
+import type { PackageFiles, PresentPackage, RollbackOutcome, SnapshotBackend } from "#domain/updates/ports.ts";
 import { isSameVersion, PackageFileMissing, PackagesLocked, SnapshotUnusable } from "#domain/updates/ports.ts";
 import { requireReboot } from "#domain/updates/reboot.ts";
 import { isRecord } from "#kernel/values.ts";
