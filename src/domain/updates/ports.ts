@@ -286,13 +286,13 @@ export interface HostUpdates {
   readonly backends: readonly SnapshotBackend[];
 }
 
-/** Told while something runs. */
-export interface Progress {
+/** How far something is: what is called while it runs. A type and not an interface, since it is no port. */
+export type Progress = {
   /** 0 to 100, and what is being done. */
   readonly step: (percent: number, what: string) => void;
   /** A line of a program's output. */
   readonly line: (text: string) => void;
-}
+};
 
 /** Progress that nobody follows. */
 export const noProgress: Progress = { step: () => undefined, line: () => undefined };
