@@ -13,6 +13,8 @@ import { killRun, type RunFolder } from "./runs.ts";
 export type Bind = { source: string; target: string; readOnly?: boolean };
 
 type GuestOptions = {
+  /** Whether the guest sees control groups of version 2 alone; as this machine has them unless said. */
+  unifiedCgroups: boolean;
   privateNetwork: boolean;
   binds: readonly Bind[];
   /** Runs when the guest has its first process and nothing else yet. */
@@ -44,7 +46,10 @@ export async function startGuest(run: RunFolder, disk: Disk, options: GuestOptio
     process.execPath,
     ["--disable-warning=ExperimentalWarning", ...launch, ...containerCommand(run, disk, options)],
     {
-      env: plainEnvironment,
+      env: {
+        ...plainEnvironment,
+        ...(options.unifiedCgroups && { SYSTEMD_NSPAWN_UNIFIED_HIERARCHY: "1" }),
+      },
       detached: true,
       stdio: ["ignore", output, output],
     },

@@ -96,6 +96,8 @@ async function runHost(run: RunFolder, options: HostOptions): Promise<Host> {
     const disk = await mountDisk(run.image, run.root);
     const guest = await startGuest(run, disk, {
       privateNetwork: options.privateNetwork ?? false,
+      // From version 258 on systemd boots with version 2 alone.
+      unifiedCgroups: (options.suite ?? defaultSuite()) === "sid",
       binds,
       onStart: options.onStart,
     });
