@@ -28,6 +28,25 @@ interface TraceThreadOptions extends TraceThreadSetup {
   readonly idleMs?: number;
 }
 
+function startWorker(
+  workerData: TraceThreadSetup,
+  onReply: (reply: TraceReply) => void,
+  onExit: (reason: string) => void,
+): Worker {
+  const worker = new Worker(new URL("./thread.ts", import.meta.url), {
+    workerData,
+    name: "traces",
+    resourceLimits: { maxOldGenerationSizeMb: maxHeapMb, maxYoungGenerationSizeMb: maxYoungHeapMb },
+  });
+  let reason = "it ended";
+  worker.on("message", onReply);
+  worker.on("error", (error) => {
+    reason = errorMessage(error);
+  });
+  worker.once("exit", () => onExit(reason));
+  return worker;
+}
+
 /** The thread, started with the first job and ended when there was none for a while. */
 function createTraceThread(options: TraceThreadOptions) {
   const { onTrouble, idleMs: idleAfterMs = idleMs, stateDir, keepBytes, forwards } = options;
@@ -65,18 +84,7 @@ function createTraceThread(options: TraceThreadOptions) {
   };
 
   const start = (): Worker => {
-    const workerData: TraceThreadSetup = { stateDir, keepBytes, forwards };
-    const started = new Worker(new URL("./thread.ts", import.meta.url), {
-      workerData,
-      name: "traces",
-      resourceLimits: { maxOldGenerationSizeMb: maxHeapMb, maxYoungGenerationSizeMb: maxYoungHeapMb },
-    });
-    let reason = "it ended";
-    started.on("message", onReply);
-    started.on("error", (error) => {
-      reason = errorMessage(error);
-    });
-    started.once("exit", () => {
+    const started = startWorker({ stateDir, keepBytes, forwards }, onReply, (reason) => {
       if (worker !== started) return;
       worker = undefined;
       if (waiting.size > 0) onTrouble(`the thread of the traces ended: ${reason}`);
