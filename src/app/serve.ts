@@ -32,6 +32,8 @@ import { createReload } from "./reload.ts";
 /** How long requests in flight may go on after SIGTERM before they are told to end, and then are cut. */
 const drainMs = 3_000;
 const cutMs = 1_000;
+/** How long the parts may take to close what they have opened. */
+const disposeMs = 10_000;
 
 export interface ServeOptions {
   readonly version: string;
@@ -254,7 +256,8 @@ export async function serve(config: Config, options: ServeOptions): Promise<void
   log.info({ signal }, "stopping");
   manager.stopping();
   await drain(clock, built, http);
-  await parts.dispose();
+  // The timer also keeps the process running while a part waits for what does not.
+  await Promise.race([parts.dispose(), clock.sleep(disposeMs)]);
   await carryOver(context, built);
   await Promise.race([manager.close(), clock.sleep(cutMs)]);
   log.info("stopped");
