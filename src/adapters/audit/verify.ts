@@ -99,150 +99,182 @@ function misplaced(record: Pick<SealedRecord, "seq" | "prev">, last: Link): stri
 const joined = (lines: readonly Buffer[]): Buffer =>
   Buffer.concat(lines.flatMap((each, at) => (at === 0 ? [each] : [Buffer.from("\n"), each])));
 
-/** Follows the chain through all files. */
-function createWalk(files: readonly LogFile[], heads: readonly KnownHead[], onEntry: (record: AuditRecord) => void) {
-  const notes: string[] = [];
-  const bySeq = Map.groupBy(heads, ({ seq }) => seq);
-  let first: Link | undefined;
-  let last: Link | undefined;
-  let entries = 0;
-  let malformed = 0;
-  let headsFound = 0;
+/** Lines of a file, from the number of the first. */
+interface Lines {
+  readonly line: number;
+  readonly lines: Buffer[];
+}
+
+/** Follows the chain through all files, one line after the other. */
+interface Walk {
+  readonly files: readonly LogFile[];
+  readonly headsBySeq: ReadonlyMap<number, readonly KnownHead[]>;
+  readonly onEntry: (record: AuditRecord) => void;
+  readonly notes: string[];
+  place: { readonly file: string; readonly line: number };
+  first: Link | undefined;
+  last: Link | undefined;
+  entries: number;
+  malformed: number;
+  headsFound: number;
   /** Number of the first entry that was to be kept when old files were removed last. */
-  let kept = 1;
-  /** Lines that are no entries, until an entry tells of them. */
-  let strange: { readonly line: number; readonly lines: Buffer[] } | undefined;
+  kept: number;
+  /** Lines that are not entries, until an entry explains them. */
+  strange: Lines | undefined;
   /** Malformed entries that no other entry has followed yet. */
-  let pending: { readonly after: Link; readonly line: number; readonly lines: Buffer[] } | undefined;
-  let place = { file: "", line: 0 };
-  /** What the next entry follows; of the oldest file that is there the name alone says it. */
-  const before = (prev = ""): Link =>
-    last ?? ((files[0]?.firstSeq ?? 1) === 1 ? origin : { seq: (files[0]?.firstSeq ?? 1) - 1, hash: prev });
+  pending: (Lines & { readonly after: Link }) | undefined;
+}
 
-  const breakAt = (line: number, seq: number, what: string): never => {
-    throw new ChainBroken({ file: place.file, line, seq, what });
-  };
-  const isTold = ({ record }: SealedRecord, region: Buffer, events: readonly string[]): boolean => {
-    const { bytes, sha256 } = remainsOf(region);
-    if (record === undefined || !events.includes(record.operation)) return false;
-    return record.target["bytes"] === bytes && record.target["sha256"] === sha256;
-  };
-  /**
-   * Versions that did not know malformed entries took those at the end of the log for remains of a crash, and went on from the
-   * entry before them.
-   */
-  const isTakenForRemains = (sealed: SealedRecord): boolean => {
-    if (pending === undefined || misplaced(sealed, pending.after) !== undefined) return false;
-    return isTold(sealed, joined(pending.lines), [tornEvent, damagedEvent]);
-  };
-  const noteMalformed = (sealed: SealedRecord): void => {
-    malformed += 1;
-    if (malformed > namedMalformed) return;
-    const members = sealed.faults.join(", ");
-    notes.push(
-      `${place.file}:${place.line}: entry ${sealed.seq} is malformed, and stands as it was written: missing or invalid: ${members}`,
+function breakAt({ place }: Pick<Walk, "place">, line: number, seq: number, what: string): never {
+  throw new ChainBroken({ file: place.file, line, seq, what });
+}
+
+/** What the next entry follows; for the oldest file only its name says it. */
+function before({ files, last }: Walk, prev = ""): Link {
+  const firstSeq = files[0]?.firstSeq ?? 1;
+  return last ?? (firstSeq === 1 ? origin : { seq: firstSeq - 1, hash: prev });
+}
+
+/** Whether an entry says of these bytes what they are. */
+function explains({ record }: SealedRecord, region: Buffer, events: readonly string[]): boolean {
+  const { bytes, sha256 } = remainsOf(region);
+  if (record === undefined || !events.includes(record.operation)) return false;
+  return record.target["bytes"] === bytes && record.target["sha256"] === sha256;
+}
+
+function noteMalformed(walk: Walk, { seq, faults }: SealedRecord): void {
+  walk.malformed += 1;
+  if (walk.malformed > namedMalformed) return;
+  const { file, line } = walk.place;
+  walk.notes.push(
+    `${file}:${line}: entry ${seq} is malformed, and stands as it was written: missing or invalid: ${faults.join(", ")}`,
+  );
+}
+
+/** Judges lines that are not entries by the entry that follows them, if any does. */
+function settleStrange(walk: Walk, next: SealedRecord | undefined): void {
+  if (walk.strange === undefined) return;
+  const { line, lines } = walk.strange;
+  walk.strange = undefined;
+  const after = before(walk, next?.prev);
+  const seq = after.seq + 1;
+  const region = joined(lines);
+  const isFollowed = next !== undefined && misplaced(next, after) === undefined;
+  if (isFollowed && explains(next, region, [tornEvent]) && isTorn(region, after)) {
+    walk.notes.push(
+      `${walk.place.file}:${line}: an entry was cut off by a crash or a full disk (${region.length} bytes); it says so itself`,
     );
-  };
-  const settleStrange = (record: SealedRecord | undefined): void => {
-    if (strange === undefined) return;
-    const { line, lines } = strange;
-    strange = undefined;
-    const after = before(record?.prev);
-    const seq = after.seq + 1;
-    const region = joined(lines);
-    const isFollowed = record !== undefined && misplaced(record, after) === undefined;
-    if (isFollowed && isTold(record, region, [tornEvent]) && isTorn(region, after)) {
-      notes.push(
-        `${place.file}:${line}: an entry was cut off by a crash or a full disk (${region.length} bytes); it says so itself`,
-      );
-      return;
-    }
-    if (isFollowed && record.record?.operation === damagedEvent)
-      breakAt(line, seq, "what stands here is no entry; the service found it like that when it started");
-    const told = lines.some((each) => parseRecord(each.toString("utf8")) !== undefined);
-    breakAt(line, seq, told ? `entry ${seq} was changed: its hash does not fit` : "what stands here is no entry");
-  };
+    return;
+  }
+  if (isFollowed && next.record?.operation === damagedEvent)
+    breakAt(walk, line, seq, "what stands here is no entry; the service found it like that when it started");
+  const isEntry = lines.some((each) => parseRecord(each.toString("utf8")) !== undefined);
+  breakAt(
+    walk,
+    line,
+    seq,
+    isEntry ? `entry ${seq} was changed: its hash does not fit` : "what stands here is no entry",
+  );
+}
 
-  return {
-    begin({ path, firstSeq }: LogFile): void {
-      place = { file: path, line: 0 };
-      pending = undefined;
-      if (last !== undefined && firstSeq > last.seq + 1)
-        breakAt(
-          1,
-          last.seq + 1,
-          `${numbers(last.seq + 1, firstSeq - 1)} missing before this file: a file is gone, or the one before it was cut off`,
-        );
-      if (last !== undefined && firstSeq !== last.seq + 1)
-        breakAt(1, last.seq + 1, `the file is named for entry ${firstSeq}, and entry ${last.seq + 1} comes next`);
-    },
-    line(bytes: Buffer): void {
-      place = { ...place, line: place.line + 1 };
-      const sealed = readSealed(bytes);
-      if (sealed === undefined) {
-        strange ??= { line: place.line, lines: [] };
-        strange.lines.push(bytes);
-        return;
-      }
-      settleStrange(sealed);
-      const { seq, hash, record } = sealed;
-      if (pending !== undefined && isTakenForRemains(sealed)) {
-        notes.push(
-          `${place.file}:${pending.line}: malformed entries were taken for remains of a crash when the service started`,
-        );
-        entries -= pending.lines.length;
-        last = pending.after.seq === 0 ? undefined : pending.after;
-      }
-      const after = before(sealed.prev);
-      const fault = misplaced(sealed, after);
-      if (fault !== undefined) breakAt(place.line, after.seq + 1, fault);
-      for (const head of bySeq.get(seq) ?? []) {
-        if (head.hash !== hash)
-          breakAt(place.line, seq, `entry ${seq} is not the one that ${head.source} knows: the log was written anew`);
-        headsFound += 1;
-      }
-      if (record?.operation === prunedEvent) kept = Math.max(kept, Number(record.target["first_seq"] ?? 1));
-      if (record === undefined) {
-        noteMalformed(sealed);
-        pending ??= { after, line: place.line, lines: [] };
-        pending.lines.push(bytes);
-      } else {
-        pending = undefined;
-        onEntry(record);
-      }
-      first ??= { seq, hash };
-      last = { seq, hash };
-      entries += 1;
-    },
-    /** The end of a file; the newest may end with what was cut off and nobody could tell of yet. */
-    end(isNewest: boolean): void {
-      if (strange !== undefined && isNewest && isTorn(joined(strange.lines), before())) {
-        notes.push(
-          `${place.file}:${strange.line}: the last entry is not whole: it is being written, or was cut off by a crash`,
-        );
-        strange = undefined;
-      }
-      settleStrange(undefined);
-    },
-    finish() {
-      if (malformed > namedMalformed) notes.push(`${malformed - namedMalformed} more entries are malformed`);
-      const [oldest] = files;
-      place = { file: oldest?.path ?? "", line: 1 };
-      if (first !== undefined && first.seq > kept)
-        breakAt(
-          1,
-          kept,
-          `${numbers(kept, first.seq - 1)} missing: an old file is gone, and no entry says that it was removed`,
-        );
-      const lastSeq = before().seq;
-      const [beyond] = heads.filter(({ seq }) => seq > lastSeq).sort((a, b) => a.seq - b.seq);
-      if (beyond !== undefined) {
-        place = { file: files.at(-1)?.path ?? "", line: 0 };
-        breakAt(0, lastSeq + 1, `entries after ${lastSeq} are missing: ${beyond.source} knows entry ${beyond.seq}`);
-      }
-    },
-    so: () => ({ files: files.length, entries, malformed, first, last, headsFound, notes }),
-  };
+/**
+ * Versions that did not know malformed entries took those at the end of the log for remains of a crash, and went on from the
+ * entry before them.
+ */
+function settlePending(walk: Walk, next: SealedRecord): void {
+  const { pending, place, notes } = walk;
+  if (pending === undefined || misplaced(next, pending.after) !== undefined) return;
+  if (!explains(next, joined(pending.lines), [tornEvent, damagedEvent])) return;
+  notes.push(
+    `${place.file}:${pending.line}: malformed entries were taken for remains of a crash when the service started`,
+  );
+  walk.entries -= pending.lines.length;
+  walk.last = pending.after.seq === 0 ? undefined : pending.after;
+}
+
+function beginFile(walk: Walk, { path, firstSeq }: LogFile): void {
+  walk.place = { file: path, line: 0 };
+  walk.pending = undefined;
+  if (walk.last === undefined) return;
+  const expected = walk.last.seq + 1;
+  if (firstSeq > expected)
+    breakAt(
+      walk,
+      1,
+      expected,
+      `${numbers(expected, firstSeq - 1)} missing before this file: a file is gone, or the one before it was cut off`,
+    );
+  if (firstSeq !== expected)
+    breakAt(walk, 1, expected, `the file is named for entry ${firstSeq}, and entry ${expected} comes next`);
+}
+
+function takeLine(walk: Walk, bytes: Buffer): void {
+  const line = walk.place.line + 1;
+  walk.place = { ...walk.place, line };
+  const sealed = readSealed(bytes);
+  if (sealed === undefined) {
+    walk.strange ??= { line, lines: [] };
+    walk.strange.lines.push(bytes);
+    return;
+  }
+  settleStrange(walk, sealed);
+  settlePending(walk, sealed);
+  const { seq, hash, record } = sealed;
+  const after = before(walk, sealed.prev);
+  const fault = misplaced(sealed, after);
+  if (fault !== undefined) breakAt(walk, line, after.seq + 1, fault);
+  for (const head of walk.headsBySeq.get(seq) ?? []) {
+    if (head.hash !== hash)
+      breakAt(walk, line, seq, `entry ${seq} is not the one that ${head.source} knows: the log was written anew`);
+    walk.headsFound += 1;
+  }
+  if (record?.operation === prunedEvent) walk.kept = Math.max(walk.kept, Number(record.target["first_seq"] ?? 1));
+  if (record === undefined) {
+    noteMalformed(walk, sealed);
+    walk.pending ??= { after, line, lines: [] };
+    walk.pending.lines.push(bytes);
+  } else {
+    walk.pending = undefined;
+    walk.onEntry(record);
+  }
+  walk.first ??= { seq, hash };
+  walk.last = { seq, hash };
+  walk.entries += 1;
+}
+
+/** The newest file may end with what was cut off and no entry explains yet. */
+function endFile(walk: Walk, isNewest: boolean): void {
+  if (walk.strange !== undefined && isNewest && isTorn(joined(walk.strange.lines), before(walk))) {
+    walk.notes.push(
+      `${walk.place.file}:${walk.strange.line}: the last entry is not whole: it is being written, or was cut off by a crash`,
+    );
+    walk.strange = undefined;
+  }
+  settleStrange(walk, undefined);
+}
+
+function finish(walk: Walk): void {
+  const { files, headsBySeq, notes, malformed, first, kept } = walk;
+  if (malformed > namedMalformed) notes.push(`${malformed - namedMalformed} more entries are malformed`);
+  if (first !== undefined && first.seq > kept)
+    breakAt(
+      { place: { file: files[0]?.path ?? "", line: 1 } },
+      1,
+      kept,
+      `${numbers(kept, first.seq - 1)} missing: an old file is gone, and no entry says that it was removed`,
+    );
+  const { seq } = before(walk);
+  const [beyond] = [...headsBySeq.values()]
+    .flat()
+    .filter((head) => head.seq > seq)
+    .sort((a, b) => a.seq - b.seq);
+  if (beyond !== undefined)
+    breakAt(
+      { place: { file: files.at(-1)?.path ?? "", line: 0 } },
+      0,
+      seq + 1,
+      `entries after ${seq} are missing: ${beyond.source} knows entry ${beyond.seq}`,
+    );
 }
 
 /**
@@ -255,18 +287,35 @@ export async function verifyAudit(
   heads: readonly KnownHead[],
   onEntry: (record: AuditRecord) => void = () => undefined,
 ): Promise<AuditVerdict> {
-  const files = logFiles(folder);
-  const walk = createWalk(files, heads, onEntry);
+  const walk: Walk = {
+    files: logFiles(folder),
+    headsBySeq: Map.groupBy(heads, ({ seq }) => seq),
+    onEntry,
+    notes: [],
+    place: { file: "", line: 0 },
+    first: undefined,
+    last: undefined,
+    entries: 0,
+    malformed: 0,
+    headsFound: 0,
+    kept: 1,
+    strange: undefined,
+    pending: undefined,
+  };
+  const verdict = (broken: BrokenLink | undefined): AuditVerdict => {
+    const { files, entries, malformed, first, last, headsFound, notes } = walk;
+    return { broken, files: files.length, entries, malformed, first, last, headsFound, notes };
+  };
   try {
-    for (const file of files) {
-      walk.begin(file);
-      for await (const lines of linesOf(file.path)) for (const line of lines) walk.line(line);
-      walk.end(file === files.at(-1));
+    for (const file of walk.files) {
+      beginFile(walk, file);
+      for await (const lines of linesOf(file.path)) for (const line of lines) takeLine(walk, line);
+      endFile(walk, file === walk.files.at(-1));
     }
-    walk.finish();
-    return { broken: undefined, ...walk.so() };
+    finish(walk);
+    return verdict(undefined);
   } catch (error) {
     if (!(error instanceof ChainBroken)) throw error;
-    return { broken: error.link, ...walk.so() };
+    return verdict(error.link);
   }
 }
