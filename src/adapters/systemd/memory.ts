@@ -1,4 +1,6 @@
 import { readFileSync } from "node:fs";
+import type { Clock } from "#kernel/clock.ts";
+import type { Mirror } from "./mirror.ts";
 import type { MirroredUnit } from "./parse.ts";
 
 /** Where a control group's memory is to be read, in cgroup v2 and in v1. */
@@ -22,4 +24,21 @@ export function readMemory(unit: MirroredUnit): number | null {
     }
   }
   return null;
+}
+
+/** Memory of the control groups is read at most this often. */
+const maxAgeMs = 5_000;
+
+/** @returns what brings the memory of all mirrored units up to date, unless that was done just before. */
+export function createMemoryRefresh(mirror: Pick<Mirror, "units" | "replace">, clock: Pick<Clock, "monotonicMs">) {
+  let readAtMs = 0;
+  return (): void => {
+    const now = clock.monotonicMs();
+    if (now - readAtMs < maxAgeMs) return;
+    readAtMs = now;
+    for (const unit of mirror.units().values()) {
+      const memoryBytes = readMemory(unit);
+      if (memoryBytes !== unit.memoryBytes) mirror.replace({ ...unit, memoryBytes });
+    }
+  };
 }

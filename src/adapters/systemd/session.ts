@@ -1,0 +1,196 @@
+import type { Unit } from "#domain/system/ports.ts";
+import { UnitsUnavailable } from "#domain/system/ports.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
+import { calls, matchRules } from "./calls.ts";
+import { type Connection, type ObserveCall, openConnection, type Signal } from "./connection.ts";
+import { createInstalledFiles, type Installed } from "./installed.ts";
+import { createJobs, type Jobs, lostResult } from "./jobs.ts";
+import { createMemoryRefresh } from "./memory.ts";
+import { createMirror } from "./mirror.ts";
+import { conditionIn, type MirroredUnit } from "./parse.ts";
+
+/** How long a request waits for the bus, and for a mirror that is being synchronised. */
+const syncWaitMs = 5_000;
+
+/** systemd over the bus, with what is remembered from one request to the next. It reconnects by itself. */
+export interface Session extends Pick<Connection, "call" | "isUp" | "dispose"> {
+  readonly jobs: Jobs;
+  /** @throws UnitsUnavailable when the bus does not answer in this time. */
+  readonly untilReady: (waitMs?: number, signal?: AbortSignal) => Promise<void>;
+  /** Whether it has been ready at any time. */
+  readonly wasReady: () => boolean;
+  /** Never rejects; resolves once the connection is lost. */
+  readonly lost: () => { readonly promise: Promise<typeof lostResult>; readonly stop: Dispose };
+  /** Loaded services and installed unit files, by name. */
+  readonly list: () => Promise<readonly Unit[]>;
+  /** Paths of units whose conditions did not hold when systemd last checked. It forgets that when it unloads the unit. */
+  readonly unmet: ReadonlySet<string>;
+  /** Watches a service: as it is now, if it is loaded, and each change. */
+  readonly watch: (name: string, onChange: (unit: MirroredUnit) => void) => Dispose;
+}
+
+/** Whether the session is ready, for those that wait for it and those that need to know when it no longer is. */
+function createReadiness(clock: Clock) {
+  let ready = Promise.withResolvers<void>();
+  let isReady = false;
+  let wasReady = false;
+  const onLost = new Set<() => void>();
+  return {
+    wasReady: () => wasReady,
+    up(): void {
+      isReady = true;
+      wasReady = true;
+      ready.resolve();
+    },
+    down(): void {
+      if (isReady) ready = Promise.withResolvers();
+      isReady = false;
+      for (const notify of onLost) notify();
+    },
+    until: async (waitMs = syncWaitMs, signal?: AbortSignal): Promise<void> => {
+      if (isReady) return;
+      await Promise.race([ready.promise, clock.sleep(waitMs, signal)]);
+      if (!isReady) throw new UnitsUnavailable("the system bus does not answer", true);
+    },
+    lost: () => {
+      const { promise, resolve } = Promise.withResolvers<typeof lostResult>();
+      const notify = (): void => resolve(lostResult);
+      onLost.add(notify);
+      return { promise, stop: () => void onLost.delete(notify) };
+    },
+  };
+}
+
+/** Synchronises the mirror until nothing was reloaded meanwhile; those who come while it does wait for the same. */
+function createSynchroniser(synchronise: () => Promise<void>) {
+  let isStale = false;
+  let running: Promise<void> | undefined;
+  const run = (): Promise<void> => {
+    running ??= (async () => {
+      do {
+        isStale = false;
+        await synchronise();
+      } while (isStale);
+    })().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+  return {
+    run,
+    async settled(): Promise<void> {
+      await running;
+    },
+    onReload(): void {
+      isStale = true;
+      void run().catch(() => undefined);
+    },
+  };
+}
+
+/** Loaded units and installed files as one list. */
+function merge(loaded: ReadonlyMap<string, MirroredUnit>, installed: Installed): readonly Unit[] {
+  const merged = new Map<string, Unit>();
+  for (const [name, unit] of loaded) {
+    const state = installed.get(name)?.unitFileState ?? unit.unitFileState;
+    merged.set(name, state === unit.unitFileState ? unit : { ...unit, unitFileState: state });
+  }
+  for (const [name, unit] of installed) if (!merged.has(name)) merged.set(name, unit);
+  return [...merged.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function noteCondition(unmet: Set<string>, { path, member, body }: Signal): void {
+  const isMet = member === "PropertiesChanged" ? conditionIn(body[1]) : undefined;
+  if (isMet === true) unmet.delete(path);
+  if (isMet === false) unmet.add(path);
+}
+
+export interface SessionPorts {
+  readonly clock: Clock;
+  readonly socket?: string;
+  /** Called when the session becomes ready, and when the connection is lost. */
+  readonly onStateChange: (state: { up: boolean; reason?: string }) => void;
+  readonly observe?: ObserveCall | undefined;
+}
+
+export function openSession({ clock, socket, onStateChange, observe }: SessionPorts): Session {
+  const jobs = createJobs();
+  const readiness = createReadiness(clock);
+  const watchers = new Set<(unit: MirroredUnit) => void>();
+  const unmet = new Set<string>();
+  let merged: { readonly installed: Installed; readonly list: readonly Unit[] } | undefined;
+
+  const mirror = createMirror({
+    call: (call, onReply) => connection.call(call, onReply),
+    onChange(unit) {
+      merged = undefined;
+      for (const notify of watchers) notify(unit);
+    },
+    onReload() {
+      installed.invalidate();
+      merged = undefined;
+      synchroniser.onReload();
+    },
+  });
+  const synchroniser = createSynchroniser(async () => {
+    await mirror.synchronise();
+    merged = undefined;
+  });
+  const refreshMemory = createMemoryRefresh(mirror, clock);
+  const connection = openConnection({
+    clock,
+    ...(socket !== undefined && { socket }),
+    matchRules,
+    observe,
+    listener: {
+      async onUp() {
+        await connection.call(calls.subscribe(), () => undefined);
+        await synchroniser.run();
+        await installed.units();
+        readiness.up();
+        onStateChange({ up: true });
+      },
+      onDown(reason) {
+        mirror.clear();
+        jobs.clear();
+        unmet.clear();
+        installed.invalidate();
+        merged = undefined;
+        readiness.down();
+        onStateChange({ up: false, reason });
+      },
+      onSignal(signal) {
+        mirror.onSignal(signal);
+        noteCondition(unmet, signal);
+        jobs.onSignal(signal);
+      },
+    },
+  });
+  const installed = createInstalledFiles({ call: connection.call, monotonicMs: clock.monotonicMs });
+
+  return {
+    ...connection,
+    jobs,
+    untilReady: readiness.until,
+    wasReady: readiness.wasReady,
+    lost: readiness.lost,
+    unmet,
+    async list() {
+      await readiness.until();
+      await synchroniser.settled();
+      refreshMemory();
+      const files = await installed.units();
+      if (merged?.installed !== files) merged = { installed: files, list: merge(mirror.units(), files) };
+      return merged.list;
+    },
+    watch(name, onChange) {
+      const notify = (unit: MirroredUnit): void => {
+        if (unit.name === name) onChange(unit);
+      };
+      watchers.add(notify);
+      const known = mirror.units().get(name);
+      if (known !== undefined) notify(known);
+      return () => watchers.delete(notify);
+    },
+  };
+}
