@@ -87,6 +87,27 @@ function toUnitError(error: unknown): Error {
   return new UnitsUnavailable(what, true, error);
 }
 
+const invoke = <T>(bus: MessageBus, call: Call, onReply: (values: readonly unknown[]) => T): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const { timeoutMs = callTimeoutMs, destination = systemdName, ...message } = call;
+    bus.invoke({ ...message, destination }, { timeout: timeoutMs }, (error, ...values) => {
+      if (error !== null && error !== undefined) return reject(toUnitError(error));
+      try {
+        resolve(onReply(values));
+      } catch (failure) {
+        reject(failure);
+      }
+    });
+  });
+
+/**
+ * Whether a signal is systemd's own, or the bus's. Match rules do not ensure that: the bus lets every user send a signal to
+ * any client, past all rules. It writes the sender into each message itself.
+ * @param systemd the address of systemd on the bus.
+ */
+const isGenuine = ({ sender, member }: Message, systemd: string): boolean =>
+  sender === (member === "NameOwnerChanged" ? busName : systemd);
+
 /**
  * Connects, and connects again whenever the connection is lost, waiting longer after each failure.
  * @param listener `onUp` runs after each connect, with the match rules in place; nothing is remembered
@@ -115,27 +136,6 @@ export function openConnection(ports: {
     if (next === undefined) pending -= 1;
     else next();
   };
-
-  const invoke = <T>(bus: MessageBus, call: Call, onReply: (values: readonly unknown[]) => T): Promise<T> =>
-    new Promise((resolve, reject) => {
-      const { timeoutMs = callTimeoutMs, destination = systemdName, ...message } = call;
-      bus.invoke({ ...message, destination }, { timeout: timeoutMs }, (error, ...values) => {
-        if (error !== null && error !== undefined) return reject(toUnitError(error));
-        try {
-          resolve(onReply(values));
-        } catch (failure) {
-          reject(failure);
-        }
-      });
-    });
-
-  /**
-   * Whether a signal is systemd's own, or the bus's. Match rules do not say so much: the bus lets every user send a signal to
-   * whom they like, past all rules. It writes the sender into each message itself.
-   * @param systemd the address of systemd on the bus.
-   */
-  const isGenuine = ({ sender, member }: Message, systemd: string): boolean =>
-    sender === (member === "NameOwnerChanged" ? busName : systemd);
 
   /** One connection from dialling to its end; resolves with the reason of the end. */
   const live = (): Promise<string> =>
