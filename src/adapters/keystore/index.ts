@@ -1,6 +1,6 @@
 import { lstatSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
 import { syncDirectory } from "#adapters/files/index.ts";
 import { isDamage } from "#adapters/sqlite/index.ts";
 import type { KeyRecord, KeyStore, TokenRecord } from "#domain/access/ports.ts";
@@ -135,8 +135,30 @@ function openOrReplace(stateDir: string, replaceLost: KeyStoreOptions["replaceLo
   }
 }
 
+type Row = Readonly<Record<string, SQLOutputValue>>;
+
+const keyOf = (row: Row): KeyRecord => ({
+  id: String(row["id"]),
+  name: String(row["name"]),
+  scopes: list(row["scopes"]),
+  digest: String(row["digest"]),
+  createdAt: number(row["created_at"]),
+  expiresAt: nullableNumber(row["expires_at"]),
+  lastUsedAt: nullableNumber(row["last_used_at"]),
+  revokedAt: nullableNumber(row["revoked_at"]),
+  clientCert: nullableText(row["client_cert"]),
+});
+
+const tokenOf = (row: Row): TokenRecord => ({
+  id: String(row["id"]),
+  keyId: String(row["key_id"]),
+  scopes: list(row["scopes"]),
+  digest: String(row["digest"]),
+  expiresAt: number(row["expires_at"]),
+});
+
 /**
- * Opens the key store, making it in a fresh state folder.
+ * Opens the key store, making it in a fresh state directory.
  * @param options.replaceLost what to do with a store that was lost: it is moved aside, this is told of it, and another one made.
  * @throws KeyStoreLost when it is missing, empty or corrupt and the service has run here before.
  * @throws Error when it cannot be opened, or another service has it open.
@@ -186,36 +208,8 @@ export function openKeyStore({ stateDir, replaceLost }: KeyStoreOptions): Sqlite
   };
 
   return {
-    keys: () =>
-      database
-        .prepare("SELECT * FROM keys ORDER BY created_at, id")
-        .all()
-        .map(
-          (row): KeyRecord => ({
-            id: String(row["id"]),
-            name: String(row["name"]),
-            scopes: list(row["scopes"]),
-            digest: String(row["digest"]),
-            createdAt: number(row["created_at"]),
-            expiresAt: nullableNumber(row["expires_at"]),
-            lastUsedAt: nullableNumber(row["last_used_at"]),
-            revokedAt: nullableNumber(row["revoked_at"]),
-            clientCert: nullableText(row["client_cert"]),
-          }),
-        ),
-    tokens: () =>
-      database
-        .prepare("SELECT * FROM tokens")
-        .all()
-        .map(
-          (row): TokenRecord => ({
-            id: String(row["id"]),
-            keyId: String(row["key_id"]),
-            scopes: list(row["scopes"]),
-            digest: String(row["digest"]),
-            expiresAt: number(row["expires_at"]),
-          }),
-        ),
+    keys: () => database.prepare("SELECT * FROM keys ORDER BY created_at, id").all().map(keyOf),
+    tokens: () => database.prepare("SELECT * FROM tokens").all().map(tokenOf),
     insertKey: (key) => {
       const { id, name, scopes, digest, createdAt, expiresAt, lastUsedAt, revokedAt, clientCert } = key;
       inTransaction(() => {
