@@ -51,26 +51,63 @@ async function releaseMarks(lists: string): Promise<ReadonlyMap<string, string>>
   return new Map(await Promise.all(names.map(async (name) => [name, await marksOf([join(lists, name)])] as const)));
 }
 
-/** Mends packages with dpkg and apt-get. */
-export function createRepairs(ports: {
+interface RepairPorts {
   readonly exec: Exec;
   readonly transact: ReturnType<typeof createTransactions>;
   readonly paths: AptPaths;
-}): PackageRepairs {
+}
+
+/** Arguments of apt-get, the same for the simulation and the repair. */
+function repairArgs(names: readonly string[]): readonly string[] {
+  const wrong = names.find((name) => !isPackageName(name));
+  if (wrong !== undefined) throw new CommandFailed(`cannot install ${wrong} again: that is no name of a package`);
+  return [
+    ...repairWords,
+    ...(names.length > 0 ? ["--reinstall"] : []),
+    "install",
+    ...(names.length > 0 ? ["--", ...names] : []),
+  ];
+}
+
+/** Refreshes the package lists. @throws CommandFailed when a source cannot be read, or has older lists than before. */
+async function refreshLists({ transact, paths }: RepairPorts, signal: AbortSignal): Promise<void> {
+  // By default apt-get succeeds even when it reached no server at all.
+  const update = ["--quiet", "--option=APT::Update::Error-Mode=any", "update"];
+  const locks = [paths.listsLock];
+  const before = await releaseMarks(paths.lists);
+  const output = await transact(
+    {
+      unit: "steward-apt-update",
+      description: "Steward downloads the package lists (apt-get update)",
+      argv: ["/usr/bin/apt-get", ...update],
+      locks,
+      isInterruptible: true,
+      failureReason: refreshFailure,
+    },
+    signal,
+  );
+  const problem = /^(?:W: )?(Failed to fetch .*|Some index files failed to download.*)$/m.exec(output)?.[1];
+  if (problem !== undefined) throw new CommandFailed(problem);
+  const older = olderReleases(output, before, await releaseMarks(paths.lists));
+  if (older.length > 0)
+    throw new CommandFailed(
+      `${older.join(", ")} gave older lists than before, so the newer ones stay in use: the mirror lags behind, or somebody withholds what came since; try again later, and if it stays so use another mirror`,
+    );
+  await transact(
+    {
+      unit: "steward-apt-stamp",
+      description: "Steward notes that the package lists are fresh",
+      argv: ["/usr/bin/touch", "--", paths.refreshStamp],
+      locks: [],
+    },
+    signal,
+  );
+}
+
+/** Repairs packages with dpkg and apt-get. */
+export function createRepairs(ports: RepairPorts): PackageRepairs {
   const { exec, transact, paths } = ports;
   const dpkgLocks = [paths.frontendLock, paths.databaseLock];
-
-  /** What apt-get is told in the rehearsal and then: the same words. */
-  const repairArgs = (names: readonly string[]): readonly string[] => {
-    const wrong = names.find((name) => !isPackageName(name));
-    if (wrong !== undefined) throw new CommandFailed(`cannot install ${wrong} again: that is no name of a package`);
-    return [
-      ...repairWords,
-      ...(names.length > 0 ? ["--reinstall"] : []),
-      "install",
-      ...(names.length > 0 ? ["--", ...names] : []),
-    ];
-  };
 
   const planMissing: PackageRepairs["planMissing"] = async (reinstalled, signal) => {
     const words = repairArgs(reinstalled);
@@ -125,38 +162,6 @@ export function createRepairs(ports: {
       );
     },
 
-    async refreshLists(signal) {
-      // By default apt-get succeeds even when it reached no server at all.
-      const update = ["--quiet", "--option=APT::Update::Error-Mode=any", "update"];
-      const locks = [paths.listsLock];
-      const before = await releaseMarks(paths.lists);
-      const output = await transact(
-        {
-          unit: "steward-apt-update",
-          description: "Steward downloads the package lists (apt-get update)",
-          argv: ["/usr/bin/apt-get", ...update],
-          locks,
-          isInterruptible: true,
-          failureReason: refreshFailure,
-        },
-        signal,
-      );
-      const problem = /^(?:W: )?(Failed to fetch .*|Some index files failed to download.*)$/m.exec(output)?.[1];
-      if (problem !== undefined) throw new CommandFailed(problem);
-      const older = olderReleases(output, before, await releaseMarks(paths.lists));
-      if (older.length > 0)
-        throw new CommandFailed(
-          `${older.join(", ")} gave older lists than before, so the newer ones stay in use: the mirror lags behind, or somebody withholds what came since; try again later, and if it stays so use another mirror`,
-        );
-      await transact(
-        {
-          unit: "steward-apt-stamp",
-          description: "Steward notes that the package lists are fresh",
-          argv: ["/usr/bin/touch", "--", paths.refreshStamp],
-          locks: [],
-        },
-        signal,
-      );
-    },
+    refreshLists: (signal) => refreshLists(ports, signal),
   };
 }
