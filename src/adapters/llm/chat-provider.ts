@@ -58,6 +58,23 @@ function readPart(
   return { kind: "end", ...gathered, usage: toUsage(usage), finishReason: toFinishReason(finishReason) };
 }
 
+async function get(kind: ProviderKind, access: Access, url: string, signal: AbortSignal): Promise<unknown> {
+  const headers = { ...(access.key !== undefined && kind.authenticate(access.key)), ...access.headers };
+  const answer = await access.fetch(url, { headers: { accept: "application/json", ...headers }, signal });
+  const text = await answer.text();
+  if (!answer.ok) throw new ErrorAnswer(answer.status, answer.headers, text);
+  return JSON.parse(text);
+}
+
+function modelMissing(party: Party, model: string, offered: readonly string[] = []): never {
+  const others = offered.length === 0 ? "" : `; it has ${scrub(offered.slice(0, 5).join(", "), party.secrets)}`;
+  throw new ProviderFailed(`${party.provider} has no model ${model} (${party.remedy})${others}`, {
+    failure: "refused",
+    status: 404,
+    isRetryable: false,
+  });
+}
+
 /** A model at its provider, through the library of that provider. */
 export function createChatProvider(kind: ProviderKind, access: Access, party: Party): ChatProvider {
   const load = lazy(() => kind.load(access));
@@ -117,23 +134,6 @@ export function createChatProvider(kind: ProviderKind, access: Access, party: Pa
     throw isSilent && !isStream ? unreadable(party) : brokenOff(party);
   }
 
-  async function get(url: string, signal: AbortSignal): Promise<unknown> {
-    const headers = { ...(access.key !== undefined && kind.authenticate(access.key)), ...access.headers };
-    const answer = await access.fetch(url, { headers: { accept: "application/json", ...headers }, signal });
-    const text = await answer.text();
-    if (!answer.ok) throw new ErrorAnswer(answer.status, answer.headers, text);
-    return JSON.parse(text);
-  }
-
-  function modelMissing(offered: readonly string[] = []): never {
-    const others = offered.length === 0 ? "" : `; it has ${scrub(offered.slice(0, 5).join(", "), party.secrets)}`;
-    throw new ProviderFailed(`${party.provider} has no model ${access.model} (${party.remedy})${others}`, {
-      failure: "refused",
-      status: 404,
-      isRetryable: false,
-    });
-  }
-
   return {
     async chat(call, signal) {
       try {
@@ -155,8 +155,8 @@ export function createChatProvider(kind: ProviderKind, access: Access, party: Pa
     },
     async probe(signal) {
       const asking: Asking = {
-        get: (url) => get(url, signal),
-        modelMissing,
+        get: (url) => get(kind, access, url, signal),
+        modelMissing: (offered) => modelMissing(party, access.model, offered),
         async chat({ maxTokens }) {
           const messages = [{ role: "user" as const, content: "ping" }];
           await generate({ messages, maxTokens, temperature: undefined }, signal);
