@@ -68,6 +68,35 @@ const writtenByJournald = /^(system|user-\d+)(@[0-9a-f]+-[0-9a-f]+-[0-9a-f]+)?\.
 
 const maxKeptPairs = 4096;
 
+/** Reports what is damaged in a file, and counts it. */
+function createDamageReport(file: JournalFile, report: (what: string) => void) {
+  let faults = 0;
+  const onDamage = (error: DamagedJournal): void => {
+    faults += 1;
+    // journald empties files before it deletes them: nothing is wrong with those.
+    if (file.isLinked()) report(error.message);
+  };
+  const isDamage = (error: unknown): error is DamagedJournal => {
+    if (!(error instanceof DamagedJournal)) return false;
+    onDamage(error);
+    return true;
+  };
+  return {
+    faults: () => faults,
+    onDamage,
+    isDamage,
+    /** Runs a read; returns the other value where the file is damaged. */
+    readable<T>(read: () => T, otherwise: T): T {
+      try {
+        return read();
+      } catch (error) {
+        if (!isDamage(error)) throw error;
+        return otherwise;
+      }
+    },
+  };
+}
+
 /** @throws NotAJournal, or the system's error. */
 export function openSource(
   path: string,
@@ -75,17 +104,7 @@ export function openSource(
   damaged: (path: string, what: string) => void,
 ): Source {
   const file = openJournalFile(path, pool);
-  let faults = 0;
-  const onDamage = (error: DamagedJournal): void => {
-    faults += 1;
-    // journald empties files as it deletes them: nothing is wrong with those.
-    if (file.isLinked()) damaged(path, error.message);
-  };
-  const isDamage = (error: unknown): error is DamagedJournal => {
-    if (!(error instanceof DamagedJournal)) return false;
-    onDamage(error);
-    return true;
-  };
+  const { onDamage, isDamage, readable, faults } = createDamageReport(file, (what) => damaged(path, what));
   const entries = createEntryReader(file);
   const fields = createFields(file, isDamage);
   let list: EntryList | undefined;
@@ -104,16 +123,6 @@ export function openSource(
     if (offset === undefined) return noPostings;
     if (dataOffsets.size < maxKeptPairs) dataOffsets.set(pair, offset);
     return wholeList(entriesOf(file, offset, onDamage));
-  };
-
-  /** Runs a read; what is damaged gives the other answer. */
-  const readable = <T>(read: () => T, otherwise: T): T => {
-    try {
-      return read();
-    } catch (error) {
-      if (!isDamage(error)) throw error;
-      return otherwise;
-    }
   };
 
   const valuesOf = function* (name: string): Generator<number> {
@@ -155,7 +164,7 @@ export function openSource(
     entries,
     fields,
     onDamage,
-    faults: () => faults,
+    faults,
     refresh() {
       const isChanged = file.refresh();
       if (isChanged) {

@@ -37,6 +37,16 @@ export function firstPosition(length: number, test: (position: number) => boolea
   return from;
 }
 
+/** The part of a run, in the order of time, that is in a window. */
+function bisect({ first: from, end: to }: Run, window: Window, timeAt: (position: number) => number | undefined): Run {
+  const reaches = (moment: number) => (position: number) => {
+    const time = timeAt(from + position);
+    return time === undefined ? undefined : time >= moment;
+  };
+  const first = from + firstPosition(to - from, reaches(window.since));
+  return { first, end: Math.max(first, from + firstPosition(to - from, reaches(window.until + 1))) };
+}
+
 /** When the entries of a file were written. */
 export interface Timeline {
   /** Entries of a window of wall clock time, both moments included. */
@@ -111,20 +121,11 @@ export function createTimeline({ all, realtimeOf, firstOfBoots, isByJournald }: 
     return runs;
   };
 
-  const bisect = (from: number, to: number, window: Window, timeAt: (position: number) => number | undefined): Run => {
-    const reaches = (moment: number) => (position: number) => {
-      const time = timeAt(from + position);
-      return time === undefined ? undefined : time >= moment;
-    };
-    const first = from + firstPosition(to - from, reaches(window.since));
-    return { first, end: Math.max(first, from + firstPosition(to - from, reaches(window.until + 1))) };
-  };
-
   const postingsOf = ({ first, end }: Run): Postings => between(wholeList(all()), first, end);
 
   const lookThrough = (window: Window): Postings => {
     learnTimes();
-    if (isInOrder) return postingsOf(bisect(0, all().length, window, (position) => times[position]));
+    if (isInOrder) return postingsOf(bisect({ first: 0, end: all().length }, window, (position) => times[position]));
     const offsets = all().slice(0, all().length);
     const isInside = (time: number): boolean => time >= window.since && time <= window.until;
     return { kind: "offsets", offsets: offsets.filter((_, position) => isInside(times[position] ?? 0)) };
@@ -137,8 +138,8 @@ export function createTimeline({ all, realtimeOf, firstOfBoots, isByJournald }: 
       const list = all();
       const timeAt = (position: number): number | undefined => realtimeOf(list.at(position));
       const found: Run[] = [];
-      for (const { first, end } of runsOf() ?? []) {
-        const run = bisect(first, end, window, timeAt);
+      for (const each of runsOf() ?? []) {
+        const run = bisect(each, window, timeAt);
         const last = found.at(-1);
         if (last?.end === run.first) found[found.length - 1] = { first: last.first, end: run.end };
         else if (run.end > run.first) found.push(run);

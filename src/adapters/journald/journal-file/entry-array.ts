@@ -35,25 +35,22 @@ export const noEntries: EntryList = {
   slice: () => new Float64Array(0),
 };
 
-/**
- * The list that begins at an entry array.
- * @param leading what precedes the first array: the one offset that a data object holds by itself.
- * @param length how many entries there are; fewer where the chain is damaged.
- * @param onDamage is told when the chain breaks before its end.
- */
-export function createEntryList(
+interface EntryListOptions {
+  /** What precedes the first array: the one offset that a data object holds by itself. */
+  readonly leading: number | undefined;
+  readonly arrayOffset: number;
+  /** How many entries there are; fewer where the chain is damaged. */
+  readonly length: number;
+  /** Called when the chain breaks before its end. */
+  readonly onDamage: (error: DamagedJournal) => void;
+}
+
+/** The chain of arrays, as far as it is not damaged. @param head how many entries precede it. */
+function segmentsOf(
   file: JournalFile,
-  options: {
-    readonly leading: number | undefined;
-    readonly arrayOffset: number;
-    readonly length: number;
-    readonly onDamage: (error: DamagedJournal) => void;
-  },
-): EntryList {
-  const { leading, onDamage } = options;
-  const itemSize = file.isCompact ? 4 : 8;
-  const { view, seek, copy } = file.blocks;
-  const head = leading === undefined ? 0 : 1;
+  options: EntryListOptions,
+  { itemSize, head }: { readonly itemSize: number; readonly head: number },
+): { readonly segments: readonly Segment[]; readonly length: number } {
   const segments: Segment[] = [];
   let length = head;
 
@@ -72,9 +69,18 @@ export function createEntryList(
     if (length < options.length) throw new DamagedJournal("entry array that ends too soon", previous);
   } catch (error) {
     if (!(error instanceof DamagedJournal)) throw error;
-    onDamage(error);
+    options.onDamage(error);
   }
-  length = Math.min(length, options.length);
+  return { segments, length: Math.min(length, options.length) };
+}
+
+/** The list that begins at an entry array. */
+export function createEntryList(file: JournalFile, options: EntryListOptions): EntryList {
+  const { leading, onDamage } = options;
+  const itemSize = file.isCompact ? 4 : 8;
+  const { view, seek, copy } = file.blocks;
+  const head = leading === undefined ? 0 : 1;
+  const { segments, length } = segmentsOf(file, options, { itemSize, head });
 
   const segmentOf = (position: number): Segment | undefined => {
     for (let index = segments.length - 1; index >= 0; index -= 1) {
