@@ -104,114 +104,129 @@ export interface Pool {
 /** How long a query may go on that nobody waits for any more. */
 const abandonedMs = 1_000;
 
-/** Threads that take one job at a time; they are started when they are needed. */
-export function createPool(startThread: StartThread, limits: PoolLimits): Pool {
-  const lanes = new Set<Lane>();
-  const queue: Waiting[] = [];
-  let isDisposed = false;
+/** What the functions of a pool share. */
+interface PoolState {
+  readonly startThread: StartThread;
+  readonly limits: PoolLimits;
+  readonly lanes: Set<Lane>;
+  readonly queue: Waiting[];
+  isDisposed: boolean;
+}
 
-  const settle = (lane: Lane): Waiting | undefined => {
-    const { current } = lane;
-    lane.current = undefined;
-    clearTimeout(lane.late);
-    clearTimeout(lane.idle);
-    lane.idle = setTimeout(() => endLane(lane), limits.idleMs);
-    lane.idle.unref();
-    return current;
-  };
+/** Takes the current job off a thread, which is idle from now on. */
+function settle(pool: PoolState, lane: Lane): Waiting | undefined {
+  const { current } = lane;
+  lane.current = undefined;
+  clearTimeout(lane.late);
+  clearTimeout(lane.idle);
+  lane.idle = setTimeout(() => endLane(pool, lane), pool.limits.idleMs);
+  lane.idle.unref();
+  return current;
+}
 
-  const endLane = (lane: Lane): void => {
-    clearTimeout(lane.late);
-    clearTimeout(lane.idle);
-    lanes.delete(lane);
-    lane.thread.end();
-  };
+function endLane({ lanes }: PoolState, lane: Lane): void {
+  clearTimeout(lane.late);
+  clearTimeout(lane.idle);
+  lanes.delete(lane);
+  lane.thread.end();
+}
 
-  const openLane = (): Lane => {
-    const thread = startThread({
-      onReady() {
-        lane.isReady = true;
-        if (lane.current !== undefined) watch(lane);
-      },
-      onReply(reply) {
-        const done = settle(lane);
-        if (reply.kind === "failure") done?.reject(errorOf(reply.failure));
-        else if (reply.kind !== "entries") done?.resolve(reply);
-        dispatch();
-      },
-      onEnd(reason) {
-        settle(lane)?.reject(new Error(`the journal's thread ended: ${reason}`));
-        endLane(lane);
-        if (!isDisposed) dispatch();
-      },
-    });
-    const lane: Lane = { thread, isReady: false, current: undefined, late: undefined, idle: undefined };
-    lanes.add(lane);
-    return lane;
-  };
+function endJob(pool: PoolState, lane: Lane, error: Error): void {
+  settle(pool, lane)?.reject(error);
+  endLane(pool, lane);
+  dispatch(pool);
+}
 
-  const endJob = (lane: Lane, error: Error): void => {
-    settle(lane)?.reject(error);
-    endLane(lane);
-    dispatch();
-  };
-
-  /** Ends a job that takes too long, or that nobody waits for any more: nothing else stops a thread at work. */
-  const watch = (lane: Lane): void => {
-    clearTimeout(lane.late);
-    const limitMs = lane.current?.signal.aborted === true ? abandonedMs : limits.jobMs;
-    lane.late = setTimeout(() => {
+/** Ends a job that takes too long, or whose caller is gone: nothing else stops a thread at work. */
+function watch(pool: PoolState, lane: Lane): void {
+  clearTimeout(lane.late);
+  const { isForSearches, jobMs } = pool.limits;
+  lane.late = setTimeout(
+    () => {
       const tooLong = "Takes too long: simplify the expression or narrow the window";
-      const error = limits.isForSearches
+      const error = isForSearches
         ? new LogQueryRefused("grep", tooLong)
         : new JournalUnavailable("reading takes too long");
-      endJob(lane, error);
-    }, limitMs);
-    lane.late.unref();
-  };
+      endJob(pool, lane, error);
+    },
+    lane.current?.signal.aborted === true ? abandonedMs : jobMs,
+  );
+  lane.late.unref();
+}
 
-  const freeLane = (): Lane | undefined =>
-    [...lanes].find(({ current }) => current === undefined) ?? (lanes.size < limits.threads ? openLane() : undefined);
+function openLane(pool: PoolState): Lane {
+  const thread = pool.startThread({
+    onReady() {
+      lane.isReady = true;
+      if (lane.current !== undefined) watch(pool, lane);
+    },
+    onReply(reply) {
+      const done = settle(pool, lane);
+      if (reply.kind === "failure") done?.reject(errorOf(reply.failure));
+      else if (reply.kind !== "entries") done?.resolve(reply);
+      dispatch(pool);
+    },
+    onEnd(reason) {
+      settle(pool, lane)?.reject(new Error(`the journal's thread ended: ${reason}`));
+      endLane(pool, lane);
+      if (!pool.isDisposed) dispatch(pool);
+    },
+  });
+  const lane: Lane = { thread, isReady: false, current: undefined, late: undefined, idle: undefined };
+  pool.lanes.add(lane);
+  return lane;
+}
 
-  function dispatch(): void {
-    while (queue.length > 0) {
-      const lane = freeLane();
-      const waiting = lane === undefined ? undefined : queue.shift();
-      if (lane === undefined || waiting === undefined) return;
-      clearTimeout(lane.idle);
-      lane.current = waiting;
-      if (lane.isReady) watch(lane);
-      lane.thread.send(waiting.job);
-    }
+function freeLane(pool: PoolState): Lane | undefined {
+  const free = [...pool.lanes].find(({ current }) => current === undefined);
+  return free ?? (pool.lanes.size < pool.limits.threads ? openLane(pool) : undefined);
+}
+
+function dispatch(pool: PoolState): void {
+  while (pool.queue.length > 0) {
+    const lane = freeLane(pool);
+    const waiting = lane === undefined ? undefined : pool.queue.shift();
+    if (lane === undefined || waiting === undefined) return;
+    clearTimeout(lane.idle);
+    lane.current = waiting;
+    if (lane.isReady) watch(pool, lane);
+    lane.thread.send(waiting.job);
   }
+}
 
+/** The caller of a job has gone. */
+function abandon(pool: PoolState, waiting: Waiting): void {
+  const index = pool.queue.indexOf(waiting);
+  if (index >= 0) pool.queue.splice(index, 1);
+  const lane = [...pool.lanes].find(({ current }) => current?.job === waiting.job);
+  const gone = new JournalUnavailable("the caller has gone");
+  // Most queries are done sooner than a new thread is up.
+  if (lane !== undefined && pool.limits.isForSearches) endJob(pool, lane, gone);
+  else waiting.reject(gone);
+  if (lane?.isReady === true && lane.current === waiting) watch(pool, lane);
+}
+
+/** Threads that take one job at a time; they are started when they are needed. */
+export function createPool(startThread: StartThread, limits: PoolLimits): Pool {
+  const pool: PoolState = { startThread, limits, lanes: new Set(), queue: [], isDisposed: false };
   return {
     run(job, signal) {
-      if (isDisposed) return Promise.reject(new JournalUnavailable("the service is stopping"));
-      if (queue.length >= limits.waiting) {
+      if (pool.isDisposed) return Promise.reject(new JournalUnavailable("the service is stopping"));
+      if (pool.queue.length >= limits.waiting) {
         return Promise.reject(new JournalUnavailable("too many log queries are waiting (try again later)"));
       }
       const { promise, resolve, reject } = Promise.withResolvers<JobReply>();
       const waiting: Waiting = { job, signal, resolve, reject };
-      const onAbort = (): void => {
-        const index = queue.indexOf(waiting);
-        if (index >= 0) queue.splice(index, 1);
-        const lane = [...lanes].find(({ current }) => current?.job === job);
-        const gone = new JournalUnavailable("the caller has gone");
-        // Most queries are done sooner than a new thread is up.
-        if (lane !== undefined && limits.isForSearches) endJob(lane, gone);
-        else reject(gone);
-        if (lane?.isReady === true && lane.current === waiting) watch(lane);
-      };
+      const onAbort = (): void => abandon(pool, waiting);
       signal.addEventListener("abort", onAbort, { once: true });
-      queue.push(waiting);
-      dispatch();
+      pool.queue.push(waiting);
+      dispatch(pool);
       return promise.finally(() => signal.removeEventListener("abort", onAbort));
     },
     dispose() {
-      isDisposed = true;
-      for (const waiting of queue.splice(0)) waiting.reject(new JournalUnavailable("the service is stopping"));
-      for (const lane of [...lanes]) endLane(lane);
+      pool.isDisposed = true;
+      for (const waiting of pool.queue.splice(0)) waiting.reject(new JournalUnavailable("the service is stopping"));
+      for (const lane of [...pool.lanes]) endLane(pool, lane);
     },
   };
 }
