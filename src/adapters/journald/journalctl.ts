@@ -84,136 +84,162 @@ function compareAsJournalctl(left: Location, right: Location): number {
   return bySequence || byBoot || comparePlaces(placeOf({ location: left }), placeOf({ location: right }));
 }
 
-export function createJournalctl(options: JournalctlOptions): Journalctl {
-  const { execLines, machineId, restartDelayMs = defaultRestartDelayMs } = options;
-  const { queryTimeoutMs: timeoutMs = defaultQueryTimeoutMs } = options;
-  const [directory] = options.directories ?? [];
+/** Which journal is read, and how. */
+interface Journal {
+  readonly execLines: ExecLines;
+  readonly directory: string | undefined;
+  /** Options that select the entries to follow. */
+  readonly scope: readonly string[];
+  readonly timeoutMs: number;
+  readonly restartDelayMs: number;
+}
 
-  const argv = (...more: readonly string[]): readonly [string, ...string[]] => [
-    "journalctl",
-    "--quiet",
-    "--no-pager",
-    "--output=json",
-    "--all",
-    `--output-fields=${recordFields.join(",")}`,
-    ...(directory === undefined ? [] : [`--directory=${directory}`]),
-    ...more,
-  ];
+const argvOf = (directory: string | undefined, more: readonly string[]): readonly [string, ...string[]] => [
+  "journalctl",
+  "--quiet",
+  "--no-pager",
+  "--output=json",
+  "--all",
+  `--output-fields=${recordFields.join(",")}`,
+  ...(directory === undefined ? [] : [`--directory=${directory}`]),
+  ...more,
+];
 
-  /** journalctl fails where the folder is not there; an absent journal is an empty one. */
-  const isAbsent = (): boolean => {
-    if (directory === undefined) return false;
-    try {
-      return statSync(directory, { throwIfNoEntry: false }) === undefined;
-    } catch {
-      // What else is wrong with the folder journalctl says better.
-      return false;
-    }
+/** journalctl fails where the directory is not there; an absent journal is an empty one. */
+function isAbsent(directory: string | undefined): boolean {
+  if (directory === undefined) return false;
+  try {
+    return statSync(directory, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    // What else is wrong with the directory journalctl says better.
+    return false;
+  }
+}
+
+/** Answers a query from one run of journalctl over the window. */
+async function scan(
+  { execLines, directory, timeoutMs }: Journal,
+  query: LogQuery,
+  signal: AbortSignal,
+): Promise<Buffer> {
+  const cursor = query.cursor === undefined ? undefined : readCursor(query.cursor);
+  const selection = selectEntries(query);
+  /** By comparison with the cursor, in case its entry is gone or does not match. */
+  const ordered = createPage(query);
+  if (selection === undefined || isAbsent(directory)) return ordered.write(0);
+  /** What is given after the cursor's entry, or before it. */
+  const around = createPage(query);
+  const named = cursor && formatCursor(cursor);
+  const isForward = query.order === "asc";
+  const isBeyond = (location: Location): boolean => {
+    if (cursor === undefined) return true;
+    const order = compareAsJournalctl(location, cursor);
+    return isForward ? order > 0 : order < 0;
   };
-
-  async function scan(query: LogQuery, signal: AbortSignal): Promise<Buffer> {
-    const cursor = query.cursor === undefined ? undefined : readCursor(query.cursor);
-    const selection = selectEntries(query);
-    /** By comparison with the cursor, in case its entry is gone or does not match. */
-    const ordered = createPage(query);
-    if (selection === undefined || isAbsent()) return ordered.write(0);
-    /** What is given after the cursor's entry, or before it. */
-    const around = createPage(query);
-    const named = cursor && formatCursor(cursor);
-    const isForward = query.order === "asc";
-    const isBeyond = (location: Location): boolean => {
-      if (cursor === undefined) return true;
-      const order = compareAsJournalctl(location, cursor);
-      return isForward ? order > 0 : order < 0;
-    };
-    let isPassed = false;
-    let total = 0;
-    /** What came of one microsecond: journalctl has it in the order of its content, which nobody can go on in. */
-    let ties: JournalRecord[] = [];
-    const addTies = (): void => {
-      ties.sort((left, right) => comparePlaces(placeOf(left), placeOf(right)));
-      for (const { location, live } of ties) {
-        if (live.entry.cursor === named) isPassed = true;
-        else if (isForward === isPassed && named !== undefined) around.add(live.entry);
-        if (!isPassed && isBeyond(location)) ordered.add(live.entry);
-      }
-      ties = [];
-    };
-    for await (const lines of execLines(argv(...selection.options), { signal, timeoutMs })) {
-      for (const { bytes, isCut } of lines) {
-        if (isCut) throw new LogQueryRefused("since", "An entry is over 64 MiB: choose a window without it");
-        const record = parseJournalctlLine(bytes);
-        if (record === undefined || !selection.passes(record)) continue;
-        total += 1;
-        if (ties[0] !== undefined && !isOfOneMoment(ties[0].location, record.location)) addTies();
-        ties.push(record);
-      }
+  let isPassed = false;
+  let total = 0;
+  /** What came of one microsecond: journalctl has it in the order of its content, which nobody can go on in. */
+  let ties: JournalRecord[] = [];
+  const addTies = (): void => {
+    ties.sort((left, right) => comparePlaces(placeOf(left), placeOf(right)));
+    for (const { location, live } of ties) {
+      if (live.entry.cursor === named) isPassed = true;
+      else if (isForward === isPassed && named !== undefined) around.add(live.entry);
+      if (!isPassed && isBeyond(location)) ordered.add(live.entry);
     }
-    addTies();
-    return (isPassed ? around : ordered).write(total);
+    ties = [];
+  };
+  for await (const lines of execLines(argvOf(directory, selection.options), { signal, timeoutMs })) {
+    for (const { bytes, isCut } of lines) {
+      if (isCut) throw new LogQueryRefused("since", "An entry is over 64 MiB: choose a window without it");
+      const record = parseJournalctlLine(bytes);
+      if (record === undefined || !selection.passes(record)) continue;
+      total += 1;
+      if (ties[0] !== undefined && !isOfOneMoment(ties[0].location, record.location)) addTies();
+      ties.push(record);
+    }
   }
+  addTies();
+  return (isPassed ? around : ordered).write(total);
+}
 
-  async function query(asked: LogQuery, signal: AbortSignal): Promise<Uint8Array> {
+async function query(journal: Journal, asked: LogQuery, signal: AbortSignal): Promise<Uint8Array> {
+  try {
+    return await scan(journal, asked, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof LogQueryRefused) throw error;
+    if (error instanceof CommandExited && nothingMatches.test(error.stderr)) return createPage(asked).write(0);
+    throw asUnavailable(error);
+  }
+}
+
+/** The cursor of the newest entry. */
+async function newest(
+  { execLines, directory, scope, timeoutMs }: Journal,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  let cursor: string | undefined;
+  for await (const lines of execLines(argvOf(directory, [...scope, "--lines=1"]), { signal, timeoutMs })) {
+    for (const { bytes } of lines) cursor = parseJournalctlLine(bytes)?.live.entry.cursor ?? cursor;
+  }
+  return cursor;
+}
+
+async function* follow(
+  journal: Journal,
+  { cursor }: { readonly cursor: string | undefined },
+  signal: AbortSignal,
+): AsyncGenerator<readonly LiveEntry[], void, undefined> {
+  const { execLines, directory, scope, restartDelayMs } = journal;
+  /** The last entry that was given. `--cursor` begins with it; `--after-cursor` passes over one more where it is gone. */
+  let last = cursor === undefined ? undefined : formatCursor(readCursor(cursor));
+  let knowsWhere = last !== undefined;
+  let failures = 0;
+  while (!signal.aborted) {
     try {
-      return await scan(asked, signal);
-    } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof LogQueryRefused) throw error;
-      if (error instanceof CommandExited && nothingMatches.test(error.stderr)) return createPage(asked).write(0);
-      throw asUnavailable(error);
-    }
-  }
-
-  /**
-   * Other machines' entries are read with `--merge`. It is needed because without it following is confined to the present
-   * boot, and fails where the journal has none.
-   */
-  const scope = ["--merge", ...(machineId === undefined ? [] : [`_MACHINE_ID=${machineId}`])];
-
-  async function newest(signal: AbortSignal): Promise<string | undefined> {
-    let cursor: string | undefined;
-    for await (const lines of execLines(argv(...scope, "--lines=1"), { signal, timeoutMs })) {
-      for (const { bytes } of lines) cursor = parseJournalctlLine(bytes)?.live.entry.cursor ?? cursor;
-    }
-    return cursor;
-  }
-
-  async function* follow(
-    { cursor }: { readonly cursor: string | undefined },
-    signal: AbortSignal,
-  ): AsyncGenerator<readonly LiveEntry[], void, undefined> {
-    /** The last entry that was given. `--cursor` begins with it; `--after-cursor` passes over one more where it is gone. */
-    let last = cursor === undefined ? undefined : formatCursor(readCursor(cursor));
-    let knowsWhere = last !== undefined;
-    let failures = 0;
-    while (!signal.aborted) {
-      try {
-        if (isAbsent()) {
-          // Where there is no journal yet, all entries that it will have are new.
-          knowsWhere = true;
-        } else {
-          if (!knowsWhere) last = await newest(signal);
-          knowsWhere = true;
-          const from = last;
-          const start = from === undefined ? [] : [`--cursor=${from}`];
-          for await (const lines of execLines(argv(...scope, "--follow", "--no-tail", ...start), { signal })) {
-            failures = 0;
-            const batch = lines
-              .flatMap(({ bytes }) => parseJournalctlLine(bytes)?.live ?? [])
-              .filter(({ entry }) => entry.cursor !== from);
-            last = batch.at(-1)?.entry.cursor ?? last;
-            if (batch.length > 0) yield batch;
-          }
+      if (isAbsent(directory)) {
+        // Where there is no journal yet, all entries that it will have are new.
+        knowsWhere = true;
+      } else {
+        if (!knowsWhere) last = await newest(journal, signal);
+        knowsWhere = true;
+        const from = last;
+        const start = from === undefined ? [] : [`--cursor=${from}`];
+        for await (const lines of execLines(argvOf(directory, [...scope, "--follow", "--no-tail", ...start]), {
+          signal,
+        })) {
+          failures = 0;
+          const batch = lines
+            .flatMap(({ bytes }) => parseJournalctlLine(bytes)?.live ?? [])
+            .filter(({ entry }) => entry.cursor !== from);
+          last = batch.at(-1)?.entry.cursor ?? last;
+          if (batch.length > 0) yield batch;
         }
-      } catch (error) {
-        if (signal.aborted) return;
-        failures += 1;
-        if (failures >= maxFailures || (error instanceof Error && isNotFound(error.cause))) throw asUnavailable(error);
       }
-      // An abort ends the wait, and then the loop.
-      await delay(restartDelayMs, undefined, { signal }).catch(() => undefined);
+    } catch (error) {
+      if (signal.aborted) return;
+      failures += 1;
+      if (failures >= maxFailures || (error instanceof Error && isNotFound(error.cause))) throw asUnavailable(error);
     }
+    // An abort ends the wait, and then the loop.
+    await delay(restartDelayMs, undefined, { signal }).catch(() => undefined);
   }
+}
 
-  return { query, follow };
+export function createJournalctl(options: JournalctlOptions): Journalctl {
+  const { execLines, directories, machineId } = options;
+  const journal: Journal = {
+    execLines,
+    directory: directories?.[0],
+    // Without --merge, which adds other machines' entries, following is confined to the present boot, and fails where the
+    // journal has none.
+    scope: ["--merge", ...(machineId === undefined ? [] : [`_MACHINE_ID=${machineId}`])],
+    timeoutMs: options.queryTimeoutMs ?? defaultQueryTimeoutMs,
+    restartDelayMs: options.restartDelayMs ?? defaultRestartDelayMs,
+  };
+  return {
+    query: (asked, signal) => query(journal, asked, signal),
+    follow: (from, signal) => follow(journal, from, signal),
+  };
 }
