@@ -6,7 +6,7 @@ import { blankUnit, parseListedUnit, sinceProperty, withProperties } from "./par
 /** Loaded service units, kept up to date by systemd's signals, so that reading them costs no round trip. */
 export interface Mirror {
   readonly units: () => ReadonlyMap<string, MirroredUnit>;
-  /** Reads everything anew; resolves when the mirror is true. */
+  /** Reads everything; resolves when the mirror is up to date. */
   readonly synchronise: () => Promise<void>;
   readonly clear: () => void;
   readonly onSignal: (signal: Signal) => void;
@@ -15,154 +15,154 @@ export interface Mirror {
 
 const isService = (name: unknown): name is string => typeof name === "string" && name.endsWith(".service");
 
+/** What the functions of a mirror share. */
+interface MirrorState {
+  readonly call: Connection["call"];
+  /** Gets each unit as it changes. */
+  readonly onChange: (unit: MirroredUnit) => void;
+  /** Called when systemd has reloaded its unit files, or was replaced itself. */
+  readonly onReload: () => void;
+  readonly byName: Map<string, MirroredUnit>;
+  readonly nameByPath: Map<string, string>;
+  readonly appeared: Set<string>;
+  /** While systemd reloads its files it drops every unit and makes it again: none of them has stopped. */
+  isReloading: boolean;
+}
+
+function put({ byName, nameByPath, onChange }: MirrorState, unit: MirroredUnit): void {
+  if (byName.get(unit.name) === unit) return;
+  byName.set(unit.name, unit);
+  nameByPath.set(unit.path, unit.name);
+  onChange(unit);
+}
+
+function remove({ byName, nameByPath }: MirrorState, name: string): void {
+  const unit = byName.get(name);
+  if (unit === undefined) return;
+  byName.delete(name);
+  nameByPath.delete(unit.path);
+}
+
+function change(mirror: MirrorState, path: string, properties: unknown): void {
+  const unit = mirror.byName.get(mirror.nameByPath.get(path) ?? "");
+  if (unit === undefined) return;
+  const changed = withProperties(unit, properties);
+  put(mirror, changed);
+  // systemd sends no signal for the control group, which a unit gets when it is started.
+  const needsGroup = changed.activeState === "active" && changed.controlGroup === "" && unit.activeState !== "active";
+  if (needsGroup) void getProperty(mirror, path, serviceInterface, "ControlGroup").catch(() => undefined);
+}
+
+async function getProperty(mirror: MirrorState, path: string, ofInterface: string, property: string): Promise<void> {
+  await mirror.call(calls.get(path, ofInterface, property), ([value]) => change(mirror, path, { [property]: value }));
+}
+
+/** Instances are not among the unit files that systemd lists. */
+async function getFileState(mirror: MirrorState, { name, path, loadState }: MirroredUnit): Promise<void> {
+  if (!name.includes("@") || loadState !== "loaded") return;
+  const asked = mirror.call(calls.unitFileState(name), ([state]) => change(mirror, path, { UnitFileState: state }));
+  // One without a file of its own has no such state.
+  await asked.catch(() => undefined);
+}
+
 /**
- * @param onChange is told of each unit as it changes.
- * @param onReload is told that systemd has read its unit files anew, or has itself been replaced.
+ * What a listing leaves open. A unit that is not active is asked about only where asking cannot make
+ * systemd load it again: a question about an unloaded unit loads it, which is a signal, which would
+ * lead to the next question, without end.
  */
-export function createMirror(ports: {
-  call: Connection["call"];
-  onChange: (unit: MirroredUnit) => void;
-  onReload: () => void;
-}): Mirror {
-  const { call, onChange, onReload } = ports;
+async function complete(mirror: MirrorState, unit: MirroredUnit, isFirstSight: boolean): Promise<void> {
+  const { path } = unit;
+  const isIdle = unit.activeState === "inactive";
+  const fileState = getFileState(mirror, unit);
+  if (isIdle && (isFirstSight || unit.loadState !== "loaded")) return fileState;
+  const wanted: (readonly [string, string])[] = [[unitInterface, sinceProperty(unit.activeState)]];
+  if (!isIdle) {
+    for (const name of ["MainPID", "NRestarts", "Result", "ControlGroup"]) wanted.push([serviceInterface, name]);
+  }
+  await Promise.all([
+    fileState,
+    ...wanted.map(([ofInterface, property]) => getProperty(mirror, path, ofInterface, property)),
+  ]);
+  // One that has come to rest keeps the count of its automatic restarts.
+  const hasRun = isIdle && mirror.byName.get(unit.name)?.since !== null;
+  if (hasRun) await getProperty(mirror, path, serviceInterface, "NRestarts");
+}
+
+function takeListed(mirror: MirrorState, rows: unknown): readonly MirroredUnit[] {
+  if (!Array.isArray(rows)) return [];
+  const listed: MirroredUnit[] = [];
+  for (const row of rows) {
+    const unit = parseListedUnit(row);
+    if (unit === undefined || !isService(unit.name)) continue;
+    const known = mirror.byName.get(unit.name) ?? blankUnit(unit.name);
+    const { description, loadState, activeState, subState, path } = unit;
+    const merged = { ...known, description, loadState, activeState, subState, path };
+    put(mirror, merged);
+    listed.push(merged);
+  }
+  return listed;
+}
+
+/** Units that have just been loaded: they are listed together, since systemd often loads many at once. */
+async function takeAppeared(mirror: MirrorState): Promise<void> {
+  const names = [...mirror.appeared];
+  mirror.appeared.clear();
+  const listed = await mirror.call(calls.listLoaded(names), ([rows]) => takeListed(mirror, rows));
+  await Promise.all(listed.map((unit) => complete(mirror, unit, true)));
+}
+
+function onManagerSignal(mirror: MirrorState, { member, body }: Signal): void {
+  const [first, , third] = body;
+  switch (member) {
+    case "UnitNew":
+      if (!isService(first)) return;
+      if (mirror.appeared.size === 0) setImmediate(() => void takeAppeared(mirror).catch(() => undefined));
+      mirror.appeared.add(first);
+      return;
+    case "UnitRemoved":
+      // What is really gone is missing in the listing that follows the reload.
+      if (isService(first) && !mirror.isReloading) remove(mirror, first);
+      return;
+    case "UnitFilesChanged":
+      mirror.onReload();
+      return;
+    case "Reloading":
+      // true when it begins, false when it is over.
+      mirror.isReloading = first === true;
+      if (first === false) mirror.onReload();
+      return;
+    case "NameOwnerChanged":
+      mirror.isReloading = false;
+      // Its third argument is the new owner: systemd has come back, perhaps as another process.
+      if (third !== "") mirror.onReload();
+  }
+}
+
+export function createMirror(ports: Pick<MirrorState, "call" | "onChange" | "onReload">): Mirror {
   const byName = new Map<string, MirroredUnit>();
-  const nameByPath = new Map<string, string>();
-  const appeared = new Set<string>();
-  /** While systemd reads its files anew it drops every unit and makes it again: none of them has stopped. */
-  let isReloading = false;
-
-  const put = (unit: MirroredUnit): void => {
-    const before = byName.get(unit.name);
-    if (before === unit) return;
-    byName.set(unit.name, unit);
-    nameByPath.set(unit.path, unit.name);
-    onChange(unit);
-  };
-
-  const remove = (name: string): void => {
-    const unit = byName.get(name);
-    if (unit === undefined) return;
-    byName.delete(name);
-    nameByPath.delete(unit.path);
-  };
-
-  const change = (path: string, properties: unknown): void => {
-    const unit = byName.get(nameByPath.get(path) ?? "");
-    if (unit === undefined) return;
-    const changed = withProperties(unit, properties);
-    put(changed);
-    // systemd sends no signal for the control group, which a unit gets when it is started.
-    const needsGroup = changed.activeState === "active" && changed.controlGroup === "" && unit.activeState !== "active";
-    if (needsGroup) void getProperty(path, serviceInterface, "ControlGroup").catch(() => undefined);
-  };
-
-  const getProperty = async (path: string, ofInterface: string, property: string): Promise<void> => {
-    await call(calls.get(path, ofInterface, property), ([value]) => change(path, { [property]: value }));
-  };
-
-  /** Instances are not among the unit files that systemd lists. */
-  const getFileState = async ({ name, path, loadState }: MirroredUnit): Promise<void> => {
-    if (!name.includes("@") || loadState !== "loaded") return;
-    const asked = call(calls.unitFileState(name), ([state]) => change(path, { UnitFileState: state }));
-    // One without a file of its own has no such state.
-    await asked.catch(() => undefined);
-  };
-
-  /**
-   * What a listing leaves open. A unit that is not active is asked about only where asking cannot make
-   * systemd load it again: a question about an unloaded unit loads it, which is a signal, which would
-   * lead to the next question, for ever.
-   */
-  const complete = async (unit: MirroredUnit, isFirstSight: boolean): Promise<void> => {
-    const { path } = unit;
-    const isIdle = unit.activeState === "inactive";
-    const fileState = getFileState(unit);
-    if (isIdle && (isFirstSight || unit.loadState !== "loaded")) return fileState;
-    const wanted: (readonly [string, string])[] = [[unitInterface, sinceProperty(unit.activeState)]];
-    if (!isIdle) {
-      for (const name of ["MainPID", "NRestarts", "Result", "ControlGroup"]) wanted.push([serviceInterface, name]);
-    }
-    await Promise.all([
-      fileState,
-      ...wanted.map(([ofInterface, property]) => getProperty(path, ofInterface, property)),
-    ]);
-    // One that has come to rest keeps the count of its automatic restarts.
-    const hasRun = isIdle && byName.get(unit.name)?.since !== null;
-    if (hasRun) await getProperty(path, serviceInterface, "NRestarts");
-  };
-
-  const takeListed = (rows: unknown): readonly MirroredUnit[] => {
-    if (!Array.isArray(rows)) return [];
-    const listed: MirroredUnit[] = [];
-    for (const row of rows) {
-      const unit = parseListedUnit(row);
-      if (unit === undefined || !isService(unit.name)) continue;
-      const known = byName.get(unit.name) ?? blankUnit(unit.name);
-      const { description, loadState, activeState, subState, path } = unit;
-      const merged = { ...known, description, loadState, activeState, subState, path };
-      put(merged);
-      listed.push(merged);
-    }
-    return listed;
-  };
-
-  /** Units that have just been loaded: they are listed together, since systemd often loads many at once. */
-  const takeAppeared = async (): Promise<void> => {
-    const names = [...appeared];
-    appeared.clear();
-    const listed = await call(calls.listLoaded(names), ([rows]) => takeListed(rows));
-    await Promise.all(listed.map((unit) => complete(unit, true)));
-  };
-
-  const onManagerSignal = ({ member, body }: Signal): void => {
-    const [first, , third] = body;
-    switch (member) {
-      case "UnitNew":
-        if (!isService(first)) return;
-        if (appeared.size === 0) setImmediate(() => void takeAppeared().catch(() => undefined));
-        appeared.add(first);
-        return;
-      case "UnitRemoved":
-        // What is really gone is missing in the listing that follows the reload.
-        if (isService(first) && !isReloading) remove(first);
-        return;
-      case "UnitFilesChanged":
-        onReload();
-        return;
-      case "Reloading":
-        // true when it begins, false when it is over.
-        isReloading = first === true;
-        if (first === false) onReload();
-        return;
-      case "NameOwnerChanged":
-        isReloading = false;
-        // Its third argument is the new owner: systemd has come back, perhaps as another process.
-        if (third !== "") onReload();
-    }
-  };
-
+  const mirror: MirrorState = { ...ports, byName, nameByPath: new Map(), appeared: new Set(), isReloading: false };
   return {
     units: () => byName,
     async synchronise() {
-      const listed = await call(calls.listAllLoaded(), ([rows]) => {
+      const listed = await mirror.call(calls.listAllLoaded(), ([rows]) => {
         const present = new Set(Array.isArray(rows) ? rows.map((row) => parseListedUnit(row)?.name) : []);
-        for (const name of byName.keys()) if (!present.has(name)) remove(name);
-        return takeListed(rows);
+        for (const name of byName.keys()) if (!present.has(name)) remove(mirror, name);
+        return takeListed(mirror, rows);
       });
-      await Promise.all(listed.map((unit) => complete(unit, false)));
+      await Promise.all(listed.map((unit) => complete(mirror, unit, false)));
     },
     clear() {
       byName.clear();
-      nameByPath.clear();
-      appeared.clear();
-      isReloading = false;
+      mirror.nameByPath.clear();
+      mirror.appeared.clear();
+      mirror.isReloading = false;
     },
     onSignal(signal) {
-      if (signal.interface === managerInterface || signal.member === "NameOwnerChanged") return onManagerSignal(signal);
-      if (signal.interface === propertiesInterface && signal.member === "PropertiesChanged") {
-        change(signal.path, signal.body[1]);
-      }
+      const { member, path, body } = signal;
+      if (signal.interface === managerInterface || member === "NameOwnerChanged") onManagerSignal(mirror, signal);
+      else if (signal.interface === propertiesInterface && member === "PropertiesChanged")
+        change(mirror, path, body[1]);
     },
-    replace: put,
+    replace: (unit) => put(mirror, unit),
   };
 }
