@@ -5,16 +5,16 @@ import type {
   PackageManager,
   PresentPackage,
   Progress,
-  TransactionResult,
 } from "#domain/updates/ports.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { hostPlaces } from "../places.ts";
 import { createDatabase } from "./database.ts";
 import { readPresent } from "./dpkg-state.ts";
 import { createLockTable } from "./locks.ts";
-import { asResult, createCommit, markCommands, orLocked, progressReporter, unitFor } from "./manager-commit.ts";
+import { createCommit, orLocked, progressReporter, unitFor } from "./manager-commit.ts";
 import { createMarks } from "./manager-marks.ts";
 import { createRelease, type ReleaseFiles } from "./manager-release.ts";
+import { createRepair } from "./manager-repair.ts";
 import { createStaleUnits } from "./manager-restarts.ts";
 import { createSimulate } from "./manager-simulate.ts";
 import { createOffers } from "./offers.ts";
@@ -78,60 +78,14 @@ export function createAptManager(ports: {
     return ({ name, architecture }) => keys.has(`${name}:${architecture}`);
   };
 
-  /** Repairs whose lines are told, and that run in the unit of a transaction where there is one. */
+  /** Repairs whose output is reported as progress, and that run in the unit of a transaction where there is one. */
   const repairsFor = (progress: Progress, unit: string | undefined) => {
     const told = (transaction: Transaction, signal: AbortSignal): Promise<string> =>
       transact({ ...transaction, ...(unit !== undefined && { unit }), onLine: progressReporter(progress) }, signal);
     return createRepairs({ exec, transact: told, paths });
   };
 
-  const audit = async (signal: AbortSignal): Promise<readonly string[]> => {
-    const { writer, isInterrupted, unfinished, unmet } = await faults(signal);
-    // What somebody else is in the middle of is not left over.
-    if (writer !== undefined) return [];
-    return [
-      ...unfinished.map(({ name, version, state }) => `${name} ${version} is ${state}`),
-      ...unmet.map(({ name, needs }) => `${name} lacks what it needs (${needs})`),
-      ...(isInterrupted && unfinished.length === 0 ? ["dpkg was stopped in the middle of its work"] : []),
-    ];
-  };
-
-  /** Packages that a transaction has brought along or found so are not asked for, however it ended. */
-  const markAgain = async (unit: string, signal: AbortSignal): Promise<void> => {
-    const installed = (await present()).flatMap(({ name, architecture }) => [name, `${name}:${architecture}`]);
-    const words = (await marks.read(unit)).filter((word) => installed.includes(word));
-    for (const argv of markCommands(words))
-      await transact({ unit, description: "Steward marks packages (apt-mark auto)", argv, locks: [] }, signal);
-    await marks.forget(unit);
-  };
-
-  const repair: PackageManager["repair"] = async ({ id, progress }, signal) => {
-    const unit = unitFor(id);
-    const repairs = repairsFor(progress, unit);
-    const { writer, isInterrupted, unfinished } = await faults(signal);
-    const results: TransactionResult[] = [];
-    // Who is at work now is waited for, by the same wait for its lock.
-    if (writer !== undefined || isInterrupted || unfinished.length > 0) {
-      progress.step(0, "finish what was begun");
-      results.push(await asResult(() => repairs.finish(signal)));
-    }
-    const left = await faults(signal);
-    const again = left.unfinished.filter(({ mustBeReinstalled }) => mustBeReinstalled).map(({ name }) => name);
-    if (left.unmet.length > 0 || again.length > 0) {
-      progress.step(50, "install what is missing");
-      const plan = await repairs.planMissing(again, signal);
-      results.push(
-        plan.obstacle === null
-          ? await asResult(() => repairs.installMissing(plan, signal))
-          : { isDone: false, reason: plan.obstacle },
-      );
-    }
-    await markAgain(unit, signal);
-    const wrong = await audit(signal);
-    if (wrong.length === 0) return { isDone: true, reason: "" };
-    const reasons = results.filter(({ isDone }) => !isDone).map(({ reason }) => reason);
-    return { isDone: false, reason: (reasons.length > 0 ? reasons : wrong).join("; ") };
-  };
+  const { audit, repair } = createRepair({ transact, faults, marks, repairsFor, present });
 
   return {
     name: "apt",
