@@ -14,7 +14,7 @@ import { openJournalFile } from "./journal-file/file.ts";
 import type { Location } from "./order.ts";
 import type { Postings } from "./postings.ts";
 import { countOf, noPostings, offsetAt, wholeList } from "./postings.ts";
-import { createTimeline, firstPosition } from "./time-window.ts";
+import { createTimeline, firstPosition, type Timeline } from "./time-window.ts";
 
 /** The first and the last entry of a run. */
 export interface Span {
@@ -81,19 +81,41 @@ function createDamageReport(file: JournalFile, report: (what: string) => void) {
     onDamage(error);
     return true;
   };
-  return {
-    faults: () => faults,
-    onDamage,
-    isDamage,
-    /** Runs a read; returns the other value where the file is damaged. */
-    readable<T>(read: () => T, otherwise: T): T {
-      try {
-        return read();
-      } catch (error) {
-        if (!isDamage(error)) throw error;
-        return otherwise;
-      }
-    },
+  /** Runs a read; returns the other value where the file is damaged. */
+  const readable = <T>(read: () => T, otherwise: T): T => {
+    try {
+      return read();
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      return otherwise;
+    }
+  };
+  return { faults: () => faults, onDamage, isDamage, readable };
+}
+
+/** The spans of the runs of a file, read again when it has others. */
+function createSpans(
+  { runs }: Pick<Timeline, "runs">,
+  locationAt: (position: number) => Location | undefined,
+): Source["spans"] {
+  let spanned: ReturnType<typeof runs>;
+  let spans: readonly Span[] | undefined;
+  const readableFrom = (position: number, end: number, step: 1 | -1): Location | undefined => {
+    for (let at = position; at !== end; at += step) {
+      const found = locationAt(at);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+  return () => {
+    const current = runs();
+    if (current === spanned) return spans;
+    spanned = current;
+    spans = current?.flatMap(({ first, end }) => {
+      const [head, tail] = [readableFrom(first, end, 1), readableFrom(end - 1, first - 1, -1)];
+      return head === undefined || tail === undefined ? [] : [{ head, tail }];
+    });
+    return spans;
   };
 }
 
@@ -145,18 +167,6 @@ export function openSource(
     firstOfBoots: () => [...valuesOf("_BOOT_ID")].map((offset) => entriesAt(offset).at(0)),
     isByJournald: writtenByJournald.test(basename(path)),
   });
-  /** The runs that the spans are of. */
-  let spanned: ReturnType<typeof timeline.runs>;
-  let spans: readonly Span[] | undefined;
-
-  const readableFrom = (position: number, end: number, step: 1 | -1): Location | undefined => {
-    for (let at = position; at !== end; at += step) {
-      const found = location(all().at(at));
-      if (found !== undefined) return found;
-    }
-    return undefined;
-  };
-
   return {
     path,
     id: file.header.fileId.toString("hex"),
@@ -185,16 +195,7 @@ export function openSource(
     payloadOf: (offset) => readable(() => readPayload(file, offset), undefined),
     entriesOf: entriesAt,
     window: timeline.window,
-    spans() {
-      const runs = timeline.runs();
-      if (runs === spanned) return spans;
-      spanned = runs;
-      spans = runs?.flatMap(({ first, end }) => {
-        const [head, tail] = [readableFrom(first, end, 1), readableFrom(end - 1, first - 1, -1)];
-        return head === undefined || tail === undefined ? [] : [{ head, tail }];
-      });
-      return spans;
-    },
+    spans: createSpans(timeline, (position) => location(all().at(position))),
     momentOf(offset, realtime) {
       const latest = timeline.latest(offset);
       return latest > realtime ? latest + 0.5 : realtime;
