@@ -111,8 +111,7 @@ const endpoint: Followed = {
     [
       "src/contract/system.ts",
       "export const ServiceEntry =",
-      `export const SystemLoad = Type.Object({ percent: percent("Share of processor time in use.") });
-export type SystemLoad = Static<typeof SystemLoad>;
+      `const SystemLoad = Type.Object({ percent: percent("Share of processor time in use.") });
 `,
     ],
     [
