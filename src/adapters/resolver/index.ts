@@ -1,9 +1,8 @@
 import { Resolver } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
-import { isIPv6 } from "node:net";
+import { isIP, isIPv6 } from "node:net";
 import type { NameServers } from "#domain/health/network/ports.ts";
 import { errnoCode, orUndefined } from "#kernel/errors.ts";
-import { parseNameServers } from "./parse.ts";
 
 const timeoutMs = 3_000;
 
@@ -12,6 +11,18 @@ const timeoutMs = 3_000;
  * root, that there is no such name: a server of a network that is closed off says so of everything but its own.
  */
 const isAnswer = (code: string, name: string): boolean => code === "ENODATA" || (name === "." && code === "ENOTFOUND");
+
+/** The resolver of glibc takes no more (MAXNS, resolv.conf(5)). */
+const maxServers = 3;
+
+/** Addresses on the `nameserver` lines of resolv.conf(5). */
+export function parseNameServers(text: string): readonly string[] {
+  return text
+    .split("\n")
+    .flatMap((line) => /^nameserver[ \t]+(\S+)/.exec(line)?.[1] ?? [])
+    .filter((address) => isIP(address) !== 0)
+    .slice(0, maxServers);
+}
 
 /**
  * The name servers of the host, asked directly over the network.

@@ -2,7 +2,6 @@ import { existsSync } from "node:fs";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { TimeSync } from "#domain/health/ports.ts";
-import { parseTimedate } from "./parse.ts";
 
 const properties = ["CanNTP", "NTP", "NTPSynchronized"];
 
@@ -10,6 +9,19 @@ const properties = ["CanNTP", "NTP", "NTPSynchronized"];
 const containerMarks = ["/run/systemd/container", "/run/.containerenv", "/.dockerenv"];
 
 const hostPaths = { booted: "/run/systemd/system", containerMarks };
+
+/** `timedatectl show`: `Name=value` lines, switches as `yes` and `no`. Undefined where one of them is missing. */
+export function parseTimedate(text: string) {
+  const values = new Map(
+    text.split("\n").flatMap((line) => {
+      const at = line.indexOf("=");
+      return at < 0 ? [] : [[line.slice(0, at), line.slice(at + 1).trim()] as const];
+    }),
+  );
+  const [canSync, isEnabled, isSynchronised] = ["CanNTP", "NTP", "NTPSynchronized"].map((name) => values.get(name));
+  if (canSync === undefined || isEnabled === undefined || isSynchronised === undefined) return undefined;
+  return { canSync: canSync === "yes", isEnabled: isEnabled === "yes", isSynchronised: isSynchronised === "yes" };
+}
 
 /** The clock as systemd-timedated tells of it, which knows timesyncd and whatever registers in ntp-units.d. */
 export function createTimeSync(ports: { exec: Exec; paths?: typeof hostPaths }): TimeSync {

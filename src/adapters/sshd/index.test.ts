@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseSshdOptions, parseSshdRefusal } from "./parse.ts";
+import { parseSshdOptions, parseSshdRefusal } from "./index.ts";
 
 describe("sshd -T", () => {
   it("gives an option with its value, and all values of one that is given more than once", () => {

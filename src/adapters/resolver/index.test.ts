@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { parseNameServers } from "./parse.ts";
+import { parseNameServers } from "./index.ts";
 
 it("reads the servers of resolv.conf in order, as the system's resolver does", () => {
   const text = [

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseTimedate } from "./parse.ts";
+import { parseTimedate } from "./index.ts";
 
 describe("timedatectl show", () => {
   it("tells of a host in order", () => {
