@@ -111,7 +111,7 @@ export const incidents: readonly Incident[] = [
       ["test/ports/chat-provider-limits.test.ts", "addresses that are never asked"],
       ["test/ports/notifier.test.ts", "does not ask a link-local address: %s"],
       ["test/ports/component-probe.test.ts", "is never %s"],
-      ["src/adapters/link-local/lookup.test.ts", "leaves out the addresses where nobody is asked"],
+      ["src/adapters/link-local/index.test.ts", "leaves out the addresses where nobody is asked"],
     ],
   },
   {

@@ -1,2 +1,41 @@
-export { isLinkLocal } from "./address.ts";
-export { guardedLookup } from "./lookup.ts";
+import { lookup } from "node:dns";
+import { BlockList, isIP, type LookupFunction } from "node:net";
+
+/**
+ * Addresses where a cloud keeps the credentials of a machine, and others that only hosts on the same wire have. No model
+ * is served there.
+ */
+const linkLocal = new BlockList();
+linkLocal.addSubnet("169.254.0.0", 16, "ipv4");
+linkLocal.addSubnet("fe80::", 10, "ipv6");
+// The same IPv4 addresses as IPv6 writes them: mapped, and behind the well-known prefix of NAT64 (RFC 6052).
+linkLocal.addSubnet("::ffff:169.254.0.0", 112, "ipv6");
+linkLocal.addSubnet("64:ff9b::169.254.0.0", 112, "ipv6");
+// Where the instance metadata of AWS and of Google answers over IPv6.
+linkLocal.addAddress("fd00:ec2::254", "ipv6");
+linkLocal.addAddress("fd20:ce::254", "ipv6");
+
+/** Whether an IP address, in brackets or not, is one that is never asked. A name is none. */
+export function isLinkLocal(host: string): boolean {
+  const [address = ""] = host.replace(/^\[(.*)\]$/, "$1").split("%");
+  const version = isIP(address);
+  return version !== 0 && linkLocal.check(address, version === 4 ? "ipv4" : "ipv6");
+}
+
+/**
+ * Resolves names as the host does, without the addresses where nobody is asked. A name may have such beside others: multicast
+ * DNS tells all that a host has.
+ * @param refusal what is wrong where there are no others.
+ */
+export const guardedLookup =
+  (refusal: (address: string) => Error, resolve: LookupFunction = lookup): LookupFunction =>
+  (host, options, callback) => {
+    resolve(host, options, (error, found, family) => {
+      if (error !== null) return callback(error, found, family);
+      const addresses = typeof found === "string" ? [{ address: found, family: family ?? 0 }] : found;
+      const allowed = addresses.filter(({ address }) => !isLinkLocal(address));
+      const [refused] = addresses;
+      if (allowed.length === 0) return callback(refusal(refused?.address ?? host), found, family);
+      callback(null, typeof found === "string" ? found : allowed, family);
+    });
+  };
