@@ -13,7 +13,7 @@ import { createZypperManager } from "#adapters/packages/zypper/manager.ts";
 import { createZypperPackageFiles } from "#adapters/packages/zypper/package-files.ts";
 import { createRebootNeed } from "#adapters/reboot/index.ts";
 import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
-import { createRefresh } from "#adapters/snapshots/packages/refresh.ts";
+import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
 import type { InstalledIn } from "#adapters/snapshots/snapper/index.ts";
 import { carryStateToNextBoot, createSnapperBackend, detectSnapper } from "#adapters/snapshots/snapper/index.ts";
 import type { Config } from "#config/load.ts";

@@ -6,7 +6,7 @@ import { systemClock } from "#adapters/clock/index.ts";
 import { exec } from "#adapters/exec/index.ts";
 import { createAptPackageFiles } from "#adapters/packages/apt/package-files.ts";
 import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
-import { createRefresh } from "#adapters/snapshots/packages/refresh.ts";
+import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
 import { createClient } from "#client/index.ts";
 import type { ErrorCode } from "#contract/errors.ts";
 import { type ErrorBody, errorStatus } from "#contract/errors.ts";

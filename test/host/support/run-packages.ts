@@ -16,7 +16,7 @@ import { createZypperManager } from "#adapters/packages/zypper/manager.ts";
 import { createZypperPackageFiles } from "#adapters/packages/zypper/package-files.ts";
 import { zypperPlaces } from "#adapters/packages/zypper/places.ts";
 import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
-import { createRefresh } from "#adapters/snapshots/packages/refresh.ts";
+import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
 import { packageStatusCheck } from "#domain/health/checks/package-status.ts";
 import { securityUpdatesCheck } from "#domain/health/checks/security-updates.ts";
 import type { PackageFiles, PackageManager, TransactionPlan, UpdateRequest } from "#domain/updates/ports.ts";

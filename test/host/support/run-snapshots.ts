@@ -2,7 +2,7 @@ import { systemClock } from "#adapters/clock/index.ts";
 import { exec } from "#adapters/exec/index.ts";
 import { createAptPackageFiles } from "#adapters/packages/apt/package-files.ts";
 import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
-import { createRefresh } from "#adapters/snapshots/packages/refresh.ts";
+import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
 import type { PackageChange } from "#domain/updates/ports.ts";
 
 // Runs inside the guest: node run-snapshots.ts FOLDER VERB ID [JSON]. Prints the answer, or what it threw, as JSON.

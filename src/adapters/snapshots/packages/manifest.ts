@@ -1,8 +1,8 @@
 import type { PresentPackage, StoredSnapshot } from "#domain/updates/ports.ts";
 import { SnapshotUnusable } from "#domain/updates/ports.ts";
 import { isRecord, type JsonObject } from "#kernel/values.ts";
-import { isKeptOut } from "./kept-out.ts";
 import type { TreeEntry } from "./tree.ts";
+import { isKeptOut } from "./tree.ts";
 
 /** The form of `manifest.json`; another number is another form, and is refused. */
 const format = 1;

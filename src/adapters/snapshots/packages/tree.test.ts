@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isKeptOut, keptOut } from "./kept-out.ts";
-import { compareTrees, mountsBelow, type TreeEntry } from "./tree.ts";
+import { compareTrees, isKeptOut, keptOut, mountsBelow, type TreeEntry } from "./tree.ts";
 
 const owned = { uid: 0, gid: 0 };
 const file = (path: string, rest: Partial<Extract<TreeEntry, { type: "file" }>> = {}): TreeEntry => {
