@@ -99,3 +99,32 @@ export function readTextFile(path: string, options: ReadOptions = {}): string {
     throw new Error(`cannot read ${path}: ${errorMessage(error)}`, { cause: error });
   }
 }
+
+type Mode = { readonly mode: number | bigint };
+
+/** Whether others than the owner may change it: the group, or everybody. */
+export const isWritableByOthers = ({ mode }: Mode): boolean => (Number(mode) & 0o022) !== 0;
+
+/** Whether entries of the directory can be renamed and removed by their owners only, as in /tmp. */
+export const isSticky = ({ mode }: Mode): boolean => (Number(mode) & 0o1000) !== 0;
+
+/** Whether everybody on the host can read or write it. */
+export const isOpenToEverybody = ({ mode }: Mode): boolean => (Number(mode) & 0o007) !== 0;
+
+const maxSecretBytes = 64 * 1024;
+
+/**
+ * Reads the one line of a file that holds a secret, without the space around it.
+ * @param options.isGuarded whether somebody else decides who may read the file, as systemd does for its credentials.
+ * @throws FileUnreadable when everybody can read the file, or it holds anything but one line; never with a part of the secret.
+ */
+export function readSecretFile(path: string, options: { readonly isGuarded?: boolean } = {}): string {
+  const file = readRegularFile(path, { maxBytes: maxSecretBytes });
+  if (options.isGuarded !== true && isOpenToEverybody(file.stat)) {
+    throw new FileUnreadable("everybody can read or write it (chmod o-rwx it)");
+  }
+  const text = file.content.toString("utf8").trim();
+  if (text === "") throw new FileUnreadable("it is empty");
+  if (/\p{Cc}/u.test(text)) throw new FileUnreadable("it holds more than one line");
+  return text;
+}
