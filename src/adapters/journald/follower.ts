@@ -35,6 +35,17 @@ interface Progress {
   position: number;
 }
 
+/** How far a stream is. */
+interface State {
+  readonly registry: Pick<Registry, "refresh">;
+  /** By the id of the file. */
+  readonly progress: Map<string, Progress>;
+  /** Entries of a file that comes later count as new beyond this one: it may hold copies of what was given already. */
+  last: Location;
+  /** Where the last copies were copied from: mostly all are from one file. */
+  original: Source | undefined;
+}
+
 /** What there is to give, and the order of it. */
 interface News {
   readonly runs: readonly Run[];
@@ -44,157 +55,159 @@ interface News {
 
 const noId = "0".repeat(32);
 
+function progressIn({ progress, last }: State, source: Source, ordering: Ordering): Progress {
+  const known = progress.get(source.id);
+  if (known !== undefined) return known;
+  const list = wholeList(source.all());
+  const same = ordering.find(source, last);
+  const from = ordering.locate(last);
+  const isNew = (offset: number): boolean | undefined => {
+    const place = ordering.place(source, offset);
+    return place && comparePlaces(place, from) > 0;
+  };
+  const begun = { position: same === undefined ? source.firstWhere(list, isNew) : lowerBound(list, same) + 1 };
+  progress.set(source.id, begun);
+  return begun;
+}
+
+function tailOf(state: State, source: Source, ordering: Ordering): Place | undefined {
+  const list = source.all();
+  for (let position = list.length - 1; position >= progressIn(state, source, ordering).position; position -= 1) {
+    const place = ordering.place(source, list.at(position));
+    if (place !== undefined) return place;
+  }
+  return undefined;
+}
+
+/** What is there already is not new, whatever the wall clock was when it was written. */
+function skipPresent({ registry, progress }: State, { bootId, monotonic }: Moment): void {
+  for (const source of registry.refresh()) {
+    const isNew = (offset: number): boolean | undefined => {
+      const head = source.head(offset);
+      return head && head.bootId === bootId && head.monotonic > monotonic;
+    };
+    progress.set(source.id, { position: source.firstWhere(wholeList(source.all()), isNew) });
+  }
+}
+
+/** How many entries each file has, and the last of those that are new. */
+function look(
+  state: State,
+  sources: readonly Source[],
+): { readonly seen: ReadonlyMap<string, number>; readonly upTo?: Place } {
+  const seen = new Map(sources.map((source) => [source.id, source.all().length]));
+  const grown = sources.filter(({ id }) => (seen.get(id) ?? 0) > (state.progress.get(id)?.position ?? -1));
+  // Mostly nothing is new, and then no order is needed.
+  if (grown.length === 0) return { seen };
+  const ordering = createOrdering(sources);
+  let upTo: Place | undefined;
+  for (const source of grown) {
+    const tail = tailOf(state, source, ordering);
+    // None of them can be read.
+    if (tail === undefined) progressIn(state, source, ordering).position = source.all().length;
+    else if (upTo === undefined || comparePlaces(upTo, tail) < 0) upTo = tail;
+  }
+  return { seen, ...(upTo !== undefined && { upTo }) };
+}
+
+/**
+ * Files are looked at one after the other, and meanwhile journald writes: the last one may show an entry while the first
+ * one did not yet show the entry before it. So they are looked at twice, and what the second look adds waits unless it
+ * comes before something that the first has seen.
+ */
+function fresh(state: State): News | undefined {
+  const { registry, progress } = state;
+  const { seen, upTo } = look(state, registry.refresh());
+  if (upTo === undefined) return undefined;
+  const sources = registry.refresh();
+  const present = new Set(sources.map(({ id }) => id));
+  for (const id of [...progress.keys()]) if (!present.has(id)) progress.delete(id);
+  const ordering = createOrdering(sources);
+  const runs = sources.map((source) => {
+    const list = wholeList(source.all());
+    return { source, postings: between(list, progressIn(state, source, ordering).position, source.all().length) };
+  });
+  return {
+    runs,
+    ordering,
+    isDue: ({ source, place }) =>
+      progressIn(state, source, ordering).position < (seen.get(source.id) ?? 0) || comparePlaces(place, upTo) <= 0,
+  };
+}
+
+/** Whether another file holds the entry and has given it, or held it when the stream began. */
+function isCopyOfGiven(
+  state: State,
+  { source, offset }: Pick<Found, "source" | "offset">,
+  sources: readonly Source[],
+  ordering: Ordering,
+): boolean {
+  const holdsAsGiven = (other: Source): boolean => {
+    const same = ordering.twin(source, offset, other);
+    return same !== undefined && lowerBound(wholeList(other.all()), same) < progressIn(state, other, ordering).position;
+  };
+  const { original } = state;
+  if (original === undefined || !sources.includes(original) || !holdsAsGiven(original)) {
+    state.original = sources.find(holdsAsGiven);
+  }
+  return state.original !== undefined;
+}
+
+function pass(state: State, { source, offset }: Found, ordering: Ordering): void {
+  const reached = progressIn(state, source, ordering);
+  const list = source.all();
+  // What cannot be read was left out between the last one and this.
+  while (reached.position < list.length && list.at(reached.position) !== offset) reached.position += 1;
+  reached.position += 1;
+}
+
+function passCopies(state: State, sources: readonly Source[]): void {
+  const ordering = createOrdering(sources);
+  for (const source of sources) {
+    const reached = progressIn(state, source, ordering);
+    const list = source.all();
+    for (; reached.position < list.length; reached.position += 1) {
+      const offset = list.at(reached.position);
+      if (source.head(offset) !== undefined && !isCopyOfGiven(state, { source, offset }, sources, ordering)) break;
+    }
+  }
+}
+
+function next(state: State, read: ReturnType<typeof createLiveReader>): readonly LiveEntry[] {
+  const news = fresh(state);
+  if (news === undefined) return [];
+  const { runs, ordering, isDue } = news;
+  const sources = runs.map(({ source }) => source);
+  let { moment } = ordering.locate(state.last);
+  const entries: LiveEntry[] = [];
+  let characters = 0;
+  for (const found of merge(runs, "forwards", ordering)) {
+    if (!isDue(found)) break;
+    // What is of a later moment than the last entry cannot have been given.
+    if (found.place.moment <= moment && isCopyOfGiven(state, found, sources, ordering)) {
+      pass(state, found, ordering);
+      continue;
+    }
+    const entry = read(found);
+    pass(state, found, ordering);
+    state.last = found.place;
+    ({ moment } = found.place);
+    entries.push(entry);
+    characters += entry.entry.message.length;
+    if (entries.length >= maxEntries || characters >= maxCharacters) break;
+  }
+  return entries;
+}
+
 /**
  * Follows the journal by a position in every file, so that nothing is given twice or left out whatever the order in which
  * files grow, and a client may pull as slowly as it likes.
  */
 export function createFollower(registry: Pick<Registry, "refresh">, start: Start): Follower {
-  const progress = new Map<string, Progress>();
-  const read = createLiveReader();
-  /** Entries of a file that comes later count as new beyond this one: it may hold copies of what was given already. */
-  let last: Location =
+  const last: Location =
     "after" in start ? start.after : { ...start.moment, seqnumId: noId, seqnum: 0, xorHigh: 0, xorLow: 0 };
-
-  const progressIn = (source: Source, ordering: Ordering): Progress => {
-    const known = progress.get(source.id);
-    if (known !== undefined) return known;
-    const list = wholeList(source.all());
-    const same = ordering.find(source, last);
-    const from = ordering.locate(last);
-    const isNew = (offset: number): boolean | undefined => {
-      const place = ordering.place(source, offset);
-      return place && comparePlaces(place, from) > 0;
-    };
-    const begun = { position: same === undefined ? source.firstWhere(list, isNew) : lowerBound(list, same) + 1 };
-    progress.set(source.id, begun);
-    return begun;
-  };
-
-  const tailOf = (source: Source, ordering: Ordering): Place | undefined => {
-    const list = source.all();
-    for (let position = list.length - 1; position >= progressIn(source, ordering).position; position -= 1) {
-      const place = ordering.place(source, list.at(position));
-      if (place !== undefined) return place;
-    }
-    return undefined;
-  };
-
-  /** What is there already is not new, whatever the wall clock was when it was written. */
-  const skipPresent = ({ bootId, monotonic }: Moment): void => {
-    for (const source of registry.refresh()) {
-      const isNew = (offset: number): boolean | undefined => {
-        const head = source.head(offset);
-        return head && head.bootId === bootId && head.monotonic > monotonic;
-      };
-      progress.set(source.id, { position: source.firstWhere(wholeList(source.all()), isNew) });
-    }
-  };
-  if ("moment" in start) skipPresent(start.moment);
-
-  const forgetGone = (sources: readonly Source[]): void => {
-    const present = new Set(sources.map(({ id }) => id));
-    for (const id of [...progress.keys()]) if (!present.has(id)) progress.delete(id);
-  };
-
-  /** How many entries each file has, and the last of those that are new. */
-  const look = (sources: readonly Source[]): { readonly seen: ReadonlyMap<string, number>; readonly upTo?: Place } => {
-    const seen = new Map(sources.map((source) => [source.id, source.all().length]));
-    const grown = sources.filter(({ id }) => (seen.get(id) ?? 0) > (progress.get(id)?.position ?? -1));
-    // Mostly nothing is new, and then no order is needed.
-    if (grown.length === 0) return { seen };
-    const ordering = createOrdering(sources);
-    let upTo: Place | undefined;
-    for (const source of grown) {
-      const tail = tailOf(source, ordering);
-      // None of them can be read.
-      if (tail === undefined) progressIn(source, ordering).position = source.all().length;
-      else if (upTo === undefined || comparePlaces(upTo, tail) < 0) upTo = tail;
-    }
-    return { seen, ...(upTo !== undefined && { upTo }) };
-  };
-
-  /**
-   * Files are looked at one after the other, and meanwhile journald writes: the last one may show an entry while the first
-   * one did not yet show the entry before it. So they are looked at twice, and what the second look adds waits unless it
-   * comes before something that the first has seen.
-   */
-  const fresh = (): News | undefined => {
-    const { seen, upTo } = look(registry.refresh());
-    if (upTo === undefined) return undefined;
-    const sources = registry.refresh();
-    forgetGone(sources);
-    const ordering = createOrdering(sources);
-    const runs = sources.map((source) => {
-      const list = wholeList(source.all());
-      return { source, postings: between(list, progressIn(source, ordering).position, source.all().length) };
-    });
-    return {
-      runs,
-      ordering,
-      isDue: ({ source, place }) =>
-        progressIn(source, ordering).position < (seen.get(source.id) ?? 0) || comparePlaces(place, upTo) <= 0,
-    };
-  };
-
-  /** Where the last copies were copied from: mostly all are from one file. */
-  let original: Source | undefined;
-
-  /** Whether another file holds the entry and has given it, or held it when the stream began. */
-  const isCopyOfGiven = (source: Source, offset: number, sources: readonly Source[], ordering: Ordering): boolean => {
-    const holdsAsGiven = (other: Source): boolean => {
-      const same = ordering.twin(source, offset, other);
-      return same !== undefined && lowerBound(wholeList(other.all()), same) < progressIn(other, ordering).position;
-    };
-    if (original === undefined || !sources.includes(original) || !holdsAsGiven(original)) {
-      original = sources.find(holdsAsGiven);
-    }
-    return original !== undefined;
-  };
-
-  const pass = ({ source, offset }: Found, ordering: Ordering): void => {
-    const reached = progressIn(source, ordering);
-    const list = source.all();
-    // What cannot be read was left out between the last one and this.
-    while (reached.position < list.length && list.at(reached.position) !== offset) reached.position += 1;
-    reached.position += 1;
-  };
-
-  return {
-    passCopies(sources) {
-      const ordering = createOrdering(sources);
-      for (const source of sources) {
-        const reached = progressIn(source, ordering);
-        const list = source.all();
-        for (; reached.position < list.length; reached.position += 1) {
-          const offset = list.at(reached.position);
-          if (source.head(offset) !== undefined && !isCopyOfGiven(source, offset, sources, ordering)) break;
-        }
-      }
-    },
-    next() {
-      const news = fresh();
-      if (news === undefined) return [];
-      const { runs, ordering, isDue } = news;
-      const sources = runs.map(({ source }) => source);
-      let { moment } = ordering.locate(last);
-      const entries: LiveEntry[] = [];
-      let characters = 0;
-      for (const found of merge(runs, "forwards", ordering)) {
-        if (!isDue(found)) break;
-        // What is of a later moment than the last entry cannot have been given.
-        if (found.place.moment <= moment && isCopyOfGiven(found.source, found.offset, sources, ordering)) {
-          pass(found, ordering);
-          continue;
-        }
-        const entry = read(found);
-        pass(found, ordering);
-        last = found.place;
-        ({ moment } = found.place);
-        entries.push(entry);
-        characters += entry.entry.message.length;
-        if (entries.length >= maxEntries || characters >= maxCharacters) break;
-      }
-      return entries;
-    },
-  };
+  const state: State = { registry, progress: new Map(), last, original: undefined };
+  if ("moment" in start) skipPresent(state, start.moment);
+  const read = createLiveReader();
+  return { passCopies: (sources) => passCopies(state, sources), next: () => next(state, read) };
 }
