@@ -1,0 +1,134 @@
+import { join } from "node:path";
+import type { Exec } from "#adapters/exec/index.ts";
+import type { InstalledPackage, StoredSnapshot } from "#domain/updates/ports.ts";
+import { SnapshotUnusable } from "#domain/updates/ports.ts";
+import { isSnapshotId } from "#domain/updates/snapshot.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { errorMessage } from "#kernel/errors.ts";
+import { readGivenIds, writeGivenIds } from "./given-ids.ts";
+import { type RootLayout, snapshotsFolder } from "./layout.ts";
+import { keyOf, keys, type NamedEntry, nameEntries } from "./names.ts";
+import type { SnapperEntry } from "./parse.ts";
+import type { Programs } from "./programs.ts";
+import type { createSizes } from "./sizes.ts";
+
+/** The packages of a root folder: of the host itself (`/`), or of a snapshot. */
+export type InstalledIn = (root: string, signal: AbortSignal) => Promise<readonly InstalledPackage[]>;
+
+export interface SnapperPorts {
+  readonly exec: Exec;
+  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly installed: InstalledIn;
+  /** What {@link detectSnapper} found. */
+  readonly config: string;
+  readonly layout: RootLayout;
+  /** The folder of the service's own state, which a rollback does not take back. */
+  readonly stateDir: string;
+  /** All folders that a rollback does not take back; that one unless given. */
+  readonly carried?: readonly string[];
+}
+
+/** What the backend works with. */
+export interface Snapper extends Pick<SnapperPorts, "installed" | "layout" | "stateDir"> {
+  readonly carried: readonly string[];
+  readonly programs: Programs;
+  readonly sizes: ReturnType<typeof createSizes>;
+  /** How many packages snapshots have that do not say so themselves, by their keys. */
+  counts: ReadonlyMap<string, number>;
+}
+
+const ownKinds: readonly StoredSnapshot["kind"][] = ["manual", "before_update", "before_rollback"];
+
+/** The root of the snapshot with this number. */
+export const rootOf = (number: number): string => join(snapshotsFolder, String(number), "snapshot");
+
+/** Of a subvolume below the folder of the snapshots: its number. */
+const numberOf = (path: string): number => Number(/(?:^|\/)(\d+)\/snapshot$/.exec(path)?.[1] ?? Number.NaN);
+
+/** Numbers of snapper's subvolumes by their ids. */
+export async function numbersById(
+  programs: Programs,
+  { snapshotsId }: RootLayout,
+  which: "all" | "read-only",
+  signal: AbortSignal,
+): Promise<ReadonlyMap<number, number>> {
+  const found = await programs.subvolumes(which, signal);
+  const pairs = found
+    .filter(({ parentId }) => parentId === snapshotsId)
+    .map(({ id, path }) => [id, numberOf(path)] as const);
+  return new Map(pairs.filter(([, number]) => !Number.isNaN(number)));
+}
+
+/** Snapper deletes without a word what it then still has, so it is looked for. */
+export async function removeNumber(programs: Programs, number: number, signal: AbortSignal): Promise<void> {
+  await programs.remove(number, signal);
+  if ((await programs.list(signal)).some((each) => each.number === number)) {
+    throw new Error(`snapper does not delete its snapshot ${number}`);
+  }
+}
+
+/** Snapshots that cannot be written to; the others are roots that are, were or will be booted. */
+export async function namedEntries(
+  { programs, layout, stateDir }: Snapper,
+  signal: AbortSignal,
+): Promise<readonly NamedEntry[]> {
+  const readOnly = new Set((await numbersById(programs, layout, "read-only", signal)).values());
+  const given = await readGivenIds(stateDir);
+  const entries = nameEntries(
+    (await programs.list(signal)).filter(({ number }) => readOnly.has(number)),
+    given,
+  );
+  if (entries.some(({ isFresh }) => isFresh)) {
+    const kept = entries.filter(({ entry, isFresh }) => isFresh || given.has(keyOf(entry)));
+    writeGivenIds(stateDir, new Map(kept.map(({ entry, id }) => [keyOf(entry), id])));
+  }
+  return entries;
+}
+
+/** @throws SnapshotUnusable where there is none. */
+export async function findEntry(snapper: Snapper, id: string, signal: AbortSignal): Promise<NamedEntry> {
+  if (!isSnapshotId(id)) throw new SnapshotUnusable("a snapshot's id looks like 20260131-235959");
+  const found = (await namedEntries(snapper, signal)).find((each) => each.id === id);
+  if (found === undefined) throw new SnapshotUnusable(`there is no snapshot ${id}`);
+  return found;
+}
+
+async function countPackages({ counts, installed }: Snapper, entry: SnapperEntry, signal: AbortSignal) {
+  const recorded = entry.userdata[keys.packages];
+  if (recorded !== undefined && /^\d+$/.test(recorded)) return Number(recorded);
+  return counts.get(keyOf(entry)) ?? (await installed(rootOf(entry.number), signal)).length;
+}
+
+async function describe(
+  snapper: Snapper,
+  { entry, id }: NamedEntry,
+  sizeBytes: number,
+  signal: AbortSignal,
+): Promise<StoredSnapshot> {
+  const { number, type, userdata, createdAt } = entry;
+  const kind = ownKinds.find((each) => each === userdata[keys.kind]);
+  const isOurs = kind !== undefined;
+  const origin = `${entry.description || "no description"} (snapper ${number}, ${type})`;
+  const common = { id, createdAt, sizeBytes, kind: kind ?? "external", backend: "snapper" as const };
+  const isProtected = !isOurs || userdata[keys.isProtected] === "yes";
+  try {
+    const packagesCount = await countPackages(snapper, entry, signal);
+    snapper.counts = new Map([...snapper.counts, [keyOf(entry), packagesCount]]);
+    return { ...common, description: isOurs ? entry.description : origin, isProtected, packagesCount };
+  } catch (error) {
+    signal.throwIfAborted();
+    // It is shown all the same, so that it can be removed.
+    return { ...common, description: `unusable: ${errorMessage(error)}`, isProtected, packagesCount: 0 };
+  }
+}
+
+export async function listSnapshots(snapper: Snapper, signal: AbortSignal): Promise<readonly StoredSnapshot[]> {
+  const entries = await namedEntries(snapper, signal);
+  const sizeable = entries.map(({ entry }) => {
+    return { key: keyOf(entry), path: rootOf(entry.number), usedSpace: entry.usedSpace };
+  });
+  const present = new Set(sizeable.map(({ key }) => key));
+  snapper.counts = new Map([...snapper.counts].filter(([key]) => present.has(key)));
+  const measured = await snapper.sizes(sizeable, signal);
+  return Promise.all(entries.map((each) => describe(snapper, each, measured.get(keyOf(each.entry)) ?? 0, signal)));
+}
