@@ -58,7 +58,7 @@ export function createParts(log: Pick<Logger, "error">): Parts {
         try {
           await part.dispose?.();
         } catch (error) {
-          log.error({ err: error }, "not closed in order");
+          log.error({ err: error }, "cannot close a part");
         }
       }
     },

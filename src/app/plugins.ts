@@ -56,7 +56,7 @@ export function createHostPlugins(
     enabled: openEnabledPlugins({
       stateDir,
       onTrouble: (error, aside) =>
-        log.warn({ err: error, set_aside: aside ?? null }, "list of enabled plugins not usable, so none is enabled"),
+        log.warn({ err: error, set_aside: aside ?? null }, "cannot read the list of enabled plugins; none is enabled"),
     }),
   };
 }

@@ -194,7 +194,7 @@ async function carryOver({ config, log }: PartContext, { door, host, operations 
     const { carryOwnState } = await import("./carry.ts");
     await carryOwnState({ ...config, exec }, host.packages, operations.store);
   } catch (error) {
-    log.error({ err: error }, "state not carried over to the next boot");
+    log.error({ err: error }, "cannot migrate the state to the next boot");
   }
 }
 
@@ -206,7 +206,7 @@ function meetServiceManager({ log }: Logs): Pick<Started, "manager" | "passed"> 
     exec,
     clock: systemClock,
     monotonicUsec: () => process.hrtime.bigint() / 1_000n,
-    onTrouble: (error) => log.warn({ err: error }, "service manager not told"),
+    onTrouble: (error) => log.warn({ err: error }, "cannot notify the service manager"),
   });
   const passed = takePassedSockets(process.env, process.pid);
   manager.starting();

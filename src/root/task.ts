@@ -90,7 +90,7 @@ function enabledPlugins(uid: number, log: Logger): EnabledPlugins {
     const plugins = text === undefined ? [] : readEnabledPlugins(text);
     return { all: () => plugins, save: refuse, remove: refuse };
   } catch (error) {
-    log.warn({ err: error }, "list of enabled plugins not usable, so none is enabled");
+    log.warn({ err: error }, "cannot read the list of enabled plugins; none is enabled");
     return { all: () => [], save: refuse, remove: refuse };
   } finally {
     folder?.close();

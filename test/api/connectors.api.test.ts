@@ -579,7 +579,7 @@ describe("a budget of tokens", () => {
     expect((await chat()).status).toBe(200);
     expect((await chat()).status).toBe(429);
     expect(service.logLines()).toContainEqual(
-      expect.objectContaining({ level: "error", msg: "used tokens not written" }),
+      expect.objectContaining({ level: "error", msg: "cannot write token usage" }),
     );
     Object.assign(ledger, { add });
   });

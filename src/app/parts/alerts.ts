@@ -128,7 +128,7 @@ export function buildAlertsPart(context: PartContext, { facts, systemd }: Pick<B
   const { settings, stateDir } = config;
   const store = openAlertStore({
     stateDir,
-    onTrouble: logSetAside(log, "records of alerts not usable, begun anew"),
+    onTrouble: logSetAside(log, "records of alerts corrupt, reset"),
   });
   const probes = probeTargets(settings).map(({ name, target }): [string, Probe] => [
     name,

@@ -57,7 +57,7 @@ export function createConnectorsPart(
     budgets: createTokenBudgets({
       ledger: ports.ledger,
       clock,
-      onTrouble: (error) => log.error({ err: error }, "used tokens not written"),
+      onTrouble: (error) => log.error({ err: error }, "cannot write token usage"),
     }),
     clock,
     covers: ({ scopes }, connector) => allows(scopes, "connectors:chat", connector),
@@ -114,7 +114,7 @@ export function buildConnectorsPart(
   };
   const ledger = openTokenLedger({
     stateDir: config.stateDir,
-    onTrouble: logSetAside(log, "ledger of tokens not usable, budgets begun anew"),
+    onTrouble: logSetAside(log, "token ledger corrupt, budgets reset"),
   });
   const part = createConnectorsPart({ ...context, load: lazy(() => load(config)), ledger, prober });
   return {

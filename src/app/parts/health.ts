@@ -55,7 +55,7 @@ function createRunner({ clock, log, metrics, checks, fixes, plan, history, hookP
     },
     hooks,
     fixability: createFixability({ fixes, clock }),
-    onTrouble: (error) => log.warn({ err: error }, "history of checks cannot be used"),
+    onTrouble: (error) => log.warn({ err: error }, "cannot read or write the history of checks"),
   });
   const stream = createHealthStream({
     runner,
@@ -140,7 +140,7 @@ export function buildHealthPart(
   const { host, traced, door, security, certificatePaths } = ports;
   const history = openCheckHistory({
     stateDir: config.stateDir,
-    onTrouble: logSetAside(log, "history of checks not usable, begun anew"),
+    onTrouble: logSetAside(log, "history of checks corrupt, reset"),
   });
   const { checks, fixes, plan } = createHostChecks({
     config,

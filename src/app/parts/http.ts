@@ -71,7 +71,7 @@ function createServer(ports: HttpPorts, shutdown: AbortSignal) {
     idempotency: createIdempotency({
       clock,
       ...(ports.answerFiles && { files: ports.answerFiles }),
-      onTrouble: (error) => logs.log.error({ err: error }, "answer not kept"),
+      onTrouble: (error) => logs.log.error({ err: error }, "cannot store an answer"),
     }),
     hasEnded: keyring.hasEnded,
     guard: createHostGuard(settings.allowedHosts, tls.names),

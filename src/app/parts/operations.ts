@@ -50,7 +50,7 @@ export function createOperationsPart(
       const finished = operations.list().filter(({ state }) => isFinished(state.status));
       try {
         await recordInterrupted({ log: audit, clock }, signal);
-        await ends.takeUp(finished.toReversed(), signal);
+        await ends.resume(finished.toReversed(), signal);
       } catch (error) {
         if (!signal.aborted)
           log.error({ err: error }, "cannot record operations that ended while the service was down");

@@ -192,7 +192,7 @@ async function findService(source: ServiceSource): Promise<Service> {
   const { text: found, holder } = await look();
   const key = oneWord(found, adminKeyFile);
   // The file is the service's, which has fewer rights than who asks may have: it must not get to see what it puts in its place.
-  if (!keyShape.test(key)) throw new Error(`cannot use the key in ${adminKeyFile}: it is none of this service's`);
+  if (!keyShape.test(key)) throw new Error(`cannot use the key in ${adminKeyFile}: it does not belong to this service`);
   if (holder === "nobody")
     throw new NoService(`cannot reach the service: nothing listens at ${address} (is it running?)`);
   assertOwn(address, holder);

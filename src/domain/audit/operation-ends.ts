@@ -58,7 +58,7 @@ export function createOperationEnds({ log, clock }: { log: AuditLog; clock: Pick
   return {
     ended,
     /** Writes down those of finished operations, oldest first, that are not in the log yet. */
-    async takeUp(finished: readonly EndedOperation[], signal: AbortSignal): Promise<void> {
+    async resume(finished: readonly EndedOperation[], signal: AbortSignal): Promise<void> {
       if (finished.length === 0) return;
       const unknown = await unknownOf(new Set(finished.map(({ spec }) => spec.id)), signal);
       for (const operation of finished) if (unknown.has(operation.spec.id)) ended(operation);
