@@ -221,7 +221,9 @@ describe("regular runs", () => {
     await service.clock.advance(180_000);
     expect((await get("/health/checks/plain")).json).toMatchObject({ status: "pass", consecutive_failures: 0 });
     expect(service.checks.plain.runs()).toBeGreaterThan(2);
-    expect(service.logLines().filter(({ msg }) => msg === "cannot read or write the history of checks")).toHaveLength(1);
+    expect(service.logLines().filter(({ msg }) => msg === "cannot read or write the history of checks")).toHaveLength(
+      1,
+    );
   });
 
   it("end with the service", async () => {

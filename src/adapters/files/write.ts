@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { addPath } from "#domain/common/host-unavailable.ts";
+import { addPath } from "#kernel/errors.ts";
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW, O_DIRECTORY } = constants;
 const ownerOnly = 0o600;

@@ -4,9 +4,8 @@ import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
 import { syncDirectory } from "#adapters/files/index.ts";
 import { isDamage } from "#adapters/sqlite/index.ts";
 import type { KeyRecord, KeyStore, TokenRecord } from "#domain/access/ports.ts";
-import { addPath } from "#domain/common/host-unavailable.ts";
 import type { Dispose } from "#kernel/clock.ts";
-import { errorMessage } from "#kernel/errors.ts";
+import { addPath, errorMessage } from "#kernel/errors.ts";
 import { findKeyStoreLoss, KeyStoreLost, moveKeyStoreAside, traceOfKeys } from "./loss.ts";
 import { keyStoreName } from "./state-dir.ts";
 

@@ -2,9 +2,9 @@ import { constants, fchmodSync, lstatSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { withFile } from "#adapters/files/index.ts";
-import { addPath, HostUnavailable } from "#domain/common/host-unavailable.ts";
+import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import type { Dispose } from "#kernel/clock.ts";
-import { toError } from "#kernel/errors.ts";
+import { addPath, toError } from "#kernel/errors.ts";
 
 /** What makes a file of the service's own. */
 export interface Format {
