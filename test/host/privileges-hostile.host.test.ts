@@ -472,7 +472,7 @@ describeOnHost("root's side of the door", (session) => {
         [`ln -s /root/word ${keyFile}`, "it is a symbolic link that is not followed"],
         [`mkfifo ${keyFile}`, "a named pipe, not a regular file"],
         [`head -c 70000 /dev/zero > ${keyFile}`, "larger than 64 KiB"],
-        [`echo another-word > ${keyFile}`, "none of this service's"],
+        [`echo another-word > ${keyFile}`, "does not belong to this service"],
       ] as const) {
         await must(put);
         const { exitCode, stderr } = await session.host.exec(argv, { env, allowFailure: true, timeoutMs: 20_000 });
