@@ -178,20 +178,23 @@ function next(state: State, read: ReturnType<typeof createLiveReader>): readonly
   if (news === undefined) return [];
   const { runs, ordering, isDue } = news;
   const sources = runs.map(({ source }) => source);
-  let { moment } = ordering.locate(state.last);
+  let reached = ordering.locate(state.last);
   const entries: LiveEntry[] = [];
   let characters = 0;
   for (const found of merge(runs, "forwards", ordering)) {
     if (!isDue(found)) break;
     // What is of a later moment than the last entry cannot have been given.
-    if (found.place.moment <= moment && isCopyOfGiven(state, found, sources, ordering)) {
+    if (found.place.moment <= reached.moment && isCopyOfGiven(state, found, sources, ordering)) {
       pass(state, found, ordering);
       continue;
     }
     const entry = read(found);
     pass(state, found, ordering);
-    state.last = found.place;
-    ({ moment } = found.place);
+    // One that comes late does not take the stream back: what is before the last entry may have been given.
+    if (comparePlaces(reached, found.place) < 0) {
+      reached = found.place;
+      state.last = found.place;
+    }
     entries.push(entry);
     characters += entry.entry.message.length;
     if (entries.length >= maxEntries || characters >= maxCharacters) break;
