@@ -171,7 +171,7 @@ describeOnHost("the service as it is installed", (session) => {
     }
   });
 
-  it("ends within 5 s of SIGTERM, also while it restarts a unit", async () => {
+  it("ends by itself on SIGTERM, also while it restarts a unit, and does not wait for that", async () => {
     const slow = ["[Service]", "ExecStart=/bin/sleep infinity", "ExecStartPre=/bin/sleep 90"];
     await session.writeUnits({ "slow.service": slow });
     const call = session.api.restartService({ params: { name: "slow" } });

@@ -121,7 +121,7 @@ async function rollbackPlan(backend: SnapshotBackend, snapshotId: string, signal
 async function findSnapshot(host: () => Promise<HostUpdates>, snapshotId: string, signal: AbortSignal) {
   // What is no id is never looked for: a path could be made of it.
   if (!isSnapshotId(snapshotId))
-    throw new DomainError("NOT_FOUND", "cannot find the snapshot: there is none of that id", {});
+    throw new DomainError("NOT_FOUND", "cannot find the snapshot: no snapshot has that id", {});
   return backendOf((await host()).backends, snapshotId, signal);
 }
 
