@@ -1,7 +1,11 @@
 import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { errorMessage } from "#kernel/errors.ts";
 import { defaultSuite, longTestsOn, suites } from "../test/host/recipe.ts";
+import { failedTestsFile } from "./failed-tests.ts";
 
 type Argv = readonly [string, ...string[]];
 
@@ -13,9 +17,12 @@ interface Step {
 
 const alone = (name: string, ...argv: Argv): Step => ({ name, lanes: [[argv]] });
 
+const reporters = ["--reporter", "default", "--reporter", "./scripts/failed-tests.ts"];
+
 const vitest = (projects: readonly string[], ...options: readonly string[]): Argv => [
   "vitest",
   "run",
+  ...reporters,
   ...projects.flatMap((project) => ["--project", project]),
   ...options,
 ];
@@ -106,7 +113,7 @@ const forVitest = withoutHost(process.argv.slice(2));
 const chosen = ((): readonly Step[] => {
   const { only, host } = values;
   if (only !== undefined) return steps.filter(({ name }) => name === only);
-  if (forVitest.length > 0) return [alone("tests", "vitest", "run", ...forVitest)];
+  if (forVitest.length > 0) return [alone("tests", ...vitest([], ...forVitest))];
   return host === undefined ? steps : stepsOnHost;
 })();
 if (chosen.length === 0) {
@@ -121,11 +128,19 @@ try {
   process.exit(2);
 }
 
+const temporary = mkdtempSync(join(tmpdir(), "steward-failed-tests-"));
+process.on("exit", () => rmSync(temporary, { recursive: true, force: true }));
+const failures = join(temporary, "failures");
+writeFileSync(failures, "");
+Object.assign(environment, { [failedTestsFile]: failures });
+
 for (const { name, lanes } of chosen) {
   const startedAt = performance.now();
   const codes = await Promise.all(lanes.map(runInTurn));
   const code = codes.find((each) => each !== 0) ?? 0;
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  // The lanes write at the same time, and what failed in one may be far up.
+  console.log(readFileSync(failures, "utf8"));
   console.log(`${code === 0 ? "ok" : "FAILED"}: ${name} (${seconds} s)`);
   if (code !== 0) process.exit(code);
 }
