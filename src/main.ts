@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { PluginReport } from "#cli/index.ts";
 import type { Fault } from "#config/faults.ts";
 import type { Config } from "#config/load.ts";
-import type { FoundPlugin } from "#domain/plugins/ports.ts";
+import type { FoundPlugin } from "#domain/ports/plugins.ts";
 
 // Everything else is loaded on demand: a command that asks the service needs none of it, and its start is what a person waits for.
 

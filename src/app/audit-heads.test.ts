@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { LogList } from "#contract/logs.ts";
 import { SerializedJson } from "#contract/operation.ts";
-import type { LogQuery } from "#domain/logs/ports.ts";
-import { JournalUnavailable, LogQueryRefused } from "#domain/logs/ports.ts";
+import type { LogQuery } from "#domain/ports/journal.ts";
+import { JournalUnavailable, LogQueryRefused } from "#domain/ports/journal.ts";
 import { readHeads } from "./audit-heads.ts";
 
 const log = { folder: "/var/lib/steward/audit", unit: "steward.service" };

@@ -1,6 +1,6 @@
 import type { KnownHead } from "#adapters/audit/index.ts";
 import { journalPages, unreadReason } from "#adapters/journald/pages.ts";
-import type { Journal } from "#domain/logs/ports.ts";
+import type { Journal } from "#domain/ports/journal.ts";
 
 /** The message by which the service logs the newest entry of its audit log. */
 export const checkpointMessage = "audit checkpoint";

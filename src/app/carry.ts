@@ -4,7 +4,7 @@ import { exec } from "#adapters/exec/index.ts";
 import { openSharedOperationStore } from "#adapters/operations/index.ts";
 import { createHostPackages, type HostPackages } from "#adapters/packages/index.ts";
 import type { Config } from "#config/load.ts";
-import type { OperationStore } from "#domain/operations/ports.ts";
+import type { OperationStore } from "#domain/ports/operations.ts";
 import { rollbackWaits } from "#domain/updates/reboot.ts";
 import { places } from "#root/places.ts";
 import type { carryState } from "./updates.ts";

@@ -1,8 +1,8 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Config } from "#config/load.ts";
 import type { HealthCheckList, HealthCheckResult } from "#contract/checks.ts";
-import type { CheckHistory } from "#domain/health/ports.ts";
 import { createCheckRunner } from "#domain/health/runner.ts";
+import type { CheckHistory } from "#domain/ports/check-history.ts";
 import { createHostChecks } from "./checks.ts";
 import { openHost } from "./host.ts";
 import { untraced } from "./tracing/tracing.ts";

@@ -1,9 +1,9 @@
 import type { Check } from "#domain/health/check.ts";
-import type { PluginRun } from "#domain/health/plugin/ports.ts";
 import { sandboxedCheck } from "#domain/health/plugin/sandboxed-check.ts";
 import type { CheckPlan } from "#domain/health/runner.ts";
 import type { PluginCheck } from "#domain/plugins/plugin-kind.ts";
-import { PluginNotRun } from "#domain/plugins/ports.ts";
+import type { PluginRun } from "#domain/ports/plugins.ts";
+import { PluginNotRun } from "#domain/ports/plugins.ts";
 
 /** The check of a plugin as one of the service; what settings say of it comes before its manifest. */
 export function toCheck(plugin: PluginCheck, plan: Pick<CheckPlan, "checks">): Check {

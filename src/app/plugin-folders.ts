@@ -1,7 +1,7 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import { createPluginFolders } from "#adapters/plugins/index.ts";
 import type { Settings } from "#config/settings.ts";
-import type { PluginFolders } from "#domain/plugins/ports.ts";
+import type { PluginFolders } from "#domain/ports/plugins.ts";
 
 const usualDirs = ["/etc/steward/plugins", "/usr/lib/steward/plugins"];
 

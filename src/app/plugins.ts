@@ -10,7 +10,7 @@ import { confirmedSandbox } from "#domain/plugins/confirmation.ts";
 import { changedFault, goneFault } from "#domain/plugins/guarded-run.ts";
 import { createHooks } from "#domain/plugins/hooks.ts";
 import { createPlugins, type PluginParts } from "#domain/plugins/plugins.ts";
-import type { ConfirmedPlugins, EnabledPlugins } from "#domain/plugins/ports.ts";
+import type { ConfirmedPlugins, EnabledPlugins } from "#domain/ports/plugins.ts";
 import type { AskFor } from "#root/door.ts";
 import { places } from "#root/places.ts";
 import { sandboxThroughDoor } from "#root/through-door.ts";

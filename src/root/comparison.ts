@@ -2,7 +2,7 @@ import { journalPages, unreadReason } from "#adapters/journald/pages.ts";
 import type { AuditRecord } from "#contract/audit.ts";
 import { isRootAsk, rootAsks } from "#contract/root-tasks.ts";
 import { loggedMember, rootRequested, rootUnanswered } from "#domain/audit/root-requests.ts";
-import type { Journal } from "#domain/logs/ports.ts";
+import type { Journal } from "#domain/ports/journal.ts";
 import { counted } from "#kernel/text.ts";
 import { type RootRecord, recordMessage } from "./record.ts";
 

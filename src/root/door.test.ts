@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
 import { DomainError } from "#domain/common/error.ts";
-import { PluginNotRun } from "#domain/plugins/ports.ts";
-import { PackageFileMissing, PackagesLocked, SnapshotUnusable, UpdateRefused } from "#domain/updates/ports.ts";
+import { PackageFileMissing, PackagesLocked, UpdateRefused } from "#domain/ports/packages.ts";
+import { PluginNotRun } from "#domain/ports/plugins.ts";
+import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import { createAskFor } from "./door.ts";
 import { fromWire, toWire } from "./errors.ts";
 

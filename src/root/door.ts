@@ -15,10 +15,10 @@ import {
   rootAskTimeoutMs,
 } from "#contract/root-tasks.ts";
 import { ownSchemas } from "#contract/schema.ts";
-import type { AuditLog } from "#domain/audit/ports.ts";
 import { logRootRequest } from "#domain/audit/root-requests.ts";
-import type { OperationStore, TaskLauncher } from "#domain/operations/ports.ts";
 import { serviceSide } from "#domain/operations/two-sided.ts";
+import type { AuditLog } from "#domain/ports/audit.ts";
+import type { OperationStore, TaskLauncher } from "#domain/ports/operations.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { fromWire } from "./errors.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { findUnavailable } from "#domain/common/host-unavailable.ts";
-import { UnitsUnavailable } from "#domain/system/ports.ts";
+import { UnitsUnavailable } from "#domain/ports/units.ts";
 import { fromWire, toWire } from "./errors.ts";
 
 const onRootsSide = [

@@ -2,10 +2,11 @@ import { isErrorCode } from "#contract/errors.ts";
 import type { RootAskAnswer } from "#contract/root-tasks.ts";
 import { DomainError } from "#domain/common/error.ts";
 import { findUnavailable, HostUnavailable } from "#domain/common/host-unavailable.ts";
-import { PluginNotRun } from "#domain/plugins/ports.ts";
-import { UnitProtected, UnitRefused } from "#domain/system/ports.ts";
-import type { PolicyRefusal } from "#domain/system/service-policy.ts";
-import { PackageFileMissing, PackagesLocked, SnapshotUnusable, UpdateRefused } from "#domain/updates/ports.ts";
+import { PackageFileMissing, PackagesLocked, UpdateRefused } from "#domain/ports/packages.ts";
+import { PluginNotRun } from "#domain/ports/plugins.ts";
+import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
+import type { PolicyRefusal } from "#domain/ports/units.ts";
+import { UnitProtected, UnitRefused } from "#domain/ports/units.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { isRecord } from "#kernel/values.ts";
 

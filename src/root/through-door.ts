@@ -1,9 +1,10 @@
 import { rootCheckIds } from "#contract/root-tasks.ts";
 import type { Check, Outcome } from "#domain/health/check.ts";
 import type { Fix } from "#domain/health/fix.ts";
-import type { PluginSandbox } from "#domain/plugins/ports.ts";
-import type { Units } from "#domain/system/ports.ts";
-import type { PackageManager, SnapshotBackend } from "#domain/updates/ports.ts";
+import type { PackageManager } from "#domain/ports/packages.ts";
+import type { PluginSandbox } from "#domain/ports/plugins.ts";
+import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
+import type { Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { AskFor } from "./door.ts";
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { NotificationFailed } from "#domain/notifications/ports.ts";
+import { NotificationFailed } from "#domain/ports/notifications.ts";
 import { createFakeProbe, type FakeProbe } from "../fakes/probe.ts";
 import { send, startTestService, type TestRequest, type TestService } from "./harness.ts";
 

@@ -8,7 +8,7 @@ import { openAuditLog, verifyAudit } from "#adapters/audit/index.ts";
 import { operations } from "#contract/index.ts";
 import { maxBodyBytes } from "#contract/limits.ts";
 import type { Operation } from "#contract/operation.ts";
-import type { AuditEntry } from "#domain/audit/ports.ts";
+import type { AuditEntry } from "#domain/ports/audit.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 import { createFakePackageManager } from "../fakes/package-manager.ts";
 import { createFakeUnits } from "../fakes/units.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type LocalCommands, runCli } from "#cli/index.ts";
-import { NotificationFailed } from "#domain/notifications/ports.ts";
+import { NotificationFailed } from "#domain/ports/notifications.ts";
 import { startTestService, type TestService } from "./harness.ts";
 
 let service: TestService;

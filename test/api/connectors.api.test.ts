@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { ConnectorDefinition, ConnectorDiscovery } from "#domain/connectors/ports.ts";
-import { ProviderFailed } from "#domain/connectors/ports.ts";
+import type { ConnectorDefinition, ConnectorDiscovery } from "#domain/ports/connectors.ts";
+import { ProviderFailed } from "#domain/ports/connectors.ts";
 import { createFakeChatProvider, type FakeChatProvider } from "../fakes/chat-provider.ts";
 import { createFakeTokenLedger, type FakeTokenLedger } from "../fakes/token-ledger.ts";
 import { send, startTestService, type TestReply, type TestService } from "./harness.ts";

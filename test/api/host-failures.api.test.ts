@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { errorStatus } from "#contract/errors.ts";
 import { type OperationName, operations } from "#contract/index.ts";
 import { errorsOf, type Operation } from "#contract/operation.ts";
-import { UnitsUnavailable } from "#domain/system/ports.ts";
+import { UnitsUnavailable } from "#domain/ports/units.ts";
 import { createFakeHostFacts } from "../fakes/host-facts.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
 import { createFakeTokenLedger } from "../fakes/token-ledger.ts";

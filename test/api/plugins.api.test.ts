@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { HealthCheckList } from "#contract/checks.ts";
 import type { Plugin, PluginList } from "#contract/plugins.ts";
-import type { PluginManifest } from "#domain/plugins/ports.ts";
-import { PluginNotRun } from "#domain/plugins/ports.ts";
+import type { PluginManifest } from "#domain/ports/plugins.ts";
+import { PluginNotRun } from "#domain/ports/plugins.ts";
 import { createFakeConfirmedPlugins } from "../fakes/confirmed-plugins.ts";
 import { createFakePluginFolders, plainManifest } from "../fakes/plugin-folders.ts";
 import { openStream } from "../process/support/ws-client.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { TraceList } from "#contract/traces.ts";
-import { ownSource } from "#domain/traces/ports.ts";
+import { ownSource } from "#domain/ports/traces.ts";
 import { keptSpan } from "#domain/traces/span.ts";
 import { createFakeTraceStore, type FakeTraceStore } from "../fakes/trace-store.ts";
 import { send, startTestService, type TestService } from "./harness.ts";

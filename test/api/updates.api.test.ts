@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { UpdateRefused } from "#domain/updates/ports.ts";
+import { UpdateRefused } from "#domain/ports/packages.ts";
 import { fakePackage } from "../fakes/package-manager.ts";
 import { send, startTestService, type TestReply, type TestService } from "./harness.ts";
 

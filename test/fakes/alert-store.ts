@@ -1,5 +1,5 @@
 import type { AlertName } from "#contract/alerts.ts";
-import type { AlertStore, StoredAlert, StoredSilence } from "#domain/alerts/ports.ts";
+import type { AlertStore, StoredAlert, StoredSilence } from "#domain/ports/alerts.ts";
 
 export interface FakeAlertStore extends AlertStore {
   /** What every call throws while it is set, as a full disk makes it. */

@@ -4,7 +4,7 @@ import {
   AuditQueryRefused,
   AuditUnavailable,
   type BegunCall,
-} from "#domain/audit/ports.ts";
+} from "#domain/ports/audit.ts";
 
 export interface FakeAuditLog extends AuditLog {
   readonly entries: readonly AuditEntry[];

@@ -1,4 +1,4 @@
-import type { CertificateDates, CertificateFiles } from "#domain/health/network/ports.ts";
+import type { CertificateDates, CertificateFiles } from "#domain/ports/network.ts";
 
 /** Files by path; any other cannot be read. */
 export const createFakeCertificateFiles = (

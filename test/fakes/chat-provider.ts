@@ -1,4 +1,4 @@
-import type { ChatCall, ChatPart, ChatProvider, ChatReply, ProviderFailed } from "#domain/connectors/ports.ts";
+import type { ChatCall, ChatPart, ChatProvider, ChatReply, ProviderFailed } from "#domain/ports/connectors.ts";
 
 export interface FakeChatProvider extends ChatProvider {
   /** What was asked, chats and streams alike. */

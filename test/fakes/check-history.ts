@@ -1,4 +1,4 @@
-import type { CheckHistory, StoredRun, StoredState } from "#domain/health/ports.ts";
+import type { CheckHistory, StoredRun, StoredState } from "#domain/ports/check-history.ts";
 
 export interface FakeCheckHistory extends CheckHistory {
   /** What every call throws while it is set, as a full disk makes it. */

@@ -1,4 +1,4 @@
-import type { ConfigFiles, OfferedConfig } from "#domain/updates/ports.ts";
+import type { ConfigFiles, OfferedConfig } from "#domain/ports/packages.ts";
 
 export interface FakeConfigFiles extends ConfigFiles {
   /** What lies beside configuration files. */

@@ -1,4 +1,4 @@
-import type { ConfirmedPlugins } from "#domain/plugins/ports.ts";
+import type { ConfirmedPlugins } from "#domain/ports/plugins.ts";
 
 export interface FakeConfirmedPlugins extends ConfirmedPlugins {
   /** Root confirms what is in a directory as it is. */

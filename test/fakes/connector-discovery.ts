@@ -1,4 +1,4 @@
-import type { ConnectorDefinition, ConnectorDiscovery } from "#domain/connectors/ports.ts";
+import type { ConnectorDefinition, ConnectorDiscovery } from "#domain/ports/connectors.ts";
 
 export interface FakeConnectorDiscovery extends ConnectorDiscovery {
   /** What is found from now on. */

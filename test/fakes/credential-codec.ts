@@ -1,4 +1,4 @@
-import type { CredentialCodec } from "#domain/access/ports.ts";
+import type { CredentialCodec } from "#domain/ports/access.ts";
 
 /** Credentials that can be foretold: `key:1`, `token:2`, …; the digest is the text itself. */
 export function createFakeCredentialCodec(): CredentialCodec {

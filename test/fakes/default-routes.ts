@@ -1,4 +1,4 @@
-import type { DefaultRoute, DefaultRoutes } from "#domain/health/network/ports.ts";
+import type { DefaultRoute, DefaultRoutes } from "#domain/ports/network.ts";
 
 /** A host with these ways out. */
 export const createFakeDefaultRoutes = (routes: readonly Partial<DefaultRoute>[]): DefaultRoutes => ({

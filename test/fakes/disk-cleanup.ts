@@ -1,4 +1,4 @@
-import type { CleanupCandidate, DiskCleanup } from "#domain/health/storage/ports.ts";
+import type { CleanupCandidate, DiskCleanup } from "#domain/ports/storage.ts";
 
 export interface FakeDiskCleanup extends DiskCleanup {
   /** What there is from now on. */

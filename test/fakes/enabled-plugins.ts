@@ -1,4 +1,4 @@
-import type { EnabledPlugin, EnabledPlugins } from "#domain/plugins/ports.ts";
+import type { EnabledPlugin, EnabledPlugins } from "#domain/ports/plugins.ts";
 
 export interface FakeEnabledPlugins extends EnabledPlugins {
   /** What every change throws while it is set, as a full disk makes it. */

@@ -1,4 +1,4 @@
-import type { FileSystems, MountedFileSystem } from "#domain/health/storage/ports.ts";
+import type { FileSystems, MountedFileSystem } from "#domain/ports/storage.ts";
 
 const gigabyte = 1e9;
 

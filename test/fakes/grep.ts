@@ -1,5 +1,5 @@
-import type { Grep } from "#domain/logs/ports.ts";
-import { LogQueryRefused } from "#domain/logs/ports.ts";
+import type { Grep } from "#domain/ports/journal.ts";
+import { LogQueryRefused } from "#domain/ports/journal.ts";
 
 export interface FakeGrep extends Grep {
   /** Expressions that count as taking too long. */

@@ -1,5 +1,5 @@
 import type { SystemInfo } from "#contract/system.ts";
-import type { HostFacts } from "#domain/system/ports.ts";
+import type { HostFacts } from "#domain/ports/host.ts";
 
 const info: SystemInfo = {
   hostname: "testhost",

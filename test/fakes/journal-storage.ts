@@ -1,4 +1,4 @@
-import type { JournalSize, JournalStorage } from "#domain/health/storage/ports.ts";
+import type { JournalSize, JournalStorage } from "#domain/ports/journal.ts";
 
 /** What journald keeps for the files that it writes, once they are new. */
 const activeBytes = 8 * 2 ** 20;

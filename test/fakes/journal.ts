@@ -1,8 +1,8 @@
 import type { LogEntry, LogList } from "#contract/logs.ts";
 import { SerializedJson } from "#contract/operation.ts";
-import type { Journal, LiveEntry, LogQuery } from "#domain/logs/ports.ts";
-import { JournalUnavailable, LogQueryRefused } from "#domain/logs/ports.ts";
 import { compileUnitPattern } from "#domain/logs/unit-pattern.ts";
+import type { Journal, LiveEntry, LogQuery } from "#domain/ports/journal.ts";
+import { JournalUnavailable, LogQueryRefused } from "#domain/ports/journal.ts";
 
 /** An entry as a test writes it. */
 export interface FakeEntry {

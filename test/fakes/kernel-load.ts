@@ -1,4 +1,4 @@
-import type { KernelLoad, Zombie } from "#domain/health/ports.ts";
+import type { KernelLoad, Zombie } from "#domain/ports/host.ts";
 
 /** What the kernel tells. */
 export interface FakeFigures {

@@ -1,4 +1,4 @@
-import type { KernelLog, KernelMessage } from "#domain/health/ports.ts";
+import type { KernelLog, KernelMessage } from "#domain/ports/journal.ts";
 
 /** A log with these messages; none at all where there is no journal. */
 export const createFakeKernelLog = (messages: readonly KernelMessage[] | undefined): KernelLog => ({

@@ -1,4 +1,4 @@
-import type { KeyRecord, KeyStore, TokenRecord } from "#domain/access/ports.ts";
+import type { KeyRecord, KeyStore, TokenRecord } from "#domain/ports/access.ts";
 
 /** Keys and tokens in memory. */
 export function createFakeKeyStore(): KeyStore {

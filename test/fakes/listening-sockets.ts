@@ -1,4 +1,4 @@
-import type { ListeningSockets, OpenPort } from "#domain/health/network/ports.ts";
+import type { ListeningSockets, OpenPort } from "#domain/ports/network.ts";
 
 /** A web server that is reached over IPv4. */
 export const fakeOpenPort = (given: Partial<OpenPort> = {}): OpenPort => ({

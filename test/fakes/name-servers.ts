@@ -1,4 +1,4 @@
-import type { NameServers } from "#domain/health/network/ports.ts";
+import type { NameServers } from "#domain/ports/network.ts";
 
 /** Servers by address, with the code that each fails with; undefined for one that answers. */
 export const createFakeNameServers = (servers: Readonly<Record<string, string | undefined>>): NameServers => ({

@@ -1,4 +1,4 @@
-import type { NotificationStore, StoredComponent, StoredNotification } from "#domain/notifications/ports.ts";
+import type { NotificationStore, StoredComponent, StoredNotification } from "#domain/ports/notifications.ts";
 
 export interface FakeNotificationStore extends NotificationStore {
   /** What every call throws while it is set, as a full disk makes it. */

@@ -1,4 +1,4 @@
-import type { Message, Notifier } from "#domain/notifications/ports.ts";
+import type { Message, Notifier } from "#domain/ports/notifications.ts";
 
 export interface FakeNotifier extends Notifier {
   /** What was taken, in its order. */

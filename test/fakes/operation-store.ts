@@ -1,5 +1,5 @@
-import type { Claim, OperationSpec, OperationState, OperationStore } from "#domain/operations/ports.ts";
 import { queuedState } from "#domain/operations/state.ts";
+import type { Claim, OperationSpec, OperationState, OperationStore } from "#domain/ports/operations.ts";
 
 export interface FakeOperationStore extends OperationStore {
   /** What every write throws while it is set, as a full disk makes it. */

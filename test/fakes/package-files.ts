@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import type { PackageFiles, PackageVersion, PresentPackage } from "#domain/updates/ports.ts";
-import { PackageFileMissing } from "#domain/updates/ports.ts";
+import type { PackageFiles, PackageVersion, PresentPackage } from "#domain/ports/packages.ts";
+import { PackageFileMissing } from "#domain/ports/packages.ts";
 
 /** Packages in memory; the files of them are real ones that say which package they are. */
 export interface FakePackageFiles extends PackageFiles {

@@ -4,8 +4,8 @@ import type {
   PackageManager,
   SystemRelease,
   TransactionPlan,
-} from "#domain/updates/ports.ts";
-import { PackagesLocked, UpdateRefused } from "#domain/updates/ports.ts";
+} from "#domain/ports/packages.ts";
+import { PackagesLocked, UpdateRefused } from "#domain/ports/packages.ts";
 
 /** Packages in memory, and a repository that has newer ones. */
 export interface FakePackageManager extends PackageManager {

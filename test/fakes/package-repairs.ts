@@ -1,4 +1,4 @@
-import type { MissingPlan, PackageRepairs } from "#domain/health/packages/ports.ts";
+import type { MissingPlan, PackageRepairs } from "#domain/ports/packages.ts";
 
 export interface FakePackageRepairs extends PackageRepairs {
   /** What was called, in order. */

@@ -1,4 +1,4 @@
-import type { PackageFaults, PackageStates } from "#domain/health/packages/ports.ts";
+import type { PackageFaults, PackageStates } from "#domain/ports/packages.ts";
 
 export interface FakePackageStates extends PackageStates {
   /** What is found from now on. */

@@ -1,4 +1,4 @@
-import type { PackageUpdates, SecurityUpdate } from "#domain/health/packages/ports.ts";
+import type { PackageUpdates, SecurityUpdate } from "#domain/ports/packages.ts";
 
 /** An update of a package that is not held, but for what is said. */
 export const fakeSecurityUpdate = (changes: Partial<SecurityUpdate> = {}): SecurityUpdate => ({

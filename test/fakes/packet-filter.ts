@@ -1,4 +1,4 @@
-import type { InputChain, PacketFilter } from "#domain/health/network/ports.ts";
+import type { InputChain, PacketFilter } from "#domain/ports/network.ts";
 
 /** A chain that lets everything through. */
 export const fakeInputChain = (given: Partial<InputChain> = {}): InputChain => ({

@@ -1,4 +1,4 @@
-import type { FoundPlugin, PluginFolders, PluginManifest } from "#domain/plugins/ports.ts";
+import type { FoundPlugin, PluginFolders, PluginManifest } from "#domain/ports/plugins.ts";
 
 export interface FakePluginFolders extends PluginFolders {
   /** Puts a plugin into its folder, or changes it there. */

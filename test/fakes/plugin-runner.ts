@@ -1,4 +1,4 @@
-import type { PluginRun, PluginRunner } from "#domain/health/plugin/ports.ts";
+import type { PluginRun, PluginRunner } from "#domain/ports/plugins.ts";
 
 /** Plugins by the path of their program. A function is called at each run; whatever else is run does not exist. */
 export const createFakePluginRunner = (

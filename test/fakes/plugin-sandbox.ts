@@ -1,5 +1,5 @@
-import type { PluginCall, PluginEnd, PluginSandbox } from "#domain/plugins/ports.ts";
-import { PluginNotRun } from "#domain/plugins/ports.ts";
+import type { PluginCall, PluginEnd, PluginSandbox } from "#domain/ports/plugins.ts";
+import { PluginNotRun } from "#domain/ports/plugins.ts";
 
 type Behaviour = (call: PluginCall, signal: AbortSignal) => PluginEnd | Promise<PluginEnd>;
 

@@ -1,4 +1,4 @@
-import type { Probe, ProbeResult } from "#domain/health/ports.ts";
+import type { Probe, ProbeResult } from "#domain/ports/probe.ts";
 
 export interface FakeProbe {
   readonly probe: Probe;

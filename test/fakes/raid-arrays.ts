@@ -1,4 +1,4 @@
-import type { RaidArray, RaidArrays } from "#domain/health/storage/ports.ts";
+import type { RaidArray, RaidArrays } from "#domain/ports/storage.ts";
 
 /** A mirror of two devices, both there. */
 export const fakeRaidArray = (given: Partial<RaidArray> = {}): RaidArray => ({

@@ -1,4 +1,4 @@
-import type { RebootNeed, RebootReasons } from "#domain/health/ports.ts";
+import type { RebootNeed, RebootReasons } from "#domain/ports/host.ts";
 
 /** A host that is up to date, but for what is said. */
 export const createFakeRebootNeed = (changes: Partial<RebootReasons> = {}): RebootNeed => ({

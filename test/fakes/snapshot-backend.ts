@@ -1,11 +1,6 @@
-import type {
-  InstalledPackage,
-  RollbackOutcome,
-  SnapshotBackend,
-  SnapshotDiff,
-  StoredSnapshot,
-} from "#domain/updates/ports.ts";
-import { SnapshotUnusable } from "#domain/updates/ports.ts";
+import type { InstalledPackage } from "#domain/ports/packages.ts";
+import type { RollbackOutcome, SnapshotBackend, SnapshotDiff, StoredSnapshot } from "#domain/ports/snapshots.ts";
+import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import type { FakePackageManager } from "./package-manager.ts";
 
 /** What a snapshot is of. */

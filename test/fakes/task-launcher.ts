@@ -1,4 +1,4 @@
-import type { ProcessIdentity, TaskLauncher } from "#domain/operations/ports.ts";
+import type { ProcessIdentity, TaskLauncher } from "#domain/ports/operations.ts";
 
 export interface FakeTaskLauncher extends TaskLauncher {
   /** Ids in the order of their launches. */

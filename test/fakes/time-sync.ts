@@ -1,4 +1,4 @@
-import type { TimeSync, TimeSyncState } from "#domain/health/ports.ts";
+import type { TimeSync, TimeSyncState } from "#domain/ports/host.ts";
 
 export interface FakeTimeSync extends TimeSync {
   /** The state from now on. */

@@ -1,4 +1,4 @@
-import type { TokenLedger } from "#domain/connectors/ports.ts";
+import type { TokenLedger } from "#domain/ports/connectors.ts";
 
 export interface FakeTokenLedger extends TokenLedger {
   /** What every call throws while it is set, as a full disk makes it. */

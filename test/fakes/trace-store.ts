@@ -7,7 +7,7 @@ import {
   type SpanSource,
   type TraceStore,
   TracesUnavailable,
-} from "#domain/traces/ports.ts";
+} from "#domain/ports/traces.ts";
 import { timestampOfUs } from "#domain/traces/time.ts";
 
 export interface FakeTraceStore extends TraceStore {

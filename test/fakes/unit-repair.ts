@@ -1,4 +1,4 @@
-import type { UnitRepair } from "#domain/health/ports.ts";
+import type { UnitRepair } from "#domain/ports/units.ts";
 import type { FakeUnit, FakeUnits } from "./units.ts";
 import { createFakeUnits } from "./units.ts";
 

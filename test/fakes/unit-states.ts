@@ -1,4 +1,4 @@
-import type { UnitState, UnitStates } from "#domain/health/ports.ts";
+import type { UnitState, UnitStates } from "#domain/ports/units.ts";
 
 export interface FakeUnitStates extends UnitStates {
   units: readonly UnitState[];

@@ -1,5 +1,5 @@
-import type { FoundUnit, Unit, Units } from "#domain/system/ports.ts";
-import { UnitProtected, UnitRefused, UnitsUnavailable } from "#domain/system/ports.ts";
+import type { FoundUnit, Unit, Units } from "#domain/ports/units.ts";
+import { UnitProtected, UnitRefused, UnitsUnavailable } from "#domain/ports/units.ts";
 import { createServicePolicy, defaultServicePolicy } from "#domain/system/service-policy.ts";
 
 /** How a fake unit behaves when it is restarted. */

@@ -1,4 +1,4 @@
-import type { StoredWindow, WindowStore } from "#domain/access/ports.ts";
+import type { StoredWindow, WindowStore } from "#domain/ports/access.ts";
 
 export interface FakeWindowStore extends WindowStore {
   /** Times that something was saved. */

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createClient } from "#client/index.ts";
-import type { LogQuery } from "#domain/logs/ports.ts";
+import type { LogQuery } from "#domain/ports/journal.ts";
 import { firstDifference } from "../journals/compare.ts";
 import { specialEntries, timed } from "../journals/entries.ts";
 import { encodeEntry, type Field } from "../journals/export-format.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { SnapperFound } from "#adapters/snapshots/snapper/index.ts";
 import type { RollbackResult } from "#contract/updates.ts";
-import type { RollbackOutcome, SnapshotDiff, StoredSnapshot } from "#domain/updates/ports.ts";
+import type { RollbackOutcome, SnapshotDiff, StoredSnapshot } from "#domain/ports/snapshots.ts";
 import { driver } from "./program.ts";
 import { momentsToKill } from "./support/kills.ts";
 import { makePackageSources, type PackageRecipe } from "./support/package-sources.ts";

@@ -5,7 +5,7 @@ import type {
   PackageChange,
   TransactionPlan,
   TransactionResult,
-} from "#domain/updates/ports.ts";
+} from "#domain/ports/packages.ts";
 import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
 import { kills } from "./support/kills.ts";

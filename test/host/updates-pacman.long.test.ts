@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, expect, it } from "vitest";
-import type { AvailableUpdates, InstalledPackage, TransactionResult } from "#domain/updates/ports.ts";
+import type { AvailableUpdates, InstalledPackage, TransactionResult } from "#domain/ports/packages.ts";
 import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
 import { packageVerbs } from "./support/package-work.ts";

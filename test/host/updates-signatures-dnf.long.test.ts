@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { AvailableUpdates, TransactionPlan, TransactionResult } from "#domain/updates/ports.ts";
+import type { AvailableUpdates, TransactionPlan, TransactionResult } from "#domain/ports/packages.ts";
 import {
   type DnfAnswer,
   type DnfWork,

@@ -40,7 +40,7 @@ describe("the compiler", () => {
       ["the domain, an adapter by its name", "src/domain/system/unit-name.ts", "#adapters/exec/index.ts", "exec"],
       [
         "the domain, an adapter by its path",
-        "src/domain/system/ports.ts",
+        "src/domain/ports/units.ts",
         "../../adapters/clock/index.ts",
         "systemClock",
       ],

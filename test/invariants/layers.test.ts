@@ -22,7 +22,7 @@ const programs = ["app", "root"];
 
 /** Layers whose folders do not import each other, and the folders that all others of the layer stand on, each on those before it. */
 const partsStandOn: Record<string, readonly string[]> = {
-  domain: ["common"],
+  domain: ["common", "ports"],
   adapters: ["files", "exec", "sqlite", "link-local", "boot-id"],
   transports: [],
 };

@@ -1,11 +1,14 @@
 import type { Effect } from "#contract/effects.ts";
 import type { OperationName } from "#contract/index.ts";
 import type { HookEvent } from "#contract/plugins.ts";
-import type { CredentialCodec, KeyStore, WindowStore } from "#domain/access/ports.ts";
-import type { AlertStore } from "#domain/alerts/ports.ts";
-import type { AuditLog } from "#domain/audit/ports.ts";
-import type { ChatProvider, ConnectorDiscovery, TokenLedger } from "#domain/connectors/ports.ts";
 import type { SecurityUpdater } from "#domain/health/fixes/apply-security-updates.ts";
+import type { CredentialCodec, KeyStore, WindowStore } from "#domain/ports/access.ts";
+import type { AlertStore } from "#domain/ports/alerts.ts";
+import type { AuditLog } from "#domain/ports/audit.ts";
+import type { CheckHistory } from "#domain/ports/check-history.ts";
+import type { ChatProvider, ConnectorDiscovery, TokenLedger } from "#domain/ports/connectors.ts";
+import type { HostFacts, KernelLoad, RebootNeed, TimeSync } from "#domain/ports/host.ts";
+import type { Grep, Journal, JournalStorage, KernelLog } from "#domain/ports/journal.ts";
 import type {
   CertificateFiles,
   DefaultRoutes,
@@ -13,32 +16,29 @@ import type {
   NameServers,
   PacketFilter,
   SshServer,
-} from "#domain/health/network/ports.ts";
-import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/health/packages/ports.ts";
-import type { PluginRunner } from "#domain/health/plugin/ports.ts";
+} from "#domain/ports/network.ts";
+import type { NotificationStore, Notifier } from "#domain/ports/notifications.ts";
+import type { OperationStore, TaskLauncher } from "#domain/ports/operations.ts";
 import type {
-  CheckHistory,
-  KernelLoad,
-  KernelLog,
-  RebootNeed,
-  TimeSync,
-  UnitRepair,
-  UnitStates,
-} from "#domain/health/ports.ts";
-import type { DiskCleanup, FileSystems, JournalStorage, RaidArrays } from "#domain/health/storage/ports.ts";
-import type { Grep, Journal } from "#domain/logs/ports.ts";
-import type { NotificationStore, Notifier } from "#domain/notifications/ports.ts";
-import type { OperationStore, TaskLauncher } from "#domain/operations/ports.ts";
+  ConfigFiles,
+  PackageFiles,
+  PackageManager,
+  PackageRepairs,
+  PackageStates,
+  PackageUpdates,
+} from "#domain/ports/packages.ts";
 import type {
   ConfirmedPlugins,
   EnabledPlugins,
   PluginFolders,
   PluginPermissions,
+  PluginRunner,
   PluginSandbox,
-} from "#domain/plugins/ports.ts";
-import type { HostFacts, Units } from "#domain/system/ports.ts";
-import type { TraceStore } from "#domain/traces/ports.ts";
-import type { ConfigFiles, PackageFiles, PackageManager, SnapshotBackend } from "#domain/updates/ports.ts";
+} from "#domain/ports/plugins.ts";
+import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
+import type { DiskCleanup, FileSystems, RaidArrays } from "#domain/ports/storage.ts";
+import type { TraceStore } from "#domain/ports/traces.ts";
+import type { UnitRepair, UnitStates, Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 
 /** The ports of the domain. One that is missing here fails `effects.test.ts`. */

@@ -32,4 +32,4 @@ const portsOf = (path: string): readonly string[] =>
 
 /** The ports of the domain, by the names of their interfaces. */
 export const portNames = (): readonly string[] =>
-  [...filesBelow("src/domain").filter((path) => path.endsWith("/ports.ts")), "src/kernel/clock.ts"].flatMap(portsOf);
+  [...filesBelow("src/domain/ports"), "src/kernel/clock.ts"].flatMap(portsOf);

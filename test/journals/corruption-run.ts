@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { createEngine } from "#adapters/journald/engine.ts";
 import type { LogList } from "#contract/logs.ts";
-import type { LogQuery } from "#domain/logs/ports.ts";
+import type { LogQuery } from "#domain/ports/journal.ts";
 import { createDamagedFile } from "./damaged-file.ts";
 import { everything } from "./known.ts";
 import { anatomyOf, createMutator } from "./mutations.ts";

@@ -1,6 +1,6 @@
 import type { Engine } from "#adapters/journald/engine.ts";
 import type { LogList } from "#contract/logs.ts";
-import type { LogQuery } from "#domain/logs/ports.ts";
+import type { LogQuery } from "#domain/ports/journal.ts";
 import type { JournalFolder } from "./corpora.ts";
 import { always, type CursorPosition, dumpJournal, type KnownEntry, positionOf, type Source } from "./oracle.ts";
 

@@ -1,5 +1,5 @@
 import type { LogEntry, LogList } from "#contract/logs.ts";
-import type { LogQuery } from "#domain/logs/ports.ts";
+import type { LogQuery } from "#domain/ports/journal.ts";
 import { runJournalctl } from "./programs.ts";
 
 /** An entry as journalctl shows it. */

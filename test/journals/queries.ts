@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { LogQuery } from "#domain/logs/ports.ts";
+import type { LogQuery } from "#domain/ports/journal.ts";
 import { always, type KnownEntry } from "./oracle.ts";
 
 const distinct = (entries: readonly KnownEntry[], field: string): readonly string[] => [

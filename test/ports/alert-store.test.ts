@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { openAlertStore } from "#adapters/alert-store/index.ts";
-import type { AlertStore, StoredAlert, StoredSilence } from "#domain/alerts/ports.ts";
+import type { AlertStore, StoredAlert, StoredSilence } from "#domain/ports/alerts.ts";
 import { createFakeAlertStore } from "../fakes/alert-store.ts";
 import { useAlertDatabase } from "./support/alert-database.ts";
 

@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { openAuditLog, verifyAudit } from "#adapters/audit/index.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
-import { type AuditEntry, type AuditLog, type AuditQuery, AuditQueryRefused } from "#domain/audit/ports.ts";
+import { type AuditEntry, type AuditLog, type AuditQuery, AuditQueryRefused } from "#domain/ports/audit.ts";
 import { createFakeAuditLog } from "../fakes/audit-log.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { certificateFiles } from "#adapters/tls/certificates.ts";
 import { selfSignedPair } from "#adapters/tls/self-signed.ts";
-import type { CertificateFiles } from "#domain/health/network/ports.ts";
+import type { CertificateFiles } from "#domain/ports/network.ts";
 import { createFakeCertificateFiles } from "../fakes/certificate-files.ts";
 
 const dayMs = 86_400_000;

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
 import type { ConnectorEntry } from "#adapters/llm/index.ts";
-import { ProviderFailed } from "#domain/connectors/ports.ts";
+import { ProviderFailed } from "#domain/ports/connectors.ts";
 import { createFakeChatProvider } from "../fakes/chat-provider.ts";
 import type { Captured } from "./support/capture-server.ts";
 import { answerJson, withCaptureServer } from "./support/capture-server.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ChatCall } from "#domain/connectors/ports.ts";
+import type { ChatCall } from "#domain/ports/connectors.ts";
 import type { Captured } from "./support/capture-server.ts";
 import { answerEvents, answerJson, withCaptureServer } from "./support/capture-server.ts";
 import { answers, spoken } from "./support/provider-answers.ts";

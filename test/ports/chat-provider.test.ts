@@ -1,7 +1,7 @@
 import { LLMock } from "@copilotkit/aimock";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ChatProvider } from "#domain/connectors/ports.ts";
-import { ProviderFailed } from "#domain/connectors/ports.ts";
+import type { ChatProvider } from "#domain/ports/connectors.ts";
+import { ProviderFailed } from "#domain/ports/connectors.ts";
 import { createFakeChatProvider } from "../fakes/chat-provider.ts";
 import { ask, collect, everyProvider, failureOf, never, plantedKey, providerAt, textOf } from "./support/providers.ts";
 

@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openCheckHistory, type SqliteCheckHistory } from "#adapters/check-history/index.ts";
 import { exec } from "#adapters/exec/index.ts";
-import type { CheckHistory, StoredRun, StoredState } from "#domain/health/ports.ts";
+import type { CheckHistory, StoredRun, StoredState } from "#domain/ports/check-history.ts";
 import { createFakeCheckHistory } from "../fakes/check-history.ts";
 
 const run = (checkedAt: number, changes: Partial<StoredRun> = {}): StoredRun => ({

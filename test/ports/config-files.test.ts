@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createConfigFiles } from "#adapters/packages/config-files.ts";
-import type { ConfigFiles } from "#domain/updates/ports.ts";
+import type { ConfigFiles } from "#domain/ports/packages.ts";
 import { createFakeConfigFiles } from "../fakes/config-files.ts";
 
 let folder: string;

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { openConfirmedPlugins } from "#adapters/plugins/index.ts";
-import type { ConfirmedPlugins } from "#domain/plugins/ports.ts";
+import type { ConfirmedPlugins } from "#domain/ports/plugins.ts";
 import { createFakeConfirmedPlugins } from "../fakes/confirmed-plugins.ts";
 
 const folders: string[] = [];

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ConnectorSettings } from "#adapters/llm/index.ts";
 import { createDiscovery } from "#adapters/llm/index.ts";
-import type { ConnectorDefinition, ConnectorDiscovery } from "#domain/connectors/ports.ts";
+import type { ConnectorDefinition, ConnectorDiscovery } from "#domain/ports/connectors.ts";
 import { createFakeChatProvider } from "../fakes/chat-provider.ts";
 import { createFakeConnectorDiscovery } from "../fakes/connector-discovery.ts";
 import { answerJson, withCaptureServer } from "./support/capture-server.ts";

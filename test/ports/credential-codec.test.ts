@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { credentialCodec } from "#adapters/keystore/codec.ts";
-import type { CredentialCodec } from "#domain/access/ports.ts";
+import type { CredentialCodec } from "#domain/ports/access.ts";
 import { createFakeCredentialCodec } from "../fakes/credential-codec.ts";
 
 describe.each([

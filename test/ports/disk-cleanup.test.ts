@@ -18,7 +18,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createDiskCleanup } from "#adapters/cleanup/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { CleanupCandidate, DiskCleanup } from "#domain/health/storage/ports.ts";
+import type { CleanupCandidate, DiskCleanup } from "#domain/ports/storage.ts";
 import { createFakeDiskCleanup } from "../fakes/disk-cleanup.ts";
 
 const { signal } = new AbortController();

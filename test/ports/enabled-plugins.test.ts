@@ -16,7 +16,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openEnabledPlugins } from "#adapters/plugins/index.ts";
-import type { EnabledPlugin, EnabledPlugins } from "#domain/plugins/ports.ts";
+import type { EnabledPlugin, EnabledPlugins } from "#domain/ports/plugins.ts";
 import { createFakeEnabledPlugins } from "../fakes/enabled-plugins.ts";
 
 let stateDir: string;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "#adapters/clock/index.ts";
 import { createFileSystems } from "#adapters/procfs/file-systems.ts";
-import type { FileSystems } from "#domain/health/storage/ports.ts";
+import type { FileSystems } from "#domain/ports/storage.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 import { createFakeFileSystems } from "../fakes/file-systems.ts";
 

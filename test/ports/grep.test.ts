@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createHostJournal } from "#adapters/journald/index.ts";
-import type { Grep } from "#domain/logs/ports.ts";
+import type { Grep } from "#domain/ports/journal.ts";
 import { createFakeGrep } from "../fakes/grep.ts";
 import { unpredictableText } from "../journals/unpredictable-text.ts";
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { systemClock } from "#adapters/clock/index.ts";
 import { createHostFacts } from "#adapters/procfs/index.ts";
 import { SystemInfo } from "#contract/system.ts";
-import type { HostFacts } from "#domain/system/ports.ts";
+import type { HostFacts } from "#domain/ports/host.ts";
 import { createPartCheck } from "#transports/http/validation.ts";
 import { createFakeHostFacts } from "../fakes/host-facts.ts";
 

@@ -19,7 +19,7 @@ import { countOf, toOffsets, within } from "#adapters/journald/postings.ts";
 import type { ThreadRequest } from "#adapters/journald/protocol.ts";
 import { openSource, type Source } from "#adapters/journald/source.ts";
 import type { LogList } from "#contract/logs.ts";
-import type { LiveEntry } from "#domain/logs/ports.ts";
+import type { LiveEntry } from "#domain/ports/journal.ts";
 import type { NewEntry } from "../journals/export-format.ts";
 import { incompatible, readHeaderField, writeHeaderField } from "../journals/file-header.ts";
 import { createLiveFolder, entriesOfNow, type LiveFolder } from "../journals/live-folder.ts";

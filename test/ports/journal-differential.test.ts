@@ -3,7 +3,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createEngine, type Engine } from "#adapters/journald/engine.ts";
-import { type LogQuery, LogQueryRefused } from "#domain/logs/ports.ts";
+import { type LogQuery, LogQueryRefused } from "#domain/ports/journal.ts";
 import { firstDifference } from "../journals/compare.ts";
 import { type Corpus, corpora, fileKinds, type JournalFolder, writeCorpus } from "../journals/corpora.ts";
 import { boots, machines } from "../journals/entries.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createHostJournal, type HostJournal } from "#adapters/journald/index.ts";
-import type { LogQuery } from "#domain/logs/ports.ts";
+import type { LogQuery } from "#domain/ports/journal.ts";
 import { createLiveFolder, entriesOfNow, type LiveFolder } from "../journals/live-folder.ts";
 import { canMakeJournals } from "../journals/programs.ts";
 import { unpredictableText } from "../journals/unpredictable-text.ts";

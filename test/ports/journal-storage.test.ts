@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Exec } from "#adapters/exec/index.ts";
 import { createJournalStorage } from "#adapters/journald/storage.ts";
-import type { JournalStorage } from "#domain/health/storage/ports.ts";
+import type { JournalStorage } from "#domain/ports/journal.ts";
 import { createFakeJournalStorage, fakeJournalSize } from "../fakes/journal-storage.ts";
 
 const own = "0123456789abcdef0123456789abcdef";

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { systemClock } from "#adapters/clock/index.ts";
 import { createHostFacts } from "#adapters/procfs/index.ts";
 import { createKernelLoad } from "#adapters/procfs/kernel-load.ts";
-import type { KernelLoad } from "#domain/health/ports.ts";
+import type { KernelLoad } from "#domain/ports/host.ts";
 import { createFakeKernelLoad } from "../fakes/kernel-load.ts";
 
 const host = createHostFacts({ clock: systemClock });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createHostJournal } from "#adapters/journald/index.ts";
 import { createKernelLog } from "#adapters/journald/kernel-log.ts";
-import type { KernelLog } from "#domain/health/ports.ts";
+import type { KernelLog } from "#domain/ports/journal.ts";
 import { createFakeKernelLog } from "../fakes/kernel-log.ts";
 import { boots, start } from "../journals/entries.ts";
 import { createLiveFolder } from "../journals/live-folder.ts";

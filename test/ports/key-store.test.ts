@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openKeyStore, type SqliteKeyStore } from "#adapters/keystore/index.ts";
-import type { KeyRecord, KeyStore, TokenRecord } from "#domain/access/ports.ts";
+import type { KeyRecord, KeyStore, TokenRecord } from "#domain/ports/access.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
 
 const key = (id: string, changes: Partial<KeyRecord> = {}): KeyRecord => ({

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createListeningSockets } from "#adapters/sockets/index.ts";
-import type { OpenPort } from "#domain/health/network/ports.ts";
+import type { OpenPort } from "#domain/ports/network.ts";
 import { createFakeListeningSockets, fakeOpenPort } from "../fakes/listening-sockets.ts";
 
 const header = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createNameServers } from "#adapters/resolver/index.ts";
-import type { NameServers } from "#domain/health/network/ports.ts";
+import type { NameServers } from "#domain/ports/network.ts";
 import { createFakeNameServers } from "../fakes/name-servers.ts";
 
 const signal = new AbortController().signal;

@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { exec } from "#adapters/exec/index.ts";
-import type { NotificationStore, StoredComponent, StoredNotification } from "#domain/notifications/ports.ts";
+import type { NotificationStore, StoredComponent, StoredNotification } from "#domain/ports/notifications.ts";
 import { createFakeNotificationStore } from "../fakes/notification-store.ts";
 import { useAlertDatabase } from "./support/alert-database.ts";
 

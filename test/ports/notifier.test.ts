@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createChatNotifier, createEmailNotifier, type MailSettings } from "#adapters/notifier/index.ts";
 import { selfSignedPair } from "#adapters/tls/self-signed.ts";
-import type { Message, Notifier } from "#domain/notifications/ports.ts";
+import type { Message, Notifier } from "#domain/ports/notifications.ts";
 import { createFakeNotifier } from "../fakes/notifier.ts";
 import { type CaptureServer, withCaptureServer } from "./support/capture-server.ts";
 import { type MailServer, type MailServerOptions, withMailServer } from "./support/mail-server.ts";

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readAskedOperations } from "#adapters/operations/asked.ts";
 import { openOperationStore, openSharedOperationStore } from "#adapters/operations/index.ts";
-import type { OperationSpec, OperationState, OperationStore } from "#domain/operations/ports.ts";
 import { failedState, queuedState } from "#domain/operations/state.ts";
 import { rootSide, serviceSide } from "#domain/operations/two-sided.ts";
+import type { OperationSpec, OperationState, OperationStore } from "#domain/ports/operations.ts";
 import { createFakeOperationStore } from "../fakes/operation-store.ts";
 
 const uid = process.getuid?.() ?? 0;

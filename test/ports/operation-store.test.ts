@@ -16,8 +16,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createOperationId, isOperationId } from "#adapters/operations/id.ts";
 import { openOperationStore } from "#adapters/operations/index.ts";
-import type { OperationSpec, OperationState, OperationStore } from "#domain/operations/ports.ts";
 import { queuedState } from "#domain/operations/state.ts";
+import type { OperationSpec, OperationState, OperationStore } from "#domain/ports/operations.ts";
 import { createFakeOperationStore } from "../fakes/operation-store.ts";
 
 let stateDir: string;

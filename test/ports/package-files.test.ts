@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "#adapters/clock/index.ts";
 import { type Exec, exec } from "#adapters/exec/index.ts";
 import { createAptPackageFiles } from "#adapters/packages/apt/package-files.ts";
-import type { PackageFiles, PresentPackage } from "#domain/updates/ports.ts";
-import { PackageFileMissing } from "#domain/updates/ports.ts";
+import type { PackageFiles, PresentPackage } from "#domain/ports/packages.ts";
+import { PackageFileMissing } from "#domain/ports/packages.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 import { createFakePackageFiles, presentPackage } from "../fakes/package-files.ts";
 

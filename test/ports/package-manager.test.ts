@@ -3,8 +3,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "#adapters/clock/index.ts";
 import { exec } from "#adapters/exec/index.ts";
 import { createAptManager } from "#adapters/packages/apt/manager.ts";
-import type { AvailableUpdates, InstalledPackage, PackageManager, TransactionPlan } from "#domain/updates/ports.ts";
-import { UpdateRefused } from "#domain/updates/ports.ts";
+import type { AvailableUpdates, InstalledPackage, PackageManager, TransactionPlan } from "#domain/ports/packages.ts";
+import { UpdateRefused } from "#domain/ports/packages.ts";
 import { createFakePackageManager, fakePackage } from "../fakes/package-manager.ts";
 
 const signal = AbortSignal.timeout(60_000);

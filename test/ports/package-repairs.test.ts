@@ -7,7 +7,7 @@ import type { CommandResult, Exec } from "#adapters/exec/index.ts";
 import { createApt } from "#adapters/packages/apt/index.ts";
 import { aptPaths } from "#adapters/packages/apt/paths.ts";
 import { createNoPackages } from "#adapters/packages/index.ts";
-import type { PackageRepairs } from "#domain/health/packages/ports.ts";
+import type { PackageRepairs } from "#domain/ports/packages.ts";
 import { createFakeClock, type FakeClock } from "../fakes/clock.ts";
 import { createFakePackageRepairs, fakeMissingPlan } from "../fakes/package-repairs.ts";
 

@@ -8,7 +8,7 @@ import { createApt } from "#adapters/packages/apt/index.ts";
 import { aptPaths } from "#adapters/packages/apt/paths.ts";
 import { createFaults } from "#adapters/packages/apt/states.ts";
 import { createNoPackages } from "#adapters/packages/index.ts";
-import type { PackageFaults, PackageStates } from "#domain/health/packages/ports.ts";
+import type { PackageFaults, PackageStates } from "#domain/ports/packages.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 import { createFakePackageStates } from "../fakes/package-states.ts";
 

@@ -6,7 +6,7 @@ import type { Exec } from "#adapters/exec/index.ts";
 import { createApt } from "#adapters/packages/apt/index.ts";
 import { aptPaths } from "#adapters/packages/apt/paths.ts";
 import { createNoPackages } from "#adapters/packages/index.ts";
-import type { PackageUpdates } from "#domain/health/packages/ports.ts";
+import type { PackageUpdates } from "#domain/ports/packages.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 import { createFakePackageUpdates, fakeSecurityUpdate } from "../fakes/package-updates.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
 import { createPacketFilter } from "#adapters/netfilter/index.ts";
-import type { PacketFilter } from "#domain/health/network/ports.ts";
+import type { PacketFilter } from "#domain/ports/network.ts";
 import { createFakePacketFilter, fakeInputChain } from "../fakes/packet-filter.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "steward-netfilter-"));

@@ -18,7 +18,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createPluginFolders, inspectPlugin } from "#adapters/plugins/index.ts";
-import type { FoundPlugin, PluginFolders } from "#domain/plugins/ports.ts";
+import type { FoundPlugin, PluginFolders } from "#domain/ports/plugins.ts";
 import { createFakePluginFolders } from "../fakes/plugin-folders.ts";
 
 let root: string;

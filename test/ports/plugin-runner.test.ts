@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { exec } from "#adapters/exec/index.ts";
 import { createPluginRunner } from "#adapters/monitoring-plugin/index.ts";
-import type { PluginRunner } from "#domain/health/plugin/ports.ts";
+import type { PluginRunner } from "#domain/ports/plugins.ts";
 import { createFakePluginRunner } from "../fakes/plugin-runner.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "steward-plugins-"));

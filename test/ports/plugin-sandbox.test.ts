@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { exec } from "#adapters/exec/index.ts";
 import { createPluginSandbox } from "#adapters/plugins/index.ts";
-import type { PluginCall, PluginEnd, PluginManifest, PluginSandbox } from "#domain/plugins/ports.ts";
-import { PluginNotRun } from "#domain/plugins/ports.ts";
+import type { PluginCall, PluginEnd, PluginManifest, PluginSandbox } from "#domain/ports/plugins.ts";
+import { PluginNotRun } from "#domain/ports/plugins.ts";
 import { plainManifest } from "../fakes/plugin-folders.ts";
 import { createFakePluginSandbox } from "../fakes/plugin-sandbox.ts";
 

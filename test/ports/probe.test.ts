@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { createEndpointProbe } from "#adapters/endpoint/index.ts";
 import { createPackageManagerProbe } from "#adapters/packages/index.ts";
-import type { Probe } from "#domain/health/ports.ts";
+import type { Probe } from "#domain/ports/probe.ts";
 import { createFakeProbe } from "../fakes/probe.ts";
 
 const { signal } = new AbortController();

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
-import type { RaidArrays } from "#domain/health/storage/ports.ts";
+import type { RaidArrays } from "#domain/ports/storage.ts";
 import { createFakeRaidArrays, fakeRaidArray } from "../fakes/raid-arrays.ts";
 
 const procDir = mkdtempSync(join(tmpdir(), "steward-proc-"));

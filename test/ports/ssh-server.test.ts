@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Exec } from "#adapters/exec/index.ts";
 import { createSshServer } from "#adapters/sshd/index.ts";
-import type { SshServer } from "#domain/health/network/ports.ts";
+import type { SshServer } from "#domain/ports/network.ts";
 import { createFakeSshServer } from "../fakes/ssh-server.ts";
 
 /** sshd that answers this; that of a real host is asked in test/host. */

@@ -9,7 +9,7 @@ import { exec } from "#adapters/exec/index.ts";
 import { createTaskLauncher } from "#adapters/operations/launcher.ts";
 import { parseStat } from "#adapters/operations/parse.ts";
 import { isAlive, ownProcess } from "#adapters/operations/process.ts";
-import type { ProcessIdentity, TaskLauncher } from "#domain/operations/ports.ts";
+import type { ProcessIdentity, TaskLauncher } from "#domain/ports/operations.ts";
 import { createFakeTaskLauncher } from "../fakes/task-launcher.ts";
 
 /** A launcher with what its tasks did and processes to ask about. */

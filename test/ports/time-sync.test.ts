@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Exec } from "#adapters/exec/index.ts";
 import { createTimeSync } from "#adapters/timedate/index.ts";
-import type { TimeSync } from "#domain/health/ports.ts";
+import type { TimeSync } from "#domain/ports/host.ts";
 import { createFakeTimeSync } from "../fakes/time-sync.ts";
 
 /** timedatectl that answers this; that of a real host is asked in test/host. */

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { exec } from "#adapters/exec/index.ts";
 import { openExpendable } from "#adapters/sqlite/index.ts";
 import { openTokenLedger, type SqliteTokenLedger } from "#adapters/token-ledger/index.ts";
-import type { TokenLedger } from "#domain/connectors/ports.ts";
+import type { TokenLedger } from "#domain/ports/connectors.ts";
 import { createFakeTokenLedger } from "../fakes/token-ledger.ts";
 
 let stateDir: string;

@@ -13,7 +13,7 @@ import {
   type SpanGroup,
   type TraceStore,
   TracesUnavailable,
-} from "#domain/traces/ports.ts";
+} from "#domain/ports/traces.ts";
 import { createFakeTraceStore } from "../fakes/trace-store.ts";
 
 const mib = 1024 * 1024;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { UnitRepair } from "#domain/health/ports.ts";
+import type { UnitRepair } from "#domain/ports/units.ts";
 
 /** Units that the suite needs to find, all of them failed. */
 export interface UnitsToRepair {

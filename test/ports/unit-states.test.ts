@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createOfflineUnits } from "#adapters/systemd/offline.ts";
-import type { UnitStates } from "#domain/health/ports.ts";
+import type { UnitStates } from "#domain/ports/units.ts";
 import { createFakeUnitStates, unitState } from "../fakes/unit-states.ts";
 
 const installed: UnitStates = createOfflineUnits();

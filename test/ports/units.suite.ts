@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Units } from "#domain/system/ports.ts";
-import { UnitRefused } from "#domain/system/ports.ts";
+import type { Units } from "#domain/ports/units.ts";
+import { UnitRefused } from "#domain/ports/units.ts";
 
 /** Units that the suite needs to find: what each is called, and how it behaves. */
 export interface UnitsUnderTest {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createOfflineUnits } from "#adapters/systemd/offline.ts";
-import { UnitsUnavailable } from "#domain/system/ports.ts";
+import { UnitsUnavailable } from "#domain/ports/units.ts";
 import { createFakeUnits } from "../fakes/units.ts";
 import { unitsSuite } from "./units.suite.ts";
 

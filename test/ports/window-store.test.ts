@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { exec } from "#adapters/exec/index.ts";
 import { createWindowStore, type WindowClocks } from "#adapters/window-store/index.ts";
-import type { StoredWindow, WindowStore } from "#domain/access/ports.ts";
+import type { StoredWindow, WindowStore } from "#domain/ports/access.ts";
 import { createFakeWindowStore } from "../fakes/window-store.ts";
 
 let stateDir: string;

@@ -16,7 +16,7 @@ import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
 import { type FileAuditLog, openAuditLog, verifyAudit } from "#adapters/audit/index.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
-import type { AuditQuery } from "#domain/audit/ports.ts";
+import type { AuditQuery } from "#domain/ports/audit.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 import { createWorkspace } from "./support/workspace.ts";
 

@@ -15,7 +15,7 @@ import { createPluginFolders } from "#adapters/plugins/folders.ts";
 import { makePlugin, pluginLanguages } from "#cli/commands/plugins/scaffold.ts";
 import { type PluginType, pluginTypes } from "#contract/plugins.ts";
 import { parseOutput } from "#domain/health/plugin/output.ts";
-import type { FoundPlugin } from "#domain/plugins/ports.ts";
+import type { FoundPlugin } from "#domain/ports/plugins.ts";
 import { runProgram, runSteward } from "./support/program.ts";
 import { mainFile } from "./support/service.ts";
 import { createWorkspace } from "./support/workspace.ts";

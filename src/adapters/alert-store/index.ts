@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { type Format, openExpendable } from "#adapters/sqlite/index.ts";
-import type { AlertStore } from "#domain/alerts/ports.ts";
-import type { NotificationStore } from "#domain/notifications/ports.ts";
+import type { AlertStore } from "#domain/ports/alerts.ts";
+import type { NotificationStore } from "#domain/ports/notifications.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { type Row, toAlert, toComponent, toNotification, toSilence } from "./rows.ts";
 

@@ -1,6 +1,6 @@
 import { alertNames, notificationChannels, notificationKinds, notificationOutcomes } from "#contract/alerts.ts";
-import type { StoredAlert, StoredSilence } from "#domain/alerts/ports.ts";
-import type { StoredComponent, StoredNotification } from "#domain/notifications/ports.ts";
+import type { StoredAlert, StoredSilence } from "#domain/ports/alerts.ts";
+import type { StoredComponent, StoredNotification } from "#domain/ports/notifications.ts";
 import { isNumber, isString } from "#kernel/values.ts";
 
 export type Row = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import { closeSync, fchmodSync, fdatasync, fdatasyncSync, fstatSync, unlinkSync, writeSync } from "node:fs";
 import { preparePrivateDirectory, syncDirectory } from "#adapters/files/index.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
-import type { AuditEntry } from "#domain/audit/ports.ts";
+import type { AuditEntry } from "#domain/ports/audit.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { damagedEvent, isTorn, type Link, prunedEvent, remainsOf, seal, tornEvent } from "./chain.ts";
 import { logFiles, openToAppend, pathOf } from "./files.ts";

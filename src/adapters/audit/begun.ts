@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readdirSync, readFileSync, unlinkSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { preparePrivateDirectory } from "#adapters/files/index.ts";
-import type { BegunCall } from "#domain/audit/ports.ts";
+import type { BegunCall } from "#domain/ports/audit.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { isNotFound } from "#kernel/errors.ts";
 import { parseEntry } from "./chain.ts";

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { AuditRecord } from "#contract/audit.ts";
 import { auditOutcomes } from "#contract/audit.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
-import type { AuditEntry } from "#domain/audit/ports.ts";
+import type { AuditEntry } from "#domain/ports/audit.ts";
 
 /** The place of an entry in the chain: what the next one follows. */
 export interface Link {

@@ -1,5 +1,5 @@
 import { auditEvent } from "#domain/audit/entry.ts";
-import type { AuditEntry, AuditLog } from "#domain/audit/ports.ts";
+import type { AuditEntry, AuditLog } from "#domain/ports/audit.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { checkAppender, closeAppender, openAppender, syncAppender, writeEntry } from "./append.ts";

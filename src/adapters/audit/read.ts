@@ -6,7 +6,7 @@ import {
   type AuditQuery,
   AuditQueryRefused,
   AuditUnavailable,
-} from "#domain/audit/ports.ts";
+} from "#domain/ports/audit.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { maxLineBytes, parseRecord } from "./chain.ts";

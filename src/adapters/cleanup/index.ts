@@ -1,5 +1,5 @@
 import type { Exec } from "#adapters/exec/index.ts";
-import type { CleanupCandidate, DiskCleanup } from "#domain/health/storage/ports.ts";
+import type { CleanupCandidate, DiskCleanup } from "#domain/ports/storage.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { namesInUse } from "./in-use.ts";
 import { findOld, removeOld } from "./old-files.ts";

@@ -1,7 +1,7 @@
 import { lstat, readdir, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isSticky, isWritableByOthers } from "#adapters/files/index.ts";
-import type { CleanedUp, CleanupCandidate } from "#domain/health/storage/ports.ts";
+import type { CleanedUp, CleanupCandidate } from "#domain/ports/storage.ts";
 import { errnoCode, orUndefined } from "#kernel/errors.ts";
 import type { Rule } from "./rules.ts";
 import { isKnownName, mayGo } from "./rules.ts";

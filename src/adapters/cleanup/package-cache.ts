@@ -3,7 +3,7 @@ import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { CleanedUp, CleanupCandidate } from "#domain/health/storage/ports.ts";
+import type { CleanedUp, CleanupCandidate } from "#domain/ports/storage.ts";
 import { orUndefined } from "#kernel/errors.ts";
 
 /** Where a package manager keeps what it has downloaded, and how it is told to remove that. */

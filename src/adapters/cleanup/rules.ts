@@ -1,4 +1,4 @@
-import type { CleanupCandidate } from "#domain/health/storage/ports.ts";
+import type { CleanupCandidate } from "#domain/ports/storage.ts";
 
 const dayMs = 24 * 60 * 60_000;
 

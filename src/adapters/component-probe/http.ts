@@ -1,5 +1,5 @@
-import type { ProbeResult } from "#domain/health/ports.ts";
-import { healthy, unhealthy } from "#domain/health/ports.ts";
+import type { ProbeResult } from "#domain/ports/probe.ts";
+import { healthy, unhealthy } from "#domain/ports/probe.ts";
 import { type Answer, ask, type HttpTarget } from "./request.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;

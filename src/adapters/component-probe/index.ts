@@ -1,4 +1,4 @@
-import type { Probe } from "#domain/health/ports.ts";
+import type { Probe } from "#domain/ports/probe.ts";
 import { probeCollector, probeHttp, probePrometheus } from "./http.ts";
 import type { HttpTarget } from "./request.ts";
 import { probeTcp, type TcpTarget } from "./tcp.ts";

@@ -1,5 +1,5 @@
 import { connect } from "node:net";
-import type { ProbeResult } from "#domain/health/ports.ts";
+import type { ProbeResult } from "#domain/ports/probe.ts";
 import { checkHost, lookup, worded } from "./request.ts";
 
 export interface TcpTarget {

@@ -1,4 +1,5 @@
-import type { ProbeResult, UnitState } from "#domain/health/ports.ts";
+import type { ProbeResult } from "#domain/ports/probe.ts";
+import type { UnitState } from "#domain/ports/units.ts";
 
 /** Reads a unit of systemd as it is now. */
 export type ReadUnit = (name: string) => Promise<Pick<UnitState, "loadState" | "activeState" | "subState" | "result">>;

@@ -1,4 +1,4 @@
-import type { LogQuery } from "#domain/logs/ports.ts";
+import type { LogQuery } from "#domain/ports/journal.ts";
 import type { Fault, Root } from "./directories.ts";
 import { answer } from "./query.ts";
 import { createRegistry } from "./registry.ts";

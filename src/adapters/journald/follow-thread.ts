@@ -1,5 +1,5 @@
-import type { Journal, LiveEntry } from "#domain/logs/ports.ts";
-import { JournalUnavailable } from "#domain/logs/ports.ts";
+import type { Journal, LiveEntry } from "#domain/ports/journal.ts";
+import { JournalUnavailable } from "#domain/ports/journal.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import type { StartThread, Thread } from "./pool.ts";
 import { errorOf } from "./pool.ts";

@@ -1,4 +1,4 @@
-import type { LiveEntry } from "#domain/logs/ports.ts";
+import type { LiveEntry } from "#domain/ports/journal.ts";
 import type { Found, Run } from "./merge.ts";
 import { merge } from "./merge.ts";
 import { comparePlaces, type Location, type Place } from "./order.ts";

@@ -1,5 +1,5 @@
 import { readBootId } from "#adapters/boot-id/index.ts";
-import type { LiveEntry } from "#domain/logs/ports.ts";
+import type { LiveEntry } from "#domain/ports/journal.ts";
 import { createFollower, type Follower } from "./follower.ts";
 import type { Journalctl } from "./journalctl.ts";
 import { parseCursor } from "./order.ts";

@@ -1,5 +1,5 @@
 import { compileExpression, type Expression, expressionFault } from "#domain/logs/expression.ts";
-import { LogQueryRefused } from "#domain/logs/ports.ts";
+import { LogQueryRefused } from "#domain/ports/journal.ts";
 
 /** Letters behind a backslash mean classes and the like, and say nothing about case: `\W`, `\S`, `\P{L}`. */
 const escapes = /\\(?:[pP]\{[^}]*\}|.)/gsu;

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import type { LogList } from "#contract/logs.ts";
 import { SerializedJson } from "#contract/operation.ts";
-import type { Grep, Journal } from "#domain/logs/ports.ts";
 import { queriesAtOnce, searchesAtOnce } from "#domain/logs/reader.ts";
+import type { Grep, Journal } from "#domain/ports/journal.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import type { Fault, Root } from "./directories.ts";
 import { createFollowThread } from "./follow-thread.ts";

@@ -1,4 +1,4 @@
-import type { LiveEntry } from "#domain/logs/ports.ts";
+import type { LiveEntry } from "#domain/ports/journal.ts";
 import { isNumber, parseJsonObject } from "#kernel/values.ts";
 import type { Location } from "./order.ts";
 import { formatCursor, parseCursor } from "./order.ts";

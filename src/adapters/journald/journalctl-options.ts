@@ -1,5 +1,5 @@
-import type { LogQuery } from "#domain/logs/ports.ts";
 import { compileUnitPattern } from "#domain/logs/unit-pattern.ts";
+import type { LogQuery } from "#domain/ports/journal.ts";
 import { compileGrep } from "./grep.ts";
 import type { JournalRecord } from "./journalctl-entry.ts";
 

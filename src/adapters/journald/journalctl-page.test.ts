@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { LogEntry } from "#contract/logs.ts";
-import { LogQueryRefused } from "#domain/logs/ports.ts";
+import { LogQueryRefused } from "#domain/ports/journal.ts";
 import { createPage } from "./journalctl-page.ts";
 
 const entry = (number: number, message = ""): LogEntry => ({

@@ -1,6 +1,5 @@
 import type { LogList } from "#contract/logs.ts";
-import type { KernelLog } from "#domain/health/ports.ts";
-import type { Journal } from "#domain/logs/ports.ts";
+import type { Journal, KernelLog } from "#domain/ports/journal.ts";
 import { holdsJournal } from "./storage.ts";
 
 const limit = 1000;

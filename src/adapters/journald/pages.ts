@@ -1,5 +1,5 @@
 import type { LogList } from "#contract/logs.ts";
-import { type Journal, LogQueryRefused } from "#domain/logs/ports.ts";
+import { type Journal, LogQueryRefused } from "#domain/ports/journal.ts";
 import { errorSummary } from "#kernel/errors.ts";
 
 /** Entries that are asked for at a time: with lines of usual length not quite the largest answer that there is. */

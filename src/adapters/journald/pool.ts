@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { JournalUnavailable, LogQueryRefused } from "#domain/logs/ports.ts";
+import { JournalUnavailable, LogQueryRefused } from "#domain/ports/journal.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import type { Fault } from "./directories.ts";
 import type { ThreadFailure, ThreadReply, ThreadRequest, ThreadSetup } from "./protocol.ts";

@@ -1,4 +1,4 @@
-import type { LiveEntry, LogQuery } from "#domain/logs/ports.ts";
+import type { LiveEntry, LogQuery } from "#domain/ports/journal.ts";
 import type { Fault, Root } from "./directories.ts";
 
 /** What a thread of the journal is started with. */

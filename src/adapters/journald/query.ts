@@ -1,5 +1,5 @@
-import type { LogQuery } from "#domain/logs/ports.ts";
-import { LogQueryRefused } from "#domain/logs/ports.ts";
+import type { LogQuery } from "#domain/ports/journal.ts";
+import { LogQueryRefused } from "#domain/ports/journal.ts";
 import { resolveBoot } from "./boots.ts";
 import { compileGrep } from "./grep.ts";
 import { grepping } from "./grep-postings.ts";

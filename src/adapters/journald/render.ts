@@ -1,5 +1,5 @@
 import type { LogEntry } from "#contract/logs.ts";
-import type { LiveEntry } from "#domain/logs/ports.ts";
+import type { LiveEntry } from "#domain/ports/journal.ts";
 import { createCollector, isFromKernel, shownPid, shownPriority, statedPriority } from "./collect.ts";
 import { field } from "./fields.ts";
 import type { Found } from "./merge.ts";

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { execLines } from "#adapters/exec/index.ts";
-import { JournalUnavailable, LogQueryRefused } from "#domain/logs/ports.ts";
+import { JournalUnavailable, LogQueryRefused } from "#domain/ports/journal.ts";
 import type { Fault } from "./directories.ts";
 import { createEngine } from "./engine.ts";
 import { createFollowers, type Followers } from "./followers.ts";

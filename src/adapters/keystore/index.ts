@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
 import { syncDirectory } from "#adapters/files/index.ts";
 import { isDamage } from "#adapters/sqlite/index.ts";
-import type { KeyRecord, KeyStore, TokenRecord } from "#domain/access/ports.ts";
+import type { KeyRecord, KeyStore, TokenRecord } from "#domain/ports/access.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { addPath, errorMessage } from "#kernel/errors.ts";
 import { findKeyStoreLoss, KeyStoreLost, moveKeyStoreAside, traceOfKeys } from "./loss.ts";

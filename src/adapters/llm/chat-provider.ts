@@ -5,8 +5,8 @@ import type {
   LanguageModelV4Usage,
 } from "@ai-sdk/provider";
 import type { FinishReason } from "#contract/connectors.ts";
-import type { ChatCall, ChatEnd, ChatPart, ChatProvider, ReportedUsage } from "#domain/connectors/ports.ts";
-import { ProviderFailed } from "#domain/connectors/ports.ts";
+import type { ChatCall, ChatEnd, ChatPart, ChatProvider, ReportedUsage } from "#domain/ports/connectors.ts";
+import { ProviderFailed } from "#domain/ports/connectors.ts";
 import { lazy } from "#kernel/async.ts";
 import type { Party } from "./failures.ts";
 import { brokenOff, ErrorAnswer, toProviderFailed, unreadable } from "./failures.ts";

@@ -1,4 +1,4 @@
-import type { ConnectorDefinition, ConnectorDiscovery } from "#domain/connectors/ports.ts";
+import type { ConnectorDefinition, ConnectorDiscovery } from "#domain/ports/connectors.ts";
 import { recordsIn } from "#kernel/values.ts";
 import type { FetchLimits } from "./fetch.ts";
 import { fieldOf, textOf } from "./json.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ProviderFailed } from "#domain/connectors/ports.ts";
+import { ProviderFailed } from "#domain/ports/connectors.ts";
 import { ErrorAnswer, toProviderFailed } from "./failures.ts";
 
 const key = "sk-planted-0123456789abcdefXYZ";

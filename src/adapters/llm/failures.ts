@@ -1,4 +1,4 @@
-import { ProviderFailed } from "#domain/connectors/ports.ts";
+import { ProviderFailed } from "#domain/ports/connectors.ts";
 import { isRecord } from "#kernel/values.ts";
 import { fieldOf, textOf } from "./json.ts";
 import { readRetryAfter } from "./retry-after.ts";

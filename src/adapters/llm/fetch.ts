@@ -1,7 +1,7 @@
 import { lookup } from "node:dns";
 import type { LookupFunction } from "node:net";
 import { guardedLookup, isLinkLocal } from "#adapters/link-local/index.ts";
-import { ProviderFailed } from "#domain/connectors/ports.ts";
+import { ProviderFailed } from "#domain/ports/connectors.ts";
 import { lazy } from "#kernel/async.ts";
 
 /** How long a provider may take, and how much it may say. */

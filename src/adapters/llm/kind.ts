@@ -1,5 +1,5 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { ChatCall } from "#domain/connectors/ports.ts";
+import type { ChatCall } from "#domain/ports/connectors.ts";
 import type { Fetch } from "./fetch.ts";
 
 /** How one connector gets to its provider. */

@@ -1,4 +1,4 @@
-import type { ConnectorDefinition, ConnectorPlan } from "#domain/connectors/ports.ts";
+import type { ConnectorDefinition, ConnectorPlan } from "#domain/ports/connectors.ts";
 import { readAddress } from "./address.ts";
 import { createChatProvider } from "./chat-provider.ts";
 import type { FetchLimits } from "./fetch.ts";

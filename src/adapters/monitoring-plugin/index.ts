@@ -1,6 +1,6 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PluginRunner } from "#domain/health/plugin/ports.ts";
+import type { PluginRunner } from "#domain/ports/plugins.ts";
 import { errnoCode } from "#kernel/errors.ts";
 
 /** The plugin interface has its figures in a few lines; more is a plugin that has gone wrong. */

@@ -1,6 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { InputChain, PacketFilter } from "#domain/health/network/ports.ts";
+import type { InputChain, PacketFilter } from "#domain/ports/network.ts";
 import { isNotFound, isPermissionDenied, orUndefined } from "#kernel/errors.ts";
 import { parseIptablesSave } from "./iptables.ts";
 import { hasUnclearFlags, parseNftRuleset } from "./nft.ts";

@@ -1,4 +1,4 @@
-import type { InputChain } from "#domain/health/network/ports.ts";
+import type { InputChain } from "#domain/ports/network.ts";
 
 interface Rule {
   readonly target: string;

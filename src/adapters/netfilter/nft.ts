@@ -1,4 +1,4 @@
-import type { InputChain } from "#domain/health/network/ports.ts";
+import type { InputChain } from "#domain/ports/network.ts";
 import { isRecord, type JsonObject } from "#kernel/values.ts";
 
 const objectIn = (value: JsonObject, name: string): JsonObject | undefined => {

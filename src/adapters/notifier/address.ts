@@ -1,5 +1,5 @@
 import { isIP, type LookupFunction } from "node:net";
-import { NotificationFailed } from "#domain/notifications/ports.ts";
+import { NotificationFailed } from "#domain/ports/notifications.ts";
 
 export const forbidden = (): NotificationFailed =>
   new NotificationFailed("it leads to a link-local address, which is never asked", false);

@@ -1,7 +1,7 @@
 import { isIP, type LookupFunction } from "node:net";
 import { guardedLookup, isLinkLocal } from "#adapters/link-local/index.ts";
-import type { Message, Notifier } from "#domain/notifications/ports.ts";
-import { NotificationFailed } from "#domain/notifications/ports.ts";
+import type { Message, Notifier } from "#domain/ports/notifications.ts";
+import { NotificationFailed } from "#domain/ports/notifications.ts";
 import { forbidden, hostOf, resolveHost } from "./address.ts";
 import { failureWords } from "./failure-words.ts";
 import { readCaFile, readSecret } from "./secret-file.ts";

@@ -1,5 +1,5 @@
 import { readRegularFile, readSecretFile } from "#adapters/files/index.ts";
-import { NotificationFailed } from "#domain/notifications/ports.ts";
+import { NotificationFailed } from "#domain/ports/notifications.ts";
 import { errorMessage } from "#kernel/errors.ts";
 
 /** The refusal names the file and never what is in it. The file may be corrected while the service runs. */

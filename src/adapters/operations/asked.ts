@@ -1,4 +1,4 @@
-import type { OperationSpec, OperationStore } from "#domain/operations/ports.ts";
+import type { OperationSpec, OperationStore } from "#domain/ports/operations.ts";
 import { ForeignFileRefused, type ForeignFolder, openForeignFolder } from "./foreign-folder.ts";
 import { isOperationId } from "./id.ts";
 import { parseProcess, parseSpec, parseState } from "./parse.ts";

@@ -5,7 +5,7 @@ import type { StartDetached } from "#adapters/exec/detached.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { canStartUnits, escapeArgument } from "#adapters/exec/units.ts";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
-import type { TaskLauncher } from "#domain/operations/ports.ts";
+import type { TaskLauncher } from "#domain/ports/operations.ts";
 import { taskUnit } from "./ask-files.ts";
 import type { StartUnit } from "./asking.ts";
 import { isOperationId } from "./id.ts";

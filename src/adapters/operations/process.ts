@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { readBootId } from "#adapters/boot-id/index.ts";
-import type { ProcessIdentity } from "#domain/operations/ports.ts";
+import type { ProcessIdentity } from "#domain/ports/operations.ts";
 import { isProcessGone } from "#kernel/errors.ts";
 import { parseStat } from "./parse.ts";
 

@@ -1,6 +1,6 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { ConfigFiles, OfferedConfig } from "#domain/updates/ports.ts";
+import type { ConfigFiles, OfferedConfig } from "#domain/ports/packages.ts";
 import { isNotFound } from "#kernel/errors.ts";
 
 /** What package managers call the new version of a file that was changed on the host: dpkg, ucf, rpm, pacman. */

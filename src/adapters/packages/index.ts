@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/health/packages/ports.ts";
-import type { Probe } from "#domain/health/ports.ts";
+import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/ports/packages.ts";
+import type { Probe } from "#domain/ports/probe.ts";
 import type { Clock } from "#kernel/clock.ts";
 
 /** Package managers that are looked for, in this order: the program, and a question that it answers at once. */

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PluginCall, PluginEnd, PluginSandbox } from "#domain/plugins/ports.ts";
-import { PluginNotRun } from "#domain/plugins/ports.ts";
 import { tryStart } from "#domain/plugins/start-trial.ts";
+import type { PluginCall, PluginEnd, PluginSandbox } from "#domain/ports/plugins.ts";
+import { PluginNotRun } from "#domain/ports/plugins.ts";
 import { ended, endedFor, environmentOf, maxOutputBytes, signalExitCode } from "./words.ts";
 
 const nobody = 65_534;

@@ -8,7 +8,7 @@ import {
   syncDirectory,
   writeFileAtomic,
 } from "#adapters/files/index.ts";
-import type { ConfirmedPlugins } from "#domain/plugins/ports.ts";
+import type { ConfirmedPlugins } from "#domain/ports/plugins.ts";
 import { isRecord } from "#kernel/values.ts";
 
 /** What root has confirmed. */

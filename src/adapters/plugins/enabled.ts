@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { renameSync } from "node:fs";
 import { join } from "node:path";
 import { isWritableByOthers, readRegularFile, writeFileAtomic } from "#adapters/files/index.ts";
-import type { EnabledPlugin, EnabledPlugins } from "#domain/plugins/ports.ts";
+import type { EnabledPlugin, EnabledPlugins } from "#domain/ports/plugins.ts";
 import { orUndefinedSync } from "#kernel/errors.ts";
 import { isRecord } from "#kernel/values.ts";
 

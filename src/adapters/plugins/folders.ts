@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import type { FoundPlugin, PluginFolders, PluginManifest } from "#domain/plugins/ports.ts";
+import type { FoundPlugin, PluginFolders, PluginManifest } from "#domain/ports/plugins.ts";
 import { errorMessage, isNotFound } from "#kernel/errors.ts";
 import { beginningOf, digestOf, listContent, newestChange, signatureOf } from "./content.ts";
 import {

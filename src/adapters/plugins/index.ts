@@ -1,6 +1,6 @@
 import type { Exec } from "#adapters/exec/index.ts";
 import { canStartUnits } from "#adapters/exec/units.ts";
-import type { PluginSandbox } from "#domain/plugins/ports.ts";
+import type { PluginSandbox } from "#domain/ports/plugins.ts";
 import { createBareSandbox } from "./bare.ts";
 import { createUnitSandbox, type NotEnded } from "./unit.ts";
 

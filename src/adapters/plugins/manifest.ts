@@ -4,7 +4,7 @@ import { Ajv } from "ajv";
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
 import { type PluginType, pluginNamePattern, pluginTypes } from "#contract/plugins.ts";
 import { ownSchemas } from "#contract/schema.ts";
-import type { PluginManifest } from "#domain/plugins/ports.ts";
+import type { PluginManifest } from "#domain/ports/plugins.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { isInside } from "./paths.ts";
 import { ManifestFile } from "./schema.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { PluginCall, PluginPermissions } from "#domain/plugins/ports.ts";
+import type { PluginCall, PluginPermissions } from "#domain/ports/plugins.ts";
 import { unitProperties } from "./unit-properties.ts";
 
 const callWith = (permissions: Partial<PluginPermissions>): PluginCall => ({

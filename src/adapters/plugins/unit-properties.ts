@@ -1,4 +1,4 @@
-import type { PluginCall } from "#domain/plugins/ports.ts";
+import type { PluginCall } from "#domain/ports/plugins.ts";
 import { isInside } from "./paths.ts";
 
 /** What of the host decides how a plugin is contained. */

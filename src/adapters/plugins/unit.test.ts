@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
-import type { PluginCall } from "#domain/plugins/ports.ts";
+import type { PluginCall } from "#domain/ports/plugins.ts";
 import { createUnitSandbox, type NotEnded } from "./unit.ts";
 
 const runFolder = mkdtempSync(join(tmpdir(), "steward-units-"));

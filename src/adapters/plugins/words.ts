@@ -1,6 +1,6 @@
 import { constants } from "node:os";
-import type { PluginCall, PluginEnd, PluginOutput } from "#domain/plugins/ports.ts";
-import { PluginNotRun } from "#domain/plugins/ports.ts";
+import type { PluginCall, PluginEnd, PluginOutput } from "#domain/ports/plugins.ts";
+import { PluginNotRun } from "#domain/ports/plugins.ts";
 
 /** Of each of the two outputs; the rest is read and dropped. */
 export const maxOutputBytes = 1024 ** 2;

@@ -1,7 +1,7 @@
 import { accessSync, readFileSync } from "node:fs";
 import { realpath, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
-import type { FileSystems, MountedFileSystem } from "#domain/health/storage/ports.ts";
+import type { FileSystems, MountedFileSystem } from "#domain/ports/storage.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errnoCode, orUndefined, orUndefinedSync } from "#kernel/errors.ts";
 import type { DataMount } from "./data-mounts.ts";

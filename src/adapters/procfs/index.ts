@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { hostname } from "node:os";
-import type { HostFacts } from "#domain/system/ports.ts";
+import type { HostFacts } from "#domain/ports/host.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import type { ContainerLimits } from "./cgroup.ts";
 import { createContainerLimits } from "./cgroup.ts";

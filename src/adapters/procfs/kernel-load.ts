@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { KernelLoad } from "#domain/health/ports.ts";
+import type { KernelLoad } from "#domain/ports/host.ts";
 import { isProcessGone } from "#kernel/errors.ts";
 import { createContainerLimits } from "./cgroup.ts";
 import type { CpuLoad } from "./cpu-load.ts";

@@ -1,4 +1,4 @@
-import type { RaidArray } from "#domain/health/storage/ports.ts";
+import type { RaidArray } from "#domain/ports/storage.ts";
 
 interface Member {
   readonly isFaulty: boolean;

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { RaidArrays } from "#domain/health/storage/ports.ts";
+import type { RaidArrays } from "#domain/ports/storage.ts";
 import { isNotFound } from "#kernel/errors.ts";
 import { parseMdstat } from "./mdstat.ts";
 

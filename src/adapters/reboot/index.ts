@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { release } from "node:os";
 import { join } from "node:path";
-import type { RebootNeed } from "#domain/health/ports.ts";
+import type { RebootNeed } from "#domain/ports/host.ts";
 import { orUndefined } from "#kernel/errors.ts";
 
 /** What packages of the Debian family leave behind, and the kernels that are installed. */

@@ -1,7 +1,7 @@
 import { Resolver } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
 import { isIP, isIPv6 } from "node:net";
-import type { NameServers } from "#domain/health/network/ports.ts";
+import type { NameServers } from "#domain/ports/network.ts";
 import { errnoCode, orUndefined } from "#kernel/errors.ts";
 
 const timeoutMs = 3_000;

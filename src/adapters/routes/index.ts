@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
-import type { DefaultRoutes } from "#domain/health/network/ports.ts";
+import type { DefaultRoutes } from "#domain/ports/network.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { parseIpv4Routes, parseIpv6Routes } from "./parse.ts";
 

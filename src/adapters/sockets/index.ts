@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { ListeningSockets } from "#domain/health/network/ports.ts";
+import type { ListeningSockets } from "#domain/ports/network.ts";
 import { isPermissionDenied, isProcessGone } from "#kernel/errors.ts";
 import { openPorts } from "./open-ports.ts";
 import { hasGlobalIpv6, parsePortRange, parseSockets, states } from "./parse.ts";

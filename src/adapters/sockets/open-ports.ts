@@ -1,4 +1,4 @@
-import type { OpenPort } from "#domain/health/network/ports.ts";
+import type { OpenPort } from "#domain/ports/network.ts";
 import type { ParsedSocket } from "./parse.ts";
 
 /** DHCP clients wait at ports of their own for the answers of a server: they serve nobody. */

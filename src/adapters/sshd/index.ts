@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { geteuid } from "node:process";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { SshServer } from "#domain/health/network/ports.ts";
+import type { SshServer } from "#domain/ports/network.ts";
 import { orUndefined } from "#kernel/errors.ts";
 
 const program = "/usr/sbin/sshd";

@@ -1,6 +1,6 @@
 import type { Message, MessageBus } from "dbus-native";
 import { createClient, DBusError } from "dbus-native";
-import { UnitRefused, UnitsUnavailable } from "#domain/system/ports.ts";
+import { UnitRefused, UnitsUnavailable } from "#domain/ports/units.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { text } from "./parse.ts";

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
-import type { Probe, UnitRepair, UnitStates } from "#domain/health/ports.ts";
-import type { Units } from "#domain/system/ports.ts";
-import { UnitsUnavailable } from "#domain/system/ports.ts";
+import type { Probe } from "#domain/ports/probe.ts";
+import type { UnitRepair, UnitStates, Units } from "#domain/ports/units.ts";
+import { UnitsUnavailable } from "#domain/ports/units.ts";
 import type { ServicePolicy } from "#domain/system/service-policy.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import type { ObserveCall } from "./connection.ts";

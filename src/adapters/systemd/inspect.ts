@@ -1,5 +1,4 @@
-import type { FailedUnit } from "#domain/health/ports.ts";
-import type { FoundUnit } from "#domain/system/ports.ts";
+import type { FailedUnit, FoundUnit } from "#domain/ports/units.ts";
 import { defaultServicePolicy, type ServicePolicy } from "#domain/system/service-policy.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { calls, kindInterface, unitInterface } from "./calls.ts";

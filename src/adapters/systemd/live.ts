@@ -1,5 +1,4 @@
-import type { UnitStates } from "#domain/health/ports.ts";
-import type { Units } from "#domain/system/ports.ts";
+import type { UnitStates, Units } from "#domain/ports/units.ts";
 import type { ServicePolicy } from "#domain/system/service-policy.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { calls } from "./calls.ts";

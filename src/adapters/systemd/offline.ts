@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { basename, join } from "node:path";
-import type { UnitStates } from "#domain/health/ports.ts";
-import type { Unit, Units } from "#domain/system/ports.ts";
-import { UnitsUnavailable } from "#domain/system/ports.ts";
+import type { Unit, UnitStates, Units } from "#domain/ports/units.ts";
+import { UnitsUnavailable } from "#domain/ports/units.ts";
 import { blankUnit } from "./parse.ts";
 import { parseUnitFile } from "./unit-file.ts";
 

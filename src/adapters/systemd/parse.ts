@@ -1,4 +1,4 @@
-import type { Unit } from "#domain/system/ports.ts";
+import type { Unit } from "#domain/ports/units.ts";
 
 /** A string as the bus sent it; empty where it sent something else. */
 export const text = (value: unknown): string => (typeof value === "string" ? value : "");

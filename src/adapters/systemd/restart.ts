@@ -1,4 +1,4 @@
-import { UnitProtected, UnitsUnavailable } from "#domain/system/ports.ts";
+import { UnitProtected, UnitsUnavailable } from "#domain/ports/units.ts";
 import { calls } from "./calls.ts";
 import { inspectUnit, type Systemd } from "./inspect.ts";
 import { lostResult } from "./jobs.ts";

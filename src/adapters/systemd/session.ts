@@ -1,5 +1,5 @@
-import type { Unit } from "#domain/system/ports.ts";
-import { UnitsUnavailable } from "#domain/system/ports.ts";
+import type { Unit } from "#domain/ports/units.ts";
+import { UnitsUnavailable } from "#domain/ports/units.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { calls, matchRules } from "./calls.ts";
 import { type Connection, type ObserveCall, openConnection, type Signal } from "./connection.ts";

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { TimeSync } from "#domain/health/ports.ts";
+import type { TimeSync } from "#domain/ports/host.ts";
 
 const properties = ["CanNTP", "NTP", "NTPSynchronized"];
 

@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { readRegularFile } from "#adapters/files/index.ts";
-import type { CertificateDates, CertificateFiles } from "#domain/health/network/ports.ts";
+import type { CertificateDates, CertificateFiles } from "#domain/ports/network.ts";
 import { errorMessage } from "#kernel/errors.ts";
 
 const block = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[\s\S]*?-----END (?:TRUSTED |X509 )?CERTIFICATE-----/g;

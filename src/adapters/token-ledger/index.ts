@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { type Format, openExpendable } from "#adapters/sqlite/index.ts";
-import type { TokenLedger } from "#domain/connectors/ports.ts";
+import type { TokenLedger } from "#domain/ports/connectors.ts";
 import type { Dispose } from "#kernel/clock.ts";
 
 const fileName = "tokens.db";

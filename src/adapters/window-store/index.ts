@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { readBootId } from "#adapters/boot-id/index.ts";
 import { type ExpendableDatabase, type Format, openExpendable } from "#adapters/sqlite/index.ts";
-import type { StoredWindow, WindowStore } from "#domain/access/ports.ts";
+import type { StoredWindow, WindowStore } from "#domain/ports/access.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { toError } from "#kernel/errors.ts";
 

@@ -6,11 +6,11 @@ import type { PartContext } from "#app/part.ts";
 import type { Config } from "#config/load.ts";
 import { accessHandlers } from "#domain/access/handlers.ts";
 import { createKeyring } from "#domain/access/keyring.ts";
-import type { CredentialCodec, KeyStore, WindowStore } from "#domain/access/ports.ts";
 import { createRateLimiter } from "#domain/access/rate-limit.ts";
 import { watchedStore } from "#domain/access/watched-store.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import type { Prober } from "#domain/health/prober.ts";
+import type { CredentialCodec, KeyStore, WindowStore } from "#domain/ports/access.ts";
 import { onceAMinute } from "#telemetry/repeated-trouble.ts";
 import type { AuditPart } from "./audit.ts";
 

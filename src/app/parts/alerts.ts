@@ -9,14 +9,14 @@ import type { Settings } from "#config/settings.ts";
 import { componentNames } from "#contract/health.ts";
 import { createAlerts, type Evaluator, type Readings } from "#domain/alerts/alerts.ts";
 import { alertHandlers } from "#domain/alerts/handlers.ts";
-import type { AlertStore } from "#domain/alerts/ports.ts";
 import { createSilences } from "#domain/alerts/silences.ts";
-import type { Probe, ProbeResult } from "#domain/health/ports.ts";
 import { createComponentWatch } from "#domain/notifications/components.ts";
 import { notificationHandlers } from "#domain/notifications/handlers.ts";
 import { alertChannels, alertDraft, componentChannels, componentDraft } from "#domain/notifications/messages.ts";
 import { type Channels, createOutbox } from "#domain/notifications/outbox.ts";
-import type { NotificationStore } from "#domain/notifications/ports.ts";
+import type { AlertStore } from "#domain/ports/alerts.ts";
+import type { NotificationStore } from "#domain/ports/notifications.ts";
+import type { Probe, ProbeResult } from "#domain/ports/probe.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import type { BuiltHost } from "./system.ts";
 

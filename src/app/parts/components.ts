@@ -1,6 +1,6 @@
 import type { Part, PartContext } from "#app/part.ts";
-import type { Probe, ProbeResult } from "#domain/health/ports.ts";
 import type { Probed, Prober } from "#domain/health/prober.ts";
+import type { Probe, ProbeResult } from "#domain/ports/probe.ts";
 
 /** The components of the service, looked at from its start. */
 export function createComponentsPart(

@@ -9,9 +9,9 @@ import { createTokenBudgets } from "#domain/connectors/budget.ts";
 import { createChat } from "#domain/connectors/chat.ts";
 import { createConnectors, defaultConnectorHealth } from "#domain/connectors/connectors.ts";
 import { connectorHandlers } from "#domain/connectors/handlers.ts";
-import type { ConnectorDiscovery, ConnectorPlan, TokenLedger } from "#domain/connectors/ports.ts";
-import type { Probe } from "#domain/health/ports.ts";
 import type { Prober } from "#domain/health/prober.ts";
+import type { ConnectorDiscovery, ConnectorPlan, TokenLedger } from "#domain/ports/connectors.ts";
+import type { Probe } from "#domain/ports/probe.ts";
 import { lazy } from "#kernel/async.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 

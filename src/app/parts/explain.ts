@@ -4,11 +4,11 @@ import type { Caller } from "#contract/operation.ts";
 import { allows } from "#domain/access/scopes.ts";
 import type { Chat } from "#domain/connectors/chat.ts";
 import { explainHandlers } from "#domain/explain/handlers.ts";
-import type { CheckHistory } from "#domain/health/ports.ts";
 import type { CheckRunner } from "#domain/health/runner.ts";
 import type { LogReader } from "#domain/logs/reader.ts";
 import { isWithin } from "#domain/logs/unit-pattern.ts";
-import type { Units } from "#domain/system/ports.ts";
+import type { CheckHistory } from "#domain/ports/check-history.ts";
+import type { Units } from "#domain/ports/units.ts";
 
 /** Explanations of checks by a language model. */
 export function createExplainPart(

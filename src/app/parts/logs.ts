@@ -2,9 +2,9 @@ import type { PartContext } from "#app/part.ts";
 import type { Caller } from "#contract/operation.ts";
 import { resourcesOf } from "#domain/access/scopes.ts";
 import { logsHandlers } from "#domain/logs/handlers.ts";
-import type { Grep, Journal } from "#domain/logs/ports.ts";
 import { createLogReader } from "#domain/logs/reader.ts";
 import { createLogStream } from "#domain/logs/stream.ts";
+import type { Grep, Journal } from "#domain/ports/journal.ts";
 import { encodeTextFrame } from "#transports/ws/index.ts";
 
 /** The journal, read and followed. */

@@ -9,7 +9,7 @@ import type { CheckPlan, CheckRunner } from "#domain/health/runner.ts";
 import { pluginHandlers } from "#domain/plugins/handlers.ts";
 import { createHooks } from "#domain/plugins/hooks.ts";
 import { createPlugins, type PluginParts } from "#domain/plugins/plugins.ts";
-import type { PluginFolders } from "#domain/plugins/ports.ts";
+import type { PluginFolders } from "#domain/ports/plugins.ts";
 import { lazy } from "#kernel/async.ts";
 import type { Door } from "#root/door.ts";
 import { places } from "#root/places.ts";

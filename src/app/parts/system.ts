@@ -5,8 +5,9 @@ import type { PartContext } from "#app/part.ts";
 import type { TracedParts } from "#app/tracing/tracing.ts";
 import { opsProbe } from "#domain/health/ops-probe.ts";
 import type { Prober } from "#domain/health/prober.ts";
+import type { HostFacts } from "#domain/ports/host.ts";
+import type { Units } from "#domain/ports/units.ts";
 import { systemHandlers } from "#domain/system/handlers.ts";
-import type { HostFacts, Units } from "#domain/system/ports.ts";
 import type { Door } from "#root/door.ts";
 import { unitsThroughDoor } from "#root/through-door.ts";
 

@@ -1,8 +1,8 @@
 import type { PartContext } from "#app/part.ts";
 import { createTraceParts } from "#app/tracing/receiver.ts";
 import { createHostTracing, createTracedParts } from "#app/tracing/tracing.ts";
+import type { TraceStore } from "#domain/ports/traces.ts";
 import { tracesHandlers } from "#domain/traces/handlers.ts";
-import type { TraceStore } from "#domain/traces/ports.ts";
 
 /** The traces that are kept on this host. */
 export const createTracesPart = (ports: { readonly store: Pick<TraceStore, "list" | "trace"> }) => ({

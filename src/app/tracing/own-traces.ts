@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { type KeptSpan, ownSource, type TraceStore } from "#domain/traces/ports.ts";
+import { type KeptSpan, ownSource, type TraceStore } from "#domain/ports/traces.ts";
 import { keptSpan } from "#domain/traces/span.ts";
 import { createLocalTracer, type LocalSpan, type LocalTracer } from "#telemetry/local-tracing.ts";
 

@@ -1,5 +1,5 @@
 import type { TraceSummary } from "#contract/traces.ts";
-import type { Keeping, SpanGroup, SpanSource, TraceQuery } from "#domain/traces/ports.ts";
+import type { Keeping, SpanGroup, SpanSource, TraceQuery } from "#domain/ports/traces.ts";
 import type { ReceivedBody, RefusalKind } from "#transports/otlp/receiver.ts";
 
 /** What the thread of the traces is started with. */

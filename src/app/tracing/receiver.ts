@@ -1,6 +1,6 @@
 import type { Config } from "#config/load.ts";
 import { isOwnCollector, keepBytes, receiverPorts } from "#config/receiver.ts";
-import type { TraceStore } from "#domain/traces/ports.ts";
+import type { TraceStore } from "#domain/ports/traces.ts";
 import { errorSummary } from "#kernel/errors.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import type { SpanResult } from "#telemetry/metrics.ts";

@@ -10,9 +10,9 @@ import type {
   ConnectorDefinition,
   ConnectorDiscovery,
   ConnectorPlan,
-} from "#domain/connectors/ports.ts";
-import { ProviderFailed } from "#domain/connectors/ports.ts";
-import type { Journal } from "#domain/logs/ports.ts";
+} from "#domain/ports/connectors.ts";
+import { ProviderFailed } from "#domain/ports/connectors.ts";
+import type { Journal } from "#domain/ports/journal.ts";
 import type { Attributes, Span, Tracer } from "#telemetry/tracing.ts";
 import { errorTypeOf } from "#telemetry/tracing.ts";
 

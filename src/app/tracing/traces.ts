@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { type TraceStore, TracesUnavailable } from "#domain/traces/ports.ts";
+import { type TraceStore, TracesUnavailable } from "#domain/ports/traces.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { createRoom, type ReceivedBody, TracesRefused } from "#transports/otlp/receiver.ts";
 import type { TraceAnswers, TraceJob, TraceReply, TraceRequest, TraceThreadSetup } from "./protocol.ts";

@@ -4,10 +4,10 @@ import type { Caller, Context, Handlers } from "#contract/operation.ts";
 import { parseTimestamp } from "#contract/schema.ts";
 import { DomainError, invalid, missingScope } from "#domain/common/error.ts";
 import { createPlan } from "#domain/common/plan.ts";
+import type { KeyRecord } from "#domain/ports/access.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import type { Keyring } from "./keyring.ts";
-import type { KeyRecord } from "./ports.ts";
 import { allows, expandScopes, knownScopes, notCovered } from "./scopes.ts";
 
 const keyEntry = (key: KeyRecord) => ({

@@ -1,6 +1,6 @@
 import type { Caller } from "#contract/operation.ts";
+import type { ClientCertificate, CredentialCodec, KeyRecord, KeyStore, TokenRecord } from "#domain/ports/access.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
-import type { ClientCertificate, CredentialCodec, KeyRecord, KeyStore, TokenRecord } from "./ports.ts";
 
 /** What is needed to make a key. Times are epoch milliseconds. */
 export interface KeyRequest {

@@ -1,5 +1,5 @@
+import type { StoredWindow, WindowStore } from "#domain/ports/access.ts";
 import type { Clock } from "#kernel/clock.ts";
-import type { StoredWindow, WindowStore } from "./ports.ts";
 
 /** A fixed window: so many requests in so many seconds, counted from the first one. */
 export interface Window {

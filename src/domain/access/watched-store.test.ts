@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { KeyStore } from "./ports.ts";
+import type { KeyStore } from "#domain/ports/access.ts";
 import { watchedStore } from "./watched-store.ts";
 
 it("tells once that it cannot be written to, and once that it can be again", () => {

@@ -1,4 +1,4 @@
-import type { KeyStore } from "./ports.ts";
+import type { KeyStore } from "#domain/ports/access.ts";
 
 /**
  * A store that tells at once when it can no longer be written to, and when it can be again: the component that stands for it is

@@ -1,8 +1,8 @@
 import type { Alert, AlertName } from "#contract/alerts.ts";
+import type { AlertStore, StoredAlert, Tracked } from "#domain/ports/alerts.ts";
 import { type Clock, type Dispose, toTimestamp } from "#kernel/clock.ts";
 import { type AlertCondition, type AlertMetric, alertConditions } from "./conditions.ts";
-import { type AlertTelling, evaluated, isQuiet, quietAlert, resumed, type Tracked } from "./evaluation.ts";
-import type { AlertStore, StoredAlert } from "./ports.ts";
+import { type AlertTelling, evaluated, isQuiet, quietAlert, resumed } from "./evaluation.ts";
 
 /** How often the conditions are looked at: as often as Prometheus scrapes. */
 const evaluationIntervalMs = 15_000;

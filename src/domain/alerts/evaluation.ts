@@ -1,23 +1,6 @@
+import type { Tracked } from "#domain/ports/alerts.ts";
 import type { AlertCondition } from "./conditions.ts";
 import { alertRouting } from "./conditions.ts";
-
-/**
- * What is known of one alert. Times are ages, which grow by what a clock that never jumps has counted: neither a clock that is
- * set nor a restart shortens or lengthens them.
- */
-export interface Tracked {
-  /** How long the condition has held without a break; null while it does not. */
-  readonly heldMs: number | null;
-  readonly isFiring: boolean;
-  /** What people were told last. */
-  readonly isToldFiring: boolean;
-  /** Since people were told that it fires. */
-  readonly sinceToldMs: number;
-  /** Of its group, since it was looked through last; null while it has none. An alert is a group: no two have one name. */
-  readonly groupMs: number | null;
-  /** Whether the group waits for the first time. */
-  readonly isFirstWait: boolean;
-}
 
 export type AlertTelling = "firing" | "repeated" | "resolved";
 

@@ -3,9 +3,9 @@ import type { Handlers } from "#contract/operation.ts";
 import { parseTimestamp } from "#contract/schema.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
 import { createPlan } from "#domain/common/plan.ts";
+import type { StoredSilence } from "#domain/ports/alerts.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import type { Alerts } from "./alerts.ts";
-import type { StoredSilence } from "./ports.ts";
 import { maxSilences, type Silences } from "./silences.ts";
 
 const toEntry = ({ id, alert, until, comment, createdAt, createdBy }: StoredSilence): Silence => ({

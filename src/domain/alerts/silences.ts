@@ -1,6 +1,6 @@
 import { type AlertName, longestSilenceMs } from "#contract/alerts.ts";
+import type { AlertStore, StoredSilence } from "#domain/ports/alerts.ts";
 import type { Clock } from "#kernel/clock.ts";
-import type { AlertStore, StoredSilence } from "./ports.ts";
 
 /** As many silences as there may be at a time. */
 export const maxSilences = 100;

@@ -1,5 +1,5 @@
+import type { AuditEntry } from "#domain/ports/audit.ts";
 import { toTimestamp } from "#kernel/clock.ts";
-import type { AuditEntry } from "./ports.ts";
 
 /** An entry of which only that is said which is not as usual: the rest is that of an event which no call brought about. */
 export function auditEvent(

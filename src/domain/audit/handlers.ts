@@ -3,7 +3,7 @@ import { auditListLimit } from "#contract/audit.ts";
 import type { Handlers } from "#contract/operation.ts";
 import { parseTimestamp } from "#contract/schema.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
-import { type AuditLog, AuditQueryRefused, AuditUnavailable } from "./ports.ts";
+import { type AuditLog, AuditQueryRefused, AuditUnavailable } from "#domain/ports/audit.ts";
 
 /** Turns what the log throws into what a caller is told, in one place. */
 async function onLog<T>(work: () => Promise<T>): Promise<T> {

@@ -1,6 +1,6 @@
+import type { AuditLog } from "#domain/ports/audit.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { toTimestamp } from "#kernel/clock.ts";
-import type { AuditLog } from "./ports.ts";
 
 const page = 1000;
 

@@ -1,8 +1,8 @@
 import type { OperationError, OperationStatus } from "#contract/operation-entry.ts";
 import { isUnsuccessful } from "#contract/operation-entry.ts";
+import type { AuditLog } from "#domain/ports/audit.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { auditEvent } from "./entry.ts";
-import type { AuditLog } from "./ports.ts";
 
 const operationEnded = "operation.ended";
 

@@ -1,6 +1,6 @@
+import type { AuditEntry, AuditLog } from "#domain/ports/audit.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { auditEvent } from "./entry.ts";
-import type { AuditEntry, AuditLog } from "./ports.ts";
 
 /** Name of the entries that stand for refused calls which belong to no operation, or of which there are many. */
 export const callsRefused = "calls.refused";

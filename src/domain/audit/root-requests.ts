@@ -1,6 +1,6 @@
+import type { AuditLog } from "#domain/ports/audit.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { auditEvent } from "./entry.ts";
-import type { AuditLog } from "./ports.ts";
 
 /** Names of the entries about what a service without rights has root do. */
 export const rootRequested = "root.requested";

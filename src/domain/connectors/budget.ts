@@ -1,8 +1,8 @@
 import type { ChatMessage, TokenUsage } from "#contract/connectors.ts";
 import type { Quota } from "#contract/operation.ts";
 import { DomainError } from "#domain/common/error.ts";
+import type { ReportedUsage, TokenLedger } from "#domain/ports/connectors.ts";
 import type { Clock } from "#kernel/clock.ts";
-import type { ReportedUsage, TokenLedger } from "./ports.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 const windowSeconds = dayMs / 1000;

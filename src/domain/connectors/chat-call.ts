@@ -1,13 +1,13 @@
 import type { ChatMessage, ChatResponse, TokenUsage } from "#contract/connectors.ts";
 import type { Context, ServerSentEvent } from "#contract/operation.ts";
+import type { ChatEnd, ChatProvider, ConnectorDefinition } from "#domain/ports/connectors.ts";
+import { ProviderFailed, type ProviderFailure } from "#domain/ports/connectors.ts";
 import { createTimeLimit } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { TokenBudgets } from "./budget.ts";
 import { estimateInput, usageOf } from "./budget.ts";
 import type { Connectors } from "./connectors.ts";
 import { cutShort, mayHaveCost, takenTooSlowly, timeUp, toUnavailable } from "./failure.ts";
-import type { ChatEnd, ChatProvider, ConnectorDefinition } from "./ports.ts";
-import { ProviderFailed, type ProviderFailure } from "./ports.ts";
 import { withRetries } from "./retry.ts";
 
 /** What an answer is thought to take where the call sets no limit. */

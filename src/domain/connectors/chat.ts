@@ -1,12 +1,12 @@
 import type { ChatResponse } from "#contract/connectors.ts";
 import type { Caller, ServerSentEvent } from "#contract/operation.ts";
 import { DomainError, missingScope } from "#domain/common/error.ts";
+import { type ChatPart, ProviderFailed } from "#domain/ports/connectors.ts";
 import { untilAborted } from "#kernel/async.ts";
 import { bytesOf } from "./budget.ts";
 import { beginCall, type ChatCallPorts, type ChatContext, type ChatInput, type ChosenConnector } from "./chat-call.ts";
 import type { Connectors } from "./connectors.ts";
 import { noDefault, notConfigured } from "./failure.ts";
-import { type ChatPart, ProviderFailed } from "./ports.ts";
 
 export interface Chat {
   /**

@@ -1,11 +1,11 @@
 import type { Connector, ConnectorList, ConnectorStatus, ConnectorTest } from "#contract/connectors.ts";
 import { probeIntervalMs } from "#contract/limits.ts";
+import type { BudgetOf, ConnectorDefinition, ConnectorDiscovery, ConnectorPlan } from "#domain/ports/connectors.ts";
+import { ProviderFailed } from "#domain/ports/connectors.ts";
 import { createTimeLimit, untilAborted } from "#kernel/async.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { toNullableTimestamp } from "#kernel/clock.ts";
 import { isOfTheCall, statusOf, timeUp } from "./failure.ts";
-import type { BudgetOf, ConnectorDefinition, ConnectorDiscovery, ConnectorPlan } from "./ports.ts";
-import { ProviderFailed } from "./ports.ts";
 
 /** After which a probe, a test or a search for connectors has failed. */
 const probeTimeoutMs = 10_000;

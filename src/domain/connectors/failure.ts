@@ -1,7 +1,7 @@
 import type { ConnectorStatus } from "#contract/connectors.ts";
 import { DomainError } from "#domain/common/error.ts";
-import type { ConnectorDefinition } from "./ports.ts";
-import { ProviderFailed } from "./ports.ts";
+import type { ConnectorDefinition } from "#domain/ports/connectors.ts";
+import { ProviderFailed } from "#domain/ports/connectors.ts";
 
 /** The time limit of a call or of a probe is over. */
 export const timeUp = (limitMs: number): ProviderFailed =>

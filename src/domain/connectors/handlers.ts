@@ -3,11 +3,11 @@ import type { Handlers } from "#contract/operation.ts";
 import { EventStream } from "#contract/operation.ts";
 import { DomainError } from "#domain/common/error.ts";
 import { createPlan } from "#domain/common/plan.ts";
+import type { ConnectorDefinition } from "#domain/ports/connectors.ts";
 import { counted } from "#kernel/text.ts";
 import type { Chat } from "./chat.ts";
 import type { ChosenConnector } from "./chat-call.ts";
 import type { Connectors } from "./connectors.ts";
-import type { ConnectorDefinition } from "./ports.ts";
 
 const described = ({ name, provider, model }: ConnectorDefinition): string =>
   `connector ${name} (${provider}, model ${model})`;

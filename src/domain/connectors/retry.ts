@@ -1,7 +1,7 @@
+import { ProviderFailed } from "#domain/ports/connectors.ts";
 import type { TimeLimit } from "#kernel/async.ts";
 import { untilAborted } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { ProviderFailed } from "./ports.ts";
 
 /** Attempts after the first. */
 const maxRetries = 2;

@@ -1,10 +1,10 @@
 import type { CheckStatus, HealthCheckResult, HealthCheckSummary, Severity } from "#contract/checks.ts";
 import type { HealthStatus } from "#contract/health.ts";
 import { checkHistoryKeptMs } from "#contract/limits.ts";
+import type { CheckHistory, StoredState } from "#domain/ports/check-history.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Check } from "./check.ts";
 import type { CheckFinding } from "./check-run.ts";
-import type { CheckHistory, StoredState } from "./ports.ts";
 
 const pruneIntervalMs = 60 * 60 * 1000;
 

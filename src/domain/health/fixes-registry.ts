@@ -1,3 +1,8 @@
+import type { TimeSync } from "#domain/ports/host.ts";
+import type { JournalStorage } from "#domain/ports/journal.ts";
+import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/ports/packages.ts";
+import type { DiskCleanup, FileSystems } from "#domain/ports/storage.ts";
+import type { UnitRepair } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Fix } from "./fix.ts";
 import { applySecurityUpdatesFix, type SecurityUpdater } from "./fixes/apply-security-updates.ts";
@@ -8,9 +13,6 @@ import { enableTimeSyncFix } from "./fixes/enable-time-sync.ts";
 import { refreshPackageListsFix } from "./fixes/refresh-package-lists.ts";
 import { systemdRestartFailedFix } from "./fixes/systemd-restart-failed.ts";
 import { vacuumJournalFix } from "./fixes/vacuum-journal.ts";
-import type { PackageRepairs, PackageStates, PackageUpdates } from "./packages/ports.ts";
-import type { TimeSync, UnitRepair } from "./ports.ts";
-import type { DiskCleanup, FileSystems, JournalStorage } from "./storage/ports.ts";
 
 /** What the fixes that come with the service work with. */
 export interface FixPorts {

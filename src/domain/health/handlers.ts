@@ -4,10 +4,10 @@ import { checkHistoryLimit, checkHistoryWindowMs } from "#contract/limits.ts";
 import type { Handlers } from "#contract/operation.ts";
 import { parseTimestamp } from "#contract/schema.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
+import type { CheckHistory } from "#domain/ports/check-history.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import type { Fixer } from "./fixer.ts";
-import type { CheckHistory } from "./ports.ts";
 import type { Components, Prober } from "./prober.ts";
 import type { CheckRunner } from "./runner.ts";
 

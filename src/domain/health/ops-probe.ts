@@ -1,4 +1,4 @@
-import type { Probe } from "./ports.ts";
+import type { Probe } from "#domain/ports/probe.ts";
 
 /**
  * `ops` is healthy when both of its halves are. It is expected where systemd runs: a container without it can have a package

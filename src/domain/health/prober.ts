@@ -1,8 +1,8 @@
 import type { ComponentName } from "#contract/health.ts";
 import { probeIntervalMs } from "#contract/limits.ts";
+import type { Probe, ProbeResult } from "#domain/ports/probe.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import type { Probe, ProbeResult } from "./ports.ts";
 
 /** Time after which a probe that has not answered counts as failed. */
 const probeTimeoutMs = 10_000;

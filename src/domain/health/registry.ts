@@ -1,3 +1,16 @@
+import type { KernelLoad, RebootNeed, TimeSync } from "#domain/ports/host.ts";
+import type { JournalStorage, KernelLog } from "#domain/ports/journal.ts";
+import type {
+  CertificateFiles,
+  DefaultRoutes,
+  ListeningSockets,
+  NameServers,
+  PacketFilter,
+  SshServer,
+} from "#domain/ports/network.ts";
+import type { PackageStates, PackageUpdates } from "#domain/ports/packages.ts";
+import type { FileSystems, RaidArrays } from "#domain/ports/storage.ts";
+import type { UnitStates } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Check } from "./check.ts";
 import { cpuLoadCheck } from "./checks/cpu-load.ts";
@@ -22,17 +35,6 @@ import { timeSyncCheck } from "./checks/time-sync.ts";
 import { tlsCertificatesCheck } from "./checks/tls-certificates.ts";
 import { unitRestartLoopsCheck } from "./checks/unit-restart-loops.ts";
 import { zombieProcessesCheck } from "./checks/zombie-processes.ts";
-import type {
-  CertificateFiles,
-  DefaultRoutes,
-  ListeningSockets,
-  NameServers,
-  PacketFilter,
-  SshServer,
-} from "./network/ports.ts";
-import type { PackageStates, PackageUpdates } from "./packages/ports.ts";
-import type { KernelLoad, KernelLog, RebootNeed, TimeSync, UnitStates } from "./ports.ts";
-import type { FileSystems, JournalStorage, RaidArrays } from "./storage/ports.ts";
 
 /** What the checks that come with the service look at. */
 export interface CheckPorts {

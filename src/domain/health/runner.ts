@@ -2,6 +2,7 @@ import type { CheckStatus, HealthCheckList, HealthCheckResult } from "#contract/
 import type { HealthStatus } from "#contract/health.ts";
 import { checkIntervalMs, checkTimeoutMs, maxConcurrentChecks } from "#contract/limits.ts";
 import type { Hooks } from "#domain/common/hooks.ts";
+import type { CheckHistory } from "#domain/ports/check-history.ts";
 import { createSlots } from "#kernel/async.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { toTimestamp } from "#kernel/clock.ts";
@@ -9,7 +10,6 @@ import type { Check, CheckSettings } from "./check.ts";
 import { createCheckRun } from "./check-run.ts";
 import { type CheckStates, createCheckStates, summarize } from "./check-states.ts";
 import type { Fixability } from "./fixability.ts";
-import type { CheckHistory } from "./ports.ts";
 
 /** What settings say of all checks. */
 export interface CheckPlan {

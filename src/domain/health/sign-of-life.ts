@@ -1,5 +1,5 @@
+import type { Probe, ProbeResult } from "#domain/ports/probe.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import type { Probe, ProbeResult } from "./ports.ts";
 
 /** How the service is, in the line that `systemctl status` shows. */
 export function statusWords(url: string, components: Readonly<Record<string, ProbeResult>>): string {

@@ -1,8 +1,8 @@
 import { closeCodes } from "#contract/streams.ts";
+import { type Journal, type LiveEntry, LogQueryRefused } from "#domain/ports/journal.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createBackoff, journalLost } from "./live-feed.ts";
 import type { Client, EncodeFrame, Search } from "./live-groups.ts";
-import { type Journal, type LiveEntry, LogQueryRefused } from "./ports.ts";
 import { createLogMatcher } from "./stream-filter.ts";
 
 /** Frames that are handed to a session in one go while it catches up: far less than its queue holds. */

@@ -1,7 +1,7 @@
 import type { StreamError } from "#contract/streams.ts";
+import type { Journal, LiveEntry } from "#domain/ports/journal.ts";
+import { LogQueryRefused } from "#domain/ports/journal.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
-import type { Journal, LiveEntry } from "./ports.ts";
-import { LogQueryRefused } from "./ports.ts";
 
 /** How long the feed goes on without anybody, for clients that come back at once. */
 const graceMs = 5_000;

@@ -1,6 +1,6 @@
 import type { StreamSession } from "#contract/streams.ts";
+import type { Grep, LiveEntry } from "#domain/ports/journal.ts";
 import { createFairQueue } from "#kernel/fair-queue.ts";
-import type { Grep, LiveEntry } from "./ports.ts";
 import type { LogFilter, Sight } from "./stream-filter.ts";
 import { createLogMatcher } from "./stream-filter.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { SerializedJson } from "#contract/operation.ts";
+import type { LogQuery } from "#domain/ports/journal.ts";
+import { JournalUnavailable, LogQueryRefused } from "#domain/ports/journal.ts";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
-import type { LogQuery } from "./ports.ts";
-import { JournalUnavailable, LogQueryRefused } from "./ports.ts";
 import { createLogReader } from "./reader.ts";
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

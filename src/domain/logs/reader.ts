@@ -1,11 +1,11 @@
 import type { LogList } from "#contract/logs.ts";
 import type { SerializedJson } from "#contract/operation.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
+import type { Journal, LogQuery } from "#domain/ports/journal.ts";
+import { JournalUnavailable, LogQueryRefused } from "#domain/ports/journal.ts";
 import { createTimeLimit, untilAborted } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createFairQueue, type FairQueueLimits, QueueFull } from "#kernel/fair-queue.ts";
-import type { Journal, LogQuery } from "./ports.ts";
-import { JournalUnavailable, LogQueryRefused } from "./ports.ts";
 
 /** Searches by expression that run at the same time, whoever they are for: one more than one key may have. */
 export const searchesAtOnce = 3;

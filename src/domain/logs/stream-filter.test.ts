@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { DomainError } from "#domain/common/error.ts";
-import type { LiveEntry } from "./ports.ts";
+import type { LiveEntry } from "#domain/ports/journal.ts";
 import { changeFilter, createLogMatcher, noFilter, readFilterMessage, type Sight } from "./stream-filter.ts";
 
 const all: Sight = { units: "all", scopes: ["logs:read"] };

@@ -1,8 +1,8 @@
 import { priorityNumbers } from "#contract/streams.ts";
 import { invalid, missingScope } from "#domain/common/error.ts";
+import type { LiveEntry } from "#domain/ports/journal.ts";
 import { isRecord } from "#kernel/values.ts";
 import { checkExpression } from "./expression.ts";
-import type { LiveEntry } from "./ports.ts";
 import { canonicalUnit, compileUnitPattern, isWithin } from "./unit-pattern.ts";
 
 /** What a client of the stream wants to see; undefined members ask for nothing. All that are set must match. */

@@ -196,7 +196,7 @@ it("loses nothing to a search that is slower than the journal", async () => {
 it("closes a client whose cursor the journal refuses, with a word", async () => {
   const { journal, attach, quiet } = start();
   const cursor = journal.write({ message: "start" });
-  const { LogQueryRefused } = await import("./ports.ts");
+  const { LogQueryRefused } = await import("#domain/ports/journal.ts");
   const follow = journal.follow;
   Object.assign(journal, {
     async *follow(options: { cursor: string | undefined }, signal: AbortSignal) {

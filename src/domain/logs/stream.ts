@@ -2,6 +2,7 @@ import type { Caller } from "#contract/operation.ts";
 import type { StreamClient, StreamHandlers, streams } from "#contract/streams.ts";
 import { closeCodes } from "#contract/streams.ts";
 import { invalid } from "#domain/common/error.ts";
+import type { Grep, Journal, LiveEntry } from "#domain/ports/journal.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { type CatchUpPorts, catchUp, clearGrep } from "./catch-up.ts";
 import { createLiveFeed, journalLost, type LiveFeed } from "./live-feed.ts";
@@ -13,7 +14,6 @@ import {
   type EncodeFrame,
   type LiveGroup,
 } from "./live-groups.ts";
-import type { Grep, Journal, LiveEntry } from "./ports.ts";
 import { changeFilter, type LogFilter, noFilter, readFilterMessage } from "./stream-filter.ts";
 import { isCursor } from "./window.ts";
 

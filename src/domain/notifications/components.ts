@@ -1,7 +1,7 @@
 import type { NotificationKind } from "#contract/alerts.ts";
+import type { NotificationStore } from "#domain/ports/notifications.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { flapWindowMs, found, passed, type Step, type Telling, unknownComponent, type Watched } from "./flapping.ts";
-import type { NotificationStore } from "./ports.ts";
 
 /** How often it is looked whether a component that flapped has settled. */
 const settleIntervalMs = 30_000;

@@ -3,11 +3,11 @@ import { notificationChannels, notificationListLimit } from "#contract/alerts.ts
 import type { Handlers } from "#contract/operation.ts";
 import { invalid } from "#domain/common/error.ts";
 import { createPlan } from "#domain/common/plan.ts";
+import type { StoredNotification } from "#domain/ports/notifications.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import { testDraft } from "./messages.ts";
 import type { Channels, Outbox } from "./outbox.ts";
-import type { StoredNotification } from "./ports.ts";
 
 const toEntry = (notification: StoredNotification): Notification => ({
   id: notification.id,

@@ -1,7 +1,7 @@
 import type { AlertSeverity, NotificationChannel, NotificationKind } from "#contract/alerts.ts";
+import type { Message } from "#domain/ports/notifications.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import type { ComponentNews } from "./components.ts";
-import type { Message } from "./ports.ts";
 
 /** A message before it has an id. */
 export interface Draft extends Omit<Message, "id"> {

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { NotificationChannel } from "#contract/alerts.ts";
+import { NotificationFailed } from "#domain/ports/notifications.ts";
 import { createFakeClock, type FakeClock } from "../../../test/fakes/clock.ts";
 import { createFakeNotificationStore, type FakeNotificationStore } from "../../../test/fakes/notification-store.ts";
 import { createFakeNotifier, type FakeNotifier } from "../../../test/fakes/notifier.ts";
 import type { Draft } from "./messages.ts";
 import { createOutbox, pauseAfter } from "./outbox.ts";
-import { NotificationFailed } from "./ports.ts";
 
 let clock: FakeClock;
 let store: FakeNotificationStore;

@@ -1,8 +1,13 @@
 import type { NotificationChannel, NotificationOutcome } from "#contract/alerts.ts";
 import { notificationListLimit } from "#contract/alerts.ts";
+import {
+  NotificationFailed,
+  type NotificationStore,
+  type Notifier,
+  type StoredNotification,
+} from "#domain/ports/notifications.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import type { Draft } from "./messages.ts";
-import { NotificationFailed, type NotificationStore, type Notifier, type StoredNotification } from "./ports.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
 /** Pause after a failed attempt, doubled with each until the longest. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { StoredNotification } from "./ports.ts";
+import type { StoredNotification } from "#domain/ports/notifications.ts";
 import { createTurns } from "./turns.ts";
 
 const notification = (id: string, subject: string, attempts = 0): StoredNotification => ({

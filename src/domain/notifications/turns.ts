@@ -1,4 +1,4 @@
-import type { StoredNotification } from "./ports.ts";
+import type { StoredNotification } from "#domain/ports/notifications.ts";
 
 /** What is sent next, or how long it is until there is something. */
 export type Turn = { readonly next: StoredNotification } | { readonly waitMs: number };

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import type { OperationStore, ProcessIdentity } from "#domain/ports/operations.ts";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
 import { createFakeOperationStore } from "../../../test/fakes/operation-store.ts";
 import { createFakeTaskLauncher } from "../../../test/fakes/task-launcher.ts";
 import type { Operations } from "./operations.ts";
 import { createOperations } from "./operations.ts";
-import type { OperationStore, ProcessIdentity } from "./ports.ts";
 import { runTask } from "./task.ts";
 import { rootSide, serviceSide } from "./two-sided.ts";
 

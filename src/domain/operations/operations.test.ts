@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import type { OperationState, OperationStore, ProcessIdentity, TaskLauncher } from "#domain/ports/operations.ts";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
 import { createFakeOperationStore } from "../../../test/fakes/operation-store.ts";
 import { createFakeTaskLauncher } from "../../../test/fakes/task-launcher.ts";
 import type { Operations, StartRequest } from "./operations.ts";
 import { createOperations } from "./operations.ts";
-import type { OperationState, OperationStore, ProcessIdentity, TaskLauncher } from "./ports.ts";
 import type { OperationKinds } from "./state.ts";
 import { queuedState } from "./state.ts";
 import type { Verb } from "./task.ts";

@@ -1,7 +1,7 @@
 import type { OperationStatus } from "#contract/operation-entry.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
+import type { OperationSpec } from "#domain/ports/operations.ts";
 import type { Dispose } from "#kernel/clock.ts";
-import type { OperationSpec } from "./ports.ts";
 import { inspect, launch, notBegun, type Tracked } from "./reconcile.ts";
 import { canonicalJson, isFinished, kindOf, type Operation, queuedState } from "./state.ts";
 

@@ -1,7 +1,7 @@
 import type { OperationError } from "#contract/operation-entry.ts";
 import { findUnavailable } from "#domain/common/host-unavailable.ts";
+import type { OperationStore, ProcessIdentity, TaskLauncher } from "#domain/ports/operations.ts";
 import type { Clock } from "#kernel/clock.ts";
-import type { OperationStore, ProcessIdentity, TaskLauncher } from "./ports.ts";
 import { failedState, isFinished, kindOf, maxAttempts, type Operation, type OperationKinds, stateOf } from "./state.ts";
 
 /** What this process knows of operations beside their records. */

@@ -1,5 +1,5 @@
 import type { OperationError, OperationStatus } from "#contract/operation-entry.ts";
-import type { OperationSpec, OperationState, StoredOperation } from "./ports.ts";
+import type { OperationSpec, OperationState, StoredOperation } from "#domain/ports/operations.ts";
 
 /** What the service knows of a kind of operation; how it is done is the verb's, which the task has. */
 export interface OperationKind {

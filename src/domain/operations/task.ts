@@ -1,7 +1,13 @@
 import type { OperationError } from "#contract/operation-entry.ts";
 import { DomainError, unavailable } from "#domain/common/error.ts";
+import type {
+  OperationState,
+  OperationStore,
+  ProcessIdentity,
+  StoredOperation,
+  TaskLauncher,
+} from "#domain/ports/operations.ts";
 import type { Clock } from "#kernel/clock.ts";
-import type { OperationState, OperationStore, ProcessIdentity, StoredOperation, TaskLauncher } from "./ports.ts";
 import type { OperationKinds } from "./state.ts";
 import { failedState, isFinished, kindOf, maxAttempts, stateOf } from "./state.ts";
 

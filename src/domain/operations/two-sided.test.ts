@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
+import type { OperationSpec, OperationState, OperationStore } from "#domain/ports/operations.ts";
 import { createFakeOperationStore } from "../../../test/fakes/operation-store.ts";
-import type { OperationSpec, OperationState, OperationStore } from "./ports.ts";
 import { failedState, queuedState } from "./state.ts";
 import { rootSide, serviceSide } from "./two-sided.ts";
 

@@ -1,4 +1,4 @@
-import type { Claim, OperationStore, StoredOperation } from "./ports.ts";
+import type { Claim, OperationStore, StoredOperation } from "#domain/ports/operations.ts";
 import { isFinished, queuedState, stateOf } from "./state.ts";
 
 /*

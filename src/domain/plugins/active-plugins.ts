@@ -1,8 +1,8 @@
 import type { PluginType } from "#contract/plugins.ts";
+import { type EnabledPlugin, type PluginManifest, PluginNotRun } from "#domain/ports/plugins.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { pluginKinds } from "./kinds-registry.ts";
 import type { ExtensionPoints, LoadedPlugin, Roles } from "./plugin-kind.ts";
-import { type EnabledPlugin, type PluginManifest, PluginNotRun } from "./ports.ts";
 
 /** An enabled plugin that is part of the service. */
 interface ActivePlugin {

@@ -1,5 +1,5 @@
-import type { ConfirmedPlugins, PluginCall, PluginManifest, PluginSandbox } from "./ports.ts";
-import { PluginNotRun } from "./ports.ts";
+import type { ConfirmedPlugins, PluginCall, PluginManifest, PluginSandbox } from "#domain/ports/plugins.ts";
+import { PluginNotRun } from "#domain/ports/plugins.ts";
 
 /**
  * Why a plugin does not run that asks for root, where root keeps a list of its own of those that may.

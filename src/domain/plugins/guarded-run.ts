@@ -1,8 +1,14 @@
+import type {
+  ConfirmedPlugins,
+  EnabledPlugin,
+  PluginFolders,
+  PluginManifest,
+  PluginSandbox,
+} from "#domain/ports/plugins.ts";
+import { PluginNotRun } from "#domain/ports/plugins.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { confirmationFault } from "./confirmation.ts";
 import type { LoadedPlugin, RunResult } from "./plugin-kind.ts";
-import type { ConfirmedPlugins, EnabledPlugin, PluginFolders, PluginManifest, PluginSandbox } from "./ports.ts";
-import { PluginNotRun } from "./ports.ts";
 
 export const changedFault = "it changed on disk since it was enabled: enable it again to accept it as it is now";
 export const goneFault = "its folder is gone";

@@ -2,9 +2,9 @@ import type { Handlers, Plan } from "#contract/operation.ts";
 import type { PluginChange, plugins as rows } from "#contract/plugins.ts";
 import { DomainError } from "#domain/common/error.ts";
 import { createPlan } from "#domain/common/plan.ts";
+import { type PluginEnd, PluginNotRun } from "#domain/ports/plugins.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { PluginStep, Plugins } from "./plugins.ts";
-import { type PluginEnd, PluginNotRun } from "./ports.ts";
 
 /** Commands that may run at once. Each is a process or more with memory of its own. */
 const maxConcurrentRuns = 8;

@@ -1,4 +1,4 @@
-import type { PluginPermissions } from "./ports.ts";
+import type { PluginPermissions } from "#domain/ports/plugins.ts";
 
 /** What every plugin may use without asking, as `memory` and `tasks` are unless a manifest says otherwise. */
 const usualMemoryBytes = 256 * 1024 ** 2;

@@ -1,7 +1,7 @@
 import type { Severity } from "#contract/checks.ts";
 import type { HookEvent, PluginType } from "#contract/plugins.ts";
+import type { PluginEnd, PluginManifest } from "#domain/ports/plugins.ts";
 import type { Dispose } from "#kernel/clock.ts";
-import type { PluginEnd, PluginManifest } from "./ports.ts";
 
 /** What a manifest says of each type. */
 export type Roles = { readonly [T in PluginType]: Extract<PluginManifest["role"], { readonly type: T }> };

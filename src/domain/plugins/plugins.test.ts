@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import type { PluginEnd, PluginFolders, PluginSandbox } from "#domain/ports/plugins.ts";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
 import { createFakeEnabledPlugins } from "../../../test/fakes/enabled-plugins.ts";
 import { createFakePluginFolders } from "../../../test/fakes/plugin-folders.ts";
 import { createPlugins, type Plugins } from "./plugins.ts";
-import type { PluginEnd, PluginFolders, PluginSandbox } from "./ports.ts";
 
 const never = new AbortController().signal;
 

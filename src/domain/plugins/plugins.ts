@@ -1,11 +1,5 @@
 import type { Plugin } from "#contract/plugins.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
-import type { Clock } from "#kernel/clock.ts";
-import { createActivePlugins } from "./active-plugins.ts";
-import { confirmationFault } from "./confirmation.ts";
-import { createGuardedRun, goneFault } from "./guarded-run.ts";
-import type { ExtensionPoints, PluginCommand, PluginInput, RunResult } from "./plugin-kind.ts";
-import { enabledFault, ownFault, type PluginRules, pluginView } from "./plugin-view.ts";
 import type {
   ConfirmedPlugins,
   EnabledPlugin,
@@ -16,8 +10,14 @@ import type {
   PluginFolders,
   PluginManifest,
   PluginSandbox,
-} from "./ports.ts";
-import { PluginNotRun } from "./ports.ts";
+} from "#domain/ports/plugins.ts";
+import { PluginNotRun } from "#domain/ports/plugins.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { createActivePlugins } from "./active-plugins.ts";
+import { confirmationFault } from "./confirmation.ts";
+import { createGuardedRun, goneFault } from "./guarded-run.ts";
+import type { ExtensionPoints, PluginCommand, PluginInput, RunResult } from "./plugin-kind.ts";
+import { enabledFault, ownFault, type PluginRules, pluginView } from "./plugin-view.ts";
 
 /** What of this host plugins are made of. */
 export interface PluginParts {

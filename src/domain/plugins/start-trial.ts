@@ -1,4 +1,4 @@
-import { type PluginCall, type PluginEnd, PluginNotRun, type PluginSandbox } from "./ports.ts";
+import { type PluginCall, type PluginEnd, PluginNotRun, type PluginSandbox } from "#domain/ports/plugins.ts";
 
 /** Long enough for a busy host to make a sandbox; nothing of the plugin's own runs in it. */
 const trialMs = 30_000;

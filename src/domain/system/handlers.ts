@@ -3,10 +3,10 @@ import type { Context, Handlers, Plan } from "#contract/operation.ts";
 import type { RestartResult, ServiceEntry, system } from "#contract/system.ts";
 import { DomainError, invalid, unavailable } from "#domain/common/error.ts";
 import { createPlan } from "#domain/common/plan.ts";
+import type { HostFacts } from "#domain/ports/host.ts";
+import type { FoundUnit, PolicyRefusal, Unit, Units } from "#domain/ports/units.ts";
+import { UnitProtected, UnitRefused } from "#domain/ports/units.ts";
 import { toNullableTimestamp } from "#kernel/clock.ts";
-import type { FoundUnit, HostFacts, Unit, Units } from "./ports.ts";
-import { UnitProtected, UnitRefused } from "./ports.ts";
-import type { PolicyRefusal } from "./service-policy.ts";
 import { parseServiceName } from "./unit-name.ts";
 
 /** How long a unit is watched after its job: long enough for a program that dies at once to be seen dead. */

@@ -1,4 +1,5 @@
 import { serviceUnitName } from "#contract/system.ts";
+import type { PolicyRefusal } from "#domain/ports/units.ts";
 
 /** Units that Steward does not restart unless the settings say so, and why. Names are those of services, without `.service`. */
 export interface ProtectedUnits {
@@ -96,14 +97,6 @@ export interface PolicySubject {
   /** All names that it has; aliases count as the unit itself. */
   readonly names: readonly string[];
   readonly activeState: string;
-}
-
-/** Why a unit is not restarted. */
-export interface PolicyRefusal {
-  readonly reason: string;
-  /** The setting that decides, and what to do about it. */
-  readonly setting: "services.allow" | "services.deny";
-  readonly remedy: string;
 }
 
 /** Which units may be restarted. */

@@ -4,7 +4,7 @@ import { SerializedJson } from "#contract/operation.ts";
 import { parseTimestamp } from "#contract/schema.ts";
 import type { traces } from "#contract/traces.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
-import { type TraceStore, TracesUnavailable } from "./ports.ts";
+import { type TraceStore, TracesUnavailable } from "#domain/ports/traces.ts";
 import { durationUs } from "./time.ts";
 
 /** Turns what the store throws into what a caller is told, in one place. */

@@ -1,5 +1,5 @@
 import type { Span, SpanKindName, SpanStatus } from "#contract/traces.ts";
-import type { KeptSpan } from "./ports.ts";
+import type { KeptSpan } from "#domain/ports/traces.ts";
 import { msBetween, timestampOfNs, usOfNs } from "./time.ts";
 
 /** Attributes by name, their values as JSON can write them. */

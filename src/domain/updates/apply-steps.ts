@@ -1,19 +1,20 @@
 import { DomainError, unavailable } from "#domain/common/error.ts";
-import type { Clock } from "#kernel/clock.ts";
-import { errorMessage } from "#kernel/errors.ts";
-import { counted } from "#kernel/text.ts";
-import type { Condition, ConditionReport, GuardTimes } from "./guard.ts";
 import type {
   ConfigFiles,
   OfferedConfig,
   PackageManager,
   Progress,
-  SnapshotBackend,
   TransactionPlan,
   TransactionResult,
   UpdateRequest,
-} from "./ports.ts";
-import { PackageFileMissing, PackagesLocked, SnapshotUnusable, UpdateRefused } from "./ports.ts";
+} from "#domain/ports/packages.ts";
+import { PackageFileMissing, PackagesLocked, UpdateRefused } from "#domain/ports/packages.ts";
+import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
+import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { errorMessage } from "#kernel/errors.ts";
+import { counted } from "#kernel/text.ts";
+import type { Condition, ConditionReport, GuardTimes } from "./guard.ts";
 import { lockedBy, refusedAsInvalid } from "./refusals.ts";
 import type { Work } from "./rollback.ts";
 import { freeSnapshotId } from "./snapshot.ts";

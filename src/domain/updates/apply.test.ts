@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { PackageFileMissing, UpdateRefused } from "#domain/ports/packages.ts";
+import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
 import { createFakeConfigFiles } from "../../../test/fakes/config-files.ts";
 import { createFakePackageManager, type FakePackageManager, fakePackage } from "../../../test/fakes/package-manager.ts";
@@ -7,7 +9,6 @@ import { createSnapshotsOf } from "../../../test/fakes/snapshot-backend.ts";
 import { applyUpdates } from "./apply.ts";
 import type { ApplyInput, ApplyPhase, ApplyPorts } from "./apply-steps.ts";
 import type { Condition } from "./guard.ts";
-import { PackageFileMissing, SnapshotUnusable, UpdateRefused } from "./ports.ts";
 
 const { signal } = new AbortController();
 const quiet = { step: () => undefined, line: () => undefined };

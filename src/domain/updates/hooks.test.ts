@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { HookSubject } from "#domain/common/hooks.ts";
-import type { OperationState, StoredOperation } from "#domain/operations/ports.ts";
+import type { OperationState, StoredOperation } from "#domain/ports/operations.ts";
 import { requireConsent, tellEnd } from "./hooks.ts";
 
 const request = { type: "packages", isSecurityOnly: true, names: undefined } as const;

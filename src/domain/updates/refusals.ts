@@ -1,5 +1,6 @@
 import { DomainError, invalid } from "#domain/common/error.ts";
-import { PackageFileMissing, PackagesLocked, SnapshotUnusable, UpdateRefused } from "./ports.ts";
+import { PackageFileMissing, PackagesLocked, UpdateRefused } from "#domain/ports/packages.ts";
+import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
 
 /** What a caller is told whose transaction found the package manager in use. */
 export function lockedBy({ message, holder }: PackagesLocked): DomainError {

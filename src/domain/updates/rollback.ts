@@ -1,6 +1,7 @@
 import type { RollbackResult } from "#contract/updates.ts";
+import type { PackageChange, Progress } from "#domain/ports/packages.ts";
+import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
 import type { Clock } from "#kernel/clock.ts";
-import type { PackageChange, Progress, SnapshotBackend } from "./ports.ts";
 import { freeSnapshotId } from "./snapshot.ts";
 
 /** How far a rollback has come: what a process that takes it up again begins with. */

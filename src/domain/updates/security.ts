@@ -1,7 +1,8 @@
 import type { UpdateApply } from "#contract/updates.ts";
+import type { UpdateRequest } from "#domain/ports/packages.ts";
+import type { HostUpdates } from "#domain/ports/snapshots.ts";
 import { counted } from "#kernel/text.ts";
 import type { ApplyInput } from "./apply-steps.ts";
-import type { HostUpdates, UpdateRequest } from "./ports.ts";
 
 const requestFor = (names: readonly string[]): UpdateRequest => ({ type: "packages", isSecurityOnly: true, names });
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { StoredSnapshot } from "./ports.ts";
+import type { StoredSnapshot } from "#domain/ports/snapshots.ts";
 import { expired } from "./snapshot.ts";
 
 const day = 86_400_000;

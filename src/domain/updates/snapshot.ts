@@ -1,7 +1,7 @@
 import type { Snapshot } from "#contract/updates.ts";
+import type { SnapshotBackend, StoredSnapshot } from "#domain/ports/snapshots.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { toTimestamp } from "#kernel/clock.ts";
-import type { SnapshotBackend, StoredSnapshot } from "./ports.ts";
 
 /** A snapshot as callers see it. */
 export const toSnapshot = (stored: StoredSnapshot): Snapshot => ({

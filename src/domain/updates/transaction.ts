@@ -1,5 +1,5 @@
 import type { ChangedPackage } from "#contract/updates.ts";
-import type { InstalledPackage, PackageChange, TransactionPlan } from "./ports.ts";
+import type { InstalledPackage, PackageChange, TransactionPlan } from "#domain/ports/packages.ts";
 
 /** Packages of several architectures may be installed under one name. */
 const keyOf = ({ name, architecture }: Pick<InstalledPackage, "name" | "architecture">): string =>

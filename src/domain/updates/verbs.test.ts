@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { PackageFileMissing } from "#domain/ports/packages.ts";
+import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
 import { createFakeConfigFiles } from "../../../test/fakes/config-files.ts";
 import { createFakePackageManager, fakePackage } from "../../../test/fakes/package-manager.ts";
 import { createFakeSnapshotBackend } from "../../../test/fakes/snapshot-backend.ts";
-import { PackageFileMissing, type SnapshotBackend } from "./ports.ts";
 import type { RollbackPhase } from "./rollback.ts";
 import { updateVerbs } from "./verbs.ts";
 

@@ -1,11 +1,12 @@
 import type { RemovedSnapshot, RollbackResult, Snapshot, UpdateApply } from "#contract/updates.ts";
 import { DomainError } from "#domain/common/error.ts";
+import type { ConfigFiles, PackageManager } from "#domain/ports/packages.ts";
+import type { SnapshotBackend, StoredSnapshot } from "#domain/ports/snapshots.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { applyUpdates } from "./apply.ts";
 import type { ApplyInput, ApplyPhase } from "./apply-steps.ts";
 import type { ConditionReport, GuardTimes } from "./guard.ts";
-import type { ConfigFiles, PackageManager, SnapshotBackend, StoredSnapshot } from "./ports.ts";
 import { refusedAsInvalid } from "./refusals.ts";
 import { type RollbackPhase, rollBack, type Work } from "./rollback.ts";
 import { expired, freeSnapshotId, toSnapshot } from "./snapshot.ts";

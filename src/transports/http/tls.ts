@@ -2,7 +2,7 @@ import { constants } from "node:crypto";
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import { type SecureContextOptions, type TLSSocket, Server as TlsServer } from "node:tls";
-import type { ClientCertificate } from "#domain/access/ports.ts";
+import type { ClientCertificate } from "#domain/ports/access.ts";
 import type { Logger } from "#telemetry/logger.ts";
 
 /** What the service proves itself with, and whom it asks for a certificate; all of it PEM. */

@@ -1,6 +1,6 @@
 import type { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { type SpanStatus, spanKinds } from "#contract/traces.ts";
-import type { KeptSpan, SpanGroup } from "#domain/traces/ports.ts";
+import type { KeptSpan, SpanGroup } from "#domain/ports/traces.ts";
 import { keptSpan, type SpanEventData, type SpanLinkData } from "#domain/traces/span.ts";
 import { latestNs } from "#domain/traces/time.ts";
 import { type Budget, collectAttributes } from "./attributes.ts";

@@ -1,5 +1,5 @@
 import { gunzipSync } from "node:zlib";
-import type { SpanGroup } from "#domain/traces/ports.ts";
+import type { SpanGroup } from "#domain/ports/traces.ts";
 import { errnoCode } from "#kernel/errors.ts";
 import { type DecodedTraces, decodeTraces } from "./decode.ts";
 import { protobufOfJson } from "./json.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { managerInterface, propertiesInterface, serviceInterface, unitInterface } from "#adapters/systemd/calls.ts";
 import { createLiveUnits } from "#adapters/systemd/live.ts";
-import { type Unit, UnitRefused, UnitsUnavailable } from "#domain/system/ports.ts";
+import { type Unit, UnitRefused, UnitsUnavailable } from "#domain/ports/units.ts";
 import { defaultServicePolicy } from "#domain/system/service-policy.ts";
 import { createFakeClock } from "../../fakes/clock.ts";
 import type { Random } from "../../journals/random.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createEngine, type Engine } from "#adapters/journald/engine.ts";
 import { LogList } from "#contract/logs.ts";
-import type { LogQuery } from "#domain/logs/ports.ts";
+import type { LogQuery } from "#domain/ports/journal.ts";
 import { boots, everyday, messageEntries, specialEntries, start, timed } from "../../journals/entries.ts";
 import { everything } from "../../journals/known.ts";
 import { anatomyOf, createMutator } from "../../journals/mutations.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { LogList } from "#contract/logs.ts";
-import type { LogQuery } from "#domain/logs/ports.ts";
+import type { LogQuery } from "#domain/ports/journal.ts";
 import { encodeEntry, type Field } from "../../journals/export-format.ts";
 import { eventually } from "./eventually.ts";
 import type { Session } from "./session.ts";

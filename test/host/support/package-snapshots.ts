@@ -1,4 +1,4 @@
-import type { PackageChange } from "#domain/updates/ports.ts";
+import type { PackageChange } from "#domain/ports/packages.ts";
 import { driver } from "../program.ts";
 import type { Session } from "./session.ts";
 

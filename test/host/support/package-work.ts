@@ -4,7 +4,7 @@ import type {
   TransactionPlan,
   TransactionResult,
   UpdateRequest,
-} from "#domain/updates/ports.ts";
+} from "#domain/ports/packages.ts";
 import { driver } from "../program.ts";
 import type { Session } from "./session.ts";
 

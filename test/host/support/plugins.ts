@@ -1,4 +1,4 @@
-import type { PluginEnd } from "#domain/plugins/ports.ts";
+import type { PluginEnd } from "#domain/ports/plugins.ts";
 import { driver } from "../program.ts";
 import type { Session } from "./session.ts";
 

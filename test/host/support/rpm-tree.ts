@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { InstalledPackage, PackageFile, TransactionResult } from "#domain/updates/ports.ts";
+import type { InstalledPackage, PackageFile, TransactionResult } from "#domain/ports/packages.ts";
 import { eventually } from "./eventually.ts";
 import type { createPackageWork, packageVerbs } from "./package-work.ts";
 import { type Advisory, type RpmRecipe, rpmFile } from "./rpm-host.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { RollbackResult, UpdateApply } from "#contract/updates.ts";
-import type { UpdateRequest } from "#domain/updates/ports.ts";
+import type { UpdateRequest } from "#domain/ports/packages.ts";
 import { rpmFile } from "./rpm-host.ts";
 import type { RpmTree } from "./rpm-tree.ts";
 import type { Session } from "./session.ts";

@@ -19,7 +19,7 @@ import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
 import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
 import { packageStatusCheck } from "#domain/health/checks/package-status.ts";
 import { securityUpdatesCheck } from "#domain/health/checks/security-updates.ts";
-import type { PackageFiles, PackageManager, TransactionPlan, UpdateRequest } from "#domain/updates/ports.ts";
+import type { PackageFiles, PackageManager, TransactionPlan, UpdateRequest } from "#domain/ports/packages.ts";
 import { doneOf } from "#domain/updates/transaction.ts";
 import { updateVerbs } from "#domain/updates/verbs.ts";
 import type { GoneOn, PackageWork } from "./package-work.ts";

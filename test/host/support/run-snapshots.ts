@@ -3,7 +3,7 @@ import { exec } from "#adapters/exec/index.ts";
 import { createAptPackageFiles } from "#adapters/packages/apt/package-files.ts";
 import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
 import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
-import type { PackageChange } from "#domain/updates/ports.ts";
+import type { PackageChange } from "#domain/ports/packages.ts";
 
 // Runs inside the guest: node run-snapshots.ts FOLDER VERB ID [JSON]. Prints the answer, or what it threw, as JSON.
 const [folder = "", verb = "", id = "", given = "{}"] = process.argv.slice(2);

@@ -3,7 +3,7 @@ import { exec } from "#adapters/exec/index.ts";
 import { createAptManager } from "#adapters/packages/apt/manager.ts";
 import { createRebootNeed } from "#adapters/reboot/index.ts";
 import { rebootRequiredCheck } from "#domain/health/checks/reboot-required.ts";
-import { PackagesLocked } from "#domain/updates/ports.ts";
+import { PackagesLocked } from "#domain/ports/packages.ts";
 import type { UpdatesInput } from "./updates.ts";
 
 // Runs inside the guest: node run-updates.ts VERB [JSON]. Prints the answer, or what it threw, as JSON.

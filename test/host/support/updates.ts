@@ -1,4 +1,4 @@
-import type { TransactionPlan, UpdateRequest } from "#domain/updates/ports.ts";
+import type { TransactionPlan, UpdateRequest } from "#domain/ports/packages.ts";
 import { driver } from "../program.ts";
 import type { Session } from "./session.ts";
 

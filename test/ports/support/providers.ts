@@ -1,7 +1,7 @@
 import type { ConnectorEntry } from "#adapters/llm/index.ts";
 import { createConnectorPlan } from "#adapters/llm/index.ts";
-import type { ChatCall, ChatPart, ChatProvider } from "#domain/connectors/ports.ts";
-import { ProviderFailed } from "#domain/connectors/ports.ts";
+import type { ChatCall, ChatPart, ChatProvider } from "#domain/ports/connectors.ts";
+import { ProviderFailed } from "#domain/ports/connectors.ts";
 import type { Interface } from "./provider-answers.ts";
 
 export const plantedKey = "sk-planted-0123456789abcdefXYZ";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { PresentPackage } from "#domain/updates/ports.ts";
+import type { PresentPackage } from "#domain/ports/packages.ts";
 import { markCommands, parseExtendedStates, presentPackages } from "./dpkg-state.ts";
 import { parseStatusFile } from "./status-file.ts";
 

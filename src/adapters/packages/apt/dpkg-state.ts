@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import type { InstalledPackage, PresentPackage } from "#domain/updates/ports.ts";
+import type { InstalledPackage, PresentPackage } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import type { DpkgDatabase } from "./database.ts";
 import type { DpkgEntry } from "./status-file.ts";

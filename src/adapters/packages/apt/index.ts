@@ -1,5 +1,5 @@
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/health/packages/ports.ts";
+import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createDatabase } from "./database.ts";
 import { createLockTable } from "./locks.ts";

@@ -5,8 +5,8 @@ import type {
   Progress,
   TransactionPlan,
   TransactionResult,
-} from "#domain/updates/ports.ts";
-import { PackagesLocked, UpdateRefused } from "#domain/updates/ports.ts";
+} from "#domain/ports/packages.ts";
+import { PackagesLocked, UpdateRefused } from "#domain/ports/packages.ts";
 import { formatBytes } from "#kernel/text.ts";
 import type { Marks } from "./manager-marks.ts";
 import { areSame, describeChanges } from "./manager-plan.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { PackageChange } from "#domain/updates/ports.ts";
+import type { PackageChange } from "#domain/ports/packages.ts";
 import { areSame, changesOf, describeChanges } from "./manager-plan.ts";
 import type { Offer } from "./offers.ts";
 import { parseSimulation } from "./simulation.ts";

@@ -1,4 +1,4 @@
-import type { PackageChange } from "#domain/updates/ports.ts";
+import type { PackageChange } from "#domain/ports/packages.ts";
 import { nativeArchitecture } from "./names.ts";
 import type { Offer } from "./offers.ts";
 import type { SimulatedStep } from "./simulation.ts";

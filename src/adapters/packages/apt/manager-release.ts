@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
-import type { SystemRelease } from "#domain/updates/ports.ts";
+import type { SystemRelease } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 
 /** What the head of a Release file says of its suite; what it does not say is empty. */

@@ -1,4 +1,4 @@
-import type { PackageManager, PresentPackage, Progress, TransactionResult } from "#domain/updates/ports.ts";
+import type { PackageManager, PresentPackage, Progress, TransactionResult } from "#domain/ports/packages.ts";
 import { asResult, markCommands, unitFor } from "./manager-commit.ts";
 import type { createMarks } from "./manager-marks.ts";
 import type { createRepairs } from "./repairs.ts";

@@ -1,6 +1,6 @@
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PackageChange, TransactionPlan, UpdateRequest } from "#domain/updates/ports.ts";
-import { noChanges, UpdateRefused } from "#domain/updates/ports.ts";
+import type { PackageChange, TransactionPlan, UpdateRequest } from "#domain/ports/packages.ts";
+import { noChanges, UpdateRefused } from "#domain/ports/packages.ts";
 import type { DpkgDatabase } from "./database.ts";
 import { changesOf } from "./manager-plan.ts";
 import { securityPreferences, withPreferences } from "./manager-preferences.ts";

@@ -5,7 +5,7 @@ import type {
   PackageManager,
   PresentPackage,
   Progress,
-} from "#domain/updates/ports.ts";
+} from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { hostPlaces } from "../places.ts";
 import { createDatabase } from "./database.ts";

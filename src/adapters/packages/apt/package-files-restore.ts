@@ -1,8 +1,8 @@
 import { lstat } from "node:fs/promises";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PackageFiles, PackageVersion, PresentPackage } from "#domain/updates/ports.ts";
-import { PackagesLocked } from "#domain/updates/ports.ts";
+import type { PackageFiles, PackageVersion, PresentPackage } from "#domain/ports/packages.ts";
+import { PackagesLocked } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { markCommands } from "./dpkg-state.ts";
 import { failureReason } from "./output.ts";

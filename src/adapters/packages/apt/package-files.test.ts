@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { PackageVersion, PresentPackage } from "#domain/updates/ports.ts";
+import type { PackageVersion, PresentPackage } from "#domain/ports/packages.ts";
 import { archiveName, parseIdentity } from "./package-files.ts";
 import { missingOf, parseContents, simulatedRemovals } from "./package-files-restore.ts";
 

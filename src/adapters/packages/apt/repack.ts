@@ -19,7 +19,7 @@ import {
 } from "node:fs/promises";
 import { join } from "node:path";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PackageVersion, PresentPackage } from "#domain/updates/ports.ts";
+import type { PackageVersion, PresentPackage } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 
 /** Where dpkg keeps its database. */

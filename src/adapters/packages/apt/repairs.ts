@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { MissingPlan, PackageRepairs } from "#domain/health/packages/ports.ts";
+import type { MissingPlan, PackageRepairs } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { marksOf } from "../files.ts";
 import { isPackageName } from "./names.ts";

@@ -1,6 +1,6 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PackageFaults } from "#domain/health/packages/ports.ts";
+import type { PackageFaults } from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { DpkgDatabase } from "./database.ts";
 import type { LockTable } from "./locks.ts";

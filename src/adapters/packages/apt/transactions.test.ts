@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
-import { UpdateRefused } from "#domain/updates/ports.ts";
+import { UpdateRefused } from "#domain/ports/packages.ts";
 import { createLockTable } from "./locks.ts";
 import { createTransactions, parseKill, type Transaction } from "./transactions.ts";
 

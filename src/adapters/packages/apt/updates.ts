@@ -1,6 +1,6 @@
 import { lstat, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { PackageUpdates } from "#domain/health/packages/ports.ts";
+import type { PackageUpdates } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import type { Offer } from "./offers.ts";
 import type { AptPaths } from "./paths.ts";

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import type { InstalledPackage } from "#domain/updates/ports.ts";
+import type { InstalledPackage } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { byName } from "../rpm/advice.ts";
 import { createPattern, nevraOf } from "../rpm/names.ts";

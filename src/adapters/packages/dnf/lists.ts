@@ -1,4 +1,4 @@
-import type { PackageVersion } from "#domain/updates/ports.ts";
+import type { PackageVersion } from "#domain/ports/packages.ts";
 import type { AdvisedRpm } from "../rpm/advice.ts";
 import { parseNevra, withoutZeroEpoch } from "../rpm/names.ts";
 

@@ -1,5 +1,5 @@
-import type { PackageChange, TransactionPlan, UpdateRequest } from "#domain/updates/ports.ts";
-import { noChanges } from "#domain/updates/ports.ts";
+import type { PackageChange, TransactionPlan, UpdateRequest } from "#domain/ports/packages.ts";
+import { noChanges } from "#domain/ports/packages.ts";
 import { isSecurityStep } from "../rpm/advice.ts";
 import { demandNames, demandNoRemoval, demandSecurity, wantedAdvised } from "../rpm/demands.ts";
 import { nevraOf } from "../rpm/names.ts";

@@ -1,6 +1,6 @@
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PackageManager, SystemRelease, TransactionPlan, TransactionResult } from "#domain/updates/ports.ts";
-import { UpdateRefused } from "#domain/updates/ports.ts";
+import type { PackageManager, SystemRelease, TransactionPlan, TransactionResult } from "#domain/ports/packages.ts";
+import { UpdateRefused } from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { asResult, orLocked, unitFor } from "../apt/manager-commit.ts";
 import { createStaleUnits } from "../apt/manager-restarts.ts";

@@ -1,6 +1,6 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { InstalledPackage, PackageFiles, PackageVersion, Progress } from "#domain/updates/ports.ts";
+import type { InstalledPackage, PackageFiles, PackageVersion, Progress } from "#domain/ports/packages.ts";
 import { asResult } from "../apt/manager-commit.ts";
 import type { createTransactions } from "../apt/transactions.ts";
 import { nevraOf } from "../rpm/names.ts";

@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PackageFiles, PackageVersion, PresentPackage } from "#domain/updates/ports.ts";
+import type { PackageFiles, PackageVersion, PresentPackage } from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { createTransactions } from "../apt/transactions.ts";

@@ -1,7 +1,6 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { PackageRepairs } from "#domain/health/packages/ports.ts";
-import type { PackageChange } from "#domain/updates/ports.ts";
-import { UpdateRefused } from "#domain/updates/ports.ts";
+import type { PackageChange, PackageRepairs } from "#domain/ports/packages.ts";
+import { UpdateRefused } from "#domain/ports/packages.ts";
 import type { createTransactions } from "../apt/transactions.ts";
 import { isPackageName, keyOf, nevraOf } from "../rpm/names.ts";
 import type { Asking } from "./asking.ts";

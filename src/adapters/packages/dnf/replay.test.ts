@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { PackageChange } from "#domain/updates/ports.ts";
+import type { PackageChange } from "#domain/ports/packages.ts";
 import type { InstalledRpm } from "./lists.ts";
 import { leftovers } from "./repairs.ts";
 import { parseStep, storedTransaction, telling } from "./replay.ts";

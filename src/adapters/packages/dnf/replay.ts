@@ -1,7 +1,7 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { PackageChange, PackageVersion, Progress } from "#domain/updates/ports.ts";
-import { UpdateRefused } from "#domain/updates/ports.ts";
+import type { PackageChange, PackageVersion, Progress } from "#domain/ports/packages.ts";
+import { UpdateRefused } from "#domain/ports/packages.ts";
 import type { createTransactions } from "../apt/transactions.ts";
 import { isPackageName, keyOf, nevraOf, parseNevra } from "../rpm/names.ts";
 import type { InstalledRpm } from "./lists.ts";

@@ -1,5 +1,5 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import { UpdateRefused } from "#domain/updates/ports.ts";
+import { UpdateRefused } from "#domain/ports/packages.ts";
 import type { PlainChange } from "../rpm/demands.ts";
 import { keyOf, nevraOf, parseNevra } from "../rpm/names.ts";
 import type { Asking } from "./asking.ts";

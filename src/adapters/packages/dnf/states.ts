@@ -1,6 +1,5 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { PackageFaults } from "#domain/health/packages/ports.ts";
-import type { PackageVersion } from "#domain/updates/ports.ts";
+import type { PackageFaults, PackageVersion } from "#domain/ports/packages.ts";
 import type { LockTable } from "../apt/locks.ts";
 import { nevraOf } from "../rpm/names.ts";
 import type { Asking } from "./asking.ts";

@@ -1,6 +1,6 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { PackageUpdates } from "#domain/health/packages/ports.ts";
+import type { PackageUpdates } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { marksOf } from "../files.ts";
 import { isSecurityStep, newestOf } from "../rpm/advice.ts";

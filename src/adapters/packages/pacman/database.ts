@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { InstalledPackage } from "#domain/updates/ports.ts";
+import type { InstalledPackage } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { marksOf } from "../files.ts";
 import { createPattern } from "../rpm/names.ts";

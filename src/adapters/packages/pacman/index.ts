@@ -1,4 +1,4 @@
-import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/health/packages/ports.ts";
+import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/ports/packages.ts";
 import type { PacmanPorts } from "./parts.ts";
 import { createParts } from "./parts.ts";
 import { createRepairs } from "./repairs.ts";

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, utimes, writeFile } from "node:fs/promise
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { TransactionPlan } from "#domain/updates/ports.ts";
+import type { TransactionPlan } from "#domain/ports/packages.ts";
 import { TransactionFailed } from "../apt/transactions.ts";
 import { stampLists } from "./lists.ts";
 import { createCommit, telling } from "./manager-commit.ts";

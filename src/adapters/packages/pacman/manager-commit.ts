@@ -1,5 +1,5 @@
-import type { PackageManager, Progress, TransactionPlan, TransactionResult } from "#domain/updates/ports.ts";
-import { PackagesLocked, UpdateRefused } from "#domain/updates/ports.ts";
+import type { PackageManager, Progress, TransactionPlan, TransactionResult } from "#domain/ports/packages.ts";
+import { PackagesLocked, UpdateRefused } from "#domain/ports/packages.ts";
 import { asResult, unitFor } from "../apt/manager-commit.ts";
 import type { createTransactions } from "../apt/transactions.ts";
 import type { createDatabase } from "./database.ts";

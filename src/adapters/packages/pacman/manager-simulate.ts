@@ -1,5 +1,5 @@
-import type { PackageChange, TransactionPlan, UpdateRequest } from "#domain/updates/ports.ts";
-import { noChanges, UpdateRefused } from "#domain/updates/ports.ts";
+import type { PackageChange, TransactionPlan, UpdateRequest } from "#domain/ports/packages.ts";
+import { noChanges, UpdateRefused } from "#domain/ports/packages.ts";
 import type { Asking } from "./asking.ts";
 import type { PacmanDatabase } from "./database.ts";
 import { failureReason } from "./output.ts";

@@ -1,4 +1,4 @@
-import type { PackageManager } from "#domain/updates/ports.ts";
+import type { PackageManager } from "#domain/ports/packages.ts";
 import { orLocked, unitFor } from "../apt/manager-commit.ts";
 import { createStaleUnits } from "../apt/manager-restarts.ts";
 import { createSettle } from "../apt/transactions.ts";

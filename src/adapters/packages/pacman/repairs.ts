@@ -1,5 +1,5 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { PackageRepairs } from "#domain/health/packages/ports.ts";
+import type { PackageRepairs } from "#domain/ports/packages.ts";
 import { TransactionFailed } from "../apt/transactions.ts";
 import { keepLists, prepareLists, stampLists } from "./lists.ts";
 import type { PacmanPlaces } from "./places.ts";

@@ -1,4 +1,4 @@
-import type { PackageChange, TransactionPlan } from "#domain/updates/ports.ts";
+import type { PackageChange, TransactionPlan } from "#domain/ports/packages.ts";
 import { comparePackageVersions } from "../rpm/version.ts";
 import type { InstalledRecord } from "./records.ts";
 

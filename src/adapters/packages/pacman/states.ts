@@ -1,5 +1,5 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { PackageFaults } from "#domain/health/packages/ports.ts";
+import type { PackageFaults } from "#domain/ports/packages.ts";
 import type { LockTable } from "../apt/locks.ts";
 import type { Asking } from "./asking.ts";
 import type { createDatabase, PacmanDatabase } from "./database.ts";

@@ -1,6 +1,5 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { PackageUpdates } from "#domain/health/packages/ports.ts";
-import type { PackageChange } from "#domain/updates/ports.ts";
+import type { PackageChange, PackageUpdates } from "#domain/ports/packages.ts";
 import type { Asking } from "./asking.ts";
 import type { createDatabase, PacmanDatabase } from "./database.ts";
 import type { PackageLists } from "./lists.ts";

@@ -1,5 +1,4 @@
-import type { SecurityUpdate } from "#domain/health/packages/ports.ts";
-import type { PackageChange, PackageVersion } from "#domain/updates/ports.ts";
+import type { PackageChange, PackageVersion, SecurityUpdate } from "#domain/ports/packages.ts";
 import { keyOf } from "./names.ts";
 import { comparePackageVersions } from "./version.ts";
 

@@ -1,5 +1,5 @@
-import type { PackageChange, PackageVersion } from "#domain/updates/ports.ts";
-import { UpdateRefused } from "#domain/updates/ports.ts";
+import type { PackageChange, PackageVersion } from "#domain/ports/packages.ts";
+import { UpdateRefused } from "#domain/ports/packages.ts";
 import type { AdvisedRpm, RpmState } from "./advice.ts";
 import { newestAdvised, newestOf } from "./advice.ts";
 import { isPackageName, keyOf, nevraOf } from "./names.ts";

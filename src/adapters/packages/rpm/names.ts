@@ -1,4 +1,4 @@
-import type { PackageVersion } from "#domain/updates/ports.ts";
+import type { PackageVersion } from "#domain/ports/packages.ts";
 
 /** `1:2.0-3`, as rpm and dnf write it: an epoch of 0 is left out. */
 export const versionOf = (epoch: string, version: string, release: string): string =>

@@ -1,7 +1,6 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { PackageUpdates } from "#domain/health/packages/ports.ts";
-import type { PackageChange, PackageManager, PackageVersion } from "#domain/updates/ports.ts";
-import { UpdateRefused } from "#domain/updates/ports.ts";
+import type { PackageChange, PackageManager, PackageUpdates, PackageVersion } from "#domain/ports/packages.ts";
+import { UpdateRefused } from "#domain/ports/packages.ts";
 import type { AdvisedRpm, RpmState } from "./advice.ts";
 import { securityUpdates } from "./advice.ts";
 

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PackageFiles, PackageVersion } from "#domain/updates/ports.ts";
+import type { PackageFiles, PackageVersion } from "#domain/ports/packages.ts";
 import { nevraOf, parseNevra, versionOf } from "./names.ts";
 import { splitVersion } from "./version.ts";
 

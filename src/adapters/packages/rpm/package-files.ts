@@ -1,8 +1,8 @@
 import { constants } from "node:fs";
 import { copyFile, mkdtemp, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { PackageFiles, PackageVersion, Progress } from "#domain/updates/ports.ts";
-import { PackageFileMissing } from "#domain/updates/ports.ts";
+import type { PackageFiles, PackageVersion, Progress } from "#domain/ports/packages.ts";
+import { PackageFileMissing } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { unitFor } from "../apt/manager-commit.ts";
 import { keyOf, nevraOf, parseNevra } from "./names.ts";

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { InstalledPackage, PackageVersion } from "#domain/updates/ports.ts";
+import type { InstalledPackage, PackageVersion } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { marksOf } from "../files.ts";
 import { byName } from "../rpm/advice.ts";

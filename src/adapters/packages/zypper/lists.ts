@@ -1,4 +1,4 @@
-import type { PackageVersion } from "#domain/updates/ports.ts";
+import type { PackageVersion } from "#domain/ports/packages.ts";
 import type { AdvisedRpm } from "../rpm/advice.ts";
 import { nevraOf, parseNevra, versionOf, withoutZeroEpoch } from "../rpm/names.ts";
 import { comparePackageVersions } from "../rpm/version.ts";

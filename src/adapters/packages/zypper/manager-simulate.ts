@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
-import type { PackageChange, TransactionPlan, UpdateRequest } from "#domain/updates/ports.ts";
-import { noChanges } from "#domain/updates/ports.ts";
+import type { PackageChange, TransactionPlan, UpdateRequest } from "#domain/ports/packages.ts";
+import { noChanges } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { isSecurityStep } from "../rpm/advice.ts";
 import { demandNames, demandNoRemoval, demandSecurity, wantedAdvised } from "../rpm/demands.ts";

@@ -1,4 +1,4 @@
-import type { PackageManager, SystemRelease } from "#domain/updates/ports.ts";
+import type { PackageManager, SystemRelease } from "#domain/ports/packages.ts";
 import { asResult, orLocked, unitFor } from "../apt/manager-commit.ts";
 import { createStaleUnits } from "../apt/manager-restarts.ts";
 import { createAvailable, orWithoutLists } from "../rpm/offers.ts";

@@ -1,4 +1,4 @@
-import type { Progress } from "#domain/updates/ports.ts";
+import type { Progress } from "#domain/ports/packages.ts";
 import type { OutputReader } from "../apt/transactions.ts";
 import { parseNevra } from "../rpm/names.ts";
 import type { XmlElement } from "./xml.ts";

@@ -1,7 +1,7 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { InstalledPackage, PackageFiles, PackageVersion, Progress } from "#domain/updates/ports.ts";
-import { UpdateRefused } from "#domain/updates/ports.ts";
+import type { InstalledPackage, PackageFiles, PackageVersion, Progress } from "#domain/ports/packages.ts";
+import { UpdateRefused } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { asResult } from "../apt/manager-commit.ts";
 import type { PlainChange } from "../rpm/demands.ts";

@@ -1,6 +1,6 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { MissingPlan, PackageRepairs } from "#domain/health/packages/ports.ts";
-import { UpdateRefused } from "#domain/updates/ports.ts";
+import type { MissingPlan, PackageRepairs } from "#domain/ports/packages.ts";
+import { UpdateRefused } from "#domain/ports/packages.ts";
 import type { createTransactions } from "../apt/transactions.ts";
 import type { PlainChange } from "../rpm/demands.ts";
 import { NoLists } from "../rpm/offers.ts";

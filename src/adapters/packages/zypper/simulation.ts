@@ -1,6 +1,6 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult } from "#adapters/exec/index.ts";
-import { noChanges, UpdateRefused } from "#domain/updates/ports.ts";
+import { noChanges, UpdateRefused } from "#domain/ports/packages.ts";
 import type { PlainChange } from "../rpm/demands.ts";
 import { withoutZeroEpoch } from "../rpm/names.ts";
 import { failureReason } from "./output.ts";

@@ -1,8 +1,7 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PackageFaults } from "#domain/health/packages/ports.ts";
-import type { PackageVersion } from "#domain/updates/ports.ts";
-import { UpdateRefused } from "#domain/updates/ports.ts";
+import type { PackageFaults, PackageVersion } from "#domain/ports/packages.ts";
+import { UpdateRefused } from "#domain/ports/packages.ts";
 import type { LockTable } from "../apt/locks.ts";
 import { keyOf } from "../rpm/names.ts";
 import { NoLists } from "../rpm/offers.ts";

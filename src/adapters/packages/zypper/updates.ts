@@ -1,4 +1,4 @@
-import type { PackageUpdates } from "#domain/health/packages/ports.ts";
+import type { PackageUpdates } from "#domain/ports/packages.ts";
 import { isSecurityStep, newestOf } from "../rpm/advice.ts";
 import { keyOf } from "../rpm/names.ts";
 import { createSecurity, type Offers as RpmOffers } from "../rpm/offers.ts";

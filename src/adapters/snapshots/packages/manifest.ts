@@ -1,5 +1,6 @@
-import type { PresentPackage, StoredSnapshot } from "#domain/updates/ports.ts";
-import { SnapshotUnusable } from "#domain/updates/ports.ts";
+import type { PresentPackage } from "#domain/ports/packages.ts";
+import type { StoredSnapshot } from "#domain/ports/snapshots.ts";
+import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import { isRecord, type JsonObject } from "#kernel/values.ts";
 import type { TreeEntry } from "./tree.ts";
 import { isKeptOut } from "./tree.ts";

@@ -1,4 +1,5 @@
-import type { PresentPackage, SnapshotDiff } from "#domain/updates/ports.ts";
+import type { PresentPackage } from "#domain/ports/packages.ts";
+import type { SnapshotDiff } from "#domain/ports/snapshots.ts";
 
 type Key = Pick<PresentPackage, "name" | "architecture">;
 const keyOf = ({ name, architecture }: Key): string => `${name}:${architecture}`;

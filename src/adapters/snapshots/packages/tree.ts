@@ -1,6 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
 import { lstat, readdir, readFile, readlink } from "node:fs/promises";
-import type { SnapshotDiff } from "#domain/updates/ports.ts";
+import type { SnapshotDiff } from "#domain/ports/snapshots.ts";
 import { errnoCode, isNotFound } from "#kernel/errors.ts";
 import type { Content } from "./files.ts";
 import { digest, entryOf, openFile, openFolder, using } from "./files.ts";

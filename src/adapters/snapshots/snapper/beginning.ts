@@ -1,4 +1,4 @@
-import type { SnapshotDiff } from "#domain/updates/ports.ts";
+import type { SnapshotDiff } from "#domain/ports/snapshots.ts";
 import { isRecord } from "#kernel/values.ts";
 import { readStateFile, writeStateFile } from "./state-file.ts";
 

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { InstalledPackage, StoredSnapshot } from "#domain/updates/ports.ts";
-import { SnapshotUnusable } from "#domain/updates/ports.ts";
+import type { InstalledPackage } from "#domain/ports/packages.ts";
+import type { StoredSnapshot } from "#domain/ports/snapshots.ts";
+import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import { isSnapshotId } from "#domain/updates/snapshot.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";

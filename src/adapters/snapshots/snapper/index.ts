@@ -1,4 +1,4 @@
-import type { SnapshotBackend, StoredSnapshot } from "#domain/updates/ports.ts";
+import type { SnapshotBackend, StoredSnapshot } from "#domain/ports/snapshots.ts";
 import { isSnapshotId } from "#domain/updates/snapshot.ts";
 import { carryState } from "./carry.ts";
 import {

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
-import type { RollbackOutcome, SnapshotBackend } from "#domain/updates/ports.ts";
-import { SnapshotUnusable } from "#domain/updates/ports.ts";
+import type { RollbackOutcome, SnapshotBackend } from "#domain/ports/snapshots.ts";
+import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { diffPackages } from "../packages/plan.ts";
 import { readBeginning, writeBeginning } from "./beginning.ts";

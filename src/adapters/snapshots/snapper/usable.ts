@@ -1,6 +1,6 @@
 import { lstat, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { InstalledPackage } from "#domain/updates/ports.ts";
+import type { InstalledPackage } from "#domain/ports/packages.ts";
 import { errorMessage, orUndefined } from "#kernel/errors.ts";
 import { nestedPaths, type RootLayout } from "./layout.ts";
 import type { Programs } from "./programs.ts";

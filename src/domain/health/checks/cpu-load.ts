@@ -1,5 +1,5 @@
+import type { KernelLoad } from "#domain/ports/host.ts";
 import type { Check } from "../check.ts";
-import type { KernelLoad } from "../ports.ts";
 import { grade, thresholdsFor, toPercent } from "../threshold.ts";
 
 /** How busy the processors were over the last minute. */

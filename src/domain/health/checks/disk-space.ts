@@ -1,7 +1,7 @@
+import type { FileSystems, MountedFileSystem } from "#domain/ports/storage.ts";
 import { formatBytes, listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
 import { isIgnoredPath } from "../ignore.ts";
-import type { FileSystems, MountedFileSystem } from "../storage/ports.ts";
 import { grade, thresholdsFor, toGigabytes, toPercent } from "../threshold.ts";
 
 /** As df(1) counts: what is reserved for root is neither used nor free. */

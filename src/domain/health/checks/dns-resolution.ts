@@ -1,7 +1,7 @@
+import type { NameServers } from "#domain/ports/network.ts";
 import { listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
 import { createIgnore } from "../ignore.ts";
-import type { NameServers } from "../network/ports.ts";
 
 /**
  * Whether the name servers of resolv.conf answer: each is asked. Nothing else is contacted, and unless a name is given the

@@ -1,5 +1,5 @@
+import type { KernelLoad } from "#domain/ports/host.ts";
 import type { Check } from "../check.ts";
-import type { KernelLoad } from "../ports.ts";
 import { grade, thresholdsFor, toPercent } from "../threshold.ts";
 
 /** How many of the file handles that the kernel has for all processes together are open (fs.file-max). */

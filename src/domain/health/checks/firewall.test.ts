@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { InputChain, OpenPort } from "#domain/ports/network.ts";
 import { createFakeListeningSockets, fakeOpenPort } from "../../../../test/fakes/listening-sockets.ts";
 import { createFakePacketFilter, fakeInputChain } from "../../../../test/fakes/packet-filter.ts";
-import type { InputChain, OpenPort } from "../network/ports.ts";
 import { firewallCheck } from "./firewall.ts";
 
 const { signal } = new AbortController();

@@ -1,7 +1,7 @@
+import type { InputChain, ListeningSockets, OpenPort, PacketFilter } from "#domain/ports/network.ts";
 import { listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
 import { createIgnore } from "../ignore.ts";
-import type { InputChain, ListeningSockets, OpenPort, PacketFilter } from "../network/ports.ts";
 
 /** Ports in the details; a host with more has other worries than the rest of the list. */
 const mostListed = 50;

@@ -1,7 +1,7 @@
+import type { FileSystems } from "#domain/ports/storage.ts";
 import { listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
 import { isIgnoredPath } from "../ignore.ts";
-import type { FileSystems } from "../storage/ports.ts";
 import { grade, thresholdsFor, toPercent } from "../threshold.ts";
 
 /** How many of the inodes of file systems are taken, where their number is fixed: without a free one no file can be made. */

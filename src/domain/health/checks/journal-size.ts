@@ -1,6 +1,6 @@
+import type { JournalStorage } from "#domain/ports/journal.ts";
 import { formatBytes } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
-import type { JournalStorage } from "../storage/ports.ts";
 import { grade, toGigabytes } from "../threshold.ts";
 
 /**

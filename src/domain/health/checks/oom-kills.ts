@@ -1,8 +1,8 @@
+import type { KernelLog } from "#domain/ports/journal.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
 import { createIgnore } from "../ignore.ts";
-import type { KernelLog } from "../ports.ts";
 import { grade } from "../threshold.ts";
 
 const windowHours = 24;

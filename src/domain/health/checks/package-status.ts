@@ -1,8 +1,8 @@
+import type { PackageFaults, PackageStates } from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import type { Check, Outcome } from "../check.ts";
 import { createIgnore } from "../ignore.ts";
-import type { PackageFaults, PackageStates } from "../packages/ports.ts";
 
 /** After this time it is no longer believed that who changes packages gets anywhere. */
 const longWorkMs = 60 * 60_000;

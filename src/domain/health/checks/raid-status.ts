@@ -1,5 +1,5 @@
+import type { RaidArray, RaidArrays } from "#domain/ports/storage.ts";
 import type { Check } from "../check.ts";
-import type { RaidArray, RaidArrays } from "../storage/ports.ts";
 
 type Verdict = { readonly status: "pass" | "warn" | "fail"; readonly message: string };
 

@@ -1,7 +1,7 @@
+import type { FileSystems } from "#domain/ports/storage.ts";
 import { listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
 import { isIgnoredPath } from "../ignore.ts";
-import type { FileSystems } from "../storage/ports.ts";
 
 /** File systems that should be writable and are not: the kernel makes one read-only when its disk gives errors. */
 export const readOnlyFilesystemsCheck = (ports: { fileSystems: FileSystems }): Check => ({

@@ -1,6 +1,6 @@
+import type { RebootNeed } from "#domain/ports/host.ts";
 import { listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
-import type { RebootNeed } from "../ports.ts";
 
 /** The kind of build in a kernel release: `amd64`, `cloud-amd64`, `generic`; the newest of another kind would not boot next. */
 const flavour = (release: string): string => /[a-z]\w*(?:-[a-z]\w*)*$/i.exec(release)?.[0] ?? "";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
+import type { SecurityUpdate } from "#domain/ports/packages.ts";
 import { createFakePackageUpdates, fakeSecurityUpdate } from "../../../../test/fakes/package-updates.ts";
-import type { SecurityUpdate } from "../packages/ports.ts";
 import { securityUpdatesCheck } from "./security-updates.ts";
 
 const day = 24 * 60 * 60_000;

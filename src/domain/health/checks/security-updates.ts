@@ -1,9 +1,9 @@
+import type { PackageUpdates } from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
 import { createIgnore } from "../ignore.ts";
-import type { PackageUpdates } from "../packages/ports.ts";
 import { grade } from "../threshold.ts";
 
 const dayMs = 24 * 60 * 60_000;

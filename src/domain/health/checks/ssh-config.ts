@@ -1,7 +1,7 @@
+import type { SshServer } from "#domain/ports/network.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import type { Check, CheckSettings, Outcome } from "../check.ts";
 import { createIgnore } from "../ignore.ts";
-import type { SshServer } from "../network/ports.ts";
 
 type Options = Readonly<Record<string, string>>;
 

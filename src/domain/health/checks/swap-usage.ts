@@ -1,6 +1,6 @@
+import type { KernelLoad } from "#domain/ports/host.ts";
 import { formatBytes } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
-import type { KernelLoad } from "../ports.ts";
 import { grade, thresholdsFor, toGigabytes, toPercent } from "../threshold.ts";
 
 /** How much of the swap space is taken. */

@@ -1,7 +1,7 @@
+import type { FailedUnit, UnitStates } from "#domain/ports/units.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
 import { createIgnore } from "../ignore.ts";
-import type { FailedUnit, UnitStates } from "../ports.ts";
 
 const described = ({ name, result }: FailedUnit): string => (result === "" ? name : `${name} (${result})`);
 

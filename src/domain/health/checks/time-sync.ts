@@ -1,5 +1,5 @@
+import type { TimeSync, TimeSyncState } from "#domain/ports/host.ts";
 import type { Check, Outcome } from "../check.ts";
-import type { TimeSync, TimeSyncState } from "../ports.ts";
 
 function judge({ canSync, isEnabled, isSynchronised, isContainer }: TimeSyncState): Omit<Outcome, "details"> {
   if (isSynchronised && (isEnabled || isContainer || !canSync))

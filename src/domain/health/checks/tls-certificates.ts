@@ -1,11 +1,11 @@
 import type { CheckStatus } from "#contract/checks.ts";
+import type { CertificateFiles } from "#domain/ports/network.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
 import { createIgnore } from "../ignore.ts";
-import type { CertificateFiles } from "../network/ports.ts";
 
 const dayMs = 86_400_000;
 

@@ -1,8 +1,8 @@
+import type { UnitState, UnitStates } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
 import { createIgnore } from "../ignore.ts";
-import type { UnitState, UnitStates } from "../ports.ts";
 import { grade } from "../threshold.ts";
 
 const windowMs = 10 * 60_000;

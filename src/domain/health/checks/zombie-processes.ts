@@ -1,6 +1,6 @@
+import type { KernelLoad, Zombie } from "#domain/ports/host.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
-import type { KernelLoad, Zombie } from "../ports.ts";
 import { grade, thresholdsFor } from "../threshold.ts";
 
 /** How many are listed in the details: a host may have as many as it has process numbers. */

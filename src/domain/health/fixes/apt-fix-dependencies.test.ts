@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
+import type { PackageRepairs } from "#domain/ports/packages.ts";
 import { createFakePackageRepairs, fakeMissingPlan } from "../../../../test/fakes/package-repairs.ts";
-import type { ManagerName } from "../packages/manager-words.ts";
-import type { PackageRepairs } from "../packages/ports.ts";
+import type { ManagerName } from "../manager-words.ts";
 import { aptFixDependenciesFix } from "./apt-fix-dependencies.ts";
 
 const signal = new AbortController().signal;

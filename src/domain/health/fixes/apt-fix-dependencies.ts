@@ -1,8 +1,8 @@
+import type { MissingPlan, PackageRepairs, PackageStates } from "#domain/ports/packages.ts";
 import { formatBytes, listNames } from "#kernel/text.ts";
 import type { Outcome } from "../check.ts";
 import type { Fix, FixStep } from "../fix.ts";
-import { remarked, wordsOf } from "../packages/manager-words.ts";
-import type { MissingPlan, PackageRepairs, PackageStates } from "../packages/ports.ts";
+import { remarked, wordsOf } from "../manager-words.ts";
 
 /** What the check found: packages to be installed again, and whether dependencies are not there. */
 function faultsIn({ details }: Outcome): { readonly reinstalled: readonly string[]; readonly isUnmet: boolean } {

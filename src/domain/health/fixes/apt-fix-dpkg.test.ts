@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
+import type { PackageRepairs } from "#domain/ports/packages.ts";
 import { createFakePackageRepairs } from "../../../../test/fakes/package-repairs.ts";
-import type { ManagerName } from "../packages/manager-words.ts";
-import type { PackageRepairs } from "../packages/ports.ts";
+import type { ManagerName } from "../manager-words.ts";
 import { aptFixDpkgFix } from "./apt-fix-dpkg.ts";
 
 const signal = new AbortController().signal;

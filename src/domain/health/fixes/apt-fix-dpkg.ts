@@ -1,9 +1,9 @@
+import type { PackageRepairs, PackageStates } from "#domain/ports/packages.ts";
 import { listNames } from "#kernel/text.ts";
 import { recordsIn } from "#kernel/values.ts";
 import type { Outcome } from "../check.ts";
 import type { Fix } from "../fix.ts";
-import { remarked, wordsOf } from "../packages/manager-words.ts";
-import type { PackageRepairs, PackageStates } from "../packages/ports.ts";
+import { remarked, wordsOf } from "../manager-words.ts";
 
 /** Packages that the check found not fully installed. */
 function unfinishedIn({ details }: Outcome): readonly string[] {

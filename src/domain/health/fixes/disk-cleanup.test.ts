@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
+import type { CleanupCandidate } from "#domain/ports/storage.ts";
 import { createFakeDiskCleanup } from "../../../../test/fakes/disk-cleanup.ts";
 import { createFakeFileSystems, fakeFileSystem } from "../../../../test/fakes/file-systems.ts";
 import { createFakeJournalStorage, fakeJournalSize } from "../../../../test/fakes/journal-storage.ts";
-import type { CleanupCandidate } from "../storage/ports.ts";
 import { diskCleanupFix } from "./disk-cleanup.ts";
 
 const { signal } = new AbortController();

@@ -1,8 +1,9 @@
+import type { JournalStorage } from "#domain/ports/journal.ts";
+import type { CleanupCandidate, DiskCleanup, FileSystems } from "#domain/ports/storage.ts";
 import { counted, formatBytes, listNames } from "#kernel/text.ts";
 import { recordsIn } from "#kernel/values.ts";
 import type { Outcome } from "../check.ts";
 import type { Fix, FixStep } from "../fix.ts";
-import type { CleanupCandidate, DiskCleanup, FileSystems, JournalStorage } from "../storage/ports.ts";
 
 /** What archived files of the journal may take after a cleanup: some weeks of a quiet host. */
 const keptJournalBytes = 100 * 1024 ** 2;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
+import type { TimeSyncState } from "#domain/ports/host.ts";
 import { createFakeClock } from "../../../../test/fakes/clock.ts";
 import { createFakeTimeSync } from "../../../../test/fakes/time-sync.ts";
-import type { TimeSyncState } from "../ports.ts";
 import { enableTimeSyncFix } from "./enable-time-sync.ts";
 
 const { signal } = new AbortController();

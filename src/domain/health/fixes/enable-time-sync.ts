@@ -1,6 +1,6 @@
+import type { TimeSync, TimeSyncState } from "#domain/ports/host.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Fix } from "../fix.ts";
-import type { TimeSync, TimeSyncState } from "../ports.ts";
 
 /** How long the service has to start and to reach a time server. */
 const waitMs = 20_000;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createFakePackageRepairs } from "../../../../test/fakes/package-repairs.ts";
 import { createFakePackageUpdates } from "../../../../test/fakes/package-updates.ts";
-import type { ManagerName } from "../packages/manager-words.ts";
+import type { ManagerName } from "../manager-words.ts";
 import { refreshPackageListsFix } from "./refresh-package-lists.ts";
 
 const signal = new AbortController().signal;

@@ -1,6 +1,6 @@
+import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/ports/packages.ts";
 import type { Fix } from "../fix.ts";
-import { remarked, wordsOf } from "../packages/manager-words.ts";
-import type { PackageRepairs, PackageStates, PackageUpdates } from "../packages/ports.ts";
+import { remarked, wordsOf } from "../manager-words.ts";
 
 /** Downloads the package lists. Nothing is installed. */
 export function refreshPackageListsFix(ports: {

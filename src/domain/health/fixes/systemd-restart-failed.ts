@@ -1,7 +1,7 @@
+import type { UnitRepair } from "#domain/ports/units.ts";
 import { recordsIn } from "#kernel/values.ts";
 import type { Outcome } from "../check.ts";
 import type { Fix, FixStep } from "../fix.ts";
-import type { UnitRepair } from "../ports.ts";
 
 /** How long a unit is watched after its job: long enough for a program that dies at once to be seen dead. */
 const settleMs = 250;

@@ -1,7 +1,7 @@
+import type { JournalSize, JournalStorage } from "#domain/ports/journal.ts";
 import { formatBytes } from "#kernel/text.ts";
 import type { Outcome } from "../check.ts";
 import type { Fix, FixStep } from "../fix.ts";
-import type { JournalSize, JournalStorage } from "../storage/ports.ts";
 
 /** How much of the threshold the journal may take afterwards: at the threshold itself it would warn again at once. */
 const shareOfThreshold = 0.8;

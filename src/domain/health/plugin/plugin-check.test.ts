@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { PluginRun } from "#domain/ports/plugins.ts";
 import { createFakePluginRunner } from "../../../../test/fakes/plugin-runner.ts";
 import { pluginCheck } from "./plugin-check.ts";
-import type { PluginRun } from "./ports.ts";
 
 const program = "/usr/lib/nagios/plugins/check_thing";
 const ended = (exitCode: number, stdout: string, rest: { stderr?: string; isCut?: boolean } = {}): PluginRun => ({

@@ -1,9 +1,9 @@
 import type { CheckStatus, Severity } from "#contract/checks.ts";
+import type { PluginRun, PluginRunner } from "#domain/ports/plugins.ts";
 import type { Check, Outcome } from "../check.ts";
 import type { PluginOutput } from "./output.ts";
 import { parseOutput, printable } from "./output.ts";
 import type { PerfValue } from "./perfdata.ts";
-import type { PluginRun, PluginRunner } from "./ports.ts";
 
 /** A monitoring plugin that is a check. */
 export interface Plugin {

@@ -1,11 +1,11 @@
 import type { Severity } from "#contract/checks.ts";
 import { checkStatuses } from "#contract/checks.ts";
+import type { PluginRun } from "#domain/ports/plugins.ts";
 import { isRecord, parseJsonObject } from "#kernel/values.ts";
 import type { Check, Outcome } from "../check.ts";
 import { printable } from "./output.ts";
 import type { Ended } from "./plugin-check.ts";
 import { nagiosOutcome } from "./plugin-check.ts";
-import type { PluginRun } from "./ports.ts";
 
 const outcomes = { nagios: nagiosOutcome, json: jsonOutcome } as const;
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { PluginManifest } from "#domain/ports/plugins.ts";
 import { plainManifest } from "../../../../test/fakes/plugin-folders.ts";
 import type { ExtensionPoints, PluginCheck, PluginInput, RunResult } from "../plugin-kind.ts";
-import type { PluginManifest } from "../ports.ts";
 import { checkKind } from "./check.ts";
 
 const role = { type: "check", title: "Age", severity: "high", intervalMs: 900_000, output: "nagios" } as const;

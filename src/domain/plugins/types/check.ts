@@ -1,5 +1,5 @@
+import type { PluginEnd } from "#domain/ports/plugins.ts";
 import type { PluginKind, RunResult } from "../plugin-kind.ts";
-import type { PluginEnd } from "../ports.ts";
 
 /** The highest exit code that means something to a monitoring system: `UNKNOWN`. */
 const highestCode = 3;

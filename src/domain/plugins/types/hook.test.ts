@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import type { PluginEnd, PluginManifest } from "#domain/ports/plugins.ts";
+import { PluginNotRun } from "#domain/ports/plugins.ts";
 import { plainManifest } from "../../../../test/fakes/plugin-folders.ts";
 import type { ExtensionPoints, LoadedPlugin, PluginHook, RunResult } from "../plugin-kind.ts";
-import type { PluginEnd, PluginManifest } from "../ports.ts";
-import { PluginNotRun } from "../ports.ts";
 import { hookKind } from "./hook.ts";
 
 const role = { type: "hook", events: ["pre_fix", "post_fix"], onFailure: "veto" } as const;

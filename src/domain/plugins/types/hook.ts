@@ -1,6 +1,6 @@
+import { type PluginEnd, PluginNotRun } from "#domain/ports/plugins.ts";
 import { parseJsonObject } from "#kernel/values.ts";
 import type { PluginKind } from "../plugin-kind.ts";
-import { type PluginEnd, PluginNotRun } from "../ports.ts";
 
 const maxReasonChars = 1000;
 /** Checks wait for it, few at a time: one that hangs must not blind the service for as long as it may run otherwise. */

@@ -1,5 +1,4 @@
 import type { AlertName } from "#contract/alerts.ts";
-import type { Tracked } from "./evaluation.ts";
 
 /** What is remembered of an alert between starts of the service. */
 export interface StoredAlert extends Tracked {
@@ -28,4 +27,22 @@ export interface AlertStore {
   readonly silences: () => readonly StoredSilence[];
   readonly saveSilence: (silence: StoredSilence) => void;
   readonly forgetSilence: (id: string) => void;
+}
+
+/**
+ * What is known of one alert. Times are ages, which grow by what a clock that never jumps has counted: neither a clock that is
+ * set nor a restart shortens or lengthens them.
+ */
+export interface Tracked {
+  /** How long the condition has held without a break; null while it does not. */
+  readonly heldMs: number | null;
+  readonly isFiring: boolean;
+  /** What people were told last. */
+  readonly isToldFiring: boolean;
+  /** Since people were told that it fires. */
+  readonly sinceToldMs: number;
+  /** Of its group, since it was looked through last; null while it has none. An alert is a group: no two have one name. */
+  readonly groupMs: number | null;
+  /** Whether the group waits for the first time. */
+  readonly isFirstWait: boolean;
 }

@@ -30,6 +30,7 @@ export interface SpanGroup {
  * another number below 0 where the kernel does not name one.
  */
 export type SpanSource = number;
+
 export const ownSource: SpanSource = -1;
 
 /** What became of spans that were to be kept. A span that was there already counts as kept. */
@@ -68,4 +69,5 @@ export class TracesUnavailable extends Error {
 
 /** The most spans of one trace that are kept, and the most text of them. */
 export const maxTraceSpans = 10_000;
+
 export const maxTraceBytes = 8 * 1024 * 1024;

@@ -1,4 +1,4 @@
-import type { PackageStates } from "./ports.ts";
+import type { PackageStates } from "#domain/ports/packages.ts";
 
 /** The name of a package manager; undefined where there is none that is supported. */
 export type ManagerName = PackageStates["manager"];

@@ -79,3 +79,54 @@ export class LogQueryRefused extends Error {
 export class JournalUnavailable extends Error {
   override readonly name = "JournalUnavailable";
 }
+
+/** A line of the kernel log. */
+export interface KernelMessage {
+  /** RFC 3339. */
+  readonly timestamp: string;
+  readonly message: string;
+}
+
+export interface KernelLog {
+  /**
+   * Messages since a moment (epoch microseconds) that match a regular expression, the newest 1000, oldest first.
+   * @returns undefined where the host keeps no journal.
+   * @throws when the journal is there and cannot be read.
+   */
+  readonly matching: (
+    pattern: string,
+    sinceMicros: number,
+    signal: AbortSignal,
+  ) => Promise<readonly KernelMessage[] | undefined>;
+}
+
+/** What the files of the journal take, in bytes. */
+export interface JournalSize {
+  readonly diskBytes: number;
+  /** Of journals in memory, below /run. */
+  readonly memoryBytes: number;
+  readonly files: number;
+  /** Folder of those on the disk. */
+  readonly folder: string;
+  /** Of the files on the disk, what those take that are written no more and that vacuuming can remove. */
+  readonly archivedBytes: number;
+  /** Of the files on the disk, what those take that journald writes: archived ones as soon as it begins new files. */
+  readonly activeBytes: number;
+}
+
+export interface JournalStorage {
+  /** @returns undefined where the host keeps no journal. */
+  readonly size: (signal: AbortSignal) => Promise<JournalSize | undefined>;
+  /** Whether journald writes there, so that its files can be rotated; not so in a folder of journals from elsewhere. */
+  readonly canRotate: boolean;
+  /**
+   * Begins new files: those of now become archived ones.
+   * @throws when journald does not do it.
+   */
+  readonly rotate: (signal: AbortSignal) => Promise<void>;
+  /**
+   * Removes archived files, the oldest first, until those of each folder take no more than this.
+   * @throws when it cannot be done.
+   */
+  readonly vacuum: (keepBytes: number, signal: AbortSignal) => Promise<void>;
+}

@@ -1,5 +1,3 @@
-import type { SnapshotKind } from "#contract/updates.ts";
-
 /** A package as it is installed. Versions are whole, as the package manager writes them: with epoch and revision. */
 export interface InstalledPackage {
   readonly name: string;
@@ -105,7 +103,7 @@ export interface PackageManager {
       readonly id: string;
       readonly progress: Progress;
       /** How a snapshot was taken before it, if one was: the package manager's own need not take another. */
-      readonly snapshot?: SnapshotBackend["name"];
+      readonly snapshot?: "snapper" | "packages";
     },
     signal: AbortSignal,
   ) => Promise<TransactionResult>;
@@ -199,93 +197,6 @@ export interface PackageFiles {
   ) => Promise<TransactionResult>;
 }
 
-/** A snapshot that can be returned to. Times are epoch milliseconds. */
-export interface StoredSnapshot {
-  /** `YYYYMMDD-HHMMSS`, in UTC. */
-  readonly id: string;
-  readonly description: string;
-  readonly createdAt: number;
-  readonly sizeBytes: number;
-  readonly kind: SnapshotKind;
-  readonly backend: "snapper" | "packages";
-  /** Whether retention leaves it alone. */
-  readonly isProtected: boolean;
-  readonly packagesCount: number;
-}
-
-/** What has changed since a snapshot. */
-export interface SnapshotDiff {
-  /** `from` is the version then, `to` the version now. */
-  readonly packages: readonly Pick<PackageChange, "name" | "architecture" | "from" | "to">[];
-  /** By whole path. */
-  readonly files: readonly { readonly path: string; readonly change: "added" | "removed" | "modified" }[];
-}
-
-/** What a rollback did, or found. */
-export interface RollbackOutcome {
-  readonly isDone: boolean;
-  readonly reason: string;
-  readonly packages: readonly Pick<PackageChange, "name" | "architecture" | "from" | "to">[];
-  readonly filesRestored: number;
-  readonly requiresReboot: boolean;
-}
-
-/** A snapshot is damaged, or is not what it says: nothing was touched. */
-export class SnapshotUnusable extends Error {
-  override readonly name = "SnapshotUnusable";
-}
-
-/** One way of keeping snapshots. */
-export interface SnapshotBackend {
-  readonly name: StoredSnapshot["backend"];
-  /** Whether a rollback takes effect only when the host is started anew. */
-  readonly needsReboot: boolean;
-  readonly list: (signal: AbortSignal) => Promise<readonly StoredSnapshot[]>;
-  /**
-   * Takes one. `changes` are those that are about to be made: what is needed to undo them is kept.
-   * @throws Error when it could not be taken whole; then nothing is left of it.
-   */
-  readonly create: (
-    options: {
-      readonly id: string;
-      readonly description: string;
-      readonly kind: StoredSnapshot["kind"];
-      readonly changes: readonly PackageChange[];
-      /** Whether retention leaves it alone; false unless given. */
-      readonly isProtected?: boolean;
-      readonly progress: Progress;
-    },
-    signal: AbortSignal,
-  ) => Promise<StoredSnapshot>;
-  readonly remove: (id: string, signal: AbortSignal) => Promise<void>;
-  readonly diff: (id: string, signal: AbortSignal) => Promise<SnapshotDiff>;
-  /** Reads all of it and compares every hash. @throws SnapshotUnusable */
-  readonly verify: (id: string, signal: AbortSignal) => Promise<void>;
-  /**
-   * Returns to it, after all hashes were compared. Interrupted, refused for a lock, or done, it can be called again with the
-   * same transaction until {@link tidy}, and then still knows what it has changed.
-   * @throws SnapshotUnusable when nothing was touched; PackagesLocked.
-   */
-  readonly rollback: (
-    id: string,
-    transaction: { readonly id: string; readonly progress: Progress },
-    signal: AbortSignal,
-  ) => Promise<RollbackOutcome>;
-  /**
-   * Takes away what rollbacks have left that are done, or were interrupted and that nobody goes on with: to be called while no
-   * other one is under way. `settle` is waited for before each, since what it changed packages with may outlive it.
-   */
-  readonly tidy: (settle: (transactionId: string) => Promise<void>, signal: AbortSignal) => Promise<void>;
-}
-
-/** What changes the packages of a host, and what leads back. */
-export interface HostUpdates {
-  /** Undefined where the host has none that is supported. */
-  readonly manager: PackageManager | undefined;
-  /** In the order of preference: new snapshots go to the first, those of all can be returned to. */
-  readonly backends: readonly SnapshotBackend[];
-}
-
 /** How far something is: what is called while it runs. A type and not an interface, since it is no port. */
 export type Progress = {
   /** 0 to 100, and what is being done. */
@@ -296,3 +207,87 @@ export type Progress = {
 
 /** Progress that nobody follows. */
 export const noProgress: Progress = { step: () => undefined, line: () => undefined };
+
+/** A package that the manager began to change and did not finish. */
+export interface UnfinishedPackage {
+  readonly name: string;
+  readonly version: string;
+  /** The manager's own word: `unpacked`, `half-configured`. */
+  readonly state: string;
+  /** Whether its files cannot be relied on. */
+  readonly mustBeReinstalled: boolean;
+}
+
+/** What is wrong with the packages of the host. */
+export interface PackageFaults {
+  /** How many are installed. */
+  readonly installed: number;
+  readonly unfinished: readonly UnfinishedPackage[];
+  /** Whether the manager has written down changes that it has not carried out to the end. */
+  readonly isInterrupted: boolean;
+  /** Dependencies that are not there, in the manager's words. Not looked for while packages are in the middle of a change. */
+  readonly unmet: readonly { readonly name: string; readonly needs: string }[];
+  readonly held: readonly { readonly name: string; readonly version: string }[];
+  /** Who is changing packages now. */
+  readonly writer: { readonly pid: number; readonly program: string } | undefined;
+}
+
+export interface PackageStates {
+  /** Name of the package manager; undefined where there is none that is supported, and then there are no faults either. */
+  readonly manager: "apt" | "dnf" | "zypper" | "pacman" | undefined;
+  /** @throws when the manager is there and does not answer. */
+  readonly faults: (signal: AbortSignal) => Promise<PackageFaults | undefined>;
+}
+
+/** A newer version of an installed package that closes a security hole. */
+export interface SecurityUpdate {
+  readonly name: string;
+  readonly architecture: string;
+  readonly installed: string;
+  readonly candidate: string;
+  /** The archives that call it one: `stable-security`. */
+  readonly suites: readonly string[];
+  /** Whether the administrator keeps the package at its version. */
+  readonly isHeld: boolean;
+}
+
+/** What the package lists on disk offer. Nothing is downloaded. */
+export interface PackageUpdates {
+  /** @returns undefined where there is no package manager that is supported. */
+  readonly security: (signal: AbortSignal) => Promise<readonly SecurityUpdate[] | undefined>;
+  /** When the lists were last known to be fresh, epoch milliseconds; undefined where there are none. */
+  readonly refreshedAt: () => Promise<number | undefined>;
+}
+
+/** What it takes to have everything that packages need, without removing any. */
+export interface MissingPlan {
+  /** Packages that are to be installed again although they are there. */
+  readonly reinstalled: readonly string[];
+  /** Exactly what is installed; `from` is null for a package that is new. */
+  readonly changes: readonly {
+    readonly name: string;
+    readonly architecture: string;
+    readonly from: string | null;
+    readonly to: string;
+  }[];
+  /** Packages that are then set up. */
+  readonly configured: readonly string[];
+  readonly downloadBytes: number;
+  /** Why it cannot be done; null when it can. */
+  readonly obstacle: string | null;
+}
+
+/**
+ * Mends packages. Each waits a while for the locks of the package manager.
+ * @throws when it did not succeed: the message says why, in the words of the manager and of the package, or who holds the lock.
+ */
+export interface PackageRepairs {
+  /** Takes up what was interrupted and sets up what is unpacked. */
+  readonly finish: (signal: AbortSignal) => Promise<void>;
+  /** Changes nothing. */
+  readonly planMissing: (reinstalled: readonly string[], signal: AbortSignal) => Promise<MissingPlan>;
+  /** @throws also when it would no longer do what the plan says. */
+  readonly installMissing: (plan: MissingPlan, signal: AbortSignal) => Promise<void>;
+  /** Downloads the package lists. */
+  readonly refreshLists: (signal: AbortSignal) => Promise<void>;
+}
