@@ -23,10 +23,8 @@ export { createPerson } from "./core/person.ts";
 export { readInput } from "./core/standard-input.ts";
 export { cleanIo, ioOfProcess } from "./output/terminal.ts";
 
-/** The address and the key may stand before or after the subcommand. */
-const serviceOptions = (command: Command): ServiceOptions => command.optsWithGlobals();
+const serviceOptionsOf = (command: Command): ServiceOptions => command.optsWithGlobals();
 
-/** What a command line runs with. */
 interface CliPorts {
   readonly argv: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -34,12 +32,11 @@ interface CliPorts {
   readonly io: Io;
   readonly now: () => number;
   readonly local: LocalCommands;
-  /** Nobody when left out. */
   readonly person?: Person;
 }
 
 /**
- * Runs one command, for several hosts where the command line says so.
+ * Runs one command, for several hosts where the command line names several.
  * @returns its exit code: 0 fine, 1 found trouble, 2 could not run, 130 interrupted; with `--nagios` that of a monitoring plugin.
  */
 export async function runCli(given: CliPorts): Promise<number> {
@@ -47,10 +44,8 @@ export async function runCli(given: CliPorts): Promise<number> {
   const ports = { ...given, io, person: cleanPerson(given.person ?? nobody, io) };
   const { argv, environment } = ports;
   const contexts = createContextStore(environment);
-  // A plugin of a monitoring system has one line to say.
   const usesFile = speaksNagios(argv) ? () => undefined : createFileWarnings(io.err);
   const shared = { contexts, usesFile };
-  // Most command lines name no other host: nothing is loaded for them.
   if (!mayMeanSeveral(argv)) return runOnce({ ...ports, ...shared });
   try {
     const { severalHosts } = await import("./contexts/choice.ts");
@@ -63,16 +58,8 @@ export async function runCli(given: CliPorts): Promise<number> {
     if (several === undefined) return await runOnce({ ...ports, ...shared });
     const { runForAll } = await import("./contexts/run-for-all.ts");
     const local = { ...ports.local, readInput: lazy(ports.local.readInput) };
-    const run = ({ argv: words, io: collected, signal, isDryRun }: HostRun): Promise<number> =>
-      runOnce({
-        ...ports,
-        local,
-        argv: words,
-        io: collected,
-        person: nobody,
-        ...shared,
-        oneOfMany: { signal, isDryRun },
-      });
+    const run = ({ signal, isDryRun, ...host }: HostRun): Promise<number> =>
+      runOnce({ ...ports, ...shared, ...host, local, person: nobody, oneOfMany: { signal, isDryRun } });
     return await runForAll({ several, io, run, interrupted: ports.person.interrupted() });
   } catch (error) {
     io.err(`steward: ${explainError(error)}\n`);
@@ -80,31 +67,27 @@ export async function runCli(given: CliPorts): Promise<number> {
   }
 }
 
-/** A question may name what comes from elsewhere. It is asked on standard error. */
 const cleanPerson = (person: Person, io: Io): Person => ({
   ...person,
   ask: (question) => person.ask(printable(question, screenOf(io).hasErrorColours)),
 });
 
 /** Ports for a tree of commands of which none is run. */
-function inertPorts({ io, now, environment, local }: CliPorts, contexts: ContextStore): CommandPorts {
+function inertPorts(ports: Pick<CommandPorts, "io" | "now" | "environment" | "local">, contexts: ContextStore) {
   const connect = (): Promise<never> => Promise.reject(new Error("cannot connect: no command runs"));
   return {
-    io,
-    now,
-    environment,
-    local,
+    ...ports,
     contexts,
     person: nobody,
     finish: () => undefined,
-    given: serviceOptions,
+    given: serviceOptionsOf,
     connect,
     connectTo: connect,
     isNamed: () => Promise.resolve(false),
   };
 }
 
-/** A client of one of several hosts; what would change it is planned, or done. */
+/** A client of one of several hosts. In a dry run a call that would change the host is asked for its plan instead. */
 async function connectOneOfMany(source: Parameters<typeof connectToOne>[0], isDryRun: boolean): Promise<Connection> {
   const connection = await connectToOne(source);
   if (!isDryRun) return connection;
@@ -113,11 +96,7 @@ async function connectOneOfMany(source: Parameters<typeof connectToOne>[0], isDr
   return { ...planning, client: createClient(planning) };
 }
 
-/**
- * Runs one command.
- * @returns its exit code: 0 fine, 1 found trouble, 2 could not run, 130 interrupted; with `--nagios` that of a monitoring plugin.
- * @throws what ended it, as one of several hosts.
- */
+/** {@link runCli} for one host. @throws what ended it, as one of several hosts. */
 async function runOnce(
   ports: CliPorts & {
     readonly contexts: ContextStore;
@@ -128,7 +107,6 @@ async function runOnce(
 ): Promise<number> {
   const { argv, environment, version, io, now, local, contexts, usesFile, oneOfMany, person = nobody } = ports;
   let code: number = exitCode.fine;
-  // A plugin says what went wrong on its only line.
   let isPlugin = speaksNagios(argv);
   const finish = (result: number): void => {
     code = result;
@@ -145,10 +123,10 @@ async function runOnce(
     person,
     local,
     finish,
-    given: serviceOptions,
+    given: serviceOptionsOf,
     contexts,
-    connect: (command, options = {}) => connectAs(serviceOptions(command), options),
-    isNamed: (command) => isNamed({ ...source, options: serviceOptions(command) }),
+    connect: (command, options = {}) => connectAs(serviceOptionsOf(command), options),
+    isNamed: (command) => isNamed({ ...source, options: serviceOptionsOf(command) }),
     connectTo: (context, signal) => connectToOne({ ...source, options: { context }, signal }),
   };
   const program = createProgram(commandPorts, {
@@ -173,17 +151,16 @@ async function runOnce(
   };
 
   const call = pluginCallOf(program, argv);
-  // Those words are meant for somebody else then.
+  // The words after the name are the plugin's own.
   if (call !== undefined) isPlugin = false;
   try {
     await (call === undefined ? program.parseAsync([...argv], { from: "user" }) : runPlugin(call));
     return code;
   } catch (error) {
     const isSaid = error instanceof CommanderError && error.exitCode === 0;
-    // Whoever asks several hosts says of each what became of it.
     if (oneOfMany !== undefined && !isSaid) throw error;
     if (isPlugin) {
-      // Help has been printed by now, and is no result.
+      // Help has been printed by now.
       if (!isSaid) io.out(`${nagiosUnknown(explainError(error))}\n`);
       return unknownCode;
     }

@@ -25,7 +25,6 @@ import { addUpdatesCommands } from "./commands/updates.ts";
 import type { CommandPorts } from "./core/ports.ts";
 import { oneLine } from "./output/output.ts";
 
-/** `steward serve`. */
 function addServeCommand(program: Command, { local }: Pick<CommandPorts, "local">): void {
   program
     .command("serve")
@@ -36,18 +35,15 @@ function addServeCommand(program: Command, { local }: Pick<CommandPorts, "local"
     .action((options: { config?: string; newAdminKey?: boolean; safeMode?: boolean }) => local.serve(options));
 }
 
-/** The tree of all commands; what they do is up to the ports. */
 export function createProgram(
   ports: CommandPorts,
   options: {
     readonly version: string;
     readonly writeErr: (text: string) => void;
-    /** Whether the commands that are made from the table of operations are wanted. */
     readonly isWhole: boolean;
   },
 ): Command {
-  const { io, now, local, finish, environment } = ports;
-  const client = async (command: Command) => (await ports.connect(command)).client;
+  const { io, environment } = ports;
   const program = new Command("steward")
     .description("Looks after this Linux host: serves the API, and asks it.")
     .version(options.version)
@@ -78,14 +74,10 @@ export function createProgram(
   program.commandsGroup("The host:");
   addStatusCommand(program, ports);
   addDoctorCommand(program, ports);
-  addCheckCommand(program, {
-    io,
-    finish,
-    client: async (command, signal) => (await ports.connect(command, { signal })).client,
-  });
+  addCheckCommand(program, ports);
   addServicesCommands(program, ports);
   addLogsCommand(program, ports);
-  addAlertsCommands(program, { io, now, finish, client });
+  addAlertsCommands(program, ports);
   addTracesCommands(program, ports);
 
   program.commandsGroup("Updates:");
@@ -103,24 +95,12 @@ export function createProgram(
   addServeCommand(program, ports);
   addContextCommands(program, ports);
   addConfigCommands(program, ports);
-  addKeysCommands(program, { ...ports, client });
+  addKeysCommands(program, ports);
   addAuditCommands(program, ports);
-  addPluginsCommands(program, {
-    io,
-    environment,
-    person: ports.person,
-    finish,
-    client,
-    checkPlugin: local.checkPlugin,
-    confirmation: local.pluginConfirmation,
-  });
-  addNotifyCommands(program, { io, finish, client });
-  addObservabilityCommands(program, {
-    io,
-    stackHost: local.stackHost,
-    givenUrl: (command) => ports.given(command).url ?? environment["STEWARD_URL"],
-  });
-  addTaskCommand(program, { runTask: local.runTask, carryState: local.carryState, finish });
+  addPluginsCommands(program, ports);
+  addNotifyCommands(program, ports);
+  addObservabilityCommands(program, ports, (command) => ports.given(command).url ?? environment["STEWARD_URL"]);
+  addTaskCommand(program, ports);
 
   program.commandsGroup("For programs:");
   addApiCommands(program, ports, options.isWhole);

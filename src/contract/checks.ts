@@ -10,6 +10,10 @@ export type CheckStatus = (typeof checkStatuses)[number];
 
 /** How bad each status is, to compare two. */
 export const statusRank = { pass: 0, skip: 0, warn: 1, fail: 2 } as const satisfies Record<CheckStatus, number>;
+
+export const isUnhealthy = ({ status }: { readonly status: CheckStatus }): boolean =>
+  status === "warn" || status === "fail";
+
 export const severities = ["critical", "high", "medium", "low"] as const;
 export type Severity = (typeof severities)[number];
 export const fixStepStatuses = ["done", "failed", "skipped"] as const;

@@ -21,3 +21,11 @@ export function parseJsonObject(text: string): JsonObject | undefined {
 
 export const isString = (value: unknown): value is string => typeof value === "string";
 export const isNumber = (value: unknown): value is number => typeof value === "number";
+
+type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
+};
+
+/** The members that are not undefined: for optional members, which under `exactOptionalPropertyTypes` are absent or have a value. */
+export const defined = <T extends object>(members: T): Defined<T> =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<T>;

@@ -1,19 +1,13 @@
 import type { Command } from "commander";
 import { Argument, InvalidArgumentError, Option } from "commander";
-import type { Answer, Client } from "#client/index.ts";
+import type { Answer } from "#client/index.ts";
 import { type AlertName, alertNames } from "#contract/alerts.ts";
+import { answerCommand } from "../core/answer-command.ts";
+import type { CommandPorts } from "../core/ports.ts";
 import { presetCommand } from "../core/preset-command.ts";
-import type { Io } from "../output/output.ts";
-import { exitCode, oneLine, printJson } from "../output/output.ts";
+import { type Io, oneLine } from "../output/output.ts";
 import type { Style } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
-
-interface Ports {
-  readonly io: Io;
-  readonly now: () => number;
-  readonly client: (command: Command) => Promise<Client>;
-  readonly finish: (code: number) => void;
-}
 
 type AlertList = Answer<"listAlerts">;
 
@@ -63,25 +57,22 @@ function printSilences(io: Io, { silences }: Answer<"listSilences">): void {
   );
 }
 
-function addListCommand(alerts: Command, { io, client, finish }: Ports): void {
-  presetCommand(alerts, "list")
+function addListCommand(alerts: Command, ports: CommandPorts): void {
+  const command = presetCommand(alerts, "list")
     .description("list all alerts and their states")
-    .option("--json", "print the answer as JSON")
     .addHelpText(
       "after",
       "\nExit code: 0 nothing fires, or what fires is silenced; 1 something fires; 2 it could not be asked.",
-    )
-    .action(async (options: { json?: boolean }, command: Command) => {
-      const answer = await (await client(command)).listAlerts();
-      const isTrouble = answer.alerts.some(({ state, silenced }) => state === "firing" && !silenced);
-      finish(isTrouble ? exitCode.foundTrouble : exitCode.fine);
-      if (options.json) return printJson(io, answer);
-      printAlerts(io, answer);
-    });
+    );
+  answerCommand(ports, command, {
+    ask: (client) => client.listAlerts(),
+    isTrouble: ({ alerts: all }) => all.some(({ state, silenced }) => state === "firing" && !silenced),
+    print: printAlerts,
+  });
 }
 
-function addSilenceCommands(alerts: Command, { io, now, client }: Ports): void {
-  alerts
+function addSilenceCommands(alerts: Command, ports: CommandPorts): void {
+  const silence = alerts
     .command("silence")
     .description("tell nobody of an alert for a while")
     .addArgument(new Argument("<alert>", "the alert").choices(alertNames))
@@ -90,37 +81,30 @@ function addSilenceCommands(alerts: Command, { io, now, client }: Ports): void {
         .argParser(durationMs)
         .makeOptionMandatory(),
     )
-    .option("--comment <text>", "why, for others", "")
-    .option("--json", "print the answer as JSON")
-    .action(async (alert: AlertName, options: { for: number; comment: string; json?: boolean }, command: Command) => {
-      const until = new Date(now() + options.for).toISOString();
-      const silence = await (await client(command)).silenceAlert({ body: { alert, until, comment: options.comment } });
-      if (options.json) return printJson(io, silence);
-      io.out(`${oneLine(`${silence.alert} is silenced until ${silence.until} (${silence.id})`)}\n`);
-    });
-  alerts
-    .command("silences")
-    .description("list silences that have not ended")
-    .option("--json", "print the answer as JSON")
-    .action(async (options: { json?: boolean }, command: Command) => {
-      const answer = await (await client(command)).listSilences();
-      if (options.json) return printJson(io, answer);
-      printSilences(io, answer);
-    });
-  alerts
+    .option("--comment <text>", "why, for others", "");
+  answerCommand(ports, silence, {
+    ask: (client, alert: AlertName, options: { for: number; comment: string }) => {
+      const until = new Date(ports.now() + options.for).toISOString();
+      return client.silenceAlert({ body: { alert, until, comment: options.comment } });
+    },
+    print: (io, { alert, until, id }) => io.out(`${oneLine(`${alert} is silenced until ${until} (${id})`)}\n`),
+  });
+  answerCommand(ports, alerts.command("silences").description("list silences that have not ended"), {
+    ask: (client) => client.listSilences(),
+    print: printSilences,
+  });
+  const unsilence = alerts
     .command("unsilence")
     .description("end a silence")
-    .argument("<id>", "its id, as `steward alerts silences` has it")
-    .option("--json", "print the answer as JSON")
-    .action(async (id: string, options: { json?: boolean }, command: Command) => {
-      const answer = await (await client(command)).removeSilence({ params: { id } });
-      if (options.json) return printJson(io, answer);
-      io.out(`${oneLine(answer.message)}\n`);
-    });
+    .argument("<id>", "its id, as `steward alerts silences` has it");
+  answerCommand(ports, unsilence, {
+    ask: (client, id: string) => client.removeSilence({ params: { id } }),
+    print: (io, { message }) => io.out(`${oneLine(message)}\n`),
+  });
 }
 
 /** `steward alerts [list]|silence|silences|unsilence`. */
-export function addAlertsCommands(program: Command, ports: Ports): void {
+export function addAlertsCommands(program: Command, ports: CommandPorts): void {
   const alerts = program.command("alerts").description("list alerts, and silence them");
   addListCommand(alerts, ports);
   addSilenceCommands(alerts, ports);

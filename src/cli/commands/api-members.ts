@@ -1,13 +1,12 @@
 import { Argument, InvalidArgumentError, Option } from "commander";
 import type { Operation } from "#contract/operation.ts";
+import { isRecord, type JsonObject } from "#kernel/values.ts";
 import { oneLine } from "../output/output.ts";
 
-type Schema = Readonly<Record<string, unknown>>;
+type Schema = JsonObject;
 
-/** Where a member of an operation goes. */
 export type Part = "params" | "query" | "body";
 
-/** One member of what an operation takes, as the command line has it. */
 export interface Member {
   readonly part: Part;
   /** As the contract has it: `dry_run`. */
@@ -18,10 +17,6 @@ export interface Member {
   readonly isRequired: boolean;
 }
 
-const isSchema = (value: unknown): value is Schema =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-/** `restartService` as `restart-service`, `snapshot_id` as `snapshot-id`. */
 export const kebab = (name: string): string =>
   name
     .replaceAll(/(?<=[a-z0-9])[A-Z]/g, (letter) => `-${letter}`)
@@ -32,29 +27,24 @@ export const kebab = (name: string): string =>
 export function membersOf(operation: Operation): readonly Member[] {
   return (["params", "query", "body"] as const).flatMap((part) => {
     const schema: unknown = operation[part];
-    const properties = isSchema(schema) && isSchema(schema["properties"]) ? schema["properties"] : {};
+    const properties = isRecord(schema) && isRecord(schema["properties"]) ? schema["properties"] : {};
     const required: readonly unknown[] =
-      isSchema(schema) && Array.isArray(schema["required"]) ? schema["required"] : [];
-    return Object.entries(properties)
-      .filter(([name]) => !(operation.streams && part === "body" && name === "stream"))
-      .flatMap(([name, member]) =>
-        isSchema(member)
-          ? [
-              {
-                part,
-                name,
-                word: kebab(name),
-                schema: member,
-                isRequired: part === "params" || required.includes(name),
-              },
-            ]
-          : [],
-      );
+      isRecord(schema) && Array.isArray(schema["required"]) ? schema["required"] : [];
+    const names = Object.keys(properties).filter(
+      (name) => !(operation.streams && part === "body" && name === "stream"),
+    );
+    return names.flatMap((name): readonly Member[] => {
+      const member = properties[name];
+      if (!isRecord(member)) return [];
+      return [
+        { part, name, word: kebab(name), schema: member, isRequired: part === "params" || required.includes(name) },
+      ];
+    });
   });
 }
 
 const typesOf = ({ schema }: Member): readonly unknown[] => [schema["type"]].flat();
-const itemsOf = ({ schema }: Member): Schema | undefined => (isSchema(schema["items"]) ? schema["items"] : undefined);
+const itemsOf = ({ schema }: Member): Schema | undefined => (isRecord(schema["items"]) ? schema["items"] : undefined);
 const choicesOf = ({ enum: choices }: Schema): readonly string[] | undefined =>
   Array.isArray(choices) ? choices.map(String) : undefined;
 
@@ -77,31 +67,26 @@ function numberIn({ minimum, maximum }: Schema, isInteger: boolean) {
   };
 }
 
-/** What help says of a member: the words of the contract, and what holds where it is left out. */
 function descriptionOf({ schema }: Member): string {
   const { description, default: preset } = schema;
   const said = typeof description === "string" ? oneLine(description) : "";
-  const isTold = preset !== undefined && preset !== false && preset !== "";
-  return [said, isTold ? `(default: ${JSON.stringify(preset)})` : ""].filter(Boolean).join(" ");
+  const hasDefault = preset !== undefined && preset !== false && preset !== "";
+  return [said, hasDefault ? `(default: ${JSON.stringify(preset)})` : ""].filter(Boolean).join(" ");
 }
 
-/** The argument that stands for a parameter of the path. */
 export function argumentOf(member: Member): Argument {
   const argument = new Argument(`<${member.word}>`, descriptionOf(member));
   const choices = choicesOf(member.schema);
   return choices === undefined ? argument : argument.choices(choices);
 }
 
-/** The options that stand for a member of query or body. */
 export function optionsOf(member: Member): readonly Option[] {
   const { word, schema } = member;
   const types = typesOf(member);
   const description = descriptionOf(member);
   if (types.includes("boolean")) {
     const yes = new Option(`--${word}`, description);
-    const no = new Option(`--no-${word}`, `the opposite of --${word}`);
-    if (schema["default"] === false) return [yes];
-    return [yes, no];
+    return schema["default"] === false ? [yes] : [yes, new Option(`--no-${word}`, `the opposite of --${word}`)];
   }
   if (types.includes("array")) {
     const option = new Option(`--${word} <value>`, `${description} May be repeated.`.trim());

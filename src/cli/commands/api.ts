@@ -18,7 +18,7 @@ import { argumentOf, isFlat, kebab, type Member, membersOf, optionKey, optionsOf
 type Input = Record<"params" | "query" | "body", Record<string, unknown>>;
 type Options = Readonly<Record<string, unknown>>;
 
-/** A body given as JSON text, as a file that holds it, or on standard input. */
+/** The body of a request given as JSON text, as a file, or on standard input. */
 async function readData({ local }: CommandPorts, data: string): Promise<Record<string, unknown>> {
   const named = data.startsWith("@") ? data.slice(1) : undefined;
   const text =
@@ -33,13 +33,8 @@ async function readData({ local }: CommandPorts, data: string): Promise<Record<s
   return value;
 }
 
-/** What a command line says of the members of an operation. */
-function inputOf(
-  members: readonly Member[],
-  words: readonly unknown[],
-  options: Options,
-  data: Record<string, unknown>,
-): Input {
+/** The input of an operation from the arguments and options of a command line; options override `data`. */
+function inputOf(members: readonly Member[], words: readonly unknown[], options: Options, data: Options): Input {
   const input: Input = { params: {}, query: {}, body: { ...data } };
   const inPath = members.filter(({ part }) => part === "params");
   for (const [at, { name }] of inPath.entries()) input.params[name] = words[at];
@@ -54,10 +49,7 @@ const isLong = (name: string): name is LongOperationName =>
   Object.entries<Operation>(operations).some(([each, { outlives }]) => each === name && outlives === true);
 
 async function call(
-  ports: CommandPorts,
-  command: Command,
-  name: string,
-  operation: Operation,
+  { ports, command, name, operation }: { ports: CommandPorts; command: Command; name: string; operation: Operation },
   input: Input,
   options: Options,
 ) {
@@ -71,12 +63,11 @@ async function call(
   const isPlanOnly = input.query["dry_run"] === true;
   if (operation.effect === "danger" && !isPlanOnly && options["yes"] !== true) {
     const asked = await request(connection, operation, { ...given, query: { ...input.query, dry_run: true } });
-    // What is printed for people is not to be mixed with what is printed for programs.
+    // Standard output is for the JSON answer.
     printPlan({ ...io, out: io.err }, asPlan(parseJson(await asked.text(), asked)));
     if (!(await isWanted(ports, "Do it?", {}))) return finish(exitCode.foundTrouble);
   }
   if (isLong(name) && !isPlanOnly) {
-    // The service checks what it is given against the same schemas.
     await runLong(ports, connection, {
       name,
       input: given as object,
@@ -120,14 +111,14 @@ function addOperation(api: Command, ports: CommandPorts, name: string, operation
       const flag = isFlat(missing) ? `--${missing.word}, or ${missing.name} in --data` : `${missing.name} in --data`;
       command.error(`error: ${flag} is needed`);
     }
-    await call(ports, command, name, operation, inputOf(members, all, options, data), options);
+    await call({ ports, command, name, operation }, inputOf(members, all, options, data), options);
   });
 }
 
 /**
- * `steward api <operation>`: every operation of the table, made from its row. They stand below a word of their own, so that a
- * new operation takes the name of no command that there is, and of no plugin.
- * @param isWhole whether its commands are wanted: there are many, and a start is to be short.
+ * `steward api <operation>`: every operation of the table, made from its row, below a word of its own so that a new operation
+ * cannot take the name of a command or a plugin.
+ * @param isWhole whether the commands are added: there are many, and most command lines do not need them.
  */
 export function addApiCommands(program: Command, ports: CommandPorts, isWhole: boolean): void {
   const api = program

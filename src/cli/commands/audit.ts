@@ -3,9 +3,10 @@ import { InvalidArgumentError, Option } from "commander";
 import type { AuditList, AuditOutcome } from "#contract/audit.ts";
 import { auditListLimit, auditOutcomes } from "#contract/audit.ts";
 import { counted } from "#kernel/text.ts";
+import { defined } from "#kernel/values.ts";
 import { integer } from "../core/integer.ts";
 import type { AuditReport, GivenHead } from "../core/local.ts";
-import { momentOption } from "../core/log-time.ts";
+import { timeOption } from "../core/log-time.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { presetCommand } from "../core/preset-command.ts";
 import { exitCode, type Io, oneLine, printJson } from "../output/output.ts";
@@ -14,7 +15,7 @@ import { printTable } from "../output/table.ts";
 
 const styles: Readonly<Record<AuditOutcome, Style | undefined>> = { ok: undefined, refused: "yellow", failed: "red" };
 
-const targetOf = (target: Readonly<Record<string, string>>): string =>
+const describeTarget = (target: Readonly<Record<string, string>>): string =>
   Object.entries(target)
     .map(([name, value]) => `${name}=${value}`)
     .join(" ");
@@ -27,7 +28,7 @@ function printEntries(io: Io, { entries, next_cursor: more, unreadable }: AuditL
       each.time.slice(0, 19),
       { text: each.count > 1 ? `${each.outcome} ×${each.count}` : each.outcome, style: styles[each.outcome] },
       each.dry_run ? `${each.operation} (dry run)` : each.operation,
-      targetOf({ ...each.target, ...(each.operation_id !== null && { operation: each.operation_id }) }),
+      describeTarget({ ...each.target, ...(each.operation_id !== null && { operation: each.operation_id }) }),
       each.key_name ?? each.key_id ?? "",
       each.remote_address ?? "",
       each.error ?? each.status ?? (each.method === null ? "" : "no answer"),
@@ -50,7 +51,7 @@ interface ListOptions {
 }
 
 function addListCommand(audit: Command, { io, now, connect, local }: CommandPorts): void {
-  const moment = momentOption(now);
+  const moment = timeOption(now);
   presetCommand(audit, "list")
     .description("who did what, and who was refused; the newest first")
     .addOption(
@@ -69,17 +70,10 @@ function addListCommand(audit: Command, { io, now, connect, local }: CommandPort
     .option("--json", "print the answer as JSON")
     .action(async (options: ListOptions, command: Command) => {
       const { since, until, operation, keyId, outcome, limit } = options;
-      const query = {
-        limit,
-        ...(since !== undefined && { since }),
-        ...(until !== undefined && { until }),
-        ...(operation !== undefined && { operation }),
-        ...(keyId !== undefined && { key_id: keyId }),
-        ...(outcome !== undefined && { outcome }),
-      };
+      const query = defined({ limit, since, until, operation, key_id: keyId, outcome });
       const answer = options.offline
         ? await local.audit.list(query)
-        : await (await connect(command)).client.listAudit({ query: query });
+        : await (await connect(command)).client.listAudit({ query });
       if (options.json) return printJson(io, answer);
       printEntries(io, answer);
     });
@@ -93,20 +87,8 @@ function givenHead(text: string, before: readonly GivenHead[] = []): readonly Gi
 }
 
 function printReport(io: Io, report: AuditReport): void {
-  const {
-    folder,
-    broken,
-    files,
-    entries,
-    malformed,
-    first,
-    last,
-    headsFound,
-    notes,
-    notCompared,
-    rootRequests,
-    mismatches,
-  } = report;
+  const { folder, broken, files, entries, malformed, first, last, headsFound, notes } = report;
+  const { notCompared, rootRequests, mismatches } = report;
   for (const note of notes) io.out(`note: ${oneLine(note)}\n`);
   if (broken !== undefined) {
     io.out(`broken: ${oneLine(broken.file)}:${broken.line}: ${oneLine(broken.what)}\n`);

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { InvalidArgumentError, Option } from "commander";
 import { streamChat } from "#client/chat.ts";
 import type { ChatMessage } from "#contract/connectors.ts";
+import { defined } from "#kernel/values.ts";
 import { Interrupted } from "../core/errors.ts";
 import { patientFetch } from "../core/fetch.ts";
 import { integer } from "../core/integer.ts";
@@ -27,12 +28,7 @@ function temperature(text: string): number {
 }
 
 /** The newest entries of a unit as text, as far as the key may read them, without secrets. */
-async function attachedLogs(
-  { local }: CommandPorts,
-  { client }: Connection,
-  unit: string,
-  lines: number,
-): Promise<string> {
+async function attachedLogs({ local }: CommandPorts, { client }: Connection, unit: string, lines: number) {
   const { logs } = await client.listLogs({ query: { unit, limit: lines, since: new Date(0).toISOString() } });
   if (logs.length === 0) throw new Error(`cannot attach logs of ${oneLine(unit)}: there are none`);
   const text = await local.redact(logs.map((entry) => formatEntry(entry, "short-iso", plainScreen)).join(""));
@@ -41,12 +37,10 @@ async function attachedLogs(
 
 const requestOf = ({ connector, maxTokens, temperature: warmth }: ChatOptions, messages: readonly ChatMessage[]) => ({
   messages: [...messages],
-  ...(connector !== undefined && { connector }),
-  ...(maxTokens !== undefined && { max_tokens: maxTokens }),
-  ...(warmth !== undefined && { temperature: warmth }),
+  ...defined({ connector, max_tokens: maxTokens, temperature: warmth }),
 });
 
-/** Prints an answer while it comes, and gives it whole. */
+/** Prints an answer while it comes. @returns the complete text. */
 async function answer(
   { io, person }: CommandPorts,
   { url, key, openSocket, fetch }: Connection,
@@ -85,7 +79,7 @@ async function answer(
   }
 }
 
-/** Asks a person again and again, until they end the input. */
+/** Asks for messages until the input ends. */
 async function converse(
   ports: CommandPorts,
   connection: Connection,
@@ -104,7 +98,6 @@ async function converse(
   }
 }
 
-/** `steward chat`. */
 export function addChatCommand(program: Command, ports: CommandPorts): void {
   const { io, connect, local, person } = ports;
   program

@@ -1,8 +1,9 @@
 import type { Command } from "commander";
 import { InvalidArgumentError } from "commander";
 import type { Answer, Client } from "#client/index.ts";
-import type { Io } from "../output/output.ts";
-import { exitCode, oneLine, printJson } from "../output/output.ts";
+import { isUnhealthy } from "#contract/checks.ts";
+import type { CommandPorts } from "../core/ports.ts";
+import { exitCode, type Io, oneLine, printJson } from "../output/output.ts";
 import type { Style } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
 import { nagiosReport } from "./nagios.ts";
@@ -12,10 +13,8 @@ type Result = Answer<"getCheck">;
 /** Longer than a check may take unless its settings say otherwise. */
 const defaultTimeoutSeconds = 60;
 const longestTimeoutSeconds = 24 * 60 * 60;
-/** Room for the message in the table. */
+/** What fits the message column of the table. */
 const maxTableChars = 100;
-
-const isTrouble = ({ status }: Pick<Result, "status">): boolean => status === "warn" || status === "fail";
 
 function seconds(text: string): number {
   const value = Number(text);
@@ -44,16 +43,7 @@ function printChecks(io: Io, { summary, results }: Answer<"listChecks">): void {
 }
 
 /** `steward check`: runs a check, or lists all; also as a plugin of a monitoring system. */
-export function addCheckCommand(
-  program: Command,
-  ports: {
-    io: Io;
-    client: (command: Command, signal: AbortSignal) => Promise<Client>;
-    finish: (code: number) => void;
-  },
-): void {
-  const { io, client, finish } = ports;
-
+export function addCheckCommand(program: Command, { io, connect, finish }: CommandPorts): void {
   const checkOne = async (service: Client, id: string, options: { nagios?: boolean; json?: boolean }) => {
     const result = await service.getCheck({ params: { check_id: id } });
     if (options.nagios) {
@@ -61,14 +51,14 @@ export function addCheckCommand(
       finish(code);
       return io.out(`${line}\n`);
     }
-    finish(isTrouble(result) ? exitCode.foundTrouble : exitCode.fine);
+    finish(isUnhealthy(result) ? exitCode.foundTrouble : exitCode.fine);
     if (options.json) return printJson(io, result);
     io.out(`${oneLine(`${result.check_id} ${result.status}: ${result.message}`)}\n`);
   };
 
   const checkAll = async (service: Client, options: { json?: boolean }) => {
     const answer = await service.listChecks();
-    finish(answer.results.some(isTrouble) ? exitCode.foundTrouble : exitCode.fine);
+    finish(answer.results.some(isUnhealthy) ? exitCode.foundTrouble : exitCode.fine);
     if (options.json) return printJson(io, answer);
     printChecks(io, answer);
   };
@@ -96,7 +86,9 @@ With --nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN (skipped, or anything that
       ) => {
         if (options.nagios && options.json) command.error("error: --nagios and --json do not go together");
         if (options.nagios && id === undefined) command.error("error: --nagios needs the id of a check");
-        const service = await client(command, AbortSignal.timeout(Math.ceil(options.timeout * 1000)));
+        const { client: service } = await connect(command, {
+          signal: AbortSignal.timeout(Math.ceil(options.timeout * 1000)),
+        });
         return id === undefined ? checkAll(service, options) : checkOne(service, id, options);
       },
     );

@@ -3,10 +3,9 @@ import { allCommands, type CommandNode, type OptionNode } from "../core/command-
 /** A word of a POSIX shell. */
 const word = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 const words = (list: readonly string[]): string => word(list.join(" "));
-const pathOf = ({ path }: CommandNode): string => path.join(" ");
+const pathText = ({ path }: CommandNode): string => path.join(" ");
 const takesValue = ({ value }: OptionNode): boolean => value !== "none";
 
-/** Options that hold for every command. */
 const everywhere = (root: CommandNode): readonly OptionNode[] => root.options.filter(takesValue);
 
 const ownOptions = ({ options, preset }: CommandNode): readonly OptionNode[] => {
@@ -22,13 +21,20 @@ const choicesOf = (node: CommandNode): readonly string[] => [
   ...node.arguments.flatMap(({ choices }) => choices),
 ];
 
-/** Each option that takes a value, once, with what it takes wherever it stands. */
+/** Each option that takes a value, with the command that it belongs to. */
 const valueOptions = (root: CommandNode): readonly (readonly [names: readonly string[], OptionNode, CommandNode])[] =>
   allCommands(root).flatMap((node) =>
     ownOptions(node)
       .filter(takesValue)
       .map((option) => [option.names, option, node] as const),
   );
+
+/** A `case` branch for the value of each option, by what the option takes. */
+const valueBranches = (root: CommandNode, indent: string, complete: (value: OptionNode) => string): readonly string[] =>
+  valueOptions(root).map(([names, option, { path }]) => {
+    const patterns = names.map((name) => word([...path, name].join(" "))).join("|");
+    return `${indent}${patterns}) ${complete(option)} ;;`;
+  });
 
 const wantsFiles = (node: CommandNode): boolean =>
   node.arguments.some(({ term }) => /^[<[](file|dir|folder)/.test(term));
@@ -39,7 +45,6 @@ const optionsWithValue = (root: CommandNode): readonly string[] => [
 
 // What bash and zsh read in the same way. `path` is the one word that zsh has for itself.
 
-/** Takes the next word: the value of the option before it, an option that takes one, or a command of the route so far. */
 const walk = (root: CommandNode): string => `    if [[ -n $previous ]]; then
       previous=
       continue
@@ -49,12 +54,11 @@ const walk = (root: CommandNode): string => `    if [[ -n $previous ]]; then
     -*) ;;
     *)
       case "\${route:+$route }$each" in
-      ${allCommands(root).slice(1).map(pathOf).map(word).join("|")}) route="\${route:+$route }$each" ;;
+      ${allCommands(root).slice(1).map(pathText).map(word).join("|")}) route="\${route:+$route }$each" ;;
       esac
       ;;
     esac`;
 
-/** Completes the value of the option before. */
 const afterOption = (root: CommandNode, values: readonly string[]): string => `    case " ${everywhere(root)
   .flatMap(({ names }) => names)
   .join(" ")} " in
@@ -67,20 +71,16 @@ ${values.join("\n")}
 
 function bash(root: CommandNode): string {
   const nodes = allCommands(root);
-  const values = valueOptions(root).map(([names, { value, choices }, { path }]) => {
-    const patterns = names.map((name) => word([...path, name].join(" "))).join("|");
-    if (value === "choice")
-      return `    ${patterns}) COMPREPLY=($(compgen -W ${words(choices)} -- "$current")); return ;;`;
-    if (value === "file")
-      return `    ${patterns}) compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); return ;;`;
-    if (value === "folder")
-      return `    ${patterns}) compopt -o filenames; COMPREPLY=($(compgen -d -- "$current")); return ;;`;
-    return `    ${patterns}) return ;;`;
+  const values = valueBranches(root, "    ", ({ value, choices }) => {
+    if (value === "choice") return `COMPREPLY=($(compgen -W ${words(choices)} -- "$current")); return`;
+    if (value === "file") return 'compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); return';
+    if (value === "folder") return 'compopt -o filenames; COMPREPLY=($(compgen -d -- "$current")); return';
+    return "return";
   });
   const lists = nodes.map((node) => {
     const flags = optionsOf(node, root).flatMap(({ names }) => names);
     const files = wantsFiles(node) ? "; files=1" : "";
-    return `    ${word(pathOf(node))}) commands=${words(choicesOf(node))}; options=${words(flags)}${files} ;;`;
+    return `    ${word(pathText(node))}) commands=${words(choicesOf(node))}; options=${words(flags)}${files} ;;`;
   });
   return `# bash completion for steward, made by: steward completion bash
 _steward() {
@@ -115,17 +115,14 @@ complete -F _steward steward
 `;
 }
 
-/** What stands between a word and its description in the lists of zsh. */
 const described = (name: string, description: string): string => word(`${name.replaceAll(":", "\\:")}:${description}`);
 
 function zsh(root: CommandNode): string {
   const nodes = allCommands(root);
-  const values = valueOptions(root).map(([names, { value, choices }, { path }]) => {
-    const patterns = names.map((name) => word([...path, name].join(" "))).join("|");
-    if (value === "choice") return `      ${patterns}) compadd -- ${choices.map(word).join(" ")}; return ;;`;
-    if (value === "file") return `      ${patterns}) _files; return ;;`;
-    if (value === "folder") return `      ${patterns}) _files -/; return ;;`;
-    return `      ${patterns}) return 1 ;;`;
+  const values = valueBranches(root, "      ", ({ value, choices }) => {
+    if (value === "choice") return `compadd -- ${choices.map(word).join(" ")}; return`;
+    if (value === "file") return "_files; return";
+    return value === "folder" ? "_files -/; return" : "return 1";
   });
   const lists = nodes.map((node) => {
     const commands = [
@@ -136,7 +133,7 @@ function zsh(root: CommandNode): string {
       names.map((name) => described(name, description)),
     );
     const files = wantsFiles(node) ? "; files=1" : "";
-    return `    ${word(pathOf(node))}) commands=(${commands.join(" ")}); options=(${options.join(" ")})${files} ;;`;
+    return `    ${word(pathText(node))}) commands=(${commands.join(" ")}); options=(${options.join(" ")})${files} ;;`;
   });
   return `#compdef steward
 # zsh completion for steward, made by: steward completion zsh
@@ -178,7 +175,7 @@ const fishWord = (text: string): string => `'${text.replaceAll("\\", "\\\\").rep
 function fish(root: CommandNode): string {
   const nodes = allCommands(root);
   const lines = nodes.flatMap((node) => {
-    const at = `-n ${fishWord(`__steward_at ${fishWord(pathOf(node))}`)}`;
+    const at = `-n ${fishWord(`__steward_at ${fishWord(pathText(node))}`)}`;
     const below = [
       ...node.commands.map(({ name, description }) => [name, description] as const),
       ...node.arguments.flatMap(({ choices, description }) => choices.map((choice) => [choice, description] as const)),
@@ -201,7 +198,7 @@ function fish(root: CommandNode): string {
 function __steward_path
     set -l path
     set -l skips 0
-    set -l known ${nodes.slice(1).map(pathOf).map(fishWord).join(" ")}
+    set -l known ${nodes.slice(1).map(pathText).map(fishWord).join(" ")}
     for each in (commandline -opc)[2..-1]
         if test $skips = 1
             set skips 0
@@ -227,5 +224,4 @@ ${lines.join("\n")}
 `;
 }
 
-/** What makes each shell complete the words of a tree of commands. */
 export const completionScripts = { bash, zsh, fish } as const;

@@ -3,7 +3,6 @@ import { Argument } from "commander";
 import { describeCommand } from "../core/command-tree.ts";
 import type { CommandPorts } from "../core/ports.ts";
 
-/** Where each shell looks for what completes the words of a program. */
 const places = {
   bash: "/etc/bash_completion.d/steward",
   zsh: "/usr/local/share/zsh/site-functions/_steward",
@@ -26,7 +25,6 @@ For good:        ${Object.entries(places)
         .join("\n                 ")}`,
     )
     .action(async (shell: Shell) => {
-      // Loaded on demand: one command has use for it, and seldom.
       const { completionScripts } = await import("./completion-scripts.ts");
       io.out(completionScripts[shell](describeCommand(program)));
     });

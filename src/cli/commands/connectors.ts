@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { Answer } from "#client/index.ts";
 import type { ConnectorStatus } from "#contract/connectors.ts";
+import { answerCommand } from "../core/answer-command.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { presetCommand } from "../core/preset-command.ts";
 import { formatAge } from "../output/figures.ts";
@@ -16,12 +17,8 @@ const styles: Readonly<Record<ConnectorStatus, Style>> = {
   not_configured: "yellow",
 };
 
-/** Prints connectors as a table. */
-function printConnectors(io: Io, answer: Answer<"listConnectors">, now: number): void {
-  if (answer.connectors.length === 0) {
-    io.out("no connectors: the settings name none, and none was found\n");
-    return;
-  }
+function printConnectors(io: Io, answer: Answer<"listConnectors">, now: number) {
+  if (answer.connectors.length === 0) return io.out("no connectors: the settings name none, and none was found\n");
   printTable(
     io,
     ["connector", "provider", "model", "status", "looked at", "why"],
@@ -37,16 +34,13 @@ function printConnectors(io: Io, answer: Answer<"listConnectors">, now: number):
 }
 
 /** `steward connectors [list]|test`. */
-export function addConnectorsCommands(program: Command, { io, now, connect, finish }: CommandPorts): void {
+export function addConnectorsCommands(program: Command, ports: CommandPorts): void {
+  const { io, now, connect, finish } = ports;
   const connectors = program.command("connectors").description("language models: list and test the ways to them");
-  presetCommand(connectors, "list")
-    .description("list connectors; asks no provider")
-    .option("--json", "print the answer as JSON")
-    .action(async (options: { json?: boolean }, command: Command) => {
-      const answer = await (await connect(command)).client.listConnectors();
-      if (options.json) return printJson(io, answer);
-      printConnectors(io, answer, now());
-    });
+  answerCommand(ports, presetCommand(connectors, "list").description("list connectors; asks no provider"), {
+    ask: (client) => client.listConnectors(),
+    print: (_, answer) => printConnectors(io, answer, now()),
+  });
   connectors
     .command("test")
     .description("ask the provider of a connector")

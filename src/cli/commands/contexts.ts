@@ -1,7 +1,8 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
+import { defined } from "#kernel/values.ts";
 import { asAddress } from "../contexts/address.ts";
-import { assertName, type Context, type Contexts, contextNamed, localName } from "../contexts/store.ts";
+import { assertName, type Context, contextNamed, localName } from "../contexts/store.ts";
 import { explainError } from "../core/errors.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { presetCommand } from "../core/preset-command.ts";
@@ -12,7 +13,7 @@ type Ports = Pick<CommandPorts, "io" | "finish" | "given" | "local" | "contexts"
 
 const testTimeoutMs = 10_000;
 
-/** A context as programs are told of it. */
+/** A context in JSON. */
 const listed = (name: string, { url, keyFile, cacert, cert, certKey }: Context, isCurrent: boolean) => ({
   name,
   url,
@@ -23,17 +24,8 @@ const listed = (name: string, { url, keyFile, cacert, cert, certKey }: Context, 
   cert_key: certKey ?? null,
 });
 
-const isOverwritten = (contexts: Contexts, name: string, force: boolean | undefined): void => {
-  if (Object.hasOwn(contexts.all, name) && !force)
-    throw new Error(`cannot add ${name}: there is one of this name (--force puts this one in its place)`);
-};
-
-/** Where the key is: in the file that was named, or in one of its own when it came on standard input. */
-async function keyFileFor(
-  name: string,
-  { given, local, contexts: store }: Ports,
-  command: Command,
-): Promise<string | undefined> {
+/** The file with the key: the named one, or a private one that gets the key from standard input. */
+async function keyFileFor(name: string, { given, local, contexts: store }: Ports, command: Command) {
   const { keyFile, cert } = given(command);
   if (keyFile !== undefined) return resolve(keyFile);
   const text = cert === undefined ? (await local.readInput())?.trim() : undefined;
@@ -44,12 +36,6 @@ async function keyFileFor(
   if (!/^[\x21-\x7e]+$/.test(text))
     throw new Error("cannot use what is on standard input as a key: there must be one word and nothing else");
   return store.writeKey(name, text);
-}
-
-interface AddOptions {
-  readonly use?: boolean;
-  readonly force?: boolean;
-  readonly json?: boolean;
 }
 
 function addAddCommand(contexts: Command, ports: Ports): void {
@@ -68,19 +54,18 @@ function addAddCommand(contexts: Command, ports: Ports): void {
 Its key is in the file of --key-file, or comes on standard input and is kept in a file that only you can read.
 --cacert, --cert and --key are kept with it, by their paths.`,
     )
-    .action(async (name: string, url: string, options: AddOptions, command: Command) => {
+    .action(async (name: string, url: string, options: { use?: true; force?: true; json?: true }, command: Command) => {
       assertName(name);
       const address = asAddress(url);
       const known = await store.read();
-      isOverwritten(known, name, options.force);
+      if (Object.hasOwn(known.all, name) && !options.force)
+        throw new Error(`cannot add ${name}: there is one of this name (--force puts this one in its place)`);
       const keyFile = await keyFileFor(name, ports, command);
       const { cacert, cert, key } = given(command);
+      const absolute = (path: string | undefined) => (path === undefined ? undefined : resolve(path));
       const context: Context = {
         url: address,
-        ...(keyFile !== undefined && { keyFile }),
-        ...(cacert !== undefined && { cacert: resolve(cacert) }),
-        ...(cert !== undefined && { cert: resolve(cert) }),
-        ...(key !== undefined && { certKey: resolve(key) }),
+        ...defined({ keyFile, cacert: absolute(cacert), cert: absolute(cert), certKey: absolute(key) }),
       };
       const isUsed = options.use === true || Object.keys(known.all).length === 0;
       await store.write({ current: isUsed ? name : known.current, all: { ...known.all, [name]: context } });

@@ -1,4 +1,4 @@
-import type { CheckStatus, FixResult, HealthCheckResult } from "#contract/checks.ts";
+import { type CheckStatus, type FixResult, type HealthCheckResult, isUnhealthy } from "#contract/checks.ts";
 import { counted } from "#kernel/text.ts";
 import { type Io, oneLine, screenOf } from "../output/output.ts";
 import { paint, type Style } from "../output/screen.ts";
@@ -14,10 +14,10 @@ const signs: Readonly<Record<CheckStatus, { readonly sign: string; readonly styl
 const signColumns = 2;
 const statusColumns = 5;
 const gap = 2;
-/** What is left for the message on the narrowest terminals. */
+/** Space for the message on the narrowest terminals. */
 const fewestMessageColumns = 12;
 
-/** Prints the results of checks, by category: what a person looks for is marked, what is well stays quiet. */
+/** Prints the results of checks by category. */
 export function printResults(io: Io, results: readonly HealthCheckResult[]): void {
   const screen = screenOf(io);
   const columns = screen.columns() ?? Number.POSITIVE_INFINITY;
@@ -35,12 +35,12 @@ export function printResults(io: Io, results: readonly HealthCheckResult[]): voi
   }
 }
 
-/** The last line: what came of all of them. */
+/** The summary line. */
 export function sumInWords(io: Io, results: readonly HealthCheckResult[]): string {
   const screen = screenOf(io);
   const count = (status: CheckStatus): number => results.filter((result) => result.status === status).length;
   const [failed, warned, skipped] = [count("fail"), count("warn"), count("skip")];
-  const fixable = results.filter((each) => each.fixable && (each.status === "warn" || each.status === "fail")).length;
+  const fixable = results.filter((each) => each.fixable && isUnhealthy(each)).length;
   const left = skipped === 0 ? "" : `, ${skipped} skipped`;
   if (failed + warned === 0) {
     return `${paint(screen, "green", "All is well")}: ${counted(results.length, "check")}${left}\n`;
@@ -51,7 +51,6 @@ export function sumInWords(io: Io, results: readonly HealthCheckResult[]): strin
   return `${found} of ${counted(results.length, "check")}${left}${help}\n`;
 }
 
-/** Prints what a fix did. */
 export function printFixed(io: Io, { success, message, steps }: FixResult): void {
   const screen = screenOf(io);
   for (const { action, status, message: came } of steps) {

@@ -1,8 +1,9 @@
 import type { Command } from "commander";
 import { ApiError } from "#client/index.ts";
 import { streamChecks } from "#client/stream.ts";
-import type { FixResult, HealthCheckList, HealthCheckResult } from "#contract/checks.ts";
+import { type FixResult, type HealthCheckList, type HealthCheckResult, isUnhealthy } from "#contract/checks.ts";
 import type { Plan } from "#contract/operation.ts";
+import { untilAborted } from "#kernel/async.ts";
 import { commandFor } from "../core/command-for.ts";
 import { explainError, Interrupted, isRefused, NoKey } from "../core/errors.ts";
 import { patientFetch } from "../core/fetch.ts";
@@ -22,10 +23,7 @@ interface DoctorOptions {
   readonly json?: boolean;
 }
 
-const isTrouble = ({ status }: Pick<HealthCheckResult, "status">): boolean => status === "warn" || status === "fail";
-
-/** What a wait shows: how many have answered, and which was the last. */
-const shown = (count: number, { check_id: id, status }: Pick<HealthCheckResult, "check_id" | "status">): string =>
+const progressText = (count: number, { check_id: id, status }: Pick<HealthCheckResult, "check_id" | "status">) =>
   `${count} checked, the last: ${id} ${status}`;
 
 /** Runs what is due, and shows results while they come. */
@@ -42,10 +40,10 @@ async function askService({ io }: CommandPorts, connection: Connection, { check 
       const { url, key, openSocket } = connection;
       for await (const frame of streamChecks({ url, key, openSocket, signal: over.signal })) {
         seen.add(frame.check_id);
-        progress.show(shown(seen.size, frame));
+        progress.show(progressText(seen.size, frame));
       }
     };
-    // Only for the eye: where nobody looks it costs a connection less.
+    // Nothing reads the stream where no progress is shown.
     const watched = io.screen?.showsProgress ? watch() : Promise.resolve();
     try {
       return (await client.listChecks()).results;
@@ -56,26 +54,15 @@ async function askService({ io }: CommandPorts, connection: Connection, { check 
   });
 }
 
-/**
- * The end of some work of this process, unless a signal fires before it.
- * @throws what the signal says, as a call to a service does.
- */
-async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  signal.addEventListener("abort", () => aborted.reject(signal.reason), { once: true });
-  return Promise.race([work, aborted.promise]);
-}
-
 async function checkHere({ io, local, person }: CommandPorts): Promise<HealthCheckList> {
   const signal = person.interrupted();
   return withProgress(io, "checking", (progress) => {
     let count = 0;
     const work = local.runChecks((result) => {
       count += 1;
-      progress.show(shown(count, result));
+      progress.show(progressText(count, result));
     });
-    return unlessAborted(signal, work);
+    return untilAborted(work, signal);
   });
 }
 
@@ -87,8 +74,8 @@ interface Found {
   readonly startFaults: readonly string[];
 }
 
-/** Asks the service, and looks with its own eyes where there is none. */
-async function look(ports: CommandPorts, options: DoctorOptions, command: Command): Promise<Found> {
+/** Asks the service; runs the checks in this process where there is none. */
+async function findProblems(ports: CommandPorts, options: DoctorOptions, command: Command): Promise<Found> {
   const { io } = ports;
   const isNamed = !options.offline && (await ports.isNamed(command));
   let reason = "as it was told";
@@ -113,15 +100,7 @@ async function look(ports: CommandPorts, options: DoctorOptions, command: Comman
   return { results: chosen, connection: undefined, startFaults };
 }
 
-/** What a fix would do; undefined where it says that there is nothing to do. */
-async function planOf({ client }: Connection, id: string): Promise<Plan> {
-  return asPlan(await client.fixCheck({ params: { check_id: id }, query: { dry_run: true }, body: {} }));
-}
-
-/**
- * Carries out one fix.
- * @throws Interrupted at Ctrl-C: the fix goes on.
- */
+/** Runs a fix. @throws Interrupted at Ctrl-C: the fix goes on. */
 async function fixNow({ io, person }: CommandPorts, { client }: Connection, id: string, isRisky: boolean) {
   const signal = person.interrupted();
   const call = { params: { check_id: id }, body: { confirm: isRisky } };
@@ -136,26 +115,25 @@ async function fixNow({ io, person }: CommandPorts, { client }: Connection, id: 
   }
 }
 
-/** What was to be done about a finding, and what came of it. */
-interface Mended {
+interface FixOutcome {
   readonly check: HealthCheckResult;
-  /** Null where the key may not have it done. */
+  /** Null where the key may not fix it. */
   readonly plan: Plan | null;
-  /** Null where it was left alone. */
+  /** Null where it was not run. */
   readonly fix: Omit<FixResult, "check"> | null;
 }
 
-/** Shows the plan of one fix, asks, carries it out. */
 async function fixOne(
   ports: CommandPorts,
   connection: Connection,
   options: DoctorOptions,
   result: HealthCheckResult,
-): Promise<Mended> {
+): Promise<FixOutcome> {
   const { io } = ports;
   const id = result.check_id;
-  const plan = await planOf(connection, id).catch((error: unknown) => {
-    // What this key may not fix is no reason to leave the rest alone.
+  const call = { params: { check_id: id }, query: { dry_run: true }, body: {} };
+  const plan = await connection.client.fixCheck(call).then(asPlan, (error: unknown) => {
+    // The key may be allowed to fix other findings.
     if (error instanceof ApiError && error.code === "FORBIDDEN") return error;
     throw error;
   });
@@ -181,7 +159,7 @@ async function fixOne(
   return { check, plan, fix };
 }
 
-/** Goes through all that can be fixed, and says how all of it is then. */
+/** Fixes all that can be fixed, and prints a summary. */
 async function fixAll(
   ports: CommandPorts,
   { results, connection }: Found,
@@ -189,16 +167,16 @@ async function fixAll(
 ): Promise<readonly HealthCheckResult[]> {
   const { io } = ports;
   if (connection === undefined) throw new Error("cannot fix anything without the service (start it: steward serve)");
-  // A program is told everything at once, when it is over.
-  const { json, ...told } = options;
-  const saying = json ? { ...ports, io: { ...io, out: () => undefined } } : ports;
+  const { json, ...textOptions } = options;
+  // With --json all is printed at the end.
+  const quiet = json ? { ...ports, io: { ...io, out: () => undefined } } : ports;
   const after: HealthCheckResult[] = [];
   const fixes: object[] = [];
   for (const result of results) {
-    const isToMend = isTrouble(result) && result.fixable;
-    const mended = isToMend ? await fixOne(saying, connection, told, result) : undefined;
-    after.push(mended?.check ?? result);
-    if (mended !== undefined) fixes.push({ check_id: result.check_id, plan: mended.plan, result: mended.fix });
+    const fixed =
+      isUnhealthy(result) && result.fixable ? await fixOne(quiet, connection, textOptions, result) : undefined;
+    after.push(fixed?.check ?? result);
+    if (fixed !== undefined) fixes.push({ check_id: result.check_id, plan: fixed.plan, result: fixed.fix });
   }
   if (json) printJson(io, { results: after, by: "the service", fixes });
   else io.out(`\n${sumInWords(io, after)}`);
@@ -229,13 +207,13 @@ Exit code: 0 all well, 1 something warns or fails, 2 it could not be looked at.`
     .action(async (options: DoctorOptions, command: Command) => {
       if (options.fix && options.json && !options.yes)
         command.error("error: --fix talks with a person, --json with a program: with both, --yes is needed");
-      const found = await look(ports, options, command);
+      const found = await findProblems(ports, options, command);
       const { results, connection, startFaults } = found;
       const chosen = results.filter(({ category }) => options.category === undefined || category === options.category);
       if (chosen.length === 0)
         throw new Error(`cannot check: there is no check of category ${oneLine(options.category ?? "")}`);
       const finishWith = (list: readonly HealthCheckResult[]): void =>
-        finish(list.some(isTrouble) || startFaults.length > 0 ? exitCode.foundTrouble : exitCode.fine);
+        finish(list.some(isUnhealthy) || startFaults.length > 0 ? exitCode.foundTrouble : exitCode.fine);
       finishWith(chosen);
       if (options.json && !options.fix)
         return printJson(

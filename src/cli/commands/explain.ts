@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { defined } from "#kernel/values.ts";
 import { patientFetch } from "../core/fetch.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { exitCode, oneLine, paintError, printJson, severalLines } from "../output/output.ts";
@@ -25,7 +26,7 @@ export function addExplainCommand(program: Command, { io, connect, finish, perso
     .action(async (check: string, options: ExplainOptions, command: Command) => {
       const { connector, question, preview = false } = options;
       const { client } = await connect(command, { fetch: patientFetch, signal: person.interrupted() });
-      const body = { ...(connector !== undefined && { connector }), ...(question !== undefined && { question }) };
+      const body = defined({ connector, question });
       const answer = await withProgress(io, preview ? "asking what would be sent" : "asking the model", () =>
         client.explainCheck({ params: { check_id: check }, query: { preview }, body }),
       );

@@ -1,18 +1,17 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
-import type { Answer, Client } from "#client/index.ts";
+import type { Answer } from "#client/index.ts";
 import { roles } from "#contract/scopes.ts";
 import { errorMessage } from "#kernel/errors.ts";
+import { answerCommand } from "../core/answer-command.ts";
 import { asPlan, ioOfPlan, isWanted, printPlan } from "../core/plan.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { presetCommand } from "../core/preset-command.ts";
-import type { Io } from "../output/output.ts";
-import { exitCode, oneLine, printJson } from "../output/output.ts";
+import { exitCode, type Io, oneLine, printJson } from "../output/output.ts";
 import type { Style } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
 
-/** `30d`, `12h`: how long a key is good for. */
 const lifetime = /^([1-9]\d{0,4})(m|h|d)$/;
 const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
@@ -39,8 +38,7 @@ function certificateIn(path: string): { client_cert_sha256: string } {
   try {
     return { client_cert_sha256: new X509Certificate(readFileSync(path)).fingerprint256 };
   } catch (error) {
-    const reason = errorMessage(error);
-    throw new Error(`cannot read the certificate ${path}: ${reason}`, { cause: error });
+    throw new Error(`cannot read the certificate ${path}: ${errorMessage(error)}`, { cause: error });
   }
 }
 
@@ -74,14 +72,9 @@ function printKeys(io: Io, keys: Answer<"listKeys">["keys"], now: number): void 
   );
 }
 
-/** `steward keys create|list|revoke`: a client of the service like any other. */
-export function addKeysCommands(
-  program: Command,
-  ports: Pick<CommandPorts, "io" | "now" | "person" | "finish"> & {
-    readonly client: (command: Command) => Promise<Client>;
-  },
-): void {
-  const { io, now, client, finish } = ports;
+/** `steward keys create|list|revoke`. */
+export function addKeysCommands(program: Command, ports: CommandPorts): void {
+  const { io, now, connect, finish } = ports;
   const keys = program.command("keys").description("make, list and revoke API keys");
 
   keys
@@ -103,7 +96,7 @@ export function addKeysCommands(
         options: { scope?: string[]; expires?: string; clientCert?: string; dryRun?: boolean; json?: boolean },
         command: Command,
       ) => {
-        const service = await client(command);
+        const { client: service } = await connect(command);
         const certificate = options.clientCert === undefined ? {} : certificateIn(options.clientCert);
         const body = { name, scopes: options.scope ?? [], ...expiry(options.expires, now()), ...certificate };
         const answer = await service.createKey({ body, query: { dry_run: options.dryRun ?? false } });
@@ -115,14 +108,10 @@ export function addKeysCommands(
       },
     );
 
-  presetCommand(keys, "list")
-    .description("all keys, without their secrets")
-    .option("--json", "print the answer as JSON")
-    .action(async (options: { json?: boolean }, command: Command) => {
-      const answer = await (await client(command)).listKeys();
-      if (options.json) return printJson(io, answer);
-      printKeys(io, answer.keys, now());
-    });
+  answerCommand(ports, presetCommand(keys, "list").description("all keys, without their secrets"), {
+    ask: (client) => client.listKeys(),
+    print: (_, answer) => printKeys(io, answer.keys, now()),
+  });
 
   keys
     .command("revoke")
@@ -132,7 +121,7 @@ export function addKeysCommands(
     .option("-y, --yes", "do not ask")
     .option("--json", "print the answer as JSON")
     .action(async (id: string, options: { dryRun?: boolean; yes?: boolean; json?: boolean }, command: Command) => {
-      const service = await client(command);
+      const { client: service } = await connect(command);
       const params = { id };
       if (options.dryRun || !options.yes) {
         const plan = asPlan(await service.revokeKey({ params, query: { dry_run: true } }));

@@ -4,9 +4,10 @@ import { streamLogs } from "#client/stream.ts";
 import { logQueryLimit } from "#contract/limits.ts";
 import type { LogEntry, LogList } from "#contract/logs.ts";
 import { priorityNumbers } from "#contract/streams.ts";
+import { defined } from "#kernel/values.ts";
 import { Interrupted } from "../core/errors.ts";
 import { integer } from "../core/integer.ts";
-import { momentOption } from "../core/log-time.ts";
+import { timeOption } from "../core/log-time.ts";
 import type { CommandPorts, Connection } from "../core/ports.ts";
 import { formatEntry, type LogOutput, logOutputs } from "../output/log-format.ts";
 import { exitCode, type Io, oneLine, printJson, screenOf } from "../output/output.ts";
@@ -29,7 +30,6 @@ interface LogOptions {
   readonly json?: boolean;
 }
 
-/** What a follow begins with, and what `-n` alone means. */
 const usualLines = 10;
 const beginning = new Date(0).toISOString();
 
@@ -49,7 +49,6 @@ function lineCount(text: string): number {
   );
 }
 
-/** One value alone: a second one would quietly take the place of the first. */
 function once(text: string, previous: string | undefined): string {
   if (previous === undefined) return text;
   throw new InvalidArgumentError(
@@ -65,14 +64,7 @@ function queryOf(options: LogOptions, boot: string | undefined) {
   const isNewest = (options.lines !== undefined || follow === true) && boot === undefined && afterCursor === undefined;
   const start = since ?? (isNewest ? beginning : undefined);
   return {
-    ...(unit !== undefined && { unit }),
-    ...(least !== undefined && { priority: least }),
-    ...(start !== undefined && { since: start }),
-    ...(until !== undefined && { until }),
-    ...(grep !== undefined && { grep }),
-    ...(boot !== undefined && { boot }),
-    ...(identifier !== undefined && { identifier }),
-    ...(afterCursor !== undefined && { cursor: afterCursor }),
+    ...defined({ unit, priority: least, since: start, until, grep, boot, identifier, cursor: afterCursor }),
     order: reverse ? ("desc" as const) : ("asc" as const),
     limit,
   };
@@ -80,7 +72,6 @@ function queryOf(options: LogOptions, boot: string | undefined) {
 
 type LogQuery = ReturnType<typeof queryOf>;
 
-/** The newest entry that the key may see, whatever it says; undefined where it sees none. */
 async function newestCursor({ client }: Connection): Promise<string | undefined> {
   const { logs } = await client.listLogs({ query: { since: beginning, order: "desc", limit: 1 } });
   return logs[0]?.cursor;
@@ -92,23 +83,15 @@ async function follow(
   options: LogOptions & { readonly query: LogQuery; readonly print: (entry: LogEntry) => void },
 ): Promise<never> {
   const { unit, grep, identifier, afterCursor, query, print } = options;
-  // Asked before anything else: what is written while the first entries are asked for, or the connection is lost, comes
-  // behind it, so nothing is missing even where nothing has matched yet.
+  // Asked first, so that an entry written while the first ones are fetched, or while the connection is lost, is not missed.
   const start = afterCursor ?? (await newestCursor(connection));
   const first = query.limit === 0 ? [] : (await connection.client.listLogs({ query })).logs;
   for (const entry of first) print(entry);
   const cursor = first.at(-1)?.cursor ?? start;
   const entries = streamLogs({
-    url: connection.url,
-    key: connection.key,
-    fetch: connection.fetch,
-    openSocket: connection.openSocket,
-    allow: connection.allow,
+    ...connection,
     signal: person.interrupted(),
-    ...(unit !== undefined && { unit }),
-    ...(options.priority !== undefined && { priority: String(options.priority) }),
-    ...(grep !== undefined && { grep }),
-    ...(cursor !== undefined && { cursor }),
+    ...defined({ unit, priority: options.priority?.toString(), grep, cursor }),
     onNotice: ({ message }) => io.err(`steward: ${oneLine(message)}\n`),
     onConnection: (state) =>
       io.err(
@@ -119,18 +102,13 @@ async function follow(
   throw new Interrupted();
 }
 
-/** Says that there is nothing, or more than is shown. */
-function sayWhatIsMissing(
-  io: Io,
-  { logs, total }: LogList,
-  { query, isChosen }: { readonly query: LogQuery; readonly isChosen: boolean },
-): void {
+/** Says on standard error that there is nothing, or more than is shown. */
+function printRest(io: Io, { logs, total }: LogList, query: LogQuery, isChosen: boolean): void {
   const { isTerminal } = screenOf(io);
   const shown = logs.length;
-  // In a pipe whoever said how many got what they asked for; anybody else would take it for all that there is.
   if (!isTerminal && (isChosen || shown === 0)) return;
   if (shown === 0) io.err("-- No entries --\n");
-  // With a cursor the sum counts what lies before it too.
+  // With a cursor the total includes the entries before it.
   else if (query.cursor !== undefined) {
     if (shown === query.limit) io.err(`-- ${shown} entries, and there may be more; --after-cursor goes on --\n`);
   } else if (shown < total) io.err(`-- ${shown} of ${total} entries; -n and --since choose others --\n`);
@@ -139,7 +117,7 @@ function sayWhatIsMissing(
 /** `steward logs`. */
 export function addLogsCommand(program: Command, ports: CommandPorts): void {
   const { io, now, connect, finish } = ports;
-  const moment = momentOption(now);
+  const moment = timeOption(now);
   program
     .command("logs")
     .description("entries of the journal, with the flags of journalctl")
@@ -198,6 +176,6 @@ Where more was found than is shown, one line on standard error says so, also in 
       finish(exitCode.fine);
       if (given.json) return printJson(io, answer);
       for (const entry of answer.logs) print(entry);
-      sayWhatIsMissing(io, answer, { query, isChosen: given.lines !== undefined });
+      printRest(io, answer, query, given.lines !== undefined);
     });
 }

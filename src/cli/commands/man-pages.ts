@@ -1,12 +1,10 @@
 import { type ArgumentNode, allCommands, type CommandNode, type OptionNode } from "../core/command-tree.ts";
 
-/** A page for man(1), and the name of its file. */
 export interface ManPage {
   readonly file: string;
   readonly text: string;
 }
 
-/** Text as roff takes it: nothing of it is a request, an escape or a hyphen. */
 const roff = (text: string): string =>
   text
     .replaceAll("\\", "\\e")
@@ -14,10 +12,8 @@ const roff = (text: string): string =>
     .replaceAll("`", "\\(ga")
     .replaceAll(/^(?=[.'])/gm, "\\&");
 
-/** An argument of a request that is to stay one. */
 const quoted = (text: string): string => `"${roff(text).replaceAll('"', "\\(dq")}"`;
 
-/** Emphasis where the contract has code. */
 const prose = (text: string): string =>
   text
     .split(/(`[^`\n]+`)/)
@@ -32,7 +28,7 @@ const optionsOf = (options: readonly OptionNode[]): string =>
 const argumentsOf = (list: readonly ArgumentNode[]): string =>
   list.map(({ term, description }) => paragraph(term, description === "" ? "see above" : description)).join("");
 
-/** Notes as help sets them: lines that are set in stay as they are. */
+/** Notes as help prints them: indented lines stay as they are. */
 const notesOf = (notes: string): string =>
   notes
     .split(/\n{2,}/)
@@ -58,7 +54,6 @@ function sectionOf(node: CommandNode): string {
   ].join("");
 }
 
-/** Section of user commands. */
 const section = "1";
 const pageName = (node: CommandNode): string => ["steward", ...node.path.slice(0, 1)].join("-");
 
@@ -89,7 +84,6 @@ const statuses: readonly (readonly [code: string, what: string])[] = [
 const list = (entries: readonly (readonly [string, string])[]): string =>
   entries.map(([name, what]) => paragraph(name, what)).join("");
 
-/** What the head of every page says. */
 interface Edition {
   readonly version: string;
   /** YYYY-MM-DD. */

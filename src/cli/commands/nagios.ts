@@ -4,7 +4,6 @@ import { oneLine } from "../output/output.ts";
 
 type Result = Answer<"getCheck">;
 
-/** Exit codes of the plugin interface, each with the word that goes with it. */
 const states = {
   pass: { code: 0, word: "OK" },
   warn: { code: 1, word: "WARNING" },
@@ -12,13 +11,11 @@ const states = {
   skip: { code: 3, word: "UNKNOWN" },
 } as const satisfies Record<Result["status"], { code: number; word: string }>;
 
-/** Exit code of the plugin interface for whatever went wrong on the way. */
 export const unknownCode = states.skip.code;
 
-/** Monitoring systems cut what is longer, in the middle of a figure too; the message has at most 1000 characters. */
+/** Monitoring systems cut longer output in the middle of a figure; the message has at most 1000 characters. */
 const maxPerfdataChars = 6000;
 
-/** Units of figures by their names. */
 const units: readonly (readonly [name: RegExp, unit: string])[] = [
   [/(^|_)bytes$/, "B"],
   [/(^|_)percent($|_)/, "%"],
@@ -27,7 +24,6 @@ const units: readonly (readonly [name: RegExp, unit: string])[] = [
   [/_gb$/, "GB"],
 ];
 
-/** A number without an exponent, which not every monitoring system reads. */
 function plain(value: number): string {
   const text = String(value);
   return text.includes("e") ? value.toLocaleString("en-US", { useGrouping: false, maximumFractionDigits: 20 }) : text;
@@ -36,7 +32,7 @@ function plain(value: number): string {
 const quoted = (label: string): string =>
   /^[\w./:\\-]+$/.test(label) ? label : `'${label.replaceAll(/\p{Cc}+/gu, " ").replaceAll("'", "''")}'`;
 
-/** A figure that a plugin gave, as the plugin wrote it; undefined for what is none. */
+/** A figure of a plugin as the plugin wrote it; undefined for anything else. */
 function passedOn(value: unknown): string | undefined {
   if (!isRecord(value) || typeof value["label"] !== "string") return undefined;
   const { value: figure, unit } = value;
@@ -58,7 +54,7 @@ function figureOf([name, value]: readonly [name: string, value: unknown]): strin
   return `${quoted(name)}=${plain(value)}${unit}`;
 }
 
-/** The figures of a check as performance data: those of a plugin passed on, else every number of the details. */
+/** The figures of a check as performance data: those of a plugin, else every number of the details. */
 export function perfdataOf({ details }: Pick<Result, "details">): string {
   const entries: readonly (readonly [string, unknown])[] = Object.entries(details);
   const own = entries.find(([name]) => name === "perfdata")?.[1];
@@ -73,7 +69,6 @@ export function perfdataOf({ details }: Pick<Result, "details">): string {
     .join(" ");
 }
 
-/** A message of which nothing reads as performance data. */
 const harmless = (text: string): string => oneLine(text).replaceAll("|", "/");
 
 /** A result as a monitoring plugin prints it, and its exit code. */
@@ -87,10 +82,9 @@ export function nagiosReport(result: Pick<Result, "check_id" | "status" | "messa
   return { line: perfdata === "" ? text : `${text} | ${oneLine(perfdata)}`, code };
 }
 
-/** What a monitoring plugin prints when it cannot tell. */
 export const nagiosUnknown = (reason: string): string => `STEWARD ${states.skip.word} - ${harmless(reason)}`;
 
-/** Whether a command line asks for the plugin interface: asked before it is parsed, since a bad one is answered in it too. */
+/** Whether a command line asks for the plugin interface. It is asked before parsing: a usage error is answered in it too. */
 export function speaksNagios(argv: readonly string[]): boolean {
   const end = argv.indexOf("--");
   const words = end === -1 ? argv : argv.slice(0, end);

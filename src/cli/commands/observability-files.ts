@@ -3,21 +3,14 @@ import { dirname, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { StackHost } from "../core/local.ts";
 
-export interface MadeStack {
-  readonly path: string;
-  /** Below it. */
-  readonly files: readonly string[];
-}
-
 type Edit = readonly [from: string, to: string];
 
 const shipped = fileURLToPath(new URL("../../../deploy/observability", import.meta.url));
-/** The folder that the shipped files name. */
 const shippedFolder = "/etc/steward-observability";
 const caFile = "prometheus/steward-ca.pem";
 const alertmanagerFile = "alertmanager/alertmanager.yml";
 
-// In quotes as JSON has them, which are quotes of YAML, of Alloy and of systemd as well.
+// Quotes of JSON are also quotes of YAML, Alloy and systemd.
 const quoted = (text: string): string => JSON.stringify(text);
 
 function scrapeEdits({ name, url, certificate, serverName }: StackHost, folder: string): readonly Edit[] {
@@ -61,7 +54,7 @@ function mailEdits({ mail }: StackHost): readonly Edit[] {
   ];
 }
 
-/** What is not the same on every host, by file. */
+/** Edits that adapt the shipped files to the host, by file. */
 function editsFor(host: StackHost, folder: string): Readonly<Record<string, readonly Edit[]>> {
   const name = quoted(host.name);
   return {
@@ -85,11 +78,11 @@ function edited(file: string, text: string, edits: readonly Edit[]): string {
 function write(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
   writeFileSync(path, text, { flag: "wx" });
-  // Whatever the umask: the programs that read it run as users of their own, and there is no secret in it.
+  // Whatever the umask is: the programs that read it run as other users, and it holds no secret.
   chmodSync(path, 0o644);
 }
 
-/** All shipped files as they belong on this host, by their path below the folder. */
+/** All shipped files adapted to the host, by their path below the directory. */
 function stackFiles(folder: string, host: StackHost): ReadonlyMap<string, string> {
   const edits = editsFor(host, folder);
   const names = readdirSync(shipped, { recursive: true, withFileTypes: true })
@@ -110,8 +103,8 @@ function stackFiles(folder: string, host: StackHost): ReadonlyMap<string, string
  * Writes the files of the observability stack for this host.
  * @throws Error when they cannot be written, or one of them is there already; nothing is written then.
  */
-export function makeStack(folder: string, host: StackHost): MadeStack {
-  // It stands in unit files and in settings of several languages: what would need quotes in one of them is refused.
+export function makeStack(folder: string, host: StackHost): { path: string; files: readonly string[] } {
+  // It is written into unit files and settings of several languages; what would need quotes in one of them is refused.
   if (!/^\/[\w./@+-]+$/.test(folder)) {
     throw new Error(
       `cannot use the folder ${JSON.stringify(folder)}: letters, digits and . _ @ + - are what its path may have`,

@@ -1,18 +1,11 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { StackHost } from "../core/local.ts";
-import type { Io } from "../output/output.ts";
+import type { CommandPorts } from "../core/ports.ts";
 import { oneLine, printJson } from "../output/output.ts";
 import { makeStack } from "./observability-files.ts";
 
-interface Ports {
-  readonly io: Io;
-  /** This host, with the service at this address instead of its own where one is given. */
-  readonly stackHost: (url: string | undefined) => Promise<StackHost>;
-  /** The address that was given for the service. */
-  readonly givenUrl: (command: Command) => string | undefined;
-}
-
+/** The steps that remain: secrets, and what only root may do. */
 /** What the files cannot hold: secrets, and what only root may do. */
 function nextSteps(folder: string, { mail }: StackHost): readonly string[] {
   const secret = (path: string): string => `install -m 640 -g prometheus /dev/null ${folder}/${path}`;
@@ -37,7 +30,11 @@ function nextSteps(folder: string, { mail }: StackHost): readonly string[] {
 }
 
 /** `steward observability init <dir>`. */
-export function addObservabilityCommands(program: Command, { io, stackHost, givenUrl }: Ports): void {
+export function addObservabilityCommands(
+  program: Command,
+  { io, local }: CommandPorts,
+  givenUrl: (command: Command) => string | undefined,
+): void {
   program
     .command("observability")
     .description("files for Prometheus, Alertmanager, Grafana and what ships logs")
@@ -52,7 +49,7 @@ They are those of deploy/observability with the address, the certificate and the
 No secret is written, the service is not asked, and nothing that is there is written over.`,
     )
     .action(async (dir: string, options: { json?: boolean }, command: Command) => {
-      const host = await stackHost(givenUrl(command));
+      const host = await local.stackHost(givenUrl(command));
       const { path, files } = makeStack(resolve(dir), host);
       const steps = nextSteps(path, host);
       if (options.json) return printJson(io, { path, files, next_steps: steps });

@@ -1,7 +1,9 @@
 import type { Command } from "commander";
 import { Option } from "commander";
-import type { OperationDetail, OperationList, OperationStatus } from "#contract/operation-entry.ts";
+import type { OperationList, OperationStatus } from "#contract/operation-entry.ts";
 import { isUnsuccessful, operationListLimit, operationStatuses } from "#contract/operation-entry.ts";
+import { defined } from "#kernel/values.ts";
+import { answerCommand } from "../core/answer-command.ts";
 import { integer } from "../core/integer.ts";
 import { finishBy, followOperation, reportOperation } from "../core/operation-follow.ts";
 import type { CommandPorts } from "../core/ports.ts";
@@ -21,11 +23,9 @@ const styles: Readonly<Record<OperationStatus, Style | undefined>> = {
 function outcomeOf({ status, progress, error, result }: OperationList["operations"][number]): string {
   if (status === "failed") return error?.message ?? "";
   if (status !== "done") return `${progress.percent} % ${progress.step}`;
-  const isFailure = isUnsuccessful(result);
-  return isFailure ? "done, and not all is well" : "";
+  return isUnsuccessful(result) ? "done, and not all is well" : "";
 }
 
-/** Prints operations as a table. */
 export function printOperations(io: Io, { operations, total }: OperationList, now: number): void {
   printTable(
     io,
@@ -42,11 +42,6 @@ export function printOperations(io: Io, { operations, total }: OperationList, no
     ]),
   );
   io.out(`${operations.length} of ${total}\n`);
-}
-
-function printOperation(io: Io, operation: OperationDetail, now: number): void {
-  printOperations(io, { operations: [operation], total: 1 }, now);
-  for (const line of operation.log) io.out(`  ${oneLine(line)}\n`);
 }
 
 function addWatchCommand(operations: Command, ports: CommandPorts): void {
@@ -80,33 +75,28 @@ function addWatchCommand(operations: Command, ports: CommandPorts): void {
 
 /** `steward operations [list]|show|watch`. */
 export function addOperationsCommands(program: Command, ports: CommandPorts): void {
-  const { io, connect, now } = ports;
+  const { io, now } = ports;
   const operations = program.command("operations").description("what goes on by itself: updates, rollbacks, snapshots");
-  presetCommand(operations, "list")
+  const list = presetCommand(operations, "list")
     .description("operations that run and have run, newest first")
     .addOption(new Option("-s, --status <status>", "only those in this status").choices(operationStatuses))
     .addOption(
       new Option("-n, --limit <count>", "at most so many")
         .argParser(integer(operationListLimit.minimum, operationListLimit.maximum))
         .default(operationListLimit.default),
-    )
-    .option("--json", "print the answer as JSON")
-    .action(async (options: { status?: OperationStatus; limit: number; json?: boolean }, command: Command) => {
-      const { status, limit } = options;
-      const query = { limit, ...(status !== undefined && { status }) };
-      const answer = await (await connect(command)).client.listOperations({ query });
-      if (options.json) return printJson(io, answer);
-      printOperations(io, answer, now());
-    });
-  operations
-    .command("show")
-    .description("one operation, with its log")
-    .argument("<id>", "its id")
-    .option("--json", "print the answer as JSON")
-    .action(async (id: string, options: { json?: boolean }, command: Command) => {
-      const answer = await (await connect(command)).client.getOperation({ params: { id } });
-      if (options.json) return printJson(io, answer);
-      printOperation(io, answer, now());
-    });
+    );
+  answerCommand(ports, list, {
+    ask: (client, { status, limit }: { status?: OperationStatus; limit: number }) =>
+      client.listOperations({ query: { limit, ...defined({ status }) } }),
+    print: (_, answer) => printOperations(io, answer, now()),
+  });
+  const show = operations.command("show").description("one operation, with its log").argument("<id>", "its id");
+  answerCommand(ports, show, {
+    ask: (client, id: string) => client.getOperation({ params: { id } }),
+    print(_, operation) {
+      printOperations(io, { operations: [operation], total: 1 }, now());
+      for (const line of operation.log) io.out(`  ${oneLine(line)}\n`);
+    },
+  });
   addWatchCommand(operations, ports);
 }

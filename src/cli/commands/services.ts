@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { Option } from "commander";
 import type { Answer } from "#client/index.ts";
 import { formatBytes } from "#kernel/text.ts";
+import { answerCommand } from "../core/answer-command.ts";
 import { integer } from "../core/integer.ts";
 import { asPlan, printPlan } from "../core/plan.ts";
 import type { CommandPorts } from "../core/ports.ts";
@@ -20,7 +21,6 @@ function stateStyle(state: string): Style | undefined {
   return state === "active" ? "green" : "dim";
 }
 
-/** Prints services as a table. */
 function printServices(io: Io, { services, total }: ServiceList, now: number): void {
   printTable(
     io,
@@ -41,19 +41,18 @@ function printServices(io: Io, { services, total }: ServiceList, now: number): v
 }
 
 /** `steward services [list]|restart`. */
-export function addServicesCommands(program: Command, { io, now, connect }: CommandPorts): void {
+export function addServicesCommands(program: Command, ports: CommandPorts): void {
+  const { io, now, connect } = ports;
   const services = program.command("services").description("services of the host: list and restart them");
-  presetCommand(services, "list")
+  const list = presetCommand(services, "list")
     .description("list services")
     .addOption(new Option("-s, --status <state>", "only those in this state").choices(statuses).default("all"))
-    .addOption(new Option("-n, --limit <count>", "at most so many").argParser(integer(1, 1000)).default(1000))
-    .option("--json", "print the answer as JSON")
-    .action(async (options: { status: (typeof statuses)[number]; limit: number; json?: boolean }, command: Command) => {
-      const query = { status: options.status, limit: options.limit };
-      const answer = await (await connect(command)).client.listServices({ query });
-      if (options.json) return printJson(io, answer);
-      printServices(io, answer, now());
-    });
+    .addOption(new Option("-n, --limit <count>", "at most so many").argParser(integer(1, 1000)).default(1000));
+  answerCommand(ports, list, {
+    ask: (client, { status, limit }: { status: (typeof statuses)[number]; limit: number }) =>
+      client.listServices({ query: { status, limit } }),
+    print: (_, answer) => printServices(io, answer, now()),
+  });
   services
     .command("restart")
     .description("restart a service, and wait until it is done")

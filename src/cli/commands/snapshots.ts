@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import type { Answer } from "#client/index.ts";
 import type { RollbackResult } from "#contract/updates.ts";
 import { counted, formatBytes } from "#kernel/text.ts";
+import { answerCommand } from "../core/answer-command.ts";
 import { runLong } from "../core/operation-follow.ts";
 import { asPlan, printPlan } from "../core/plan.ts";
 import { type PlannedOptions, runPlanned } from "../core/planned.ts";
@@ -13,7 +14,6 @@ import { withProgress } from "../output/progress.ts";
 import { printTable } from "../output/table.ts";
 import { printChanges } from "./updates.ts";
 
-/** Prints snapshots as a table. */
 function printSnapshots(io: Io, { snapshots }: Answer<"listSnapshots">, now: number): void {
   printTable(
     io,
@@ -37,26 +37,21 @@ function printDiff(io: Io, { packages, files }: Answer<"diffSnapshot">): void {
   io.out(`since then: ${counted(packages.length, "package")} and ${counted(files.length, "file")} changed\n`);
 }
 
-function addLookCommands(snapshots: Command, { io, now, connect }: CommandPorts): void {
-  presetCommand(snapshots, "list")
-    .description("list snapshots, newest first")
-    .option("--json", "print the answer as JSON")
-    .action(async (options: { json?: boolean }, command: Command) => {
-      const answer = await (await connect(command)).client.listSnapshots();
-      if (options.json) return printJson(io, answer);
-      printSnapshots(io, answer, now());
-    });
-  snapshots
+function addReadCommands(snapshots: Command, ports: CommandPorts): void {
+  const { io, now } = ports;
+  answerCommand(ports, presetCommand(snapshots, "list").description("list snapshots, newest first"), {
+    ask: (client) => client.listSnapshots(),
+    print: (_, answer) => printSnapshots(io, answer, now()),
+  });
+  const diff = snapshots
     .command("diff")
     .description("what has changed since a snapshot")
-    .argument("<id>", "its id, as `steward snapshots` has it")
-    .option("--json", "print the answer as JSON")
-    .action(async (id: string, options: { json?: boolean }, command: Command) => {
-      const { client } = await connect(command);
-      const answer = await withProgress(io, "comparing", () => client.diffSnapshot({ params: { snapshot_id: id } }));
-      if (options.json) return printJson(io, answer);
-      printDiff(io, answer);
-    });
+    .argument("<id>", "its id, as `steward snapshots` has it");
+  answerCommand(ports, diff, {
+    ask: (client, id: string) =>
+      withProgress(io, "comparing", () => client.diffSnapshot({ params: { snapshot_id: id } })),
+    print: printDiff,
+  });
 }
 
 function addChangeCommands(snapshots: Command, ports: CommandPorts): void {
@@ -104,7 +99,7 @@ export function addSnapshotsCommands(program: Command, ports: CommandPorts): voi
   const snapshots = program
     .command("snapshots")
     .description("snapshots of the host: list, compare, take and delete them");
-  addLookCommands(snapshots, ports);
+  addReadCommands(snapshots, ports);
   addChangeCommands(snapshots, ports);
 }
 

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { Answer, Client } from "#client/index.ts";
 import { ApiError } from "#client/index.ts";
+import { isUnhealthy } from "#contract/checks.ts";
 import type { OperationEntry } from "#contract/operation-entry.ts";
 import { counted, formatBytes } from "#kernel/text.ts";
 import type { CommandPorts } from "../core/ports.ts";
@@ -22,7 +23,7 @@ interface HostStatus {
   readonly notConfigured: readonly string[];
 }
 
-/** The answer; undefined where the key may not have it, or the host has nothing to say. */
+/** The answer; undefined where the key may not have it or the host cannot give it. */
 const ifAllowed = <T>(answer: Promise<T>): Promise<T | undefined> =>
   answer.catch((error: unknown) => {
     if (error instanceof ApiError && ["FORBIDDEN", "UNAVAILABLE"].includes(error.code)) return undefined;
@@ -39,12 +40,12 @@ async function readStatus(client: Client): Promise<HostStatus> {
     ifAllowed(client.listConnectors()),
   ]);
   const hasModel = connectors?.connectors.some(({ status }) => status !== "not_configured") ?? true;
-  // The status is by the last results; the checks themselves may have to run first, so they are asked where there is reason.
+  // The status comes from the last results; listChecks may have to run checks first, so it is called only where needed.
   const checks = health.status === "healthy" ? undefined : await ifAllowed(client.listChecks());
   return {
     health,
     info,
-    trouble: checks?.results.filter(({ status }) => status === "warn" || status === "fail"),
+    trouble: checks?.results.filter(isUnhealthy),
     failedServices: services?.services,
     alerts: alerts?.alerts.filter(({ state }) => state === "firing"),
     running: running?.operations,
@@ -58,7 +59,6 @@ const statusStyle: Readonly<Record<HostStatus["health"]["status"], Style>> = {
   unhealthy: "red",
 };
 
-/** Prints how a host is, one fact on a line. */
 function printStatus(io: Io, status: HostStatus): void {
   const screen = screenOf(io);
   const columns = screen.columns() ?? Number.POSITIVE_INFINITY;

@@ -8,11 +8,13 @@ const runWith = async (outcome: TaskOutcome, argv: readonly string[]) => {
   let code: number | undefined;
   const program = new Command("steward").exitOverride().configureOutput({ writeErr: () => undefined });
   addTaskCommand(program, {
-    runTask(id, askedBy) {
-      ids.push(askedBy === undefined ? id : `${askedBy}: ${id}`);
-      return Promise.resolve(outcome);
+    local: {
+      runTask(id, askedBy) {
+        ids.push(askedBy === undefined ? id : `${askedBy}: ${id}`);
+        return Promise.resolve(outcome);
+      },
+      carryState: () => Promise.resolve(),
     },
-    carryState: () => Promise.resolve(),
     finish(each) {
       code = each;
     },

@@ -2,11 +2,13 @@ import type { Command } from "commander";
 import { Option } from "commander";
 import type { Answer } from "#client/index.ts";
 import { type Span, type SpanOrigin, spanOrigins } from "#contract/traces.ts";
+import { defined } from "#kernel/values.ts";
+import { answerCommand } from "../core/answer-command.ts";
 import { integer } from "../core/integer.ts";
-import { momentOption } from "../core/log-time.ts";
+import { timeOption } from "../core/log-time.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { presetCommand } from "../core/preset-command.ts";
-import { type Io, oneLine, printJson, screenOf } from "../output/output.ts";
+import { type Io, oneLine, screenOf } from "../output/output.ts";
 import { paint } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
 import { fitText } from "../output/text-width.ts";
@@ -17,13 +19,11 @@ interface ListOptions {
   readonly minDuration?: string;
   readonly since?: string;
   readonly limit: number;
-  readonly json?: boolean;
 }
 
 const milliseconds = (value: number): string =>
   `${value < 10 ? value.toFixed(2) : value.toFixed(value < 100 ? 1 : 0)} ms`;
 
-/** Prints traces as a table. */
 function printTraces(io: Io, { traces }: Answer<"listTraces">): void {
   printTable(
     io,
@@ -49,7 +49,7 @@ function printTrace(io: Io, { spans }: Answer<"getTrace">): void {
   const ids = new Set(spans.map(({ span_id: id }) => id));
   const printed = new Set<Span>();
   const printSpan = (span: Span, depth: number): void => {
-    // Whoever sends spans may name a span its own ancestor.
+    // A sender may name a span as its own ancestor.
     if (printed.has(span)) return;
     printed.add(span);
     const text = `${"  ".repeat(Math.min(depth, 20))}${oneLine(span.name)}`;
@@ -62,10 +62,10 @@ function printTrace(io: Io, { spans }: Answer<"getTrace">): void {
 }
 
 /** `steward traces [list]|show`. */
-export function addTracesCommands(program: Command, { io, now, connect }: CommandPorts): void {
-  const moment = momentOption(now);
+export function addTracesCommands(program: Command, ports: CommandPorts): void {
+  const moment = timeOption(ports.now);
   const traces = program.command("traces").description("traces that were received: list them, show one");
-  presetCommand(traces, "list")
+  const list = presetCommand(traces, "list")
     .description("the newest traces")
     .option("--service <name>", "only with a span of this service")
     .addOption(
@@ -75,29 +75,15 @@ export function addTracesCommands(program: Command, { io, now, connect }: Comman
     )
     .option("--min-duration <time>", "only those that took so long: 250ms, 2s")
     .addOption(new Option("-S, --since <time>", "only those that began then or later").argParser(moment))
-    .addOption(new Option("-n, --limit <count>", "at most so many").argParser(integer(1, 1000)).default(100))
-    .option("--json", "print the answer as JSON")
-    .action(async (options: ListOptions, command: Command) => {
-      const { service, origin, minDuration, since, limit } = options;
-      const query = {
-        limit,
-        ...(service !== undefined && { service }),
-        ...(origin !== undefined && { origin }),
-        ...(minDuration !== undefined && { min_duration: minDuration }),
-        ...(since !== undefined && { since }),
-      };
-      const answer = await (await connect(command)).client.listTraces({ query });
-      if (options.json) return printJson(io, answer);
-      printTraces(io, answer);
-    });
-  traces
-    .command("show")
-    .description("one trace as a tree of its spans")
-    .argument("<id>", "32 hex digits")
-    .option("--json", "print the answer as JSON")
-    .action(async (id: string, options: { json?: boolean }, command: Command) => {
-      const answer = await (await connect(command)).client.getTrace({ params: { trace_id: id } });
-      if (options.json) return printJson(io, answer);
-      printTrace(io, answer);
-    });
+    .addOption(new Option("-n, --limit <count>", "at most so many").argParser(integer(1, 1000)).default(100));
+  answerCommand(ports, list, {
+    ask: (client, { service, origin, minDuration, since, limit }: ListOptions) =>
+      client.listTraces({ query: defined({ limit, service, origin, min_duration: minDuration, since }) }),
+    print: printTraces,
+  });
+  const show = traces.command("show").description("one trace as a tree of its spans").argument("<id>", "32 hex digits");
+  answerCommand(ports, show, {
+    ask: (client, id: string) => client.getTrace({ params: { trace_id: id } }),
+    print: printTrace,
+  });
 }

@@ -3,12 +3,13 @@ import { Option } from "commander";
 import type { Answer } from "#client/index.ts";
 import type { ChangedPackage, UpdateApply } from "#contract/updates.ts";
 import { counted } from "#kernel/text.ts";
+import { answerCommand } from "../core/answer-command.ts";
 import { integer } from "../core/integer.ts";
 import { type PlannedOptions, runPlanned } from "../core/planned.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { presetCommand } from "../core/preset-command.ts";
 import { formatSpan } from "../output/figures.ts";
-import { type Io, oneLine, printJson, screenOf } from "../output/output.ts";
+import { type Io, oneLine, screenOf } from "../output/output.ts";
 import { withProgress } from "../output/progress.ts";
 import { paint } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
@@ -24,7 +25,6 @@ interface ApplyOptions extends PlannedOptions {
 
 const collect = (value: string, list: readonly string[] = []): readonly string[] => [...list, value];
 
-/** Prints what could be updated. */
 function printUpdates(io: Io, check: Answer<"checkUpdates">): void {
   const { packages, system, held, cache_age_seconds: age, security_known: isKnown } = check;
   const screen = screenOf(io);
@@ -55,7 +55,6 @@ const changeOf = ({ name, from, to }: ChangedPackage): string => {
   return to === null ? `${name} ${from} removed` : `${name} ${from} → ${to}`;
 };
 
-/** Prints what packages became. */
 export function printChanges(io: Io, packages: readonly ChangedPackage[]): void {
   for (const each of packages) io.out(`  ${oneLine(changeOf(each))}\n`);
 }
@@ -121,28 +120,23 @@ Exit code: 0 done, 1 not all is well or you said no, 2 it could not be asked or 
 
 /** `steward updates [check]|apply|history`. */
 export function addUpdatesCommands(program: Command, ports: CommandPorts): void {
-  const { io, connect, now } = ports;
+  const { io, now } = ports;
   const updates = program.command("updates").description("see what could be updated, and update");
-  presetCommand(updates, "check")
+  const check = presetCommand(updates, "check")
     .description("what could be updated")
-    .option("--refresh", "bring the lists of packages up to date first")
-    .option("--json", "print the answer as JSON")
-    .action(async (options: { refresh?: boolean; json?: boolean }, command: Command) => {
-      const { client } = await connect(command);
-      const query = { refresh: options.refresh ?? false };
-      const answer = await withProgress(io, "asking for updates", () => client.checkUpdates({ query }));
-      if (options.json) return printJson(io, answer);
-      printUpdates(io, answer);
-    });
+    .option("--refresh", "bring the lists of packages up to date first");
+  answerCommand(ports, check, {
+    ask: (client, { refresh = false }: { refresh?: boolean }) =>
+      withProgress(io, "asking for updates", () => client.checkUpdates({ query: { refresh } })),
+    print: printUpdates,
+  });
   addApplyCommand(updates, ports);
-  updates
+  const history = updates
     .command("history")
     .description("updates, rollbacks and snapshots that were asked for, newest first")
-    .addOption(new Option("-n, --limit <count>", "at most so many").argParser(integer(1, 200)).default(50))
-    .option("--json", "print the answer as JSON")
-    .action(async (options: { limit: number; json?: boolean }, command: Command) => {
-      const answer = await (await connect(command)).client.listOperations({ query: { limit: options.limit } });
-      if (options.json) return printJson(io, answer);
-      printOperations(io, answer, now());
-    });
+    .addOption(new Option("-n, --limit <count>", "at most so many").argParser(integer(1, 200)).default(50));
+  answerCommand(ports, history, {
+    ask: (client, { limit }: { limit: number }) => client.listOperations({ query: { limit } }),
+    print: (_, answer) => printOperations(io, answer, now()),
+  });
 }

@@ -1,13 +1,12 @@
-/** An address without what stands around it, if it is one. */
 const parsed = (url: string): URL | undefined => (URL.canParse(url) ? new URL(url) : undefined);
 
 /**
- * Requests go to the root of an address: what else it says would be dropped, and the key would go to whatever is there.
+ * Requests go to the root of an address: a path in it would be dropped, and the key would go to whatever is there.
  * @throws Error where it says more than which host and which port.
  */
 export function assertBare(url: string): void {
   const address = parsed(url);
-  // What is no address at all is said of where it is used.
+  // Whoever uses the address reports one that does not parse.
   if (address === undefined) return;
   const { origin, username, password, search, hash, pathname } = address;
   if (username !== "" || password !== "" || search !== "" || hash !== "")
@@ -18,10 +17,7 @@ export function assertBare(url: string): void {
     );
 }
 
-/**
- * The address as it is kept.
- * @throws Error where it is none of a service.
- */
+/** The address as it is stored. @throws Error where it cannot be that of a service. */
 export function asAddress(url: string): string {
   const address = parsed(url);
   if (address === undefined || !["http:", "https:"].includes(address.protocol))

@@ -17,42 +17,38 @@ export interface HostRun {
 }
 
 /**
- * Why a command did not end at a host as it ends by itself: there was no answer; it was not done; the command line is faulty;
- * it was begun, and how it ended is not known; Ctrl-C came before anything was done.
+ * Why a command did not end at a host as usual. `unknown`: it was begun, how it ended is not known; `leftAlone`: Ctrl-C came
+ * before anything was done.
  */
 export interface Fault {
   readonly kind: "unanswered" | "notDone" | "usage" | "unknown" | "leftAlone";
   readonly text: string;
 }
 
-/** What came of a command at one host. */
 export interface HostResult {
   readonly name: string;
-  /** What it ended with; says nothing beside a fault. */
+  /** Meaningless where there is a fault. */
   readonly code: number;
   readonly collected: Collected;
   readonly plan: Plan | undefined;
   readonly fault: Fault | undefined;
 }
 
-/** Runs a command for one host; throws what it ended with instead of an exit code. */
+/** Runs a command for one host. @throws what ended it instead of an exit code. */
 export type RunForHost = (each: HostRun) => Promise<number>;
 
-/** What a command wrote to standard error, without the name of the program in front of each line. */
 const withoutName = (said: string): readonly string[] =>
   said
     .split("\n")
     .map((line) => oneLine(line.replace(/^steward: /, "")))
     .filter((line) => line !== "");
 
-/** What a command says of itself, and what it ended with, on one line. */
 const failureText = (said: string, error: unknown): string => {
-  // A usage error has been said by then.
+  // Commander has printed a usage error already.
   const why = error instanceof CommanderError ? "" : explainError(error);
   return [...withoutName(said), ...withoutName(why)].join("; ") || "it ended without a reason";
 };
 
-/** Where to look for what came of a change that was not watched to its end. */
 export const lookAt = (names: readonly string[]): string =>
   `steward --context ${names.join(",")} operations shows what runs and has run`;
 
@@ -64,7 +60,6 @@ interface Asked {
   readonly interrupted: AbortSignal;
 }
 
-/** What it means that nobody waits any longer. */
 function faultOfTime({ several, name, isDryRun, interrupted }: Asked): Fault {
   if (isDryRun && interrupted.aborted) return { kind: "leftAlone", text: "ended by Ctrl-C" };
   const seconds = (isDryRun ? several.readMs : several.changeMs) / 1000;
@@ -79,7 +74,7 @@ function faultOfError({ name, isDryRun }: Asked, said: string, error: unknown): 
   if (error instanceof CommanderError) return { kind: "usage", text };
   if (isDryRun) return { kind: "unanswered", text };
   if (!isOutOfReach(error) || isRefused(error)) return { kind: "notDone", text };
-  // A command that knows more of it has said so, and where to look.
+  // A command that knows more has said so, and where to look.
   return {
     kind: "unknown",
     text: said === "" ? `${text}; whether it was done is not known (${lookAt([name])})` : text,

@@ -10,29 +10,17 @@ export interface SeveralHosts {
   /** Whether what changes hosts was agreed to beforehand. */
   readonly isWanted: boolean;
   readonly isJson: boolean;
-  /** Whether a plugin is called, which not every host needs to have. */
   readonly isPlugin: boolean;
-  /** How long each may take: to answer, and to change something. */
   readonly readMs: number;
   readonly changeMs: number;
 }
 
 const usualReadMs = 15_000;
 const usualChangeMs = 15 * 60_000;
-/** Commands that ask no other host, or that one person sits in front of. */
-const onlyOne: ReadonlySet<string> = new Set([
-  "serve",
-  "task",
-  "config",
-  "completion",
-  "context",
-  "help",
-  "chat",
-  "watch",
-  "observability",
-  "new",
-  "validate",
-]);
+/** Commands that concern no other host, or that are interactive. */
+const onlyOne: ReadonlySet<string> = new Set(
+  "serve task config completion context help chat watch observability new validate".split(" "),
+);
 const onlyOneWith: ReadonlySet<string> = new Set(["--follow", "--fix", "--offline", "--nagios"]);
 
 /** `15s`, `2m` in milliseconds. */
@@ -52,7 +40,7 @@ interface Split {
   timeout: string | undefined;
 }
 
-/** Where the name of a plugin stands: what is meant for several hosts may stand before it, which one host is not told. */
+/** The index of the name of a plugin; options for several hosts may precede it. */
 function pluginAt(program: Command, argv: readonly string[]): number | undefined {
   let at = 0;
   for (let word = argv[at]; word !== undefined; word = argv[at]) {
@@ -95,10 +83,7 @@ function split(program: Command, argv: readonly string[]): Split {
 }
 
 /** The command that words lead to; each level may have one that needs no word. */
-function leafOf(
-  program: Command,
-  words: readonly string[],
-): { readonly path: readonly string[]; readonly leaf: Command } {
+function leafOf(program: Command, words: readonly string[]) {
   let leaf = program;
   const path: string[] = [];
   for (const word of words) {
@@ -110,7 +95,6 @@ function leafOf(
   return { path, leaf };
 }
 
-/** The options that a command knows: its own, and those of the commands above it. */
 function optionsOf(leaf: Command): readonly Option[] {
   return leaf.parent === null ? leaf.options : [...leaf.options, ...optionsOf(leaf.parent)];
 }
@@ -121,7 +105,7 @@ interface Flag {
   readonly option: Option;
 }
 
-/** The short flags of a word such as `-fu`; what follows one that takes a value is the value. */
+/** The short flags of a word such as `-fu`; the value of one that takes a value may follow it. */
 function shortFlagsOf(options: readonly Option[], word: string): readonly Flag[] {
   const flags: Flag[] = [];
   if (!/^-[^-]/.test(word)) return flags;
@@ -134,7 +118,7 @@ function shortFlagsOf(options: readonly Option[], word: string): readonly Flag[]
   return flags;
 }
 
-/** The flags of a command line, short ones within a word too, without what is the value of one. */
+/** The flags of a command line, also short ones within a word, without their values. */
 function flagsOf(leaf: Command, words: readonly string[]): readonly Flag[] {
   const options = optionsOf(leaf);
   const flags: Flag[] = [];
@@ -166,15 +150,14 @@ function assertForSeveral({ path, leaf }: ReturnType<typeof leafOf>, { rest, isA
     throw new Error(`cannot do this for several hosts: ${without} is for one (name it with --context)`);
 }
 
-/** Whether what is said of the program itself is asked for, and nothing of any host. */
 const isAboutProgram = (own: readonly string[], path: readonly string[]): boolean =>
   own.includes("--help") ||
   own.includes("-h") ||
   (path.length === 0 && (own.includes("--version") || own.includes("-V")));
 
 /**
- * Whether a command line is for several hosts, and for which.
- * @throws Error where it cannot be: one of a name that is not there, no command, or one that is for one host.
+ * The hosts that a command line is for; undefined where it is for one.
+ * @throws Error where a name is unknown, there is no command, or the command is for one host.
  */
 export async function severalHosts(
   program: Command,
@@ -185,7 +168,7 @@ export async function severalHosts(
   const { rest, isPlugin, isAll, context, isWanted, timeout } = found;
   const named = context ?? "";
   if (!isAll && !named.includes(",")) return undefined;
-  // The words of a plugin are none of this program.
+  // The words after the name of a plugin belong to the plugin.
   const own = isPlugin ? rest.slice(0, pluginAt(program, rest)) : rest;
   const { path, leaf } = leafOf(program, own);
   if (isAboutProgram(own, path)) return undefined;

@@ -1,13 +1,11 @@
 import type { Io } from "../output/output.ts";
 import type { Cell } from "../output/screen.ts";
 
-/** A table before it is written. */
 export interface CollectedTable {
   readonly head: readonly string[];
   readonly rows: readonly (readonly Cell[])[];
 }
 
-/** What a command said of one host. */
 export interface Collected {
   readonly io: Io;
   readonly text: () => string;
@@ -15,7 +13,7 @@ export interface Collected {
   readonly tables: () => readonly CollectedTable[];
 }
 
-/** Collects what a command writes instead of writing it, tables as what they are made of. */
+/** Ports that collect what a command writes; tables as their cells. */
 export function collect(): Collected {
   let text = "";
   let trouble = "";
@@ -36,7 +34,6 @@ export function collect(): Collected {
   };
 }
 
-/** Tables with the same columns become one, with the host in front. */
 export function mergeTables(
   collected: readonly { readonly name: string; readonly tables: readonly CollectedTable[] }[],
 ): readonly CollectedTable[] {
@@ -52,7 +49,7 @@ export function mergeTables(
   return [...merged.values()];
 }
 
-/** What a program was told in JSON: one value, one for each line, or, where it is none, the text itself. */
+/** JSON output as data: one value, one for each line, or the text itself. */
 export function parseAnswer(text: string): unknown {
   const parse = (each: string): unknown => JSON.parse(each);
   try {

@@ -4,7 +4,7 @@ import { apiBase } from "#contract/limits.ts";
 import type { Operation, Plan } from "#contract/operation.ts";
 import { asPlan } from "../core/plan.ts";
 
-/** Something was about to change a host: this is what it would have done. */
+/** Thrown instead of changing a host. */
 export class PlanShown extends Error {
   override readonly name = "PlanShown";
   readonly plan: Plan;
@@ -23,7 +23,7 @@ const rows = Object.values<Operation>(operations).map((operation) => {
   return { operation, pattern: new RegExp(`^${parts.join("[^/]+")}$`) };
 });
 
-/** Whether a call changes anything; one that the table does not know may. */
+/** Whether a call changes anything; one that is not in the table may. */
 function changes(method: string, path: string): boolean {
   const found = rows.find(({ operation, pattern }) => operation.method === method && pattern.test(path));
   return found?.operation.effect !== "read";
@@ -31,7 +31,7 @@ function changes(method: string, path: string): boolean {
 
 /**
  * `fetch` that changes nothing: what would is asked for as a dry run.
- * @throws PlanShown with the plan, in the place of the answer.
+ * @throws PlanShown with the plan.
  */
 export function planningFetch(inner: typeof globalThis.fetch): typeof globalThis.fetch {
   return async (input, init = {}) => {
@@ -40,7 +40,7 @@ export function planningFetch(inner: typeof globalThis.fetch): typeof globalThis
     if (!changes(method, url.pathname) || url.searchParams.get("dry_run") === "true") return inner(input, init);
     url.searchParams.set("dry_run", "true");
     const headers = new Headers(init.headers);
-    // A dry run is no operation that could be waited for, and takes up no key of one.
+    // A dry run is not an operation that could be waited for, and uses no idempotency key.
     headers.delete("Prefer");
     headers.delete("Idempotency-Key");
     const answer = await inner(url, { ...init, headers });

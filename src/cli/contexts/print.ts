@@ -8,7 +8,7 @@ import { mergeTables, parseAnswer } from "./collect.ts";
 
 const indented = (lines: readonly string[]): string => lines.map((line) => `  ${line}\n`).join("");
 
-/** What a command printed, without the plan in front of it: that has been shown before anything was done. */
+/** What a command printed, without the plan in front of it, which has been shown already. */
 function textOf({ collected, plan }: HostResult): string {
   const text = collected.text();
   const shown = plan === undefined ? "" : indented(planLines(plan));
@@ -17,7 +17,6 @@ function textOf({ collected, plan }: HostResult): string {
 
 const hasAnswered = ({ fault }: HostResult): boolean => fault === undefined;
 
-/** Prints what hosts answered: tables as one, text by host. */
 function printAnswers(io: Io, results: readonly HostResult[]): void {
   const answered = results.filter(hasAnswered);
   for (const { head, rows } of mergeTables(
@@ -40,7 +39,7 @@ function printAnswers(io: Io, results: readonly HostResult[]): void {
   }
 }
 
-/** Prints what hosts that answered wrote to standard error, and exit codes that say more than that there is trouble. */
+/** Prints what hosts wrote to standard error, and exit codes that say more than that there is trouble. */
 function printTrouble(io: Io, results: readonly HostResult[]): void {
   for (const { name, code, collected } of results.filter(hasAnswered)) {
     for (const line of severalLines(collected.trouble()).split("\n"))
@@ -68,7 +67,6 @@ const toJson = ({ name, code, collected, plan, fault }: HostResult, isDone: bool
   return { context: name, ok: true, exit_code: code, answer };
 };
 
-/** Prints what would be done. */
 export function printPlans(io: Io, results: readonly HostResult[]): void {
   for (const { name, plan } of results) {
     if (plan === undefined) continue;
@@ -77,7 +75,7 @@ export function printPlans(io: Io, results: readonly HostResult[]): void {
   }
 }
 
-/** Prints what came of a command at several hosts; where it is not done, plans have their own place. */
+/** Prints the results of several hosts; the plans where nothing was done. */
 export function printResults(
   io: Io,
   results: readonly HostResult[],

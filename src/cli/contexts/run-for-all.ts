@@ -9,7 +9,6 @@ interface AllPorts {
   readonly several: SeveralHosts;
   readonly io: Io;
   readonly run: RunForHost;
-  /** Fires at Ctrl-C. */
   readonly interrupted: AbortSignal;
 }
 
@@ -52,7 +51,7 @@ async function askAll(
 
 const hasFault = ({ fault }: HostResult, kind: Fault["kind"]): boolean => fault?.kind === kind;
 
-/** The exit code of all. A change that was begun has been done, or may have been. */
+/** The exit code of all results. A change that was begun counts as done. */
 function sumOf(results: readonly HostResult[]): number {
   const isWithout = ({ fault }: HostResult): boolean => fault !== undefined && fault.kind !== "unknown";
   if (results.every(isWithout)) return exitCode.couldNotRun;
@@ -60,7 +59,7 @@ function sumOf(results: readonly HostResult[]): number {
   return isFine ? exitCode.fine : exitCode.foundTrouble;
 }
 
-/** A command line that is faulty is so for every host; a plugin may be missing at some. */
+/** The usage error; a command line that is faulty is so for every host, but a plugin may be missing at some. */
 function usageOf({ isPlugin }: SeveralHosts, results: readonly HostResult[]): string | undefined {
   const [first, ...others] = results.filter((each) => hasFault(each, "usage"));
   const text = first?.collected.trouble();
@@ -68,7 +67,6 @@ function usageOf({ isPlugin }: SeveralHosts, results: readonly HostResult[]): st
   return !isPlugin || isTheSame ? text : undefined;
 }
 
-/** What Ctrl-C ends: the watching, and not what was begun. */
 function interruptedLine(results: readonly HostResult[]): string {
   const namesOf = (kind: Fault["kind"]): readonly string[] =>
     results.filter((each) => hasFault(each, kind)).map(({ name }) => name);
@@ -82,7 +80,6 @@ function interruptedLine(results: readonly HostResult[]): string {
   return `steward: ended by Ctrl-C: ${parts.join("; ")}\n`;
 }
 
-/** Does what was planned, and puts what came of it in the place of the plans. */
 async function change(ports: AllPorts, looked: readonly HostResult[]): Promise<readonly HostResult[]> {
   const planned = looked.filter(({ plan }) => plan !== undefined).map(({ name }) => name);
   const changed = await askAll(ports, planned, false);
@@ -92,7 +89,6 @@ async function change(ports: AllPorts, looked: readonly HostResult[]): Promise<r
   });
 }
 
-/** Prints what came of it, and gives the exit code. */
 function report({ several: { isJson }, io, interrupted }: AllPorts, results: readonly HostResult[]): number {
   const ended = results.filter((each) => !hasFault(each, "unknown") && !hasFault(each, "leftAlone"));
   const isCutShort = interrupted.aborted && ended.length < results.length;
@@ -104,10 +100,8 @@ function report({ several: { isJson }, io, interrupted }: AllPorts, results: rea
 }
 
 /**
- * Runs one command line for several hosts at once. What would change them is shown as a plan first, and done only where
- * that was said beforehand.
- * @returns 0 where all answered and were fine; 1 where some did not answer, or one found trouble; 2 where none did; 130 after
- * Ctrl-C.
+ * Runs one command line for several hosts at once. Changes are shown as plans first, and done only with `--yes`.
+ * @returns 0 where all were fine; 1 where some did not answer or found trouble; 2 where none answered; 130 after Ctrl-C.
  */
 export async function runForAll(ports: AllPorts): Promise<number> {
   const { several, io, interrupted } = ports;

@@ -2,16 +2,15 @@ import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { writeFileAtomic } from "#adapters/files/index.ts";
 import { errorMessage, isNotFound } from "#kernel/errors.ts";
-import { isRecord } from "#kernel/values.ts";
+import { defined, isRecord } from "#kernel/values.ts";
 
-/** A service of another host under a name: how it is reached, and where its key is. The key itself is never in it. */
+/** A service of another host: how it is reached, and the file with its key. */
 export interface Context {
   readonly url: string;
   /** May be missing where a client certificate says who asks. */
   readonly keyFile?: string;
   /** Who vouches for its certificate, besides those that Node trusts. */
   readonly cacert?: string;
-  /** The client's own certificate, and its private key. */
   readonly cert?: string;
   readonly certKey?: string;
 }
@@ -22,24 +21,22 @@ export interface Contexts {
   readonly all: Readonly<Record<string, Context>>;
 }
 
-/** Contexts as they are kept. */
 export interface ContextStore {
   readonly file: string;
-  /** @throws Error when the file cannot be read, or is none of contexts. */
+  /** @throws Error when the file cannot be read or is malformed. */
   readonly read: () => Promise<Contexts>;
   readonly write: (contexts: Contexts) => Promise<void>;
   /** Keeps a key that was given as text. @returns the path of its file. */
   readonly writeKey: (name: string, key: string) => string;
-  /** Removes the key that was kept for a context; one that lies elsewhere stays. */
+  /** Removes a key that `writeKey` has written; other files stay. */
   readonly removeKey: (context: Context) => void;
 }
 
-/** Stands for the service of this host, and is no context. */
 export const localName = "local";
 const nameForm = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const members = { url: "url", key_file: "keyFile", cacert: "cacert", cert: "cert", cert_key: "certKey" } as const;
 
-/** @throws Error when a context cannot be called so. */
+/** @throws Error when a context cannot have this name. */
 export function assertName(name: string): void {
   if (name === localName) throw new Error(`cannot call a context ${localName}: that is the service of this host`);
   if (!nameForm.test(name))
@@ -58,12 +55,12 @@ function folderOf(environment: Readonly<Record<string, string | undefined>>): st
 
 function parseContext(name: string, value: unknown): Context {
   assertName(name);
-  if (!isRecord(value)) throw new Error(`${name} is no context`);
+  if (!isRecord(value)) throw new Error(`${name} must have members`);
   const known: Record<string, string> = {};
   for (const [member, text] of Object.entries(value)) {
     const field = Object.entries(members).find(([each]) => each === member)?.[1];
     if (field === undefined) throw new Error(`${name} has ${member}, which no context has`);
-    if (typeof text !== "string") throw new Error(`${member} of ${name} is no text`);
+    if (typeof text !== "string") throw new Error(`${member} of ${name} must be a string`);
     known[field] = text;
   }
   const { url, ...rest } = known;
@@ -72,7 +69,6 @@ function parseContext(name: string, value: unknown): Context {
   return { url, ...rest };
 }
 
-/** Reads the text of the file. @throws Error that says what is wrong with it. */
 export function parseContexts(value: unknown): Contexts {
   if (value === null || value === undefined) return { current: undefined, all: {} };
   if (!isRecord(value)) throw new Error("it must have current and contexts");
@@ -83,18 +79,13 @@ export function parseContexts(value: unknown): Contexts {
   return { current, all };
 }
 
-/** The file's text as data: members in the order in which they are read. */
+/** The content of the file. */
 export function writtenContexts({ current, all }: Contexts): object {
   const contexts = Object.entries(all).map(([name, context]) => [
     name,
-    Object.fromEntries(
-      Object.entries(members).flatMap(([member, field]) => {
-        const text = context[field];
-        return text === undefined ? [] : [[member, text]];
-      }),
-    ),
+    defined(Object.fromEntries(Object.entries(members).map(([member, field]) => [member, context[field]]))),
   ]);
-  return { ...(current !== undefined && { current }), contexts: Object.fromEntries(contexts) };
+  return { ...defined({ current }), contexts: Object.fromEntries(contexts) };
 }
 
 function writePrivate(path: string, text: string): void {
@@ -102,7 +93,6 @@ function writePrivate(path: string, text: string): void {
   writeFileAtomic(path, text);
 }
 
-/** Contexts in the settings folder of whoever runs this. */
 export function createContextStore(environment: Readonly<Record<string, string | undefined>>): ContextStore {
   const folder = folderOf(environment);
   const file = join(folder, "contexts.yaml");
@@ -119,7 +109,6 @@ export function createContextStore(environment: Readonly<Record<string, string |
         if (isNotFound(error)) return { current: undefined, all: {} };
         throw faulty(error);
       }
-      // Loaded on demand: most commands ask the service of this host, where no file is.
       const { parse } = await import("yaml");
       try {
         return parseContexts(parse(text));
@@ -142,7 +131,6 @@ export function createContextStore(environment: Readonly<Record<string, string |
   };
 }
 
-/** The context of this name. @throws Error that names those that are there. */
 export function contextNamed({ all }: Contexts, name: string): Context {
   const found = Object.hasOwn(all, name) ? all[name] : undefined;
   if (found !== undefined) return found;
@@ -151,18 +139,16 @@ export function contextNamed({ all }: Contexts, name: string): Context {
   throw new Error(`cannot find the context ${name}: ${there} (steward context add makes one)`);
 }
 
-/** How a command line and the environment may say which service is meant. */
 export interface ServiceChoice {
   readonly context?: string | undefined;
   readonly url?: string | undefined;
 }
 
 /**
- * Which service is meant: the first of these that says anything. The command line (`--context`, or `--url`); the environment
- * (`STEWARD_CONTEXT`, or `STEWARD_URL` and `STEWARD_API_KEY`); the current context; the service of this host.
- * @returns the name of a context; `local` where the service of this host was named; undefined where address and key are given,
- * or nothing is.
- * @throws Error where two are named at the same level: the key of one must not go to the other.
+ * Which service is meant, by the first that names one: the command line (`--context` or `--url`); the environment
+ * (`STEWARD_CONTEXT`, or `STEWARD_URL` and `STEWARD_API_KEY`); the current context.
+ * @returns a context or `local`; undefined where address and key are given, or nothing is.
+ * @throws Error where one level names two: the key of one must not go to the other.
  */
 export async function chooseContext(
   given: ServiceChoice,
@@ -188,6 +174,6 @@ export async function chooseContext(
   return known(used === localName ? undefined : used);
 }
 
-/** Whether a command line may be for several hosts; contexts-choice.ts knows. */
+/** Whether a command line may be for several hosts, before it is parsed. */
 export const mayMeanSeveral = (argv: readonly string[]): boolean =>
   argv.some((word) => word === "--all" || word.includes(","));

@@ -1,7 +1,6 @@
 import type { Argument, Command, Option } from "commander";
 import { presetOf } from "./preset-command.ts";
 
-/** What follows an option: nothing, or a word of some kind. */
 export type ValueKind = "none" | "file" | "folder" | "choice" | "text";
 
 export interface OptionNode {
@@ -21,7 +20,6 @@ export interface ArgumentNode {
   readonly choices: readonly string[];
 }
 
-/** A command as documentation and shells need it. */
 export interface CommandNode {
   /** The words that lead to it, without the name of the program. */
   readonly path: readonly string[];
@@ -30,17 +28,17 @@ export interface CommandNode {
   readonly usage: string;
   readonly arguments: readonly ArgumentNode[];
   readonly options: readonly OptionNode[];
-  /** What help says below its lists. */
+  /** The text that help prints below its lists. */
   readonly notes: string;
   readonly commands: readonly CommandNode[];
-  /** The one of them that is meant where none is named: its options stand here too. */
+  /** The one of them that is meant where none is named; its options are included. */
   readonly preset: CommandNode | undefined;
 }
 
-/** Wide enough that help breaks no line, so that what it says can be told from how it is set. */
+/** Wide enough that help breaks no line. */
 const unbroken = 100_000;
 
-/** What was added to the help of a command; there is no other way to it than to have it printed. */
+/** What was added to the help of a command, which commander gives only by printing it. */
 function notesOf(command: Command): string {
   let printed = "";
   const before = command.configureOutput();

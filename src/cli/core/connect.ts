@@ -18,10 +18,9 @@ import type { Connection, ConnectOptions, ServiceOptions } from "./ports.ts";
 import { type CertificateOptions, fetchWith, givenCertificates, useCertificates } from "./tls.ts";
 import { unixFetch, unixOrigin, unixPath, unixWebSocket } from "./unix-socket.ts";
 
-/** Keys as the service makes them. */
 const keyShape = /^stw_[0-9A-Za-z]{8}_[0-9A-Za-z]+$/;
 
-/** What is no key is not sent: the error that came of it would show it, and others may read that. */
+/** Anything else than one word is not sent: the error about it would show it, and others may read that. */
 function oneWord(text: string, from: string): string {
   const key = text.trim();
   if (/^[\x21-\x7e]+$/.test(key)) return key;
@@ -29,11 +28,8 @@ function oneWord(text: string, from: string): string {
 }
 
 const unreadable = (path: string, error: unknown): Error =>
-  new Error(`cannot read the key file ${path}: ${errorMessage(error)}`, {
-    cause: error,
-  });
+  new Error(`cannot read the key file ${path}: ${errorMessage(error)}`, { cause: error });
 
-/** The key in a file, or a pipe, that the person named. */
 function readKey(path: string, usesFile: ServiceSource["usesFile"]): string {
   usesFile(path);
   try {
@@ -57,18 +53,16 @@ interface ServiceSource {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly local: () => Promise<LocalService>;
   readonly contexts: Pick<ContextStore, "read" | "file">;
-  /** Told of each file with a secret that is used, to look at its permissions. */
+  /** Called with each file that holds a secret, to check its permissions. */
   readonly usesFile: (path: string) => void;
 }
 
 interface Meant {
   /** Undefined where address and key are given, or the local ones are meant. */
   readonly context: Context | undefined;
-  /** Where what is given is found. */
   readonly source: ServiceSource;
 }
 
-/** What is meant: a context, or what else says where the service is. */
 async function findMeant(source: ServiceSource): Promise<Meant> {
   const { options, environment, contexts, usesFile } = source;
   let known: Promise<Contexts> | undefined;
@@ -79,7 +73,7 @@ async function findMeant(source: ServiceSource): Promise<Meant> {
   };
   const name = await chooseContext(options, environment, async () => (await read()).current);
   if (name === undefined) return { context: undefined, source };
-  // Address, key and certificates of the environment are those of another service.
+  // Address, key and certificates in the environment are those of another service.
   if (name === localName) return { context: undefined, source: { ...source, environment: {} } };
   return { context: contextNamed(await read(), name), source };
 }
@@ -90,20 +84,19 @@ export async function isNamed(given: ServiceSource): Promise<boolean> {
   return context !== undefined || source.options.url !== undefined || source.environment["STEWARD_URL"] !== undefined;
 }
 
-/** Address and key of a context. */
 function serviceOf(context: Context, { options, usesFile }: ServiceSource): Pick<Connection, "url" | "key"> {
   const { keyFile = context.keyFile } = options;
   assertBare(context.url);
   return { url: context.url, key: keyFile === undefined ? undefined : readKey(keyFile, usesFile) };
 }
 
-/** The certificates of a context; those of the environment are meant for another service. */
+/** The certificates of a context; those in the environment belong to another service. */
 const certificatesOf = ({ cacert, cert, certKey }: Context, given: ServiceOptions): CertificateOptions => ({
   cacert: given.cacert ?? cacert,
   ...(given.cert === undefined ? { cert, key: certKey } : { cert: given.cert, key: given.key }),
 });
 
-/** @throws Error when what is sent to the address would be for somebody else to see. */
+/** @throws Error when another user's program listens at the address. */
 function assertOwn(address: string, holder: AdminKey["holder"]): void {
   if (typeof holder !== "number") return;
   throw new Error(
@@ -113,7 +106,7 @@ function assertOwn(address: string, holder: AdminKey["holder"]): void {
 
 const writableByOthers = 0o022;
 
-/** Whether a socket is there that this user may open, and that nobody but root and this user can have put there. */
+/** Whether this user may open the socket, and only root or this user can have created it. */
 function isOpenable(path: string): boolean {
   const own = new Set([0, process.getuid?.()]);
   try {
@@ -127,7 +120,6 @@ function isOpenable(path: string): boolean {
   }
 }
 
-/** How a service is spoken to. */
 type Service = Pick<Connection, "url" | "key" | "allow" | "fetch" | "openSocket">;
 
 const overSocket = (path: string, key?: string): Service => ({
@@ -144,7 +136,7 @@ async function localWithKey({ options, environment, local }: ServiceSource, key:
   return path === undefined ? { url, key } : overSocket(path, key);
 }
 
-/** Who gives certificates means TLS. */
+/** Certificates mean TLS. */
 function hasCertificates(options: ServiceOptions, environment: ServiceSource["environment"]): boolean {
   const { cacert, cert } = givenCertificates(options, environment);
   return cacert !== undefined || cert !== undefined;
@@ -157,9 +149,9 @@ function givenKey({ options, environment, usesFile }: ServiceSource): string | u
 }
 
 /**
- * Address and key of the named service, else of the local one: over the Unix socket that is for this user alone, which needs no
- * key, else with its admin key.
- * @throws Error when there is no key to be had.
+ * Address and key of the named service, else of the local one: over the Unix socket that is for this user alone, else with its
+ * admin key.
+ * @throws Error when no key is found.
  */
 async function findService(source: ServiceSource): Promise<Service> {
   const { options, environment, local } = source;
@@ -169,7 +161,7 @@ async function findService(source: ServiceSource): Promise<Service> {
   if (path !== undefined) return overSocket(path, given);
   if (url !== undefined) assertBare(url);
   if (given !== undefined) return url === undefined ? localWithKey(source, given) : { url, key: given };
-  // The certificate says who asks; beside another key it would be refused.
+  // The client certificate identifies the caller; beside another key it would be refused.
   if (url !== undefined && givenCertificates(options, environment).cert !== undefined) return { url };
   const { url: localUrl, sockets, adminKeyFile, readAdminKey } = await local();
   if (url === undefined && !hasCertificates(options, environment)) {
@@ -185,21 +177,20 @@ async function findService(source: ServiceSource): Promise<Service> {
   }
   source.usesFile(adminKeyFile);
   const address = url ?? localUrl;
-  const look = (): Promise<AdminKey> =>
+  const readOwnKey = (): Promise<AdminKey> =>
     readAdminKey(adminKeyFile, address).catch((error: unknown) => {
       throw unreadable(adminKeyFile, error);
     });
-  const { text: found, holder } = await look();
+  const { text: found, holder } = await readOwnKey();
   const key = oneWord(found, adminKeyFile);
-  // The file is the service's, which has fewer rights than who asks may have: it must not get to see what it puts in its place.
+  // The service writes the file, and may have fewer rights than the caller: it must not learn what it puts in its place.
   if (!keyShape.test(key)) throw new Error(`cannot use the key in ${adminKeyFile}: it does not belong to this service`);
   if (holder === "nobody")
     throw new NoService(`cannot reach the service: nothing listens at ${address} (is it running?)`);
   assertOwn(address, holder);
-  return { url: address, key, allow: async () => assertOwn(address, (await look()).holder) };
+  return { url: address, key, allow: async () => assertOwn(address, (await readOwnKey()).holder) };
 }
 
-/** The certificates that the connection to what is meant is made with. */
 function certificatesFor({ context, source: { options, environment, usesFile } }: Meant): CertificateOptions {
   const chosen = context === undefined ? givenCertificates(options, environment) : certificatesOf(context, options);
   const secret = chosen.key ?? chosen.cert;
@@ -207,11 +198,9 @@ function certificatesFor({ context, source: { options, environment, usesFile } }
   return chosen;
 }
 
-/** Address and key of what is meant. */
 const serviceFor = async ({ context, source }: Meant): Promise<Service> =>
   context === undefined ? findService(source) : serviceOf(context, source);
 
-/** A connection whose client knows how its service was named. */
 function connectionTo(given: Omit<Connection, "client">, options: ServiceOptions): Connection {
   const { allow, fetch = globalThis.fetch } = given;
   const guarded: typeof fetch = async (input, init) => {
@@ -224,20 +213,16 @@ function connectionTo(given: Omit<Connection, "client">, options: ServiceOptions
   return { ...connection, client };
 }
 
-/**
- * A client of the service that is named, else of the local one.
- * @throws Error when there is no key to be had.
- */
+/** A client of the service that is named, else of the local one. @throws Error when no key is found. */
 export async function connect(source: ServiceSource & ConnectOptions): Promise<Connection> {
   const { options, signal, fetch } = source;
   const meant = await findMeant(source);
   await useCertificates(certificatesFor(meant));
   const service = await serviceFor(meant);
-  // That of the socket has no limits of time that another would lift.
   return connectionTo({ ...(fetch && { fetch }), ...service, ...(signal && { signal }) }, options);
 }
 
-/** The same for one of several services that this process asks: its certificates are for it alone. */
+/** {@link connect} for one of several services that this process asks: its certificates are for it alone. */
 export async function connectToOne(source: ServiceSource & { readonly signal: AbortSignal }): Promise<Connection> {
   const { options, signal } = source;
   const meant = await findMeant(source);

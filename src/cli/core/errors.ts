@@ -2,33 +2,30 @@ import { ApiError } from "#client/index.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { oneLine, severalLines } from "../output/output.ts";
 
-/** Ended by Ctrl-C; whatever there is to say of it has been said. */
+/** Ended by Ctrl-C; all messages have been printed. */
 export class Interrupted extends Error {
   override readonly name = "Interrupted";
 }
 
-/** The service does not start before an administrator has decided something: starting it again does not help. */
+/** The service does not start before an administrator has decided something; starting it again does not help. */
 export class NeedsDecision extends Error {
   override readonly name = "NeedsDecision";
 }
 
-/** There is no key of the local service that this user may read. */
 export class NoKey extends Error {
   override readonly name = "NoKey";
 }
 
-/** Nothing listens where the local service would. */
 export class NoService extends Error {
   override readonly name = "NoService";
 }
 
-/** Whether an error says that the service is out of reach, and not that it refused something. */
+/** Whether the service could not be reached, as opposed to refusing something. */
 export const isOutOfReach = (error: unknown): boolean => error instanceof TypeError && error.cause instanceof Error;
 
-/** Whether a call was ended by Ctrl-C before it had its answer. */
 export const isInterrupted = (error: unknown): boolean => error instanceof DOMException && error.name === "AbortError";
 
-/** Whether nothing listens at the address, or there is no such host: no request has arrived anywhere. */
+/** Whether nothing listens at the address or the host does not exist: no request was sent. */
 export const isRefused = (error: unknown): boolean => {
   if (error instanceof NoService) return true;
   const cause = error instanceof TypeError ? error.cause : undefined;
@@ -42,14 +39,14 @@ export const isRefused = (error: unknown): boolean => {
 const isTimeout = (error: unknown): boolean => error instanceof DOMException && error.name === "TimeoutError";
 
 function connectionFailure(cause: Error): string {
-  // Several addresses were tried: each has its own reason.
+  // Several addresses were tried, each with its own reason.
   if (cause instanceof AggregateError) {
     return [...new Set(cause.errors.map((each) => errorMessage(each)))].join(", ");
   }
   return cause.message;
 }
 
-/** What Node says of certificates ends with options of its own, which are not options of this program. */
+/** Node's own messages end with advice about options of Node. */
 const untrusted: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: "its certificate has expired",
   CERT_NOT_YET_VALID: "its certificate is not valid yet",
@@ -60,7 +57,6 @@ const untrusted: Readonly<Record<string, string>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate is of an authority that this host does not know",
 };
 
-/** Why the certificate of the service is not trusted; undefined where it is another matter. */
 function distrustOf(cause: Error): string | undefined {
   const code = "code" in cause ? String(cause.code) : "";
   const words = Object.hasOwn(untrusted, code) ? untrusted[code] : undefined;
@@ -71,13 +67,9 @@ function distrustOf(cause: Error): string | undefined {
   return `cannot trust the service: ${words} (${remedy})`;
 }
 
-/** A line that is longer says no more. */
 const longestLine = 2000;
 
-/**
- * An error in words for people: text alone, on one line but for settings, which may have several faults. What it holds may come from
- * the other end of a connection.
- */
+/** An error as text for people, on one line unless settings have several faults. It may come from the other end of a connection. */
 export function explainError(error: unknown): string {
   return severalLines(messageOf(error))
     .split("\n")
@@ -95,11 +87,10 @@ function messageOf(error: unknown): string {
       distrustOf(error.cause) ?? oneLine(`cannot reach the service: ${connectionFailure(error.cause)} (is it running?)`)
     );
   if (error instanceof TypeError && "code" in error && error.code === "ERR_INVALID_URL") {
-    // A path is put together with the address that was given.
+    // The message has the path of the request too.
     const given = oneLine(String("base" in error ? error.base : "input" in error ? error.input : ""));
     return `cannot use the address ${given}: it is no URL (such as http://127.0.0.1:8470)`;
   }
   if (isTimeout(error)) return "cannot reach the service: no answer in time (--timeout says how long to wait)";
-  // Several lines where settings have several faults.
   return error instanceof Error ? (distrustOf(error) ?? error.message) : String(error);
 }

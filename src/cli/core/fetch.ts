@@ -10,7 +10,6 @@ export const fetchThrough =
     if (input instanceof Request) throw new TypeError("expected an address, got a Request");
     const { body = null, method = "GET", signal = null } = init;
     if (body !== null && typeof body !== "string") throw new TypeError("expected a string as the body of a request");
-    // Loaded on demand: few calls go this way.
     const { fetch } = await import("undici");
     const dispatcher = await dispatcherOf();
     const headers = [...new Headers(init.headers)];
@@ -22,7 +21,6 @@ export const fetchThrough =
 /** `fetch` for calls whose response may begin after minutes: Node's own gives up after five. */
 export const patientFetch = fetchThrough(async () => {
   const { getGlobalDispatcher } = await import("undici");
-  // With the certificates that the connections of this process are made with.
   return getGlobalDispatcher().compose(
     (dispatch) => (options, handler) => dispatch({ ...options, headersTimeout: 0, bodyTimeout: 0 }, handler),
   );

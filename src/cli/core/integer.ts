@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from "commander";
 
-/** Reads a whole number within bounds, for an option. */
+/** Parses an integer option within bounds. */
 export const integer =
   (minimum: number, maximum: number) =>
   (text: string): number => {

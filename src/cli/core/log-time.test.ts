@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readMoment } from "./log-time.ts";
+import { parseTime } from "./log-time.ts";
 
 /** Noon of a winter's day, wherever the test runs. */
 const now = new Date(2026, 0, 31, 12, 0, 0).getTime();
@@ -32,7 +32,7 @@ describe("a moment as journalctl reads it", () => {
     ["2026-01-30T14:05:00+02:00", "2026-01-30T12:05:00.000Z"],
     ["@1769868000", "2026-01-31T14:00:00.000Z"],
   ])("%s", (text, moment) => {
-    expect(readMoment(text, now)).toBe(moment);
+    expect(parseTime(text, now)).toBe(moment);
   });
 
   it.each([
@@ -51,6 +51,6 @@ describe("a moment as journalctl reads it", () => {
     "-100000y",
     "$(date)",
   ])("%j is none", (text) => {
-    expect(readMoment(text, now)).toBeUndefined();
+    expect(parseTime(text, now)).toBeUndefined();
   });
 });

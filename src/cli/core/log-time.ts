@@ -22,7 +22,7 @@ const spellings: readonly (readonly [RegExp, string])[] = [
   [/^(y|year|years)$/, "y"],
 ];
 
-/** `2h 30min`, `90s`, in milliseconds; undefined for what is none. */
+/** `2h 30min`, `90s`, in milliseconds; undefined for anything else. */
 function spanMs(text: string): number | undefined {
   if (!/^(\d+(\.\d+)?\s*[A-Za-z]+\s*)+$/.test(text)) return undefined;
   let sum = 0;
@@ -34,7 +34,7 @@ function spanMs(text: string): number | undefined {
   return sum;
 }
 
-/** Midnight, local time, so many days from today. */
+/** Local midnight, so many days from today. */
 function midnight(now: number, days: number): number {
   const date = new Date(now);
   return new Date(date.getFullYear(), date.getMonth(), date.getDate() + days).getTime();
@@ -42,7 +42,7 @@ function midnight(now: number, days: number): number {
 
 const dayAndTime = /^(?:(\d{4})-(\d{1,2})-(\d{1,2}))?(?:(?:^|[ T])(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?)?$/;
 
-/** `2026-01-31 14:00`, `2026-01-31`, `14:00`: local time; undefined for what is none, or for a day that does not exist. */
+/** `2026-01-31 14:00`, `2026-01-31`, `14:00` in local time; undefined for anything else, or a day that does not exist. */
 function localMs(text: string, now: number): number | undefined {
   const match = dayAndTime.exec(text);
   if (match === null || text === "") return undefined;
@@ -66,7 +66,7 @@ function localMs(text: string, now: number): number | undefined {
   return isReal ? date.getTime() : undefined;
 }
 
-function momentMs(text: string, now: number): number | undefined {
+function epochMs(text: string, now: number): number | undefined {
   if (text === "now") return now;
   if (text === "today") return midnight(now, 0);
   if (text === "yesterday") return midnight(now, -1);
@@ -91,23 +91,23 @@ function utcMs(text: string): number | undefined {
   return day === undefined ? undefined : parseTimestamp(`${day}T${time?.length === 5 ? `${time}:00` : time}Z`);
 }
 
-/** The latest moment that RFC 3339 can write. */
+/** The latest time that RFC 3339 can write. */
 const latestMs = Date.parse("9999-12-31T23:59:59.999Z");
 
 /**
- * Reads a moment as journalctl does: `yesterday`, `-1h`, `2 hours ago`, `2026-01-31 14:00`, `@1769868000`, RFC 3339.
- * @returns RFC 3339 text; undefined when it is no moment.
+ * Parses a time as journalctl does: `yesterday`, `-1h`, `2 hours ago`, `2026-01-31 14:00`, `@1769868000`, RFC 3339.
+ * @returns RFC 3339; undefined for anything else.
  */
-export function readMoment(text: string, now: number): string | undefined {
-  const ms = momentMs(text.trim(), now);
+export function parseTime(text: string, now: number): string | undefined {
+  const ms = epochMs(text.trim(), now);
   return ms === undefined || !(ms >= 0 && ms <= latestMs) ? undefined : new Date(ms).toISOString();
 }
 
-/** Reads a moment for an option. */
-export const momentOption =
+/** Parses a time for an option. */
+export const timeOption =
   (now: () => number) =>
   (text: string): string => {
-    const found = readMoment(text, now());
+    const found = parseTime(text, now());
     if (found !== undefined) return found;
     throw new InvalidArgumentError(
       "it must be a time such as yesterday, -1h, '2 hours ago', '2026-01-31 14:00' or RFC 3339",

@@ -14,34 +14,33 @@ import type { CommandPorts, Connection } from "./ports.ts";
 
 type FollowPorts = Pick<CommandPorts, "io" | "person" | "finish">;
 
-/** How long a service may be out of reach: an update may restart it, a rollback the host. */
+/** How long a service may be unreachable: an update may restart it, a rollback the host. */
 const patienceMs = 120_000;
 const retryMs = 2_000;
 const barColumns = 20;
 
-/** Often at first, seldom later: an hour of watching stays below what a key may ask in an hour. */
+/** An hour of watching stays below the hourly rate limit of a key. */
 function pauseMs(elapsedMs: number): number {
   if (elapsedMs < 10_000) return 500;
   return elapsedMs < 60_000 ? 2_000 : 5_000;
 }
 
-/** What may be over when it is asked again; a proxy has error pages of its own while the service restarts. */
+/** Errors that may be temporary; a proxy has error pages of its own while the service restarts. */
 const isPassing = (error: unknown): boolean =>
   isOutOfReach(error) ||
   (error instanceof ApiError &&
     (["RATE_LIMITED", "UNAVAILABLE", "INTERNAL_ERROR"].includes(error.code) ||
       (error.code === "UNREADABLE" && error.status >= 400)));
 
-/** What a person who stops watching is told. */
 const watchCommand = ({ client }: Pick<Connection, "client">, id: string): string =>
   commandFor(client, `operations watch ${id}`);
 
-/** In a pipe each step is a line; a terminal has the bar, and of several hosts nobody reads steps before they are over. */
+/** In a pipe each step is a line; a terminal has the bar, and output of several hosts is printed at the end. */
 const printsSteps = (io: Io): boolean => !screenOf(io).showsProgress && io.table === undefined;
 
 const isOver = ({ status }: OperationEntry): boolean => status === "done" || status === "failed";
 
-/** Asks again and again; what passes by itself is waited for. */
+/** Repeats a call until it succeeds, as long as its errors may be temporary. */
 async function askPatiently<T>(
   ask: () => Promise<T>,
   options: {
@@ -65,10 +64,7 @@ async function askPatiently<T>(
   }
 }
 
-/**
- * Shows how an operation comes along until it is over.
- * @throws Interrupted at Ctrl-C: the operation goes on.
- */
+/** Shows the progress of an operation until it ends. @throws Interrupted at Ctrl-C: the operation goes on. */
 export async function followOperation(
   { io, person }: FollowPorts,
   connection: Pick<Connection, "client">,
@@ -112,7 +108,7 @@ export async function followOperation(
   }
 }
 
-/** Prints what became of an operation, and gives its result; undefined where there is none. */
+/** Prints why an operation failed, or returns its result. */
 export function reportOperation({ io, finish }: FollowPorts, operation: OperationEntry): unknown {
   const { id, kind, error, result, status } = operation;
   if (status === "done") return result;
@@ -123,11 +119,11 @@ export function reportOperation({ io, finish }: FollowPorts, operation: Operatio
 
 export interface LongOptions {
   readonly json?: boolean;
-  /** False: it is begun, and that is all. */
+  /** False: do not wait for the end. */
   readonly wait?: boolean;
 }
 
-/** Begins an operation, just once however often the connection breaks on the way. */
+/** Begins an operation exactly once, however often the connection breaks. */
 async function begin<K extends LongOperationName>(
   { io, person }: FollowPorts,
   connection: Connection,
@@ -139,7 +135,7 @@ async function begin<K extends LongOperationName>(
   try {
     return await askPatiently(() => beginOperation(connection, name, input, idempotencyKey), {
       signal,
-      // A service that was never there has begun nothing.
+      // A service that was never reached has begun nothing.
       isWorthwhile: (error, isFirst) => isOutOfReach(error) && !(isFirst && isRefused(error)),
       onLost() {
         wasLost = true;
@@ -154,18 +150,15 @@ async function begin<K extends LongOperationName>(
   }
 }
 
-/**
- * An operation carries the answer of any mutation.
- * @throws ApiError when it is not that of this one.
- */
+/** @throws ApiError when the result is not that of this operation: an entry may carry that of any mutation. */
 function requireResult(name: LongOperationName, result: unknown): void {
   const mismatch = describeMismatch(operations[name].response, result);
   if (mismatch !== undefined) throw notAnAnswer(undefined, `result: ${mismatch}`);
 }
 
 /**
- * Begins what outlives its request and follows it to its end. A connection that is lost in between does not begin it twice.
- * @returns what it answers; undefined where nobody waits, or it failed.
+ * Begins a mutation that outlives its request and follows it to its end. A connection that is lost in between does not begin it twice.
+ * @returns its answer; undefined where nobody waits, it failed, or it was printed as JSON.
  */
 export async function runLong<K extends LongOperationName>(
   ports: FollowPorts,
@@ -191,9 +184,7 @@ export async function runLong<K extends LongOperationName>(
   return undefined;
 }
 
-/** Trouble where a result says of itself that it is none. */
+/** Exit code 1 where a result says of itself that it is unsuccessful. */
 export function finishBy({ finish }: Pick<FollowPorts, "finish">, result: unknown): void {
-  if (isUnsuccessful(result)) {
-    finish(exitCode.foundTrouble);
-  }
+  if (isUnsuccessful(result)) finish(exitCode.foundTrouble);
 }

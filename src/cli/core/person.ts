@@ -1,14 +1,13 @@
 import { Interrupted } from "./errors.ts";
 import type { Person } from "./ports.ts";
 
-/** A pipe: no question is answered, and nobody interrupts. */
+/** Nobody is at a terminal, as in a pipe. */
 export const nobody: Person = {
   isThere: false,
   ask: () => Promise.resolve(undefined),
   interrupted: () => new AbortController().signal,
 };
 
-/** Whoever is at the terminal of a process. */
 export function createPerson({ stdin, stderr }: Pick<NodeJS.Process, "stdin" | "stderr">): Person {
   let controller: AbortController | undefined;
   const interrupted = (): AbortSignal => {
@@ -23,10 +22,9 @@ export function createPerson({ stdin, stderr }: Pick<NodeJS.Process, "stdin" | "
     isThere: stdin.isTTY && stderr.isTTY,
     interrupted,
     async ask(question) {
-      // Loaded on demand: most commands ask nothing.
       const { createInterface } = await import("node:readline");
       const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
-      // Questions go to standard error: standard output may be a file.
+      // Standard output may be a file.
       const lines = createInterface({ input: stdin, output: stderr, terminal: true });
       lines.on("SIGINT", () => {
         stderr.write("^C\n");

@@ -5,15 +5,14 @@ import { type Io, oneLine, paintError, screenOf } from "../output/output.ts";
 import type { Person } from "./ports.ts";
 
 /**
- * The plan that a dry run answered.
- * @throws Error when it is something else: whatever was asked for has then been done.
+ * The plan in the answer to a dry run.
+ * @throws Error when it is something else: the operation has then been done.
  */
 export function asPlan(answer: unknown): Plan {
   if (describeMismatch(Plan, answer) === undefined) return answer as Plan;
   throw new Error("cannot show a plan: the service answered a dry run with something else");
 }
 
-/** A plan in words. */
 export function planLines(plan: Plan): readonly string[] {
   const { steps, units, packages, bytes, requires_reboot: reboot, reason, frees_bytes: frees } = plan;
   const list = (title: string, names: readonly string[]): readonly string[] =>
@@ -29,14 +28,13 @@ export function planLines(plan: Plan): readonly string[] {
   ].map(oneLine);
 }
 
-/** Prints a plan. */
 export function printPlan(io: Io, plan: Plan): void {
   for (const line of planLines(plan)) io.out(`  ${line}\n`);
 }
 
 /**
- * Where a plan is printed that may be asked about: standard output is the answer's with `--json`, and where it is a file or a
- * pipe, whoever is asked would not see what.
+ * Where a plan is printed: not on standard output with `--json`, which the answer needs, nor where that is a file or a pipe
+ * while a person at the terminal is asked about the plan.
  */
 export function ioOfPlan(
   { io, person }: { readonly io: Io; readonly person: Person },
@@ -47,7 +45,7 @@ export function ioOfPlan(
 }
 
 /**
- * Whether what was shown is to be done: the person is asked, unless it was said beforehand.
+ * Whether the plan is to be carried out: asks, unless `--yes` was given.
  * @throws Error when there is nobody to ask.
  */
 export async function isWanted(

@@ -13,10 +13,7 @@ export interface PlannedOptions extends LongOptions {
   readonly dryRun?: boolean;
 }
 
-/**
- * Shows what an operation would do, asks, begins it and follows it to its end.
- * @returns what it answers; undefined where there is nothing more to print.
- */
+/** Shows the plan of an operation, asks, begins it and follows it. @returns its answer; undefined where all has been printed. */
 export async function runPlanned<K extends LongOperationName>(
   ports: Pick<CommandPorts, "io" | "person" | "finish">,
   connection: Connection,
@@ -24,7 +21,7 @@ export async function runPlanned<K extends LongOperationName>(
     readonly name: K;
     readonly input: Partial<Input<(typeof operations)[K]>>;
     readonly options: PlannedOptions;
-    /** Asks for the plan of the same. */
+    /** Makes the dry run of the same call. */
     readonly askPlan: () => Promise<unknown>;
     readonly question: (plan: Plan) => string;
   },
@@ -33,16 +30,15 @@ export async function runPlanned<K extends LongOperationName>(
   const { options, askPlan, question } = call;
   const plan = asPlan(await withProgress(io, "asking what would be done", askPlan));
   const isOver = options.dryRun === true || plan.steps.length === 0;
-  if (isOver && options.json) {
-    printJson(io, plan);
-    return undefined;
-  }
-  if (isOver) printPlan(io, plan);
-  else if (!options.json || !options.yes) printPlan(ioOfPlan(ports, options), plan);
   if (isOver) {
-    if (plan.steps.length === 0 && plan.reason === undefined) io.out("nothing to do\n");
+    if (options.json) printJson(io, plan);
+    else {
+      printPlan(io, plan);
+      if (plan.steps.length === 0 && plan.reason === undefined) io.out("nothing to do\n");
+    }
     return undefined;
   }
+  if (!options.json || !options.yes) printPlan(ioOfPlan(ports, options), plan);
   if (await isWanted(ports, question(plan), options)) return runLong(ports, connection, call);
   finish(exitCode.foundTrouble);
   return undefined;

@@ -1,10 +1,10 @@
 import type { Command } from "commander";
 import { oneLine } from "../output/output.ts";
 
-// Commander takes the wish for a default, and tells nobody of it afterwards.
+// Commander does not say afterwards which subcommand is the default.
 const presets = new WeakMap<Command, Command>();
 
-/** A word that is no command would be taken for an argument of the preset, and be one too many. */
+/** Commander would take an unknown word for an argument of the preset and complain about too many arguments. */
 function refuseUnknown(parent: Command, preset: Command): void {
   const [word] = parent.args;
   if (word === undefined || word.startsWith("-") || parent.commands.some((each) => each.name() === word)) return;
@@ -13,7 +13,7 @@ function refuseUnknown(parent: Command, preset: Command): void {
   parent.error(`error: unknown command '${oneLine(word)}' of ${parent.name()}: there are ${names}`);
 }
 
-/** Adds the subcommand that is meant where none is named; the help of the command above it says so. */
+/** Adds the subcommand that is the default; the help of its parent says so. */
 export function presetCommand(parent: Command, name: string): Command {
   const preset = parent.command(name, { isDefault: true });
   presets.set(parent, preset);
@@ -27,5 +27,4 @@ export function presetCommand(parent: Command, name: string): Command {
   return preset;
 }
 
-/** The subcommand that is meant where none is named, if there is one. */
 export const presetOf = (parent: Command): Command | undefined => presets.get(parent);

@@ -2,13 +2,12 @@ import { realpathSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { quoted } from "./command-for.ts";
 
-/** What everybody may do who is neither the owner nor of the group, by its permission bit. */
 const everybodyMay = [
   [0o004, "read"],
   [0o002, "change"],
 ] as const;
 
-/** Whether everybody may go through every folder above a file. */
+/** Whether everybody may traverse every directory above a file. */
 function isReachable(path: string): boolean {
   for (let folder = dirname(path); ; folder = dirname(folder)) {
     if ((statSync(folder).mode & 0o001) === 0) return false;
@@ -16,10 +15,7 @@ function isReachable(path: string): boolean {
   }
 }
 
-/**
- * What is wrong with the permissions of a file that holds a secret, or says where one is sent.
- * @returns undefined where only its owner and its group can do anything with it, and for what is no file, such as a pipe.
- */
+/** What is wrong with the permissions of a file that holds a secret or an address; undefined also for pipes. */
 function openFileWarning(path: string): string | undefined {
   try {
     const real = realpathSync(path);
@@ -33,7 +29,7 @@ function openFileWarning(path: string): string | undefined {
   }
 }
 
-/** Warns of files, of each once. */
+/** Warns once of each file that everybody may read or change. */
 export function createFileWarnings(err: (text: string) => void): (path: string) => void {
   const seen = new Set<string>();
   return (path) => {

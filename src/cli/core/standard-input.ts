@@ -1,10 +1,7 @@
-/** As much as the service takes. */
+/** The most that the service accepts. */
 const maxInputBytes = 256 * 1024;
 
-/**
- * All that is on standard input; undefined at a terminal, where nobody has put anything in.
- * @throws Error when it is longer than the service takes, or no text.
- */
+/** All of standard input; undefined at a terminal. @throws Error when it is too long or not UTF-8. */
 export async function readInput(
   stdin: AsyncIterable<Uint8Array | string> & { readonly isTTY?: boolean },
 ): Promise<string | undefined> {

@@ -3,7 +3,6 @@ import type { Agent } from "undici";
 import { errorMessage } from "#kernel/errors.ts";
 import { fetchThrough } from "./fetch.ts";
 
-/** Files that the connection to a service is made with. */
 export interface CertificateOptions {
   readonly cacert?: string | undefined;
   readonly cert?: string | undefined;
@@ -12,7 +11,6 @@ export interface CertificateOptions {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** As given on the command line, else in the environment. */
 export const givenCertificates = (options: CertificateOptions, environment: Environment): CertificateOptions => ({
   cacert: options.cacert ?? environment["STEWARD_CACERT"],
   cert: options.cert ?? environment["STEWARD_CLIENT_CERT"],
@@ -23,17 +21,15 @@ function read(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    const reason = errorMessage(error);
-    throw new Error(`cannot read ${path}: ${reason}`, { cause: error });
+    throw new Error(`cannot read ${path}: ${errorMessage(error)}`, { cause: error });
   }
 }
 
-/** What makes connections with these; undefined where there is nothing beyond what Node does by itself. */
+/** Undefined where Node's default agent does. */
 async function agentWith({ cacert, cert, key }: CertificateOptions): Promise<Agent | undefined> {
   if (key !== undefined && cert === undefined)
     throw new Error("cannot use --key without --cert: it is the key of that");
   if (cacert === undefined && cert === undefined) return undefined;
-  // Loaded on demand: most calls go without.
   const [{ createSecureContext }, undici] = await Promise.all([import("node:tls"), import("undici")]);
   const connect = {
     ...(cacert !== undefined && { ca: read(cacert) }),
@@ -43,17 +39,13 @@ async function agentWith({ cacert, cert, key }: CertificateOptions): Promise<Age
   try {
     createSecureContext(connect);
   } catch (error) {
-    const reason = errorMessage(error);
     const files = [cacert, cert, key].filter((file) => file !== undefined).join(", ");
-    throw new Error(`cannot use ${files}: ${reason}`, { cause: error });
+    throw new Error(`cannot use ${files}: ${errorMessage(error)}`, { cause: error });
   }
   return new undici.Agent({ connect });
 }
 
-/**
- * Has every connection of this process, streams too, made with these.
- * @throws Error when a file cannot be read, or certificate and key do not belong together.
- */
+/** Makes every connection of this process, also streams, use these. @throws Error when they cannot be read or do not match. */
 export async function useCertificates(options: CertificateOptions): Promise<void> {
   const agent = await agentWith(options);
   if (agent === undefined) return;
@@ -61,12 +53,8 @@ export async function useCertificates(options: CertificateOptions): Promise<void
   setGlobalDispatcher(agent);
 }
 
-/**
- * `fetch` with these certificates alone, for a process that asks several hosts: what one is trusted with is not for the others.
- * @throws Error when a file cannot be read, or certificate and key do not belong together.
- */
+/** `fetch` with these certificates, for a process that asks several hosts. @throws Error as {@link useCertificates}. */
 export async function fetchWith(options: CertificateOptions): Promise<typeof globalThis.fetch> {
   const agent = await agentWith(options);
-  if (agent === undefined) return globalThis.fetch;
-  return fetchThrough(() => Promise.resolve(agent));
+  return agent === undefined ? globalThis.fetch : fetchThrough(() => Promise.resolve(agent));
 }

@@ -1,13 +1,10 @@
 import type { IncomingMessage } from "node:http";
 
 const scheme = "unix:";
-/** What stands for the service in the addresses of requests that go over a socket. */
+/** Host of requests that go over a socket. */
 export const unixOrigin = "http://localhost";
 
-/**
- * The path in an address such as `unix:/run/steward/steward.sock`; undefined for any other address.
- * @throws Error where it is none of a socket.
- */
+/** The path in an address such as `unix:/run/steward/steward.sock`; undefined for other schemes. @throws Error for a bad path. */
 export function unixPath(url: string): string | undefined {
   if (!url.startsWith(scheme)) return undefined;
   const path = url.slice(scheme.length).replace(/^\/{2,}/, "/");
@@ -31,16 +28,13 @@ async function toResponse(answer: IncomingMessage): Promise<Response> {
   return new Response(body, { ...(status !== undefined && { status }), headers });
 }
 
-/**
- * `fetch` over a Unix socket, which Node's own cannot. It waits for an answer as long as it takes, and follows no redirects.
- * @param path of the socket.
- */
+/** `fetch` over a Unix socket, which Node's own cannot. It has no timeout and follows no redirects. */
 export const unixFetch =
   (path: string): typeof globalThis.fetch =>
   async (input, init = {}) => {
-    if (input instanceof Request) throw new TypeError("a request is an address and its parts");
+    if (input instanceof Request) throw new TypeError("expected an address, got a Request");
     const { body, method = "GET", signal } = init;
-    if (body != null && typeof body !== "string") throw new TypeError("the body of a request is text");
+    if (body != null && typeof body !== "string") throw new TypeError("expected a string as the body of a request");
     signal?.throwIfAborted();
     const { request } = await import("node:http");
     const { pathname, search, host } = new URL(input);
@@ -63,11 +57,10 @@ export const unixFetch =
     return toResponse(answer);
   };
 
-/** Makes WebSockets over a Unix socket, which Node's own cannot. */
+/** WebSockets over a Unix socket, which Node's own cannot. */
 export const unixWebSocket =
   (path: string) =>
   async (address: URL): Promise<WebSocket> => {
     const [{ WebSocket: Socket }, { connect }] = await Promise.all([import("ws"), import("node:net")]);
-    // It has what the WebSocket of browsers has, and more.
     return new Socket(address, { createConnection: () => connect({ path }) }) as unknown as WebSocket;
   };

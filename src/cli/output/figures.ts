@@ -20,6 +20,5 @@ export function formatSpan(seconds: number): string {
   return parts.join(" ") || "0 s";
 }
 
-/** How long ago a moment of the service was. */
 export const formatAge = (timestamp: string, now: number): string =>
   `${formatSpan((now - Date.parse(timestamp)) / 1000)} ago`;

@@ -2,7 +2,7 @@ import { type LogEntry, priorityNames } from "#contract/logs.ts";
 import { jsonText, oneLine, severalLines } from "./output.ts";
 import { paint, type Screen, type Style } from "./screen.ts";
 
-/** How an entry is printed, in journalctl's words. */
+/** Formats of journalctl. */
 export const logOutputs = ["short", "short-iso", "cat", "json"] as const;
 export type LogOutput = (typeof logOutputs)[number];
 
@@ -26,7 +26,7 @@ const warning = priorityNames.indexOf("warning");
 const notice = priorityNames.indexOf("notice");
 const debug = priorityNames.indexOf("debug");
 
-/** As journalctl does: what is worse than a warning in red. */
+/** The colours of journalctl. */
 function styleOf(priority: number): Style | undefined {
   if (priority <= err) return "red";
   if (priority === warning) return "yellow";
@@ -34,7 +34,6 @@ function styleOf(priority: number): Style | undefined {
   return priority === debug ? "dim" : undefined;
 }
 
-/** One entry, ready to print. */
 export function formatEntry(entry: LogEntry, output: LogOutput, screen: Screen): string {
   if (output === "json") return jsonText(entry);
   const style = styleOf(entry.priority);
@@ -43,7 +42,7 @@ export function formatEntry(entry: LogEntry, output: LogOutput, screen: Screen):
   const date = new Date(entry.timestamp);
   const who = oneLine(entry.identifier || entry.unit || "unknown") + (entry.pid === null ? "" : `[${entry.pid}]`);
   const head = `${output === "short" ? shortTime(date) : isoTime(date)} ${oneLine(entry.hostname)} ${who}: `;
-  // The lines after the first stand below it, as journalctl has them.
+  // Further lines are indented, as journalctl does.
   const indent = " ".repeat(head.length);
   return lines.map((line, at) => `${at === 0 ? head : indent}${paint(screen, style, line)}\n`).join("");
 }

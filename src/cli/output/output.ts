@@ -4,11 +4,11 @@ import { type Cell, paint, plainScreen, type Screen, type Style } from "./screen
 export interface Io {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
-  /** Writes over the line of standard error that the cursor is on; with nothing it is empty then. */
+  /** Overwrites the current line of standard error. */
   readonly redraw?: ((text: string) => void) | undefined;
-  /** What the output ends up on; a pipe when left out. */
+  /** A pipe when left out. */
   readonly screen?: Screen;
-  /** Takes tables as what they are made of; they are written when left out. */
+  /** Takes tables instead of `out`. */
   readonly table?: (head: readonly string[], rows: readonly (readonly Cell[])[]) => void;
 }
 
@@ -17,33 +17,32 @@ export const exitCode = {
   fine: 0,
   foundTrouble: 1,
   couldNotRun: 2,
-  /** Of `serve` alone, sysexits' EX_CONFIG: the unit is not started again (`RestartPreventExitStatus=`). */
+  /** `serve` only, EX_CONFIG of sysexits: the unit is not started again (`RestartPreventExitStatus=`). */
   needsDecision: 78,
   interrupted: 130,
 } as const;
 
 export const screenOf = ({ screen }: Pick<Io, "screen">): Screen => screen ?? plainScreen;
 
-/** The text in a style, where standard error has any: it may be a file while standard output is a terminal. */
+/** Paints text for standard error, which may be a file while standard output is a terminal. */
 export const paintError = (io: Pick<Io, "screen">, style: Style, text: string): string =>
   paint({ hasColours: screenOf(io).hasErrorColours }, style, text);
 
-/** What JSON may leave as it is and a terminal, or a reader, would take for more than text. */
+/** What JSON does not escape, but a terminal or a reader would interpret. */
 const unescaped = /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/gu;
 
-/** JSON for programs, ended by a line break; where a terminal shows it after all, nothing in it is acted upon. */
+/** JSON that a terminal can show safely, ended by a line break. */
 export const jsonText = (value: unknown, indent = 0): string => {
   const text = JSON.stringify(value, null, indent);
   return `${text.replaceAll(unescaped, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`)}\n`;
 };
 
-/** Writes an answer as it came. */
 export const printJson = (io: Io, value: unknown): void => io.out(jsonText(value, 2));
 
-/** Marks that turn the direction of writing: what follows them reads as something else than it is. */
+/** Marks that change the direction of writing, so that text reads as something else. */
 const turns = /[\u202a-\u202e\u2066-\u2069]+/gu;
 
-/** Text on one line, without what a terminal would act upon. */
+/** Text on one line, without anything that a terminal interprets. */
 export const oneLine = (text: string): string =>
   text
     .replaceAll(/[\p{Cc}\u2028\u2029]+/gu, " ")
@@ -60,10 +59,9 @@ const sequences = new RegExp(
   "gu",
 );
 
-/** What most texts have nothing of. */
 const actedUpon = /(?![\n\t])\p{Cc}|[\u202a-\u202e\u2066-\u2069]/u;
 
-/** Text of several lines, without what a terminal would act upon besides line breaks and tabs. */
+/** Text of several lines, without anything that a terminal interprets but line breaks and tabs. */
 export const severalLines = (text: string): string => (actedUpon.test(text) ? withoutControls(text) : text);
 
 const withoutControls = (text: string): string =>

@@ -1,7 +1,7 @@
 import { type Io, oneLine, screenOf } from "./output.ts";
 import { fitText } from "./text-width.ts";
 
-/** A line that says what happens, and is gone when it is over; nothing in a pipe. */
+/** A line about work in progress, which is removed at its end; nothing in a pipe. */
 export interface Progress {
   readonly show: (text: string) => void;
   readonly end: () => void;
@@ -11,13 +11,11 @@ const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "
 const frameMs = 100;
 const defaultColumns = 80;
 
-/** A bar of so many columns. */
 export function bar(percent: number, columns: number): string {
   const full = Math.round((Math.min(100, Math.max(0, percent)) / 100) * columns);
   return `${"█".repeat(full)}${"░".repeat(columns - full)}`;
 }
 
-/** Shows on standard error that something goes on, where there is a terminal. */
 export function startProgress(io: Io, first: string): Progress {
   const screen = screenOf(io);
   if (!screen.showsProgress) return { show: () => undefined, end: () => undefined };
@@ -41,7 +39,7 @@ export function startProgress(io: Io, first: string): Progress {
   };
 }
 
-/** Does something, and shows meanwhile that it goes on. */
+/** Shows progress during some work. */
 export async function withProgress<T>(io: Io, text: string, work: (progress: Progress) => Promise<T>): Promise<T> {
   const progress = startProgress(io, text);
   try {

@@ -1,27 +1,21 @@
 import { styleText } from "node:util";
 
-/** A colour or weight that terminals have. */
 export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan" | "underline";
 
-/** A cell of a table: text, or text in a style. */
 export type Cell = string | number | { readonly text: string; readonly style: Style | undefined };
 
-/** What output ends up on. */
 export interface Screen {
-  /** Whether a person sees standard output. */
+  /** Whether standard output is a terminal. */
   readonly isTerminal: boolean;
-  /** How much fits on a line; undefined where nothing is cut. */
+  /** Characters per line; undefined where nothing is cut. */
   readonly columns: () => number | undefined;
   readonly hasColours: boolean;
-  /** Whether standard error has colours, wherever standard output goes. */
   readonly hasErrorColours: boolean;
-  /** How much fits on a line of standard error; undefined where it is no terminal. */
   readonly errorColumns: () => number | undefined;
-  /** Whether standard error is a terminal on which a line can be written over. */
+  /** Whether standard error is a terminal whose current line can be overwritten. */
   readonly showsProgress: boolean;
 }
 
-/** A pipe or a file. */
 export const plainScreen: Screen = {
   isTerminal: false,
   columns: () => undefined,
@@ -36,20 +30,17 @@ interface Output {
   readonly columns?: number;
 }
 
-/** Nothing that a table can be drawn in is narrower. */
 const fewestColumns = 20;
-/** A terminal that does not say how wide it is. */
+/** Used when a terminal does not tell its width. */
 const usualColumns = 80;
 
-/** Asked each time: a window changes its size. */
+/** Read each time: windows are resized. */
 const columnsOf =
   ({ isTTY, columns }: Output) =>
   (): number | undefined =>
     isTTY ? Math.max(fewestColumns, columns || usualColumns) : undefined;
 
-/**
- * Whether there are colours: `NO_COLOR` (no-color.org) before `FORCE_COLOR` before what the terminal is.
- */
+/** `NO_COLOR` (no-color.org) takes precedence over `FORCE_COLOR`, and that over the kind of terminal. */
 function wantsColours(isTerminal: boolean, environment: Readonly<Record<string, string | undefined>>): boolean {
   if ((environment["NO_COLOR"] ?? "") !== "") return false;
   const forced = environment["FORCE_COLOR"];
@@ -57,7 +48,6 @@ function wantsColours(isTerminal: boolean, environment: Readonly<Record<string, 
   return isTerminal && environment["TERM"] !== "dumb";
 }
 
-/** What the outputs of a process are. */
 export function screenOfProcess(ports: {
   readonly stdout: Output;
   readonly stderr: Output;
@@ -76,6 +66,5 @@ export function screenOfProcess(ports: {
   };
 }
 
-/** The text in a style, where the screen has any. */
 export const paint = ({ hasColours }: Pick<Screen, "hasColours">, style: Style | undefined, text: string): string =>
   hasColours && style !== undefined ? styleText(style, text, { validateStream: false }) : text;

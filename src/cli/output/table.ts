@@ -3,9 +3,8 @@ import { type Cell, paint, type Style } from "./screen.ts";
 import { fitText, textWidth } from "./text-width.ts";
 
 const gap = "  ";
-/** What is cut shorter says nothing any more. */
 const fewestColumns = 10;
-/** However narrow the terminal, what a row is about stays. */
+/** Columns that are never dropped. */
 const fewestCells = 2;
 
 const textOf = (cell: Cell): string => oneLine(typeof cell === "object" ? cell.text : String(cell));
@@ -13,7 +12,7 @@ const textOf = (cell: Cell): string => oneLine(typeof cell === "object" ? cell.t
 const sumOf = (widths: readonly number[]): number =>
   widths.reduce((sum, width) => sum + width, 0) + gap.length * (widths.length - 1);
 
-/** Widths that fit: the last columns go where there is no room for them, then the widest get narrower. */
+/** Widths that fit: the last columns are dropped where there is no room, then the widest become narrower. */
 function fitWidths(natural: readonly number[], columns: number | undefined): readonly number[] {
   const widths = [...natural];
   if (columns === undefined) return widths;
@@ -27,7 +26,7 @@ function fitWidths(natural: readonly number[], columns: number | undefined): rea
   return widths;
 }
 
-/** Writes a table that fits the terminal: what is too long for it is cut, in a pipe nothing is. */
+/** Writes a table; on a terminal it is cut to the width. */
 export function printTable(io: Io, head: readonly string[], rows: readonly (readonly Cell[])[]): void {
   if (io.table !== undefined) {
     io.table(head, rows);

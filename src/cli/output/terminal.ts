@@ -2,13 +2,12 @@ import { type Io, severalLines } from "./output.ts";
 import { screenOfProcess } from "./screen.ts";
 
 const esc = String.raw`\u001b`;
-/** The styles that `paint` writes; a text that holds one of these can do no more than be bold or coloured. */
+/** The styles that `paint` writes. Text that holds one can only become bold or coloured. */
 const ownStyles = new RegExp(`(${esc}\\[(?:[124]|2[24]|3[1-69])m)`, "u");
 
-/** Begins the line anew. */
 const clearLine = "\r\u001b[K";
 
-/** Text without anything that a terminal would act upon, besides line breaks, tabs and, where there are colours, styles. */
+/** Text without anything that a terminal interprets but line breaks, tabs and, where there are colours, styles. */
 export function printable(text: string, hasColours: boolean): string {
   if (!hasColours) return severalLines(text);
   return text
@@ -17,10 +16,7 @@ export function printable(text: string, hasColours: boolean): string {
     .join("");
 }
 
-/**
- * The one way to the outputs of this process: whatever a command writes, and wherever it had it from, a terminal is told nothing but
- * text.
- */
+/** The only way to the outputs of this process: nothing but text reaches a terminal, wherever a command had it from. */
 export function cleanIo(io: Io): Io {
   const { screen, redraw } = io;
   return {
@@ -31,7 +27,7 @@ export function cleanIo(io: Io): Io {
   };
 }
 
-/** The outputs of a process, as they are: {@link cleanIo} is for whoever writes to them. */
+/** The outputs of a process, unfiltered ({@link cleanIo}). */
 export function ioOfProcess({ stdout, stderr, env }: Readonly<Pick<NodeJS.Process, "stdout" | "stderr" | "env">>): Io {
   return {
     out: (text) => stdout.write(text),

@@ -2,12 +2,10 @@
 const wide =
   /^[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}]|^\p{Emoji_Presentation}/u;
 const weightless = /^[\p{Mn}\p{Me}\p{Cf}]/u;
-/** One column for each of them. */
 const plain = /^[ -~]*$/;
 
 let segmenter: Intl.Segmenter | undefined;
 
-/** What a reader takes for one character each. */
 function charactersOf(text: string): readonly string[] {
   if (plain.test(text)) return text.split("");
   segmenter ??= new Intl.Segmenter("en", { granularity: "grapheme" });
@@ -19,13 +17,12 @@ function widthOfCharacter(character: string): number {
   return weightless.test(character) ? 0 : 1;
 }
 
-/** Columns that a text of one line takes on a terminal. */
 export const textWidth = (text: string): number =>
   plain.test(text)
     ? text.length
     : charactersOf(text).reduce((width, character) => width + widthOfCharacter(character), 0);
 
-/** The text, cut to so many columns; what is cut ends with an ellipsis. */
+/** Text cut to so many columns; cut text ends with an ellipsis. */
 export function fitText(text: string, columns: number): string {
   if (textWidth(text) <= columns) return text;
   let width = 0;

@@ -4,16 +4,14 @@ import type { Plugin } from "#contract/plugins.ts";
 import { pluginNamePattern } from "#contract/plugins.ts";
 import type { Io } from "../../output/output.ts";
 
-/** A call of what is no command of the program itself. */
 export interface PluginCall {
   readonly name: string;
   /** All that follows the name: options among them are the plugin's own. */
   readonly args: readonly string[];
-  /** What stands before the name. */
   readonly before: readonly string[];
 }
 
-/** Finds the first word that is no option of the program; undefined where commander knows what to do by itself. */
+/** Finds the first word that is not an option of the program; undefined where commander handles it. */
 export function pluginCallOf(program: Command, argv: readonly string[]): PluginCall | undefined {
   const takesValue = (word: string): boolean =>
     program.options.some(({ required, long }) => required && long === word.split("=", 1)[0]);
@@ -32,29 +30,26 @@ interface Ports {
   readonly io: Io;
   readonly finish: (code: number) => void;
   readonly client: () => Promise<Client>;
-  /** What is on standard input; undefined at a terminal. */
   readonly readInput: () => Promise<string | undefined>;
-  /** Says that there is no such command, and the nearest of these and of the program's own. */
+  /** Reports that there is no such command, suggesting the nearest of these and of the program's own. */
   readonly unknownCommand: (others: readonly Pick<Plugin, "name" | "description">[]) => Promise<void>;
-  /** An error in words for people. */
   readonly explain: (error: unknown) => string;
 }
 
-const isCommand = ({ type, enabled }: Plugin): boolean => type === "command" && enabled;
-
-/** Why a plugin of this name is not run, with what would help. */
 function refusal({ name, type, enabled }: Plugin): Error | undefined {
   if (type === "check") return new Error(`${name} is a check: steward check ${name}`);
   if (type === "hook") return new Error(`${name} is a hook: the service calls it by itself`);
   return enabled ? undefined : new Error(`the plugin ${name} is not enabled: steward plugins enable ${name}`);
 }
 
-/** The plugins that there are; undefined where the key may not see them. */
+const isCommand = ({ type, enabled }: Plugin): boolean => type === "command" && enabled;
+
+/** The plugins; undefined where the key may not see them. */
 async function listed(service: Client): Promise<readonly Plugin[] | undefined> {
   try {
     return (await service.listPlugins()).plugins;
   } catch (error) {
-    // A key for running plugins alone is enough to run one.
+    // A key that may only run plugins is enough to run one.
     if (error instanceof ApiError && error.code === "FORBIDDEN") return undefined;
     throw error;
   }
@@ -66,7 +61,7 @@ async function run(service: Client, { name, args }: PluginCall, { io, finish, re
   const { exit_code, stdout, stderr, truncated } = await service
     .runPlugin({ params: { name }, body })
     .catch((error: unknown) => {
-      // What it wrote before it was ended says where it was.
+      // What it wrote before it was ended.
       const { stdout: written, stderr: complaints } = (error instanceof ApiError ? error.details : undefined) ?? {};
       if (typeof written === "string") io.out(written);
       if (typeof complaints === "string") io.err(complaints);
@@ -78,7 +73,7 @@ async function run(service: Client, { name, args }: PluginCall, { io, finish, re
   finish(exit_code);
 }
 
-/** `steward <plugin> [argument...]`: runs a command plugin of the service, and ends as it ended. */
+/** `steward <plugin> [argument...]`: runs a command plugin of the service and ends with its exit code. */
 export async function callPlugin(call: PluginCall, ports: Ports): Promise<void> {
   const { io, client, unknownCommand, explain } = ports;
   let service: Client;
@@ -87,7 +82,7 @@ export async function callPlugin(call: PluginCall, ports: Ports): Promise<void> 
     service = await client();
     plugins = await listed(service);
   } catch (error) {
-    // A word that is mistyped is more likely than a plugin of a service that does not answer.
+    // A mistyped command is more likely than a plugin of a service that does not answer.
     io.err(`steward: cannot ask for a plugin ${call.name}: ${explain(error)}\n`);
     return unknownCommand([]);
   }

@@ -1,17 +1,9 @@
 import type { Command } from "commander";
 import type { Confirmed, PluginConfirmation } from "../../core/local.ts";
 import { ioOfPlan, isWanted } from "../../core/plan.ts";
-import type { Person } from "../../core/ports.ts";
+import type { CommandPorts } from "../../core/ports.ts";
 import { exitCode, type Io, oneLine, printJson } from "../../output/output.ts";
 import { printTable } from "../../output/table.ts";
-
-interface Ports {
-  readonly io: Io;
-  readonly person: Person;
-  readonly finish: (code: number) => void;
-  /** @throws Error for others than root. */
-  readonly confirmation: () => Promise<PluginConfirmation>;
-}
 
 interface Options {
   readonly revoke?: boolean;
@@ -34,18 +26,15 @@ function printList(io: Io, all: readonly Confirmed[]): void {
   if (all.length === 0) io.out("no plugin may run as root\n");
 }
 
-function revoke({ io, finish }: Ports, list: PluginConfirmation, name: string, { json }: Options): void {
+function revoke({ io, finish }: CommandPorts, list: PluginConfirmation, name: string, { json }: Options) {
   const paths = list.revoke(name);
   finish(paths.length > 0 ? exitCode.fine : exitCode.foundTrouble);
-  if (json) {
-    printJson(io, { name, revoked: paths });
-    return;
-  }
+  if (json) return printJson(io, { name, revoked: paths });
   if (paths.length === 0) io.out(`${oneLine(name)}: was not confirmed\n`);
   for (const path of paths) io.out(`${oneLine(name)}: ${oneLine(path)} may not run as root any more\n`);
 }
 
-async function confirm(ports: Ports, list: PluginConfirmation, name: string, options: Options): Promise<void> {
+async function confirm(ports: CommandPorts, list: PluginConfirmation, name: string, options: Options): Promise<void> {
   const { io, finish } = ports;
   const plugin = await list.find(name);
   const { version, path, digest, permissions, needsRoot, isConfirmed } = plugin;
@@ -65,7 +54,7 @@ async function confirm(ports: Ports, list: PluginConfirmation, name: string, opt
 }
 
 /** `steward plugins confirm`. */
-export function addPluginConfirmCommand(plugins: Command, ports: Ports): void {
+export function addPluginConfirmCommand(plugins: Command, ports: CommandPorts): void {
   plugins
     .command("confirm")
     .description("as root, on this host: say which plugins may run as root, or list them")
@@ -83,7 +72,7 @@ Exit code: 0 done, 1 you said no, or it was not confirmed, 2 it could not be don
     )
     .action(async (name: string | undefined, options: Options, command: Command) => {
       if (name === undefined && options.revoke) command.error("error: name the plugin that is to be revoked");
-      const list = await ports.confirmation();
+      const list = await ports.local.pluginConfirmation();
       if (name !== undefined)
         return options.revoke ? revoke(ports, list, name, options) : confirm(ports, list, name, options);
       const all = list.list();

@@ -1,39 +1,25 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { InvalidArgumentError, Option } from "commander";
-import type { Client } from "#client/index.ts";
-import type { Plugin, PluginType } from "#contract/plugins.ts";
-import { pluginTypes } from "#contract/plugins.ts";
-import type { PluginConfirmation, PluginReport } from "../../core/local.ts";
+import type { Answer, Client } from "#client/index.ts";
+import { type Plugin, type PluginType, pluginTypes } from "#contract/plugins.ts";
+import { answerCommand } from "../../core/answer-command.ts";
 import { asPlan, ioOfPlan, isWanted, printPlan } from "../../core/plan.ts";
-import type { Person } from "../../core/ports.ts";
+import type { CommandPorts } from "../../core/ports.ts";
 import { presetCommand } from "../../core/preset-command.ts";
-import type { Io } from "../../output/output.ts";
-import { exitCode, oneLine, printJson } from "../../output/output.ts";
+import { exitCode, type Io, oneLine, printJson } from "../../output/output.ts";
 import { printTable } from "../../output/table.ts";
 import { addPluginConfirmCommand } from "./confirm.ts";
-import type { PluginLanguage } from "./scaffold.ts";
-import { makePlugin, pluginLanguages } from "./scaffold.ts";
+import { makePlugin, type PluginLanguage, pluginLanguages } from "./scaffold.ts";
 
-interface Ports {
-  readonly io: Io;
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly person: Person;
-  readonly finish: (code: number) => void;
-  readonly client: (command: Command) => Promise<Client>;
-  readonly checkPlugin: (folder: string) => Promise<PluginReport>;
-  readonly confirmation: () => Promise<PluginConfirmation>;
-}
-
-const stateOf = ({ enabled }: Plugin): string => (enabled ? "enabled" : "disabled");
-
-function printPlugins(io: Io, plugins: readonly Plugin[]): void {
+function printPlugins(io: Io, { plugins }: Answer<"listPlugins">): void {
   printTable(
     io,
     ["plugin", "version", "type", "state", "beyond its sandbox", "description"],
     plugins.map((plugin) => {
-      const { name, version, type, permissions, description } = plugin;
-      return [name, version, type, stateOf(plugin), permissions.join(", ") || "nothing", description];
+      const { name, version, type, enabled, permissions, description } = plugin;
+      const state = enabled ? "enabled" : "disabled";
+      return [name, version, type, state, permissions.join(", ") || "nothing", description];
     }),
   );
   for (const { name, path, fault } of plugins) {
@@ -41,21 +27,18 @@ function printPlugins(io: Io, plugins: readonly Plugin[]): void {
   }
 }
 
-function addListCommand(plugins: Command, { io, finish, client }: Ports): void {
-  presetCommand(plugins, "list")
+function addListCommand(plugins: Command, ports: CommandPorts): void {
+  const list = presetCommand(plugins, "list")
     .description("all plugins, and what is wrong with those that do not run")
-    .option("--json", "print the answer as JSON")
     .addHelpText(
       "after",
       "\nExit code: 0 all well, 1 an enabled plugin does not run, 2 the service could not be asked.",
-    )
-    .action(async (options: { json?: boolean }, command: Command) => {
-      const answer = await (await client(command)).listPlugins();
-      const isTrouble = answer.plugins.some(({ enabled, fault }) => enabled && fault !== null);
-      finish(isTrouble ? exitCode.foundTrouble : exitCode.fine);
-      if (options.json) return printJson(io, answer);
-      printPlugins(io, answer.plugins);
-    });
+    );
+  answerCommand(ports, list, {
+    ask: (client) => client.listPlugins(),
+    isTrouble: (answer) => answer.plugins.some(({ enabled, fault }) => enabled && fault !== null),
+    print: printPlugins,
+  });
 }
 
 interface ChangeOptions {
@@ -66,18 +49,18 @@ interface ChangeOptions {
 }
 
 /** Whether a plugin is to be enabled: what would be done is shown, and asked about where it is anything. */
-async function isToBeEnabled(ports: Ports, service: Client, name: string, options: ChangeOptions): Promise<boolean> {
+async function isToBeEnabled(ports: CommandPorts, service: Client, name: string, options: ChangeOptions) {
   if (options.yes) return true;
   const body = { confirm: options.confirm ?? false };
   const plan = asPlan(await service.enablePlugin({ params: { name }, query: { dry_run: true }, body }));
-  // It is enabled already or cannot be: the answer says so.
+  // It is enabled already or cannot be; the answer says so.
   if (plan.steps.length === 0) return true;
   printPlan(ioOfPlan(ports, options), plan);
   return isWanted(ports, `Enable the plugin ${oneLine(name)}?`, options);
 }
 
-function addChangeCommands(plugins: Command, ports: Ports): void {
-  const { io, finish, client } = ports;
+function addChangeCommands(plugins: Command, ports: CommandPorts): void {
+  const { io, finish, connect } = ports;
   const report = (answer: Plugin & { success: boolean; message: string }, { dryRun, json }: ChangeOptions) => {
     // A plan has no success of its own.
     if (dryRun) return json ? printJson(io, answer) : printPlan(io, asPlan(answer));
@@ -100,7 +83,7 @@ function addChangeCommands(plugins: Command, ports: Ports): void {
     .option("--json", "print the answer as JSON")
     .addHelpText("after", "\nOne that changes on disk stands still until it is enabled again.")
     .action(async (name: string, options: ChangeOptions, command: Command) => {
-      const service = await client(command);
+      const { client: service } = await connect(command);
       if (!options.dryRun && !(await isToBeEnabled(ports, service, name, options)))
         return finish(exitCode.foundTrouble);
       const query = { dry_run: options.dryRun ?? false };
@@ -116,11 +99,11 @@ function addChangeCommands(plugins: Command, ports: Ports): void {
     .option("--json", "print the answer as JSON")
     .action(async (name: string, options: ChangeOptions, command: Command) => {
       const query = { dry_run: options.dryRun ?? false };
-      report(await (await client(command)).disablePlugin({ params: { name }, query }), options);
+      report(await (await connect(command)).client.disablePlugin({ params: { name }, query }), options);
     });
 }
 
-function addValidateCommand(plugins: Command, { io, finish, checkPlugin }: Ports): void {
+function addValidateCommand(plugins: Command, { io, finish, local }: CommandPorts): void {
   plugins
     .command("validate")
     .description("print every fault of a plugin folder, without the service")
@@ -135,7 +118,7 @@ It goes by who calls: a plugin for a service that runs as root has to be owned b
 Exit code: 0 no fault, 1 faults, 2 the folder could not be looked at.`,
     )
     .action(async (dir: string, options: { json?: boolean }) => {
-      const report = await checkPlugin(resolve(dir));
+      const report = await local.checkPlugin(resolve(dir));
       const { faults, plugin } = report;
       finish(faults.length === 0 ? exitCode.fine : exitCode.foundTrouble);
       if (options.json) return printJson(io, report);
@@ -161,7 +144,7 @@ function author(text: string): string {
   throw new InvalidArgumentError("it must be one line of 100 characters at most");
 }
 
-function addNewCommand(plugins: Command, { io, environment }: Ports, taken: () => readonly string[]): void {
+function addNewCommand(plugins: Command, { io, environment }: CommandPorts, taken: () => readonly string[]): void {
   plugins
     .command("new")
     .description("make a plugin that works, with its test, to go on from")
@@ -198,7 +181,7 @@ Nothing that is there is written over.`,
 }
 
 /** `steward plugins [list]|enable|disable|confirm|validate|new`. */
-export function addPluginsCommands(program: Command, ports: Ports): void {
+export function addPluginsCommands(program: Command, ports: CommandPorts): void {
   const plugins = program.command("plugins").description("list, enable, disable, confirm, check and make plugins");
   addListCommand(plugins, ports);
   addChangeCommands(plugins, ports);

@@ -1,13 +1,11 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { PluginType } from "#contract/plugins.ts";
-import { pluginNamePattern } from "#contract/plugins.ts";
+import { type PluginType, pluginNamePattern } from "#contract/plugins.ts";
 import { errnoCode, errorMessage } from "#kernel/errors.ts";
 
 const templates = fileURLToPath(new URL("plugin-templates", import.meta.url));
 
-/** Names of executable and test by what type of plugin it is, how the test is run, and the memory that it takes. */
 interface Language {
   readonly exec: (type: PluginType) => string;
   readonly test: (type: PluginType) => string;
@@ -24,40 +22,31 @@ const files = {
     runTest: "python3 -B -m unittest",
     memory: "128M",
   },
-  // It reserves much that it never uses, which counts on hosts that cannot measure the memory of a unit.
+  // Node reserves much memory that it never uses, which counts on hosts that cannot measure the memory of a unit.
   node: { exec: (type) => `${type}.mjs`, test: (type) => `${type}.test.mjs`, runTest: "node --test", memory: "1G" },
 } as const satisfies Record<string, Language>;
 
 export type PluginLanguage = keyof typeof files;
 const isLanguage = (name: string): name is PluginLanguage => Object.hasOwn(files, name);
 
-/** The languages that there are templates for. */
 export const pluginLanguages: readonly PluginLanguage[] = Object.keys(files).filter(isLanguage);
 
-export interface NewPlugin {
+interface NewPlugin {
   readonly name: string;
   readonly type: PluginType;
   readonly language: PluginLanguage;
   readonly author: string;
-  /** The folder that its folder is made in. */
+  /** The directory in which its directory is made. */
   readonly parent: string;
 }
 
-export interface MadePlugin {
-  /** Its folder. */
-  readonly path: string;
-  readonly files: readonly string[];
-  /** What runs its test, in its folder. */
-  readonly runTest: string;
-}
-
-/** What stands in a template in double braces. */
+/** The values of the placeholders in the templates. */
 function wordsOf({ name, type, language, author }: NewPlugin): Readonly<Record<string, string>> {
   const { exec, test, runTest, memory } = files[language];
   return {
     name,
     label: name.toUpperCase().replaceAll("-", "_"),
-    // It stands in quotes, which for YAML are those of JSON.
+    // Within quotes, which for YAML are those of JSON.
     author: JSON.stringify(author).slice(1, -1),
     exec: exec(type),
     test: test(type),
@@ -81,25 +70,17 @@ function describeFailure(error: unknown): string {
   return errorMessage(error);
 }
 
-function makeFolder(path: string): void {
-  try {
-    mkdirSync(path);
-  } catch (error) {
-    throw new Error(`cannot make ${path}: ${describeFailure(error)}`, { cause: error });
-  }
-}
-
-/** Modes as the service wants them, whatever the umask: what others could write to it does not load. */
+/** Modes as the service requires them, whatever the umask: it loads nothing that others could write to. */
 function writeText(path: string, text: string): void {
   writeFileSync(path, text, { flag: "wx" });
   chmodSync(path, text.startsWith("#!") ? 0o755 : 0o644);
 }
 
 /**
- * Makes a plugin that works, with its test.
+ * Makes a plugin that works, with its test. `runTest` is the command that runs it, in the returned directory.
  * @throws Error when it cannot be made, or something is there; nothing of it is left then.
  */
-export function makePlugin(plugin: NewPlugin): MadePlugin {
+export function makePlugin(plugin: NewPlugin): { path: string; files: readonly string[]; runTest: string } {
   const { name, type, language, parent } = plugin;
   if (!new RegExp(pluginNamePattern).test(name)) {
     throw new Error(
@@ -109,7 +90,11 @@ export function makePlugin(plugin: NewPlugin): MadePlugin {
   const words = wordsOf(plugin);
   const texts = [join(templates, type), join(templates, type, language)].flatMap(textsOf);
   const path = join(parent, name);
-  makeFolder(path);
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    throw new Error(`cannot make ${path}: ${describeFailure(error)}`, { cause: error });
+  }
   try {
     chmodSync(path, 0o755);
     for (const [file, template] of texts) writeText(join(path, file), filled(template, words));
