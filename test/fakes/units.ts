@@ -26,6 +26,8 @@ export interface FakeUnits extends Units {
   available: boolean;
   /** What was done, in order. */
   readonly actions: readonly string[];
+  /** Changes a unit, or adds it. */
+  readonly become: (name: string, changes: Partial<Unit>) => void;
 }
 
 const blank: Omit<Unit, "name"> = {
@@ -42,6 +44,9 @@ const blank: Omit<Unit, "name"> = {
 };
 
 const running: Partial<Unit> = { activeState: "active", subState: "running", result: "success" };
+
+/** A unit that runs, unless said otherwise. */
+export const runningUnit = (name: string, changes: Partial<Unit> = {}): FakeUnit => ({ name, ...running, ...changes });
 
 /** Units in memory. An unknown name reads as systemd reads it: not found. */
 export function createFakeUnits(
@@ -85,7 +90,14 @@ export function createFakeUnits(
   const fake: FakeUnits = {
     available: true,
     actions,
+    become,
     list: () => answer(() => [...units.values()].sort((a, b) => (a.name < b.name ? -1 : 1))),
+    failed: () =>
+      answer(() => {
+        const loaded = [...units.values()].filter(({ loadState }) => loadState !== "");
+        const failed = loaded.filter(({ activeState }) => activeState === "failed");
+        return loaded.length === 0 ? undefined : failed.map(({ name, result }) => ({ name, result }));
+      }),
     read: (name) => answer(() => find(name)),
     resetFailed: (name) =>
       answer(() => {

@@ -19,7 +19,6 @@ import { createFakePackageRepairs, fakeMissingPlan } from "../fakes/package-repa
 import { createFakePackageUpdates } from "../fakes/package-updates.ts";
 import { plainManifest } from "../fakes/plugin-folders.ts";
 import { createFakeTimeSync } from "../fakes/time-sync.ts";
-import { createFakeUnitRepair } from "../fakes/unit-repair.ts";
 import { createFakeUnits } from "../fakes/units.ts";
 import { hookCallers, type PortCall, permissionEffects, portEffects, recordCalls } from "./port-effects.ts";
 import { portNames, read } from "./project.ts";
@@ -164,13 +163,13 @@ function recordedFixes(): { readonly fixes: readonly Fix[]; readonly calls: Port
   };
   const repairs = createFakePackageRepairs();
   repairs.plan = fakeMissingPlan({ changes: [{ name: "needed", architecture: "all", from: null, to: "1" }] });
-  const units = createFakeUnitRepair([{ name: "a.service", activeState: "failed", isLimited: true }]);
+  const units = createFakeUnits([{ name: "a.service", activeState: "failed", isLimited: true }]);
   const cleanup = createFakeDiskCleanup([{ kind: "temporary", folder: "/tmp", files: ["tmp.a"], bytes: 5 }]);
   const journal = createFakeJournalStorage(fakeJournalSize({ diskBytes: 9e9, archivedBytes: 8e9 }));
   const time = createFakeTimeSync(off, { ...off, isEnabled: true, isSynchronised: true });
   recordCalls("SecurityUpdater", security, calls);
   recordCalls("PackageRepairs", repairs, calls);
-  recordCalls("UnitRepair", units, calls);
+  recordCalls("Units", units, calls);
   recordCalls("DiskCleanup", cleanup, calls);
   recordCalls("JournalStorage", journal, calls);
   recordCalls("TimeSync", time, calls);

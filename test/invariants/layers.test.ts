@@ -238,8 +238,6 @@ describe("ports", () => {
       "TimeSync",
       "TokenLedger",
       "TraceStore",
-      "UnitRepair",
-      "UnitStates",
       "Units",
       "WindowStore",
     ]);

@@ -38,7 +38,7 @@ import type {
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
 import type { DiskCleanup, FileSystems, RaidArrays } from "#domain/ports/storage.ts";
 import type { TraceStore } from "#domain/ports/traces.ts";
-import type { UnitRepair, UnitStates, Units } from "#domain/ports/units.ts";
+import type { Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 
 /** The ports of the domain. One that is missing here fails `effects.test.ts`. */
@@ -87,8 +87,6 @@ interface Ports {
   readonly TimeSync: TimeSync;
   readonly TokenLedger: TokenLedger;
   readonly TraceStore: TraceStore;
-  readonly UnitRepair: UnitRepair;
-  readonly UnitStates: UnitStates;
   readonly Units: Units;
   readonly WindowStore: WindowStore;
 }
@@ -211,10 +209,9 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   TimeSync: { state: none, enable: ["set_clock"] },
   TokenLedger: { used: none, add: none, forget: none },
   TraceStore: { add: none, list: none, trace: none },
-  UnitRepair: { read: none, resetFailed: ["restart_units"], restart: ["restart_units"], settled: none },
-  UnitStates: { list: none, failed: none },
   Units: {
     list: none,
+    failed: none,
     read: none,
     resetFailed: ["restart_units"],
     restart: ["restart_units"],

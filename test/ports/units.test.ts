@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { createOfflineUnits } from "#adapters/systemd/offline.ts";
-import { UnitsUnavailable } from "#domain/ports/units.ts";
+import { type Units, UnitsUnavailable } from "#domain/ports/units.ts";
 import { createFakeUnits } from "../fakes/units.ts";
-import { unitsSuite } from "./units.suite.ts";
+import { failedUnitsSuite, unitsSuite } from "./units.suite.ts";
 
 describe("units: fake", () => {
   unitsSuite(() =>
@@ -31,6 +31,38 @@ describe("units: fake", () => {
     ]) {
       await expect(call).rejects.toThrow(UnitsUnavailable);
     }
+  });
+});
+
+const failed = { activeState: "failed", subState: "failed", result: "exit-code" };
+
+describe("failed units: fake", () => {
+  failedUnitsSuite(() =>
+    Promise.resolve({
+      units: createFakeUnits([
+        { name: "good.service", ...failed },
+        { name: "mnt-good.mount", ...failed },
+        { name: "bad.service", ...failed, jobResult: "failed", after: failed },
+      ]),
+      recovering: ["good.service", "mnt-good.mount"],
+      failing: "bad.service",
+      dispose: () => Promise.resolve(),
+    }),
+  );
+});
+
+describe.each([
+  ["fake", createFakeUnits([{ name: "a.service", loadState: "" }])],
+  ["unit files", createOfflineUnits()],
+])("units without systemd: %s", (_, units: Units) => {
+  it("lists nothing as loaded or failed", async () => {
+    const listed = await units.list();
+    expect(listed.filter(({ loadState }) => loadState !== "")).toEqual([]);
+    expect(listed.filter(({ activeState }) => activeState === "failed")).toEqual([]);
+  });
+
+  it("does not say that nothing has failed", async () => {
+    expect(await units.failed()).toBeUndefined();
   });
 });
 

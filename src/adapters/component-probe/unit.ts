@@ -1,8 +1,8 @@
 import type { ProbeResult } from "#domain/ports/probe.ts";
-import type { UnitState } from "#domain/ports/units.ts";
+import type { Unit } from "#domain/ports/units.ts";
 
 /** Reads a unit of systemd as it is now. */
-export type ReadUnit = (name: string) => Promise<Pick<UnitState, "loadState" | "activeState" | "subState" | "result">>;
+export type ReadUnit = (name: string) => Promise<Pick<Unit, "loadState" | "activeState" | "subState" | "result">>;
 
 const runs: readonly string[] = ["active", "reloading", "refreshing", "activating"];
 

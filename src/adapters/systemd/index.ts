@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { Probe } from "#domain/ports/probe.ts";
-import type { UnitRepair, UnitStates, Units } from "#domain/ports/units.ts";
+import type { Units } from "#domain/ports/units.ts";
 import { UnitsUnavailable } from "#domain/ports/units.ts";
 import type { ServicePolicy } from "#domain/system/service-policy.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
@@ -9,7 +9,7 @@ import { createLiveUnits } from "./live.ts";
 import { createOfflineUnits } from "./offline.ts";
 
 export interface HostUnits {
-  readonly units: Units & UnitStates & UnitRepair;
+  readonly units: Units;
   /** Whether systemd answers over the bus; not expected on a host where it does not run. */
   readonly probe: Probe;
   /**

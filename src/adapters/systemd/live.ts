@@ -1,4 +1,4 @@
-import type { UnitStates, Units } from "#domain/ports/units.ts";
+import type { Units } from "#domain/ports/units.ts";
 import type { ServicePolicy } from "#domain/system/service-policy.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { calls } from "./calls.ts";
@@ -6,7 +6,7 @@ import { failedUnits, inspectUnit, type Systemd } from "./inspect.ts";
 import { restartDetached, restartUnit, startUnit } from "./restart.ts";
 import { openSession, type SessionPorts } from "./session.ts";
 
-export interface LiveUnits extends Units, Pick<UnitStates, "failed"> {
+export interface LiveUnits extends Units {
   /**
    * Starts a unit and waits, without limit, for the result of its job; for a unit that runs to its end, that comes with the end.
    * @returns systemd's job result; `lost` when the bus went away meanwhile.

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { basename, join } from "node:path";
-import type { Unit, UnitStates, Units } from "#domain/ports/units.ts";
+import type { Unit, Units } from "#domain/ports/units.ts";
 import { UnitsUnavailable } from "#domain/ports/units.ts";
 import { blankUnit } from "./parse.ts";
 import { parseUnitFile } from "./unit-file.ts";
@@ -98,7 +98,7 @@ export function readInstalledUnits(root = "/"): readonly Unit[] {
 }
 
 /** A host where systemd is not running: what is installed can be listed, nothing can be done. */
-export function createOfflineUnits(root = "/"): Units & UnitStates {
+export function createOfflineUnits(root = "/"): Units {
   const refuse = (): Promise<never> =>
     Promise.reject(new UnitsUnavailable("systemd is not running on this host", false));
   return {

@@ -2,7 +2,7 @@ import type { TimeSync } from "#domain/ports/host.ts";
 import type { JournalStorage } from "#domain/ports/journal.ts";
 import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/ports/packages.ts";
 import type { DiskCleanup, FileSystems } from "#domain/ports/storage.ts";
-import type { UnitRepair } from "#domain/ports/units.ts";
+import type { Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Fix } from "./fix.ts";
 import { applySecurityUpdatesFix, type SecurityUpdater } from "./fixes/apply-security-updates.ts";
@@ -20,7 +20,7 @@ export interface FixPorts {
   readonly packages: Pick<PackageStates, "manager">;
   readonly updates: PackageUpdates;
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
-  readonly units: UnitRepair;
+  readonly units: Pick<Units, "read" | "resetFailed" | "restart" | "settled">;
   /** The unit that this process runs in; undefined when it runs in none. */
   readonly ownUnit: string | undefined;
   readonly time: TimeSync;

@@ -10,7 +10,7 @@ import type {
 } from "#domain/ports/network.ts";
 import type { PackageStates, PackageUpdates } from "#domain/ports/packages.ts";
 import type { FileSystems, RaidArrays } from "#domain/ports/storage.ts";
-import type { UnitStates } from "#domain/ports/units.ts";
+import type { Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Check } from "./check.ts";
 import { cpuLoadCheck } from "./checks/cpu-load.ts";
@@ -41,7 +41,7 @@ export interface CheckPorts {
   readonly clock: Pick<Clock, "now" | "monotonicMs">;
   readonly fileSystems: FileSystems;
   readonly kernel: KernelLoad;
-  readonly units: UnitStates;
+  readonly units: Pick<Units, "list" | "failed">;
   readonly time: TimeSync;
   readonly servers: NameServers;
   readonly routes: DefaultRoutes;

@@ -1,6 +1,6 @@
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 
-/** A service unit, or a unit file that is not loaded. The states are systemd's own words. */
+/** A unit of systemd. The states are systemd's own words; `loadState` is empty for a unit file that is not loaded. */
 export interface Unit {
   readonly name: string;
   readonly description: string;
@@ -10,11 +10,20 @@ export interface Unit {
   readonly unitFileState: string;
   readonly mainPid: number | null;
   readonly memoryBytes: number | null;
+  /** Automatic restarts since the unit was loaded or reset. */
   readonly restarts: number;
   /** Epoch milliseconds of the last change of state; null when there was none. */
   readonly since: number | null;
   /** systemd's Result: `success`, `exit-code`, `start-limit-hit`, … */
   readonly result: string;
+}
+
+/** Why a unit is not restarted. */
+export interface PolicyRefusal {
+  readonly reason: string;
+  /** The setting that decides, and what to do about it. */
+  readonly setting: "services.allow" | "services.deny";
+  readonly remedy: string;
 }
 
 /** A unit together with what the policy says of its restart. */
@@ -29,10 +38,21 @@ export interface FoundUnit extends Unit {
   readonly isConditionMet: boolean;
 }
 
-/** Service units of the host. Every method throws {@link UnitsUnavailable} where systemd does not answer. */
+/** A unit that has failed; `result` is empty for kinds that give none. */
+export type FailedUnit = Pick<Unit, "name" | "result">;
+
+/**
+ * Units of the host. Every method throws {@link UnitsUnavailable} where systemd does not answer; where it does not run, units
+ * can be listed and no more.
+ */
 export interface Units {
-  /** Loaded units and installed unit files by name, each once: an alias is not listed beside the unit that it names. */
+  /**
+   * Services, loaded units and installed unit files by name, each once: an alias is not listed beside the unit that it names.
+   * Where systemd does not run, none of them is loaded.
+   */
   readonly list: () => Promise<readonly Unit[]>;
+  /** Units of every kind that have failed: services, mounts, sockets, timers, …; undefined where systemd does not run. */
+  readonly failed: () => Promise<readonly FailedUnit[] | undefined>;
   /** The unit as it is now, loaded for the question if need be; loadState `not-found` for an unknown one. */
   readonly read: (name: string) => Promise<FoundUnit>;
   readonly resetFailed: (name: string) => Promise<void>;
@@ -73,62 +93,4 @@ export class UnitProtected extends Error {
     super(`${refusal.reason} (${refusal.remedy})`);
     this.refusal = refusal;
   }
-}
-
-/** A unit of systemd. The states are systemd's own words; `loadState` is empty for a unit file that is not loaded. */
-export interface UnitState {
-  readonly name: string;
-  readonly loadState: string;
-  readonly activeState: string;
-  readonly subState: string;
-  /** Automatic restarts since the unit was loaded or reset. */
-  readonly restarts: number;
-  /** `success`, `exit-code`, `start-limit-hit`, … */
-  readonly result: string;
-}
-
-export interface UnitStates {
-  /**
-   * Services. Where systemd does not run, nothing of what is listed is loaded.
-   * @throws where it runs and does not answer.
-   */
-  readonly list: () => Promise<readonly UnitState[]>;
-  /**
-   * Units of every kind that have failed: services, mounts, sockets, timers, …
-   * @returns undefined where systemd does not run.
-   * @throws where it runs and does not answer.
-   */
-  readonly failed: () => Promise<readonly FailedUnit[] | undefined>;
-}
-
-/** A unit that has failed; `result` is empty for kinds that give none. */
-export type FailedUnit = Pick<UnitState, "name" | "result">;
-
-/** Starts units of any kind again. Every method throws where systemd does not answer, or refuses. */
-export interface UnitRepair {
-  /**
-   * The unit as it is now, and since when, which stays as it was where systemd does not even try to start it; loadState
-   * `not-found` for an unknown one.
-   */
-  readonly read: (name: string) => Promise<
-    UnitState & {
-      readonly unitFileState: string;
-      readonly since: number | null;
-      /** Why Steward's policy leaves it alone; undefined where it may be restarted. */
-      readonly refusal: { readonly reason: string; readonly remedy: string } | undefined;
-    }
-  >;
-  readonly resetFailed: (name: string) => Promise<void>;
-  /** @returns systemd's job result; `running` when the job outlasts the wait, `unknown` when it was lost with the bus and the unit does not show it. */
-  readonly restart: (name: string, signal: AbortSignal) => Promise<string>;
-  /** Resolves once the unit is seen to have failed, or after the time. */
-  readonly settled: (name: string, waitMs: number) => Promise<void>;
-}
-
-/** Why a unit is not restarted. */
-export interface PolicyRefusal {
-  readonly reason: string;
-  /** The setting that decides, and what to do about it. */
-  readonly setting: "services.allow" | "services.deny";
-  readonly remedy: string;
 }

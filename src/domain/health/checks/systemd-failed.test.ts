@@ -1,14 +1,14 @@
 import { expect, it } from "vitest";
-import { createFakeUnitStates, unitState } from "../../../../test/fakes/unit-states.ts";
+import { createFakeUnits, type FakeUnit, runningUnit } from "../../../../test/fakes/units.ts";
 import { systemdFailedCheck } from "./systemd-failed.ts";
 
 const signal = new AbortController().signal;
-const failed = (name: string) => unitState(name, { activeState: "failed", subState: "failed", result: "exit-code" });
-const run = (units: Parameters<typeof createFakeUnitStates>[0], ignore: readonly string[] = []) =>
-  systemdFailedCheck({ units: createFakeUnitStates(units) }).run({ ignore }, signal);
+const failed = (name: string) => runningUnit(name, { activeState: "failed", subState: "failed", result: "exit-code" });
+const run = (units: readonly FakeUnit[], ignore: readonly string[] = []) =>
+  systemdFailedCheck({ units: createFakeUnits(units) }).run({ ignore }, signal);
 
 it("names what failed and why", async () => {
-  expect(await run([unitState("a.service"), failed("b.service")])).toEqual({
+  expect(await run([runningUnit("a.service"), failed("b.service")])).toEqual({
     status: "fail",
     message: "1 unit failed: b.service (exit-code)",
     details: { units: [{ name: "b.service", result: "exit-code" }] },
@@ -16,7 +16,7 @@ it("names what failed and why", async () => {
 });
 
 it("names units of every kind, with the reason where they give one", async () => {
-  const slice = unitState("a.target", { activeState: "failed", result: "" });
+  const slice = runningUnit("a.target", { activeState: "failed", result: "" });
   expect(await run([slice, failed("mnt-x.mount")])).toMatchObject({
     message: "2 units failed: a.target, mnt-x.mount (exit-code)",
   });
@@ -29,7 +29,7 @@ it("leaves out what settings name, by pattern too", async () => {
 });
 
 it("is skipped where systemd does not run: unit files alone are not loaded", async () => {
-  expect(await run([unitState("a.service", { loadState: "", activeState: "inactive" })])).toMatchObject({
+  expect(await run([runningUnit("a.service", { loadState: "", activeState: "inactive" })])).toMatchObject({
     status: "skip",
   });
 });

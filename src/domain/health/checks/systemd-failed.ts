@@ -1,4 +1,4 @@
-import type { FailedUnit, UnitStates } from "#domain/ports/units.ts";
+import type { FailedUnit, Units } from "#domain/ports/units.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
 import { createIgnore } from "../ignore.ts";
@@ -6,7 +6,7 @@ import { createIgnore } from "../ignore.ts";
 const described = ({ name, result }: FailedUnit): string => (result === "" ? name : `${name} (${result})`);
 
 /** Units that systemd gave up on: services, mounts, sockets, timers and the like. `ignore` takes unit names and patterns. */
-export function systemdFailedCheck({ units }: { units: Pick<UnitStates, "failed"> }): Check {
+export function systemdFailedCheck({ units }: { units: Pick<Units, "failed"> }): Check {
   return {
     id: "systemd_failed",
     name: "Failed units",

@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../../test/fakes/clock.ts";
-import { createFakeUnitStates, unitState } from "../../../../test/fakes/unit-states.ts";
+import { createFakeUnits, runningUnit } from "../../../../test/fakes/units.ts";
 import { unitRestartLoopsCheck } from "./unit-restart-loops.ts";
 
 const signal = new AbortController().signal;
 
 function setUp() {
-  const units = createFakeUnitStates();
+  const units = createFakeUnits([runningUnit("loop.service")]);
   const clock = createFakeClock();
   const check = unitRestartLoopsCheck({ units, clock });
   return {
@@ -17,7 +17,7 @@ function setUp() {
       subState = "running",
       settings: { warn?: number; ignore?: readonly string[] } = {},
     ) => {
-      units.units = [unitState("loop.service", { restarts, subState })];
+      units.become("loop.service", { restarts, subState });
       return (await check.run({ ignore: [], ...settings }, signal)).status;
     },
   };
@@ -52,7 +52,7 @@ it("starts anew when the count is reset", async () => {
 });
 
 it("is skipped where systemd does not run", async () => {
-  const { units, clock } = setUp();
-  units.units = [unitState("a.service", { loadState: "" })];
+  const units = createFakeUnits([runningUnit("a.service", { loadState: "" })]);
+  const clock = createFakeClock();
   expect(await unitRestartLoopsCheck({ units, clock }).run({ ignore: [] }, signal)).toMatchObject({ status: "skip" });
 });

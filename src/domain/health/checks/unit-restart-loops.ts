@@ -1,4 +1,4 @@
-import type { UnitState, UnitStates } from "#domain/ports/units.ts";
+import type { Unit, Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
@@ -16,20 +16,17 @@ interface Look {
  * Services that systemd starts again and again: restarts within ten minutes, by default 3 warn and 10 fail. One that waits
  * for its next start counts with all its restarts, since a loop with long pauses restarts seldom.
  */
-export function unitRestartLoopsCheck(ports: {
-  units: Pick<UnitStates, "list">;
-  clock: Pick<Clock, "monotonicMs">;
-}): Check {
+export function unitRestartLoopsCheck(ports: { units: Pick<Units, "list">; clock: Pick<Clock, "monotonicMs"> }): Check {
   const { units, clock } = ports;
   let looks: ReadonlyMap<string, readonly Look[]> = new Map();
 
-  const recentRestarts = ({ name, subState, restarts }: UnitState): number => {
+  const recentRestarts = ({ name, subState, restarts }: Unit): number => {
     const [oldest] = looks.get(name) ?? [];
     const grown = oldest === undefined ? 0 : restarts - oldest.restarts;
     return subState === "auto-restart" ? Math.max(grown, restarts) : grown;
   };
 
-  const remember = (listed: readonly UnitState[]): void => {
+  const remember = (listed: readonly Unit[]): void => {
     const atMs = clock.monotonicMs();
     looks = new Map(
       listed.map(({ name, restarts }) => {

@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
-import { createFakeUnitRepair } from "../../../../test/fakes/unit-repair.ts";
-import type { FakeUnit } from "../../../../test/fakes/units.ts";
+import { createFakeUnits, type FakeUnit } from "../../../../test/fakes/units.ts";
 import { systemdRestartFailedFix } from "./systemd-restart-failed.ts";
 
 const { signal } = new AbortController();
@@ -15,7 +14,7 @@ const found = (...names: readonly string[]) => ({
 
 /** Plans for these units, all of which the check has named, and carries out the plan. */
 async function repair(given: readonly FakeUnit[], ownUnit?: string) {
-  const units = createFakeUnitRepair(given);
+  const units = createFakeUnits(given);
   const fix = systemdRestartFailedFix({ units, ownUnit });
   const plan = await fix.plan(found(...given.map(({ name }) => name)), signal);
   const planned = [...units.actions];
@@ -95,7 +94,7 @@ it.each<[string, Partial<FakeUnit>]>([
 });
 
 it("leaves one alone that has been started since the plan", async () => {
-  const units = createFakeUnitRepair([{ name: "a.service", ...failed }]);
+  const units = createFakeUnits([{ name: "a.service", ...failed }]);
   const { steps } = await systemdRestartFailedFix({ units, ownUnit: undefined }).plan(found("a.service"), signal);
   await units.restart("a.service", signal);
   expect(await steps[0]?.run(signal)).toBe("a.service is active by now and was left alone");
@@ -114,7 +113,7 @@ it("leaves out the unit of this service itself", async () => {
 
 it("has nothing to do where nothing is failed, or the check does not say what", async () => {
   expect((await repair([{ name: "a.service" }])).plan).toEqual({ steps: [], reason: "no unit is failed any more" });
-  const fix = systemdRestartFailedFix({ units: createFakeUnitRepair(), ownUnit: undefined });
+  const fix = systemdRestartFailedFix({ units: createFakeUnits(), ownUnit: undefined });
   for (const details of [{}, { units: "a.service" }, { units: [null, 1, {}, { name: 1 }] }, { omitted_chars: 70_000 }])
     expect(await fix.plan({ status: "fail", message: "", details }, signal)).toMatchObject({ steps: [] });
 });

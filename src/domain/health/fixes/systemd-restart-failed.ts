@@ -1,4 +1,4 @@
-import type { UnitRepair } from "#domain/ports/units.ts";
+import type { Units } from "#domain/ports/units.ts";
 import { recordsIn } from "#kernel/values.ts";
 import type { Outcome } from "../check.ts";
 import type { Fix, FixStep } from "../fix.ts";
@@ -21,7 +21,10 @@ const verbs: Readonly<Partial<Record<string, string>>> = {
 };
 
 /** Starts again the units that systemd gave up on. The unit of the service itself is left alone. */
-export function systemdRestartFailedFix(ports: { units: UnitRepair; ownUnit: string | undefined }): Fix {
+export function systemdRestartFailedFix(ports: {
+  units: Pick<Units, "read" | "resetFailed" | "restart" | "settled">;
+  ownUnit: string | undefined;
+}): Fix {
   const { units, ownUnit } = ports;
 
   async function restart(name: string, signal: AbortSignal): Promise<string> {
