@@ -1,8 +1,7 @@
 import { join } from "node:path";
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import { createDatabase } from "#adapters/packages/apt/database.ts";
-import { readPresent } from "#adapters/packages/apt/dpkg-state.ts";
+import { createDatabase, readPresent } from "#adapters/packages/apt/database.ts";
 import { createAptManager } from "#adapters/packages/apt/manager.ts";
 import { createAptPackageFiles } from "#adapters/packages/apt/package-files.ts";
 import { createDnfManager } from "#adapters/packages/dnf/manager.ts";

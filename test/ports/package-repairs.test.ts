@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
 import { createApt } from "#adapters/packages/apt/index.ts";
-import { aptPaths } from "#adapters/packages/apt/paths.ts";
+import { aptPaths } from "#adapters/packages/apt/words.ts";
 import { createNoPackages } from "#adapters/packages/index.ts";
 import type { PackageRepairs } from "#domain/ports/packages.ts";
 import { createFakeClock, type FakeClock } from "../fakes/clock.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Exec } from "#adapters/exec/index.ts";
 import { createApt } from "#adapters/packages/apt/index.ts";
-import { aptPaths } from "#adapters/packages/apt/paths.ts";
+import { aptPaths } from "#adapters/packages/apt/words.ts";
 import { createNoPackages } from "#adapters/packages/index.ts";
 import type { PackageUpdates } from "#domain/ports/packages.ts";
 import { createFakeClock } from "../fakes/clock.ts";

@@ -1,6 +1,5 @@
 import { hash } from "node:crypto";
-import type { AuditRecord } from "#contract/audit.ts";
-import { auditOutcomes } from "#contract/audit.ts";
+import { type AuditRecord, auditOutcomes } from "#contract/audit.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import type { AuditEntry } from "#domain/ports/audit.ts";
 

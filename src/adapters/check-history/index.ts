@@ -1,8 +1,7 @@
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { type Format, openExpendable } from "#adapters/sqlite/index.ts";
-import type { CheckStatus } from "#contract/checks.ts";
-import { checkStatuses } from "#contract/checks.ts";
+import { type CheckStatus, checkStatuses } from "#contract/checks.ts";
 import type { CheckHistory } from "#domain/ports/check-history.ts";
 import type { Dispose } from "#kernel/clock.ts";
 

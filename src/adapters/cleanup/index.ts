@@ -3,10 +3,8 @@ import type { CleanupCandidate, DiskCleanup } from "#domain/ports/storage.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { namesInUse } from "./in-use.ts";
 import { findOld, removeOld } from "./old-files.ts";
-import type { PackageCache } from "./package-cache.ts";
-import { findPackages, packageCaches, removePackages } from "./package-cache.ts";
-import type { Rule } from "./rules.ts";
-import { rules as hostRules } from "./rules.ts";
+import { findPackages, type PackageCache, packageCaches, removePackages } from "./package-cache.ts";
+import { rules as hostRules, type Rule } from "./rules.ts";
 
 /** What may go from the disks of this host: see rules.ts and package-cache.ts for the whole list. */
 export function createDiskCleanup(ports: {

@@ -3,8 +3,7 @@ import { dirname, join } from "node:path";
 import { isSticky, isWritableByOthers } from "#adapters/files/index.ts";
 import type { CleanedUp, CleanupCandidate } from "#domain/ports/storage.ts";
 import { errnoCode, orUndefined } from "#kernel/errors.ts";
-import type { Rule } from "./rules.ts";
-import { isKnownName, mayGo } from "./rules.ts";
+import { isKnownName, mayGo, type Rule } from "./rules.ts";
 
 /** As many as are removed at once; the next run takes the others. */
 const maxFiles = 10_000;

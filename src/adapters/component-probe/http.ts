@@ -1,5 +1,4 @@
-import type { ProbeResult } from "#domain/ports/probe.ts";
-import { healthy, unhealthy } from "#domain/ports/probe.ts";
+import { healthy, type ProbeResult, unhealthy } from "#domain/ports/probe.ts";
 import { type Answer, ask, type HttpTarget } from "./request.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;

@@ -2,8 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { TLSSocket } from "node:tls";
-import type { Probe } from "#domain/ports/probe.ts";
-import { healthy, unhealthy } from "#domain/ports/probe.ts";
+import { healthy, type Probe, unhealthy } from "#domain/ports/probe.ts";
 
 /** What the service itself serves over TLS. */
 export interface OwnTls {

@@ -1,5 +1,4 @@
-import type { ChildProcess } from "node:child_process";
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { CommandFailed, environment } from "./command.ts";
 import { killGroup } from "./kill.ts";
 

@@ -2,8 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import type { LinesOptions } from "./lines.ts";
-import { CommandExited, execLines } from "./lines.ts";
+import { CommandExited, execLines, type LinesOptions } from "./lines.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "steward-lines-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,8 +1,7 @@
 import { spawn } from "node:child_process";
 import { CommandFailed, environment } from "./command.ts";
 import { killGroup } from "./kill.ts";
-import type { OutputLine } from "./line-splitter.ts";
-import { createLineSplitter } from "./line-splitter.ts";
+import { createLineSplitter, type OutputLine } from "./line-splitter.ts";
 
 export interface LinesOptions {
   readonly signal?: AbortSignal;

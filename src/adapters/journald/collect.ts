@@ -1,5 +1,4 @@
-import type { FieldValue } from "./fields.ts";
-import { field, fieldNames } from "./fields.ts";
+import { type FieldValue, field, fieldNames } from "./fields.ts";
 import type { Source } from "./source.ts";
 
 /** What an entry says in the fields that anybody asks for. */

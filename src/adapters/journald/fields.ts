@@ -1,8 +1,7 @@
 import type { DamagedJournal } from "./journal-file/damage.ts";
 import { readPayload } from "./journal-file/data.ts";
 import type { JournalFile } from "./journal-file/file.ts";
-import type { OffsetTable } from "./journal-file/offset-table.ts";
-import { createOffsetTable } from "./journal-file/offset-table.ts";
+import { createOffsetTable, type OffsetTable } from "./journal-file/offset-table.ts";
 
 /** Fields that answers and filters are made of. */
 export const fieldNames = [

@@ -1,8 +1,6 @@
-import type { Journal, LiveEntry } from "#domain/ports/journal.ts";
-import { JournalUnavailable } from "#domain/ports/journal.ts";
+import { type Journal, JournalUnavailable, type LiveEntry } from "#domain/ports/journal.ts";
 import type { Dispose } from "#kernel/clock.ts";
-import type { StartThread, Thread } from "./pool.ts";
-import { errorOf } from "./pool.ts";
+import { errorOf, type StartThread, type Thread } from "./pool.ts";
 
 /** How long the thread stays when nobody follows: a client that reconnects finds it. */
 const lingerMs = 10_000;

@@ -1,6 +1,5 @@
 import type { LiveEntry } from "#domain/ports/journal.ts";
-import type { Found, Run } from "./merge.ts";
-import { merge } from "./merge.ts";
+import { type Found, merge, type Run } from "./merge.ts";
 import { comparePlaces, type Location, type Place } from "./order.ts";
 import { createOrdering, type Ordering } from "./ordering.ts";
 import { between, lowerBound, wholeList } from "./postings.ts";

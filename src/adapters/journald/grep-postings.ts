@@ -1,8 +1,7 @@
 import { field } from "./fields.ts";
 import { DamagedJournal } from "./journal-file/damage.ts";
 import { readPayload } from "./journal-file/data.ts";
-import type { Postings } from "./postings.ts";
-import { countOf, intersection, toOffsets, union } from "./postings.ts";
+import { countOf, intersection, type Postings, toOffsets, union } from "./postings.ts";
 import type { Source } from "./source.ts";
 
 const prefix = "MESSAGE=";

@@ -6,8 +6,7 @@ import type { Grep, Journal } from "#domain/ports/journal.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import type { Fault, Root } from "./directories.ts";
 import { createFollowThread } from "./follow-thread.ts";
-import type { PoolLimits } from "./pool.ts";
-import { createPool, createThreadStarter } from "./pool.ts";
+import { createPool, createThreadStarter, type PoolLimits } from "./pool.ts";
 
 export interface JournalOptions {
   /** Read this folder as `journalctl --directory` does; undefined: the host's own journal. */

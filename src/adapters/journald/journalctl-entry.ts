@@ -1,7 +1,6 @@
 import type { LiveEntry } from "#domain/ports/journal.ts";
 import { isNumber, parseJsonObject } from "#kernel/values.ts";
-import type { Location } from "./order.ts";
-import { formatCursor, parseCursor } from "./order.ts";
+import { formatCursor, type Location, parseCursor } from "./order.ts";
 import { createTimestampFormat } from "./timestamp.ts";
 import { unitsOfEntry } from "./units.ts";
 

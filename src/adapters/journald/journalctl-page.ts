@@ -1,6 +1,5 @@
 import type { LogEntry } from "#contract/logs.ts";
-import type { LogQuery } from "#domain/ports/journal.ts";
-import { LogQueryRefused } from "#domain/ports/journal.ts";
+import { type LogQuery, LogQueryRefused } from "#domain/ports/journal.ts";
 import { maxAnswerBytes } from "./query.ts";
 
 /** The page of an answer while the entries that match go by, in the order of the journal. */

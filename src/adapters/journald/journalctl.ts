@@ -1,9 +1,7 @@
 import { statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import type { ExecLines } from "#adapters/exec/index.ts";
-import { CommandExited } from "#adapters/exec/index.ts";
-import type { LiveEntry, LogQuery } from "#domain/ports/journal.ts";
-import { JournalUnavailable, LogQueryRefused } from "#domain/ports/journal.ts";
+import { CommandExited, type ExecLines } from "#adapters/exec/index.ts";
+import { JournalUnavailable, type LiveEntry, type LogQuery, LogQueryRefused } from "#domain/ports/journal.ts";
 import { errorMessage, isNotFound } from "#kernel/errors.ts";
 import { type JournalRecord, parseJournalctlLine, recordFields } from "./journalctl-entry.ts";
 import { selectEntries } from "./journalctl-options.ts";

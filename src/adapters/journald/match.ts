@@ -1,6 +1,5 @@
 import { compileUnitPattern } from "#domain/logs/unit-pattern.ts";
-import type { Postings } from "./postings.ts";
-import { intersection, noPostings, union } from "./postings.ts";
+import { intersection, noPostings, type Postings, union } from "./postings.ts";
 import type { Source } from "./source.ts";
 import { coredumpMessageId } from "./units.ts";
 

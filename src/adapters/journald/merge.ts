@@ -1,7 +1,6 @@
 import { comparePlaces, type Place } from "./order.ts";
 import { isDisplaced, type Ordering } from "./ordering.ts";
-import type { Postings } from "./postings.ts";
-import { countOf, offsetAt } from "./postings.ts";
+import { countOf, offsetAt, type Postings } from "./postings.ts";
 import type { Source } from "./source.ts";
 
 /** Entries of one file that are to be merged with those of others. */

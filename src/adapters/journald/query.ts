@@ -1,15 +1,12 @@
-import type { LogQuery } from "#domain/ports/journal.ts";
-import { LogQueryRefused } from "#domain/ports/journal.ts";
+import { type LogQuery, LogQueryRefused } from "#domain/ports/journal.ts";
 import { resolveBoot } from "./boots.ts";
 import { compileGrep } from "./grep.ts";
 import { grepping } from "./grep-postings.ts";
 import type { EntryList } from "./journal-file/entry-array.ts";
 import { matching } from "./match.ts";
-import type { Found, Run } from "./merge.ts";
-import { merge } from "./merge.ts";
+import { type Found, merge, type Run } from "./merge.ts";
 import { comparePlaces, type Place, parseCursor } from "./order.ts";
 import { createOrdering, type Ordering } from "./ordering.ts";
-import type { Postings } from "./postings.ts";
 import {
   between,
   countOf,
@@ -17,12 +14,12 @@ import {
   lowerBound,
   noPostings,
   offsetAt,
+  type Postings,
   toOffsets,
   union,
   within,
 } from "./postings.ts";
-import type { Renderer } from "./render.ts";
-import { cursorOf } from "./render.ts";
+import { cursorOf, type Renderer } from "./render.ts";
 import type { Source } from "./source.ts";
 
 /** Largest answer that is made: it is in memory as a whole. */

@@ -4,8 +4,7 @@ import { createDirectories, type Directories, type Fault, type Root, settledMs }
 import { createBlockPool } from "./journal-file/blocks.ts";
 import { isLittleEndian, NotAJournal } from "./journal-file/file.ts";
 import { fileState, readableFlags } from "./journal-file/layout.ts";
-import type { Source } from "./source.ts";
-import { openSource } from "./source.ts";
+import { openSource, type Source } from "./source.ts";
 
 /** A file is of a kind that only journalctl reads. */
 export class NeedsFallback extends Error {

@@ -1,19 +1,13 @@
 import { basename } from "node:path";
-import type { Fields } from "./fields.ts";
-import { createFields } from "./fields.ts";
+import { createFields, type Fields } from "./fields.ts";
 import type { BlockPool } from "./journal-file/blocks.ts";
 import { DamagedJournal } from "./journal-file/damage.ts";
-import type { Payload } from "./journal-file/data.ts";
-import { dataOfField, entriesOf, findData, readPayload } from "./journal-file/data.ts";
-import type { EntryHead, EntryReader } from "./journal-file/entry.ts";
-import { createEntryReader } from "./journal-file/entry.ts";
-import type { EntryList } from "./journal-file/entry-array.ts";
-import { createEntryList, noEntries } from "./journal-file/entry-array.ts";
-import type { JournalFile } from "./journal-file/file.ts";
-import { openJournalFile } from "./journal-file/file.ts";
+import { dataOfField, entriesOf, findData, type Payload, readPayload } from "./journal-file/data.ts";
+import { createEntryReader, type EntryHead, type EntryReader } from "./journal-file/entry.ts";
+import { createEntryList, type EntryList, noEntries } from "./journal-file/entry-array.ts";
+import { type JournalFile, openJournalFile } from "./journal-file/file.ts";
 import type { Location } from "./order.ts";
-import type { Postings } from "./postings.ts";
-import { countOf, noPostings, offsetAt, wholeList } from "./postings.ts";
+import { countOf, noPostings, offsetAt, type Postings, wholeList } from "./postings.ts";
 import { createTimeline, firstPosition, type Timeline } from "./time-window.ts";
 
 /** The first and the last entry of a run. */

@@ -1,6 +1,5 @@
 import type { EntryList } from "./journal-file/entry-array.ts";
-import type { Postings } from "./postings.ts";
-import { between, union, wholeList } from "./postings.ts";
+import { between, type Postings, union, wholeList } from "./postings.ts";
 
 /** What a window is found in. */
 export interface TimedFile {

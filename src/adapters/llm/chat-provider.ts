@@ -5,11 +5,16 @@ import type {
   LanguageModelV4Usage,
 } from "@ai-sdk/provider";
 import type { FinishReason } from "#contract/connectors.ts";
-import type { ChatCall, ChatEnd, ChatPart, ChatProvider, ReportedUsage } from "#domain/ports/connectors.ts";
-import { ProviderFailed } from "#domain/ports/connectors.ts";
+import {
+  type ChatCall,
+  type ChatEnd,
+  type ChatPart,
+  type ChatProvider,
+  ProviderFailed,
+  type ReportedUsage,
+} from "#domain/ports/connectors.ts";
 import { lazy } from "#kernel/async.ts";
-import type { Party } from "./failures.ts";
-import { brokenOff, ErrorAnswer, toProviderFailed, unreadable } from "./failures.ts";
+import { brokenOff, ErrorAnswer, type Party, toProviderFailed, unreadable } from "./failures.ts";
 import type { Access, Asking, ProviderKind } from "./kind.ts";
 import { toPrompt } from "./prompt.ts";
 import { createScreen, screened } from "./screen.ts";

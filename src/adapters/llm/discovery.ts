@@ -3,8 +3,7 @@ import { recordsIn } from "#kernel/values.ts";
 import type { FetchLimits } from "./fetch.ts";
 import { fieldOf, textOf } from "./json.ts";
 import { getFromLoopback } from "./loopback.ts";
-import type { ConnectorSettings } from "./plan.ts";
-import { defineConnector } from "./plan.ts";
+import { type ConnectorSettings, defineConnector } from "./plan.ts";
 import type { Environment } from "./secrets.ts";
 
 const defaultPort = 11_434;

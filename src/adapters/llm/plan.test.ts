@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ConnectorEntry, ConnectorSettings } from "./plan.ts";
-import { createConnectorPlan } from "./plan.ts";
+import { type ConnectorEntry, type ConnectorSettings, createConnectorPlan } from "./plan.ts";
 import { providers } from "./registry.ts";
 
 const settings = (fields: Partial<ConnectorSettings> = {}): ConnectorSettings => ({

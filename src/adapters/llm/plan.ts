@@ -1,13 +1,10 @@
 import type { ConnectorDefinition, ConnectorPlan } from "#domain/ports/connectors.ts";
 import { readAddress } from "./address.ts";
 import { createChatProvider } from "./chat-provider.ts";
-import type { FetchLimits } from "./fetch.ts";
-import { createFetch, defaultLimits } from "./fetch.ts";
+import { createFetch, defaultLimits, type FetchLimits } from "./fetch.ts";
 import type { ProviderKind } from "./kind.ts";
-import type { ProviderName } from "./registry.ts";
-import { providers } from "./registry.ts";
-import type { Environment, Key, KeySource } from "./secrets.ts";
-import { readKey } from "./secrets.ts";
+import { type ProviderName, providers } from "./registry.ts";
+import { type Environment, type Key, type KeySource, readKey } from "./secrets.ts";
 
 /** A connector of the settings. */
 export interface ConnectorEntry {

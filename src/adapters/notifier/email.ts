@@ -1,7 +1,6 @@
 import { isIP, type LookupFunction } from "node:net";
 import { guardedLookup, isLinkLocal } from "#adapters/link-local/index.ts";
-import type { Message, Notifier } from "#domain/ports/notifications.ts";
-import { NotificationFailed } from "#domain/ports/notifications.ts";
+import { type Message, NotificationFailed, type Notifier } from "#domain/ports/notifications.ts";
 import { forbidden, hostOf, resolveHost } from "./address.ts";
 import { failureWords } from "./failure-words.ts";
 import { readCaFile, readSecret } from "./secret-file.ts";

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { systemClock } from "../clock/index.ts";
-import type { Ask } from "./answering.ts";
-import { answerAsk } from "./answering.ts";
+import { type Ask, answerAsk } from "./answering.ts";
 import { isAskId } from "./ask-files.ts";
 import { createAskRoot } from "./asking.ts";
 

@@ -1,7 +1,5 @@
-import type { ErrorCode } from "#contract/errors.ts";
-import { isErrorCode } from "#contract/errors.ts";
-import type { OperationError, OperationStatus } from "#contract/operation-entry.ts";
-import { operationStatuses } from "#contract/operation-entry.ts";
+import { type ErrorCode, isErrorCode } from "#contract/errors.ts";
+import { type OperationError, type OperationStatus, operationStatuses } from "#contract/operation-entry.ts";
 import type { OperationSpec, OperationState, ProcessIdentity } from "#domain/ports/operations.ts";
 import { isRecord, isString } from "#kernel/values.ts";
 

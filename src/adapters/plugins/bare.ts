@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { tryStart } from "#domain/plugins/start-trial.ts";
-import type { PluginCall, PluginEnd, PluginSandbox } from "#domain/ports/plugins.ts";
-import { PluginNotRun } from "#domain/ports/plugins.ts";
+import { type PluginCall, type PluginEnd, PluginNotRun, type PluginSandbox } from "#domain/ports/plugins.ts";
 import { ended, endedFor, environmentOf, maxOutputBytes, signalExitCode } from "./words.ts";
 
 const nobody = 65_534;

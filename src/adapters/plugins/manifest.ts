@@ -1,6 +1,5 @@
 import { join } from "node:path";
-import type { ErrorObject, ValidateFunction } from "ajv";
-import { Ajv } from "ajv";
+import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
 import { type PluginType, pluginNamePattern, pluginTypes } from "#contract/plugins.ts";
 import { ownSchemas } from "#contract/schema.ts";

@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { escapeArgument } from "#adapters/exec/units.ts";
-import type { PluginCall } from "#domain/ports/plugins.ts";
-import { PluginNotRun } from "#domain/ports/plugins.ts";
+import { type PluginCall, PluginNotRun } from "#domain/ports/plugins.ts";
 import { isPlain } from "./paths.ts";
 import { whatLeadsElsewhere } from "./trust.ts";
 import { type UnitPlace, unitProperties, workFolderOf } from "./unit-properties.ts";

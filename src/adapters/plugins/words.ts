@@ -1,6 +1,5 @@
 import { constants } from "node:os";
-import type { PluginCall, PluginEnd, PluginOutput } from "#domain/ports/plugins.ts";
-import { PluginNotRun } from "#domain/ports/plugins.ts";
+import { type PluginCall, type PluginEnd, PluginNotRun, type PluginOutput } from "#domain/ports/plugins.ts";
 
 /** Of each of the two outputs; the rest is read and dropped. */
 export const maxOutputBytes = 1024 ** 2;

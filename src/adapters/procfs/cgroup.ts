@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Memory } from "./parse.ts";
-import { parseCpuMax, parseFlatKey } from "./parse.ts";
+import { type Memory, parseCpuMax, parseFlatKey } from "./parse.ts";
 
 /**
  * Limits of the control group at the root of the mount. On a host that is the kernel's root group, which has

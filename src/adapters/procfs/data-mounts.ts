@@ -1,5 +1,4 @@
-import type { Mount } from "./mountinfo.ts";
-import { createMountLookup } from "./mountinfo.ts";
+import { createMountLookup, type Mount } from "./mountinfo.ts";
 
 /** Kinds that cannot be written, whatever is done. They are always full. */
 const imageTypes = new Set(["squashfs", "iso9660", "erofs", "cramfs", "romfs", "udf"]);

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import type { FileSystems, MountedFileSystem } from "#domain/ports/storage.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errnoCode, orUndefined, orUndefinedSync } from "#kernel/errors.ts";
-import type { DataMount } from "./data-mounts.ts";
-import { boundPaths, chooseDataMounts, dataMountHolding } from "./data-mounts.ts";
+import { boundPaths, chooseDataMounts, type DataMount, dataMountHolding } from "./data-mounts.ts";
 import { parseMountinfo, parseReadOnlyPaths } from "./mountinfo.ts";
 
 /** Time that one file system has to answer. */

@@ -3,12 +3,9 @@ import { statfs } from "node:fs/promises";
 import { hostname } from "node:os";
 import type { HostFacts } from "#domain/ports/host.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
-import type { ContainerLimits } from "./cgroup.ts";
-import { createContainerLimits } from "./cgroup.ts";
-import type { CpuLoad } from "./cpu-load.ts";
-import { startCpuLoad } from "./cpu-load.ts";
-import type { CpuInfo } from "./parse.ts";
-import { parseCpuInfo, parseMemory, parseOsRelease } from "./parse.ts";
+import { type ContainerLimits, createContainerLimits } from "./cgroup.ts";
+import { type CpuLoad, startCpuLoad } from "./cpu-load.ts";
+import { type CpuInfo, parseCpuInfo, parseMemory, parseOsRelease } from "./parse.ts";
 
 export interface ProcHostFacts extends HostFacts {
   /** Its samples of the processors, for others who need them. */

@@ -6,8 +6,7 @@ import type { KernelLoad } from "#domain/ports/host.ts";
 import { isProcessGone } from "#kernel/errors.ts";
 import { createContainerLimits } from "./cgroup.ts";
 import type { CpuLoad } from "./cpu-load.ts";
-import type { ProcessStat } from "./parse.ts";
-import { parseFileHandles, parseMemory, parseProcessStat, parseSwap } from "./parse.ts";
+import { type ProcessStat, parseFileHandles, parseMemory, parseProcessStat, parseSwap } from "./parse.ts";
 
 /** Processes looked at between two turns of the event loop: about a millisecond. */
 const batchSize = 64;

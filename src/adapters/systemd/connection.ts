@@ -1,5 +1,4 @@
-import type { Message, MessageBus } from "dbus-native";
-import { createClient, DBusError } from "dbus-native";
+import { createClient, DBusError, type Message, type MessageBus } from "dbus-native";
 import { UnitRefused, UnitsUnavailable } from "#domain/ports/units.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";

@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { Probe } from "#domain/ports/probe.ts";
-import type { Units } from "#domain/ports/units.ts";
-import { UnitsUnavailable } from "#domain/ports/units.ts";
+import { type Units, UnitsUnavailable } from "#domain/ports/units.ts";
 import type { ServicePolicy } from "#domain/system/service-policy.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import type { ObserveCall } from "./connection.ts";

@@ -2,8 +2,7 @@ import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { calls } from "./calls.ts";
 import type { Connection } from "./connection.ts";
-import type { MirroredUnit } from "./parse.ts";
-import { blankUnit, parseUnitFileRow } from "./parse.ts";
+import { blankUnit, type MirroredUnit, parseUnitFileRow } from "./parse.ts";
 import { parseUnitFile } from "./unit-file.ts";
 
 /** How long the state of the unit folders is taken for granted. */

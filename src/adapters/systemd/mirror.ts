@@ -1,7 +1,6 @@
 import { calls, managerInterface, propertiesInterface, serviceInterface, unitInterface } from "./calls.ts";
 import type { Connection, Signal } from "./connection.ts";
-import type { MirroredUnit } from "./parse.ts";
-import { blankUnit, parseListedUnit, sinceProperty, withProperties } from "./parse.ts";
+import { blankUnit, type MirroredUnit, parseListedUnit, sinceProperty, withProperties } from "./parse.ts";
 
 /** Loaded service units, kept up to date by systemd's signals, so that reading them costs no round trip. */
 export interface Mirror {

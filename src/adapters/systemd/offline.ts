@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { basename, join } from "node:path";
-import type { Unit, Units } from "#domain/ports/units.ts";
-import { UnitsUnavailable } from "#domain/ports/units.ts";
+import { type Unit, type Units, UnitsUnavailable } from "#domain/ports/units.ts";
 import { blankUnit } from "./parse.ts";
 import { parseUnitFile } from "./unit-file.ts";
 

@@ -1,5 +1,4 @@
-import type { Unit } from "#domain/ports/units.ts";
-import { UnitsUnavailable } from "#domain/ports/units.ts";
+import { type Unit, UnitsUnavailable } from "#domain/ports/units.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { calls, matchRules } from "./calls.ts";
 import { type Connection, type ObserveCall, openConnection, type Signal } from "./connection.ts";

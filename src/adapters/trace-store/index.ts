@@ -3,8 +3,16 @@ import { join } from "node:path";
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { type Format, openExpendable } from "#adapters/sqlite/index.ts";
 import type { SpanOrigin, TraceSummary } from "#contract/traces.ts";
-import type { Keeping, KeptSpan, SpanGroup, SpanSource, TraceQuery } from "#domain/ports/traces.ts";
-import { maxTraceBytes, maxTraceSpans, ownSource } from "#domain/ports/traces.ts";
+import {
+  type Keeping,
+  type KeptSpan,
+  maxTraceBytes,
+  maxTraceSpans,
+  ownSource,
+  type SpanGroup,
+  type SpanSource,
+  type TraceQuery,
+} from "#domain/ports/traces.ts";
 import { timestampOfUs } from "#domain/traces/time.ts";
 import type { Dispose } from "#kernel/clock.ts";
 

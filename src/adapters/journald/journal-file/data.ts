@@ -1,10 +1,8 @@
 import { zstdDecompressSync } from "node:zlib";
 import { DamagedJournal } from "./damage.ts";
-import type { EntryList } from "./entry-array.ts";
-import { createEntryList } from "./entry-array.ts";
+import { createEntryList, type EntryList } from "./entry-array.ts";
 import type { HashTable, JournalFile } from "./file.ts";
-import type { Hash64 } from "./hash.ts";
-import { jenkinsHash, remainder, sipHash24 } from "./hash.ts";
+import { type Hash64, jenkinsHash, remainder, sipHash24 } from "./hash.ts";
 import * as layout from "./layout.ts";
 
 /** Largest payload that is unpacked. */

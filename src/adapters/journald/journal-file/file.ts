@@ -1,6 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
-import type { BlockPool, Blocks } from "./blocks.ts";
-import { createBlocks } from "./blocks.ts";
+import { type BlockPool, type Blocks, createBlocks } from "./blocks.ts";
 import { DamagedJournal } from "./damage.ts";
 import * as layout from "./layout.ts";
 

@@ -1,5 +1,4 @@
-import type { ProviderKind } from "../kind.ts";
-import { bearer } from "../kind.ts";
+import { bearer, type ProviderKind } from "../kind.ts";
 import { probeListing } from "../models.ts";
 
 export const mistral: ProviderKind = {

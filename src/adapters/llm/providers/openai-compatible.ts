@@ -1,6 +1,5 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import type { Access, ProviderKind } from "../kind.ts";
-import { bearer } from "../kind.ts";
+import { type Access, bearer, type ProviderKind } from "../kind.ts";
 import { probeListing } from "../models.ts";
 
 /** A model of a server that speaks like OpenAI's chat completions. */

@@ -1,5 +1,4 @@
-import type { ProviderKind } from "../kind.ts";
-import { bearer } from "../kind.ts";
+import { bearer, type ProviderKind } from "../kind.ts";
 import { probeListing, probeModel } from "../models.ts";
 
 /** Fewest tokens that the responses interface takes for a limit. */

@@ -4,7 +4,7 @@ import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { marksOf } from "../files.ts";
+import { marksOf } from "../common/marks.ts";
 import { createDatabase } from "./database.ts";
 
 let root: string;

@@ -1,10 +1,66 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { InstalledPackage, PresentPackage } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
-import { marksOf } from "../files.ts";
-import type { AptPaths } from "./paths.ts";
-import type { DpkgEntry } from "./status-file.ts";
-import { parseStatusFile, withUpdates } from "./status-file.ts";
+import { marksOf } from "../common/marks.ts";
+import type { AptPaths } from "./words.ts";
+
+/** A package as dpkg's database has it. */
+export interface DpkgEntry {
+  readonly name: string;
+  readonly version: string;
+  readonly architecture: string;
+  /** Whether versions for several architectures can be installed side by side. */
+  readonly isMultiArchSame: boolean;
+  /** `install`, `hold`, `deinstall`, `purge`. */
+  readonly want: string;
+  /** `reinstreq`: what is on disk cannot be relied on. */
+  readonly flag: string;
+  /** `installed`, `unpacked`, `half-configured`, … */
+  readonly state: string;
+}
+
+/** Fields by their names; a line that begins with a space goes on with the field before and is not needed here. */
+function fieldsOf(stanza: string): ReadonlyMap<string, string> {
+  const fields = new Map<string, string>();
+  for (const line of stanza.split("\n")) {
+    const colon = line.indexOf(":");
+    if (colon > 0 && !/^[\s#]/.test(line)) fields.set(line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim());
+  }
+  return fields;
+}
+
+function entryOf(stanza: string): DpkgEntry | undefined {
+  const fields = fieldsOf(stanza);
+  const name = fields.get("package");
+  const [want = "", flag = "", state = ""] = (fields.get("status") ?? "").split(/\s+/);
+  if (name === undefined || name === "" || state === "") return undefined;
+  return {
+    name,
+    version: fields.get("version") ?? "",
+    architecture: fields.get("architecture") ?? "",
+    isMultiArchSame: fields.get("multi-arch") === "same",
+    want,
+    flag,
+    state,
+  };
+}
+
+/** The packages of dpkg's `status` file, or of a file of its `updates` folder. What is no package is left out. */
+export function parseStatusFile(text: string): readonly DpkgEntry[] {
+  return text.split(/\n\n+/).flatMap((stanza) => entryOf(stanza) ?? []);
+}
+
+const keyOf = ({ name, architecture, isMultiArchSame }: DpkgEntry): string =>
+  isMultiArchSame ? `${name}:${architecture}` : name;
+
+/** What dpkg knows once it has taken up what it wrote down last: each update replaces the entry of its package. */
+export function withUpdates(entries: readonly DpkgEntry[], updates: readonly DpkgEntry[]): readonly DpkgEntry[] {
+  if (updates.length === 0) return entries;
+  const merged = new Map(entries.map((entry) => [keyOf(entry), entry]));
+  for (const update of updates) merged.set(keyOf(update), update);
+  return [...merged.values()];
+}
 
 /** What dpkg's own files say. */
 export interface DpkgDatabase {
@@ -41,3 +97,88 @@ export function createDatabase(paths: Pick<AptPaths, "status" | "updates">): () 
     return { entries: withUpdates(entries, changes), hasUpdates: changes.length > 0, mark };
   };
 }
+
+/** Where apt keeps which packages nobody asked for. */
+const extendedStates = "/var/lib/apt/extended_states";
+
+/** `name:architecture` of the packages that are only there because others need them. */
+export function parseExtendedStates(text: string): ReadonlySet<string> {
+  const stanzas = text.split(/\n\n+/).map((stanza) => `\n${stanza}\n`);
+  const automatic = stanzas.filter((stanza) => /\nAuto-Installed: 1\n/.test(stanza));
+  return new Set(
+    automatic.flatMap((stanza) => {
+      const [, name] = /\nPackage: (\S+)\n/.exec(stanza) ?? [];
+      const [, architecture = ""] = /\nArchitecture: (\S+)\n/.exec(stanza) ?? [];
+      return name === undefined ? [] : [`${name}:${architecture}`];
+    }),
+  );
+}
+
+/** Apt writes the machine's own architecture for a package that is for all of them. */
+function isAutomatic({ name, architecture }: DpkgEntry, automatic: ReadonlySet<string>): boolean {
+  if (architecture !== "all") return automatic.has(`${name}:${architecture}`);
+  return [...automatic].some((each) => each.startsWith(`${name}:`));
+}
+
+function stateOf({ state, flag }: DpkgEntry): PresentPackage["state"] {
+  if (flag !== "ok") return "unfinished";
+  if (state === "installed") return "installed";
+  return state === "config-files" ? "configuration" : "unfinished";
+}
+
+/** The packages of which dpkg has something. */
+export function presentPackages(
+  entries: readonly DpkgEntry[],
+  automatic: ReadonlySet<string>,
+): readonly PresentPackage[] {
+  return entries
+    .filter(({ state, version }) => state !== "not-installed" && version !== "")
+    .map((entry) => ({
+      name: entry.name,
+      architecture: entry.architecture,
+      version: entry.version,
+      state: stateOf(entry),
+      isManual: entry.state !== "config-files" && !isAutomatic(entry, automatic),
+      isHeld: entry.want === "hold",
+    }));
+}
+
+/** Reads the packages that are present, with apt's marks. */
+export async function readPresent(
+  database: () => Promise<Pick<DpkgDatabase, "entries">>,
+  states = extendedStates,
+): Promise<readonly PresentPackage[]> {
+  const { entries } = await database();
+  return presentPackages(entries, parseExtendedStates((await orUndefined(readFile(states, "utf8"))) ?? ""));
+}
+
+/** Which marks have to be set so that those packages have the ones that are wanted: arguments of `apt-mark`. */
+export function markCommands(
+  wanted: readonly InstalledPackage[],
+  present: readonly PresentPackage[],
+): readonly { readonly verb: "auto" | "manual" | "hold" | "unhold"; readonly names: readonly string[] }[] {
+  const now = new Map(present.map((each) => [`${each.name}:${each.architecture}`, each]));
+  const where = (differs: (is: InstalledPackage, was: InstalledPackage) => boolean): readonly string[] =>
+    wanted.flatMap((was) => {
+      const name = `${was.name}:${was.architecture}`;
+      const is = now.get(name);
+      return is !== undefined && is.state !== "configuration" && differs(is, was) ? [name] : [];
+    });
+  return [
+    { verb: "auto" as const, names: where((is, was) => is.isManual && !was.isManual) },
+    { verb: "manual" as const, names: where((is, was) => !is.isManual && was.isManual) },
+    { verb: "hold" as const, names: where((is, was) => !is.isHeld && was.isHeld) },
+    { verb: "unhold" as const, names: where((is, was) => is.isHeld && !was.isHeld) },
+  ].filter(({ names }) => names.length > 0);
+}
+
+/** The machine's own architecture. */
+export const nativeArchitecture = (entries: readonly DpkgEntry[]): string =>
+  entries.find(({ name }) => name === "dpkg")?.architecture ?? "";
+
+/** As apt takes it; an architecture is needed only where there may be several, or it is not the machine's own. */
+export const wordFor = (
+  { name, architecture, isMultiArchSame }: Pick<DpkgEntry, "name" | "architecture" | "isMultiArchSame">,
+  native: string,
+): string =>
+  isMultiArchSame || (architecture !== "all" && architecture !== native) ? `${name}:${architecture}` : name;

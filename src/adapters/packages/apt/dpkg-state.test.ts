@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { PresentPackage } from "#domain/ports/packages.ts";
-import { markCommands, parseExtendedStates, presentPackages } from "./dpkg-state.ts";
-import { parseStatusFile } from "./status-file.ts";
+import { markCommands, parseExtendedStates, parseStatusFile, presentPackages } from "./database.ts";
 
 const states = `Package: libfoo
 Architecture: amd64

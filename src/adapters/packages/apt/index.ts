@@ -1,14 +1,13 @@
 import type { Exec } from "#adapters/exec/index.ts";
 import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
+import { createLockTable } from "../common/locks.ts";
+import { createTransactions } from "../common/transactions.ts";
 import { createDatabase } from "./database.ts";
-import { createLockTable } from "./locks.ts";
-import { createOffers } from "./offers.ts";
-import { type AptPaths, aptPaths } from "./paths.ts";
+import { createOffers, createUpdates } from "./offers.ts";
 import { createRepairs } from "./repairs.ts";
 import { createFaults } from "./states.ts";
-import { createTransactions } from "./transactions.ts";
-import { createUpdates } from "./updates.ts";
+import { type AptPaths, aptPaths } from "./words.ts";
 
 /** The packages of a host of the Debian family. */
 export function createApt(ports: {

@@ -4,12 +4,10 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { PackageChange, TransactionPlan } from "#domain/ports/packages.ts";
-import { UpdateRefused } from "#domain/ports/packages.ts";
-import { createCommit, markCommands, unitFor, wordsFor, wordsToMark } from "./manager-commit.ts";
-import { createMarks } from "./manager-marks.ts";
-import { toArguments } from "./manager-words.ts";
-import { LockHeld, type Transaction, TransactionFailed } from "./transactions.ts";
+import { type PackageChange, type TransactionPlan, UpdateRefused } from "#domain/ports/packages.ts";
+import { LockHeld, type Transaction, TransactionFailed, unitFor } from "../common/transactions.ts";
+import { createCommit, createMarks, markCommands, wordsFor, wordsToMark } from "./manager-commit.ts";
+import { toArguments } from "./words.ts";
 
 const change = (name: string, rest: Partial<PackageChange> = {}): PackageChange => ({
   name,

@@ -1,23 +1,49 @@
-import { statfs } from "node:fs/promises";
-import type {
-  PackageChange,
-  PackageManager,
-  Progress,
-  TransactionPlan,
-  TransactionResult,
+import { mkdir, readFile, rm, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import { writeFileAtomic } from "#adapters/files/index.ts";
+import {
+  type PackageChange,
+  type PackageManager,
+  type Progress,
+  type TransactionPlan,
+  type TransactionResult,
+  UpdateRefused,
 } from "#domain/ports/packages.ts";
-import { PackagesLocked, UpdateRefused } from "#domain/ports/packages.ts";
+import { orUndefined } from "#kernel/errors.ts";
 import { formatBytes } from "#kernel/text.ts";
-import type { Marks } from "./manager-marks.ts";
-import { areSame, describeChanges } from "./manager-plan.ts";
+import { areSame, describeChanges } from "../common/changes.ts";
+import { asResult, type Transaction, unitFor } from "../common/transactions.ts";
 import type { Simulate } from "./manager-simulate.ts";
-import { type AptWords, toArguments } from "./manager-words.ts";
-import { isPackageName, isVersion } from "./names.ts";
 import { parseStatusLine, readableLine } from "./output.ts";
-import type { AptPaths } from "./paths.ts";
 import type { SnapperHooks } from "./snapper-hooks.ts";
-import type { Transaction } from "./transactions.ts";
-import { LockHeld, TransactionFailed } from "./transactions.ts";
+import { type AptPaths, type AptWords, isPackageName, isVersion, toArguments } from "./words.ts";
+
+/**
+ * Which packages have to be marked as not asked for once a transaction is over. They are written down before it begins: of a
+ * package that was not yet set up when it broke off apt takes no such mark.
+ */
+export function createMarks(folder: string) {
+  const pathOf = (unit: string): string => join(folder, `${unit}.auto`);
+
+  const read = async (unit: string): Promise<readonly string[]> => {
+    const text = (await orUndefined(readFile(pathOf(unit), "utf8"))) ?? "";
+    return text.split("\n").filter(isPackageName);
+  };
+
+  return {
+    read,
+    /** Those of an earlier attempt at the same transaction stay. */
+    async remember(unit: string, words: readonly string[]): Promise<void> {
+      const all = [...new Set([...(await read(unit)), ...words])];
+      if (all.length === 0) return;
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      writeFileAtomic(pathOf(unit), all.map((word) => `${word}\n`).join(""));
+    },
+    forget: (unit: string): Promise<void> => rm(pathOf(unit), { force: true }),
+  };
+}
+
+export type Marks = ReturnType<typeof createMarks>;
 
 /** A long upgrade on a slow disk; it goes on by itself after that. */
 const longestMs = 6 * 60 * 60_000;
@@ -29,13 +55,6 @@ export const archives = "/var/cache/apt/archives";
 
 export type Transact = (transaction: Transaction, signal: AbortSignal) => Promise<string>;
 
-/** @throws Error for what cannot be part of the name of a unit. */
-export function unitFor(id: string): string {
-  if (!/^[0-9A-Za-z-]{1,100}$/.test(id))
-    throw new Error(`cannot use ${JSON.stringify(id)} as the name of a transaction`);
-  return `steward-packages-${id}`;
-}
-
 /** Reports what apt prints as progress: percentages, and the lines for people. */
 export const progressReporter =
   (progress: Progress) =>
@@ -45,27 +64,6 @@ export const progressReporter =
     const text = readableLine(line);
     if (text !== undefined) progress.line(text);
   };
-
-/** A held lock in the words of the domain. */
-export async function orLocked<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!(error instanceof LockHeld)) throw error;
-    throw new PackagesLocked(error.message, error.holder);
-  }
-}
-
-/** Does the work; that packages or apt fail is an answer, that they could not be asked is an error. */
-export async function asResult(work: () => Promise<unknown>): Promise<TransactionResult> {
-  try {
-    await orLocked(work);
-    return { isDone: true, reason: "" };
-  } catch (error) {
-    if (!(error instanceof TransactionFailed)) throw error;
-    return { isDone: false, reason: error.message };
-  }
-}
 
 const wordOf = ({ name, architecture }: PackageChange): string =>
   architecture === "all" ? name : `${name}:${architecture}`;

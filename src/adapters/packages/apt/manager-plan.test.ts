@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { PackageChange } from "#domain/ports/packages.ts";
-import { areSame, changesOf, describeChanges } from "./manager-plan.ts";
+import { areSame, describeChanges } from "../common/changes.ts";
+import type { DpkgEntry } from "./database.ts";
+import { changesOf } from "./manager-plan.ts";
 import type { Offer } from "./offers.ts";
 import { parseSimulation } from "./simulation.ts";
-import type { DpkgEntry } from "./status-file.ts";
 
 const entry = (name: string, rest: Partial<DpkgEntry> = {}): DpkgEntry => ({
   name,

@@ -1,8 +1,7 @@
 import type { PackageChange } from "#domain/ports/packages.ts";
-import { nativeArchitecture } from "./names.ts";
+import { type DpkgEntry, nativeArchitecture } from "./database.ts";
 import type { Offer } from "./offers.ts";
 import type { SimulatedStep } from "./simulation.ts";
-import type { DpkgEntry } from "./status-file.ts";
 
 const isSecurityRelease = ({ label, suite }: SimulatedStep["releases"][number]): boolean =>
   label === "Debian-Security" || suite.endsWith("-security");
@@ -44,21 +43,4 @@ export function changesOf(
     changes.set(key, { name, architecture, from: from ?? changes.get(key)?.from ?? null, to, isSecurity });
   }
   return [...changes.values()].sort(byName);
-}
-
-/** Whether two plans come to the same. */
-export function areSame(one: readonly PackageChange[], other: readonly PackageChange[]): boolean {
-  const told = (changes: readonly PackageChange[]): string =>
-    changes
-      .map((change) => `${keyOf(change)} ${change.from} ${change.to}`)
-      .sort()
-      .join("\n");
-  return told(one) === told(other);
-}
-
-/** `libssl3 3.0.13`, `old removed`, for people. */
-export function describeChanges(changes: readonly PackageChange[], most = 5): string {
-  const told = changes.slice(0, most).map(({ name, to }) => (to === null ? `${name} removed` : `${name} ${to}`));
-  const more = changes.length - told.length;
-  return [...told, ...(more > 0 ? [`${more} more`] : [])].join(", ") || "nothing";
 }

@@ -2,9 +2,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { securityPreferences, withPreferences } from "./manager-preferences.ts";
+import type { DpkgEntry } from "./database.ts";
+import { securityPreferences, withPreferences } from "./manager-simulate.ts";
 import type { Offer } from "./offers.ts";
-import type { DpkgEntry } from "./status-file.ts";
 
 const entry = (name: string, rest: Partial<DpkgEntry> = {}): DpkgEntry => ({
   name,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { isPackageName, isVersion, wordFor } from "./names.ts";
-import type { DpkgEntry } from "./status-file.ts";
+import { type DpkgEntry, wordFor } from "./database.ts";
+import { isPackageName, isVersion } from "./words.ts";
 
 const entry = (name: string, rest: Partial<DpkgEntry> = {}): DpkgEntry => ({
   name,

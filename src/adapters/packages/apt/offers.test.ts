@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Exec } from "#adapters/exec/index.ts";
 import { createDatabase } from "./database.ts";
 import { createOffers } from "./offers.ts";
-import { aptPaths } from "./paths.ts";
+import { aptPaths } from "./words.ts";
 
 const signal = new AbortController().signal;
 let root: string;

@@ -1,14 +1,12 @@
 import { lstat } from "node:fs/promises";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PackageFiles, PackageVersion, PresentPackage } from "#domain/ports/packages.ts";
-import { PackagesLocked } from "#domain/ports/packages.ts";
+import { type PackageFiles, PackagesLocked, type PackageVersion, type PresentPackage } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
-import { markCommands } from "./dpkg-state.ts";
+import { type createSettle, type createTransactions, LockHeld, TransactionFailed } from "../common/transactions.ts";
+import { markCommands } from "./database.ts";
 import { failureReason } from "./output.ts";
-import { aptPaths, withoutCaches, withoutSources } from "./paths.ts";
-import type { createSettle, createTransactions } from "./transactions.ts";
-import { LockHeld, TransactionFailed } from "./transactions.ts";
+import { aptPaths, withoutCaches, withoutSources } from "./words.ts";
 
 const aptGet = "/usr/bin/apt-get";
 const dpkg = "/usr/bin/dpkg";

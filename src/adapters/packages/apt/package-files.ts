@@ -2,17 +2,15 @@ import { constants, existsSync } from "node:fs";
 import { copyFile, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PackageFiles, PackageVersion } from "#domain/ports/packages.ts";
-import { isSameVersion, PackageFileMissing } from "#domain/ports/packages.ts";
+import { isSameVersion, PackageFileMissing, type PackageFiles, type PackageVersion } from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { createDatabase } from "./database.ts";
-import { readPresent } from "./dpkg-state.ts";
-import { createLockTable } from "./locks.ts";
+import { createLockTable } from "../common/locks.ts";
+import { createSettle, createTransactions } from "../common/transactions.ts";
+import { createDatabase, readPresent } from "./database.ts";
 import { archives } from "./manager-commit.ts";
 import { createRestore } from "./package-files-restore.ts";
-import { aptPaths, onlyAsking, onlyTrusted } from "./paths.ts";
 import { repack } from "./repack.ts";
-import { createSettle, createTransactions } from "./transactions.ts";
+import { aptPaths, onlyAsking, onlyTrusted } from "./words.ts";
 
 /** A repository that does not answer is one that does not have it. */
 const downloads = ["--option=Acquire::Retries=0", "--option=Acquire::http::Timeout=15"] as const;

@@ -1,7 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { PackageFile } from "./policy.ts";
-import { newerVersions, parsePackageFiles, parsePolicies, securitySuites, securityVersion } from "./policy.ts";
+import {
+  newerVersions,
+  type PackageFile,
+  parsePackageFiles,
+  parsePolicies,
+  securitySuites,
+  securityVersion,
+} from "./policy.ts";
 
 const filesText = `Package files:
  100 /var/lib/dpkg/status

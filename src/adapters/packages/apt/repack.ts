@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import type { BigIntStats } from "node:fs";
-import { constants } from "node:fs";
+import { type BigIntStats, constants } from "node:fs";
 import {
   chmod,
   copyFile,

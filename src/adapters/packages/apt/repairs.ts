@@ -4,18 +4,13 @@ import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { MissingPlan, PackageRepairs } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
-import { marksOf } from "../files.ts";
-import { isPackageName } from "./names.ts";
+import { marksOf } from "../common/marks.ts";
+import type { createTransactions } from "../common/transactions.ts";
 import { failureReason } from "./output.ts";
-import type { AptPaths } from "./paths.ts";
-import { onlyAsking, onlyTrusted, withoutCaches } from "./paths.ts";
 import { olderReleases, refreshFailure } from "./refresh-problems.ts";
-import type { SimulatedStep } from "./simulation.ts";
-import { parseDownloadBytes, parseSimulation } from "./simulation.ts";
-import type { createTransactions } from "./transactions.ts";
+import { parseDownloadBytes, parseSimulation, type SimulatedStep } from "./simulation.ts";
+import { type AptPaths, isPackageName, keepSettings, onlyAsking, onlyTrusted, withoutCaches } from "./words.ts";
 
-/** Settings files that somebody changed stay as they are; for the others the package decides. */
-export const keepSettings = ["--force-confdef", "--force-confold"] as const;
 const repairWords = [
   "--quiet",
   ...withoutCaches,

@@ -2,12 +2,11 @@ import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { PackageFaults } from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
+import type { LockTable } from "../common/locks.ts";
 import type { DpkgDatabase } from "./database.ts";
-import type { LockTable } from "./locks.ts";
 import { failureReason } from "./output.ts";
-import type { AptPaths } from "./paths.ts";
-import { onlyAsking, withoutSources } from "./paths.ts";
 import { parseUnmet } from "./simulation.ts";
+import { type AptPaths, onlyAsking, withoutSources } from "./words.ts";
 
 const unfinishedStates: ReadonlySet<string> = new Set([
   "half-installed",

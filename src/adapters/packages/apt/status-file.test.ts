@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { DpkgEntry } from "./status-file.ts";
-import { parseStatusFile, withUpdates } from "./status-file.ts";
+import { type DpkgEntry, parseStatusFile, withUpdates } from "./database.ts";
 
 const text = `Package: slow
 Status: install reinstreq half-installed

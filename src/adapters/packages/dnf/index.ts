@@ -1,14 +1,11 @@
 import type { Exec } from "#adapters/exec/index.ts";
 import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { createTransactions } from "../apt/transactions.ts";
-import { hostPlaces } from "../places.ts";
-import { createAsking } from "./asking.ts";
+import { createTransactions, hostPlaces } from "../common/transactions.ts";
+import { createAsking, type DnfPlaces, dnfPlaces } from "./asking.ts";
 import { createDatabase } from "./database.ts";
 import { createDnfLocks } from "./locks.ts";
 import { dnfOutput } from "./output.ts";
-import type { DnfPlaces } from "./places.ts";
-import { dnfPlaces } from "./places.ts";
 import { createRefresh, createRepairs } from "./repairs.ts";
 import { createReplay } from "./replay.ts";
 import { createFaults, createFindings } from "./states.ts";

@@ -1,6 +1,6 @@
 import type { PackageVersion } from "#domain/ports/packages.ts";
-import type { AdvisedRpm } from "../rpm/advice.ts";
 import { parseNevra, withoutZeroEpoch } from "../rpm/names.ts";
+import type { AdvisedRpm } from "../rpm/offers.ts";
 
 /** A package of the database of rpm, with what dnf knows of it. */
 export interface InstalledRpm extends PackageVersion {

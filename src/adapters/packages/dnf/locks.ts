@@ -1,5 +1,4 @@
-import type { LockTable } from "../apt/locks.ts";
-import { createPidLocks } from "../rpm/locks.ts";
+import { createPidLocks, type LockTable } from "../common/locks.ts";
 
 /** Programs that change packages with the locks of dnf. */
 const programs = ["dnf", "dnf-3", "dnf-automatic", "yum", "microdnf", "packagekitd"];

@@ -1,26 +1,25 @@
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PackageManager, SystemRelease, TransactionPlan, TransactionResult } from "#domain/ports/packages.ts";
-import { UpdateRefused } from "#domain/ports/packages.ts";
+import {
+  type PackageManager,
+  type SystemRelease,
+  type TransactionPlan,
+  type TransactionResult,
+  UpdateRefused,
+} from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { asResult, orLocked, unitFor } from "../apt/manager-commit.ts";
-import { createStaleUnits } from "../apt/manager-restarts.ts";
-import { createTransactions } from "../apt/transactions.ts";
-import { hostPlaces } from "../places.ts";
-import { isSecurityStep, newestOf } from "../rpm/advice.ts";
-import { nevraOf } from "../rpm/names.ts";
-import { createAvailable, orWithoutLists } from "../rpm/offers.ts";
-import { createRpmSettle } from "../rpm/settle.ts";
-import { splitVersion } from "../rpm/version.ts";
-import { createAsking, withoutRepositories } from "./asking.ts";
+import { createStaleUnits } from "../common/stale-units.ts";
+import { asResult, createTransactions, hostPlaces, orLocked, unitFor } from "../common/transactions.ts";
+import { nevraOf, splitVersion } from "../rpm/names.ts";
+import { createAvailable, isSecurityStep, newestOf, orWithoutLists } from "../rpm/offers.ts";
+import { createRpmSettle } from "../rpm/package-files.ts";
+import { createAsking, type DnfPlaces, dnfPlaces, withoutRepositories } from "./asking.ts";
 import { createDatabase, toInstalled } from "./database.ts";
 import { availableFormat, parseOffered } from "./lists.ts";
 import { createDnfLocks } from "./locks.ts";
-import { createSimulate } from "./manager-simulate.ts";
 import { dnfOutput, scriptFailures } from "./output.ts";
-import type { DnfPlaces } from "./places.ts";
-import { dnfPlaces } from "./places.ts";
 import { createRefresh, leftovers } from "./repairs.ts";
 import { createReplay, telling } from "./replay.ts";
+import { createSimulate } from "./simulation.ts";
 import { createFindings } from "./states.ts";
 import { createOffers, listsAt } from "./updates.ts";
 

@@ -1,5 +1,5 @@
-import type { OutputReader } from "../apt/transactions.ts";
-import { joinFailures } from "../files.ts";
+import { joinFailures } from "../common/marks.ts";
+import type { OutputReader } from "../common/transactions.ts";
 
 const most = 3;
 

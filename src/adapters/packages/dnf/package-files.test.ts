@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { missingOf } from "../rpm/package-files.ts";
-import { isExact, marksFor, shellLines } from "./package-files-restore.ts";
+import { isExact, marksFor, shellLines } from "./package-files.ts";
 
 const app = { name: "app", version: "1:1.0-1", architecture: "noarch" };
 const lib = { name: "lib", version: "2.0-1", architecture: "x86_64" };

@@ -1,13 +1,10 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { PackageChange, PackageRepairs } from "#domain/ports/packages.ts";
-import { UpdateRefused } from "#domain/ports/packages.ts";
-import type { createTransactions } from "../apt/transactions.ts";
+import { type PackageChange, type PackageRepairs, UpdateRefused } from "#domain/ports/packages.ts";
+import type { createTransactions } from "../common/transactions.ts";
 import { isPackageName, keyOf, nevraOf } from "../rpm/names.ts";
-import type { Asking } from "./asking.ts";
+import type { Asking, DnfPlaces } from "./asking.ts";
 import type { createDatabase } from "./database.ts";
-import type { DnfPlaces } from "./places.ts";
-import type { createReplay } from "./replay.ts";
-import { changing } from "./replay.ts";
+import { changing, type createReplay } from "./replay.ts";
 import { changesOf, simulate, sizesOf } from "./simulation.ts";
 import type { createFindings, Findings } from "./states.ts";
 

@@ -3,8 +3,7 @@ import type { PackageChange } from "#domain/ports/packages.ts";
 import type { InstalledRpm } from "./lists.ts";
 import { leftovers } from "./repairs.ts";
 import { parseStep, storedTransaction, telling } from "./replay.ts";
-import { changesOf } from "./simulation.ts";
-import type { TableRow } from "./table.ts";
+import { changesOf, type TableRow } from "./simulation.ts";
 
 const installed = (name: string, version: string, reason = "user"): InstalledRpm => ({
   name,

@@ -1,11 +1,10 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { PackageChange, PackageVersion, Progress } from "#domain/ports/packages.ts";
-import { UpdateRefused } from "#domain/ports/packages.ts";
-import type { createTransactions } from "../apt/transactions.ts";
+import { type PackageChange, type PackageVersion, type Progress, UpdateRefused } from "#domain/ports/packages.ts";
+import type { createTransactions } from "../common/transactions.ts";
 import { isPackageName, keyOf, nevraOf, parseNevra } from "../rpm/names.ts";
+import type { DnfPlaces } from "./asking.ts";
 import type { InstalledRpm } from "./lists.ts";
-import type { DnfPlaces } from "./places.ts";
 
 /** What dnf does to one package, in the words of its stored transactions. */
 interface StoredAction {

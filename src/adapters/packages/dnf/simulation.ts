@@ -1,13 +1,98 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import { UpdateRefused } from "#domain/ports/packages.ts";
-import type { PlainChange } from "../rpm/demands.ts";
+import {
+  noChanges,
+  type PackageChange,
+  type TransactionPlan,
+  UpdateRefused,
+  type UpdateRequest,
+} from "#domain/ports/packages.ts";
+import type { PlainChange } from "../common/changes.ts";
 import { keyOf, nevraOf, parseNevra } from "../rpm/names.ts";
+import {
+  demandLists,
+  demandNames,
+  demandNoRemoval,
+  demandSecurity,
+  isSecurityStep,
+  wantedAdvised,
+} from "../rpm/offers.ts";
 import type { Asking } from "./asking.ts";
-import type { InstalledRpm } from "./lists.ts";
-import { availableFormat, parseOffered } from "./lists.ts";
+import { availableFormat, type InstalledRpm, parseOffered } from "./lists.ts";
 import { failureReason } from "./output.ts";
-import type { TableRow } from "./table.ts";
-import { parseSummary, parseTable } from "./table.ts";
+import type { createOffers, Offers } from "./updates.ts";
+
+/** One line of what dnf says that it would do. */
+export interface TableRow {
+  readonly kind: "install" | "upgrade" | "downgrade" | "reinstall" | "remove";
+  readonly name: string;
+  readonly architecture: string;
+  /** What is installed afterwards; what goes for a removal. */
+  readonly version: string;
+  readonly repository: string;
+  /** `name-version.architecture` of installed packages that this one takes the place of. */
+  readonly replaces: readonly string[];
+}
+
+/** Headings of the table. What dnf skips or has broken is listed below others, and is not done. */
+const headings: readonly (readonly [RegExp, TableRow["kind"] | undefined])[] = [
+  [/^(Installing|Installing dependencies|Installing weak dependencies|Installing group\/module packages):$/, "install"],
+  [/^Upgrading:$/, "upgrade"],
+  [/^Downgrading:$/, "downgrade"],
+  [/^Reinstalling:$/, "reinstall"],
+  [/^(Removing|Removing dependent packages|Removing unused dependencies|Removing replaced packages):$/, "remove"],
+  [/^\S.*:?$/, undefined],
+];
+
+interface Section {
+  readonly kind: TableRow["kind"] | undefined;
+  readonly lines: string[];
+}
+
+/** A name that is too long for its column goes on in the next line, which begins where the column ends. */
+function joined(lines: readonly string[]): readonly string[] {
+  const whole: string[] = [];
+  for (const line of lines) {
+    const last = whole.at(-1);
+    const isRest = /^ {2,}\S/.test(line) && !/^ +replacing /.test(line);
+    if (isRest && last !== undefined) whole.splice(-1, 1, `${last} ${line.trim()}`);
+    else whole.push(line);
+  }
+  return whole;
+}
+
+function rowsOf({ kind, lines }: Section): readonly TableRow[] {
+  if (kind === undefined) return [];
+  const rows: (TableRow & { replaces: string[] })[] = [];
+  for (const line of joined(lines)) {
+    const [, old, oldArchitecture, oldVersion] = /^ +replacing +(\S+)\.(\S+) (\S+)$/.exec(line) ?? [];
+    const [, name, architecture, version, repository] =
+      /^ (\S+) +(\S+) +(\S+) +(\S+) +[\d.]+(?: +[kMGTP]?)?$/.exec(line) ?? [];
+    if (old !== undefined) rows.at(-1)?.replaces.push(`${old}-${oldVersion}.${oldArchitecture}`);
+    else if (name !== undefined && architecture !== undefined && version !== undefined)
+      rows.push({ kind, name, architecture, version, repository: repository ?? "", replaces: [] });
+  }
+  return rows;
+}
+
+/** The table that dnf prints before it begins; undefined where there is none. */
+export function parseTable(text: string): readonly TableRow[] | undefined {
+  const [, table] = /\n=+\n Package +Arch.*\n=+\n([\s\S]*?)\n\nTransaction Summary\n/.exec(`\n${text}`) ?? [];
+  if (table === undefined) return undefined;
+  const sections: Section[] = [];
+  for (const line of table.split("\n")) {
+    const heading = headings.find(([pattern]) => pattern.test(line));
+    if (heading !== undefined) sections.push({ kind: heading[1], lines: [] });
+    else sections.at(-1)?.lines.push(line);
+  }
+  return sections.flatMap(rowsOf);
+}
+
+/** What the summary below the table counts: how many packages each verb has. */
+export function parseSummary(text: string): number {
+  const [, summary = ""] = /\nTransaction Summary\n=+\n((?:\S+ +\d+ Packages?\n)+)/.exec(text) ?? [];
+  const counted = summary.split("\n").filter((line) => !line.startsWith("Skip"));
+  return counted.reduce((sum, line) => sum + Number(/(\d+) Packages?$/.exec(line)?.[1] ?? 0), 0);
+}
 
 /**
  * Changes from the rows. Of a package of which several versions are kept, such as a kernel, the new one and the oldest, which
@@ -74,4 +159,56 @@ export async function sizesOf(
   for (const { name, architecture, from } of changes)
     if (from !== null) sums.diskBytes -= present.get(nevraOf({ name, architecture, version: from })) ?? 0;
   return sums;
+}
+
+/** How often what takes the place of others is left out before it is seen that there is no way without it. */
+const mostRounds = 5;
+
+/** What a request comes to; see the port. */
+export function createSimulate(ports: {
+  readonly asking: Asking;
+  readonly offers: ReturnType<typeof createOffers>;
+}): (request: UpdateRequest, signal: AbortSignal) => Promise<TransactionPlan> {
+  const { asking, offers } = ports;
+
+  /** What an upgrade would do. Packages take the place of others only in one of the whole system. */
+  const rowsOf = async (
+    { type }: UpdateRequest,
+    operands: readonly string[],
+    signal: AbortSignal,
+  ): Promise<readonly TableRow[]> => {
+    const words = ["upgrade", ...(operands.length > 0 ? ["--", ...operands] : [])];
+    const excluded = new Set<string>();
+    for (let round = 1; ; round += 1) {
+      const rows = await simulate(asking, [...[...excluded].map((name) => `--exclude=${name}`), ...words], signal);
+      const taking = rows.filter(({ kind, replaces }) => kind === "install" && replaces.length > 0);
+      if (type !== "packages" || taking.length === 0 || round > mostRounds) return rows;
+      // An option of dnf says that none should, and a plain upgrade does not heed it.
+      for (const { name } of taking) excluded.add(name);
+    }
+  };
+
+  const planOf = async (request: UpdateRequest, found: Offers, signal: AbortSignal): Promise<TransactionPlan> => {
+    const { names, isSecurityOnly, type } = request;
+    const { database, advised } = found;
+    if (names !== undefined) demandNames(names, database);
+    const wanted = wantedAdvised(advised, database, names);
+    const operands = isSecurityOnly ? wanted.map(nevraOf) : (names ?? []);
+    // Without operands it would be an upgrade of everything.
+    if (operands.length === 0 && (isSecurityOnly || names !== undefined)) return noChanges;
+    const rows = await rowsOf(request, operands, signal);
+    const plain = changesOf(rows, database.packages);
+    if (isSecurityOnly) demandSecurity(plain, wanted);
+    if (type === "packages") demandNoRemoval("dnf", plain);
+    const changes = plain.map((change): PackageChange => {
+      const { name, architecture, from, to } = change;
+      const isSecurity = to !== null && isSecurityStep({ name, architecture, version: to }, advised, from);
+      return { ...change, isSecurity };
+    });
+    return { changes, ...(await sizesOf(asking, changes, database.packages, signal)) };
+  };
+
+  const plan = async (request: UpdateRequest, signal: AbortSignal): Promise<TransactionPlan> =>
+    planOf(request, await offers(signal), signal);
+  return (request, signal) => demandLists(plan(request, signal));
 }

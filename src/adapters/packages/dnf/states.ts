@@ -1,14 +1,11 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { PackageFaults, PackageVersion } from "#domain/ports/packages.ts";
-import type { LockTable } from "../apt/locks.ts";
+import type { LockTable } from "../common/locks.ts";
 import { nevraOf } from "../rpm/names.ts";
-import type { Asking } from "./asking.ts";
-import { withoutRepositories } from "./asking.ts";
+import { type Asking, type DnfPlaces, withoutRepositories } from "./asking.ts";
 import type { createDatabase } from "./database.ts";
-import type { CheckFindings } from "./lists.ts";
-import { hasTransactions, isUnfinished, parseCheck, unfinishedIn } from "./lists.ts";
+import { type CheckFindings, hasTransactions, isUnfinished, parseCheck, unfinishedIn } from "./lists.ts";
 import { failureReason } from "./output.ts";
-import type { DnfPlaces } from "./places.ts";
 
 /** What a transaction that did not come to its end has left, and what does not fit together. */
 export interface Findings extends CheckFindings {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseSummary, parseTable } from "./table.ts";
+import { parseSummary, parseTable } from "./simulation.ts";
 
 const line = "=".repeat(80);
 const text = `Last metadata expiration check: 0:00:01 ago on Sat Nov 21 23:31:17 2026.

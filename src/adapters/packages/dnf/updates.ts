@@ -2,16 +2,12 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { PackageUpdates } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
-import { marksOf } from "../files.ts";
-import { isSecurityStep, newestOf } from "../rpm/advice.ts";
-import { keyOf } from "../rpm/names.ts";
-import { createSecurity, type Offers as RpmOffers } from "../rpm/offers.ts";
-import { comparePackageVersions } from "../rpm/version.ts";
-import type { Asking } from "./asking.ts";
-import type { createDatabase, RpmDatabase } from "./database.ts";
+import { marksOf } from "../common/marks.ts";
+import { comparePackageVersions, keyOf } from "../rpm/names.ts";
+import { createSecurity, isSecurityStep, newestOf, type Offers as RpmOffers } from "../rpm/offers.ts";
+import type { Asking, DnfPlaces } from "./asking.ts";
+import { type createDatabase, listsMark, type RpmDatabase } from "./database.ts";
 import { parseAdvisories, parseCheckUpdate } from "./lists.ts";
-import { listsMark } from "./marks.ts";
-import type { DnfPlaces } from "./places.ts";
 
 export type Offers = RpmOffers<RpmDatabase>;
 

@@ -2,12 +2,10 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { InstalledPackage } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
-import { marksOf } from "../files.ts";
+import { marksOf } from "../common/marks.ts";
 import { createPattern } from "../rpm/names.ts";
-import type { Asking } from "./asking.ts";
-import type { PacmanPlaces } from "./places.ts";
-import type { InstalledRecord } from "./records.ts";
-import { parseEntry, parseRecord } from "./records.ts";
+import type { Asking, PacmanPlaces } from "./asking.ts";
+import { type InstalledRecord, parseEntry, parseRecord } from "./records.ts";
 
 /** What is installed. */
 export interface PacmanDatabase {

@@ -1,17 +1,18 @@
-import type { PackageManager, Progress, TransactionPlan, TransactionResult } from "#domain/ports/packages.ts";
-import { PackagesLocked, UpdateRefused } from "#domain/ports/packages.ts";
-import { asResult, unitFor } from "../apt/manager-commit.ts";
-import type { createTransactions } from "../apt/transactions.ts";
+import {
+  type PackageManager,
+  PackagesLocked,
+  type Progress,
+  type TransactionPlan,
+  type TransactionResult,
+  UpdateRefused,
+} from "#domain/ports/packages.ts";
+import { asResult, type createTransactions, unitFor } from "../common/transactions.ts";
+import type { PacmanPlaces } from "./asking.ts";
 import type { createDatabase } from "./database.ts";
-import type { PackageLists } from "./lists.ts";
-import { adoptLists, currentLists, prepareLists } from "./lists.ts";
-import type { createFullUpdate } from "./manager-simulate.ts";
+import { adoptLists, currentLists, type PackageLists, prepareLists } from "./lists.ts";
 import { parseStep, scriptAndHookFailures } from "./output.ts";
-import type { PacmanPlaces } from "./places.ts";
-import { changing } from "./repairs.ts";
-import type { PrintedRow } from "./simulation.ts";
-import { differences } from "./simulation.ts";
-import type { createListsTransact } from "./transact.ts";
+import { changing, type createListsTransact } from "./repairs.ts";
+import { type createFullUpdate, differences, type PrintedRow } from "./simulation.ts";
 
 /** A long upgrade on a slow disk; it goes on by itself after that. */
 const longestMs = 6 * 60 * 60_000;

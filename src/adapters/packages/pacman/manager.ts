@@ -1,12 +1,10 @@
 import type { PackageManager } from "#domain/ports/packages.ts";
-import { orLocked, unitFor } from "../apt/manager-commit.ts";
-import { createStaleUnits } from "../apt/manager-restarts.ts";
-import { createSettle } from "../apt/transactions.ts";
+import { createStaleUnits } from "../common/stale-units.ts";
+import { createSettle, orLocked, unitFor } from "../common/transactions.ts";
 import { toInstalled } from "./database.ts";
+import { createParts, type PacmanPorts } from "./index.ts";
 import { createCommit, telling } from "./manager-commit.ts";
-import { createFullUpdate, createSimulate } from "./manager-simulate.ts";
-import type { PacmanPorts } from "./parts.ts";
-import { createParts } from "./parts.ts";
+import { createFullUpdate, createSimulate } from "./simulation.ts";
 import { describeFindings } from "./states.ts";
 
 /**

@@ -1,11 +1,52 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { PackageRepairs } from "#domain/ports/packages.ts";
-import { TransactionFailed } from "../apt/transactions.ts";
+import { isLeftOver, type LockTable } from "../common/locks.ts";
+import { type createTransactions, LockHeld, type Transaction, TransactionFailed } from "../common/transactions.ts";
+import type { PacmanPlaces } from "./asking.ts";
 import { keepLists, prepareLists, stampLists } from "./lists.ts";
-import type { PacmanPlaces } from "./places.ts";
-import type { createFindings } from "./states.ts";
-import { describeFindings } from "./states.ts";
-import type { createListsTransact } from "./transact.ts";
+import { type createFindings, describeFindings } from "./states.ts";
+
+type Transact = ReturnType<typeof createTransactions>;
+
+/**
+ * Runs transactions, and tells of a lock that nobody holds. That of the host is never removed: what was interrupted with it
+ * is for a person to look at first.
+ */
+export function createHostTransact(ports: {
+  readonly transact: Transact;
+  readonly locks: Pick<LockTable, "holder">;
+  readonly places: Pick<PacmanPlaces, "lock">;
+}): Transact {
+  const { transact, locks, places } = ports;
+  return async (transaction, signal) => {
+    try {
+      return await transact({ ...transaction, locks: [places.lock] }, signal);
+    } catch (error) {
+      if (!(error instanceof LockHeld) || error.holder !== undefined || !(await isLeftOver(places.lock, locks)))
+        throw error;
+      throw new LockHeld(
+        `${places.lock} is left of a pacman that was stopped in the middle of its work, and nobody holds it: see what it was doing, then remove that file`,
+        undefined,
+      );
+    }
+  };
+}
+
+/** Runs what changes only the service's own lists; a lock that is left there hinders nobody. */
+export function createListsTransact(ports: {
+  readonly transact: Transact;
+  readonly locks: Pick<LockTable, "holder">;
+  readonly places: Pick<PacmanPlaces, "lists">;
+}): (transaction: Omit<Transaction, "locks" | "before">, signal: AbortSignal) => Promise<string> {
+  const { transact, locks, places } = ports;
+  const lock = join(places.lists, "db.lck");
+  const before = async (): Promise<void> => {
+    if (await isLeftOver(lock, locks)) await rm(lock, { force: true });
+  };
+  return (transaction, signal) => transact({ ...transaction, locks: [lock], before }, signal);
+}
 
 /** Words of each change: no question, and lines instead of bars. */
 export const changing = ["--noconfirm", "--noprogressbar"] as const;

@@ -1,5 +1,57 @@
 import type { PackageVersion } from "#domain/ports/packages.ts";
 
+/** The parts that are compared one after the other; what stands between them only separates. */
+const parts = (text: string): readonly string[] => text.match(/\d+|[A-Za-z]+|~|\^/g) ?? [];
+
+const isNumeric = (part: string): boolean => /^\d/.test(part);
+
+function compareNumbers(one: string, other: string): number {
+  const [a, b] = [one.replace(/^0+/, ""), other.replace(/^0+/, "")];
+  if (a.length !== b.length) return a.length < b.length ? -1 : 1;
+  return a < b ? -1 : Number(a > b);
+}
+
+/** A part where the other text has another one, or none. */
+function compareParts(one: string | undefined, other: string | undefined): number {
+  if (one === other) return 0;
+  // A tilde is before everything, even the end; a caret after the end and before everything else.
+  if (one === "~" || other === "~") return one === "~" ? -1 : 1;
+  if (one === undefined) return -1;
+  if (other === undefined) return 1;
+  if (one === "^" || other === "^") return one === "^" ? -1 : 1;
+  if (isNumeric(one) && isNumeric(other)) return compareNumbers(one, other);
+  if (isNumeric(one) !== isNumeric(other)) return isNumeric(one) ? 1 : -1;
+  return one < other ? -1 : 1;
+}
+
+/** Compares two versions or two releases as rpm does: negative where the first is the older one. */
+export function compareVersions(one: string, other: string): number {
+  const [a, b] = [parts(one), parts(other)];
+  for (let at = 0; at < Math.max(a.length, b.length); at += 1) {
+    const order = compareParts(a[at], b[at]);
+    if (order !== 0) return order;
+  }
+  return 0;
+}
+
+/** Epoch, version and release of `1:2.0-3.el9`; the epoch is 0 where there is none. */
+export function splitVersion(text: string): {
+  readonly epoch: string;
+  readonly version: string;
+  readonly release: string;
+} {
+  const [, epoch = "0", version = "", release = ""] = /^(?:(\d+):)?([^-]*)-?(.*)$/.exec(text) ?? [];
+  return { epoch, version, release };
+}
+
+/** Compares two whole versions, `epoch:version-release`. */
+export function comparePackageVersions(one: string, other: string): number {
+  const [a, b] = [splitVersion(one), splitVersion(other)];
+  return (
+    compareNumbers(a.epoch, b.epoch) || compareVersions(a.version, b.version) || compareVersions(a.release, b.release)
+  );
+}
+
 /** `1:2.0-3`, as rpm and dnf write it: an epoch of 0 is left out. */
 export const versionOf = (epoch: string, version: string, release: string): string =>
   `${/^(0*|\(none\))$/.test(epoch) ? "" : `${epoch}:`}${version}-${release}`;

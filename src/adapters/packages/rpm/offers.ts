@@ -1,8 +1,112 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { PackageChange, PackageManager, PackageUpdates, PackageVersion } from "#domain/ports/packages.ts";
-import { UpdateRefused } from "#domain/ports/packages.ts";
-import type { AdvisedRpm, RpmState } from "./advice.ts";
-import { securityUpdates } from "./advice.ts";
+import {
+  type PackageChange,
+  type PackageManager,
+  type PackageUpdates,
+  type PackageVersion,
+  type SecurityUpdate,
+  UpdateRefused,
+} from "#domain/ports/packages.ts";
+import type { PlainChange } from "../common/changes.ts";
+import { comparePackageVersions, isPackageName, keyOf, nevraOf } from "./names.ts";
+
+/** A package in which an advisory closes a security hole. */
+export interface AdvisedRpm extends PackageVersion {
+  /** `FEDORA-2026-0123456789`, `openSUSE-2026-123`. */
+  readonly advisory: string;
+}
+
+/** What is installed, and what of it is kept at its version. */
+export interface RpmState<T extends PackageVersion = PackageVersion> {
+  /** The newest of several versions of one package comes last. */
+  readonly packages: readonly T[];
+  readonly isHeld: (found: T) => boolean;
+}
+
+/** By name, and versions of one name from the oldest to the newest. */
+export const byName = (one: PackageVersion, other: PackageVersion): number =>
+  one.name === other.name ? comparePackageVersions(one.version, other.version) : one.name < other.name ? -1 : 1;
+
+/** What is installed of each package, the newest of it. */
+export const newestOf = <T extends PackageVersion>({
+  packages,
+}: Pick<RpmState<T>, "packages">): ReadonlyMap<string, T> => new Map(packages.map((each) => [keyOf(each), each]));
+
+/** Whether going to a version closes a hole: an advisory is for it or for one on the way. */
+export const isSecurityStep = (to: PackageVersion, advised: readonly PackageVersion[], from: string | null): boolean =>
+  advised.some(
+    (each) =>
+      keyOf(each) === keyOf(to) &&
+      comparePackageVersions(each.version, to.version) <= 0 &&
+      (from === null || comparePackageVersions(each.version, from) > 0),
+  );
+
+/** The newest of the versions that close a hole, for each package. */
+export function newestAdvised(advised: readonly AdvisedRpm[]): readonly AdvisedRpm[] {
+  const found = new Map<string, AdvisedRpm>();
+  for (const each of advised) {
+    const other = found.get(keyOf(each));
+    if (other === undefined || comparePackageVersions(each.version, other.version) > 0) found.set(keyOf(each), each);
+  }
+  return [...found.values()];
+}
+
+/** What the check of security updates tells: each package once, with the advisories that are for it. */
+export function securityUpdates<T extends PackageVersion>(
+  advised: readonly AdvisedRpm[],
+  updates: readonly PackageChange[],
+  state: RpmState<T>,
+): readonly SecurityUpdate[] {
+  const newest = newestOf(state);
+  return newestAdvised(advised).flatMap((each) => {
+    const installed = newest.get(keyOf(each));
+    if (installed === undefined) return [];
+    const { name, architecture } = each;
+    const candidate = updates.find((update) => keyOf(update) === keyOf(each))?.to ?? each.version;
+    const suites = [...new Set(advised.filter((other) => keyOf(other) === keyOf(each)).map((one) => one.advisory))];
+    return [{ name, architecture, installed: installed.version, candidate, suites, isHeld: state.isHeld(installed) }];
+  });
+}
+
+/** @throws UpdateRefused for what is not installed, or held. */
+export function demandNames<T extends PackageVersion>(names: readonly string[], state: RpmState<T>): void {
+  for (const name of names) {
+    const found = isPackageName(name) ? state.packages.filter((each) => each.name === name) : [];
+    if (found.length === 0) throw new UpdateRefused(`${name} is not installed`);
+    if (found.some(state.isHeld)) throw new UpdateRefused(`${name} is held at its version`);
+  }
+}
+
+/** The versions that close holes in what may be changed. */
+export function wantedAdvised<T extends PackageVersion>(
+  advised: readonly AdvisedRpm[],
+  state: RpmState<T>,
+  names: readonly string[] | undefined,
+): readonly AdvisedRpm[] {
+  const newest = newestOf(state);
+  return newestAdvised(advised).filter((each) => {
+    const installed = newest.get(keyOf(each));
+    return installed !== undefined && !state.isHeld(installed) && (names?.includes(each.name) ?? true);
+  });
+}
+
+/** @throws UpdateRefused for what would come along although it closes no hole and is not new. */
+export function demandSecurity(changes: readonly PlainChange[], advised: readonly AdvisedRpm[]): void {
+  const exact = new Set(advised.map(nevraOf));
+  const extra = changes.filter(
+    ({ name, architecture, from, to }) =>
+      to === null || (from !== null && !exact.has(nevraOf({ name, architecture, version: to }))),
+  );
+  if (extra.length === 0) return;
+  const names = extra.map(({ name, to }) => (to === null ? `the removal of ${name}` : `${name} ${to}`));
+  throw new UpdateRefused(`the security updates need more than themselves: ${names.join(", ")}`);
+}
+
+/** @throws UpdateRefused for a removal. */
+export function demandNoRemoval(manager: string, changes: readonly PlainChange[]): void {
+  const removed = changes.filter(({ to }) => to === null).map(({ name }) => name);
+  if (removed.length > 0) throw new UpdateRefused(`${manager} would have to remove ${removed.join(", ")}`);
+}
 
 /** The lists are not there: nobody has downloaded them yet, or they were removed. */
 export class NoLists extends CommandFailed {}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fileNameOf, keptNameOf, parseIdentity } from "./package-file.ts";
+import { fileNameOf, keptNameOf, parseIdentity } from "./package-files.ts";
 
 const app = { name: "app", version: "1:1.0-1", architecture: "noarch" };
 const lib = { name: "lib", version: "2.0-1", architecture: "x86_64" };

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { createRpmSettle } from "./settle.ts";
+import { createRpmSettle } from "./package-files.ts";
 
 it("lets the second pass in which rpm may have been killed, once its unit is over", async () => {
   const booted = mkdtempSync(join(tmpdir(), "steward-settle-"));

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { comparePackageVersions, compareVersions, splitVersion } from "./version.ts";
+import { comparePackageVersions, compareVersions, splitVersion } from "./names.ts";
 
 describe("versions", () => {
   it.each([

@@ -3,11 +3,48 @@ import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
 import { orUndefined } from "#kernel/errors.ts";
-import { marksOf } from "../files.ts";
+import { marksOf } from "../common/marks.ts";
 import { NoLists } from "../rpm/offers.ts";
 import { parseRepositories } from "./lists.ts";
 import { failureReason } from "./output.ts";
-import type { ZypperPlaces } from "./places.ts";
+
+/** Where rpm and zypper keep what is read here, and the words that make them work there. */
+export interface ZypperPlaces {
+  readonly zypper: readonly [program: string, ...args: string[]];
+  readonly rpm: readonly [program: string, ...args: string[]];
+  /** Folders of rpm's database: it has moved. */
+  readonly databases: readonly string[];
+  /** Names of packages that are here because others need them. */
+  readonly autoInstalled: string;
+  /** The lists as they were downloaded, a folder for each repository. */
+  readonly lists: string;
+  /** Package files as they were downloaded, where the repository says that they are to be kept. */
+  readonly packages: string;
+  /** Names the process that changes packages; it is left behind when that one is killed. */
+  readonly lock: string;
+  /** Patterns of packages that are kept at their version. */
+  readonly packageLocks: string;
+  readonly settings: readonly string[];
+  readonly osRelease: string;
+}
+
+/** The host itself, or a tree on it that has packages of its own, with settings of its own. */
+export function zypperPlaces(root = "/"): ZypperPlaces {
+  const tree = root === "/" ? [] : ["--root", root];
+  const below = (path: string): string => join(root, path);
+  return {
+    zypper: ["/usr/bin/zypper", ...tree],
+    rpm: ["/usr/bin/rpm", ...tree],
+    databases: [below("usr/lib/sysimage/rpm"), below("var/lib/rpm")],
+    autoInstalled: below("var/lib/zypp/AutoInstalled"),
+    lists: below("var/cache/zypp/raw"),
+    packages: below("var/cache/zypp/packages"),
+    lock: below("run/zypp.pid"),
+    packageLocks: below("etc/zypp/locks"),
+    settings: ["", "repos.d", "services.d", "vendors.d", "multiversion.d"].map((name) => below(join("etc/zypp", name))),
+    osRelease: below("etc/os-release"),
+  };
+}
 
 /** Questions take no lock, and what is asked does not go into the log of what was done. */
 const reading = ["ZYPP_READONLY_HACK=1", "ZYPP_LOGFILE=/dev/null", "LC_ALL=C.UTF-8"] as const;

@@ -3,14 +3,12 @@ import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { InstalledPackage, PackageVersion } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
-import { marksOf } from "../files.ts";
-import { byName } from "../rpm/advice.ts";
-import { contentMark, databaseFiles } from "../rpm/marks.ts";
+import { contentMark, databaseFiles, marksOf } from "../common/marks.ts";
 import { nevraOf } from "../rpm/names.ts";
-import type { Asking } from "./asking.ts";
+import { byName } from "../rpm/offers.ts";
+import type { Asking, ZypperPlaces } from "./asking.ts";
 import { installedFormat, parseAutoInstalled, parseHeld, parseInstalled } from "./lists.ts";
 import { failureReason } from "./output.ts";
-import type { ZypperPlaces } from "./places.ts";
 
 /** What is installed. */
 export interface ZypperDatabase {

@@ -1,8 +1,7 @@
 import type { PackageVersion } from "#domain/ports/packages.ts";
-import type { AdvisedRpm } from "../rpm/advice.ts";
-import { nevraOf, parseNevra, versionOf, withoutZeroEpoch } from "../rpm/names.ts";
-import { comparePackageVersions } from "../rpm/version.ts";
-import { parseElements } from "./xml.ts";
+import { comparePackageVersions, nevraOf, parseNevra, versionOf, withoutZeroEpoch } from "../rpm/names.ts";
+import type { AdvisedRpm } from "../rpm/offers.ts";
+import { parseElements } from "./output.ts";
 
 /** What rpm is asked of each package; none of these values has a bar in it. */
 export const installedFormat = "%{NAME}|%{EPOCHNUM}|%{VERSION}|%{RELEASE}|%{ARCH}\\n";

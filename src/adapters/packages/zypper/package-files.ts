@@ -1,25 +1,32 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { InstalledPackage, PackageFiles, PackageVersion, Progress } from "#domain/ports/packages.ts";
-import { UpdateRefused } from "#domain/ports/packages.ts";
+import {
+  type InstalledPackage,
+  type PackageFiles,
+  type PackageVersion,
+  type Progress,
+  UpdateRefused,
+} from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
-import { asResult } from "../apt/manager-commit.ts";
-import type { PlainChange } from "../rpm/demands.ts";
+import type { PlainChange } from "../common/changes.ts";
+import { asResult } from "../common/transactions.ts";
 import { nevraOf } from "../rpm/names.ts";
 import { NoLists } from "../rpm/offers.ts";
-import { createPackageFile, fileNameOf, keptNameOf } from "../rpm/package-file.ts";
-import type { Missing } from "../rpm/package-files.ts";
-import { createFetch, createRestore } from "../rpm/package-files.ts";
-import { createRpmSettle } from "../rpm/settle.ts";
+import {
+  createFetch,
+  createPackageFile,
+  createRestore,
+  createRpmSettle,
+  fileNameOf,
+  keptNameOf,
+  type Missing,
+} from "../rpm/package-files.ts";
 import { onlyFiles } from "./asking.ts";
-import type { ZypperDatabase } from "./database.ts";
-import { toInstalled } from "./database.ts";
+import { toInstalled, type ZypperDatabase } from "./database.ts";
+import { createParts, type ZypperPorts } from "./index.ts";
 import { scriptFailures, telling } from "./output.ts";
-import type { ZypperPorts } from "./parts.ts";
-import { createParts } from "./parts.ts";
 import { simulate } from "./simulation.ts";
-import type { Source } from "./transaction.ts";
-import { marksCommand, operandOf, wordsFor, writeMarks } from "./transaction.ts";
+import { marksCommand, operandOf, type Source, wordsFor, writeMarks } from "./transaction.ts";
 
 /** The words that install these files and remove these packages. Of files the hashes of the snapshot say that they are right. */
 export function wordsToReturn({ install, remove }: Missing): readonly string[] {

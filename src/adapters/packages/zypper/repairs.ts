@@ -1,11 +1,9 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { MissingPlan, PackageRepairs } from "#domain/ports/packages.ts";
-import { UpdateRefused } from "#domain/ports/packages.ts";
-import type { createTransactions } from "../apt/transactions.ts";
-import type { PlainChange } from "../rpm/demands.ts";
+import { type MissingPlan, type PackageRepairs, UpdateRefused } from "#domain/ports/packages.ts";
+import type { PlainChange } from "../common/changes.ts";
+import type { createTransactions } from "../common/transactions.ts";
 import { NoLists } from "../rpm/offers.ts";
-import type { Asking } from "./asking.ts";
-import type { ZypperPlaces } from "./places.ts";
+import type { Asking, ZypperPlaces } from "./asking.ts";
 import { simulate } from "./simulation.ts";
 import type { createFindings, Findings } from "./states.ts";
 import type { createExact } from "./transaction.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { UpdateRefused } from "#domain/ports/packages.ts";
-import { isRolling } from "./manager-simulate.ts";
+import { isRolling } from "./manager.ts";
 import { parseSummary, simulate } from "./simulation.ts";
 import { automaticAfter, operandOf, tolerant, wordsFor } from "./transaction.ts";
 

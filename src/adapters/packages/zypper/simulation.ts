@@ -1,11 +1,9 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult } from "#adapters/exec/index.ts";
 import { noChanges, UpdateRefused } from "#domain/ports/packages.ts";
-import type { PlainChange } from "../rpm/demands.ts";
+import type { PlainChange } from "../common/changes.ts";
 import { withoutZeroEpoch } from "../rpm/names.ts";
-import { failureReason } from "./output.ts";
-import type { XmlElement } from "./xml.ts";
-import { parseElements } from "./xml.ts";
+import { failureReason, parseElements, type XmlElement } from "./output.ts";
 
 /** What zypper says that it would do. */
 export interface Simulation {

@@ -1,16 +1,13 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PackageFaults, PackageVersion } from "#domain/ports/packages.ts";
-import { UpdateRefused } from "#domain/ports/packages.ts";
-import type { LockTable } from "../apt/locks.ts";
+import { type PackageFaults, type PackageVersion, UpdateRefused } from "#domain/ports/packages.ts";
+import type { LockTable } from "../common/locks.ts";
 import { keyOf } from "../rpm/names.ts";
 import { NoLists } from "../rpm/offers.ts";
-import type { Asking } from "./asking.ts";
+import type { Asking, ZypperPlaces } from "./asking.ts";
 import type { createDatabase, ZypperDatabase } from "./database.ts";
 import { parseUnmet } from "./lists.ts";
-import type { ZypperPlaces } from "./places.ts";
-import type { Simulation } from "./simulation.ts";
-import { simulate } from "./simulation.ts";
+import { type Simulation, simulate } from "./simulation.ts";
 
 /** What a transaction that did not come to its end has left, and what does not fit together. */
 export interface Findings {

@@ -2,19 +2,15 @@ import { mkdir, readFile, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
 import { writeFileAtomic } from "#adapters/files/index.ts";
-import type { PackageVersion } from "#domain/ports/packages.ts";
-import { UpdateRefused } from "#domain/ports/packages.ts";
+import { type PackageVersion, UpdateRefused } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
-import { areSame, describeChanges } from "../apt/manager-plan.ts";
-import type { createTransactions } from "../apt/transactions.ts";
-import type { PlainChange } from "../rpm/demands.ts";
+import { areSame, describeChanges, type PlainChange } from "../common/changes.ts";
+import type { createTransactions } from "../common/transactions.ts";
 import { isPackageName, nevraOf, parseNevra } from "../rpm/names.ts";
 import { NoLists } from "../rpm/offers.ts";
-import type { Asking } from "./asking.ts";
-import { commonWords, onlyInstalled } from "./asking.ts";
+import { type Asking, commonWords, onlyInstalled, type ZypperPlaces } from "./asking.ts";
 import type { createDatabase, ZypperDatabase } from "./database.ts";
 import { parseAutoInstalled } from "./lists.ts";
-import type { ZypperPlaces } from "./places.ts";
 import { doneCodes, simulate } from "./simulation.ts";
 
 /** A long upgrade on a slow disk; it goes on by itself after that. */

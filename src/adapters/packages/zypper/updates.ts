@@ -1,7 +1,6 @@
 import type { PackageUpdates } from "#domain/ports/packages.ts";
-import { isSecurityStep, newestOf } from "../rpm/advice.ts";
 import { keyOf } from "../rpm/names.ts";
-import { createSecurity, type Offers as RpmOffers } from "../rpm/offers.ts";
+import { createSecurity, isSecurityStep, newestOf, type Offers as RpmOffers } from "../rpm/offers.ts";
 import type { Asking } from "./asking.ts";
 import type { createDatabase, ZypperDatabase } from "./database.ts";
 import { advisedFor, parsePatches, parsePatchInfo, parseUpdates } from "./lists.ts";

@@ -3,11 +3,9 @@ import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { PackageVersion } from "#domain/ports/packages.ts";
-import type { StoredSnapshot } from "#domain/ports/snapshots.ts";
-import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
+import { SnapshotUnusable, type StoredSnapshot } from "#domain/ports/snapshots.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import type { Manifest } from "./manifest.ts";
-import { isSnapshotId, parseManifest } from "./manifest.ts";
+import { isSnapshotId, type Manifest, parseManifest } from "./manifest.ts";
 import { packageKey, type Store, unreadable } from "./store.ts";
 
 /** The snapshots in a directory, with the store of what they refer to. */

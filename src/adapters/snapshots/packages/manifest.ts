@@ -1,9 +1,7 @@
 import type { PresentPackage } from "#domain/ports/packages.ts";
-import type { StoredSnapshot } from "#domain/ports/snapshots.ts";
-import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
+import { SnapshotUnusable, type StoredSnapshot } from "#domain/ports/snapshots.ts";
 import { isRecord, type JsonObject } from "#kernel/values.ts";
-import type { TreeEntry } from "./tree.ts";
-import { isKeptOut } from "./tree.ts";
+import { isKeptOut, type TreeEntry } from "./tree.ts";
 
 /** The form of `manifest.json`; another number is another form, and is refused. */
 const format = 1;

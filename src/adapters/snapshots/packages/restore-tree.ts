@@ -1,11 +1,9 @@
 import { randomBytes } from "node:crypto";
-import type { FileHandle } from "node:fs/promises";
-import { lchown, lstat, mkdir, rename, rmdir, symlink, unlink } from "node:fs/promises";
+import { type FileHandle, lchown, lstat, mkdir, rename, rmdir, symlink, unlink } from "node:fs/promises";
 import type { Exec } from "#adapters/exec/index.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { digest, entryOf, openFolder, openNew, using } from "./files.ts";
-import type { FileEntry, FolderEntry, LinkEntry, TreeEntry } from "./tree.ts";
-import { isSameEntry } from "./tree.ts";
+import { type FileEntry, type FolderEntry, isSameEntry, type LinkEntry, type TreeEntry } from "./tree.ts";
 
 const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 const folderOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf("/"), 0));

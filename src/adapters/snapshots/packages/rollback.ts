@@ -2,10 +2,14 @@ import { existsSync } from "node:fs";
 import { link, mkdir, mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { writeFileAtomic } from "#adapters/files/index.ts";
-import type { PackageFiles, PresentPackage } from "#domain/ports/packages.ts";
-import { isSameVersion, PackageFileMissing, PackagesLocked } from "#domain/ports/packages.ts";
-import type { RollbackOutcome, SnapshotBackend } from "#domain/ports/snapshots.ts";
-import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
+import {
+  isSameVersion,
+  PackageFileMissing,
+  type PackageFiles,
+  PackagesLocked,
+  type PresentPackage,
+} from "#domain/ports/packages.ts";
+import { type RollbackOutcome, type SnapshotBackend, SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import { requireReboot } from "#domain/updates/reboot.ts";
 import { isRecord } from "#kernel/values.ts";
 import { packageFileName } from "./catalogue.ts";

@@ -1,15 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import type { FileHandle } from "node:fs/promises";
-import { lstat, mkdir, readdir, rename, rm, unlink } from "node:fs/promises";
+import { type FileHandle, lstat, mkdir, readdir, rename, rm, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { syncDirectory, writeFileSynced } from "#adapters/files/index.ts";
 import type { PresentPackage } from "#domain/ports/packages.ts";
 import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import { errnoCode } from "#kernel/errors.ts";
 import { isRecord } from "#kernel/values.ts";
-import type { Content } from "./files.ts";
-import { digest, openFile, openNew, using } from "./files.ts";
+import { type Content, digest, openFile, openNew, using } from "./files.ts";
 
 /** The file of a package version, for all snapshots that have it. */
 export interface KeptPackage extends Content {

@@ -1,9 +1,7 @@
-import type { FileHandle } from "node:fs/promises";
-import { lstat, readdir, readFile, readlink } from "node:fs/promises";
+import { type FileHandle, lstat, readdir, readFile, readlink } from "node:fs/promises";
 import type { SnapshotDiff } from "#domain/ports/snapshots.ts";
 import { errnoCode, isNotFound } from "#kernel/errors.ts";
-import type { Content } from "./files.ts";
-import { digest, entryOf, openFile, openFolder, using } from "./files.ts";
+import { type Content, digest, entryOf, openFile, openFolder, using } from "./files.ts";
 
 /**
  * What below /etc is no setting of the host, and why a snapshot neither keeps nor touches it. Left alone besides: what is

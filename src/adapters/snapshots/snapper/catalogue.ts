@@ -1,8 +1,7 @@
 import { join } from "node:path";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { InstalledPackage } from "#domain/ports/packages.ts";
-import type { StoredSnapshot } from "#domain/ports/snapshots.ts";
-import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
+import { SnapshotUnusable, type StoredSnapshot } from "#domain/ports/snapshots.ts";
 import { isSnapshotId } from "#domain/updates/snapshot.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";

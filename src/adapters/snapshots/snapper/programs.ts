@@ -1,6 +1,15 @@
 import type { Exec } from "#adapters/exec/index.ts";
-import type { SnapperEntry, StatusEntry, Subvolume } from "./parse.ts";
-import { parseDefault, parseExclusive, parseList, parseNumber, parseStatus, parseSubvolumes } from "./parse.ts";
+import {
+  parseDefault,
+  parseExclusive,
+  parseList,
+  parseNumber,
+  parseStatus,
+  parseSubvolumes,
+  type SnapperEntry,
+  type StatusEntry,
+  type Subvolume,
+} from "./parse.ts";
 
 /** Snapper waits for its own locks, and btrfs for what else the disk does. */
 const timeoutMs = 120_000;

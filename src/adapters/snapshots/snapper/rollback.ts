@@ -1,6 +1,5 @@
 import { readFile } from "node:fs/promises";
-import type { RollbackOutcome, SnapshotBackend } from "#domain/ports/snapshots.ts";
-import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
+import { type RollbackOutcome, type SnapshotBackend, SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { diffPackages } from "../packages/plan.ts";
 import { readBeginning, writeBeginning } from "./beginning.ts";

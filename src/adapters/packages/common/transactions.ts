@@ -3,12 +3,15 @@ import { mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
+import { PackagesLocked, type TransactionResult } from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { orUndefined } from "#kernel/errors.ts";
-import { hostPlaces } from "../places.ts";
+import { failureReason, parseLockConflict } from "../apt/output.ts";
 import { following } from "./follow.ts";
 import type { LockHolder, LockTable } from "./locks.ts";
-import { failureReason, parseLockConflict } from "./output.ts";
+
+/** Where systemd says that it runs, and where the units of transactions write their output. */
+export const hostPlaces = { booted: "/run/systemd/system", output: "/run/steward-packages" };
 
 /** A command that changes packages. */
 export interface Transaction {
@@ -255,4 +258,32 @@ export function createTransactions(ports: {
       await clock.sleep(Math.min(betweenLooksMs, lockWaitMs), signal);
     }
   };
+}
+
+/** @throws Error for what cannot be part of the name of a unit. */
+export function unitFor(id: string): string {
+  if (!/^[0-9A-Za-z-]{1,100}$/.test(id))
+    throw new Error(`cannot use ${JSON.stringify(id)} as the name of a transaction`);
+  return `steward-packages-${id}`;
+}
+
+/** A held lock in the words of the domain. */
+export async function orLocked<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof LockHeld)) throw error;
+    throw new PackagesLocked(error.message, error.holder);
+  }
+}
+
+/** Does the work; that packages or apt fail is an answer, that they could not be asked is an error. */
+export async function asResult(work: () => Promise<unknown>): Promise<TransactionResult> {
+  try {
+    await orLocked(work);
+    return { isDone: true, reason: "" };
+  } catch (error) {
+    if (!(error instanceof TransactionFailed)) throw error;
+    return { isDone: false, reason: error.message };
+  }
 }

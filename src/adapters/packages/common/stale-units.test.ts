@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { runsReplacedCode, unitOf } from "./manager-restarts.ts";
+import { runsReplacedCode, unitOf } from "./stale-units.ts";
 
 describe("what still runs", () => {
   const line = (path: string, mode = "r-xp") => `7f00-7f01 ${mode} 00001000 08:01 1234                       ${path}\n`;

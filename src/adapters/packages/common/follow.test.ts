@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { parseStatusLine, readableLine } from "../apt/output.ts";
 import { following } from "./follow.ts";
-import { parseStatusLine, readableLine } from "./output.ts";
 
 let folder: string;
 

@@ -46,3 +46,43 @@ export const withoutSources = [
   "--option=Dir::Etc::sourcelist=/dev/null",
   "--option=Dir::Etc::sourceparts=/dev/null",
 ] as const;
+
+/** The names of Debian's policy; anything else is no name, and is not passed on. */
+export const isPackageName = (name: string): boolean => /^[a-z0-9][a-z0-9+.-]*(:[a-z0-9-]+)?$/.test(name);
+
+/** The same for versions. */
+export const isVersion = (version: string): boolean => /^[A-Za-z0-9][A-Za-z0-9.+:~-]*$/.test(version);
+
+/** Settings files that somebody changed stay as they are; for the others the package decides. */
+export const keepSettings = ["--force-confdef", "--force-confold"] as const;
+
+/**
+ * What apt-get is told whatever it does, when it is asked and when it acts: nothing is removed but what the plan says, and
+ * settings of the host that would have it do more, or less carefully, do not count.
+ */
+const commonWords = [
+  "--quiet",
+  "--assume-yes",
+  ...withoutCaches,
+  "--no-auto-remove",
+  "--option=APT::Get::Purge=false",
+  "--option=APT::Get::Fix-Missing=false",
+  ...onlyTrusted,
+  "--option=APT::Get::Show-Upgraded=true",
+  ...keepSettings.map((option) => `--option=Dpkg::Options::=${option}`),
+] as const;
+
+/** Words that make apt-get only ask or act, without those in front that say how. */
+export interface AptWords {
+  readonly options: readonly string[];
+  readonly verb: "install" | "upgrade" | "dist-upgrade";
+  readonly operands: readonly string[];
+}
+
+/** All of them as arguments; operands are never taken for options. */
+export const toArguments = ({ options, verb, operands }: AptWords): readonly string[] => [
+  ...commonWords,
+  ...options,
+  verb,
+  ...(operands.length > 0 ? ["--", ...operands] : []),
+];

@@ -23,3 +23,23 @@ export function joinFailures(failures: readonly string[], most = 3): string {
   const more = failures.length > most ? [`and ${failures.length - most} more scripts`] : [];
   return [...failures.slice(0, most), ...more].join("; ");
 }
+
+/** Without the time of the last change to what is not content: package managers set that when they only read. */
+export async function contentMark(path: string): Promise<string> {
+  const file = await orUndefined(stat(path, { bigint: true }));
+  return file === undefined ? `${path} -` : `${path} ${file.ino} ${file.size} ${file.mtimeNs}`;
+}
+
+/** Names in a folder, in order; none where it is not there. */
+export async function namesIn(folder: string): Promise<readonly string[]> {
+  return ((await orUndefined(readdir(folder))) ?? []).sort();
+}
+
+/** Files by which a change to rpm's database can be seen, whichever of the folders it is in. */
+export async function databaseFiles(folders: readonly string[]): Promise<readonly string[]> {
+  const names = await Promise.all(
+    folders.map(async (folder) => (await namesIn(folder)).map((name) => join(folder, name))),
+  );
+  // What readers share, and locks.
+  return names.flat().filter((path) => !/-shm$|\.lock$/.test(path));
+}

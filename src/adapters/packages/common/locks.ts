@@ -1,0 +1,123 @@
+import { readdir, readFile, readlink, realpath, stat } from "node:fs/promises";
+import { isPermissionDenied, isProcessGone, orUndefined } from "#kernel/errors.ts";
+
+/** A process that holds a lock. */
+export interface LockHolder {
+  readonly pid: number;
+  readonly program: string;
+}
+
+/** The locks of whole files and parts of them in /proc/locks that are held, not waited for, by a process that can be seen. */
+export function parseLocks(text: string): readonly { readonly pid: number; readonly inode: number }[] {
+  return text.split("\n").flatMap((line) => {
+    const [, pid, inode] = /^\d+: POSIX +\S+ +WRITE +(\d+) [0-9a-f]+:[0-9a-f]+:(\d+) /.exec(line) ?? [];
+    return pid === undefined || pid === "0" ? [] : [{ pid: Number(pid), inode: Number(inode) }];
+  });
+}
+
+/** Names of processes and who holds what. */
+export function createLockTable(proc = "/proc") {
+  /** The number of the device in /proc/locks is not the one that stat tells on btrfs: the open files say which file it is. */
+  async function hasOpen(pid: number, path: string): Promise<boolean> {
+    const folder = `${proc}/${pid}/fd`;
+    try {
+      const open = await Promise.all(
+        (await readdir(folder)).map((name) => orUndefined(readlink(`${folder}/${name}`), isProcessGone)),
+      );
+      return open.includes(path);
+    } catch (error) {
+      if (isProcessGone(error)) return false;
+      // An unprivileged service sees no open files of others; the number of the file has to do.
+      if (isPermissionDenied(error)) return true;
+      throw error;
+    }
+  }
+
+  async function program(pid: number): Promise<string> {
+    return (
+      (await orUndefined(readFile(`${proc}/${pid}/comm`, "utf8"), isProcessGone)) ?? "a process that has ended"
+    ).trim();
+  }
+
+  return {
+    program,
+    /** Who holds the lock of a file; undefined where nobody does. */
+    async holder(path: string): Promise<LockHolder | undefined> {
+      const file = await orUndefined(stat(path), isProcessGone);
+      if (file === undefined) return undefined;
+      const held = parseLocks((await orUndefined(readFile(`${proc}/locks`, "utf8"), isProcessGone)) ?? "");
+      for (const { pid, inode } of held) {
+        if (inode === file.ino && (await hasOpen(pid, await realpath(path))))
+          return { pid, program: await program(pid) };
+      }
+      return undefined;
+    },
+  };
+}
+
+export type LockTable = ReturnType<typeof createLockTable>;
+
+/** Locks that are files with the number of a process, which count for as long as that process is one of these programs. */
+export function createPidLocks(programs: readonly string[], proc = "/proc"): LockTable {
+  const { program } = createLockTable(proc);
+
+  /** A number that was given to another process meanwhile is not that of a package manager. */
+  const isPackageManager = async (pid: number): Promise<boolean> => {
+    const text = (await orUndefined(readFile(`${proc}/${pid}/cmdline`, "utf8"), isProcessGone)) ?? "";
+    return text.split(/[/\0]/).some((word) => programs.includes(word));
+  };
+
+  return {
+    program,
+    async holder(path) {
+      const text = (await orUndefined(readFile(path, "utf8"), isProcessGone)) ?? "";
+      const pid = Number(/^\s*([1-9]\d*)\s*$/.exec(text)?.[1]);
+      if (!Number.isSafeInteger(pid) || !(await isPackageManager(pid))) return undefined;
+      return { pid, program: await program(pid) };
+    },
+  };
+}
+
+/** A process may end while it is looked at. */
+const pidsIn = async (proc: string): Promise<readonly number[]> =>
+  (await readdir(proc)).filter((name) => /^\d+$/.test(name)).map(Number);
+
+/**
+ * Pacman's lock is a file that is empty and locked by nothing: it counts by being there. Who made it has it open until it is
+ * removed, so that a lock that nobody has open is left over from somebody who was killed.
+ */
+export function createOpenLocks(proc = "/proc"): LockTable {
+  const { program } = createLockTable(proc);
+
+  const hasOpen = async (pid: number, path: string): Promise<boolean> => {
+    const folder = `${proc}/${pid}/fd`;
+    try {
+      const names = (await orUndefined(readdir(folder), isProcessGone)) ?? [];
+      const targets = await Promise.all(names.map((name) => orUndefined(readlink(`${folder}/${name}`), isProcessGone)));
+      return targets.includes(path);
+    } catch (error) {
+      // An unprivileged service sees no open files of others; their names have to do.
+      if (isPermissionDenied(error)) return /^(?:pacman|pamac|packagekitd)/.test(await program(pid));
+      throw error;
+    }
+  };
+
+  return {
+    program,
+    async holder(path): Promise<LockHolder | undefined> {
+      const real = await orUndefined(realpath(path), isProcessGone);
+      if (real === undefined) return undefined;
+      for (const pid of await pidsIn(proc)) if (await hasOpen(pid, real)) return { pid, program: await program(pid) };
+      return undefined;
+    },
+  };
+}
+
+/** Whether a lock is there that nobody has open. */
+export async function isLeftOver(path: string, { holder }: Pick<LockTable, "holder">): Promise<boolean> {
+  const before = await orUndefined(stat(path, { bigint: true }), isProcessGone);
+  if (before === undefined || (await holder(path)) !== undefined) return false;
+  // Who had it open may have ended, and its lock with it, before its turn came.
+  const after = await orUndefined(stat(path, { bigint: true }), isProcessGone);
+  return after?.ino === before.ino && after.ctimeNs === before.ctimeNs;
+}
