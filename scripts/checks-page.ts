@@ -79,7 +79,7 @@ function sayFixes(source: string): string {
 }
 
 /** The id by which a host with apt knows a check: it is what paths and settings take. */
-const shownId = (id: string, source: string): string => (source.includes("manager}_status`") ? "apt_status" : id);
+const shownId = (id: string, source: string): string => (source.includes("statusCheckId") ? "apt_status" : id);
 
 /** Ids in the order of the registry, each with its source. */
 function checks(): readonly { readonly id: string; readonly source: string }[] {
@@ -90,10 +90,12 @@ function checks(): readonly { readonly id: string; readonly source: string }[] {
       .map((name) => [basename(name, ".ts"), read(`checks/${name}`)]),
   );
   const factories = new Map(
-    [...registry.matchAll(/import \{ (\w+) \} from "\.\/checks\/([\w-]+)\.ts"/g)].map(([, name, file]) => [name, file]),
+    [...registry.matchAll(/import \{ (\w+)(?:, \w+)* \} from "\.\/checks\/([\w-]+)\.ts"/g)].map(([, name, file]) => [
+      name,
+      file,
+    ]),
   );
-  const listed = registry.slice(registry.indexOf("return ["));
-  return [...listed.matchAll(/(\w+Check)\(/g)].map(([, factory]) => {
+  return [...registry.matchAll(/^ {2}\w+: (\w+Check),$/gm)].map(([, factory]) => {
     const file = factories.get(factory) ?? "";
     const source = files.get(file);
     if (source === undefined) throw new Error(`cannot make docs/reference/checks.md: ${factory} has no file`);

@@ -21,7 +21,9 @@ const { cleanIo, createPerson, ioOfProcess, NeedsDecision, readInput, runCli } =
 
 const load = async (file: string | undefined) => {
   const { loadConfig } = await import("#config/load.ts");
-  return loadConfig({ file, environment, isRoot: process.getuid?.() === 0 });
+  // Loaded on demand: few settings name a plugin.
+  const builtInCheckIds = async () => (await import("#domain/health/registry.ts")).builtInCheckIds;
+  return loadConfig({ file, environment, isRoot: process.getuid?.() === 0, builtInCheckIds });
 };
 
 /** What root does for a service without rights is said by settings that only root can change. */

@@ -14,7 +14,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const configOf = (text: string) => {
   const file = join(folder, "config.yaml");
   writeFileSync(file, text);
-  return loadConfig({ file, environment: {}, isRoot: false });
+  return loadConfig({ file, environment: {}, isRoot: false, builtInCheckIds: () => Promise.resolve([]) });
 };
 
 const names: Readonly<Record<string, readonly string[]>> = {

@@ -1,10 +1,10 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { createPluginSandbox, openEnabledPlugins } from "#adapters/plugins/index.ts";
-import { builtInCheckIds } from "#config/checks.ts";
 import type { Config } from "#config/load.ts";
 import type { Hooks } from "#domain/common/hooks.ts";
 import type { Check } from "#domain/health/check.ts";
+import { builtInCheckIds } from "#domain/health/registry.ts";
 import type { CheckPlan } from "#domain/health/runner.ts";
 import { confirmedSandbox } from "#domain/plugins/confirmation.ts";
 import { changedFault, goneFault } from "#domain/plugins/guarded-run.ts";

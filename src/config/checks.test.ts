@@ -1,6 +1,5 @@
-import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { builtInCheckIds, checkPlan, pluginSettings } from "./checks.ts";
+import { checkPlan, pluginSettings } from "./checks.ts";
 
 it("turns the settings of checks into milliseconds and leaves out what is not said", () => {
   expect(checkPlan({})).toEqual({ checks: {} });
@@ -48,14 +47,4 @@ it("makes checks of plugins, whose times are in the plan as those of any check",
     other: {},
   });
   expect(pluginSettings({})).toEqual([]);
-});
-
-it("keeps the id of every check that comes with the service for that check", () => {
-  const folder = new URL("../domain/health/checks/", import.meta.url);
-  const files = readdirSync(folder).filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"));
-  const ids = files.flatMap((name) =>
-    [...readFileSync(new URL(name, folder), "utf8").matchAll(/\bid: "(\w+)"/g)].map(([, id = ""]) => id),
-  );
-  expect(ids.length).toBeGreaterThanOrEqual(files.length - 2);
-  expect(ids.filter((id) => !builtInCheckIds.includes(id))).toEqual([]);
 });

@@ -25,36 +25,6 @@ export function checkPlan({ health = {} }: Pick<Settings, "health">) {
   };
 }
 
-/** Ids of the checks that come with the service, on whichever host: a plugin may not take one of them. */
-export const builtInCheckIds: readonly string[] = [
-  "disk_space",
-  "inode_usage",
-  "memory",
-  "swap_usage",
-  "cpu_load",
-  "file_descriptors",
-  "zombie_processes",
-  "systemd_failed",
-  "unit_restart_loops",
-  "time_sync",
-  "dns_resolution",
-  "network_connectivity",
-  "apt_status",
-  "dnf_status",
-  "zypper_status",
-  "pacman_status",
-  "package_status",
-  "security_updates",
-  "reboot_required",
-  "read_only_filesystems",
-  "oom_kills",
-  "journal_size",
-  "tls_certificates",
-  "ssh_config",
-  "firewall",
-  "raid_status",
-];
-
 /** The monitoring plugins that settings make checks of, in their order. */
 export function pluginSettings({ health = {} }: Pick<Settings, "health">): readonly {
   readonly id: string;
@@ -72,9 +42,13 @@ export function pluginSettings({ health = {} }: Pick<Settings, "health">): reado
   });
 }
 
-/** What is wrong with the settings of checks that have the right form each, but do not go together. */
+/**
+ * What is wrong with the settings of checks that have the right form each, but do not go together.
+ * @param builtInCheckIds ids of the checks that come with the service: no plugin is given one of them.
+ */
 export function checkFaults(
   { health = {} }: Pick<Settings, "health">,
+  builtInCheckIds: readonly string[],
   faultAt: (path: readonly string[], message: string) => Fault,
 ): readonly Fault[] {
   return Object.entries(health.checks ?? {}).flatMap(([id, settings]) => {

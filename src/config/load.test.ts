@@ -14,7 +14,12 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const load = (text: string | undefined, environment: Environment = {}, isRoot = true) => {
   const file = text === undefined ? undefined : join(folder, "config.yaml");
   if (file !== undefined && text !== undefined) writeFileSync(file, text);
-  return loadConfig({ file, environment: { STEWARD_CONFIG: join(folder, "config.yaml"), ...environment }, isRoot });
+  return loadConfig({
+    file,
+    environment: { STEWARD_CONFIG: join(folder, "config.yaml"), ...environment },
+    isRoot,
+    builtInCheckIds: () => Promise.resolve(["memory"]),
+  });
 };
 
 /** The faults as `steward config check` prints them, without the folder. */
@@ -229,9 +234,14 @@ describe("the file", () => {
   });
 
   it("that is missing is a fault when it was asked for", async () => {
-    await expect(loadConfig({ file: join(folder, "nowhere.yaml"), environment: {}, isRoot: true })).rejects.toThrow(
-      /nowhere.yaml: cannot read it/,
-    );
+    await expect(
+      loadConfig({
+        file: join(folder, "nowhere.yaml"),
+        environment: {},
+        isRoot: true,
+        builtInCheckIds: () => Promise.resolve([]),
+      }),
+    ).rejects.toThrow(/nowhere.yaml: cannot read it/);
   });
 });
 

@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { defaultRateLimits } from "#contract/limits.ts";
 import { isAddressOrNetwork, isLoopbackAddress, parseListen } from "./address.ts";
-import { checkFaults } from "./checks.ts";
+import { checkFaults, pluginSettings } from "./checks.ts";
 import { connectorFaults } from "./connectors.ts";
 import type { Fault } from "./faults.ts";
 import { SettingsFaulty } from "./faults.ts";
@@ -83,6 +83,7 @@ function readEnvironment(environment: Environment): { overrides: Partial<Setting
 /** What is wrong with settings that have the right form each, but do not go together or cannot be used. */
 function usageFaults(
   settings: Settings,
+  builtInCheckIds: readonly string[],
   faultAt: (path: readonly string[], message: string) => Fault,
 ): readonly Fault[] {
   const faults: Fault[] = [];
@@ -103,7 +104,7 @@ function usageFaults(
       faults.push(faultAt(["trusted_proxies", String(index)], "must be an IP address or a network such as 10.0.0.0/8"));
   }
   faults.push(
-    ...checkFaults(settings, faultAt),
+    ...checkFaults(settings, builtInCheckIds, faultAt),
     ...connectorFaults(settings, faultAt),
     ...probeFaults(settings, faultAt),
     ...notificationFaults(settings, faultAt),
@@ -127,6 +128,8 @@ export async function loadConfig(input: {
   file: string | undefined;
   environment: Environment;
   isRoot: boolean;
+  /** Ids of the checks that come with the service; asked for where settings make checks of plugins. */
+  builtInCheckIds: () => Promise<readonly string[]>;
 }): Promise<Config> {
   const file = configFile(input.file, input.environment);
   const { settings: fromFile, faults: fileFaults, faultAt } = await readFrom(file);
@@ -137,7 +140,8 @@ export async function loadConfig(input: {
     path[0] === "listen" && overrides.listen !== undefined
       ? { source: "STEWARD_LISTEN", path: path.join("."), message }
       : faultAt(path, message);
-  const faults = [...fileFaults, ...environmentFaults, ...usageFaults(settings, at)];
+  const builtInCheckIds = pluginSettings(settings).length > 0 ? await input.builtInCheckIds() : [];
+  const faults = [...fileFaults, ...environmentFaults, ...usageFaults(settings, builtInCheckIds, at)];
   const listenText = settings.listen ?? defaultListen;
   const listen = parseListen(listenText);
   if (faults.length > 0 || listen === undefined) throw new SettingsFaulty(faults);

@@ -9,6 +9,7 @@ const folder = mkdtempSync(join(tmpdir(), "steward-settings-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const file = join(folder, "config.yaml");
+const builtInCheckIds = () => Promise.resolve([]);
 const given = (text: string, environment: Readonly<Record<string, string>> = {}) => {
   writeFileSync(file, text);
   return { HOME: "/home/ann", STEWARD_CONFIG: file, ...environment };
@@ -27,7 +28,7 @@ it.each([
 ] as const)("says of %j with %j what the service itself makes of it", async (text, rest) => {
   const environment = given(text, rest);
   for (const isRoot of [true, false]) {
-    const { listen, stateDir, tls } = await loadConfig({ file: undefined, environment, isRoot });
+    const { listen, stateDir, tls } = await loadConfig({ file: undefined, environment, isRoot, builtInCheckIds });
     expect(await readLocalSettings(environment, isRoot)).toEqual({
       listen,
       stateDir,
@@ -41,7 +42,7 @@ it.each(["listen: 9000\n", "listen: nonsense\n", "state_dir: 3\n", "tls: maybe\n
   async (text) => {
     const environment = given(text);
     expect(await readLocalSettings(environment, true)).toBeUndefined();
-    await expect(loadConfig({ file: undefined, environment, isRoot: true })).rejects.toThrow();
+    await expect(loadConfig({ file: undefined, environment, isRoot: true, builtInCheckIds })).rejects.toThrow();
   },
 );
 

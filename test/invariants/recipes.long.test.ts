@@ -55,7 +55,7 @@ function expectContent(copy: ProjectCopy, tests: readonly string[]): void {
 const check: Followed = {
   files: {
     "src/domain/health/checks/spare-descriptors.ts": `import type { Check } from "../check.ts";
-import type { KernelLoad } from "../ports.ts";
+import type { KernelLoad } from "#domain/ports/host.ts";
 
 /** How many files the host can open besides those that are open. */
 export const spareDescriptorsCheck = (ports: { kernel: Pick<KernelLoad, "fileHandles"> }): Check => ({
@@ -90,8 +90,7 @@ it.each([
       "import type {",
       'import { spareDescriptorsCheck } from "./checks/spare-descriptors.ts";\n',
     ],
-    ["src/domain/health/registry.ts", "    zombieProcessesCheck(ports),", "    spareDescriptorsCheck(ports),\n"],
-    ["src/config/checks.ts", '  "zombie_processes",', '  "spare_descriptors",\n'],
+    ["src/domain/health/registry.ts", "  zombie_processes:", "  spare_descriptors: spareDescriptorsCheck,\n"],
     [
       "test/host/support/provocations.ts",
       "  zombie_processes: [",

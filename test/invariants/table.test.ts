@@ -99,14 +99,15 @@ describe("registry of health checks", () => {
     for (const name of names) {
       const id = name.replaceAll("-", "_");
       const source = read(`src/domain/health/checks/${name}.ts`);
-      expect([name, registry.includes(`./checks/${name}.ts"`), source.includes(`id: "${id}"`)]).toEqual([
+      const [, factory] = new RegExp(`(\\w+Check)\\b[^}]* \\} from "./checks/${name}.ts"`).exec(registry) ?? [];
+      expect([name, registry.includes(`  ${id}: ${factory},\n`), source.includes(`id: "${id}"`)]).toEqual([
         name,
         true,
         true,
       ]);
       expect(files).toContain(`src/domain/health/checks/${name}.test.ts`);
     }
-    const listed = registry.slice(registry.indexOf("return [")).match(/Check\(ports\)/g) ?? [];
+    const listed = registry.match(/^ {2}\w+: \w+Check,$/gm) ?? [];
     expect(listed).toHaveLength(names.length);
   });
 });

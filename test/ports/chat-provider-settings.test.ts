@@ -22,7 +22,12 @@ afterEach(() => rmSync(folder, { recursive: true }));
 async function planOf(text: string, environment: Readonly<Record<string, string>> = {}) {
   const file = join(folder, "config.yaml");
   writeFileSync(file, text);
-  const { settings } = await loadConfig({ file, environment: {}, isRoot: true });
+  const { settings } = await loadConfig({
+    file,
+    environment: {},
+    isRoot: true,
+    builtInCheckIds: () => Promise.resolve([]),
+  });
   return createConnectorPlan(connectorSettings(settings), environment);
 }
 

@@ -84,6 +84,11 @@ describe("steward config check", () => {
     ["broken YAML", "log: { level: info\nlisten: x\n", "2:"],
     ["a key twice", "listen: 127.0.0.1:1\nlisten: 127.0.0.1:2\n", "2:1"],
     ["a list for the whole", "- listen\n", "1:1"],
+    [
+      "a plugin with the id of a check",
+      "health: { checks: { apt_status: { command: [/bin/true] } } }\n",
+      "1:35: health",
+    ],
   ])("names the place of %s", async (_, text, place) => {
     const file = writeSettings(workspace, text);
     const { code, stdout } = await check(file);

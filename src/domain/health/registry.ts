@@ -8,7 +8,7 @@ import type {
   PacketFilter,
   SshServer,
 } from "#domain/ports/network.ts";
-import type { PackageStates, PackageUpdates } from "#domain/ports/packages.ts";
+import { type PackageStates, type PackageUpdates, packageManagers } from "#domain/ports/packages.ts";
 import type { FileSystems, RaidArrays } from "#domain/ports/storage.ts";
 import type { Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
@@ -23,7 +23,7 @@ import { journalSizeCheck } from "./checks/journal-size.ts";
 import { memoryCheck } from "./checks/memory.ts";
 import { networkConnectivityCheck } from "./checks/network-connectivity.ts";
 import { oomKillsCheck } from "./checks/oom-kills.ts";
-import { packageStatusCheck } from "./checks/package-status.ts";
+import { packageStatusCheck, statusCheckId } from "./checks/package-status.ts";
 import { raidStatusCheck } from "./checks/raid-status.ts";
 import { readOnlyFilesystemsCheck } from "./checks/read-only-filesystems.ts";
 import { rebootRequiredCheck } from "./checks/reboot-required.ts";
@@ -59,30 +59,35 @@ export interface CheckPorts {
   readonly filter: PacketFilter;
 }
 
-/** The checks that come with the service, in the order in which they are listed. */
-export function builtInChecks(ports: CheckPorts): readonly Check[] {
-  return [
-    diskSpaceCheck(ports),
-    inodeUsageCheck(ports),
-    memoryCheck(ports),
-    swapUsageCheck(ports),
-    cpuLoadCheck(ports),
-    fileDescriptorsCheck(ports),
-    zombieProcessesCheck(ports),
-    systemdFailedCheck(ports),
-    unitRestartLoopsCheck(ports),
-    timeSyncCheck(ports),
-    dnsResolutionCheck(ports),
-    networkConnectivityCheck(ports),
-    packageStatusCheck(ports),
-    securityUpdatesCheck(ports),
-    rebootRequiredCheck(ports),
-    readOnlyFilesystemsCheck(ports),
-    oomKillsCheck(ports),
-    journalSizeCheck(ports),
-    tlsCertificatesCheck(ports),
-    raidStatusCheck(ports),
-    sshConfigCheck(ports),
-    firewallCheck(ports),
-  ];
-}
+/** The checks that come with the service by their ids, in the order in which they are listed. */
+const factories = {
+  disk_space: diskSpaceCheck,
+  inode_usage: inodeUsageCheck,
+  memory: memoryCheck,
+  swap_usage: swapUsageCheck,
+  cpu_load: cpuLoadCheck,
+  file_descriptors: fileDescriptorsCheck,
+  zombie_processes: zombieProcessesCheck,
+  systemd_failed: systemdFailedCheck,
+  unit_restart_loops: unitRestartLoopsCheck,
+  time_sync: timeSyncCheck,
+  dns_resolution: dnsResolutionCheck,
+  network_connectivity: networkConnectivityCheck,
+  package_status: packageStatusCheck,
+  security_updates: securityUpdatesCheck,
+  reboot_required: rebootRequiredCheck,
+  read_only_filesystems: readOnlyFilesystemsCheck,
+  oom_kills: oomKillsCheck,
+  journal_size: journalSizeCheck,
+  tls_certificates: tlsCertificatesCheck,
+  raid_status: raidStatusCheck,
+  ssh_config: sshConfigCheck,
+  firewall: firewallCheck,
+} satisfies Readonly<Record<string, (ports: CheckPorts) => Check>>;
+
+/** Ids of the checks that come with the service, on whichever host: no plugin may take one of them. */
+export const builtInCheckIds: readonly string[] = [...Object.keys(factories), ...packageManagers.map(statusCheckId)];
+
+/** The checks that come with the service. */
+export const builtInChecks = (ports: CheckPorts): readonly Check[] =>
+  Object.values(factories).map((create) => create(ports));

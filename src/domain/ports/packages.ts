@@ -1,3 +1,7 @@
+/** The package managers that are supported. */
+export const packageManagers = ["apt", "dnf", "zypper", "pacman"] as const;
+export type PackageManagerName = (typeof packageManagers)[number];
+
 /** A package as it is installed. Versions are whole, as the package manager writes them: with epoch and revision. */
 export interface InstalledPackage {
   readonly name: string;
@@ -82,7 +86,7 @@ export class UpdateRefused extends Error {
 
 /** The package manager of the host. Nothing here asks questions, and configuration files are kept. */
 export interface PackageManager {
-  readonly name: "apt" | "dnf" | "zypper" | "pacman";
+  readonly name: PackageManagerName;
   /** Whether it can tell security updates from others. */
   readonly knowsSecurity: boolean;
   readonly installed: (signal: AbortSignal) => Promise<readonly InstalledPackage[]>;
@@ -234,7 +238,7 @@ export interface PackageFaults {
 
 export interface PackageStates {
   /** Name of the package manager; undefined where there is none that is supported, and then there are no faults either. */
-  readonly manager: "apt" | "dnf" | "zypper" | "pacman" | undefined;
+  readonly manager: PackageManagerName | undefined;
   /** @throws when the manager is there and does not answer. */
   readonly faults: (signal: AbortSignal) => Promise<PackageFaults | undefined>;
 }

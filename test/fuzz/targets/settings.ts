@@ -6,6 +6,7 @@ import { stringify } from "yaml";
 import { SettingsFaulty } from "#config/faults.ts";
 import { type Config, loadConfig } from "#config/load.ts";
 import { Settings } from "#config/settings.ts";
+import { builtInCheckIds } from "#domain/health/registry.ts";
 import { expectThat, type FuzzTarget } from "../target.ts";
 import { wordsOfSchema, yamlWords } from "../words.ts";
 
@@ -41,7 +42,12 @@ export const target: FuzzTarget = {
     const load = async (content: Buffer | string): Promise<Config | SettingsFaulty> => {
       writeFileSync(file, content);
       try {
-        return await loadConfig({ file, environment: {}, isRoot: true });
+        return await loadConfig({
+          file,
+          environment: {},
+          isRoot: true,
+          builtInCheckIds: () => Promise.resolve(builtInCheckIds),
+        });
       } catch (error) {
         if (error instanceof SettingsFaulty) return error;
         throw error;

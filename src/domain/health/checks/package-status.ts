@@ -1,4 +1,4 @@
-import type { PackageFaults, PackageStates } from "#domain/ports/packages.ts";
+import type { PackageFaults, PackageManagerName, PackageStates } from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import type { Check, Outcome } from "../check.ts";
@@ -57,12 +57,15 @@ function faultOf(faults: PackageFaults): Pick<Outcome, "status" | "message" | "f
 }
 
 /** How each package manager is told to update a package again. */
-const unholding: Readonly<Record<NonNullable<PackageStates["manager"]>, string>> = {
+const unholding: Readonly<Record<PackageManagerName, string>> = {
   apt: "apt-mark unhold",
   dnf: "dnf versionlock delete, or its line in excludepkgs,",
   zypper: "zypper removelock",
   pacman: "taking it out of IgnorePkg in pacman.conf",
 };
+
+/** The id by which a host with this package manager knows the check. */
+export const statusCheckId = (manager: PackageManagerName): string => `${manager}_status`;
 
 /**
  * The state of the packages: fails when the package manager was interrupted, when packages are not fully installed and when
@@ -110,7 +113,7 @@ export function packageStatusCheck(ports: {
   }
   return {
     ...check,
-    id: `${manager}_status`,
+    id: statusCheckId(manager),
     name: `Packages (${manager})`,
     fixes: ["apt_fix_dpkg", "apt_fix_dependencies"],
     async run({ ignore }, signal) {
