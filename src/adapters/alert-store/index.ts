@@ -59,7 +59,6 @@ const prepare = (database: DatabaseSync) => ({
   forgetSilence: database.prepare("DELETE FROM silences WHERE id = ?"),
 });
 
-/** Rows that this version can read: one that it cannot is left out. */
 const readable = <T>(rows: readonly Row[], read: (row: Row) => T | undefined): readonly T[] =>
   rows.flatMap((row) => read(row) ?? []);
 

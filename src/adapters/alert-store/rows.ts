@@ -26,7 +26,6 @@ function listOf<T>(text: unknown, isWanted: (value: unknown) => value is T): rea
 
 const isFact = (value: unknown): value is readonly [string, string] => isTextList(value) && value.length === 2;
 
-/** @returns undefined for what another version has written and this one does not know. */
 export function toNotification(row: Row): StoredNotification | undefined {
   const kind = oneOf(notificationKinds, row["kind"]);
   const channel = oneOf(notificationChannels, row["channel"]);
@@ -50,7 +49,6 @@ export function toNotification(row: Row): StoredNotification | undefined {
   };
 }
 
-/** @returns undefined for what cannot be read. */
 export function toComponent(row: Row): StoredComponent | undefined {
   const changeAgesMs = listOf(row["change_ages_ms"], isNumber);
   if (changeAgesMs === undefined) return undefined;
@@ -64,7 +62,6 @@ export function toComponent(row: Row): StoredComponent | undefined {
   };
 }
 
-/** @returns undefined for an alert that this version does not have. */
 export function toAlert(row: Row): StoredAlert | undefined {
   const name = oneOf(alertNames, row["name"]);
   if (name === undefined) return undefined;
@@ -80,7 +77,6 @@ export function toAlert(row: Row): StoredAlert | undefined {
   };
 }
 
-/** @returns undefined for an alert that this version does not have. */
 export function toSilence(row: Row): StoredSilence | undefined {
   const alert = oneOf(alertNames, row["alert"]);
   if (alert === undefined) return undefined;

@@ -7,20 +7,15 @@ import { damagedEvent, isTorn, type Link, prunedEvent, remainsOf, seal, tornEven
 import { logFiles, openToAppend, pathOf } from "./files.ts";
 import { type Tail, tailOf } from "./tail.ts";
 
-/** The files of the log, and how they are written. */
 interface AppenderOptions {
   readonly folder: string;
   readonly clock: Pick<Clock, "now">;
-  /** How big a file may become, and how many there may be. */
   readonly limits: { readonly maxBytes: number; readonly keepFiles: number };
   readonly onTrouble: (error: unknown) => void;
-  /** An entry lacked what every entry has, and was completed before it was written. */
   readonly onRepaired: (faults: readonly string[], entry: AuditEntry) => void;
-  /** A new file was begun. */
   readonly onRotated: (head: Link) => void;
 }
 
-/** The newest file of the log, open for appending, and how the log ends. */
 export interface Appender extends Tail {
   readonly options: AppenderOptions;
   path: string;
@@ -49,7 +44,6 @@ export function openAppender(options: AppenderOptions): Appender {
   return { options, path, handle, size: fstatSync(handle).size, ...tail, isSynced: true };
 }
 
-/** Writes one line; what is cut off of it stays in `rest` until an entry tells of it. */
 function appendLine(log: Appender, entry: AuditEntry): void {
   const { line, faults } = seal(entry, log.head, log.options.clock.now());
   const lead = log.lacksBreak || log.rest.length > 0 ? "\n" : "";
@@ -58,7 +52,6 @@ function appendLine(log: Appender, entry: AuditEntry): void {
   const written = writeSync(log.handle, bytes);
   log.size += written;
   log.isSynced &&= written === 0;
-  // Complete except for the end of its line: an entry all the same.
   if (written >= bytes.length - 1) {
     log.head = line.link;
     log.rest = nothing;
@@ -103,24 +96,20 @@ function rotate(log: Appender): void {
     onRotated(log.head);
     prune(log);
   } catch (error) {
-    // The entry that it was done for is written all the same.
     onTrouble(error);
   }
 }
 
-/** Writes an entry, into a new file when the newest is full. @throws Error when it cannot be written. */
 export function writeEntry(log: Appender, entry: AuditEntry): void {
   if (log.size >= log.options.limits.maxBytes && log.rest.length === 0 && !log.lacksBreak) rotate(log);
   append(log, entry);
 }
 
-/** Begins to bring to the disk what was written. */
 export function syncAppender(log: Appender): void {
   if (log.isSynced) return;
   log.isSynced = true;
   const synced = log.handle;
   fdatasync(synced, (error) => {
-    // A file that was rotated away was synced then.
     if (error !== null && synced === log.handle) log.options.onTrouble(error);
   });
 }

@@ -7,9 +7,7 @@ import { isNotFound } from "#kernel/errors.ts";
 import { parseEntry } from "./chain.ts";
 import { openNew, readFlags } from "./files.ts";
 
-/** Larger than any entry that was ever noted. */
 const maxBytes = 64 * 1024;
-/** More than are ever at work at once: what lies there beyond them was put there by somebody else. */
 const maxLeft = 10_000;
 
 const remove = (path: string): void => {
@@ -33,9 +31,7 @@ function readLeft(path: string): BegunCall["entry"] | undefined {
 }
 
 export interface BegunCalls {
-  /** @returns what removes the note. @throws Error when it cannot be written. */
   readonly begin: (entry: BegunCall["entry"]) => Dispose;
-  /** What was there when this was opened, the oldest first. */
   readonly left: readonly BegunCall[];
 }
 

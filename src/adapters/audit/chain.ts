@@ -3,18 +3,15 @@ import { type AuditRecord, auditOutcomes } from "#contract/audit.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import type { AuditEntry } from "#domain/ports/audit.ts";
 
-/** The place of an entry in the chain: what the next one follows. */
 export interface Link {
   readonly seq: number;
   readonly hash: string;
 }
 
-/** What the first entry follows. */
 export const origin: Link = { seq: 0, hash: "0".repeat(64) };
 
 const sha256 = (data: string | Buffer): string => hash("sha256", data, "hex");
 
-/** Longest line: readers keep no more of one together, and none is written. */
 export const maxLineBytes = 1024 * 1024;
 
 /** Longest text of a member: what a caller names may be as long as a body. */
@@ -28,16 +25,13 @@ const plain = (text: string): string => {
 
 const plainValue = (_: string, value: unknown): unknown => (typeof value === "string" ? plain(value) : value);
 
-/** How every line begins that follows this link. */
 const headOf = ({ seq, hash: prev }: Link): string => `{"seq":${seq + 1},"prev":"${prev}",`;
 
-/** A line of the log, without its end, and the link that it is. */
 interface SealedLine {
   readonly text: string;
   readonly link: Link;
 }
 
-/** The line of an entry. Its hash is that of the JSON text without `hash`. */
 function lineOf(entry: AuditEntry, after: Link): SealedLine {
   const members = Object.fromEntries(memberNames.map((name) => [name, entry[name]]));
   const body = `${headOf(after)}${JSON.stringify(members, plainValue).slice(1)}`;
@@ -100,15 +94,12 @@ function parsed<T>(text: string, isOfKind: (value: unknown) => value is T): T | 
   }
 }
 
-/** Reads a line as an entry, whether its hash is right or not; undefined when it is none. */
 export const parseRecord = (line: string): AuditRecord | undefined => parsed(line, isAuditRecord);
 
-/** Reads what is not in the chain yet; undefined when it is no entry. */
 export const parseEntry = (text: string): AuditEntry | undefined => parsed(text, isEntry);
 
 const hashMember = /,"hash":"([0-9a-f]{64})"\}$/;
 
-/** Operation of an entry that names none. */
 const unnamedEvent = "audit.unnamed";
 
 /** An entry with neutral values in the place of the members that are at fault, which its target names. */
@@ -118,13 +109,11 @@ function repaired(entry: AuditEntry, faults: readonly string[], now: number): Au
   return { ...whole, target: { ...whole.target, invalid_members: faults.join(" ") } };
 }
 
-/** An entry as verification accepts it, and the members of it that had to be replaced for that. */
 interface CompleteEntry {
   readonly entry: AuditEntry;
   readonly faults: readonly string[];
 }
 
-/** Completes an entry that lacks a member, or has one that no entry may have. */
 export function complete(entry: AuditEntry, now: number): CompleteEntry {
   const faults = faultsOf(entryForms, entry);
   return { entry: faults.length === 0 ? entry : repaired(entry, faults, now), faults };
@@ -142,12 +131,10 @@ export function seal(
   const { entry: whole, faults } = complete(entry, now);
   const line = lineOf(whole, after);
   if (isAcceptable(line)) return { line, faults };
-  // Each text is bounded, so that what makes a line too long is how many there are in the target.
   const withoutTarget = [...faults, "target"];
   return { line: lineOf(repaired(whole, withoutTarget, now), after), faults: withoutTarget };
 }
 
-/** Whether a line holds the hash of what else is in it. Lines are UTF-8. */
 function isSealed(line: Buffer): boolean {
   const memberLength = 75;
   const cut = line.length - memberLength;
@@ -156,19 +143,15 @@ function isSealed(line: Buffer): boolean {
   return found !== null && sha256(Buffer.concat([line.subarray(0, cut), Buffer.from("}")])) === found[1];
 }
 
-/** A line whose hash is right. */
 export interface SealedRecord extends Link {
   readonly prev: string;
-  /** Undefined where the line has its place in the chain, but is not an entry. */
   readonly record: AuditRecord | undefined;
-  /** The members that keep it from being one. */
   readonly faults: readonly string[];
 }
 
 const linkForms = { seq: isCount, prev: isDigest, hash: isDigest };
 const isLinked = (value: unknown): value is Link & { readonly prev: string } => isOfForms(linkForms, value);
 
-/** Reads a line of the chain; undefined for any other line. */
 export function readSealed(line: Buffer): SealedRecord | undefined {
   if (!isSealed(line)) return undefined;
   const value = parsed(line.toString("utf8"), isLinked);

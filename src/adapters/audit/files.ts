@@ -3,7 +3,6 @@ import { join } from "node:path";
 
 const { O_RDONLY, O_WRONLY, O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;
 
-/** A file of the log. Its name says the number of its first entry, and never changes. */
 export interface LogFile {
   readonly path: string;
   readonly firstSeq: number;
@@ -12,15 +11,12 @@ export interface LogFile {
 const nameForm = /^audit-(\d{12,15})\.log$/;
 const digits = 12;
 
-/** The folder of the log in a state folder. */
 export const auditFolder = (stateDir: string): string => join(stateDir, "audit");
 
 const nameOf = (firstSeq: number): string => `audit-${String(firstSeq).padStart(digits, "0")}.log`;
 
-/** Where the file stands, or would, that begins with an entry. */
 export const pathOf = (folder: string, firstSeq: number): string => join(folder, nameOf(firstSeq));
 
-/** The files of the log, oldest first. @throws Error when the folder cannot be read. */
 export function logFiles(folder: string): readonly LogFile[] {
   return readdirSync(folder)
     .flatMap((name) => {
@@ -39,7 +35,6 @@ export function openToAppend(path: string, isNew: boolean): number {
   throw new Error(`cannot use ${path}: it is not a file of this user's own (move it away)`);
 }
 
-/** Makes a file of its own. */
 export const openNew = (path: string): number => openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
 
 /** How files are opened for reading: what was put in their place, a link or a pipe, holds nobody up. */

@@ -13,7 +13,6 @@ export { createReader } from "./read.ts";
 export { type AuditVerdict, type KnownHead, verifyAudit } from "./verify.ts";
 
 export interface FileAuditLog extends AuditLog {
-  /** The newest entry: number 0 when there is none. */
   readonly head: () => Link;
   readonly folder: string;
   /** @returns the reason when the log cannot be written, or was changed by somebody else. */
@@ -24,20 +23,14 @@ export interface FileAuditLog extends AuditLog {
 export interface AuditOptions {
   readonly stateDir: string;
   readonly clock: Pick<Clock, "now" | "every">;
-  /** How big a file may become, and how many there may be. */
   readonly limits?: { readonly maxBytes: number; readonly keepFiles: number };
-  /** An entry waits for room, or an old file is still there. */
   readonly onTrouble: (error: unknown, entry?: AuditEntry) => void;
-  /** An entry lacked what every entry has, and was completed before it was written. */
   readonly onRepaired: (faults: readonly string[], entry: AuditEntry) => void;
-  /** A new file was begun. */
   readonly onRotated: (head: Link) => void;
 }
 
 export const defaultAuditLimits = { maxBytes: 16 * 1024 * 1024, keepFiles: 10 };
-/** Entries that are kept in memory while they cannot be written. */
 const maxWaiting = 1000;
-/** What was written is on the disk so much later. */
 const syncEveryMs = 1000;
 
 /**
@@ -110,7 +103,6 @@ export function openAuditLog(options: AuditOptions): FileAuditLog {
       const changed = checkAppender(log);
       if (changed !== undefined) return changed;
       try {
-        // A full disk heals, so the disk is tried again.
         flush();
         return undefined;
       } catch {

@@ -22,10 +22,8 @@ const chunkBytes = 256 * 1024;
 /** How much older than its neighbours an entry may be because the clock was set. */
 const clockSlackMs = 60 * 60_000;
 
-/** The lines before an offset, the last first, some at a time. What is too long for a line is one without text. */
 async function* linesBackward(handle: FileHandle, end: number): AsyncGenerator<readonly Line[]> {
   const buffer = Buffer.alloc(chunkBytes);
-  /** The end of the line that began before what was read so far. */
   let carry = "";
   let isTooLong = false;
   for (let to = end; to > 0; ) {
@@ -61,7 +59,6 @@ const isWanted = ({ operation, keyId, outcome }: AuditQuery, record: AuditRecord
   (keyId === undefined || record.key_id === keyId) &&
   (outcome === undefined || record.outcome === outcome);
 
-/** How every entry begins; its time stands behind number and hash, and is written so that text sorts as time does. */
 const beginningOfEntry = '{"seq":';
 const timeMember = '","time":"';
 const leastTimeOffset = 70;
@@ -97,7 +94,6 @@ function createSearch(query: AuditQuery): Search {
   };
 }
 
-/** Looks at one line, no more closely than it needs. @returns whether older ones need not be looked at. */
 function take(search: Search, { text }: Line): boolean {
   const { query, needles, since, until, end, entries } = search;
   if (!text.startsWith(beginningOfEntry)) {
@@ -119,7 +115,6 @@ function take(search: Search, { text }: Line): boolean {
 
 const newline = 0x0a;
 
-/** Where to begin to read backwards: the end of the whole lines, or the line that a cursor names. */
 async function beginning(handle: FileHandle, offset: number | undefined): Promise<number> {
   const { size } = await handle.stat();
   const byte = Buffer.alloc(1);
@@ -137,7 +132,6 @@ function startOf(files: readonly LogFile[], cursor: string | undefined) {
   return { files: older, offset: older[0]?.firstSeq === firstSeq ? offset : undefined };
 }
 
-/** Reads a log from its end, as much of it as is needed for an answer and no more at a time than a chunk. */
 export function createReader(folder: string): Pick<AuditLog, "list"> {
   const read = async (query: AuditQuery, signal: AbortSignal): Promise<AuditPage> => {
     const search = createSearch(query);

@@ -2,12 +2,9 @@ import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { type Link, origin, readSealed } from "./chain.ts";
 import { type LogFile, readFlags } from "./files.ts";
 
-/** How a log ends. */
 export interface Tail {
   readonly head: Link;
-  /** What stands in the newest file behind the last entry, if its line was ended. */
   readonly rest: Buffer;
-  /** Whether the last entry is whole but for the end of its line. */
   readonly lacksBreak: boolean;
 }
 
@@ -25,7 +22,6 @@ function readRange(handle: number, from: number, to: number): Buffer {
   return bytes.subarray(0, read);
 }
 
-/** The last entry in the bytes; they begin with a line unless `isPart`, when their first line is not looked at. */
 function lastEntry(bytes: Buffer, isPart: boolean): Tail | undefined {
   const start = isPart ? bytes.indexOf(newline) + 1 : 0;
   if (isPart && start === 0) return undefined;
@@ -45,7 +41,6 @@ function lastEntry(bytes: Buffer, isPart: boolean): Tail | undefined {
   return undefined;
 }
 
-/** The end of one file; when there is no entry in it, all of its bytes. */
 function endOf({ path }: LogFile): Tail | Buffer {
   const handle = openSync(path, readFlags);
   try {
@@ -62,7 +57,6 @@ function endOf({ path }: LogFile): Tail | Buffer {
   }
 }
 
-/** How the log ends that these files are, oldest first. */
 export function tailOf(files: readonly LogFile[]): Tail {
   let rest: Buffer | undefined;
   for (const file of files.toReversed()) {

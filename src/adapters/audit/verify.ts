@@ -15,17 +15,13 @@ import {
 } from "./chain.ts";
 import { type LogFile, logFiles, readFlags } from "./files.ts";
 
-/** An entry that was written down elsewhere, and that the log must have. */
 export interface KnownHead extends Link {
-  /** Where it was written down, in words. */
   readonly source: string;
 }
 
-/** Where the chain does not hold. */
 export interface BrokenLink {
   readonly file: string;
   readonly line: number;
-  /** Number of the first entry that cannot be relied upon. */
   readonly seq: number;
   readonly what: string;
 }
@@ -34,17 +30,14 @@ export interface AuditVerdict {
   readonly broken: BrokenLink | undefined;
   readonly files: number;
   readonly entries: number;
-  /** How many of the entries have their place in the chain, but not the form of an entry. */
   readonly malformed: number;
   readonly first: Link | undefined;
   readonly last: Link | undefined;
-  /** How many of the heads that were given stand in the log. */
   readonly headsFound: number;
   /** What is no break, and still worth to know. */
   readonly notes: readonly string[];
 }
 
-/** Ends the walk. */
 class ChainBroken extends Error {
   readonly link: BrokenLink;
 
@@ -56,7 +49,6 @@ class ChainBroken extends Error {
 
 const newline = 0x0a;
 const chunkBytes = 1024 * 1024;
-/** How many malformed entries are named one by one. */
 const namedMalformed = 20;
 
 /** The lines of a file, some at a time. Of what is too long the beginning is given, and nothing after it. */
@@ -84,7 +76,6 @@ async function* linesOf(path: string): AsyncGenerator<readonly Buffer[]> {
 const numbers = (from: number, to: number): string =>
   from === to ? `entry ${from} is` : `entries ${from} to ${to} are`;
 
-/** Why an entry whose own hash is right cannot stand where it stands; undefined when it can. */
 function misplaced(record: Pick<SealedRecord, "seq" | "prev">, last: Link): string | undefined {
   const expected = last.seq + 1;
   if (record.seq > expected)
@@ -99,13 +90,11 @@ function misplaced(record: Pick<SealedRecord, "seq" | "prev">, last: Link): stri
 const joined = (lines: readonly Buffer[]): Buffer =>
   Buffer.concat(lines.flatMap((each, at) => (at === 0 ? [each] : [Buffer.from("\n"), each])));
 
-/** Lines of a file, from the number of the first. */
 interface Lines {
   readonly line: number;
   readonly lines: Buffer[];
 }
 
-/** Follows the chain through all files, one line after the other. */
 interface Walk {
   readonly files: readonly LogFile[];
   readonly headsBySeq: ReadonlyMap<number, readonly KnownHead[]>;
@@ -117,11 +106,8 @@ interface Walk {
   entries: number;
   malformed: number;
   headsFound: number;
-  /** Number of the first entry that was to be kept when old files were removed last. */
   kept: number;
-  /** Lines that are not entries, until an entry explains them. */
   strange: Lines | undefined;
-  /** Malformed entries that no other entry has followed yet. */
   pending: (Lines & { readonly after: Link }) | undefined;
 }
 
@@ -129,13 +115,11 @@ function breakAt({ place }: Pick<Walk, "place">, line: number, seq: number, what
   throw new ChainBroken({ file: place.file, line, seq, what });
 }
 
-/** What the next entry follows; for the oldest file only its name says it. */
 function before({ files, last }: Walk, prev = ""): Link {
   const firstSeq = files[0]?.firstSeq ?? 1;
   return last ?? (firstSeq === 1 ? origin : { seq: firstSeq - 1, hash: prev });
 }
 
-/** Whether an entry says of these bytes what they are. */
 function explains({ record }: SealedRecord, region: Buffer, events: readonly string[]): boolean {
   const { bytes, sha256 } = remainsOf(region);
   if (record === undefined || !events.includes(record.operation)) return false;
@@ -151,7 +135,6 @@ function noteMalformed(walk: Walk, { seq, faults }: SealedRecord): void {
   );
 }
 
-/** Judges lines that are not entries by the entry that follows them, if any does. */
 function settleStrange(walk: Walk, next: SealedRecord | undefined): void {
   if (walk.strange === undefined) return;
   const { line, lines } = walk.strange;

@@ -33,7 +33,6 @@ async function namesOfProcess(procDir: string, pid: string): Promise<readonly st
   ];
 }
 
-/** Files behind loop devices, which no process holds open. */
 async function loopNames(sysDir: string): Promise<readonly string[]> {
   const blocks = await orGone(readdir(join(sysDir, "block")), []);
   const files = blocks

@@ -6,7 +6,6 @@ import { findOld, removeOld } from "./old-files.ts";
 import { findPackages, type PackageCache, packageCaches, removePackages } from "./package-cache.ts";
 import { rules as hostRules, type Rule } from "./rules.ts";
 
-/** What may go from the disks of this host: see rules.ts and package-cache.ts for the whole list. */
 export function createDiskCleanup(ports: {
   exec: Exec;
   clock: Pick<Clock, "now">;
@@ -23,7 +22,6 @@ export function createDiskCleanup(ports: {
     async find(signal) {
       const found: (CleanupCandidate | undefined)[] = [];
       for (const cache of caches) found.push(await findPackages(cache));
-      // Asked once, and only where something could go.
       let used: Promise<ReadonlySet<string> | undefined> | undefined;
       const inUse = (): Promise<ReadonlySet<string> | undefined> => {
         used ??= namesInUse(kernel, signal);

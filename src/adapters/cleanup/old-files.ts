@@ -5,7 +5,6 @@ import type { CleanedUp, CleanupCandidate } from "#domain/ports/storage.ts";
 import { errnoCode, orUndefined } from "#kernel/errors.ts";
 import { isKnownName, mayGo, type Rule } from "./rules.ts";
 
-/** As many as are removed at once; the next run takes the others. */
 const maxFiles = 10_000;
 
 /** A real folder of root's, or of the owner given, in which nobody else can move what is not his own. */
@@ -21,13 +20,11 @@ async function isSafe(folder: string, owner: number): Promise<boolean> {
   return dirname(folder) === folder || isSafe(dirname(folder), owner);
 }
 
-/** A file that may go, and what it takes on the disk. */
 async function sizeOfOld(path: string, rule: Rule, nowMs: number): Promise<number | undefined> {
   const found = await orUndefined(lstat(path));
   return found !== undefined && mayGo(found, rule, nowMs) ? found.blocks * 512 : undefined;
 }
 
-/** Files that a rule lets go; undefined where there are none. */
 export async function findOld(
   rule: Rule,
   ports: { nowMs: number; owner: number; inUse: () => Promise<ReadonlySet<string> | undefined>; signal: AbortSignal },

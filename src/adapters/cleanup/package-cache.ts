@@ -6,12 +6,10 @@ import type { Exec } from "#adapters/exec/index.ts";
 import type { CleanedUp, CleanupCandidate } from "#domain/ports/storage.ts";
 import { orUndefined } from "#kernel/errors.ts";
 
-/** Where a package manager keeps what it has downloaded, and how it is told to remove that. */
 export interface PackageCache {
   readonly folder: string;
   readonly program: string;
   readonly args: readonly string[];
-  /** Paths in the folder that the program removes. */
   readonly removes: RegExp;
   /** Paths that belong there and stay. With any other in the folder, the program is not run: it might be removed too. */
   readonly keeps: RegExp;
@@ -57,7 +55,6 @@ function isProgram(path: string): boolean {
 interface Found {
   readonly files: readonly string[];
   readonly bytes: number;
-  /** A path that the package manager did not put there. */
   readonly foreign: string | undefined;
 }
 
@@ -76,7 +73,6 @@ async function look({ folder, removes, keeps }: PackageCache): Promise<Found> {
   return { files: packages.sort(), bytes, foreign: foreign?.path };
 }
 
-/** The packages of a cache, with what the program would remove too and may not; undefined where there are none. */
 export async function findPackages(cache: PackageCache): Promise<CleanupCandidate | undefined> {
   if (!isProgram(cache.program)) return undefined;
   const { files, bytes, foreign } = await look(cache);
@@ -84,7 +80,6 @@ export async function findPackages(cache: PackageCache): Promise<CleanupCandidat
   return { kind: "packages", folder: cache.folder, files, bytes, ...(foreign !== undefined && { foreign }) };
 }
 
-/** Removes the packages of a cache by way of its program. */
 export async function removePackages(cache: PackageCache, exec: Exec, signal: AbortSignal): Promise<CleanedUp> {
   const before = await look(cache);
   if (before.foreign !== undefined)

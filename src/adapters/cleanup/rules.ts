@@ -2,11 +2,9 @@ import type { CleanupCandidate } from "#domain/ports/storage.ts";
 
 const dayMs = 24 * 60 * 60_000;
 
-/** Files of one folder that may go once they are old. */
 export interface Rule {
   readonly kind: Exclude<CleanupCandidate["kind"], "packages">;
   readonly folder: string;
-  /** How long nobody has read, written or renamed them. */
   readonly minAgeMs: number;
   readonly names: readonly RegExp[];
 }
@@ -46,7 +44,6 @@ export const rules: readonly Rule[] = [
   { kind: "crash-reports", folder: "/var/crash", minAgeMs: 10 * dayMs, names: [/^[\w.+-]+\.crash$/] },
 ];
 
-/** What of a file decides whether it may go; lstat(2) gives it. */
 export interface FileFacts {
   readonly isFile: () => boolean;
   readonly mode: number;

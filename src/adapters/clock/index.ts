@@ -4,7 +4,6 @@ import type { Clock } from "#kernel/clock.ts";
 /** As long as a timer can be; one for longer would fire at once. */
 const longestMs = 2 ** 31 - 1;
 
-/** The machine's clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonicMs: () => performance.now(),

@@ -18,7 +18,6 @@ const judged = (answer: Answer, target: HttpTarget, isWanted: (status: number) =
 
 const isGood = (status: number): boolean => status >= 200 && status < 300;
 
-/** Whether an address answers with the right status in time, over TLS that can be trusted. */
 export async function probeHttp(
   target: HttpTarget & { readonly statuses?: readonly number[] },
   signal: AbortSignal,
@@ -31,6 +30,5 @@ export async function probeHttp(
 export const probeCollector = async (target: HttpTarget, signal: AbortSignal): Promise<ProbeResult> =>
   judged(await ask(target, { path: "/v1/traces", body: '{"resourceSpans":[]}' }, signal), target, isGood);
 
-/** Whether Prometheus says that it is well. */
 export const probePrometheus = async (target: HttpTarget, signal: AbortSignal): Promise<ProbeResult> =>
   judged(await ask(target, { path: "/-/healthy" }, signal), target, isGood);

@@ -4,18 +4,15 @@ import type { HttpTarget } from "./request.ts";
 import { probeTcp, type TcpTarget } from "./tcp.ts";
 import { probeUnit, type ReadUnit } from "./unit.ts";
 
-/** Something that settings name and that is to be well. */
 export type ProbeTarget =
   | (HttpTarget & {
       readonly kind: "http";
-      /** Statuses that are well; 200 to 299 unless given. */
       readonly statuses?: readonly number[];
     })
   | (TcpTarget & { readonly kind: "tcp" })
   | { readonly kind: "unit"; readonly unit: string }
   | (HttpTarget & { readonly kind: "collector" | "prometheus" });
 
-/** Looks at one component of the settings. */
 export function createComponentProbe(ports: { readonly target: ProbeTarget; readonly readUnit: ReadUnit }): Probe {
   const { target, readUnit } = ports;
   switch (target.kind) {

@@ -5,10 +5,8 @@ import { readTextFile } from "#adapters/files/index.ts";
 import { guardedLookup, isLinkLocal } from "#adapters/link-local/index.ts";
 import { errorMessage } from "#kernel/errors.ts";
 
-/** An address that is asked over HTTP. */
 export interface HttpTarget {
   readonly url: string;
-  /** How long the answer may take to begin. */
   readonly timeoutMs: number;
   /** Certificates to trust besides those of the host; PEM. */
   readonly caFile?: string;
@@ -16,10 +14,8 @@ export interface HttpTarget {
   readonly certificateDays?: number;
 }
 
-/** The beginning of an answer. */
 export interface Answer {
   readonly status: number;
-  /** Epoch milliseconds at which the certificate ends; undefined without TLS. */
   readonly certificateEnd: number | undefined;
 }
 
@@ -28,7 +24,6 @@ const linkLocal = (): Error => new Error("it leads to a link-local address, whic
 /** Resolves names as the host does, without the addresses where nobody is asked. */
 export const lookup = guardedLookup(linkLocal);
 
-/** @throws Error for an address where nobody is asked; a name is looked at when it is resolved. */
 export function checkHost(host: string): void {
   if (isLinkLocal(host)) throw linkLocal();
 }

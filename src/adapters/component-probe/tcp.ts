@@ -8,7 +8,6 @@ export interface TcpTarget {
   readonly timeoutMs: number;
 }
 
-/** Whether a port takes connections. Nothing is sent. */
 export async function probeTcp(target: TcpTarget, signal: AbortSignal): Promise<ProbeResult> {
   const { host, port, timeoutMs } = target;
   checkHost(host);

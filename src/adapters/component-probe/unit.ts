@@ -1,7 +1,6 @@
 import type { ProbeResult } from "#domain/ports/probe.ts";
 import type { Unit } from "#domain/ports/units.ts";
 
-/** Reads a unit of systemd as it is now. */
 export type ReadUnit = (name: string) => Promise<Pick<Unit, "loadState" | "activeState" | "subState" | "result">>;
 
 const runs: readonly string[] = ["active", "reloading", "refreshing", "activating"];

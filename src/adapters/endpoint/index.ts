@@ -4,9 +4,7 @@ import { request as requestHttps } from "node:https";
 import { TLSSocket } from "node:tls";
 import { healthy, type Probe, unhealthy } from "#domain/ports/probe.ts";
 
-/** What the service itself serves over TLS. */
 export interface OwnTls {
-  /** Its certificate at the moment, PEM. */
   readonly cert: () => string;
   /** Whether it turns away who has no certificate of their own, as this probe. */
   readonly asksForCertificate: boolean;
@@ -39,7 +37,6 @@ export function createEndpointProbe(ports: { url: string; tls: OwnTls | undefine
         if (!(socket instanceof TLSSocket) || tls === undefined) return;
         socket.once("secureConnect", () => {
           const shown = socket.getPeerX509Certificate()?.fingerprint256;
-          // It may have been replaced meanwhile.
           const own = [before, tls.cert()].map((cert) => cert && new X509Certificate(cert).fingerprint256);
           isOurs = own.includes(shown);
         });
@@ -59,10 +56,6 @@ export function createEndpointProbe(ports: { url: string; tls: OwnTls | undefine
     });
 }
 
-/**
- * Whether the service answers `/livez` over its Unix socket.
- * @param path of the socket.
- */
 export const createSocketProbe =
   (path: string): Probe =>
   (signal) =>

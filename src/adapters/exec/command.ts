@@ -1,4 +1,3 @@
-/** Both outputs of a command. */
 export interface CommandOutput {
   readonly stdout: string;
   readonly stderr: string;

@@ -2,9 +2,7 @@ import { spawn } from "node:child_process";
 import { CommandFailed } from "./command.ts";
 
 export interface DetachedOptions {
-  /** The whole environment of the program. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Descriptor that both of its outputs go to. */
   readonly output: number;
 }
 

@@ -4,27 +4,22 @@ import { killGroup } from "./kill.ts";
 
 export { CommandExited, type ExecLines, execLines } from "./lines.ts";
 
-/** What a finished command left. */
 export interface CommandResult {
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
-  /** Whether output beyond the cap was dropped. */
   readonly truncated: boolean;
 }
 
 export interface CommandOptions {
   readonly timeoutMs?: number;
-  /** Cap on each of the two outputs. */
   readonly maxOutputBytes?: number;
   readonly signal?: AbortSignal;
   /** What it reads from its standard input, which is empty otherwise. It need not read all of it. */
   readonly input?: string;
-  /** The folder that it begins in; `/` unless given. */
   readonly cwd?: string;
 }
 
-/** Runs a program with arguments; there is no shell anywhere. */
 export type Exec = (
   argv: readonly [program: string, ...args: string[]],
   options?: CommandOptions,

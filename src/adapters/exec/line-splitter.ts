@@ -1,4 +1,3 @@
-/** A line of output without its newline. */
 export interface OutputLine {
   readonly bytes: Buffer;
   /** Whether the line was longer than the bound: `bytes` is then its beginning, and the rest was dropped. */
@@ -6,9 +5,7 @@ export interface OutputLine {
 }
 
 export interface LineSplitter {
-  /** @returns the lines that end in this chunk. */
   readonly push: (chunk: Buffer) => readonly OutputLine[];
-  /** @returns what came after the last newline, if anything did. */
   readonly end: () => readonly OutputLine[];
 }
 

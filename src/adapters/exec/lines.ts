@@ -11,7 +11,6 @@ export interface LinesOptions {
   readonly maxLineBytes?: number;
 }
 
-/** The command ran to its end and says that it failed. */
 export class CommandExited extends Error {
   override readonly name = "CommandExited";
   readonly exitCode: number;
@@ -26,7 +25,6 @@ export class CommandExited extends Error {
   }
 }
 
-/** Runs a program with arguments and gives its output while it runs: the lines that came together, in batches. */
 export type ExecLines = (
   argv: readonly [program: string, ...args: string[]],
   options?: LinesOptions,

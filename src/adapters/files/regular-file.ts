@@ -7,16 +7,13 @@ const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
 const defaultMaxBytes = 1024 * 1024;
 const pieceBytes = 64 * 1024;
 
-/** A file was read, or what was found in its place. */
 export interface RegularFile {
   readonly content: Buffer;
   readonly stat: Stats;
 }
 
 export interface ReadOptions {
-  /** Larger files are refused; 1 MiB unless given. */
   readonly maxBytes?: number;
-  /** Whether a symbolic link in the place of the file is followed; `true` unless given. */
   readonly followsLinks?: boolean;
 }
 

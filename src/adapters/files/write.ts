@@ -37,11 +37,8 @@ export function withFile<T>(path: string, flags: number, work: (handle: number) 
 /** Makes the names in a directory durable: without it a crash may lose what was created or renamed there. */
 export const syncDirectory = (path: string): void => withFile(path, O_RDONLY | O_DIRECTORY, fsyncSync);
 
-/** Who else may read what is written. */
 export interface WriteOptions {
-  /** 0600 unless given. */
   readonly mode?: number;
-  /** The group that the file is given to, by its number. */
   readonly group?: number;
 }
 

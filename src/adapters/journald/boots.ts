@@ -5,7 +5,6 @@ import type { Source } from "./source.ts";
 const prefix = "_BOOT_ID=";
 const bootId = /^[0-9a-f]{32}$/;
 
-/** Boots of the journal with the first entry of each, oldest first. */
 function bootsOf(sources: readonly Source[], { place }: Ordering): readonly string[] {
   const firsts = new Map<string, Place>();
   for (const source of sources) {

@@ -1,11 +1,9 @@
 import { type FieldValue, field, fieldNames } from "./fields.ts";
 import type { Source } from "./source.ts";
 
-/** What an entry says in the fields that anybody asks for. */
 export interface Collected {
   /** By number of the field. Of a field that is there more than once the first counts, as sd_journal_get_data(3) has it. */
   readonly first: readonly (FieldValue | undefined)[];
-  /** All of them, in the order of the entry. */
   readonly all: readonly FieldValue[];
 }
 
@@ -29,7 +27,6 @@ export function createCollector(): (source: Source, offset: number) => Collected
   };
 }
 
-/** syslog's `info`: what journald takes for the severity of a line that has none. */
 const defaultPriority = 6;
 const priorityText = /^[0-7]$/;
 const pidText = /^[1-9]\d{0,14}$/;

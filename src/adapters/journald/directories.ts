@@ -2,14 +2,12 @@ import { accessSync, constants, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { isNotFound, isPermissionDenied } from "#kernel/errors.ts";
 
-/** A directory of journals: its own files, and those of its subdirectories that are named for a machine. */
 export interface Root {
   readonly path: string;
   /** Only this machine's subdirectory; all of them when it is not given. */
   readonly machineId?: string;
 }
 
-/** Something that cannot be read: a whole file, or a part of it. */
 export interface Fault {
   readonly path: string;
   readonly what: string;
@@ -20,7 +18,6 @@ const journalName = /\.journal~?$/;
 /** A directory that changed less than this before it was listed may change again without its time showing it. */
 export const settledMs = 100;
 
-/** Modification or change time of a path; -1 when it is gone or may not be read. */
 function timeOf(path: string, which: "mtimeMs" | "ctimeMs"): number {
   try {
     return statSync(path)[which];
@@ -29,7 +26,6 @@ function timeOf(path: string, which: "mtimeMs" | "ctimeMs"): number {
   }
 }
 
-/** The paths of the journal files in all roots, and whether they may have changed since. */
 export interface Directories {
   readonly list: () => readonly string[];
   /** Whether nothing came, went or became readable since the last listing. */
@@ -41,9 +37,7 @@ export interface Directories {
 }
 
 export function createDirectories(roots: readonly Root[], onDamage: (fault: Fault) => void): Directories {
-  /** Modification time of every directory at the last listing; empty when they are to be listed again. */
   let listed: ReadonlyMap<string, number> = new Map();
-  /** Change time of what may not be read. */
   const denied = new Map<string, number>();
 
   const deny = (path: string): void => {

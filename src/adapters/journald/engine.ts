@@ -6,7 +6,6 @@ import { createRenderer } from "./render.ts";
 
 export interface EngineOptions {
   readonly roots: readonly Root[];
-  /** Is told of what cannot be read, again and again. */
   readonly onDamage?: (fault: Fault) => void;
 }
 
@@ -17,7 +16,6 @@ export interface Engine {
    * @throws LogQueryRefused, NeedsFallback, NoPermission
    */
   readonly query: (query: LogQuery) => Uint8Array;
-  /** Gives back deleted files. */
   readonly release: () => void;
   readonly dispose: () => void;
 }

@@ -22,10 +22,8 @@ export const fieldNames = [
 ] as const;
 export type FieldName = (typeof fieldNames)[number];
 
-/** Numbers of the fields, the index in {@link fieldNames}. */
 export const field = Object.fromEntries(fieldNames.map((name, index) => [name, index])) as Record<FieldName, number>;
 
-/** A value of one of those fields: its text, and the text as JSON. */
 export interface FieldValue {
   readonly field: number;
   readonly text: string;
@@ -34,7 +32,6 @@ export interface FieldValue {
 
 interface Wanted {
   readonly field: number;
-  /** `NAME=` */
   readonly prefix: Buffer;
 }
 
@@ -56,12 +53,10 @@ function wantedAt(bytes: Buffer, start: number, end: number): Wanted | undefined
   );
 }
 
-/** Values that one reader of a file keeps: those that many entries share. */
 const maxKeptText = 256;
 const tableBits = 17;
 const irrelevant = 0;
 
-/** Reads data objects as values; what entries share is read once. */
 export interface Fields {
   /** The value at an offset; undefined for a field that nobody asks for, and for one that is damaged. */
   readonly read: (offset: number) => FieldValue | undefined;

@@ -2,10 +2,8 @@ import { type Journal, JournalUnavailable, type LiveEntry } from "#domain/ports/
 import type { Dispose } from "#kernel/clock.ts";
 import { errorOf, type StartThread, type Thread } from "./pool.ts";
 
-/** How long the thread stays when nobody follows: a client that reconnects finds it. */
 const lingerMs = 10_000;
 
-/** Both clocks, in microseconds. */
 const now = (): { readonly realtime: number; readonly monotonic: number } => ({
   realtime: Date.now() * 1000,
   monotonic: Number(process.hrtime.bigint() / 1000n),
@@ -16,13 +14,11 @@ interface Pull {
   readonly reject: (error: Error) => void;
 }
 
-/** One thread in which all followers read. It is started with the first and ended some time after the last. */
 export function createFollowThread(startThread: StartThread): {
   readonly follow: Journal["follow"];
   readonly dispose: Dispose;
 } {
   const pulls = new Map<number, Pull>();
-  /** Followers that failed before they were asked. */
   const failed = new Map<number, Error>();
   /** Followers that have not ended, with the thread that each reads in. */
   const open = new Map<number, Thread>();

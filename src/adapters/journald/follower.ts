@@ -7,37 +7,30 @@ import type { Registry } from "./registry.ts";
 import { createLiveReader } from "./render.ts";
 import type { Source } from "./source.ts";
 
-/** What is read at once; the rest comes with the next pull. */
 const maxEntries = 256;
 const maxCharacters = 1024 * 1024;
 
-/** A moment by both clocks of the kernel, in microseconds: since the epoch, and since this boot. */
 export interface Moment {
   readonly realtime: number;
   readonly monotonic: number;
   readonly bootId: string;
 }
 
-/** Where the stream begins: after an entry, or with what this boot writes after a moment. */
 export type Start = { readonly after: Location } | { readonly moment: Moment };
 
 /** Reads what is new in the journal, each entry once. */
 export interface Follower {
-  /** The next entries; none when there is nothing new. */
   readonly next: () => readonly LiveEntry[];
   /** Before one of the files can no longer be read: passes in the others what was copied from it and has been given. */
   readonly passCopies: (sources: readonly Source[]) => void;
 }
 
 interface Progress {
-  /** Position in the file of the first entry that was not given yet. */
   position: number;
 }
 
-/** How far a stream is. */
 interface State {
   readonly registry: Pick<Registry, "refresh">;
-  /** By the id of the file. */
   readonly progress: Map<string, Progress>;
   /** Entries of a file that comes later count as new beyond this one: it may hold copies of what was given already. */
   last: Location;
@@ -45,7 +38,6 @@ interface State {
   original: Source | undefined;
 }
 
-/** What there is to give, and the order of it. */
 interface News {
   readonly runs: readonly Run[];
   readonly ordering: Ordering;
@@ -89,7 +81,6 @@ function skipPresent({ registry, progress }: State, { bootId, monotonic }: Momen
   }
 }
 
-/** How many entries each file has, and the last of those that are new. */
 function look(
   state: State,
   sources: readonly Source[],
@@ -102,7 +93,6 @@ function look(
   let upTo: Place | undefined;
   for (const source of grown) {
     const tail = tailOf(state, source, ordering);
-    // None of them can be read.
     if (tail === undefined) progressIn(state, source, ordering).position = source.all().length;
     else if (upTo === undefined || comparePlaces(upTo, tail) < 0) upTo = tail;
   }

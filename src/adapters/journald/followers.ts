@@ -6,9 +6,7 @@ import { parseCursor } from "./order.ts";
 import type { FollowStart } from "./protocol.ts";
 import { NeedsFallback, type Registry } from "./registry.ts";
 
-/** How often the files are looked at while somebody waits for new entries. One look costs some small reads. */
 const lookMs = 10;
-/** How often it is looked whether files were deleted. */
 const releaseMs = 1_000;
 
 /** A follower that reads the files, or, where only journalctl can, its output. */
@@ -26,12 +24,10 @@ export interface FollowersPorts {
   readonly onFailure: (id: number, error: unknown) => void;
 }
 
-/** Followers by id. Each is asked for entries, and answers as soon as there are some. */
 export interface Followers {
   readonly open: (id: number, start: FollowStart) => void;
   readonly pull: (id: number) => Promise<void>;
   readonly end: (id: number) => void;
-  /** Before one of the files can no longer be read. */
   readonly passCopies: Follower["passCopies"];
 }
 
@@ -44,7 +40,6 @@ export function createFollowers({ registry, journalctl, onEntries, onFailure }: 
   const begin = (followed: Followed, { cursor, realtime, monotonic }: FollowStart): void => {
     const after = cursor === undefined ? undefined : parseCursor(cursor);
     try {
-      // Says whether these are files for us.
       registry.refresh();
       const start = after === undefined ? { moment: { realtime, monotonic, bootId } } : { after };
       followed.native = createFollower(registry, start);
@@ -71,7 +66,6 @@ export function createFollowers({ registry, journalctl, onEntries, onFailure }: 
     onFailure(id, error);
   };
 
-  /** @returns whether the follower got entries, or its end. */
   const look = (id: number, followed: Followed): boolean => {
     try {
       const entries = followed.native?.next() ?? [];

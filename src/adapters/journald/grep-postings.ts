@@ -10,7 +10,6 @@ const sparse = 0.25;
 
 type Matches = (message: string) => boolean;
 
-/** The first message of an entry; undefined when it has none. */
 function createMessageReader(source: Source) {
   const items: number[] = [];
   return (offset: number): string | undefined => {
@@ -56,7 +55,6 @@ function byMessages(source: Source, matches: Matches): Postings {
   return union([...lists, { kind: "offsets", offsets: Float64Array.from(singles).sort() }]);
 }
 
-/** Those of the entries whose message matches. */
 export function grepping(source: Source, candidates: Postings, matches: Matches): Postings {
   const count = countOf(candidates);
   if (count === 0) return candidates;

@@ -9,11 +9,9 @@ import { createFollowThread } from "./follow-thread.ts";
 import { createPool, createThreadStarter, type PoolLimits } from "./pool.ts";
 
 export interface JournalOptions {
-  /** Read this folder as `journalctl --directory` does; undefined: the host's own journal. */
   readonly dir: string | undefined;
   /** Told once of each thing in the journal that cannot be read; `isFirst` of the first in its file. */
   readonly onUnreadable: (fault: Fault & { readonly isFirst: boolean }) => void;
-  /** Other limits, for tests. */
   readonly limits?: Partial<PoolLimits>;
 }
 
@@ -23,7 +21,6 @@ export interface HostJournal {
   readonly dispose: Dispose;
 }
 
-/** Whose turn it is, and when a caller is told that it takes too long, the domain says. */
 const queryLimits: PoolLimits = {
   isForSearches: false,
   threads: queriesAtOnce,
@@ -59,7 +56,6 @@ const maxKnownFaults = 10_000;
 export function createHostJournal({ dir, onUnreadable, limits = {} }: JournalOptions): HostJournal {
   const known = new Set<string>();
   const files = new Set<string>();
-  /** Every thread finds the same faults again. */
   const tellOnce = (fault: Fault): void => {
     const key = `${fault.path}\0${fault.what}`;
     if (known.has(key) || known.size >= maxKnownFaults) return;

@@ -4,15 +4,12 @@ import { formatCursor, type Location, parseCursor } from "./order.ts";
 import { createTimestampFormat } from "./timestamp.ts";
 import { unitsOfEntry } from "./units.ts";
 
-/** An entry that journalctl wrote, with what a query looks at. */
 export interface JournalRecord {
   readonly live: LiveEntry;
-  /** When the journal received it, microseconds since the epoch. */
   readonly realtime: number;
   readonly location: Location;
   /** Whether there is a MESSAGE; `journalctl -g` passes over entries without one. */
   readonly hasMessage: boolean;
-  /** Every SYSLOG_IDENTIFIER. */
   readonly identifiers: readonly string[];
 }
 

@@ -3,7 +3,6 @@ import type { LogQuery } from "#domain/ports/journal.ts";
 import { compileGrep } from "./grep.ts";
 import type { JournalRecord } from "./journalctl-entry.ts";
 
-/** What of a query journalctl filters, and what is left to do on what it gives. */
 export interface Selection {
   readonly options: readonly string[];
   readonly passes: (record: JournalRecord) => boolean;

@@ -2,9 +2,7 @@ import type { LogEntry } from "#contract/logs.ts";
 import { type LogQuery, LogQueryRefused } from "#domain/ports/journal.ts";
 import { maxAnswerBytes } from "./query.ts";
 
-/** The page of an answer while the entries that match go by, in the order of the journal. */
 export interface Page {
-  /** Takes an entry that may be shown; what need not be kept is forgotten. */
   readonly add: (entry: LogEntry) => void;
   /**
    * @param total entries that match, those that the cursor left out included.
@@ -22,11 +20,9 @@ interface Kept {
 const tooBig = (): LogQueryRefused =>
   new LogQueryRefused("limit", `The answer would be over ${maxAnswerBytes / 2 ** 20} MiB: ask for fewer entries`);
 
-/** Going on from a cursor in the order of time shows the first entries that come; everything else shows the last. */
 export function createPage({ limit, order, cursor }: Pick<LogQuery, "limit" | "order" | "cursor">): Page {
   const keepsFirst = order === "asc" && cursor !== undefined;
   let kept: Kept[] = [];
-  /** Where what is kept begins in `kept`: the front is cut off now and then, not each time. */
   let from = 0;
   let size = 0;
   let seen = 0;

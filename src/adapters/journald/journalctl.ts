@@ -12,11 +12,9 @@ export interface JournalctlOptions {
   readonly execLines: ExecLines;
   /** Read the journals below this folder, of all machines, instead of the host's. journalctl takes no more than one. */
   readonly directories?: readonly [directory: string];
-  /** The host's machine id: with it, entries that came from other machines are not followed. Not for `directories`. */
   readonly machineId?: string;
   /** How long a query may take; a damaged file can keep journalctl busy for ever. */
   readonly queryTimeoutMs?: number;
-  /** How long to wait before journalctl is started again after it ended. */
   readonly restartDelayMs?: number;
 }
 
@@ -82,11 +80,9 @@ function compareAsJournalctl(left: Location, right: Location): number {
   return bySequence || byBoot || comparePlaces(placeOf({ location: left }), placeOf({ location: right }));
 }
 
-/** Which journal is read, and how. */
 interface Journal {
   readonly execLines: ExecLines;
   readonly directory: string | undefined;
-  /** Options that select the entries to follow. */
   readonly scope: readonly string[];
   readonly timeoutMs: number;
   readonly restartDelayMs: number;
@@ -109,12 +105,10 @@ function isAbsent(directory: string | undefined): boolean {
   try {
     return statSync(directory, { throwIfNoEntry: false }) === undefined;
   } catch {
-    // What else is wrong with the directory journalctl says better.
     return false;
   }
 }
 
-/** Answers a query from one run of journalctl over the window. */
 async function scan(
   { execLines, directory, timeoutMs }: Journal,
   query: LogQuery,
@@ -125,7 +119,6 @@ async function scan(
   /** By comparison with the cursor, in case its entry is gone or does not match. */
   const ordered = createPage(query);
   if (selection === undefined || isAbsent(directory)) return ordered.write(0);
-  /** What is given after the cursor's entry, or before it. */
   const around = createPage(query);
   const named = cursor && formatCursor(cursor);
   const isForward = query.order === "asc";
@@ -172,7 +165,6 @@ async function query(journal: Journal, asked: LogQuery, signal: AbortSignal): Pr
   }
 }
 
-/** The cursor of the newest entry. */
 async function newest(
   { execLines, directory, scope, timeoutMs }: Journal,
   signal: AbortSignal,
@@ -197,7 +189,6 @@ async function* follow(
   while (!signal.aborted) {
     try {
       if (isAbsent(directory)) {
-        // Where there is no journal yet, all entries that it will have are new.
         knowsWhere = true;
       } else {
         if (!knowsWhere) last = await newest(journal, signal);
@@ -220,7 +211,6 @@ async function* follow(
       failures += 1;
       if (failures >= maxFailures || (error instanceof Error && isNotFound(error.cause))) throw asUnavailable(error);
     }
-    // An abort ends the wait, and then the loop.
     await delay(restartDelayMs, undefined, { signal }).catch(() => undefined);
   }
 }

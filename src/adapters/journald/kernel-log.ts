@@ -4,7 +4,6 @@ import { holdsJournal } from "./storage.ts";
 
 const limit = 1000;
 
-/** The kernel's messages in the journal, read with the same query as everybody's. */
 export function createKernelLog(ports: { journal: Pick<Journal, "query">; dir: string | undefined }): KernelLog {
   const { journal, dir } = ports;
   return {

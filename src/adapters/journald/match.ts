@@ -3,20 +3,17 @@ import { intersection, noPostings, type Postings, union } from "./postings.ts";
 import type { Source } from "./source.ts";
 import { coredumpMessageId } from "./units.ts";
 
-/** The filters of a query that the index of a file answers. */
 export interface Filters {
   readonly units: readonly string[] | undefined;
   readonly priority: number | undefined;
   readonly identifier: string | undefined;
   readonly uid?: number | undefined;
-  /** Ids of boots, any of which will do. */
   readonly boots: readonly string[] | undefined;
 }
 
 /** Severity of the least severe: with it, as with `journalctl -p debug`, there is no filter. */
 const leastSevere = 7;
 
-/** Fields that name a unit, as `journalctl -u` looks for names. */
 const unitFields = ["_SYSTEMD_UNIT", "UNIT", "COREDUMP_UNIT", "OBJECT_SYSTEMD_UNIT", "_SYSTEMD_SLICE"] as const;
 
 const isPattern = (text: string): boolean => /[*?[]/.test(text);
@@ -41,7 +38,6 @@ function ofUnit(source: Source, unit: string): Postings {
   ]);
 }
 
-/** Names of units that the file knows and the pattern fits. */
 function unitsLike(source: Source, pattern: string): readonly string[] {
   const fits = compileUnitPattern(pattern);
   const names = new Set<string>();
@@ -54,10 +50,6 @@ function unitsLike(source: Source, pattern: string): readonly string[] {
   return [...names];
 }
 
-/**
- * Entries of a file that pass the filters.
- * @returns undefined when there is no filter.
- */
 export function matching(source: Source, { units, priority, identifier, uid, boots }: Filters): Postings | undefined {
   const terms: Postings[] = [];
   if (units !== undefined) {

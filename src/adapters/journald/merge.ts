@@ -3,13 +3,11 @@ import { isDisplaced, type Ordering } from "./ordering.ts";
 import { countOf, offsetAt, type Postings } from "./postings.ts";
 import type { Source } from "./source.ts";
 
-/** Entries of one file that are to be merged with those of others. */
 export interface Run {
   readonly source: Source;
   readonly postings: Postings;
 }
 
-/** An entry in its file. */
 export interface Found {
   readonly source: Source;
   readonly offset: number;
@@ -20,7 +18,6 @@ export interface Found {
 
 interface Lane {
   readonly run: Run;
-  /** Position of the present entry. */
   position: number;
   offset: number;
   at: Place;
@@ -40,7 +37,6 @@ export function* merge(
   const step = direction === "forwards" ? 1 : -1;
   const isBefore = (left: Lane, right: Lane): boolean => comparePlaces(left.at, right.at) * step < 0;
 
-  /** The nearest readable entry from a position on. */
   const enter = (run: Run, from: number, lane?: Lane): Lane | undefined => {
     const count = countOf(run.postings);
     for (let position = from; position >= 0 && position < count; position += step) {

@@ -1,11 +1,9 @@
 import type { EntryHead } from "./journal-file/entry.ts";
 
-/** An entry's place among those of all files. */
 export interface Location extends EntryHead {
   readonly seqnumId: string;
 }
 
-/** An entry's place in the order of the journal. */
 export interface Place extends Location {
   /** The moment by which it is ordered, in microseconds: when it was written, or a little after that to which the clock was set back. */
   readonly moment: number;
@@ -46,7 +44,6 @@ function fourDigits(value: number): string {
   return text;
 }
 
-/** Writes numbers as hex without leading zeros. They come in ascending order, so that all but the last digits repeat. */
 function createHex(): (value: number) => string {
   let lastHigh = 0;
   let prefix = "";

@@ -4,7 +4,6 @@ import type { Source, Span } from "./source.ts";
 
 /** The order of all entries of some files, and which of them are the same. */
 export interface Ordering {
-  /** Undefined for an entry that cannot be read. */
   readonly place: (source: Source, offset: number) => Place | undefined;
   /** The place of an entry that a cursor names: where it is shown, or where it would be. */
   readonly locate: (location: Location) => Place;
@@ -18,7 +17,6 @@ export interface Ordering {
 
 /** What comes after a moment to which the clock was set back lies between that microsecond and the next. */
 const justAfter = (moment: number): number => Math.floor(moment) + 0.5;
-/** Whether the entry is ordered by another moment than its own. */
 export const isDisplaced = ({ moment }: Place): boolean => !Number.isInteger(moment);
 
 /** Ends of spans that are followed, by this number, by something that has an earlier time. */
@@ -89,7 +87,6 @@ function isContinued(left: Source, right: Source): boolean {
   return continues(a, b) || continues(b, a);
 }
 
-/** The order of the entries of these files as they are now. */
 export function createOrdering(sources: readonly Source[]): Ordering {
   const momentOf = momentsOf(sources.flatMap((source) => source.spans() ?? []));
 

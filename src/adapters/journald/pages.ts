@@ -5,7 +5,6 @@ import { errorSummary } from "#kernel/errors.ts";
 /** Entries that are asked for at a time: with lines of usual length not quite the largest answer that there is. */
 const pageEntries = 50_000;
 
-/** What to look for: entries of these units, of processes of this user where one is given, whose message matches. */
 export interface Wanted {
   readonly unit: string;
   readonly uid?: number;

@@ -9,7 +9,6 @@ const maxHeapMb = 768;
 /** What is needed for a moment only. Left to itself this part grows to 128 MiB in a thread that follows a busy journal, and stays so. */
 const maxYoungHeapMb = 32;
 
-/** What a failure in a thread is here. */
 export function errorOf(failure: ThreadFailure): Error {
   switch (failure.kind) {
     case "refused":
@@ -21,21 +20,18 @@ export function errorOf(failure: ThreadFailure): Error {
   }
 }
 
-/** A thread of the journal, seen from outside. */
 export interface Thread {
   readonly send: (request: ThreadRequest) => void;
   readonly end: () => void;
 }
 
 export interface ThreadEvents {
-  /** It is up: what it does from here on counts. */
   readonly onReady?: () => void;
   readonly onReply: (reply: Exclude<ThreadReply, { kind: "fault" | "ready" }>) => void;
   /** The thread has ended, by itself or not; nothing comes after this. */
   readonly onEnd: (reason: string) => void;
 }
 
-/** Starts a thread. It takes no part in keeping the process alive. */
 export type StartThread = (events: ThreadEvents) => Thread;
 
 export function createThreadStarter(workerData: ThreadSetup, onFault: (fault: Fault) => void): StartThread {
@@ -63,7 +59,6 @@ export function createThreadStarter(workerData: ThreadSetup, onFault: (fault: Fa
   };
 }
 
-/** A request that is answered once. */
 type Job = Extract<ThreadRequest, { kind: "query" | "grep" }>;
 type JobReply = Extract<ThreadReply, { kind: "answer" | "positions" }>;
 
@@ -78,9 +73,7 @@ interface Lane {
   readonly thread: Thread;
   isReady: boolean;
   current: Waiting | undefined;
-  /** Ends the current job when it has taken too long; undefined until the thread is up. */
   late: NodeJS.Timeout | undefined;
-  /** Ends the thread when it has had nothing to do for long; undefined while it works. */
   idle: NodeJS.Timeout | undefined;
 }
 
@@ -89,7 +82,6 @@ export interface PoolLimits {
   readonly isForSearches: boolean;
   readonly threads: number;
   readonly waiting: number;
-  /** The longest that any job may take. */
   readonly jobMs: number;
   /** A thread that was asked nothing for so long is ended: that is what gives its memory back. */
   readonly idleMs: number;
@@ -104,7 +96,6 @@ export interface Pool {
 /** How long a query may go on that nobody waits for any more. */
 const abandonedMs = 1_000;
 
-/** What the functions of a pool share. */
 interface PoolState {
   readonly startThread: StartThread;
   readonly limits: PoolLimits;
@@ -113,7 +104,6 @@ interface PoolState {
   isDisposed: boolean;
 }
 
-/** Takes the current job off a thread, which is idle from now on. */
 function settle(pool: PoolState, lane: Lane): Waiting | undefined {
   const { current } = lane;
   lane.current = undefined;
@@ -194,13 +184,11 @@ function dispatch(pool: PoolState): void {
   }
 }
 
-/** The caller of a job has gone. */
 function abandon(pool: PoolState, waiting: Waiting): void {
   const index = pool.queue.indexOf(waiting);
   if (index >= 0) pool.queue.splice(index, 1);
   const lane = [...pool.lanes].find(({ current }) => current?.job === waiting.job);
   const gone = new JournalUnavailable("the caller has gone");
-  // Most queries are done sooner than a new thread is up.
   if (lane !== undefined && pool.limits.isForSearches) endJob(pool, lane, gone);
   else waiting.reject(gone);
   if (lane?.isReady === true && lane.current === waiting) watch(pool, lane);

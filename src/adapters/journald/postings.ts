@@ -15,7 +15,6 @@ export const wholeList = (list: EntryList): Postings => ({ kind: "run", list, fr
 export const countOf = (postings: Postings): number =>
   postings.kind === "run" ? postings.to - postings.from : postings.offsets.length;
 
-/** The offset at a position. */
 export const offsetAt = (postings: Postings, position: number): number =>
   postings.kind === "run" ? postings.list.at(postings.from + position) : (postings.offsets[position] ?? 0);
 
@@ -33,19 +32,16 @@ function lowerBoundOf(offsets: Float64Array, offset: number): number {
   return from;
 }
 
-/** Position of the first entry at or after an offset. */
 export const lowerBound = (postings: Postings, offset: number): number =>
   postings.kind === "run"
     ? Math.min(Math.max(postings.list.lowerBound(offset), postings.from), postings.to) - postings.from
     : lowerBoundOf(postings.offsets, offset);
 
-/** Those from one position up to another. */
 export const between = (postings: Postings, from: number, to: number): Postings =>
   postings.kind === "run"
     ? { ...postings, from: postings.from + from, to: postings.from + Math.max(from, to) }
     : { kind: "offsets", offsets: postings.offsets.subarray(from, Math.max(from, to)) };
 
-/** Those with an offset from `from` on and below `to`. */
 export const within = (postings: Postings, from: number, to: number): Postings =>
   between(postings, lowerBound(postings, from), lowerBound(postings, to));
 
@@ -71,7 +67,6 @@ function mergeTwo(left: Float64Array, right: Float64Array): Float64Array {
   return merged.subarray(0, filled);
 }
 
-/** Entries that are in any of the lists, each once. */
 export function union(all: readonly Postings[]): Postings {
   const lists = all.filter((each) => countOf(each) > 0);
   const [only] = lists;
@@ -123,7 +118,6 @@ function intersectTwo(short: Float64Array, long: Postings): Float64Array {
   return found.subarray(0, filled);
 }
 
-/** Entries that are in all of the lists. */
 export function intersection(all: readonly Postings[]): Postings {
   const [first, ...others] = [...all].sort((left, right) => countOf(left) - countOf(right));
   if (first === undefined || countOf(first) === 0) return noPostings;

@@ -1,15 +1,12 @@
 import type { LiveEntry, LogQuery } from "#domain/ports/journal.ts";
 import type { Fault, Root } from "./directories.ts";
 
-/** What a thread of the journal is started with. */
 export interface ThreadSetup {
-  /** Folders to read; undefined: those of this host. */
   readonly roots: readonly Root[];
   /** What `journalctl` is told to read where the native reader cannot; undefined: its own choice. */
   readonly directory: string | undefined;
 }
 
-/** Where a follower begins: after an entry, or with what is written after it was asked for. */
 export interface FollowStart {
   readonly cursor: string | undefined;
   /** When it was asked for, in microseconds: since the epoch, and since the boot. The thread may start later. */

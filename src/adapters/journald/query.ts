@@ -22,13 +22,11 @@ import {
 import { cursorOf, type Renderer } from "./render.ts";
 import type { Source } from "./source.ts";
 
-/** Largest answer that is made: it is in memory as a whole. */
 export const maxAnswerBytes = 64 * 1024 * 1024;
 
 const opening = Buffer.from('{"logs":[');
 const comma = Buffer.from(",");
 
-/** Those of the list that lie in the window, by the offsets of its ends. */
 function clip(postings: Postings, window: Postings, whole: EntryList): Postings {
   if (window.kind === "offsets") return intersection([postings, window]);
   const count = countOf(window);
@@ -58,7 +56,6 @@ function inWindow(source: Source, matched: Postings, window: Postings, { since, 
   return union([...timely, inside]);
 }
 
-/** Nothing of the file lies in the window, and its list of entries is not known to be damaged. */
 const isOutside = (source: Source, window: Postings): boolean =>
   countOf(window) === 0 && source.all().length > 0 && source.all().length === source.file.header.entries;
 
@@ -104,7 +101,6 @@ export function answer(sources: readonly Source[], query: LogQuery, render: Rend
   return write(entries, { total, order, hasMore, cursor: query.cursor }, render);
 }
 
-/** What comes after the cursor, or before it where the order is from new to old. */
 function beyond({ source, postings }: Run, cursor: Place, order: LogQuery["order"], { place }: Ordering): Run {
   const reaches = (least: number) => (offset: number) => {
     const at = place(source, offset);

@@ -6,21 +6,17 @@ import { isLittleEndian, NotAJournal } from "./journal-file/file.ts";
 import { fileState, readableFlags } from "./journal-file/layout.ts";
 import { openSource, type Source } from "./source.ts";
 
-/** A file is of a kind that only journalctl reads. */
 export class NeedsFallback extends Error {
   override readonly name = "NeedsFallback";
 }
 
-/** No file could be opened because of missing permission. */
 export class NoPermission extends Error {
   override readonly name = "NoPermission";
 }
 
 /** So many blocks of 20 KiB are kept: 40 MiB. */
 const maxBlocks = 2048;
-/** A directory that changes while it is listed is listed again, so many times. */
 const maxListings = 8;
-/** Files that change while they are checked are checked again, so many times. */
 const maxChecks = 8;
 
 /** The journal files that are there, opened, as of the last `refresh`. */
@@ -32,12 +28,10 @@ export interface Registry {
    * @throws NeedsFallback, NoPermission
    */
   readonly refresh: () => readonly Source[];
-  /** Releases files that were deleted meanwhile, so that their room on the disk is free. */
   readonly release: () => void;
   readonly dispose: () => void;
 }
 
-/** What happens to files that were deleted while they were read. */
 export interface Departure {
   /** How long such a file can still be read, for those that have not read all of it. */
   readonly keepMs: number;
@@ -45,15 +39,12 @@ export interface Departure {
   readonly onGoing?: (sources: readonly Source[]) => void;
 }
 
-/** The files that are open, and what they are opened with. */
 interface OpenFiles {
   readonly directories: Directories;
   readonly pool: ReturnType<typeof createBlockPool>;
   readonly onDamage: (fault: Fault) => void;
   readonly departure: Departure;
-  /** By device and inode: a file that is renamed, as in a rotation, stays open. */
   readonly sources: Map<string, Source>;
-  /** When it was seen that an open file has been deleted. */
   readonly deletedAt: Map<string, number>;
 }
 
@@ -62,7 +53,6 @@ function inodeOf(path: string): string | undefined {
     const { dev, ino } = statSync(path);
     return `${dev}:${ino}`;
   } catch {
-    // Gone between the listing and now.
     return undefined;
   }
 }
@@ -73,7 +63,6 @@ function isBeingMade(path: string): boolean {
     const { birthtimeMs, blocks } = statSync(path);
     return blocks === 0 && Date.now() - birthtimeMs < settledMs;
   } catch {
-    // Gone again.
     return true;
   }
 }
@@ -84,7 +73,6 @@ function drop({ sources, deletedAt }: OpenFiles, inode: string): void {
   deletedAt.delete(inode);
 }
 
-/** @returns whether the file has changed. */
 function refreshSource(files: OpenFiles, inode: string, source: Source): boolean {
   try {
     return source.refresh();
@@ -175,7 +163,6 @@ function update(files: OpenFiles): void {
   }
 }
 
-/** @returns whether anything has changed since the last check. */
 function check(files: OpenFiles): boolean {
   const isSame = files.directories.isCurrent();
   const before = new Set(files.sources.keys());

@@ -12,7 +12,6 @@ const emptyText = '""';
 
 export const cursorOf = ({ place }: Found): string => formatCursor(place);
 
-/** An entry of this size and less is kept once it is written, and so many bytes of them in all. */
 const maxKeptEntryBytes = 4096;
 const maxKeptBytes = 8 * 1024 * 1024;
 
@@ -40,7 +39,6 @@ export function createRenderer(): (found: Found) => Buffer {
   };
 }
 
-/** Puts an entry together from pieces that are JSON already. */
 function createWriter(): (found: Found) => string {
   const timestamp = createTimestampFormat();
   const collect = createCollector();
@@ -56,7 +54,6 @@ function createWriter(): (found: Found) => string {
 
 export type Renderer = ReturnType<typeof createRenderer>;
 
-/** Makes entries as the stream gives them. */
 export function createLiveReader(): (found: Found) => LiveEntry {
   const timestamp = createTimestampFormat();
   const collect = createCollector();

@@ -10,7 +10,6 @@ import type { Location } from "./order.ts";
 import { countOf, noPostings, offsetAt, type Postings, wholeList } from "./postings.ts";
 import { createTimeline, firstPosition, type Timeline } from "./time-window.ts";
 
-/** The first and the last entry of a run. */
 export interface Span {
   readonly head: Location;
   readonly tail: Location;
@@ -19,14 +18,11 @@ export interface Span {
 /** One journal file as queries see it. What is damaged in it is left out and told once for each query. */
 export interface Source {
   readonly path: string;
-  /** The file's own id: two files with the same one are copies. */
   readonly id: string;
   readonly file: JournalFile;
   readonly entries: EntryReader;
   readonly fields: Fields;
-  /** Reads the header anew. @returns whether the file has changed. */
   readonly refresh: () => boolean;
-  /** All entries of the file, in the order in which they were written. */
   readonly all: () => EntryList;
   /** Entries that bear `NAME=value`. */
   readonly entriesWith: (pair: string) => Postings;
@@ -34,9 +30,7 @@ export interface Source {
   readonly valuesOf: (name: string) => Iterable<number>;
   /** The bytes of a data object, `NAME=value`, until the next read of the file; undefined when they cannot be read. */
   readonly payloadOf: (dataOffset: number) => Payload | undefined;
-  /** Entries that bear a data object, as far as they can be read. */
   readonly entriesOf: (dataOffset: number) => EntryList;
-  /** Entries of a window of wall clock time, both moments included. */
   readonly window: (since: number, until: number) => Postings;
   /** The runs of entries in which time goes forwards, one for each boot; undefined where the file has none. */
   readonly spans: () => readonly Span[] | undefined;
@@ -47,12 +41,9 @@ export interface Source {
    * nothing of one that cannot be read.
    */
   readonly firstWhere: (postings: Postings, test: (offset: number) => boolean | undefined) => number;
-  /** Undefined for an entry that cannot be read. */
   readonly head: (offset: number) => EntryHead | undefined;
-  /** Undefined for an entry that cannot be read. */
   readonly location: (offset: number) => Location | undefined;
   readonly onDamage: (error: DamagedJournal) => void;
-  /** How often something in the file could not be read. */
   readonly faults: () => number;
   readonly close: () => void;
 }
@@ -62,7 +53,6 @@ const writtenByJournald = /^(system|user-\d+)(@[0-9a-f]+-[0-9a-f]+-[0-9a-f]+)?\.
 
 const maxKeptPairs = 4096;
 
-/** Reports what is damaged in a file, and counts it. */
 function createDamageReport(file: JournalFile, report: (what: string) => void) {
   let faults = 0;
   const onDamage = (error: DamagedJournal): void => {
@@ -75,7 +65,6 @@ function createDamageReport(file: JournalFile, report: (what: string) => void) {
     onDamage(error);
     return true;
   };
-  /** Runs a read; returns the other value where the file is damaged. */
   const readable = <T>(read: () => T, otherwise: T): T => {
     try {
       return read();
@@ -87,7 +76,6 @@ function createDamageReport(file: JournalFile, report: (what: string) => void) {
   return { faults: () => faults, onDamage, isDamage, readable };
 }
 
-/** The spans of the runs of a file, read again when it has others. */
 function createSpans(
   { runs }: Pick<Timeline, "runs">,
   locationAt: (position: number) => Location | undefined,

@@ -13,7 +13,6 @@ const hostFolders = {
   machineId: "/etc/machine-id",
 };
 
-/** Removing thousands of files from a slow disk. */
 const vacuumTimeoutMs = 5 * 60_000;
 
 /** Journal files, active and archived; a file that was not closed well is renamed to end with `~`. */
@@ -36,11 +35,8 @@ interface Taken {
   activeBytes: number;
 }
 
-/** What becomes of the files of a folder. */
 interface FolderUse {
-  /** Whether journalctl removes archived files from it. */
   readonly isVacuumed: boolean;
-  /** Whether journald writes there. */
   readonly isWritten: boolean;
 }
 const unused: FolderUse = { isVacuumed: false, isWritten: false };
@@ -76,7 +72,6 @@ async function taken(
   return sum;
 }
 
-/** Whether there is a folder of journals at all. */
 export async function holdsJournal(dir: string | undefined): Promise<boolean> {
   const signal = new AbortController().signal;
   for (const folder of dir === undefined ? [hostFolders.disk, hostFolders.memory] : [dir]) {

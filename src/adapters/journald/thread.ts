@@ -18,9 +18,7 @@ const port = parentPort;
 if (port === null) throw new Error("this runs in a thread of the journal only");
 
 const maxKnownFaults = 10_000;
-/** How often an idle thread looks whether files that it holds were deleted. */
 const releaseMs = 2_000;
-/** How long followers have to read what a file held when it was deleted. */
 const keepDeletedMs = 2_000;
 
 const reply = (message: ThreadReply, transfer: readonly ArrayBuffer[] = []): void =>
@@ -64,7 +62,6 @@ function failureOf(error: unknown): ThreadFailure {
   return { kind: "failed", message: error instanceof Error ? (error.stack ?? error.message) : String(error) };
 }
 
-/** Bytes that own their memory can be handed over; a small buffer shares it with others. */
 const ownMemory = (bytes: Uint8Array): Uint8Array<ArrayBuffer> =>
   bytes.buffer instanceof ArrayBuffer && bytes.byteLength === bytes.buffer.byteLength
     ? new Uint8Array(bytes.buffer)

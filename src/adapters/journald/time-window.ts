@@ -1,18 +1,15 @@
 import type { EntryList } from "./journal-file/entry-array.ts";
 import { between, type Postings, union, wholeList } from "./postings.ts";
 
-/** What a window is found in. */
 export interface TimedFile {
   readonly all: () => EntryList;
   /** Wall clock time of the entry at an offset, in microseconds since the epoch; undefined when it cannot be read. */
   readonly realtimeOf: (offset: number) => number | undefined;
-  /** Offset of the first entry of every boot in the file. */
   readonly firstOfBoots: () => readonly number[];
   /** Written by journald, which begins a new file when the clock goes backwards. */
   readonly isByJournald: boolean;
 }
 
-/** A file with no more entries than this is looked through, whoever wrote it. */
 const smallFile = 4096;
 
 /**
@@ -36,7 +33,6 @@ export function firstPosition(length: number, test: (position: number) => boolea
   return from;
 }
 
-/** The part of a run, in the order of time, that is in a window. */
 function bisect({ first: from, end: to }: Run, window: Window, timeAt: (position: number) => number | undefined): Run {
   const reaches = (moment: number) => (position: number) => {
     const time = timeAt(from + position);
@@ -46,9 +42,7 @@ function bisect({ first: from, end: to }: Run, window: Window, timeAt: (position
   return { first, end: Math.max(first, from + firstPosition(to - from, reaches(window.until + 1))) };
 }
 
-/** When the entries of a file were written. */
 export interface Timeline {
-  /** Entries of a window of wall clock time, both moments included. */
   readonly window: (since: number, until: number) => Postings;
   /**
    * The runs, one for each boot, in which time goes forwards.
@@ -70,7 +64,6 @@ export function createTimeline({ all, realtimeOf, firstOfBoots, isByJournald }: 
   let times = new Float64Array(0);
   let latest = new Float64Array(0);
   let isInOrder = true;
-  /** The list that the runs are of: a file that has changed has another. */
   let divided: EntryList | undefined;
   let runs: readonly Run[] | undefined;
 
@@ -158,7 +151,6 @@ interface Window {
   readonly until: number;
 }
 
-/** Positions from the first up to the end. */
 interface Run {
   readonly first: number;
   readonly end: number;

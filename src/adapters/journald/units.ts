@@ -1,7 +1,6 @@
 /** systemd-coredump's own messages bear this id. */
 export const coredumpMessageId = "fc2e22bc6ee647b6b90729ab34a250b1";
 
-/** Fields by which an entry belongs to a unit. */
 type UnitField =
   | "_SYSTEMD_UNIT"
   | "UNIT"

@@ -4,9 +4,7 @@ import type { CredentialCodec } from "#domain/ports/access.ts";
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const idLength = 8;
-/** 43 characters of base 62 hold 256 bits. */
 const secretLength = 43;
-/** 6 characters of base 62 hold a CRC-32. */
 const checksumLength = 6;
 
 const prefixes = { key: "stw", token: "stt" } as const;
@@ -42,7 +40,6 @@ function checksum(text: string): string {
 const digestOf = (secret: string): string => hash("sha256", secret, "hex");
 
 const digestLength = 64;
-/** Where digests are put to be compared. */
 const [left, right] = [Buffer.alloc(digestLength), Buffer.alloc(digestLength)];
 
 /**

@@ -24,7 +24,6 @@ const schema = `
   PRAGMA user_version = ${schemaVersion};
 `;
 
-/** From the format before to this one. */
 const fromFirst = `ALTER TABLE keys ADD COLUMN client_cert TEXT; PRAGMA user_version = ${schemaVersion};`;
 
 const number = (value: unknown): number => Number(value);
@@ -41,13 +40,11 @@ export interface SqliteKeyStore extends KeyStore {
   readonly dispose: Dispose;
 }
 
-/** @throws KeyStoreLost where there were keys, by what else is in the state folder. */
 function makeTables(database: DatabaseSync, trace: string | undefined): void {
   if (trace !== undefined) throw new KeyStoreLost(`it has no tables, ${trace}`);
   database.exec(schema);
 }
 
-/** @throws KeyStoreLost when the file is corrupt. */
 function requireIntact(database: DatabaseSync): void {
   const [row] = database.prepare("PRAGMA quick_check(1)").all();
   const verdict = row?.["quick_check"];
@@ -76,7 +73,6 @@ function openDatabase(stateDir: string, whereLost: "refuse" | "make"): DatabaseS
     requireIntact(database);
     database.exec("COMMIT;");
     if (version === 0) {
-      // From here on a store that is missing or empty is one that was lost: it lasts before anything else is written.
       database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
       syncDirectory(stateDir);
     }
@@ -89,7 +85,6 @@ function openDatabase(stateDir: string, whereLost: "refuse" | "make"): DatabaseS
   }
 }
 
-/** What to do where the keys are gone. */
 const remedy =
   "put it back from a backup, or make a new admin key and do without all other keys: steward serve --new-admin-key";
 
@@ -110,10 +105,8 @@ export function describeKeyStoreLoss(stateDir: string): string | undefined {
   }
 }
 
-/** The former store, of which nothing is used any more. */
 export interface LostKeyStore {
   readonly reason: string;
-  /** Where it is now; undefined where there was none. */
   readonly aside: string | undefined;
 }
 
@@ -197,13 +190,10 @@ export function openKeyStore({ stateDir, replaceLost }: KeyStoreOptions): Sqlite
     }
   };
 
-  /** A disk that was full may have room again. */
   const tryDisk = (): void => {
     try {
       inTransaction(() => database.exec(`PRAGMA user_version = ${schemaVersion}`));
-    } catch {
-      // The fault that it left says why.
-    }
+    } catch {}
   };
 
   return {

@@ -9,7 +9,6 @@ export class KeyStoreLost extends Error {
 
 /** Written by a service that runs, which has its key store before any of them. */
 const witnesses = ["admin.key", "tokens.db", "checks.db", "alerts.db", "enabled.json"] as const;
-/** Has content only where the store had some: its first page is on the disk before. */
 const storeLog = `${keyStoreName}-wal`;
 
 const sizeOf = (path: string): number | undefined => {

@@ -2,7 +2,6 @@ import { chmodSync, lstatSync, mkdirSync, readdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { errnoCode, errorMessage } from "#kernel/errors.ts";
 
-/** The key store's file, by which a state folder is known. */
 export const keyStoreName = "keys.db";
 
 /** `mkdir -p`. Node's own never comes back where a file system refuses with ENOENT, as procfs does. */

@@ -1,6 +1,4 @@
-/** An address of the settings taken apart. */
 export interface ProviderAddress {
-  /** Without credentials and without a slash at its end. */
   readonly baseUrl: string;
   /** Host and port, as messages name it. */
   readonly host: string;
@@ -12,7 +10,6 @@ const decoded = (text: string): string => {
   try {
     return decodeURIComponent(text);
   } catch {
-    // Not encoded: it stands for itself.
     return text;
   }
 };

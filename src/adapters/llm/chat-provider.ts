@@ -37,11 +37,9 @@ const toUsage = ({ inputTokens, outputTokens }: LanguageModelV4Usage): ReportedU
   outputTokens: count(outputTokens.total),
 });
 
-/** Longest name of a model that is passed on. */
 const maxNameLength = 200;
 const nameOf = (model: string): string => model.slice(0, maxNameLength);
 
-/** What a stream has said so far of the answer as a whole. */
 interface Gathered {
   model: string;
   readonly warnings: string[];
@@ -80,7 +78,6 @@ function modelMissing(party: Party, model: string, offered: readonly string[] = 
   });
 }
 
-/** A model at its provider, through the library of that provider. */
 export function createChatProvider(kind: ProviderKind, access: Access, party: Party): ChatProvider {
   const load = lazy(() => kind.load(access));
   const modelIn = kind.modelIn ?? (() => undefined);
@@ -154,7 +151,6 @@ export function createChatProvider(kind: ProviderKind, access: Access, party: Pa
       } catch (error) {
         throw failureOf(error, signal);
       } finally {
-        // Whoever stops listening stops the provider as well.
         over.abort();
       }
     },

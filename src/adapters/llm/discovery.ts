@@ -7,12 +7,10 @@ import { type ConnectorSettings, defineConnector } from "./plan.ts";
 import type { Environment } from "./secrets.ts";
 
 const defaultPort = 11_434;
-/** A model server on this machine answers at once, or is not there. */
 const timeoutMs = 2_000;
 
 /** Scheme, host, port and path of `OLLAMA_HOST`, each of which may be left out. */
 const hostForm = /^(?:(https?):\/\/)?(\[[0-9a-fA-F:]+\]|[^:/?#@\s]*)(?::(\d{1,5}))?(\/[^?#\s]*)?$/;
-/** A server that listens everywhere listens on loopback. */
 const everywhere: Readonly<Record<string, string>> = { "": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]" };
 
 /**

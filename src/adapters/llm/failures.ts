@@ -4,16 +4,11 @@ import { fieldOf, textOf } from "./json.ts";
 import { readRetryAfter } from "./retry-after.ts";
 import { scrub } from "./scrub.ts";
 
-/** Who was asked, for messages. */
 export interface Party {
-  /** Display name of the provider. */
   readonly provider: string;
-  /** Host and port, without credentials. */
   readonly host: string;
   readonly model: string;
-  /** What was sent and must not be shown. */
   readonly secrets: readonly string[];
-  /** What to do when the provider does not know the model. */
   readonly remedy: string;
 }
 
@@ -32,14 +27,12 @@ export class ErrorAnswer extends Error {
   }
 }
 
-/** An error and what caused it, outermost first. */
 function chainOf(error: unknown): readonly unknown[] {
   const chain: unknown[] = [];
   for (let each = error; each !== undefined && chain.length < 10; each = fieldOf(each, "cause")) chain.push(each);
   return chain;
 }
 
-/** Status, headers and body of the answer that an error is about, as far as there was one. */
 interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -65,7 +58,6 @@ function answerOf(error: unknown): Answer | undefined {
   };
 }
 
-/** The sentence in a body of an error, wherever the provider puts it. */
 function sentenceIn(body: unknown): string | undefined {
   const error = fieldOf(body, "error");
   const detail = fieldOf(body, "detail");
@@ -135,7 +127,6 @@ const brokenCodes: readonly string[] = [
 const unreachableCode = /^(E(?!RR_)[A-Z_]+|UND_ERR_CONNECT_TIMEOUT)$/;
 const unreadableCode = /^(HPE_|Z_|ERR_|UND_ERR_)/;
 
-/** What the code of an error of the network says; undefined for other codes. */
 function networkFailure(code: string, { provider, host }: Party): ProviderFailed | undefined {
   if (silentCodes.includes(code)) {
     return new ProviderFailed(`${provider} did not answer in time`, { failure: "silent", isRetryable: true });
@@ -169,14 +160,12 @@ function networkFailure(code: string, { provider, host }: Party): ProviderFailed
   return unreadableCode.test(code) ? unreadable({ provider }) : undefined;
 }
 
-/** The answer of a provider is none that there is a use for. */
 export const unreadable = ({ provider }: Pick<Party, "provider">): ProviderFailed =>
   new ProviderFailed(`${provider} answered with what cannot be understood`, {
     failure: "unreadable",
     isRetryable: false,
   });
 
-/** The answer of a provider ended before its end. */
 export const brokenOff = ({ provider }: Pick<Party, "provider">): ProviderFailed =>
   new ProviderFailed(`the answer of ${provider} broke off`, { failure: "unreachable", isRetryable: true });
 

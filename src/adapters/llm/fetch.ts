@@ -4,15 +4,10 @@ import { guardedLookup, isLinkLocal } from "#adapters/link-local/index.ts";
 import { ProviderFailed } from "#domain/ports/connectors.ts";
 import { lazy } from "#kernel/async.ts";
 
-/** How long a provider may take, and how much it may say. */
 export interface FetchLimits {
-  /** To connect, TLS and all. */
   readonly connectMs: number;
-  /** From the request until the answer begins. */
   readonly headersMs: number;
-  /** Between two pieces of an answer. */
   readonly idleMs: number;
-  /** Bytes of an answer, or of one event of a stream, after decompression. */
   readonly answerBytes: number;
   /** Bytes of a whole stream of events, whose wrapping is many times the text. */
   readonly streamBytes: number;
@@ -28,7 +23,6 @@ export const defaultLimits: FetchLimits = {
   streamBytes: 64 * 1024 * 1024,
 };
 
-/** What is read of a refusal: more is no sentence for people. */
 const refusalBytes = 64 * 1024;
 
 export type Fetch = typeof globalThis.fetch;
@@ -45,7 +39,6 @@ const tooMuch = (bytes: number): ProviderFailed =>
     isRetryable: false,
   });
 
-/** Counts the bytes of an answer; true when they are too many. */
 type Gauge = (chunk: Uint8Array) => boolean;
 
 function gaugeWhole(limit: number): Gauge {
@@ -98,7 +91,6 @@ function bounded(
   });
 }
 
-/** What does not hold of the body any more once it is decompressed. */
 const bodyHeaders: readonly string[] = ["content-encoding", "content-length", "transfer-encoding"];
 
 interface Answer {

@@ -1,6 +1,5 @@
 import { isRecord } from "#kernel/values.ts";
 
-/** A member of what may be an object. */
 export const fieldOf = (value: unknown, name: string): unknown => (isRecord(value) ? value[name] : undefined);
 
 /** A text that says something; undefined for everything else. */

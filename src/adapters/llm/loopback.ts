@@ -1,6 +1,5 @@
 import { get, type IncomingMessage, type RequestOptions } from "node:http";
 
-/** Most that is read of an answer. */
 const maxBytes = 8 * 1024 * 1024;
 
 async function open(url: URL, options: RequestOptions): Promise<IncomingMessage> {

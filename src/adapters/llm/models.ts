@@ -3,7 +3,6 @@ import { ErrorAnswer } from "./failures.ts";
 import { fieldOf, textOf } from "./json.ts";
 import type { Access, Asking } from "./kind.ts";
 
-/** Names of the models in a listing, with their aliases; none when it is no listing. */
 export function modelsIn(listing: unknown, list: "data" | "models"): readonly string[] {
   return recordsIn(fieldOf(listing, list)).flatMap(({ id, name, model, aliases }) => {
     const names = [id, name, model, ...(Array.isArray(aliases) ? aliases : [])].map(textOf);

@@ -6,7 +6,6 @@ import type { ProviderKind } from "./kind.ts";
 import { type ProviderName, providers } from "./registry.ts";
 import { type Environment, type Key, type KeySource, readKey } from "./secrets.ts";
 
-/** A connector of the settings. */
 export interface ConnectorEntry {
   readonly name: string;
   readonly provider: ProviderName;
@@ -18,15 +17,12 @@ export interface ConnectorEntry {
   readonly timeoutMs?: number;
 }
 
-/** The connectors of the settings. */
 export interface ConnectorSettings {
   readonly default?: string;
   readonly list: readonly ConnectorEntry[];
-  /** Whether to look for others in the environment and on this machine. */
   readonly discovers: boolean;
   readonly budgets: {
     readonly tokensPerDay?: number;
-    /** By the name or the id of a key. */
     readonly keys: Readonly<Record<string, number>>;
   };
 }
@@ -79,7 +75,6 @@ export function defineConnector(
   return { ...common, access: { provider: createChatProvider(kind, access, party) } };
 }
 
-/** Connectors of the keys that the environment holds, for providers that the settings do not name. */
 function fromEnvironment({ list }: ConnectorSettings, environment: Environment): readonly ConnectorEntry[] {
   return Object.keys(providers)
     .filter((name): name is ProviderName => Object.hasOwn(providers, name))

@@ -6,7 +6,6 @@ import { ollama } from "./providers/ollama.ts";
 import { openai } from "./providers/openai.ts";
 import { openaiCompatible } from "./providers/openai-compatible.ts";
 
-/** Providers by their names in the settings. */
 export const providers = {
   openai,
   anthropic,

@@ -1,4 +1,3 @@
-/** Longest wait that is believed. */
 const maxMs = 86_400_000;
 
 const inBounds = (ms: number): number | null =>
@@ -7,7 +6,6 @@ const inBounds = (ms: number): number | null =>
 /** The form of a date in HTTP (RFC 9110, 5.6.7). Others would be guessed at. */
 const dateForm = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
-/** `Retry-After`: seconds, or a date. */
 function fromHeader(value: string, now: number): number | null {
   const text = value.trim();
   if (/^\d{1,12}(\.\d{1,9})?$/.test(text)) return inBounds(Number(text) * 1000);

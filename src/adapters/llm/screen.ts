@@ -2,11 +2,9 @@ const redacted = "[redacted]";
 /** Shorter ones, such as a user name, are words that an answer may have for other reasons. */
 const shortest = 8;
 
-/** Takes secrets out of a text that comes in pieces. */
 export interface Screen {
   /** The text as far as it is sure that no secret begins in it which the next piece goes on with. */
   readonly push: (text: string) => string;
-  /** What was kept back. */
   readonly end: () => string;
 }
 
@@ -43,7 +41,6 @@ export function createScreen(given: readonly string[]): Screen {
   };
 }
 
-/** The same for a whole text. */
 export function screened(text: string, secrets: readonly string[]): string {
   const screen = createScreen(secrets);
   return screen.push(text) + screen.end();

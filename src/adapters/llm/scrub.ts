@@ -1,12 +1,10 @@
 const redacted = "[redacted]";
-/** Longest sentence of a provider that is passed on. */
 const maxLength = 300;
 /** Longest text that is looked at for one: the patterns below may take the square of it. */
 const maxScanned = 2048;
 /** A piece of a secret of this length and more is not shown. */
 const pieceLength = 6;
 
-/** Forms in which a secret may come back. */
 function formsOf(secret: string): readonly string[] {
   const base64 = Buffer.from(secret).toString("base64");
   return [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1), base64, base64.replaceAll("=", "")];

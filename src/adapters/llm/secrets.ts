@@ -2,10 +2,8 @@ import { join } from "node:path";
 import { readSecretFile } from "#adapters/files/index.ts";
 import { errorMessage } from "#kernel/errors.ts";
 
-/** Where the key of a connector is. */
 export interface KeySource {
   readonly from: "environment" | "file" | "credential";
-  /** Of the variable or the credential; of a file its path. */
   readonly name: string;
 }
 
@@ -28,7 +26,6 @@ function readKeyFile(path: string, isGuarded: boolean): Key {
   }
 }
 
-/** The key, or why there is none; never a part of it. */
 export function readKey({ from, name }: KeySource, environment: Environment): Key {
   if (from === "file") return readKeyFile(name, false);
   if (from === "environment") {

@@ -1,9 +1,7 @@
 import type { SharedV4Warning } from "@ai-sdk/provider";
 
-/** Names of the parts of a request in the contract. */
 const names: Readonly<Record<string, string>> = { maxOutputTokens: "max_tokens" };
 
-/** A warning of a library as a sentence about the request. */
 export function toSentence(warning: SharedV4Warning): string {
   if (warning.type === "other") return warning.message;
   if (warning.type === "deprecated") return `${warning.setting}: ${warning.message}`;

@@ -3,7 +3,6 @@ import { connect, type Server } from "node:net";
 import { dirname } from "node:path";
 import { isWritableByOthers } from "#adapters/files/index.ts";
 
-/** Sockets that the service manager made and handed over, by file descriptor. */
 export interface PassedSockets {
   readonly members: number | undefined;
   readonly administrator: number | undefined;
@@ -31,7 +30,6 @@ export function takePassedSockets(environment: NodeJS.ProcessEnv, pid: number): 
   return { members: descriptorOf(passedNames.members), administrator: descriptorOf(passedNames.administrator) };
 }
 
-/** Where a socket is bound, by the kernel's table. */
 function pathOf(descriptor: number): string | undefined {
   const { ino } = fstatSync(descriptor);
   for (const line of readFileSync("/proc/net/unix", "utf8").split("\n")) {
@@ -78,7 +76,6 @@ async function removeStale(path: string): Promise<void> {
 function prepareDir(dir: string, mode: number): void {
   if (lstatSync(dir, { throwIfNoEntry: false }) === undefined) {
     mkdirSync(dir, { mode });
-    // Whatever the mask says.
     chmodSync(dir, mode);
   }
   const stat = lstatSync(dir);
@@ -93,7 +90,6 @@ const groupId = (name: string): number | undefined => {
   return line === undefined ? undefined : Number(line.split(":")[2]);
 };
 
-/** Opens a socket to the members of a group, where this process may. */
 function openToGroup(path: string, group: string): void {
   const gid = ownUid() === 0 ? groupId(group) : undefined;
   if (gid === undefined) return;

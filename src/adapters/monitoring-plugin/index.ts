@@ -8,7 +8,6 @@ const maxOutputBytes = 64 * 1024;
 /** As long as a timer can be: the time limit of the check comes as its signal. */
 const timeoutMs = 2 ** 31 - 1;
 
-/** Why the command did not end by itself, as what follows its name in a sentence. */
 function describeFailure(error: CommandFailed, program: string): string {
   const code = errnoCode(error.cause);
   if (code === "ENOENT") return "does not exist, or the interpreter in its first line does not";
@@ -17,7 +16,6 @@ function describeFailure(error: CommandFailed, program: string): string {
   return reason.startsWith("killed by") ? `was ${reason}` : `cannot be run: ${reason}`;
 }
 
-/** A user, by number, with the group that is its own. */
 export interface PluginUser {
   readonly uid: number;
   readonly gid: number;

@@ -15,7 +15,6 @@ const hostPaths = {
   ],
 } as const;
 
-/** What a look at one of the places gave. */
 type Found = { readonly chains: readonly InputChain[] } | { readonly untold: string };
 
 const exists = async (path: string): Promise<boolean> => (await orUndefined(stat(path))) !== undefined;
@@ -44,7 +43,6 @@ export function createPacketFilter(ports: {
 }): PacketFilter {
   const { exec, paths = hostPaths } = ports;
 
-  /** What a program prints; the reason when it does not. */
   const ask = async (argv: readonly [string, ...string[]], signal: AbortSignal) => {
     if (!(await exists(argv[0]))) return { untold: `${argv[0]} is not installed` };
     const { exitCode, stdout, stderr, truncated } = await exec(argv, { signal, timeoutMs });

@@ -5,7 +5,6 @@ interface Rule {
   readonly isNarrow: boolean;
 }
 
-/** Words of a rule that let it stand for certain senders only. */
 const senders = new Set(["-s", "--source", "--src-range", "--match-set"]);
 const connectionStates = new Set(["--ctstate", "--state"]);
 

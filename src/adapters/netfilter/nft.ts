@@ -20,10 +20,8 @@ const familiesOf: Readonly<Record<string, InputChain["families"]>> = {
   inet: ["ipv4", "ipv6"],
 };
 
-/** A rule as far as it matters here. */
 interface Rule {
   readonly isRefusing: boolean;
-  /** Chains that it leads to. */
   readonly targets: readonly string[];
   readonly isNarrow: boolean;
 }
@@ -43,7 +41,6 @@ const refuses = (part: JsonObject): boolean =>
   // How iptables writes what nftables has no words for.
   (objectIn(part, "xt")?.["type"] === "target" && objectIn(part, "xt")?.["name"] === "REJECT");
 
-/** What becomes of a packet by a map from what it holds. */
 function verdictsOf(part: JsonObject): readonly JsonObject[] {
   const data = objectIn(part, "vmap")?.["data"];
   const set = isRecord(data) && Array.isArray(data["set"]) ? data["set"] : [];
@@ -52,7 +49,6 @@ function verdictsOf(part: JsonObject): readonly JsonObject[] {
     .filter(isRecord);
 }
 
-/** Chains that a part leads to: by name, or by a map. */
 function targetsOf(part: JsonObject): readonly string[] {
   const direct = objectIn(part, "jump") ?? objectIn(part, "goto");
   return direct === undefined ? verdictsOf(part).flatMap(targetsOf) : [textIn(direct, "target")];
@@ -86,7 +82,6 @@ function refusesSome(rules: ReadonlyMap<string, readonly Rule[]>, chain: string,
 
 const tableFlags: readonly unknown[] = ["dormant", "owner", "persist"];
 
-/** What a table is marked as. One mark alone is not printed as a list. */
 function flagsOf({ flags = [] }: JsonObject): readonly unknown[] {
   return Array.isArray(flags) ? flags : [flags];
 }
@@ -108,7 +103,6 @@ export const hasUnclearFlags = (text: string): boolean =>
     flagsOf(table).some((flag) => !tableFlags.includes(flag) || flag === table["name"]),
   );
 
-/** Tables that `nft list ruleset` shows as dormant. */
 function dormantIn(plain: string): readonly string[] {
   const heads = [...plain.matchAll(/^table (\S+) (\S+) \{(?: #.*)?\n(?:\tcomment .*\n)?\tflags (.*)$/gm)];
   return heads

@@ -4,7 +4,6 @@ import { NotificationFailed } from "#domain/ports/notifications.ts";
 export const forbidden = (): NotificationFailed =>
   new NotificationFailed("it leads to a link-local address, which is never asked", false);
 
-/** The host of a URL without the brackets that it has around an IPv6 address. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, "$1");
 
 /** @throws NotificationFailed when a name leads nowhere that may be asked. */

@@ -16,14 +16,12 @@ const escaped = (text: string): string => text.replaceAll(/[&<>]/g, (character) 
 /** Text of others as code, in which no name calls anybody and no address becomes a link. */
 const asCode = (text: string): string => `\`${escaped(text).replaceAll("`", "'")}\``;
 
-/** The message as Slack's webhooks take it, and all that are made like them. */
 function toChatBody({ title, facts, isGood }: Message): string {
   const lines = facts.map(([name, text]) => `${escaped(name)}: ${asCode(text)}`);
   const text = [`${isGood ? ":white_check_mark:" : ":warning:"} ${asCode(title)}`, ...lines].join("\n");
   return JSON.stringify({ text });
 }
 
-/** Statuses after which it may be taken when it is sent again. */
 const isRetryableStatus = (status: number): boolean => status >= 500 || [408, 425, 429].includes(status);
 
 function parsed(text: string): URL {

@@ -11,9 +11,7 @@ const idleMs = 20_000;
 
 const defaultPort = { "smtp:": 25, "smtps:": 465 } as const;
 
-/** How a mail server is reached. */
 export interface MailServer {
-  /** `smtp://host:port` or `smtps://host:port`. */
   readonly url: URL;
   /** Of `smtp:`: whether the connection has to become a TLS one, or is to stay as it is. */
   readonly startTls: "required" | "off";
@@ -28,7 +26,6 @@ export interface MailSettings {
   readonly to: readonly string[];
 }
 
-/** The mail: plain text, in which nothing is markup. */
 function toMail({ id, title, facts, at }: Message, { from, to }: Pick<MailSettings, "from" | "to">) {
   const domain =
     from
@@ -49,7 +46,6 @@ function toMail({ id, title, facts, at }: Message, { from, to }: Pick<MailSettin
   };
 }
 
-/** Words of the server in a refusal, on one short line. */
 const serverWords = (text: string, password: string | undefined): string => {
   const line = (password === undefined ? text : text.replaceAll(password, "[redacted]")).replaceAll(/\p{C}+/gu, " ");
   return line.trim().slice(0, 200);
@@ -77,7 +73,6 @@ async function sendMail(
   // Loaded on demand: most services never send a mail.
   const { createTransport } = await import("nodemailer");
   const transport = createTransport({
-    // The address that was checked, and the name that its certificate has to be for.
     host: address,
     ...(isIP(host) === 0 && { servername: host }),
     port: Number(url.port) || defaultPort[isTls ? "smtps:" : "smtp:"],

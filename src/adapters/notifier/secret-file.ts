@@ -17,9 +17,5 @@ function orFailed<T>(path: string, read: () => T): T {
  */
 export const readSecret = (path: string): string => orFailed(path, () => readSecretFile(path));
 
-/**
- * Reads certificates to trust, PEM.
- * @throws NotificationFailed
- */
 export const readCaFile = (path: string): string =>
   orFailed(path, () => readRegularFile(path).content.toString("utf8"));

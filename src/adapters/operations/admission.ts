@@ -17,7 +17,6 @@ const kinds = {
   operations: { folder: "running-operations", atOnce: 2 },
 } as const;
 
-/** How long the one whose turn is next waits for a place. */
 const waitMs = 30_000;
 const betweenMs = 100;
 /** `steward-task@.service` starts the program with the lock on this file held, so that the others wait as a process of flock(1). */
@@ -46,9 +45,7 @@ function openGate(path: string): void {
     let target = "";
     try {
       target = readlinkSync(join("/proc/self/fd", name));
-    } catch {
-      // That of the listing itself, which is closed by now.
-    }
+    } catch {}
     if (target === path) closeSync(Number(name));
   }
 }

@@ -15,7 +15,6 @@ import {
 import { groupModes } from "./files.ts";
 import { openForeignFolder } from "./foreign-folder.ts";
 
-/** How long an answer is kept for whoever waits for it, and how many of them. */
 const keptForMs = 5 * 60_000;
 const keptAnswers = 64;
 const betweenLooksMs = 200;
@@ -33,23 +32,19 @@ function keptIn(folder: string): readonly Kept[] {
   return files.toSorted((a, b) => b.atMs - a.atMs);
 }
 
-/** Answers, and failures, that nobody has come for. */
 function sweep(folder: string, nowMs: number): void {
   for (const [at, { name, atMs }] of keptIn(folder).entries()) {
     if (at >= keptAnswers || nowMs - atMs > keptForMs) rmSync(join(folder, name), { force: true });
   }
 }
 
-/** Leaves word of why an operation could not be done, where its record cannot be written. */
 export function leaveFailure(id: string, failure: unknown, { answersDir }: Pick<AskPlaces, "answersDir">): void {
   sweep(answersDir, Date.now());
   writeFileAtomic(join(answersDir, failureName(id)), JSON.stringify(failure), { mode: groupModes.file });
 }
 
-/** What is asked, and how its answer gets back. */
 export interface Ask {
   readonly text: string;
-  /** Fires when whoever asked does not wait any longer. */
   readonly cancelled: AbortSignal;
 }
 
@@ -66,7 +61,6 @@ export async function answerAsk(
     readonly places: AskPlaces;
     readonly uid: number;
     readonly clock: Pick<Clock, "now" | "sleep">;
-    /** Whether it has a place among those that are worked on. */
     readonly isAdmitted: boolean;
     readonly busy: unknown;
     readonly tooLong: unknown;

@@ -5,9 +5,7 @@ import { textOf } from "./files.ts";
 import { type KeptAnswer, parseAnswer } from "./parse.ts";
 
 export interface AnswerFiles {
-  /** All that can be read; what cannot is removed. */
   readonly load: () => readonly KeptAnswer[];
-  /** On the disk when it returns. @throws Error when it cannot be written. */
   readonly save: (kept: KeptAnswer) => void;
   readonly remove: (id: string) => void;
 }

@@ -1,6 +1,5 @@
 /** Where a service without rights puts what it asks of root, and root what it answers. One folder is not the other's. */
 export interface AskPlaces {
-  /** The run folder of the service. */
   readonly runDir: string;
   /** Root's, which the group of the service may read. */
   readonly answersDir: string;
@@ -14,7 +13,6 @@ export const answerName = (id: string): string => `${id}.json`;
 export const failureName = (id: string): string => `failure-${id}.json`;
 
 const shape = /^ask-[0-9a-f]{32}$/;
-/** Tells the id of an ask from that of an operation. */
 export const isAskId = (text: string): boolean => shape.test(text);
 
 /** More than anything that is asked, or answered, takes. */

@@ -7,7 +7,6 @@ import { claimName, foldersName, newestClaim, nobody, specName, stateName } from
 const maxSpecBytes = 1024 * 1024;
 const maxStateBytes = 4 * 1024 * 1024;
 const maxClaimBytes = 4096;
-/** More names than any operation has. */
 const maxNames = 1000;
 
 /** Reads one that may be damaged: that is the other side's affair. */

@@ -21,10 +21,8 @@ export type AskRoot = (
   },
 ) => Promise<unknown>;
 
-/** How many are asked at a time; root has a bound of its own. */
 const atOnce = 4;
 const lookMs = 250;
-/** How long root may take to begin, and to end what was cancelled. */
 const graceMs = 30_000;
 
 /** The door as the side without rights sees it: a file of its own, a unit that it may start, and a file that it may read. */

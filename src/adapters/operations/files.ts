@@ -8,12 +8,10 @@ const { O_CREAT, O_APPEND, O_RDONLY } = constants;
 /** There is no file of ours: nothing at all, or a directory that somebody else put there. */
 export const isNoFile = (error: unknown): boolean => isNotFound(error) || errnoCode(error) === "EISDIR";
 
-/** The content of a file; undefined when there is none. */
 export function textOf(path: string): string | undefined {
   return orUndefinedSync(() => readFileSync(path, "utf8"), isNoFile);
 }
 
-/** Who else may read what is written: nobody, or the group that the folder gives. */
 export interface Modes {
   readonly folder: number;
   readonly file: number;
@@ -23,7 +21,6 @@ export const ownModes: Modes = { folder: 0o700, file: 0o600 };
 export const groupModes: Modes = { folder: 0o2750, file: 0o640 };
 
 const maxLineBytes = 4096;
-/** Two of these at most: the older one goes when the newer one is full. */
 const maxLogBytes = 2 * 1024 * 1024;
 const logName = "log";
 const olderLogName = "log.1";
@@ -71,7 +68,6 @@ function lastLines(path: string, count: number): readonly string[] {
   }
 }
 
-/** The last lines of the log, oldest first. */
 export function tailOf(folder: string, count: number): readonly string[] {
   const newest = lastLines(join(folder, logName), count);
   if (newest.length >= count) return newest;

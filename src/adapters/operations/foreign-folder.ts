@@ -4,7 +4,6 @@ import { errnoCode } from "#kernel/errors.ts";
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
 
-/** What somebody else has written is not what it should be, or not whose. */
 export class ForeignFileRefused extends Error {
   override readonly name = "ForeignFileRefused";
 }
@@ -23,7 +22,6 @@ export interface ForeignFolder {
     limits: { readonly maxBytes: number; readonly isSingle?: boolean },
   ) => string | undefined;
   readonly has: (name: string) => boolean;
-  /** Whether it has been removed since. */
   readonly isGone: () => boolean;
   readonly close: () => void;
 }

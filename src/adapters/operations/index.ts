@@ -10,7 +10,6 @@ import { isOperationId } from "./id.ts";
 import { parseProcess, parseSpec, parseState } from "./parse.ts";
 import { claimName, foldersName, newestClaim, nobody, specName, stateName } from "./record.ts";
 
-/** Names that no operation has: of folders that are being made or removed. */
 const making = ".new-";
 const removing = ".old-";
 
@@ -43,7 +42,6 @@ function storeIn(root: string, modes: Modes): OperationStore {
     if (!isOperationId(id)) throw new Error(`cannot name an operation ${JSON.stringify(id)}`);
     return join(root, id);
   };
-  /** What a process that was killed had not made, or not removed, to its end. One process makes and removes: the service. */
   const clear = (prefix: string): void => {
     for (const name of readdirSync(root)) {
       if (name.startsWith(prefix)) rmSync(join(root, name), { recursive: true, force: true });

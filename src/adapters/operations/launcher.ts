@@ -12,9 +12,7 @@ import { isOperationId } from "./id.ts";
 import { isAlive } from "./process.ts";
 
 export interface TaskProgram {
-  /** The program and its words up to the id: `node main.ts task run`. */
   readonly argv: readonly [program: string, ...args: string[]];
-  /** The whole of what it gets beside what every process has. */
   readonly environment: Readonly<Record<string, string>>;
 }
 

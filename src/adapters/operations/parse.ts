@@ -21,7 +21,6 @@ const isNullableText = (value: unknown): value is string | null => value === nul
 const isStatus = (value: unknown): value is OperationStatus => operationStatuses.some((status) => status === value);
 const isCode = (value: unknown): value is ErrorCode => isString(value) && isErrorCode(value);
 
-/** @returns undefined when the text is not what was written. */
 export function parseSpec(text: string): OperationSpec | undefined {
   const members = parseMembers(text);
   if (members === undefined) return undefined;
@@ -49,7 +48,6 @@ function errorOf(value: unknown): OperationError | null | undefined {
   return { code, message, ...(details !== undefined && { details }) };
 }
 
-/** @returns undefined when the text is not what was written. */
 export function parseState(text: string): OperationState | undefined {
   const members = parseMembers(text);
   if (members === undefined) return undefined;
@@ -60,7 +58,6 @@ export function parseState(text: string): OperationState | undefined {
   return { status, percent, step, startedAt, finishedAt, phase: phase ?? null, result: result ?? null, error };
 }
 
-/** @returns undefined when the text is not what was written. */
 export function parseProcess(text: string): ProcessIdentity | undefined {
   const members = parseMembers(text);
   if (members === undefined) return undefined;
@@ -68,7 +65,6 @@ export function parseProcess(text: string): ProcessIdentity | undefined {
   return isCount(pid) && isCount(startTicks) && isString(bootId) ? { pid, startTicks, bootId } : undefined;
 }
 
-/** The first answer to a request with an idempotency key, as it left. */
 export interface KeptAnswer {
   readonly id: string;
   readonly fingerprint: string;
@@ -80,7 +76,6 @@ export interface KeptAnswer {
   };
 }
 
-/** @returns undefined when the text is not what was written. */
 export function parseAnswer(text: string): KeptAnswer | undefined {
   const members = parseMembers(text);
   const answer = membersOf(members?.["answer"]);
@@ -93,7 +88,6 @@ export function parseAnswer(text: string): KeptAnswer | undefined {
   return { id, fingerprint, at, answer: { status, headers: Object.fromEntries(known), body } };
 }
 
-/** What `/proc/<pid>/stat` says (proc_pid_stat(5)). */
 export interface ProcessStat {
   readonly state: string;
   readonly startTicks: number;

@@ -13,7 +13,6 @@ function statOf(pid: number) {
   }
 }
 
-/** Who this process is. */
 export function ownProcess(): ProcessIdentity {
   const stat = statOf(process.pid);
   if (stat === undefined) throw new Error("cannot tell this process from others: /proc does not show it");

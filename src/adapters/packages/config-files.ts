@@ -5,14 +5,12 @@ import { isNotFound } from "#kernel/errors.ts";
 
 /** What package managers call the new version of a file that was changed on the host: dpkg, ucf, rpm, pacman. */
 const endings: readonly string[] = [".dpkg-dist", ".ucf-dist", ".rpmnew", ".pacnew"];
-/** Deep enough for what packages have below /etc. */
 const maxDepth = 12;
 
 /** The configuration files of packages, where every distribution has them. Links are not followed. */
 export function createConfigFiles(folder = "/etc"): ConfigFiles {
   const below = async (path: string, depth: number, signal: AbortSignal): Promise<readonly OfferedConfig[]> => {
     signal.throwIfAborted();
-    // What goes away meanwhile is not there.
     const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => {
       if (isNotFound(error)) return [];
       throw error;

@@ -31,14 +31,12 @@ function findManager(): (typeof known)[number] | undefined {
   return zypper !== undefined && found[0]?.name === "dnf" && isSuse() ? zypper : found[0];
 }
 
-/** What can be known of packages and done to them. */
 export interface HostPackages {
   readonly states: PackageStates;
   readonly updates: PackageUpdates;
   readonly repairs: PackageRepairs;
 }
 
-/** A host whose packages are left alone. */
 export function createNoPackages(): HostPackages {
   const refuse = () => Promise.reject(new CommandFailed("this host has no package manager that could be used"));
   return {
@@ -59,7 +57,6 @@ export async function createHostPackages(ports: {
   readonly stateDir?: string;
 }): Promise<HostPackages> {
   const name = findManager()?.name;
-  // A host has one of them, so the others are not even loaded.
   if (name === "apt") return (await import("./apt/index.ts")).createApt(ports);
   if (name === "pacman") return (await import("./pacman/index.ts")).createPacman(ports);
   if (name === "zypper") return (await import("./zypper/index.ts")).createZypper(ports);

@@ -8,7 +8,6 @@ import { type PluginCall, type PluginEnd, PluginNotRun, type PluginSandbox } fro
 import { ended, endedFor, environmentOf, maxOutputBytes, signalExitCode } from "./words.ts";
 
 const nobody = 65_534;
-/** The time limit proper is the signal's. */
 const graceMs = 5_000;
 
 const dropsRights = [

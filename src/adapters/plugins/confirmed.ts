@@ -11,15 +11,11 @@ import {
 import type { ConfirmedPlugins } from "#domain/ports/plugins.ts";
 import { isRecord } from "#kernel/values.ts";
 
-/** What root has confirmed. */
 export interface ConfirmedPlugin {
   readonly name: string;
   readonly version: string;
-  /** Its directory. */
   readonly path: string;
-  /** Of everything in it. */
   readonly digest: string;
-  /** Epoch milliseconds. */
   readonly confirmedAt: number;
 }
 
@@ -29,7 +25,6 @@ interface ConfirmedPluginFiles extends ConfirmedPlugins {
   readonly all: () => readonly ConfirmedPlugin[];
   /** On disk when it returns. @throws Error when this process is not root, or the directory is not its own. */
   readonly add: (plugin: ConfirmedPlugin) => void;
-  /** @returns whether it was there. */
   readonly remove: (path: string) => boolean;
 }
 

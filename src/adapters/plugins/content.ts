@@ -21,7 +21,6 @@ const maxBytes = 64 * 1024 ** 2;
 const maxDepth = 32;
 const pieceBytes = 256 * 1024;
 
-/** Something in the folder of a plugin. */
 export interface Entry {
   readonly path: string;
   readonly stat: BigIntStats;
@@ -95,18 +94,15 @@ export const signatureOf = (entries: readonly Entry[]): string =>
     ),
   );
 
-/** The newest change of what is in a folder, in epoch milliseconds. */
 export const newestChange = (entries: readonly Entry[]): number =>
   Math.max(...entries.map(({ stat }) => Number(stat.ctimeMs)));
 
-/** Opens what is a regular file itself, not a link to one. */
 const withRegularFile = <T>(path: string, work: (handle: number) => T): T =>
   withFile(path, O_RDONLY | O_NONBLOCK, (handle) => {
     if (!fstatSync(handle).isFile()) throw new Distrusted(`${path} is not a file`);
     return work(handle);
   });
 
-/** At most so many bytes of the beginning of a file. */
 export const beginningOf = (path: string, length: number): Buffer =>
   withRegularFile(path, (handle) => {
     const buffer = Buffer.alloc(length);

@@ -7,7 +7,6 @@ import { orUndefinedSync } from "#kernel/errors.ts";
 import { isRecord } from "#kernel/values.ts";
 
 const fileName = "enabled.json";
-/** Far more than all plugins of a host take. */
 const maxBytes = 1024 ** 2;
 
 const isPlugin = (value: unknown): value is EnabledPlugin =>

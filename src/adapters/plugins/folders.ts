@@ -152,7 +152,6 @@ export function createPluginFolders(ports: {
     }
   };
 
-  /** What is in one of the folders, by name; a folder that is not there holds nothing. One that cannot be read is a fault itself. */
   const below = (dir: string): readonly (() => FoundPlugin | undefined)[] => {
     try {
       const names = readdirSync(dir).filter(isShown);

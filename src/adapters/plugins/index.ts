@@ -30,9 +30,7 @@ function createAddressTrial(exec: Exec): () => Promise<boolean> {
 /** The tightest sandbox that this host can give. */
 export function createPluginSandbox(ports: {
   readonly exec: Exec;
-  /** Folders that no plugin may see: the state folder. */
   readonly hidden: readonly string[];
-  /** The unit whose stop is that of the plugins too: that of the service, where it has one. */
   readonly partOf?: string | undefined;
   /** Is told of a plugin that systemd was asked to end, and that did not end. */
   readonly onNotEnded: (trouble: NotEnded) => void;

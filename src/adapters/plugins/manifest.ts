@@ -18,7 +18,6 @@ const validator = (): ValidateFunction<ManifestFile> => {
   return compiled;
 };
 
-/** One thing that is wrong with a manifest, at the place in it that `path` leads to. */
 interface Flaw {
   readonly path: readonly string[];
   readonly message: string;
@@ -89,7 +88,6 @@ function toFlaw({ keyword, instancePath, params, data, message = "is wrong" }: E
   }
 }
 
-/** What no schema can say. */
 function furtherFlaws(file: ManifestFile): readonly Flaw[] {
   const { type, timeout = defaults.timeout, permissions = {}, check = {} } = file;
   const { memory = defaults.memory, user, read = [], write = [] } = permissions;
@@ -130,7 +128,6 @@ function furtherFlaws(file: ManifestFile): readonly Flaw[] {
   return flaws;
 }
 
-/** Flaws of form, and what else is wrong with the settings that have none. */
 function allFlaws(value: unknown, flaws: readonly Flaw[]): readonly Flaw[] {
   const flawed = new Set(flaws.map(({ path: [setting] }) => setting));
   const isFlawless = ([setting]: readonly [string, unknown]): boolean => !flawed.has(setting);
@@ -203,7 +200,6 @@ const member = (value: unknown, key: string): unknown =>
     ? Object.entries(value).find(([name]) => name === key)?.[1]
     : undefined;
 
-/** What a faulty manifest is at least known to be. */
 function known(value: unknown): { readonly type: PluginType | undefined; readonly name: string | undefined } {
   const [type, name] = [member(value, "type"), member(value, "name")];
   return {

@@ -20,7 +20,6 @@ const path = Type.String({
   description: "An absolute path.",
 });
 
-/** `plugin.yaml`. Unknown keys are faults. */
 export const ManifestFile = Type.Object(
   {
     name: Type.String({

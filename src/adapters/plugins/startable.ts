@@ -11,7 +11,6 @@ const mayRun = (path: string): boolean => {
     accessSync(path, constants.X_OK);
     return true;
   } catch {
-    // Not there, or not to be run: for a program it is the same.
     return false;
   }
 };

@@ -7,7 +7,6 @@ export class Distrusted extends Error {
   override readonly name = "Distrusted";
 }
 
-/** Who the service is, which decides whose files it may run. */
 export interface Owner {
   readonly uid: number;
 }

@@ -18,7 +18,6 @@ function topEntries(): { readonly topFolders: readonly string[]; readonly topFil
   };
 }
 
-/** Whether the memory of a unit can be bounded on this host. */
 export function boundsMemory(): boolean {
   try {
     return readFileSync("/sys/fs/cgroup/cgroup.controllers", "utf8").split(/\s+/).includes("memory");
@@ -46,7 +45,6 @@ function requireFixed(paths: readonly string[]): void {
 
 /** What of the host is the same for all plugins. */
 export type CommandPlace = Pick<UnitPlace, "ends" | "hidden" | "boundsMemory"> & {
-  /** The unit whose stop is that of the plugins too. */
   readonly partOf: string | undefined;
 };
 

@@ -1,15 +1,11 @@
 import type { PluginCall } from "#domain/ports/plugins.ts";
 import { isInside } from "./paths.ts";
 
-/** What of the host decides how a plugin is contained. */
 export interface UnitPlace {
   /** Where the end of a unit is told, in a folder that holds nothing else: root's alone. */
   readonly ends: string;
-  /** What no plugin may see: the state folder. */
   readonly hidden: readonly string[];
-  /** Whether the memory of a unit as a whole can be bounded. */
   readonly boundsMemory: boolean;
-  /** Folders in `/` that hold neither programs nor what the kernel shows. */
   readonly topFolders: readonly string[];
   /** Files in `/`, such as one to swap to. */
   readonly topFiles: readonly string[];
@@ -197,7 +193,6 @@ const rootProperties = ({ manifest }: PluginCall): readonly string[] => [
   ...manifest.permissions.write.map((path) => `ReadWritePaths=-${path}`),
 ];
 
-/** The properties of the unit that a plugin runs in. */
 export const unitProperties = (unit: string, call: PluginCall, place: UnitPlace): readonly string[] => [
   ...bounds(unit, call, place),
   ...networkProperties(call),

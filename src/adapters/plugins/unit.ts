@@ -51,13 +51,11 @@ function prepareEnds(ends: string): void {
   }
 }
 
-/** Exit codes by which systemd says that it could not make what the program was to run in. */
 const isSetupCode = (code: number): boolean => code >= 200 && code <= 245;
 
 const withoutSandbox = (code: number): PluginNotRun =>
   new PluginNotRun(`its sandbox could not be made (systemd exit code ${code}; see journalctl -p notice -t systemd)`);
 
-/** What systemd itself said of a unit that never began. */
 function notBegun({ exitCode, stderr }: CommandResult): PluginNotRun {
   const told = /^Failed to .*$/m.exec(stderr)?.[0];
   if (told !== undefined) return new PluginNotRun(`systemd did not start it: ${told}`);
@@ -77,16 +75,13 @@ interface UnitPorts {
   readonly exec: Exec;
   /** Directories that no plugin may see. */
   readonly hidden: readonly string[];
-  /** The unit whose stop is that of the plugins too, also where nobody is left to end them. */
   readonly partOf: string | undefined;
-  /** Whether a unit can be kept to loopback on this host. */
   readonly filtersAddresses: () => Promise<boolean>;
   readonly onNotEnded: (trouble: NotEnded) => void;
   /** Gone with the next boot, as the units are. */
   readonly runFolder?: string;
 }
 
-/** What units are run with. */
 interface UnitHost extends Pick<UnitPorts, "exec" | "filtersAddresses" | "onNotEnded"> {
   readonly place: CommandPlace;
 }

@@ -34,7 +34,6 @@ export const ended = (
   { stdout, stderr, truncated }: { readonly stdout: string; readonly stderr: string; readonly truncated: boolean },
 ): PluginEnd => ({ exitCode, stdout, stderr, isTruncated: truncated });
 
-/** Where a plugin finds programs. */
 export const programFolders: readonly string[] = [
   "/usr/local/bin",
   "/usr/bin",
@@ -44,7 +43,6 @@ export const programFolders: readonly string[] = [
   "/sbin",
 ];
 
-/** The whole environment of a plugin, as `env` takes it. */
 export const environmentOf = ({ manifest, path }: PluginCall, home: string): readonly string[] => [
   `PATH=${programFolders.join(":")}`,
   "LANG=C.UTF-8",

@@ -5,7 +5,6 @@ import { parseCpuTimes } from "./parse.ts";
 
 /** Time between two samples. */
 const sampleIntervalMs = 5_000;
-/** How far back samples go. */
 const historyMs = 60_000;
 /** A sample younger than this says too little: the counters move in ticks of 10 ms. */
 const minSampleMs = 500;
@@ -25,7 +24,6 @@ export interface CpuLoad {
   readonly dispose: Dispose;
 }
 
-/** Samples the kernel's counters all the time, so that an answer need not wait for an interval to pass. */
 export function startCpuLoad(ports: { clock: Clock; limits: ContainerLimits; procDir: string }): CpuLoad {
   const { clock, limits, procDir } = ports;
 

@@ -11,7 +11,6 @@ const isRemote = (type: string): boolean =>
 const isOwnOfSystem = (path: string): boolean =>
   path !== "/dev/shm" && /^\/(proc|sys|dev|run\/(user|credentials|host))(\/|$)/.test(path);
 
-/** Mounts that hold data of this host and can be asked about without waiting for another machine. */
 function holdsData({ type, source, path, options }: Mount): boolean {
   if (imageTypes.has(type)) return false;
   // Without an answer from the root nothing runs here, whoever gives it.
@@ -30,7 +29,6 @@ const isBind = ({ type, root, superOptions }: Mount): boolean =>
 /** What a file system says of itself when nothing can be written. Newer kernels stop an ext4 with errors without saying `ro`. */
 const readOnlyOptions = ["ro", "emergency_ro", "shutdown"];
 
-/** A mount that stands for its file system. */
 export interface DataMount {
   readonly path: string;
   readonly source: string;
@@ -61,7 +59,6 @@ export function boundPaths(mounts: readonly Mount[]): readonly string[] {
     .map(({ path }) => path);
 }
 
-/** The path of the mount that stands for the file system that a path lies on; undefined where none does. */
 export function dataMountHolding(mounts: readonly Mount[], path: string): string | undefined {
   const device = createMountLookup(mounts)(path)?.device;
   const same = mounts.filter((mount) => mount.device === device);

@@ -7,7 +7,6 @@ import { errnoCode, orUndefined, orUndefinedSync } from "#kernel/errors.ts";
 import { boundPaths, chooseDataMounts, type DataMount, dataMountHolding } from "./data-mounts.ts";
 import { parseMountinfo, parseReadOnlyPaths } from "./mountinfo.ts";
 
-/** Time that one file system has to answer. */
 const answerTimeoutMs = 5_000;
 
 async function readSizes(path: string) {

@@ -65,7 +65,6 @@ function readMemory(procDir: string, limits: ContainerLimits) {
   };
 }
 
-/** Host facts from /proc, os-release, statfs and, in a container, its control group. */
 export function createHostFacts(ports: { clock: Clock; procDir?: string }): ProcHostFacts {
   const { clock, procDir = "/proc" } = ports;
   const limits = createContainerLimits();

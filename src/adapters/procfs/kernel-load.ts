@@ -11,7 +11,6 @@ import { type ProcessStat, parseFileHandles, parseMemory, parseProcessStat, pars
 /** Processes looked at between two turns of the event loop: about a millisecond. */
 const batchSize = 64;
 
-/** What the kernel tells of one process; undefined when it has gone since. */
 function readProcess(procDir: string, pid: string): ProcessStat | undefined {
   try {
     return parseProcessStat(readFileSync(join(procDir, pid, "stat"), "utf8"));

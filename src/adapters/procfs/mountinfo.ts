@@ -4,14 +4,12 @@ export interface Mount {
   readonly parentId: number;
   /** `major:minor`, the same for all mounts of one file system. */
   readonly device: string;
-  /** Which folder of the file system is mounted. */
   readonly root: string;
   readonly path: string;
   /** Options of this mount alone. */
   readonly options: readonly string[];
   readonly type: string;
   readonly source: string;
-  /** Options of the file system, in all its mounts. */
   readonly superOptions: readonly string[];
 }
 
@@ -21,7 +19,6 @@ function decodeEscapes(field: string): string {
   return field.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }
 
-/** Mounts in the order of the file. Lines of another form are left out. */
 export function parseMountinfo(text: string): readonly Mount[] {
   return text.split("\n").flatMap((line) => {
     const [mount = "", fileSystem] = line.split(" - ");

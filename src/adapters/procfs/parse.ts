@@ -38,7 +38,6 @@ export function parseCpuInfo(text: string): CpuInfo {
   return { model, cores: cores.size, threads };
 }
 
-/** Time that all processors have spent, in clock ticks since boot. */
 export interface CpuTimes {
   readonly total: number;
   readonly idle: number;
@@ -86,7 +85,6 @@ export function parseFileHandles(text: string): { readonly used: number; readonl
 export interface ProcessStat {
   readonly pid: number;
   readonly name: string;
-  /** One letter; `Z` is a zombie. */
   readonly state: string;
   readonly parentPid: number;
 }

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import type { RebootNeed } from "#domain/ports/host.ts";
 import { orUndefined } from "#kernel/errors.ts";
 
-/** What packages of the Debian family leave behind, and the kernels that are installed. */
 export function createRebootNeed(
   folders: { run: string; modules: string; kernel: string } = {
     run: "/run",

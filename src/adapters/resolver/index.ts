@@ -15,7 +15,6 @@ const isAnswer = (code: string, name: string): boolean => code === "ENODATA" || 
 /** The resolver of glibc takes no more (MAXNS, resolv.conf(5)). */
 const maxServers = 3;
 
-/** Addresses on the `nameserver` lines of resolv.conf(5). */
 export function parseNameServers(text: string): readonly string[] {
   return text
     .split("\n")

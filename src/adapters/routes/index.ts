@@ -13,7 +13,6 @@ async function isUp(name: string): Promise<boolean> {
   return ["up", "unknown"].includes((await readText(`/sys/class/net/${name}/operstate`)).trim());
 }
 
-/** Default routes of the main table, as the kernel lists them in /proc/net. */
 export function createDefaultRoutes(procNet = "/proc/net"): DefaultRoutes {
   return {
     async list() {

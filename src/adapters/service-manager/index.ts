@@ -17,7 +17,6 @@ export interface ServiceManager {
    * @param status how it is, in words, looked at again and again.
    */
   readonly ready: (look: (signal: AbortSignal) => Promise<string | undefined>, status: Words) => void;
-  /** Does the work of a reload and tells when it began and ended. */
   readonly reload: (work: () => Promise<void>) => Promise<void>;
   readonly stopping: () => void;
   /** Resolves when all that was to be told has been. */
@@ -30,7 +29,6 @@ const retryMs = 1_000;
 const startTurnMs = 10_000;
 const startExtensionMs = 30_000;
 const longestStartMs = 300_000;
-/** How often the words are looked at when nobody watches. */
 const statusTurnMs = 30_000;
 
 const nobody: ServiceManager = {

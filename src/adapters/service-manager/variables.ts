@@ -1,8 +1,6 @@
-/** What the service manager asks of this process. */
 export interface ManagerVariables {
   /** Where it is told; a path, or with `@` an abstract name. */
   readonly address: string;
-  /** Time without a sign of life after which it kills; undefined when it does not watch. */
   readonly watchdogMs: number | undefined;
 }
 

@@ -6,7 +6,6 @@ const clientPorts = new Set([68, 546]);
 
 const isLoopback = (address: string): boolean => address.startsWith("127.") || address === "::1";
 
-/** What the host says about its network besides the sockets. */
 export interface NetworkFacts {
   /** Ports that the kernel gives out to whoever asks for none. */
   readonly givenOut: { readonly first: number; readonly last: number };

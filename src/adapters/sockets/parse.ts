@@ -1,10 +1,8 @@
-/** A socket of /proc/net/{tcp,tcp6,udp,udp6}. Addresses are in their usual notation. */
 export interface ParsedSocket {
   readonly address: string;
   readonly port: number;
   readonly remotePort: number;
   readonly inode: number;
-  /** User who has made it. */
   readonly uid: number;
 }
 
@@ -27,7 +25,6 @@ const toIpv6 = (bytes: readonly number[]): string => {
 /** What an IPv4 address mapped into IPv6 begins with (RFC 4291 §2.5.5.2). */
 export const mappedPrefix = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 
-/** An address of either kind; an IPv4 address that is mapped into IPv6 is that IPv4 address. */
 export function toAddress(hex: string): string {
   const bytes = bytesOf(hex);
   if (bytes.length === 4) return bytes.join(".");

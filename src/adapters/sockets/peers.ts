@@ -13,7 +13,6 @@ export interface LocalConnection {
 
 const hexOf = (byte: number): string => byte.toString(16).padStart(2, "0").toUpperCase();
 
-/** The bytes of an address; an IPv6 address without its zone. */
 function bytesOf(address: string): readonly number[] {
   if (isIPv4(address)) return address.split(".").map(Number);
   const { hostname } = new URL(`http://[${address.replace(/%.*$/, "")}]`);
@@ -27,7 +26,6 @@ function bytesOf(address: string): readonly number[] {
   });
 }
 
-/** As the kernel prints it: 32-bit numbers in the byte order of the machine, little-endian on what Node runs on. */
 function printed(bytes: readonly number[]): string {
   const words = Array.from({ length: bytes.length / 4 }, (_, at) => bytes.slice(4 * at, 4 * at + 4));
   return words.map((word) => [...word].reverse().map(hexOf).join("")).join("");

@@ -6,9 +6,7 @@ import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { addPath, toError } from "#kernel/errors.ts";
 
-/** What makes a file of the service's own. */
 export interface Format {
-  /** The statements that make it, without its version. */
   readonly schema: string;
   readonly version: number;
   /** Up to this version what earlier versions of the service have written is given up for a new file. */

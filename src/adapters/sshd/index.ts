@@ -7,7 +7,6 @@ import { orUndefined } from "#kernel/errors.ts";
 const program = "/usr/sbin/sshd";
 const timeoutMs = 10_000;
 
-/** `sshd -T`: a line for each option, its name in lower case. */
 export function parseSshdOptions(text: string): Readonly<Record<string, string>> {
   const options = new Map<string, string>();
   for (const line of text.split("\n")) {

@@ -21,7 +21,6 @@ export const propertiesInterface = properties;
 /** PID 1 looks at every installed unit file for it. */
 const listFilesTimeoutMs = 30_000;
 
-/** The few calls to org.freedesktop.systemd1 (org.freedesktop.systemd1(5)) that the adapter makes. */
 export const calls = {
   subscribe: (): Call => ({ path: managerPath, interface: manager, member: "Subscribe" }),
   /** Unit names are patterns here, so what a pattern gives a meaning to is put in brackets. */

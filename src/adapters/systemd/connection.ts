@@ -4,7 +4,6 @@ import type { Clock, Dispose } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { text } from "./parse.ts";
 
-/** A signal as it came off the bus. */
 export interface Signal {
   readonly path: string;
   readonly interface: string;
@@ -26,7 +25,6 @@ export interface Call {
 /** Told of each call before it is made, and does it. */
 export type ObserveCall = <T>(call: Pick<Call, "interface" | "member">, work: () => Promise<T>) => Promise<T>;
 
-/** A connection to the system bus that comes back by itself. */
 export interface Connection {
   /**
    * Calls a method and hands the reply to `onReply` in the order of arrival, signals included: a promise
@@ -48,7 +46,6 @@ const callTimeoutMs = 10_000;
 const firstRetryMs = 50;
 const lastRetryMs = 2_000;
 
-/** A call of the bus itself that takes one string. */
 const callOfBus = (member: string, argument: string): Call => ({
   destination: busName,
   path: "/org/freedesktop/DBus",

@@ -9,7 +9,6 @@ import { createOfflineUnits } from "./offline.ts";
 
 export interface HostUnits {
   readonly units: Units;
-  /** Whether systemd answers over the bus; not expected on a host where it does not run. */
   readonly probe: Probe;
   /**
    * Starts a unit that runs to its end, and resolves with systemd's job result then; `lost` when the bus went away meanwhile.

@@ -15,7 +15,6 @@ import {
 } from "./parse.ts";
 import type { Session } from "./session.ts";
 
-/** systemd, and the policy that says which of its units may be restarted. */
 export interface Systemd extends Session {
   readonly clock: Clock;
   readonly policy: ServicePolicy;

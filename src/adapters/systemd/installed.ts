@@ -5,13 +5,11 @@ import type { Connection } from "./connection.ts";
 import { blankUnit, type MirroredUnit, parseUnitFileRow } from "./parse.ts";
 import { parseUnitFile } from "./unit-file.ts";
 
-/** How long the state of the unit folders is taken for granted. */
 const lookAgainMs = 1_000;
 
 /** Installed unit files by name, as units that are not loaded. An alias is not a unit of its own and is left out. */
 export type Installed = ReadonlyMap<string, MirroredUnit>;
 
-/** Installed unit files as systemd lists them, read again only when something can have changed. */
 export interface InstalledFiles {
   readonly units: () => Promise<Installed>;
   readonly invalidate: () => void;
@@ -36,7 +34,6 @@ function linkFolders(folder: string): readonly string[] {
   }
 }
 
-/** The name of the file that a link leads to; empty where it leads nowhere. */
 function targetName(path: string): string {
   try {
     return basename(realpathSync(path));

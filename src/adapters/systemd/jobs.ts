@@ -1,15 +1,12 @@
 import type { Signal } from "./connection.ts";
 
-/** How many results are kept for jobs that nobody has asked for yet. */
 const maxResults = 256;
 
 /** What stands for the result of a job that nobody can hear of any more. */
 export const lostResult = "lost";
 
-/** Results of systemd's jobs, by object path. */
 export interface Jobs {
   readonly onSignal: (signal: Signal) => void;
-  /** Resolves with the result, also when it arrived before the question. */
   readonly result: (path: string) => Promise<string>;
   /** The connection is gone: results that have not arrived never will. */
   readonly clear: () => void;

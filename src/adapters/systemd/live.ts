@@ -13,7 +13,6 @@ export interface LiveUnits extends Units {
    * @throws UnitsUnavailable, UnitRefused.
    */
   readonly start: (name: string) => Promise<string>;
-  /** @throws UnitsUnavailable when systemd does not answer over the bus. */
   readonly ping: () => Promise<void>;
   readonly dispose: Dispose;
 }

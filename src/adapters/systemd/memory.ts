@@ -29,7 +29,6 @@ export function readMemory(unit: MirroredUnit): number | null {
 /** Memory of the control groups is read at most this often. */
 const maxAgeMs = 5_000;
 
-/** @returns what brings the memory of all mirrored units up to date, unless that was done just before. */
 export function createMemoryRefresh(mirror: Pick<Mirror, "units" | "replace">, clock: Pick<Clock, "monotonicMs">) {
   let readAtMs = 0;
   return (): void => {

@@ -14,10 +14,8 @@ export interface Mirror {
 
 const isService = (name: unknown): name is string => typeof name === "string" && name.endsWith(".service");
 
-/** What the functions of a mirror share. */
 interface MirrorState {
   readonly call: Connection["call"];
-  /** Gets each unit as it changes. */
   readonly onChange: (unit: MirroredUnit) => void;
   /** Called when systemd has reloaded its unit files, or was replaced itself. */
   readonly onReload: () => void;
@@ -102,7 +100,6 @@ function takeListed(mirror: MirrorState, rows: unknown): readonly MirroredUnit[]
   return listed;
 }
 
-/** Units that have just been loaded: they are listed together, since systemd often loads many at once. */
 async function takeAppeared(mirror: MirrorState): Promise<void> {
   const names = [...mirror.appeared];
   mirror.appeared.clear();

@@ -54,7 +54,6 @@ const templateOf = (name: string): string => name.replace(/@[^.]*\./, "@.");
 
 const stateWhenNotEnabled = { links: "disabled", also: "indirect", none: "static" } as const;
 
-/** The state of one unit file, in the words of `systemctl list-unit-files`. */
 function readUnit(root: string, path: string, name: string, isEnabled: (name: string) => string | undefined): Unit {
   const target = linkTarget(path);
   const blank = blankUnit(name);

@@ -1,6 +1,5 @@
 import type { Unit } from "#domain/ports/units.ts";
 
-/** A string as the bus sent it; empty where it sent something else. */
 export const text = (value: unknown): string => (typeof value === "string" ? value : "");
 
 const member = (properties: unknown, name: string): unknown =>
@@ -26,7 +25,6 @@ export interface MirroredUnit extends Unit {
   readonly controlGroup: string;
 }
 
-/** A unit about which nothing is known yet but its name. */
 export const blankUnit = (name: string): MirroredUnit => ({
   name,
   description: "",
@@ -43,7 +41,6 @@ export const blankUnit = (name: string): MirroredUnit => ({
   controlGroup: "",
 });
 
-/** One row of ListUnits: `(ssssssouso)`. */
 export function parseListedUnit(row: unknown): MirroredUnit | undefined {
   if (!Array.isArray(row)) return undefined;
   const [name, description, loadState, activeState, subState, , path] = row;
@@ -57,14 +54,12 @@ export function parseListedUnit(row: unknown): MirroredUnit | undefined {
   };
 }
 
-/** One row of ListUnitFiles: `(ss)`, path and state. */
 export function parseUnitFileRow(row: unknown): { readonly path: string; readonly state: string } | undefined {
   if (!Array.isArray(row)) return undefined;
   const [path, state] = row;
   return { path: text(path), state: text(state) };
 }
 
-/** The names of a unit among its properties, aliases included. */
 export function namesIn(properties: unknown): readonly string[] {
   const names = member(properties, "Names");
   return Array.isArray(names) ? names.map(String) : [];
@@ -74,7 +69,6 @@ export function namesIn(properties: unknown): readonly string[] {
 export interface UnitRun {
   /** Another one with each start; empty for a unit that has not been started. */
   readonly invocation: string;
-  /** Whether systemd is about to start or stop the unit. */
   readonly hasJob: boolean;
 }
 

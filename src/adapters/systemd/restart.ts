@@ -4,9 +4,7 @@ import { inspectUnit, type Systemd } from "./inspect.ts";
 import { lostResult } from "./jobs.ts";
 import { text, type UnitRun } from "./parse.ts";
 
-/** How long a restart waits for its job. */
 const jobWaitMs = 25_000;
-/** How often a unit is inspected whose job result was lost. */
 const jobPollMs = 100;
 
 /** The unit under its own name, for a restart: what the policy has judged is then what is restarted. @throws UnitProtected. */
@@ -36,7 +34,6 @@ async function resultByUnit(systemd: Systemd, name: string, before: UnitRun, sig
   }
 }
 
-/** Restarts a unit and waits for its job. */
 export async function restartUnit(systemd: Systemd, given: string, signal: AbortSignal): Promise<string> {
   const { clock, jobs } = systemd;
   const { name, run } = await permitted(systemd, given);
@@ -63,13 +60,11 @@ export async function restartUnit(systemd: Systemd, given: string, signal: Abort
   }
 }
 
-/** Requests the restart of a unit and does not wait for it. */
 export async function restartDetached(systemd: Systemd, given: string): Promise<void> {
   const { name } = await permitted(systemd, given);
   await systemd.call(calls.restartUnit(name), () => undefined);
 }
 
-/** Starts a unit and waits for its job, without limit. */
 export async function startUnit(systemd: Systemd, name: string): Promise<string> {
   await systemd.untilReady();
   const down = systemd.lost();

@@ -16,15 +16,12 @@ export interface Session extends Pick<Connection, "call" | "isUp" | "dispose"> {
   readonly jobs: Jobs;
   /** @throws UnitsUnavailable when the bus does not answer in this time. */
   readonly untilReady: (waitMs?: number, signal?: AbortSignal) => Promise<void>;
-  /** Whether it has been ready at any time. */
   readonly wasReady: () => boolean;
   /** Never rejects; resolves once the connection is lost. */
   readonly lost: () => { readonly promise: Promise<typeof lostResult>; readonly stop: Dispose };
-  /** Loaded services and installed unit files, by name. */
   readonly list: () => Promise<readonly Unit[]>;
   /** Paths of units whose conditions did not hold when systemd last checked. It forgets that when it unloads the unit. */
   readonly unmet: ReadonlySet<string>;
-  /** Watches a service: as it is now, if it is loaded, and each change. */
   readonly watch: (name: string, onChange: (unit: MirroredUnit) => void) => Dispose;
 }
 
@@ -87,7 +84,6 @@ function createSynchroniser(synchronise: () => Promise<void>) {
   };
 }
 
-/** Loaded units and installed files as one list. */
 function merge(loaded: ReadonlyMap<string, MirroredUnit>, installed: Installed): readonly Unit[] {
   const merged = new Map<string, Unit>();
   for (const [name, unit] of loaded) {
@@ -107,7 +103,6 @@ function noteCondition(unmet: Set<string>, { path, member, body }: Signal): void
 export interface SessionPorts {
   readonly clock: Clock;
   readonly socket?: string;
-  /** Called when the session becomes ready, and when the connection is lost. */
   readonly onStateChange: (state: { up: boolean; reason?: string }) => void;
   readonly observe?: ObserveCall | undefined;
 }

@@ -1,4 +1,3 @@
-/** What is read of a unit file without loading it. */
 export interface UnitFileText {
   readonly description: string;
   /** What `systemctl enable` would find to do: something, only other units (`Also=`), or nothing. */

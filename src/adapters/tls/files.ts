@@ -1,3 +1,2 @@
-/** The self-signed pair in the state folder. */
 export const certName = "tls-cert.pem";
 export const keyName = "tls-key.pem";

@@ -3,7 +3,6 @@ import { createSecureContext } from "node:tls";
 import { isOpenToEverybody, readRegularFile, readTextFile } from "#adapters/files/index.ts";
 import { errorMessage } from "#kernel/errors.ts";
 
-/** A certificate chain and its private key, PEM. */
 export interface TlsPair {
   readonly cert: string;
   readonly key: string;
@@ -26,7 +25,6 @@ export function certificatesIn(text: string): readonly X509Certificate[] {
   return blocks.map((block) => new X509Certificate(block));
 }
 
-/** @throws Error */
 function privateKeyIn(text: string): KeyObject {
   if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(text)) {
     throw new Error("the private key is protected by a passphrase (write one without: openssl pkey -in KEY -out NEW)");

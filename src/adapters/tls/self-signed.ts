@@ -5,7 +5,6 @@ import { writeFileAtomic } from "#adapters/files/index.ts";
 import { certName, keyName } from "./files.ts";
 import { readTlsPair, type TlsPair } from "./index.ts";
 
-/** What this machine is called and where it can be reached. */
 export interface OwnNames {
   readonly hostname: string;
   readonly addresses: readonly string[];

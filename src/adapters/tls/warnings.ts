@@ -7,7 +7,6 @@ const anyUsage = "2.5.29.37.0";
 const nameOf = ({ subject }: X509Certificate): string => subject.replaceAll("\n", ", ") || "without a name";
 const dayOf = (date: Date): string => date.toISOString().slice(0, 10);
 
-/** Of certificates that are not valid now. */
 function dateWarnings(certificates: readonly X509Certificate[], now: number): readonly string[] {
   return certificates.flatMap((certificate) => {
     const { validFromDate, validToDate } = certificate;

@@ -103,12 +103,10 @@ const prepare = (database: DatabaseSync) => {
 };
 type Statements = ReturnType<typeof prepare>;
 
-/** Tells resources apart: 48 bits of a hash, which a number can hold. */
 const hashOf = (text: string): number => createHash("sha256").update(text).digest().readUIntBE(0, 6);
 
 const bytesOf = (hex: string): Buffer => Buffer.from(hex, "hex");
 
-/** What is known of a trace, and changes with each of its spans. */
 interface Tally {
   readonly id: number;
   name: string;
@@ -175,7 +173,6 @@ function count(tally: Tally, span: KeptSpan, service: string, bytes: number): vo
   tally.service = service;
 }
 
-/** Puts spans into the tables. */
 function insert(
   statements: Statements,
   groups: readonly SpanGroup[],
@@ -221,7 +218,6 @@ function forgetPart({ forget }: Pick<Statements, "forget">, id: number): void {
   for (const statement of forget) statement.run(id);
 }
 
-/** Bytes by source and bucket. */
 function sharesOf({ shares }: Statements): Map<SpanSource, Map<string, number>> {
   const found = new Map<SpanSource, Map<string, number>>();
   for (const { source, bucket, bytes } of shares.all()) {
@@ -234,7 +230,6 @@ function sharesOf({ shares }: Statements): Map<SpanSource, Map<string, number>> 
 const totalOf = (buckets: ReadonlyMap<string, number>): number =>
   [...buckets.values()].reduce((sum, one) => sum + one, 0);
 
-/** Whoever has the most. */
 function largest<K, V>(entries: Iterable<readonly [K, V]>, size: (value: V) => number): readonly [K, V] | undefined {
   let found: readonly [K, V] | undefined;
   for (const entry of entries) if (found === undefined || size(entry[1]) > size(found[1])) found = entry;
@@ -261,7 +256,6 @@ function makeRoom(statements: Statements, keepBytes: number): void {
 const originOf = (source: SQLOutputValue | undefined): SpanOrigin =>
   Number(source) === ownSource ? "own" : "received";
 
-/** A trace out of what each source has of it. */
 function summaryOf(id: SQLOutputValue | undefined, parts: readonly Row[]): TraceSummary {
   const tallies = parts.map((row) => ({ ...tallyOf(row), origin: originOf(row["source"]) }));
   const [named] = tallies.toSorted((one, other) => one.namedAt - other.namedAt);
@@ -284,7 +278,6 @@ export interface SqliteTraces {
   readonly add: (groups: readonly SpanGroup[], source: SpanSource) => Keeping;
   readonly list: (query: TraceQuery) => readonly TraceSummary[];
   readonly trace: (traceId: string) => Uint8Array<ArrayBuffer> | undefined;
-  /** Bytes that are taken. */
   readonly usedBytes: () => number;
   readonly dispose: Dispose;
 }

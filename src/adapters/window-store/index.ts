@@ -29,16 +29,12 @@ const prepare = (database: DatabaseSync) => ({
 
 type Row = Record<string, unknown>;
 
-/** The clocks that ends are told by. */
 export interface WindowClocks {
-  /** Milliseconds since the boot; nobody can set it. */
   readonly uptimeMs: () => number;
-  /** Epoch milliseconds. */
   readonly now: () => number;
   readonly bootId: () => string;
 }
 
-/** This machine's. */
 const hostClocks: WindowClocks = {
   uptimeMs: () => Number(process.hrtime.bigint() / 1_000_000n),
   now: () => Date.now(),

@@ -10,14 +10,12 @@ const blockSize = 1 << blockShift;
 const overlap = 4096;
 const wordSize = 4;
 
-/** The bytes around an offset, until the next `seek`. */
 interface View {
   bytes: Buffer;
   words: Uint32Array;
 }
 
 interface Block extends View {
-  /** Tells its reader that the memory goes to somebody else. */
   readonly evicted: () => void;
   length: number;
 }
@@ -29,7 +27,6 @@ export interface BlockPool {
   readonly drop: (key: number) => void;
 }
 
-/** A file's blocks have keys from its number times this on. */
 const keysPerFile = 2 ** 31;
 
 /** Makes room for at most so many blocks of 20 KiB. */
@@ -80,7 +77,6 @@ export interface Blocks {
    */
   readonly seek: (offset: number, length: number) => number;
   readonly view: View;
-  /** Forgets what was read: the file has changed. */
   readonly forget: () => void;
   /**
    * Copies bytes that need not stay in memory.
@@ -96,7 +92,6 @@ export function createBlocks(fd: number, pool: BlockPool, fileKey: number): Bloc
   const view: View = { bytes: Buffer.from(empty), words: new Uint32Array(empty) };
   let start = 0;
   let end = 0;
-  /** Key of the block in view; 0 for memory of its own. */
   let shown = 0;
 
   const hide = (): void => {
@@ -139,7 +134,6 @@ export function createBlocks(fd: number, pool: BlockPool, fileKey: number): Bloc
     shown = key;
     show(block, number * blockSize, block.length);
     if (offset + length <= end) return;
-    // What does not fit into a block, and what lies beyond its present end.
     shown = 0;
     const bytes = copy(offset, length);
     show({ bytes, words: new Uint32Array(bytes.buffer) }, offset, length);

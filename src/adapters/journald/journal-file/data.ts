@@ -5,7 +5,6 @@ import type { HashTable, JournalFile } from "./file.ts";
 import { type Hash64, jenkinsHash, remainder, sipHash24 } from "./hash.ts";
 import * as layout from "./layout.ts";
 
-/** Largest payload that is unpacked. */
 const maxPayloadBytes = 256 * 1024 * 1024;
 
 const isKeyed = (file: JournalFile): boolean => (file.header.incompatibleFlags & layout.incompatible.keyedHash) !== 0;
@@ -101,7 +100,6 @@ export function findData(file: JournalFile, wanted: Buffer): number | undefined 
   return undefined;
 }
 
-/** Entries that bear the data object at an offset. */
 export function entriesOf(file: JournalFile, offset: number, onDamage: (error: DamagedJournal) => void): EntryList {
   file.object(offset, layout.objectType.data, payloadOffset(file));
   const { dataObject } = layout;

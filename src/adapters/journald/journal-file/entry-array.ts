@@ -6,11 +6,8 @@ const wordRange = 2 ** 32;
 /** The file begins with its header, so that no entry is at its first byte. */
 const nowhere = 0;
 
-/** A run of entry offsets in one entry array object. */
 interface Segment {
-  /** Offset in the file of the run's first item. */
   readonly offset: number;
-  /** Position of that item in the whole list. */
   readonly first: number;
 }
 
@@ -22,9 +19,7 @@ export interface EntryList {
   readonly length: number;
   /** Offset of the entry at a position; 0, where no entry is, when it cannot be read. */
   readonly at: (position: number) => number;
-  /** Position of the first entry at or after an offset. */
   readonly lowerBound: (offset: number) => number;
-  /** The offsets from one position up to another, as numbers. */
   readonly slice: (from: number, to: number) => Float64Array;
 }
 
@@ -36,12 +31,9 @@ export const noEntries: EntryList = {
 };
 
 interface EntryListOptions {
-  /** What precedes the first array: the one offset that a data object holds by itself. */
   readonly leading: number | undefined;
   readonly arrayOffset: number;
-  /** How many entries there are; fewer where the chain is damaged. */
   readonly length: number;
-  /** Called when the chain breaks before its end. */
   readonly onDamage: (error: DamagedJournal) => void;
 }
 
@@ -74,7 +66,6 @@ function segmentsOf(
   return { segments, length: Math.min(length, options.length) };
 }
 
-/** The list that begins at an entry array. */
 export function createEntryList(file: JournalFile, options: EntryListOptions): EntryList {
   const { leading, onDamage } = options;
   const itemSize = file.isCompact ? 4 : 8;

@@ -9,11 +9,8 @@ const maxItems = 4096;
 /** What orders entries and names them. Numbers above 2^53, which journald does not reach, are the nearest that there is. */
 export interface EntryHead {
   readonly seqnum: number;
-  /** Microseconds since the epoch. */
   readonly realtime: number;
-  /** Microseconds since the boot. */
   readonly monotonic: number;
-  /** 32 hex digits. */
   readonly bootId: string;
   readonly xorHigh: number;
   readonly xorLow: number;
@@ -41,7 +38,6 @@ export function createEntryReader(file: JournalFile) {
     return known;
   };
 
-  /** @throws DamagedJournal when there is no entry at the offset. */
   const check = (offset: number): number => {
     const size = file.object(offset, layout.objectType.entry, entryObject.items);
     const word = seek(offset, entryObject.items) >>> 2;
@@ -55,7 +51,6 @@ export function createEntryReader(file: JournalFile) {
   };
 
   return {
-    /** @throws DamagedJournal */
     head(offset: number): EntryHead {
       check(offset);
       const at = seek(offset, entryObject.items);
@@ -70,10 +65,6 @@ export function createEntryReader(file: JournalFile) {
         xorHigh: words[word + 15] ?? 0,
       };
     },
-    /**
-     * Microseconds since the epoch.
-     * @throws DamagedJournal
-     */
     realtime(offset: number): number {
       check(offset);
       const word = seek(offset, entryObject.items) >>> 2;

@@ -5,11 +5,9 @@ import * as layout from "./layout.ts";
 
 const wordRange = 2 ** 32;
 
-/** What a header says at one moment. A file that is being written says something else the next. */
 export interface Header {
   readonly incompatibleFlags: number;
   readonly state: number;
-  /** 16 bytes; the key of the hash, too. */
   readonly fileId: Buffer;
   /** 32 hex digits: sequence numbers of files with the same one can be compared. */
   readonly seqnumId: string;
@@ -18,12 +16,10 @@ export interface Header {
   readonly fieldHashTable: HashTable;
   readonly entries: number;
   readonly entryArrayOffset: number;
-  /** Microseconds since the epoch of the first and of the last entry, as they were written. */
   readonly headRealtime: number;
   readonly tailRealtime: number;
 }
 
-/** `offset` is that of the first bucket. */
 export interface HashTable {
   readonly offset: number;
   readonly buckets: number;
@@ -62,13 +58,10 @@ export function parseHeader(bytes: Buffer): Header {
   };
 }
 
-/** An open journal file: its header at the last `refresh`, and its objects. */
 export interface JournalFile {
   readonly header: Header;
-  /** Bytes in the file at the last `refresh`. */
   readonly size: number;
   readonly isCompact: boolean;
-  /** Device and inode, which a file keeps under whatever name. */
   readonly inode: string;
   readonly blocks: Blocks;
   /**

@@ -4,7 +4,6 @@
  */
 export const signature = "LPKSHHRH";
 
-/** Flags that a reader must know, or leave the file alone. */
 export const incompatible = {
   xz: 1,
   lz4: 2,
@@ -13,7 +12,6 @@ export const incompatible = {
   compact: 16,
 } as const;
 
-/** What this reader can read by itself. */
 export const readableFlags = incompatible.keyedHash | incompatible.zstd | incompatible.compact;
 
 export const fileState = { offline: 0, online: 1, archived: 2 } as const;
@@ -47,7 +45,6 @@ export const header = {
 
 /** The oldest header has this many bytes; newer ones have more at the end. */
 export const minHeaderSize = 208;
-/** What is read of a header: all that is named above. */
 export const headerReadSize = 208;
 
 /** Compression of an object's payload, in the flags of its own header. */

@@ -4,7 +4,6 @@
  * is soon there again.
  */
 export interface OffsetTable {
-  /** -1 when the offset is not known. */
   readonly get: (offset: number) => number;
   /** @returns false when the table was emptied first. */
   readonly set: (offset: number, value: number) => boolean;

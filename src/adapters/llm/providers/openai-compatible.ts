@@ -2,7 +2,6 @@ import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { type Access, bearer, type ProviderKind } from "../kind.ts";
 import { probeListing } from "../models.ts";
 
-/** A model of a server that speaks like OpenAI's chat completions. */
 export async function loadCompatible({ model, baseUrl, key, headers, fetch }: Access): Promise<LanguageModelV4> {
   const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
   const provider = createOpenAICompatible({

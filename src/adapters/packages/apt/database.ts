@@ -5,7 +5,6 @@ import { orUndefined } from "#kernel/errors.ts";
 import { marksOf } from "../common/marks.ts";
 import type { AptPaths } from "./words.ts";
 
-/** A package as dpkg's database has it. */
 export interface DpkgEntry {
   readonly name: string;
   readonly version: string;
@@ -46,7 +45,6 @@ function entryOf(stanza: string): DpkgEntry | undefined {
   };
 }
 
-/** The packages of dpkg's `status` file, or of a file of its `updates` folder. What is no package is left out. */
 export function parseStatusFile(text: string): readonly DpkgEntry[] {
   return text.split(/\n\n+/).flatMap((stanza) => entryOf(stanza) ?? []);
 }
@@ -62,12 +60,10 @@ export function withUpdates(entries: readonly DpkgEntry[], updates: readonly Dpk
   return [...merged.values()];
 }
 
-/** What dpkg's own files say. */
 export interface DpkgDatabase {
   readonly entries: readonly DpkgEntry[];
   /** Whether dpkg has written down changes that it has not yet taken into its status file: it is at work, or was stopped. */
   readonly hasUpdates: boolean;
-  /** The same for as long as nothing has changed. */
   readonly mark: string;
 }
 
@@ -98,7 +94,6 @@ export function createDatabase(paths: Pick<AptPaths, "status" | "updates">): () 
   };
 }
 
-/** Where apt keeps which packages nobody asked for. */
 const extendedStates = "/var/lib/apt/extended_states";
 
 /** `name:architecture` of the packages that are only there because others need them. */
@@ -126,7 +121,6 @@ function stateOf({ state, flag }: DpkgEntry): PresentPackage["state"] {
   return state === "config-files" ? "configuration" : "unfinished";
 }
 
-/** The packages of which dpkg has something. */
 export function presentPackages(
   entries: readonly DpkgEntry[],
   automatic: ReadonlySet<string>,
@@ -143,7 +137,6 @@ export function presentPackages(
     }));
 }
 
-/** Reads the packages that are present, with apt's marks. */
 export async function readPresent(
   database: () => Promise<Pick<DpkgDatabase, "entries">>,
   states = extendedStates,
@@ -172,7 +165,6 @@ export function markCommands(
   ].filter(({ names }) => names.length > 0);
 }
 
-/** The machine's own architecture. */
 export const nativeArchitecture = (entries: readonly DpkgEntry[]): string =>
   entries.find(({ name }) => name === "dpkg")?.architecture ?? "";
 

@@ -15,7 +15,6 @@ export function createApt(ports: {
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
   readonly lockWaitMs?: number;
   readonly paths?: AptPaths;
-  /** Where answers are kept for the next process; without it they are not. */
   readonly stateDir?: string | undefined;
   readonly places?: { readonly booted: string; readonly output: string };
 }): { readonly states: PackageStates; readonly updates: PackageUpdates; readonly repairs: PackageRepairs } {

@@ -47,15 +47,12 @@ export type Marks = ReturnType<typeof createMarks>;
 
 /** A long upgrade on a slow disk; it goes on by itself after that. */
 const longestMs = 6 * 60 * 60_000;
-/** So many names fit into one argument, whatever they are. */
 const namesAtOnce = 500;
 
-/** Where apt keeps the package files that it has fetched. */
 export const archives = "/var/cache/apt/archives";
 
 export type Transact = (transaction: Transaction, signal: AbortSignal) => Promise<string>;
 
-/** Reports what apt prints as progress: percentages, and the lines for people. */
 export const progressReporter =
   (progress: Progress) =>
   (line: string): void => {
@@ -76,7 +73,6 @@ function operandOf(change: PackageChange): string {
   return `${word}=${change.to}`;
 }
 
-/** The words that do exactly this. */
 export const wordsFor = (changes: readonly PackageChange[]): AptWords => ({
   options: ["--no-install-recommends", ...(changes.some(({ to }) => to === null) ? [] : ["--no-remove"])],
   verb: "install",
@@ -90,7 +86,6 @@ export const wordsToMark = (
 ): readonly string[] =>
   changes.filter((change) => change.to !== null && (change.from === null || isAutomatic(change))).map(wordOf);
 
-/** Commands that mark them, each of a length that fits. */
 export const markCommands = (words: readonly string[]): NonNullable<Transaction["afterwards"]> =>
   Array.from({ length: Math.ceil(words.length / namesAtOnce) }, (_, at) => [
     "/usr/bin/apt-mark",
@@ -98,7 +93,6 @@ export const markCommands = (words: readonly string[]): NonNullable<Transaction[
     ...words.slice(at * namesAtOnce, (at + 1) * namesAtOnce),
   ]);
 
-/** @throws UpdateRefused when there is no room for what comes. */
 async function demandRoom({ downloadBytes, diskBytes }: TransactionPlan, folders: Folders): Promise<void> {
   const [packages, downloads] = await Promise.all([statfs(folders.packages), statfs(folders.archives)]);
   const isOne = packages.type === downloads.type && packages.blocks === downloads.blocks;
@@ -119,9 +113,7 @@ async function demandRoom({ downloadBytes, diskBytes }: TransactionPlan, folders
 }
 
 interface Folders {
-  /** Where packages are unpacked. */
   readonly packages: string;
-  /** Where downloads go. */
   readonly archives: string;
 }
 

@@ -9,13 +9,11 @@ const isSecurityRelease = ({ label, suite }: SimulatedStep["releases"][number]):
 const keyOf = ({ name, architecture }: Pick<PackageChange, "name" | "architecture">): string =>
   `${name}:${architecture}`;
 
-/** `apt` before `apt-utils`, and packages of one name by architecture. */
 function byName(one: PackageChange, other: PackageChange): number {
   if (one.name !== other.name) return one.name < other.name ? -1 : 1;
   return one.architecture < other.architecture ? -1 : 1;
 }
 
-/** Reads the steps of a simulation as changes of packages, in the order of their names. */
 export function changesOf(
   steps: readonly SimulatedStep[],
   known: { readonly entries: readonly DpkgEntry[]; readonly offers: readonly Offer[] },

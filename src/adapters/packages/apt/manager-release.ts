@@ -5,16 +5,13 @@ import { gunzip } from "node:zlib";
 import type { SystemRelease } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 
-/** What the head of a Release file says of its suite; what it does not say is empty. */
 export interface ReleaseHead {
   readonly origin: string;
   readonly codename: string;
   readonly version: string;
-  /** YYYY-MM-DD. */
   readonly date: string;
 }
 
-/** Reads the head of a Release or InRelease file. */
 export function parseReleaseHead(text: string): ReleaseHead {
   // The lists of hashes follow: what comes then is none of it.
   const [head = ""] = text.split(/^(?:MD5Sum|SHA\d+):/m, 1);
@@ -24,7 +21,6 @@ export function parseReleaseHead(text: string): ReleaseHead {
   return { origin: field("Origin"), codename: field("Codename"), version: field("Version"), date };
 }
 
-/** Reads `/etc/os-release`. */
 export function parseOsRelease(text: string): ReadonlyMap<string, string> {
   return new Map(
     text.split("\n").flatMap((line) => {
@@ -45,7 +41,6 @@ export function isNewerRelease(version: string, than: string): boolean {
   return at >= 0 && (one[at] ?? 0) > (other[at] ?? 0);
 }
 
-/** The part of a changelog of Debian's that tells of a version of the distribution. */
 export function changelogOf(text: string, version: string): string {
   const entries = text.split(/^(?=\S+ \(\S+\) )/m);
   const word = new RegExp(`(?<![\\d.])${version.replaceAll(".", "\\.")}(?![\\d]|\\.\\d)`);
@@ -65,7 +60,6 @@ export type ReleaseFiles = { readonly [name in keyof typeof hostFiles]: string }
 
 const textOf = async (path: string): Promise<string> => (await orUndefined(readFile(path, "utf8"))) ?? "";
 
-/** The newer point release of the distribution that the lists know of. */
 export function createRelease(files: ReleaseFiles = hostFiles): () => Promise<SystemRelease | undefined> {
   const heads = async (): Promise<readonly ReleaseHead[]> => {
     const names = (await orUndefined(readdir(files.lists))) ?? [];

@@ -49,7 +49,6 @@ export async function withPreferences<T>(
 const askMs = 120_000;
 const maxOutputBytes = 64 * 1024 * 1024;
 
-/** Why apt finds no way. */
 function obstacleIn(output: string, exitCode: number): string {
   const unmet = parseUnmet(output).map(({ name, needs }) => `${name} (${needs})`);
   return unmet.length > 0 ? `dependencies cannot be met: ${unmet.join(", ")}` : failureReason(output, exitCode);
@@ -60,7 +59,6 @@ interface Known {
   readonly offers: readonly Offer[];
 }
 
-/** The installed packages of these names. @throws UpdateRefused */
 function chosen(names: readonly string[], entries: readonly DpkgEntry[]): readonly DpkgEntry[] {
   return [...new Set(names)].flatMap((name) => {
     const found = entries.filter(
@@ -127,12 +125,10 @@ export function createSimulate(ports: {
   };
 
   return {
-    /** What words would do. @throws UpdateRefused */
     async changes(words: AptWords, signal: AbortSignal): Promise<readonly PackageChange[]> {
       return changesFor(words, await known(signal), signal);
     },
 
-    /** What a request comes to. @throws UpdateRefused */
     async plan({ type, isSecurityOnly, names }: UpdateRequest, signal: AbortSignal): Promise<TransactionPlan> {
       const now = await known(signal);
       if (isSecurityOnly) {

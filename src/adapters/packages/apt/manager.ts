@@ -29,7 +29,6 @@ import { createSnapperHooks } from "./snapper-hooks.ts";
 import { createFaults } from "./states.ts";
 import { type AptPaths, aptPaths } from "./words.ts";
 
-/** Finds and finishes what an interrupted transaction has left. */
 export function createRepair(ports: {
   readonly transact: ReturnType<typeof createTransactions>;
   readonly faults: ReturnType<typeof createFaults>;
@@ -41,7 +40,6 @@ export function createRepair(ports: {
 
   const audit: PackageManager["audit"] = async (signal) => {
     const { writer, isInterrupted, unfinished, unmet } = await faults(signal);
-    // What another program is still working on is not a leftover.
     if (writer !== undefined) return [];
     return [
       ...unfinished.map(({ name, version, state }) => `${name} ${version} is ${state}`),
@@ -109,7 +107,6 @@ export function createAptManager(ports: {
   readonly needsReboot: (signal: AbortSignal) => Promise<boolean>;
   readonly lockWaitMs?: number;
   readonly paths?: AptPaths;
-  /** Where answers are kept for the next process; without it they are not. */
   readonly stateDir?: string | undefined;
   readonly files?: {
     readonly extendedStates: string;

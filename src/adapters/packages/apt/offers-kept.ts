@@ -5,11 +5,8 @@ import { join } from "node:path";
 import { isWritableByOthers } from "#adapters/files/index.ts";
 import { errnoCode, orUndefined } from "#kernel/errors.ts";
 
-/** Answers that outlive the process, one for each question. */
 export interface KeptAnswers {
-  /** The answer that was kept under this key; undefined when another one was, or none. */
   readonly recall: (question: string, key: string) => Promise<string | undefined>;
-  /** Takes the place of what was kept for the question before. */
   readonly keep: (question: string, key: string, answer: string) => Promise<void>;
 }
 
@@ -24,9 +21,7 @@ const isFileTrouble = (error: unknown): boolean => errnoCode(error) !== undefine
 
 const isThere = (error: unknown): boolean => errnoCode(error) === "EEXIST";
 
-/** Of more packages than a host has, which would be asked for again. */
 const mostBytes = 16 * 1024 * 1024;
-/** The hash and the end of its line. */
 const sealBytes = 65;
 
 /** What is in a file of our own; undefined for a link, a pipe, what is of somebody else, and what is too large. */
@@ -50,7 +45,6 @@ async function readOwn(path: string): Promise<string | undefined> {
 export function createKeptAnswers(folder: string): KeptAnswers {
   const pathOf = (question: string): string => join(folder, question);
 
-  /** Whether the folder is one that only we can have put something into. */
   const isOurs = async (): Promise<boolean> => {
     const found = await lstat(folder);
     return found.isDirectory() && isOwn(found);

@@ -11,10 +11,8 @@ import { failureReason } from "./output.ts";
 import { newerVersions, parsePackageFiles, parsePolicies, securitySuites, securityVersion } from "./policy.ts";
 import { type AptPaths, isPackageName, onlyAsking } from "./words.ts";
 
-/** A package that is installed and of which there is a newer version that may be installed. */
 export interface Offer {
   readonly entry: DpkgEntry;
-  /** What an upgrade brings it to. */
   readonly candidate: string;
   /** The security archives whose versions are newer than what is installed. */
   readonly suites: readonly string[];
@@ -40,7 +38,6 @@ export function createOffers(ports: {
   readonly exec: Exec;
   readonly database: () => Promise<DpkgDatabase>;
   readonly paths: AptPaths;
-  /** Where answers are kept for the next process; without it they are not. */
   readonly stateDir?: string | undefined;
   /** Epoch milliseconds, by the clock that files have their times from. */
   readonly now?: () => number;
@@ -134,7 +131,6 @@ export async function listsAt({
   return Math.max(fetched, await modified(refreshStamp));
 }
 
-/** The updates of the host as its checks ask for them. */
 export function createUpdates(ports: {
   readonly offers: (signal: AbortSignal) => Promise<readonly Offer[]>;
   readonly paths: AptPaths;

@@ -1,7 +1,5 @@
-/** A package that dpkg could not deal with. */
 export interface DpkgError {
   readonly name: string;
-  /** dpkg's own words. */
   readonly reason: string;
   /** The last line that was printed while dpkg was at the package, mostly by its own script. */
   readonly said: string | undefined;
@@ -14,10 +12,8 @@ const noise = /^\(Reading database|^Errors were encountered|^ \S+$|^(?:Get|Hit|I
 /** What a terminal would show of a line: only what follows the last return. */
 const shownLine = (line: string): string => line.replace(/\r+$/, "").replace(/^.*\r/, "").trimEnd();
 
-/** How far apt is, as it writes with `APT::Status-Fd`. */
 export interface AptStatus {
   readonly kind: "download" | "install";
-  /** 0 to 100. */
   readonly percent: number;
   /** `Unpacking libssl3 (amd64)`. */
   readonly what: string;
@@ -38,13 +34,11 @@ const shown = (text: string): readonly string[] =>
     .map(shownLine)
     .filter((line) => !isForMachines(line));
 
-/** What people read of a line of output; undefined for lines that are not for them. */
 export const readableLine = (line: string): string | undefined => {
   const text = shownLine(line);
   return text === "" || isForMachines(text) || text.startsWith("(Reading database") ? undefined : text;
 };
 
-/** What dpkg says that it could not do. */
 export function parseDpkgErrors(text: string): readonly DpkgError[] {
   const errors: DpkgError[] = [];
   let said: string | undefined;
@@ -62,13 +56,11 @@ export function parseDpkgErrors(text: string): readonly DpkgError[] {
 
 const most = 3;
 
-/** Packages of sources that nobody has signed, as apt names them before it refuses. */
 function parseUnsigned(text: string): readonly string[] {
   const [, names = ""] = /^WARNING: The following packages cannot be authenticated!\n((?: .*\n)+)/m.exec(text) ?? [];
   return names.split(/\s+/).filter((name) => name !== "");
 }
 
-/** Why apt or dpkg failed, in a sentence made of their own words and those of the packages. */
 export function failureReason(text: string, exitCode: number): string {
   const errors = parseDpkgErrors(text);
   if (errors.length > 0) {

@@ -51,7 +51,6 @@ interface Found extends PackageVersion {
   readonly path: string;
 }
 
-/** What of a target is not so yet. */
 interface Missing {
   readonly install: readonly Found[];
   readonly configuration: readonly Found[];
@@ -62,7 +61,6 @@ const keyOf = ({ name, architecture }: Removal): string => `${name}:${architectu
 const count = ({ install, configuration, remove }: Missing): number =>
   install.length + configuration.length + remove.length;
 
-/** What of the target is missing on a host with these packages. */
 export function missingOf(
   target: {
     readonly files: readonly Found[];
@@ -89,7 +87,6 @@ const describe = ({ install, configuration, remove }: Missing): string =>
     .slice(0, 10)
     .join(", ");
 
-/** The packages that a simulation would remove. */
 export const simulatedRemovals = (text: string): readonly string[] =>
   [...text.matchAll(/^(?:Remv|Purg) ([^\s:]+)/gm)].map(([, name = ""]) => name);
 
@@ -141,7 +138,6 @@ export function createRestore(ports: {
         await transact({ unit, description, argv, locks, onLine }, signal);
         return undefined;
       } catch (error) {
-        // Whoever has the lock may have it for long: nothing else is tried meanwhile.
         if (error instanceof LockHeld) throw new PackagesLocked(error.message, error.holder);
         if (error instanceof TransactionFailed) return error.message;
         throw error;

@@ -19,11 +19,9 @@ const downloads = ["--option=Acquire::Retries=0", "--option=Acquire::http::Timeo
 const noAnswer = /Could not (resolve|connect)|Unable to connect|Temporary failure|timed out|unreachable/i;
 const silenceMs = 10 * 60_000;
 
-/** What apt calls the file of a package. */
 export const archiveName = ({ name, architecture, version }: PackageVersion): string =>
   `${name}_${version.replaceAll(":", "%3a")}_${architecture}.deb`;
 
-/** Reads what `dpkg-deb --field` prints. */
 export function parseIdentity(text: string): PackageVersion {
   const field = (key: string): string => new RegExp(`^${key}: (\\S+)$`, "m").exec(text)?.[1] ?? "";
   return { name: field("Package"), architecture: field("Architecture"), version: field("Version") };
@@ -53,7 +51,6 @@ export function createAptPackageFiles(ports: {
     return parseIdentity(stdout);
   };
 
-  /** Whether a file is just this package and can be read to its end. */
   const isWhole = async (path: string, wanted: PackageVersion, signal: AbortSignal): Promise<boolean> => {
     const { exitCode, stdout } = await exec(
       ["/usr/bin/dpkg-deb", "--field", path, "Package", "Architecture", "Version"],

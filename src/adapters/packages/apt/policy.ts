@@ -13,10 +13,8 @@ export interface PackageFile {
 export interface PackagePolicy {
   /** With its architecture where that is not the machine's own: `libc6:i386`. */
   readonly name: string;
-  /** Null where none is installed, or none can be. */
   readonly installed: string | null;
   readonly candidate: string | null;
-  /** From the newest to the oldest. */
   readonly versions: readonly { readonly version: string; readonly locations: readonly string[] }[];
 }
 
@@ -31,7 +29,6 @@ function releaseOf(location: string, line: string): PackageFile {
   return { location, origin, label, archive, codename, component };
 }
 
-/** The output of `apt-cache policy` without names. */
 export function parsePackageFiles(text: string): readonly PackageFile[] {
   const files: PackageFile[] = [];
   let location: string | undefined;
@@ -53,7 +50,6 @@ interface Section {
   versions: { version: string; locations: string[] }[];
 }
 
-/** Takes up one line of what belongs to a package. */
 function readLine(section: Section, line: string): void {
   const [, field, value = ""] = /^ {2}(Installed|Candidate): (\S+)/.exec(line) ?? [];
   if (field === "Installed") section.installed = orNull(value);
@@ -64,7 +60,6 @@ function readLine(section: Section, line: string): void {
   if (location !== undefined) section.versions.at(-1)?.locations.push(location.trim());
 }
 
-/** The output of `apt-cache policy` with names. */
 export function parsePolicies(text: string): readonly PackagePolicy[] {
   const sections: Section[] = [];
   for (const line of text.split("\n")) {
@@ -85,7 +80,6 @@ const isSecurity = ({ archive, codename, label, origin }: PackageFile): boolean 
 
 type Version = PackagePolicy["versions"][number];
 
-/** The versions that are newer than what is installed, up to the candidate, from the newest on. */
 export function newerVersions({ installed, candidate, versions }: PackagePolicy): readonly Version[] {
   const at = (wanted: string | null): number => versions.findIndex(({ version }) => version === wanted);
   if (installed === null || candidate === null || at(candidate) < 0) return [];
@@ -101,11 +95,9 @@ const securityFilesOf = ({ locations }: Version, files: readonly PackageFile[]):
  */
 export function securitySuites(policy: PackagePolicy, files: readonly PackageFile[]): readonly string[] {
   const versions = newerVersions(policy);
-  // In the order of the archives.
   const found = files.filter((file) => versions.some((version) => securityFilesOf(version, files).includes(file)));
   return [...new Set(found.map(({ archive, codename, label }) => archive || codename || label))];
 }
 
-/** The newest version, up to the candidate, that a security archive itself has; null where none has one. */
 export const securityVersion = (policy: PackagePolicy, files: readonly PackageFile[]): string | null =>
   newerVersions(policy).find((version) => securityFilesOf(version, files).length > 0)?.version ?? null;

@@ -1,6 +1,5 @@
 import { failureReason } from "./output.ts";
 
-/** What apt says of a source, and what is to be done about it. */
 const remedies: readonly (readonly [words: RegExp, remedy: string])[] = [
   [
     /\bNO_PUBKEY\b|Missing key [0-9A-F]+/,
@@ -57,10 +56,8 @@ export function refreshFailure(text: string, exitCode: number): string {
   return [...told, ...(more > 0 ? [`and ${more} more`] : []), "the lists of before stay in use"].join("; ");
 }
 
-/** A file that says what a source has, as it was fetched. */
 export interface FetchedRelease {
   readonly source: string;
-  /** Its name among the lists. */
   readonly file: string;
 }
 

@@ -21,7 +21,6 @@ import type { Exec } from "#adapters/exec/index.ts";
 import type { PackageVersion, PresentPackage } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 
-/** Where dpkg keeps its database. */
 const dpkgFolder = "/var/lib/dpkg";
 
 /** Fields that dpkg adds to what the package said of itself. */
@@ -31,23 +30,18 @@ const addedFields = /^(Status|Conffiles|Config-Version|Triggers-Pending|Triggers
 const relations =
   /^(Depends|Pre-Depends|Recommends|Suggests|Enhances|Breaks|Conflicts|Replaces|Provides|Essential|Protected|Important):/i;
 
-/** The fields of a stanza, each with the lines that go on with it. */
 const fieldsOf = (stanza: string): readonly string[] => stanza.trimEnd().split(/\n(?=\S)/);
 
-/** What the package said of itself, from what dpkg's status says of it. */
 export function controlOf(stanza: string, { isBare = false } = {}): string {
   const kept = fieldsOf(stanza).filter((field) => !addedFields.test(field) && !(isBare && relations.test(field)));
   return `${kept.join("\n")}\n`;
 }
 
-/** A configuration file as dpkg knows it. */
 export interface ConfigurationFile {
   readonly path: string;
-  /** MD5 of what the package brought. */
   readonly md5: string;
 }
 
-/** The configuration files of a stanza that the installed version has; those of older ones are left out. */
 export function configurationFilesOf(stanza: string): readonly ConfigurationFile[] {
   const field = fieldsOf(stanza).find((each) => /^Conffiles:/i.test(each)) ?? "";
   return field.split("\n").flatMap((line) => {
@@ -76,7 +70,6 @@ const bareScripts = ["postrm", "config"] as const;
 
 interface Tree {
   readonly root: string;
-  /** Paths in the package by the file on the host that they are the same as. */
   readonly links: Map<string, string>;
 }
 
@@ -96,7 +89,6 @@ async function addFolder({ root }: Tree, path: string, real: string): Promise<vo
   await keepMeta(join(root, path), found);
 }
 
-/** Copies a file of the host into the tree. @returns false when it is not there, or is nothing that can be kept. */
 async function addFile(tree: Tree, path: string, real: string): Promise<boolean> {
   const found = await orUndefined(lstat(real, { bigint: true }));
   if (found === undefined) return false;

@@ -29,7 +29,6 @@ const changesOf = (steps: readonly SimulatedStep[]): MissingPlan["changes"] =>
 
 const nameAndVersion = ({ name, to }: MissingPlan["changes"][number]): string => `${name} ${to}`;
 
-/** Why a repair that removes nothing is not possible, in words for people. */
 function obstacleIn(output: string, exitCode: number): string {
   const [, removed] = /The following packages will be REMOVED:\n((?: .*\n)+)/.exec(output) ?? [];
   if (removed !== undefined)
@@ -40,7 +39,6 @@ function obstacleIn(output: string, exitCode: number): string {
   return failureReason(output, exitCode);
 }
 
-/** Marks of the files that say what the sources have; apt touches those that it has asked for. */
 async function releaseMarks(lists: string): Promise<ReadonlyMap<string, string>> {
   const names = ((await orUndefined(readdir(lists))) ?? []).filter((name) => /_(?:In)?Release$/.test(name));
   return new Map(await Promise.all(names.map(async (name) => [name, await marksOf([join(lists, name)])] as const)));
@@ -52,7 +50,6 @@ interface RepairPorts {
   readonly paths: AptPaths;
 }
 
-/** Arguments of apt-get, the same for the simulation and the repair. */
 function repairArgs(names: readonly string[]): readonly string[] {
   const wrong = names.find((name) => !isPackageName(name));
   if (wrong !== undefined) throw new CommandFailed(`cannot install ${wrong} again: that is no name of a package`);
@@ -64,7 +61,6 @@ function repairArgs(names: readonly string[]): readonly string[] {
   ];
 }
 
-/** Refreshes the package lists. @throws CommandFailed when a source cannot be read, or has older lists than before. */
 async function refreshLists({ transact, paths }: RepairPorts, signal: AbortSignal): Promise<void> {
   // By default apt-get succeeds even when it reached no server at all.
   const update = ["--quiet", "--option=APT::Update::Error-Mode=any", "update"];
@@ -99,7 +95,6 @@ async function refreshLists({ transact, paths }: RepairPorts, signal: AbortSigna
   );
 }
 
-/** Repairs packages with dpkg and apt-get. */
 export function createRepairs(ports: RepairPorts): PackageRepairs {
   const { exec, transact, paths } = ports;
   const dpkgLocks = [paths.frontendLock, paths.databaseLock];

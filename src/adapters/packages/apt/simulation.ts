@@ -1,14 +1,10 @@
-/** One step that `apt-get --simulate` names. */
 export interface SimulatedStep {
   readonly kind: "install" | "remove" | "configure";
   /** With its architecture where that is not the machine's own. */
   readonly name: string;
-  /** What is installed before; null where nothing is. */
   readonly from: string | null;
-  /** What is installed afterwards; null for a removal. */
   readonly to: string | null;
   readonly architecture: string;
-  /** Where the new version comes from. */
   readonly releases: readonly { readonly label: string; readonly suite: string }[];
 }
 
@@ -31,7 +27,6 @@ function stepOf(line: string): readonly SimulatedStep[] {
   return [{ kind, name, from: from ?? null, to: to ?? null, architecture, releases: releasesOf(releases) }];
 }
 
-/** The steps in the output of `apt-get --simulate`, in order. */
 export const parseSimulation = (text: string): readonly SimulatedStep[] => text.split("\n").flatMap(stepOf);
 
 /** Bytes that have to come over the network, in the output of `apt-get --print-uris`. */
@@ -54,7 +49,6 @@ export function parseGrowthBytes(text: string): number {
   return what.endsWith("freed") && bytes !== 0 ? -bytes : bytes;
 }
 
-/** A dependency of an installed package that is not there. */
 export interface UnmetDependency {
   readonly name: string;
   /** `Depends: libfoo1 (>= 2)`. */

@@ -20,14 +20,12 @@ interface Hook {
   readonly command: string;
 }
 
-/** Has apt leave out the snapshots of snapper's hooks for one transaction. */
 export interface SnapperHooks {
   /**
    * Writes settings for apt with which all its commands stay but snapper's.
    * @returns the arguments for apt; none where there are no such hooks, or something about them is not as it is known.
    */
   readonly leaveOut: (unit: string, signal: AbortSignal) => Promise<readonly string[]>;
-  /** Removes the settings when apt is done. */
   readonly forget: (unit: string) => Promise<void>;
 }
 

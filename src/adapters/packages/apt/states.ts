@@ -23,7 +23,6 @@ const unfinishedStates: ReadonlySet<string> = new Set([
 const mostLooks = 5;
 const betweenLooksMs = 200;
 
-/** What is wrong with the packages, from dpkg's files and, for dependencies, from apt. */
 export function createFaults(ports: {
   readonly exec: Exec;
   readonly database: () => Promise<DpkgDatabase>;

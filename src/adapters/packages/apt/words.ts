@@ -1,4 +1,3 @@
-/** Where apt and dpkg keep what is read here. */
 export const aptPaths = {
   status: "/var/lib/dpkg/status",
   updates: "/var/lib/dpkg/updates",
@@ -11,7 +10,6 @@ export const aptPaths = {
    * reached no server, which tells nothing.
    */
   refreshStamp: "/var/lib/apt/periodic/update-success-stamp",
-  /** Sources, preferences and settings. */
   settings: [
     "/etc/apt/sources.list",
     "/etc/apt/sources.list.d",
@@ -50,7 +48,6 @@ export const withoutSources = [
 /** The names of Debian's policy; anything else is no name, and is not passed on. */
 export const isPackageName = (name: string): boolean => /^[a-z0-9][a-z0-9+.-]*(:[a-z0-9-]+)?$/.test(name);
 
-/** The same for versions. */
 export const isVersion = (version: string): boolean => /^[A-Za-z0-9][A-Za-z0-9.+:~-]*$/.test(version);
 
 /** Settings files that somebody changed stay as they are; for the others the package decides. */
@@ -72,7 +69,6 @@ const commonWords = [
   ...keepSettings.map((option) => `--option=Dpkg::Options::=${option}`),
 ] as const;
 
-/** Words that make apt-get only ask or act, without those in front that say how. */
 export interface AptWords {
   readonly options: readonly string[];
   readonly verb: "install" | "upgrade" | "dist-upgrade";

@@ -1,6 +1,5 @@
 import type { PackageChange } from "#domain/ports/packages.ts";
 
-/** Whether two plans come to the same. */
 export function areSame(one: readonly PlainChange[], other: readonly PlainChange[]): boolean {
   const told = (changes: readonly PlainChange[]): string =>
     changes

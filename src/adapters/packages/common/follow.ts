@@ -18,7 +18,6 @@ function createLineReader(path: string, onLine: (line: string) => void) {
   };
 
   return {
-    /** What has been written since the last time. */
     async read(): Promise<void> {
       const file = await orUndefined(open(path));
       if (file === undefined) return;
@@ -33,7 +32,6 @@ function createLineReader(path: string, onLine: (line: string) => void) {
         await file.close();
       }
     },
-    /** The last line may have no end. */
     end(): void {
       if (rest !== "") onLine(rest);
       rest = "";

@@ -1,7 +1,6 @@
 import { readdir, readFile, readlink, realpath, stat } from "node:fs/promises";
 import { isPermissionDenied, isProcessGone, orUndefined } from "#kernel/errors.ts";
 
-/** A process that holds a lock. */
 export interface LockHolder {
   readonly pid: number;
   readonly program: string;
@@ -15,7 +14,6 @@ export function parseLocks(text: string): readonly { readonly pid: number; reado
   });
 }
 
-/** Names of processes and who holds what. */
 export function createLockTable(proc = "/proc") {
   /** The number of the device in /proc/locks is not the one that stat tells on btrfs: the open files say which file it is. */
   async function hasOpen(pid: number, path: string): Promise<boolean> {
@@ -41,7 +39,6 @@ export function createLockTable(proc = "/proc") {
 
   return {
     program,
-    /** Who holds the lock of a file; undefined where nobody does. */
     async holder(path: string): Promise<LockHolder | undefined> {
       const file = await orUndefined(stat(path), isProcessGone);
       if (file === undefined) return undefined;

@@ -13,19 +13,16 @@ import type { LockHolder, LockTable } from "./locks.ts";
 /** Where systemd says that it runs, and where the units of transactions write their output. */
 export const hostPlaces = { booted: "/run/systemd/system", output: "/run/steward-packages" };
 
-/** A command that changes packages. */
 export interface Transaction {
   /** Name of its systemd unit, without `.service`. */
   readonly unit: string;
   readonly description: string;
   readonly argv: readonly [program: string, ...args: string[]];
-  /** Files whose locks it needs. */
   readonly locks: readonly string[];
   /** Looks, when nobody is in the way any more, whether it is still to be done. */
   readonly before?: () => Promise<void>;
   /** Run when it is over, however it ended, in the same unit. They may fail. */
   readonly afterwards?: readonly (readonly [program: string, ...args: string[]])[];
-  /** Given each line of its output while it runs. */
   readonly onLine?: (line: string) => void;
   /** How long its end is waited for; half an hour unless given. It goes on by itself. */
   readonly timeoutMs?: number;
@@ -35,7 +32,6 @@ export interface Transaction {
   readonly failureReason?: OutputReader["failureReason"];
 }
 
-/** The command ran and says that it failed. */
 export class TransactionFailed extends CommandFailed {}
 
 /** Somebody else held a lock for all the time that was waited. */
@@ -80,9 +76,7 @@ const comesToItsEnd = [
   "After=network.target remote-fs.target dbus.service",
 ] as const;
 
-/** How the output of a package manager is read. */
 export interface OutputReader {
-  /** Why it failed, in a sentence. */
   readonly failureReason: (text: string, exitCode: number) => string;
   /** Who holds the lock that it did not get; undefined where that is not why it failed. */
   readonly parseLockConflict: (text: string) => { readonly pid: number | undefined } | undefined;
@@ -97,13 +91,10 @@ const blamed = (holder: LockHolder): InTheWay => ({ what: `${holder.program} (pr
 
 interface Ended {
   readonly exitCode: number;
-  /** The last of what it wrote. */
   readonly output: string;
-  /** The signal that ended it. */
   readonly killedBy?: string;
 }
 
-/** The signal that ended a unit, as `systemd-run --wait` tells. */
 export const parseKill = (text: string): string | undefined =>
   /^Main processes terminated with: code=(?:killed|dumped)\W+status=(?:\d+\/)?([A-Z][A-Z0-9]*)/m.exec(text)?.[1];
 
@@ -135,7 +126,6 @@ async function tailOf(path: string): Promise<string> {
   }
 }
 
-/** Waits until a unit is over that an earlier process may have started. */
 export function createSettle(ports: {
   readonly exec: Exec;
   readonly clock: Pick<Clock, "sleep">;
@@ -222,7 +212,6 @@ export function createTransactions(ports: {
     return undefined;
   };
 
-  /** Who was in the way although no lock was seen to be held: somebody came between. */
   const conflictOf = async ({ exitCode, output }: Ended): Promise<InTheWay | undefined> => {
     if (exitCode === 0) return undefined;
     if (/was already loaded or has a fragment file/.test(output)) return { what: "an earlier run that has not ended" };

@@ -4,13 +4,10 @@ import type { CommandResult, Exec } from "#adapters/exec/index.ts";
 import { NoLists } from "../rpm/offers.ts";
 import { failureReason } from "./output.ts";
 
-/** Where rpm and dnf keep what is read here, and the words that make them work there. */
 export interface DnfPlaces {
   readonly dnf: readonly [program: string, ...args: string[]];
   readonly rpm: readonly [program: string, ...args: string[]];
-  /** Folders of rpm's database: it has moved. */
   readonly databases: readonly string[];
-  /** The history of transactions. */
   readonly history: string;
   readonly lists: string;
   /** Names the process that changes packages; it is left behind when that one is killed. */
@@ -18,7 +15,6 @@ export interface DnfPlaces {
   readonly listsLocks: readonly string[];
   readonly settings: readonly string[];
   readonly mainSettings: string;
-  /** List of the plugin versionlock. */
   readonly versionLocks: string;
 }
 
@@ -52,11 +48,9 @@ export const withoutRepositories = "--disablerepo=*";
 export interface Asking {
   /** @throws NoLists; CommandFailed where dnf does not answer. */
   readonly ask: (words: readonly string[], signal: AbortSignal) => Promise<string>;
-  /** Whatever the answer is. */
   readonly tryAsking: (words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
 }
 
-/** Asks dnf. */
 export function createAsking({ exec, places }: { readonly exec: Exec; readonly places: DnfPlaces }): Asking {
   const tryAsking: Asking["tryAsking"] = async (words, signal) => {
     const options = { signal, timeoutMs: 120_000, maxOutputBytes: 64 * 1024 * 1024 };

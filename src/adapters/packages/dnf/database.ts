@@ -24,20 +24,15 @@ export async function listsMark({ lists }: DnfPlaces): Promise<string> {
   return (await Promise.all(names.map((name) => contentMark(join(lists, name, "repodata", "repomd.xml"))))).join("\n");
 }
 
-/** What is installed. */
 export interface RpmDatabase {
-  /** The newest of several versions of one package comes last. */
   readonly packages: readonly InstalledRpm[];
   /** Whether a package is kept from being changed, by versionlock or as excluded. */
   readonly isHeld: (found: InstalledRpm) => boolean;
-  /** The same for as long as nothing has changed. */
   readonly mark: string;
 }
 
-/** Those that nobody asked for by name. */
 const automatic: ReadonlySet<string> = new Set(["dependency", "weak-dependency", "clean"]);
 
-/** Forms in which settings may name a package. */
 function formsOf(found: InstalledRpm): readonly string[] {
   const { name, architecture, version } = found;
   const { epoch, version: main, release } = splitVersion(version);
@@ -73,7 +68,6 @@ export function createDatabase({ ask, places }: Pick<Asking, "ask"> & { readonly
   };
 }
 
-/** As the ports have it. */
 export const toInstalled = ({ packages, isHeld }: RpmDatabase): readonly InstalledPackage[] =>
   packages.map((each) => ({
     name: each.name,

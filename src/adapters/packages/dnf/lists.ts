@@ -2,7 +2,6 @@ import type { PackageVersion } from "#domain/ports/packages.ts";
 import { parseNevra, withoutZeroEpoch } from "../rpm/names.ts";
 import type { AdvisedRpm } from "../rpm/offers.ts";
 
-/** A package of the database of rpm, with what dnf knows of it. */
 export interface InstalledRpm extends PackageVersion {
   /** Why it is here: `user`, `dependency`. */
   readonly reason: string;
@@ -28,7 +27,6 @@ export const parseInstalled = (text: string): readonly InstalledRpm[] =>
       return { name, version: withoutZeroEpoch(version), architecture, reason, bytes: bytesOf(bytes) };
     });
 
-/** A package of a repository. */
 export interface OfferedRpm extends PackageVersion {
   readonly downloadBytes: number;
   readonly bytes: number;
@@ -57,7 +55,6 @@ export function parseCheckUpdate(text: string): readonly PackageVersion[] {
   });
 }
 
-/** Reads `updateinfo list`. */
 export const parseAdvisories = (text: string): readonly AdvisedRpm[] =>
   text.split("\n").flatMap((line) => {
     const [, advisory, nevra = ""] = /^(?:i )? *(\S+) +\S+ +(\S+) *$/.exec(line) ?? [];
@@ -65,7 +62,6 @@ export const parseAdvisories = (text: string): readonly AdvisedRpm[] =>
     return advisory === undefined || found === undefined ? [] : [{ ...found, advisory }];
   });
 
-/** What `dnf check` finds. */
 export interface CheckFindings {
   readonly unmet: readonly { readonly name: string; readonly needs: string }[];
   /** Older versions of packages that are installed in a newer one as well: a transaction did not come to its end. */
@@ -103,7 +99,6 @@ export function unfinishedIn(text: string): {
     removed: packagesOf(/^ \*\* (?:Removed|Erase|Obsoleted) +(\S+)/gm),
   };
 }
-/** Reads `history list`. */
 export const hasTransactions = (text: string): boolean => /^ *\d+ \|/m.test(text);
 
 /** Patterns of packages that the plugin versionlock keeps at a version; those with `!` only bar one version. */

@@ -7,10 +7,8 @@ const most = 3;
 const shown = (text: string): readonly string[] =>
   text.split("\n").map((line) => line.replace(/\r+$/, "").replace(/^.*\r/, "").trimEnd());
 
-/** A script of a package that failed. */
 export interface ScriptError {
   readonly name: string;
-  /** `PREIN`, `POSTIN`. */
   readonly script: string;
   /** The last line that was printed before, mostly by the script itself. */
   readonly said: string | undefined;
@@ -41,7 +39,6 @@ const describeScript = ({ name, script, said }: ScriptError): string =>
 /** What failed although dnf went on and says that it was done; empty where nothing did. */
 export const scriptFailures = (text: string): string => joinFailures(parseScriptErrors(text).map(describeScript));
 
-/** Lines that dnf indents below its own message. */
 function ownWords(lines: readonly string[]): readonly string[] {
   const words: string[] = [];
   for (const [at, line] of lines.entries()) {
@@ -69,7 +66,6 @@ function mistrusted(text: string): readonly string[] {
   return [...unsigned, ...foreign].slice(0, most);
 }
 
-/** Why dnf failed, in a sentence made of its own words and those of the packages. */
 export function failureReason(text: string, exitCode: number): string {
   const scripts = scriptFailures(text);
   if (scripts !== "") return scripts;

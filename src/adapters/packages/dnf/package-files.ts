@@ -47,7 +47,6 @@ const onlyFiles = [
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'"'"'`)}'`;
 
-/** Lines for `dnf shell`, which makes one transaction of them. */
 export const shellLines = ({ install, remove }: Missing): string =>
   [
     ...(install.length > 0 ? [`install ${install.map(({ path }) => quoted(path)).join(" ")}`] : []),
@@ -95,7 +94,6 @@ export function createRestore(ports: {
   readonly settle: ReturnType<typeof createRpmSettle>;
   readonly identify: PackageFiles["identify"];
   readonly places: DnfPlaces;
-  /** Where the lines for dnf lie while it runs. */
   readonly folder: string;
 }): PackageFiles["restore"] {
   const { asking, database, transact, settle, identify, places, folder } = ports;

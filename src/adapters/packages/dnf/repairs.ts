@@ -25,7 +25,6 @@ export const leftovers = ({
     return { name, architecture, from: version, to: null, isSecurity: false };
   });
 
-/** Downloads the lists of all repositories; one that cannot be reached is an error. */
 export function createRefresh(ports: {
   readonly transact: ReturnType<typeof createTransactions>;
   readonly places: DnfPlaces;
@@ -47,7 +46,6 @@ export function createRefresh(ports: {
   };
 }
 
-/** Mends packages with dnf. */
 export function createRepairs(ports: {
   readonly asking: Asking;
   readonly database: ReturnType<typeof createDatabase>;

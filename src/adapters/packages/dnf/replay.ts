@@ -6,7 +6,6 @@ import { isPackageName, keyOf, nevraOf, parseNevra } from "../rpm/names.ts";
 import type { DnfPlaces } from "./asking.ts";
 import type { InstalledRpm } from "./lists.ts";
 
-/** What dnf does to one package, in the words of its stored transactions. */
 interface StoredAction {
   readonly action: "Install" | "Upgrade" | "Upgraded" | "Removed";
   readonly nevra: string;
@@ -50,7 +49,6 @@ export function parseStep(line: string): { readonly percent: number; readonly wh
   return { percent: Math.min(100, Math.round((Number(at) / Number(of)) * 100)), what: `${verb.toLowerCase()} ${name}` };
 }
 
-/** Passes on what dnf prints. */
 export const telling =
   ({ line: tell, step }: Progress) =>
   (line: string): void => {
@@ -72,7 +70,6 @@ export const changing = ["--assumeyes", "--setopt=exit_on_lock=1", "--setopt=str
 export function createReplay(ports: {
   readonly transact: ReturnType<typeof createTransactions>;
   readonly places: DnfPlaces;
-  /** Where the stored transaction lies while it runs. */
   readonly folder: string;
 }) {
   const { transact, places, folder } = ports;

@@ -21,12 +21,10 @@ import { availableFormat, type InstalledRpm, parseOffered } from "./lists.ts";
 import { failureReason } from "./output.ts";
 import type { createOffers, Offers } from "./updates.ts";
 
-/** One line of what dnf says that it would do. */
 export interface TableRow {
   readonly kind: "install" | "upgrade" | "downgrade" | "reinstall" | "remove";
   readonly name: string;
   readonly architecture: string;
-  /** What is installed afterwards; what goes for a removal. */
   readonly version: string;
   readonly repository: string;
   /** `name-version.architecture` of installed packages that this one takes the place of. */
@@ -74,7 +72,6 @@ function rowsOf({ kind, lines }: Section): readonly TableRow[] {
   return rows;
 }
 
-/** The table that dnf prints before it begins; undefined where there is none. */
 export function parseTable(text: string): readonly TableRow[] | undefined {
   const [, table] = /\n=+\n Package +Arch.*\n=+\n([\s\S]*?)\n\nTransaction Summary\n/.exec(`\n${text}`) ?? [];
   if (table === undefined) return undefined;
@@ -136,7 +133,6 @@ export async function simulate(
   throw new UpdateRefused(failureReason(stderr, exitCode));
 }
 
-/** What changes take: bytes to download, and what the disk fills by. */
 export async function sizesOf(
   { ask }: Pick<Asking, "ask">,
   changes: readonly PlainChange[],

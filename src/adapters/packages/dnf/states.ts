@@ -7,18 +7,15 @@ import type { createDatabase } from "./database.ts";
 import { type CheckFindings, hasTransactions, isUnfinished, parseCheck, unfinishedIn } from "./lists.ts";
 import { failureReason } from "./output.ts";
 
-/** What a transaction that did not come to its end has left, and what does not fit together. */
 export interface Findings extends CheckFindings {
   /** Whether the last transaction has no end and something of it is not done. */
   readonly isInterrupted: boolean;
   /** Packages that the last transaction was to bring, where it has no end. */
   readonly brought: readonly PackageVersion[];
-  /** What of it was not done: packages that are not there, and ones that are still there. */
   readonly missing: readonly PackageVersion[];
   readonly remaining: readonly PackageVersion[];
 }
 
-/** Looks for what is wrong with the packages. */
 export function createFindings({
   tryAsking,
   database,

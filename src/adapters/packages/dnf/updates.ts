@@ -11,7 +11,6 @@ import { parseAdvisories, parseCheckUpdate } from "./lists.ts";
 
 export type Offers = RpmOffers<RpmDatabase>;
 
-/** When the lists were last brought up to date; undefined where there are none. */
 export async function listsAt({ lists }: Pick<DnfPlaces, "lists">): Promise<number | undefined> {
   const names = (await orUndefined(readdir(lists))) ?? [];
   const times = await Promise.all(names.map((name) => newestIn(join(lists, name, "repodata"))));
@@ -64,7 +63,6 @@ export function createOffers(
   };
 }
 
-/** What the check of security updates asks. */
 export function createUpdates(ports: {
   readonly offers: ReturnType<typeof createOffers>;
   readonly places: DnfPlaces;

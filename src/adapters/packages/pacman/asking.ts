@@ -3,15 +3,11 @@ import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
 import { failureReason } from "./output.ts";
 
-/** Where pacman keeps what is read here, and the words that make it work there. */
 export interface PacmanPlaces {
-  /** Without the folder of its databases, which is another one for questions. */
   readonly pacman: readonly [program: string, ...args: string[]];
-  /** The program that reads its settings, with all that they include. */
   readonly settingsReader: readonly [program: string, ...args: string[]];
   /** Its databases: `local`, what is installed, and `sync`, the package lists. */
   readonly databases: string;
-  /** There for as long as somebody changes packages; left behind when that one is killed. */
   readonly lock: string;
   /** Lists of the service's own: those of the host change only together with its packages. */
   readonly lists: string;
@@ -41,7 +37,6 @@ export function pacmanPlaces(root = "/"): PacmanPlaces {
 export interface Asking {
   /** Whatever the answer is; `databases` is the folder whose lists count. */
   readonly tryAsking: (databases: string, words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
-  /** @throws CommandFailed where pacman does not answer. */
   readonly ask: (databases: string, words: readonly string[], signal: AbortSignal) => Promise<string>;
   /** The values of some settings, those of files that are included too. */
   readonly settings: (names: readonly string[], signal: AbortSignal) => Promise<ReadonlyMap<string, readonly string[]>>;
@@ -57,7 +52,6 @@ export function parseSettings(text: string): ReadonlyMap<string, readonly string
   return found;
 }
 
-/** See the interface. */
 export function createAsking({ exec, places }: { readonly exec: Exec; readonly places: PacmanPlaces }): Asking {
   const run = async (argv: Parameters<Exec>[0], signal: AbortSignal): Promise<CommandResult> => {
     const result = await exec(argv, { signal, timeoutMs: 120_000, maxOutputBytes: 64 * 1024 * 1024 });

@@ -7,15 +7,11 @@ import { createPattern } from "../rpm/names.ts";
 import type { Asking, PacmanPlaces } from "./asking.ts";
 import { type InstalledRecord, parseEntry, parseRecord } from "./records.ts";
 
-/** What is installed. */
 export interface PacmanDatabase {
-  /** By name. */
   readonly packages: readonly InstalledRecord[];
   /** Packages whose entry is there and not whole: pacman was stopped while it changed them. */
   readonly partial: readonly { readonly name: string; readonly version: string }[];
-  /** Whether a package is kept from being changed (IgnorePkg, IgnoreGroup). */
   readonly isHeld: (found: Pick<InstalledRecord, "name" | "groups">) => boolean;
-  /** The same for as long as neither what is installed nor settings have changed. */
   readonly mark: string;
 }
 
@@ -76,7 +72,6 @@ export function createDatabase({ settings, places }: Pick<Asking, "settings"> & 
   };
 }
 
-/** As the ports have it. */
 export const toInstalled = ({ packages, isHeld }: PacmanDatabase): readonly InstalledPackage[] =>
   packages.map((each) => ({
     name: each.name,

@@ -9,7 +9,6 @@ import { pacmanOutput } from "./output.ts";
 import { createHostTransact, createListsTransact, createRefresh, createRepairs } from "./repairs.ts";
 import { createFaults, createFindings, createOffers, createUpdates } from "./states.ts";
 
-/** What it takes to work with pacman. */
 export interface PacmanPorts {
   readonly exec: Exec;
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;

@@ -5,11 +5,8 @@ import type { PacmanPlaces } from "./asking.ts";
 
 /** Package lists that can be asked. */
 export interface PackageLists {
-  /** The folder of databases in which they are. */
   readonly databases: string;
-  /** Whether they are the service's own. */
   readonly isOwn: boolean;
-  /** When they were last brought up to date, epoch milliseconds. */
   readonly at: number;
 }
 
@@ -40,7 +37,6 @@ async function filesIn(databases: string): Promise<readonly ListFile[]> {
 
 const markOf = (files: readonly ListFile[]): string => files.map(({ mark }) => mark).join("\n");
 
-/** Whether there is one that is newer than the other one of its name. */
 const hasNewer = (files: readonly ListFile[], others: readonly ListFile[]): boolean => {
   const times = new Map(others.map(({ name, madeAt }) => [name, madeAt]));
   return files.some(({ name, madeAt }) => madeAt > (times.get(name) ?? 0));
@@ -64,7 +60,6 @@ export async function currentLists(
   return others.length === 0 ? undefined : { databases: places.databases, isOwn: false, at: othersAt };
 }
 
-/** A text that changes when the lists do. */
 export const listsMark = async ({ databases }: PackageLists): Promise<string> =>
   `${databases}\n${markOf(await filesIn(databases))}`;
 
@@ -93,7 +88,6 @@ export async function keepLists({ lists }: Pick<PacmanPlaces, "lists">): Promise
   };
 }
 
-/** Notes that they are fresh. */
 export const stampLists = (places: Pick<PacmanPlaces, "lists">): Promise<void> => writeFile(stampOf(places), "");
 
 /** Copies lists, each at once and with its time, by which pacman knows whether the server has another one. */

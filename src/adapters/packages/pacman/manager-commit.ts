@@ -19,7 +19,6 @@ const longestMs = 6 * 60 * 60_000;
 /** To download counts as a tenth of all. */
 const downloadPercent = 10;
 
-/** Passes on what pacman prints; each package that it begins with is a step. */
 export function telling({ line: tell, step }: Progress, total: number): (line: string) => void {
   let begun = 0;
   return (line) => {
@@ -56,7 +55,6 @@ export function createCommit(ports: {
   const { fullUpdate, database, hostTransact, listsTransact, places } = ports;
   const [program, ...args] = places.pacman;
 
-  /** @throws UpdateRefused where it would not be the plan. */
   const demandSame = async (databases: string, plan: TransactionPlan, signal: AbortSignal) => {
     const { plan: now, rows } = await fullUpdate(databases, await database(signal), signal);
     const different = differences(now.changes, plan.changes);

@@ -3,15 +3,11 @@ import type { OutputReader } from "../common/transactions.ts";
 
 const most = 3;
 
-/** A script of a package, or a hook, that failed. */
 export interface ScriptError {
-  /** A package, or what a hook says that it does. */
   readonly name: string;
-  /** The last line that was printed before, mostly by the script itself. */
   readonly said: string | undefined;
 }
 
-/** The package that pacman says it is at, from a line such as `upgrading name...`. */
 export function parseStep(line: string): { readonly verb: string; readonly name: string } | undefined {
   const [, verb, name] = /^(installing|upgrading|downgrading|reinstalling|removing) (\S+)\.\.\.\s*$/.exec(line) ?? [];
   return verb === undefined || name === undefined ? undefined : { verb, name };

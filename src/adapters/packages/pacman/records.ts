@@ -1,9 +1,7 @@
-/** One package as pacman notes that it is installed. */
 export interface InstalledRecord {
   readonly name: string;
   readonly version: string;
   readonly architecture: string;
-  /** Whether somebody asked for it. */
   readonly isManual: boolean;
   readonly bytes: number;
   readonly groups: readonly string[];
@@ -33,7 +31,6 @@ export function parseFields(text: string): ReadonlyMap<string, readonly string[]
   return fields;
 }
 
-/** An installed package, from its `desc`; undefined where that is not whole. */
 export function parseRecord(text: string): InstalledRecord | undefined {
   const fields = parseFields(text);
   const first = (field: string): string | undefined => fields.get(field)?.[0];
@@ -49,7 +46,6 @@ export function parseRecord(text: string): InstalledRecord | undefined {
   };
 }
 
-/** A newer version of an installed package. */
 export interface OfferedUpdate {
   readonly name: string;
   readonly from: string;

@@ -12,15 +12,12 @@ import { failureReason } from "./output.ts";
 import { type InstalledRecord, isPackageName } from "./records.ts";
 import type { createOffers } from "./states.ts";
 
-/** How each package is printed that would be installed. */
 export const printFormat = "%r\t%n\t%v\t%s";
 
-/** A package that would be installed. */
 export interface PrintedRow {
   readonly repository: string;
   readonly name: string;
   readonly version: string;
-  /** What has to come over the network. */
   readonly downloadBytes: number;
 }
 
@@ -32,7 +29,6 @@ export const parsePrinted = (text: string): readonly PrintedRow[] =>
     return [{ repository, name, version, downloadBytes: Number(bytes) }];
   });
 
-/** What a list says of a package. */
 export interface OfferedDetails {
   readonly name: string;
   readonly version: string;
@@ -50,7 +46,6 @@ function bytesOf(text: string): number {
   return Math.round(Number(amount) * (units[unit] ?? 1));
 }
 
-/** What `pacman -Si` prints. */
 export const parseDetails = (text: string): readonly OfferedDetails[] =>
   text.split(/\n\n+/).flatMap((block) => {
     const field = (name: string): string | undefined => new RegExp(`^${name} *: (.*)$`, "m").exec(block)?.[1]?.trim();
@@ -120,7 +115,6 @@ export function differences(one: readonly PackageChange[], other: readonly Packa
 /** So many names fit on one command line. */
 const namesAtOnce = 500;
 
-/** What an update of everything would do with some lists. */
 export interface FullUpdate {
   readonly plan: TransactionPlan;
   readonly rows: readonly PrintedRow[];

@@ -7,10 +7,8 @@ import { currentLists, listsMark, type PackageLists } from "./lists.ts";
 import { failureReason } from "./output.ts";
 import { parseOffered, parseUnmet } from "./records.ts";
 
-/** What a transaction that did not come to its end has left, and what does not fit together. */
 export interface Findings {
   readonly database: PacmanDatabase;
-  /** Whether the lock is there and nobody has it. */
   readonly isLockLeft: boolean;
   /** Not looked for while packages are only partly there. */
   readonly unmet: readonly { readonly name: string; readonly needs: string }[];
@@ -50,7 +48,6 @@ export const describeFindings = ({ database, isLockLeft, unmet }: Findings, lock
   ...unmet.map(({ name, needs }) => `${name} lacks what it needs (${needs})`),
 ];
 
-/** What is wrong with the packages, for the check. */
 export function createFaults(ports: {
   readonly findings: ReturnType<typeof createFindings>;
   readonly database: ReturnType<typeof createDatabase>;
@@ -76,12 +73,10 @@ export function createFaults(ports: {
   };
 }
 
-/** What the lists on disk offer for what is installed. */
 export interface Offers {
   /** Held packages left out, and what would be new or be replaced: only a whole simulation tells. */
   readonly updates: readonly PackageChange[];
   readonly database: PacmanDatabase;
-  /** Undefined where there are none. */
   readonly lists: PackageLists | undefined;
 }
 

@@ -44,7 +44,6 @@ export function splitVersion(text: string): {
   return { epoch, version, release };
 }
 
-/** Compares two whole versions, `epoch:version-release`. */
 export function comparePackageVersions(one: string, other: string): number {
   const [a, b] = [splitVersion(one), splitVersion(other)];
   return (
@@ -92,5 +91,4 @@ export function createPattern(pattern: string): (text: string) => boolean {
   }
 }
 
-/** A version without the epoch 0, which says nothing. */
 export const withoutZeroEpoch = (version: string): string => version.replace(/^0+:/, "");

@@ -10,15 +10,12 @@ import {
 import type { PlainChange } from "../common/changes.ts";
 import { comparePackageVersions, isPackageName, keyOf, nevraOf } from "./names.ts";
 
-/** A package in which an advisory closes a security hole. */
 export interface AdvisedRpm extends PackageVersion {
   /** `FEDORA-2026-0123456789`, `openSUSE-2026-123`. */
   readonly advisory: string;
 }
 
-/** What is installed, and what of it is kept at its version. */
 export interface RpmState<T extends PackageVersion = PackageVersion> {
-  /** The newest of several versions of one package comes last. */
   readonly packages: readonly T[];
   readonly isHeld: (found: T) => boolean;
 }
@@ -32,7 +29,6 @@ export const newestOf = <T extends PackageVersion>({
   packages,
 }: Pick<RpmState<T>, "packages">): ReadonlyMap<string, T> => new Map(packages.map((each) => [keyOf(each), each]));
 
-/** Whether going to a version closes a hole: an advisory is for it or for one on the way. */
 export const isSecurityStep = (to: PackageVersion, advised: readonly PackageVersion[], from: string | null): boolean =>
   advised.some(
     (each) =>
@@ -111,7 +107,6 @@ export function demandNoRemoval(manager: string, changes: readonly PlainChange[]
 /** The lists are not there: nobody has downloaded them yet, or they were removed. */
 export class NoLists extends CommandFailed {}
 
-/** What the lists on disk offer for what is installed. */
 export interface Offers<State> {
   /** What an upgrade would bring, held packages left out. */
   readonly updates: readonly PackageChange[];
@@ -143,7 +138,6 @@ export async function demandLists<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** What could be updated; see the port. */
 export function createAvailable<T extends PackageVersion>(ports: {
   readonly database: Asks<RpmState<T>>;
   readonly offers: Asks<Pick<Offers<unknown>, "updates">>;

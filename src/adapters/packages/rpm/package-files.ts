@@ -16,7 +16,6 @@ export function parseIdentity(text: string): PackageVersion | undefined {
   return parseNevra(nevraOf(found)) === undefined ? undefined : found;
 }
 
-/** What repositories call the file of a package. */
 export const fileNameOf = ({ name, version, architecture }: PackageVersion): string => {
   const { version: main, release } = splitVersion(version);
   return `${name}-${main}-${release}.${architecture}.rpm`;
@@ -25,7 +24,6 @@ export const fileNameOf = ({ name, version, architecture }: PackageVersion): str
 /** What files of packages are called here: with the epoch too, which repositories leave out. */
 export const keptNameOf = (wanted: PackageVersion): string => `${nevraOf(wanted).replaceAll(":", "%3a")}.rpm`;
 
-/** Asks rpm what package files are. */
 export function createPackageFile({ exec }: { readonly exec: Exec }) {
   const ask = async (path: string, signal: AbortSignal): Promise<PackageVersion | string> => {
     const words = ["--query", "--nosignature", `--queryformat=${identityFormat}`, "--package", "--", path];
@@ -33,7 +31,6 @@ export function createPackageFile({ exec }: { readonly exec: Exec }) {
     return (exitCode === 0 ? parseIdentity(stdout) : undefined) ?? stderr.trim();
   };
 
-  /** @throws Error where it is no package file. */
   const identify: PackageFiles["identify"] = async (path, signal) => {
     const found = await ask(path, signal);
     if (typeof found === "string") throw new Error(`${basename(path)} is not a package file: ${found}`);
@@ -69,18 +66,15 @@ export function createRpmSettle(ports: Parameters<typeof createSettle>[0]): Retu
 
 type Target = Parameters<PackageFiles["restore"]>[0];
 
-/** A package file. */
 export interface FoundFile extends PackageVersion {
   readonly path: string;
 }
 
-/** What of a target is not so yet. */
 export interface Missing {
   readonly install: readonly FoundFile[];
   readonly remove: readonly PackageVersion[];
 }
 
-/** What of the target is missing on a host with these packages. */
 export function missingOf(
   target: { readonly files: readonly FoundFile[]; readonly remove: Target["remove"] },
   installed: readonly PackageVersion[],
@@ -93,10 +87,8 @@ export function missingOf(
   };
 }
 
-/** Brings the file of a package from a cache, or else from a repository; see the port. */
 export function createFetch(ports: {
   readonly isWhole: ReturnType<typeof createPackageFile>["isWhole"];
-  /** Where a cache would have it. */
   readonly cached: (wanted: PackageVersion) => Promise<readonly string[]>;
   /** Downloads it below a folder; undefined where it cannot be had. */
   readonly download: (wanted: PackageVersion, folder: string, signal: AbortSignal) => Promise<string | undefined>;
@@ -137,7 +129,6 @@ export function createFetch(ports: {
   };
 }
 
-/** Brings the packages of a host to exact versions; see the port. */
 export function createRestore(ports: {
   readonly settle: ReturnType<typeof createRpmSettle>;
   readonly identify: PackageFiles["identify"];

@@ -8,13 +8,10 @@ import { NoLists } from "../rpm/offers.ts";
 import { parseRepositories } from "./lists.ts";
 import { failureReason } from "./output.ts";
 
-/** Where rpm and zypper keep what is read here, and the words that make them work there. */
 export interface ZypperPlaces {
   readonly zypper: readonly [program: string, ...args: string[]];
   readonly rpm: readonly [program: string, ...args: string[]];
-  /** Folders of rpm's database: it has moved. */
   readonly databases: readonly string[];
-  /** Names of packages that are here because others need them. */
   readonly autoInstalled: string;
   /** The lists as they were downloaded, a folder for each repository. */
   readonly lists: string;
@@ -22,7 +19,6 @@ export interface ZypperPlaces {
   readonly packages: string;
   /** Names the process that changes packages; it is left behind when that one is killed. */
   readonly lock: string;
-  /** Patterns of packages that are kept at their version. */
   readonly packageLocks: string;
   readonly settings: readonly string[];
   readonly osRelease: string;
@@ -49,10 +45,8 @@ export function zypperPlaces(root = "/"): ZypperPlaces {
 /** Questions take no lock, and what is asked does not go into the log of what was done. */
 const reading = ["ZYPP_READONLY_HACK=1", "ZYPP_LOGFILE=/dev/null", "LC_ALL=C.UTF-8"] as const;
 
-/** Words of everything: no question, the lists on disk are what counts, and the output is for programs. */
 export const commonWords = ["--non-interactive", "--no-refresh", "--xmlout"] as const;
 
-/** No repository counts. */
 export const onlyInstalled = ["--disable-repositories"] as const;
 
 /**
@@ -68,9 +62,7 @@ export const onlyFiles = (folder: string): readonly string[] => [
 const listFiles = ["repodata/repomd.xml", "content", "cookie"] as const;
 
 export interface Asking {
-  /** @throws NoLists; CommandFailed where zypper does not answer. */
   readonly ask: (words: readonly string[], signal: AbortSignal) => Promise<string>;
-  /** Whatever the answer is. @throws NoLists */
   readonly tryAsking: (words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
   /** Downloads packages into a folder. @throws NoLists */
   readonly tryInto: (folder: string, words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
@@ -80,14 +72,12 @@ export interface Asking {
   readonly tryFiles: (folder: string, words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
   /** When the oldest of the lists was brought up to date; undefined where one is not there. */
   readonly listsAt: (signal: AbortSignal) => Promise<number | undefined>;
-  /** A text that changes when other lists are downloaded, or other settings count. */
   readonly listsMark: (signal: AbortSignal) => Promise<string>;
 }
 
 /** Zypper's own way from the name of a repository to that of its folder. */
 const folderOf = (alias: string): string => alias.replaceAll("/", "_");
 
-/** Asks zypper. */
 export function createAsking({ exec, places }: { readonly exec: Exec; readonly places: ZypperPlaces }): Asking {
   let last: { readonly mark: string; readonly aliases: readonly string[] } | undefined;
 
@@ -103,7 +93,6 @@ export function createAsking({ exec, places }: { readonly exec: Exec; readonly p
     return stdout;
   };
 
-  /** Repositories that count. */
   const aliases = async (signal: AbortSignal): Promise<readonly string[]> => {
     const mark = await marksOf(places.settings);
     if (last?.mark !== mark) {

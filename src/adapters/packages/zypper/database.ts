@@ -10,14 +10,10 @@ import type { Asking, ZypperPlaces } from "./asking.ts";
 import { installedFormat, parseAutoInstalled, parseHeld, parseInstalled } from "./lists.ts";
 import { failureReason } from "./output.ts";
 
-/** What is installed. */
 export interface ZypperDatabase {
-  /** The newest of several versions of one package comes last. */
   readonly packages: readonly PackageVersion[];
   readonly isHeld: (found: PackageVersion) => boolean;
-  /** Names of packages that nobody asked for. */
   readonly automatic: ReadonlySet<string>;
-  /** The same for as long as nothing has changed. */
   readonly mark: string;
 }
 
@@ -62,7 +58,6 @@ export function createDatabase(ports: {
   };
 }
 
-/** As the ports have it. */
 export const toInstalled = ({ packages, isHeld, automatic }: ZypperDatabase): readonly InstalledPackage[] =>
   packages.map((each) => ({
     name: each.name,

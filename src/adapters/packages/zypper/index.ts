@@ -14,7 +14,6 @@ import { createOffers, createUpdates } from "./updates.ts";
 /** Programs that change packages with zypper's lock; y2start and y2base are YaST. */
 const programs = ["zypper", "zypp-refresh", "packagekitd", "y2start", "y2base"];
 
-/** What it takes to work with zypper. */
 export interface ZypperPorts {
   readonly exec: Exec;
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;

@@ -6,7 +6,6 @@ import { parseElements } from "./output.ts";
 /** What rpm is asked of each package; none of these values has a bar in it. */
 export const installedFormat = "%{NAME}|%{EPOCHNUM}|%{VERSION}|%{RELEASE}|%{ARCH}\\n";
 
-/** Reads `rpm --query --all` in that format. Keys are in the database as packages, but are none. */
 export const parseInstalled = (text: string): readonly PackageVersion[] =>
   text.split("\n").flatMap((line) => {
     const [name = "", epoch = "", version = "", release = "", architecture, more] = line.split("|");
@@ -20,7 +19,6 @@ export const parseRepositories = (text: string): readonly string[] =>
     name === "repo" && enabled === "1" && alias !== undefined ? [alias] : [],
   );
 
-/** Reads `list-updates`. */
 export const parseUpdates = (text: string): readonly PackageVersion[] =>
   parseElements(text).flatMap(({ name: element, attributes: { kind, name, edition, arch } }) => {
     if (element !== "update" || kind !== "package") return [];
@@ -65,7 +63,6 @@ export function parsePatchInfo(text: string): readonly PatchedVersion[] {
   return found;
 }
 
-/** What of it is for packages that are installed. */
 export const advisedFor = (
   patched: readonly PatchedVersion[],
   newest: Iterable<PackageVersion>,

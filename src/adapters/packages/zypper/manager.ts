@@ -38,7 +38,6 @@ import type { createOffers, Offers } from "./updates.ts";
 export const isRolling = (osRelease: string): boolean =>
   /^ID=["']?opensuse-(?:tumbleweed|slowroll|microos)["']?\s*$/m.test(osRelease);
 
-/** What a request comes to; see the port. */
 export function createSimulate(ports: {
   readonly asking: Pick<Asking, "tryAsking">;
   readonly offers: ReturnType<typeof createOffers>;
@@ -86,7 +85,6 @@ export function createSimulate(ports: {
   return (request, signal) => demandLists(plan(request, signal));
 }
 
-/** What the package that says which release this is provides. */
 const releaseName = "distribution-release";
 /** What zypper exits with where the host should be started anew. */
 const rebootCode = 102;

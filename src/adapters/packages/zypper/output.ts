@@ -3,10 +3,8 @@ import type { Progress } from "#domain/ports/packages.ts";
 import type { OutputReader } from "../common/transactions.ts";
 import { parseNevra } from "../rpm/names.ts";
 
-/** An element that zypper has written to its end. */
 export interface XmlElement {
   readonly name: string;
-  /** Name of the element around it; empty for the outermost. */
   readonly parent: string;
   readonly attributes: Readonly<Record<string, string>>;
   /** Its own text, without that of elements inside. */
@@ -40,7 +38,6 @@ export function createXmlReader(): (piece: string) => readonly XmlElement[] {
   };
 }
 
-/** All elements of a whole text, in the order in which they end. */
 export const parseElements = (text: string): readonly XmlElement[] => createXmlReader()(text);
 
 const most = 3;
@@ -53,12 +50,9 @@ const linesIn = (text: string): readonly string[] =>
     .map((line) => line.trim())
     .filter((line) => line !== "");
 
-/** A script of a package that failed. */
 export interface ScriptError {
   readonly name: string;
-  /** `prein`, `post`. */
   readonly script: string;
-  /** What it said, or how it ended. */
   readonly said: string;
 }
 
@@ -108,7 +102,6 @@ function condensed(text: string): string {
     .join(" ");
 }
 
-/** What of the output says why it failed. */
 function told({ name, parent, attributes, text }: XmlElement): readonly string[] {
   const problem = linesIn(text).filter((line) => line.startsWith("Problem: "));
   if (name === "description" && parent === "prompt") return problem.map((line) => line.replace("Problem: ", ""));
@@ -121,7 +114,6 @@ function told({ name, parent, attributes, text }: XmlElement): readonly string[]
 /** What newer ones exit with when all was done but a script. */
 const scriptCode = 107;
 
-/** Why zypper failed, in a sentence made of its own words and those of the packages. */
 export function failureReason(text: string, exitCode: number): string {
   const scripts = scriptFailures(text);
   if (scripts !== "") return scripts;
@@ -135,7 +127,6 @@ export function failureReason(text: string, exitCode: number): string {
   return plain.at(-1) ?? `exit code ${exitCode}`;
 }
 
-/** The process that holds a lock. */
 export function parseLockConflict(text: string): { readonly pid: number | undefined } | undefined {
   const [, by] = /System management is locked by the application with pid (\d+)/.exec(text) ?? [];
   if (by !== undefined) return { pid: Number(by) };
@@ -144,7 +135,6 @@ export function parseLockConflict(text: string): { readonly pid: number | undefi
 
 export const zypperOutput: OutputReader = { failureReason, parseLockConflict };
 
-/** How far zypper is; `at` of `of` packages. */
 function parseStep(
   element: XmlElement,
 ): { readonly isDownload: boolean; readonly at: number; readonly of: number; readonly what: string } | undefined {

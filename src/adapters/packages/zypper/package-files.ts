@@ -35,7 +35,6 @@ export function wordsToReturn({ install, remove }: Missing): readonly string[] {
   return [...words.slice(0, -1), "--allow-unsigned-rpm", "--", ...operands];
 }
 
-/** Whether changes are all of it and nothing else. */
 export function isExact(changes: readonly PlainChange[], { install, remove }: Missing): boolean {
   const done = changes.map(({ name, architecture, from, to }) =>
     to === null

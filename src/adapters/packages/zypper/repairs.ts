@@ -37,7 +37,6 @@ const described = ({ name, architecture, from, to }: MissingPlan["changes"][numb
   `${name}.${architecture} ${from ?? "-"} ${to}`;
 const nameAndVersion = ({ name, to }: { name: string; to: string }): string => `${name} ${to}`;
 
-/** Mends packages with zypper. */
 export function createRepairs(ports: {
   readonly asking: Pick<Asking, "tryAsking">;
   readonly findings: ReturnType<typeof createFindings>;

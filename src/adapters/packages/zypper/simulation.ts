@@ -5,7 +5,6 @@ import type { PlainChange } from "../common/changes.ts";
 import { withoutZeroEpoch } from "../rpm/names.ts";
 import { failureReason, parseElements, type XmlElement } from "./output.ts";
 
-/** What zypper says that it would do. */
 export interface Simulation {
   readonly changes: readonly PlainChange[];
   readonly downloadBytes: number;

@@ -9,14 +9,12 @@ import type { createDatabase, ZypperDatabase } from "./database.ts";
 import { parseUnmet } from "./lists.ts";
 import { type Simulation, simulate } from "./simulation.ts";
 
-/** What a transaction that did not come to its end has left, and what does not fit together. */
 export interface Findings {
   /** Versions that are left beside another one, of packages of which only one can be installed. */
   readonly duplicates: readonly { readonly old: PackageVersion; readonly kept: PackageVersion }[];
   readonly unmet: PackageFaults["unmet"];
 }
 
-/** Versions of packages that are installed in several. */
 function severalOf({ packages }: ZypperDatabase): ReadonlyMap<string, readonly PackageVersion[]> {
   const found = Map.groupBy(packages, keyOf);
   return new Map([...found].filter(([, versions]) => versions.length > 1));
@@ -25,7 +23,6 @@ function severalOf({ packages }: ZypperDatabase): ReadonlyMap<string, readonly P
 const rpmOptions = { timeoutMs: 10 * 60_000, maxOutputBytes: 8 * 1024 * 1024 };
 const onlyDependencies = ["--nofiles", "--nodigest", "--nosignature", "--noscripts"] as const;
 
-/** Looks for what is wrong with the packages, and at what has not changed only once. */
 export function createFindings(ports: {
   readonly exec: Exec;
   readonly asking: Pick<Asking, "tryAsking" | "tryInstalled">;
@@ -79,7 +76,6 @@ export function createFindings(ports: {
   };
 }
 
-/** What is wrong with the packages, for the check. */
 export function createFaults(ports: {
   readonly findings: ReturnType<typeof createFindings>;
   readonly database: ReturnType<typeof createDatabase>;

@@ -63,11 +63,9 @@ export const tolerant =
 export interface Source {
   readonly ask: (words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
   readonly options: readonly string[];
-  /** The words that make the change. */
   readonly words: readonly string[];
 }
 
-/** A change that is to be made. */
 export interface Wanted {
   readonly unit: string;
   readonly changes: readonly PlainChange[];
@@ -76,13 +74,11 @@ export interface Wanted {
   readonly onLine?: (line: string) => void;
 }
 
-/** Makes changes, all that are given and nothing else. */
 export function createExact(ports: {
   readonly asking: Pick<Asking, "tryAsking" | "tryInstalled">;
   readonly transact: ReturnType<typeof createTransactions>;
   readonly database: ReturnType<typeof createDatabase>;
   readonly places: ZypperPlaces;
-  /** Where marks are kept while it runs. */
   readonly folder: string;
 }): (wanted: Wanted, signal: AbortSignal) => Promise<string> {
   const { asking, transact, database, places, folder } = ports;
@@ -150,13 +146,11 @@ export function createExact(ports: {
   };
 }
 
-/** Writes names of packages that nobody asked for as zypper does. */
 export async function writeMarks(path: string, names: ReadonlySet<string>): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   writeFileAtomic(path, ["# packages that came along with others", ...[...names].sort(), ""].join("\n"));
 }
 
-/** Gives zypper such a file. */
 export const marksCommand = (
   path: string,
   { autoInstalled }: Pick<ZypperPlaces, "autoInstalled">,

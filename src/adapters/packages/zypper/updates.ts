@@ -37,7 +37,6 @@ export function createOffers(ports: {
   };
 }
 
-/** What the check of security updates asks. */
 export function createUpdates(ports: {
   readonly asking: Pick<Asking, "listsAt">;
   readonly offers: ReturnType<typeof createOffers>;

@@ -8,7 +8,6 @@ import { errorMessage } from "#kernel/errors.ts";
 import { isSnapshotId, type Manifest, parseManifest } from "./manifest.ts";
 import { packageKey, type Store, unreadable } from "./store.ts";
 
-/** The snapshots in a directory, with the store of what they refer to. */
 export interface Catalogue {
   readonly directory: string;
   readonly store: Store;
@@ -46,7 +45,6 @@ export async function readManifest({ directory, store }: Catalogue, id: string):
   return parseManifest(text, id);
 }
 
-/** The size is of all that it refers to, which it may share with others. */
 export function describeSnapshot(manifest: Manifest, keptSizes: ReadonlyMap<string, number>): StoredSnapshot {
   const { id, description, createdAt, kind, isProtected, packages } = manifest;
   const sizes = [

@@ -21,7 +21,6 @@ function aboutToChange(
   const changing = changes.flatMap(({ name, architecture, from }) => {
     if (from === null) return [];
     const named = present.filter((each) => each.name === name && each.version === from);
-    // The new version may be for another architecture than the one that is there.
     const found = named.find((each) => each.architecture === architecture) ?? named[0];
     if (found === undefined) throw new Error(`cannot keep ${name} ${from}: it is not what is installed`);
     return [found];

@@ -20,13 +20,11 @@ export const openFile = (path: string): Promise<FileHandle> => open(path, O_RDON
 export const openNew = (path: string): Promise<FileHandle> =>
   open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
 
-/** What a file holds, by its hash. */
 export interface Content {
   readonly sha256: string;
   readonly size: number;
 }
 
-/** Reads a file from its beginning, and writes what it reads to the other where one is given. */
 export async function digest(source: FileHandle, copy?: FileHandle): Promise<Content> {
   const hash = createHash("sha256");
   const chunk = Buffer.allocUnsafe(chunkBytes);

@@ -23,14 +23,12 @@ import { compareTrees, readTree } from "./tree.ts";
  * rollback asks the cache and the repositories, and says before it touches anything which files are not to be had.
  */
 export function createPackageSnapshots(ports: {
-  /** The directory of the snapshots, made when the first is taken. */
   readonly directory: string;
   readonly files: PackageFiles;
   readonly clock: Pick<Clock, "now">;
   /** Makes the host apply changed files; returns what failed. */
   readonly refresh: (paths: readonly string[], signal: AbortSignal) => Promise<readonly string[]>;
   readonly etc?: string;
-  /** There when a package has asked for a reboot. */
   readonly rebootFlag?: string;
 }): SnapshotBackend {
   const { directory, files, clock, refresh, etc = "/etc", rebootFlag = "/run/reboot-required" } = ports;

@@ -6,10 +6,8 @@ import { isKeptOut, type TreeEntry } from "./tree.ts";
 /** The form of `manifest.json`; another number is another form, and is refused. */
 const format = 1;
 
-/** What a snapshot says of itself: everything that is needed to tell what has changed since. */
 export interface Manifest extends Pick<StoredSnapshot, "id" | "description" | "kind" | "isProtected" | "createdAt"> {
   readonly packages: readonly PresentPackage[];
-  /** What was below /etc, each folder before what is in it. */
   readonly etc: readonly TreeEntry[];
 }
 

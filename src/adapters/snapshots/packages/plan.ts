@@ -6,14 +6,12 @@ const keyOf = ({ name, architecture }: Key): string => `${name}:${architecture}`
 const byKey = <T extends Key>(packages: readonly T[]): ReadonlyMap<string, T> =>
   new Map(packages.map((each) => [keyOf(each), each]));
 
-/** What has to be done to the packages of a host. */
 export interface PackagePlan {
   /** To be installed, or only its configuration to be left, as their state says. */
   readonly put: readonly PresentPackage[];
   readonly remove: readonly Key[];
 }
 
-/** What leads from the packages that are there now to those that were there then. */
 export function planPackages(earlier: readonly PresentPackage[], now: readonly PresentPackage[]): PackagePlan {
   const was = byKey(earlier);
   // Of a kernel several versions are installed beside each other, so that the key alone does not find it.
@@ -56,7 +54,6 @@ function joined(differences: readonly Difference[]): readonly Difference[] {
   ];
 }
 
-/** The packages whose version differs, null for one that was not or is not there. */
 export function diffPackages(
   earlier: readonly PresentPackage[],
   later: readonly PresentPackage[],

@@ -20,7 +20,6 @@ import { restoreTree } from "./restore-tree.ts";
 import { packageKey, rollbackPrefix, type Store, unreadable } from "./store.ts";
 import { compareTrees, readTree } from "./tree.ts";
 
-/** The host that is rolled back. */
 export interface RollbackHost {
   readonly store: Store;
   readonly files: PackageFiles;
@@ -35,7 +34,6 @@ interface Before {
   readonly files: readonly string[];
 }
 
-/** One call of a rollback. */
 interface Rollback {
   readonly host: RollbackHost;
   readonly manifest: Manifest;
@@ -110,7 +108,6 @@ async function readBefore(store: Store, path: string, inspect: () => Promise<Bef
   return before;
 }
 
-/** @returns why it failed; empty when it did not. */
 async function restorePackages(rollback: Rollback): Promise<string> {
   const { host, manifest, transaction, before, signal } = rollback;
   const { put, remove } = planPackages(manifest.packages, await host.files.present(signal));
@@ -124,7 +121,6 @@ async function restorePackages(rollback: Rollback): Promise<string> {
   return isDone ? "" : reason;
 }
 
-/** @returns what failed, a line for each. */
 async function restoreEtc({ host, manifest, before, signal }: Rollback): Promise<readonly string[]> {
   const { store, etc, refresh } = host;
   const now = await readTree(etc, signal);

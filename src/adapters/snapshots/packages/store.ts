@@ -14,7 +14,6 @@ export interface KeptPackage extends Content {
   readonly origin: "cache" | "repository" | "installed";
 }
 
-/** Directories in `work/` that a rollback resumes with; a unit of it may still read there. */
 export const rollbackPrefix = "rollback-";
 
 type Version = Pick<PresentPackage, "name" | "architecture" | "version" | "state">;
@@ -89,7 +88,6 @@ async function readOwn(path: string, what: string): Promise<string> {
   return using(openFile(path), (file) => file.readFile("utf8"));
 }
 
-/** Whether the store has a content, undamaged. */
 async function isIntact(at: Directories, { sha256, size }: Content, what: string): Promise<boolean> {
   const path = objectPath(at, sha256);
   if (!existsSync(path)) return false;
@@ -126,7 +124,6 @@ async function kept(at: Directories, version: Version, what: string): Promise<Ke
   }
 }
 
-/** Copies the file of a package version into the store. */
 async function keep(at: Directories, version: Version, path: string, origin: KeptPackage["origin"]): Promise<void> {
   const content = await using(openFile(path), (file) => put(at, file));
   const entry = newPath(at);
@@ -142,7 +139,6 @@ async function removeWork({ work }: Directories, isOver: (name: string) => boole
   }
 }
 
-/** Makes the directories, and removes what an interrupted change has left. */
 async function prepare(at: Directories): Promise<void> {
   for (const [path, what] of checkedDirectories(at)) {
     await mkdir(path, { recursive: path === at.root, mode: 0o700 }).catch((error: unknown) => {
@@ -154,7 +150,6 @@ async function prepare(at: Directories): Promise<void> {
   await removeWork(at, (name) => !name.startsWith(rollbackPrefix));
 }
 
-/** What is kept, by package key; undefined for a note that is damaged. */
 async function keptByKey({ packages }: Directories): Promise<ReadonlyMap<string, KeptPackage | undefined>> {
   const found = new Map<string, KeptPackage | undefined>();
   for (const name of await readdir(packages)) {
@@ -169,7 +164,6 @@ async function keptByKey({ packages }: Directories): Promise<ReadonlyMap<string,
   return found;
 }
 
-/** What snapshots still need: hashes of objects, and keys of packages. */
 interface Needed {
   readonly objects: ReadonlySet<string>;
   readonly packages: ReadonlySet<string>;
@@ -185,7 +179,6 @@ async function sweep(at: Directories, needed: Needed): Promise<void> {
   for (const name of await readdir(at.objects)) if (!hashes.has(name)) await unlink(join(at.objects, name));
 }
 
-/** The contents that snapshots refer to, and the package files among them. */
 export function createStore(root: string) {
   const work = join(root, "work");
   const at: Directories = { root, objects: join(root, "objects"), packages: join(root, "packages"), work };
@@ -197,10 +190,8 @@ export function createStore(root: string) {
     kept: (version: Version, what: string) => kept(at, version, what),
     keep: (version: Version, path: string, origin: KeptPackage["origin"]) => keep(at, version, path, origin),
     prepare: () => prepare(at),
-    /** Removes what no snapshot needs any more. */
     sweep: (needed: Needed) => sweep(at, needed),
 
-    /** The sizes of all package files that are kept. */
     async keptSizes(): Promise<ReadonlyMap<string, number>> {
       const sizes = new Map<string, number>();
       for (const [key, found] of await keptByKey(at)) if (found !== undefined) sizes.set(key, found.size);
@@ -213,10 +204,8 @@ export function createStore(root: string) {
       const names = (await readdir(work)).filter((name) => name.startsWith(rollbackPrefix));
       return names.map((name) => name.slice(rollbackPrefix.length)).sort();
     },
-    /** Removes what a rollback has left in `work/`. */
     endRollback: (transaction: string) => removeWork(at, (name) => name === `${rollbackPrefix}${transaction}`),
 
-    /** Refuses the directories if they are not as they were made. */
     async check(): Promise<void> {
       for (const [path, what] of checkedDirectories(at)) {
         await checkOwn(path, "directory", what).catch((error: unknown) => {

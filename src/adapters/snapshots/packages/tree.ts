@@ -43,7 +43,6 @@ export type TreeEntry = FileEntry | FolderEntry | LinkEntry;
 
 const escapes = /\\([0-7]{3})/g;
 
-/** What is mounted below a folder, as paths below it. */
 export function mountsBelow(mountinfo: string, root: string): ReadonlySet<string> {
   const points = mountinfo
     .split("\n")
@@ -112,7 +111,6 @@ export function isSameEntry(one: TreeEntry, other: TreeEntry): boolean {
   return other.type === "file" && one.mode === other.mode && one.sha256 === other.sha256;
 }
 
-/** What differs from one tree to a later one. */
 export function compareTrees(earlier: readonly TreeEntry[], later: readonly TreeEntry[]): SnapshotDiff["files"] {
   const was = new Map(earlier.map((entry) => [entry.path, entry]));
   const is = new Map(later.map((entry) => [entry.path, entry]));

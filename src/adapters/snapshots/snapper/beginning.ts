@@ -28,7 +28,6 @@ function isBeginning(value: unknown): value is Beginning {
   );
 }
 
-/** What an earlier call with the same transaction has written down; undefined for the first. */
 export async function readBeginning(stateDir: string, transaction: string): Promise<Beginning | undefined> {
   const text = await readStateFile(stateDir, fileName);
   if (text === undefined) return undefined;
@@ -37,6 +36,5 @@ export async function readBeginning(stateDir: string, transaction: string): Prom
   return found.transaction === transaction ? found : undefined;
 }
 
-/** Writes it down in place of that of the last rollback; on disk when it returns. */
 export const writeBeginning = (stateDir: string, beginning: Beginning): void =>
   writeStateFile(stateDir, fileName, JSON.stringify(beginning));

@@ -17,7 +17,6 @@ async function makeFolders(root: string, folder: string): Promise<void> {
   }
 }
 
-/** Whether a folder lies in the root subvolume, and so would be as it was then. */
 async function isInRoot(folder: string): Promise<boolean> {
   const [found, root] = [await orUndefined(stat(folder)), await stat("/")];
   return found !== undefined && found.dev === root.dev;

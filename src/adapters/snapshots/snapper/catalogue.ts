@@ -19,16 +19,13 @@ export interface SnapperPorts {
   readonly exec: Exec;
   readonly clock: Pick<Clock, "monotonicMs">;
   readonly installed: InstalledIn;
-  /** What {@link detectSnapper} found. */
   readonly config: string;
   readonly layout: RootLayout;
   /** The folder of the service's own state, which a rollback does not take back. */
   readonly stateDir: string;
-  /** All folders that a rollback does not take back; that one unless given. */
   readonly carried?: readonly string[];
 }
 
-/** What the backend works with. */
 export interface Snapper extends Pick<SnapperPorts, "installed" | "layout" | "stateDir"> {
   readonly carried: readonly string[];
   readonly programs: Programs;
@@ -39,13 +36,10 @@ export interface Snapper extends Pick<SnapperPorts, "installed" | "layout" | "st
 
 const ownKinds: readonly StoredSnapshot["kind"][] = ["manual", "before_update", "before_rollback"];
 
-/** The root of the snapshot with this number. */
 export const rootOf = (number: number): string => join(snapshotsFolder, String(number), "snapshot");
 
-/** Of a subvolume below the folder of the snapshots: its number. */
 const numberOf = (path: string): number => Number(/(?:^|\/)(\d+)\/snapshot$/.exec(path)?.[1] ?? Number.NaN);
 
-/** Numbers of snapper's subvolumes by their ids. */
 export async function numbersById(
   programs: Programs,
   { snapshotsId }: RootLayout,
@@ -85,7 +79,6 @@ export async function namedEntries(
   return entries;
 }
 
-/** @throws SnapshotUnusable where there is none. */
 export async function findEntry(snapper: Snapper, id: string, signal: AbortSignal): Promise<NamedEntry> {
   if (!isSnapshotId(id)) throw new SnapshotUnusable("a snapshot's id looks like 20260131-235959");
   const found = (await namedEntries(snapper, signal)).find((each) => each.id === id);

@@ -7,7 +7,6 @@ import { parseConfigOf } from "./parse.ts";
 import { createPrograms, run } from "./programs.ts";
 import { filledNested, nestedReason } from "./usable.ts";
 
-/** Snapper, ready to be used, or why it cannot be. */
 export type SnapperFound =
   | { readonly isUsable: true; readonly config: string; readonly layout: RootLayout }
   | { readonly isUsable: false; readonly reason: string };
@@ -60,9 +59,7 @@ export async function detectSnapper(
     isBusGone = false,
   }: {
     readonly exec: Exec;
-    /** The folder of the package manager's database. */
     readonly packageDatabase: string;
-    /** Folders that a rollback does not take back. */
     readonly carried?: readonly string[];
     /** Whether the host is going down: snapper then does without its daemon. */
     readonly isBusGone?: boolean;

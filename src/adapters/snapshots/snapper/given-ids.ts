@@ -4,7 +4,6 @@ import { readStateFile, writeStateFile } from "./state-file.ts";
 
 const fileName = "snapper-ids.json";
 
-/** Ids by the key of a snapshot. */
 export type GivenIds = ReadonlyMap<string, string>;
 
 /**
@@ -34,6 +33,5 @@ export async function readGivenIds(stateDir: string): Promise<GivenIds> {
   return text === undefined ? new Map() : parseIds(text);
 }
 
-/** Writes them down in place of the earlier ones. */
 export const writeGivenIds = (stateDir: string, ids: GivenIds): void =>
   writeStateFile(stateDir, fileName, `${JSON.stringify(Object.fromEntries(ids))}\n`);

@@ -22,7 +22,6 @@ export { detectSnapper, type SnapperFound } from "./detect.ts";
 
 const cleanUpMs = 60_000;
 
-/** Removes what is left of a snapshot that could not be taken whole. */
 async function discard({ programs }: Snapper, id: string): Promise<void> {
   const signal = AbortSignal.timeout(cleanUpMs);
   for (const { number, userdata } of await programs.list(signal)) {

@@ -1,10 +1,7 @@
 /** How the root and its snapshots lie on btrfs. */
 export interface RootLayout {
-  /** Id of the subvolume that is the root now. */
   readonly rootId: number;
-  /** Its path from the top of the file system, with a slash at both ends. */
   readonly rootPath: string;
-  /** Id of the subvolume in which snapper keeps its snapshots. */
   readonly snapshotsId: number;
 }
 
@@ -24,7 +21,6 @@ interface Mount {
 const unescaped = (text: string): string =>
   text.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCodePoint(Number.parseInt(octal, 8)));
 
-/** The lines of `/proc/self/mountinfo`. */
 function parseMounts(text: string): readonly Mount[] {
   return text.split("\n").flatMap((line) => {
     const [before = "", after] = line.split(" - ", 2);
@@ -104,7 +100,6 @@ export function mountedApart(mountinfo: string): readonly string[] {
   return [...new Set(points)].sort();
 }
 
-/** The paths of nested subvolumes, as the host has them, of those that are not mounted by themselves. */
 export function nestedPaths(
   below: readonly { readonly path: string }[],
   { rootPath }: Pick<RootLayout, "rootPath">,

@@ -2,7 +2,6 @@ import { isSnapshotId, snapshotIdAt } from "#domain/updates/snapshot.ts";
 import type { GivenIds } from "./given-ids.ts";
 import type { SnapperEntry } from "./parse.ts";
 
-/** What is written into the user data of a snapshot when we take it, by key. */
 export const keys = {
   id: "steward_id",
   kind: "steward_kind",
@@ -14,7 +13,6 @@ export const keys = {
   copyOf: "steward_copy_of",
 } as const;
 
-/** A snapshot and the id by which it is known here. */
 export interface NamedEntry {
   readonly entry: SnapperEntry;
   readonly id: string;

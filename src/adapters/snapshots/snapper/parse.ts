@@ -1,10 +1,8 @@
 import { isRecord } from "#kernel/values.ts";
 
-/** A snapshot as snapper lists it. */
 export interface SnapperEntry {
   readonly number: number;
   readonly type: string;
-  /** Epoch milliseconds. */
   readonly createdAt: number;
   readonly description: string;
   readonly userdata: Readonly<Record<string, string>>;
@@ -30,7 +28,6 @@ function entryOf(value: unknown): SnapperEntry {
   };
 }
 
-/** The snapshots of a configuration, from `snapper --jsonout --iso --utc list`; number 0 is the present and left out. */
 export function parseList(text: string, config: string): readonly SnapperEntry[] {
   const parsed: unknown = JSON.parse(text);
   const list = isRecord(parsed) ? parsed[config] : undefined;
@@ -38,7 +35,6 @@ export function parseList(text: string, config: string): readonly SnapperEntry[]
   return list.map(entryOf).filter(({ number }) => number > 0);
 }
 
-/** The configuration of a subvolume, from `snapper --jsonout list-configs`. */
 export function parseConfigOf(text: string, subvolume: string): string | undefined {
   const parsed: unknown = JSON.parse(text);
   const configs = isRecord(parsed) && Array.isArray(parsed["configs"]) ? parsed["configs"] : [];
@@ -46,13 +42,11 @@ export function parseConfigOf(text: string, subvolume: string): string | undefin
   return found === undefined ? undefined : textOf(found["config"]);
 }
 
-/** What `snapper create --print-number` printed. */
 export function parseNumber(text: string): number {
   if (!/^\d+\n?$/.test(text)) throw new Error(`snapper printed no number but ${JSON.stringify(text)}`);
   return Number(text);
 }
 
-/** A path that is not as it was in a snapshot. */
 export interface StatusEntry {
   readonly path: string;
   readonly change: "added" | "removed" | "modified";
@@ -72,15 +66,12 @@ export function parseStatus(text: string): readonly StatusEntry[] {
   return entries;
 }
 
-/** A subvolume as btrfs lists it. */
 export interface Subvolume {
   readonly id: number;
-  /** The subvolume in which it is. */
   readonly parentId: number;
   readonly path: string;
 }
 
-/** The lines of `btrfs subvolume list`. */
 export function parseSubvolumes(text: string): readonly Subvolume[] {
   return [...text.matchAll(/^ID (\d+) gen \d+ top level (\d+) path (.*)$/gm)].map(([, id, parentId, path = ""]) => ({
     id: Number(id),
@@ -89,7 +80,6 @@ export function parseSubvolumes(text: string): readonly Subvolume[] {
   }));
 }
 
-/** The id that `btrfs subvolume get-default` names. */
 export function parseDefault(text: string): number {
   const [, id] = /^ID (\d+)\b/.exec(text) ?? [];
   if (id === undefined) throw new Error("btrfs does not say which subvolume is the default one");

@@ -16,7 +16,6 @@ const timeoutMs = 120_000;
 const compareTimeoutMs = 10 * 60_000;
 const maxStatusBytes = 64 * 1024 * 1024;
 
-/** Runs a program that has to succeed. @returns what it printed. */
 export async function run(
   exec: Exec,
   argv: readonly [program: string, ...args: string[]],
@@ -28,10 +27,8 @@ export async function run(
   return stdout;
 }
 
-/** Snapper and btrfs, as far as they are needed. */
 export interface Programs {
   readonly list: (signal: AbortSignal) => Promise<readonly SnapperEntry[]>;
-  /** Takes a snapshot of the root, or a writable copy of another. @returns its number. */
   readonly create: (
     given: {
       readonly description: string;
@@ -41,7 +38,6 @@ export interface Programs {
     signal: AbortSignal,
   ) => Promise<number>;
   readonly remove: (number: number, signal: AbortSignal) => Promise<void>;
-  /** What of the root is not as it was then. */
   readonly status: (number: number, signal: AbortSignal) => Promise<readonly StatusEntry[]>;
   /** All subvolumes of the file system, or only those that cannot be written to. */
   readonly subvolumes: (which: "all" | "read-only", signal: AbortSignal) => Promise<readonly Subvolume[]>;
@@ -49,7 +45,6 @@ export interface Programs {
   readonly belowRoot: (signal: AbortSignal) => Promise<readonly Subvolume[]>;
   readonly exclusiveBytes: (path: string, signal: AbortSignal) => Promise<number>;
   readonly defaultId: (signal: AbortSignal) => Promise<number>;
-  /** On disk when it returns. */
   readonly setDefault: (path: string, signal: AbortSignal) => Promise<void>;
   readonly snapshotRoot: (path: string, signal: AbortSignal) => Promise<void>;
   readonly deleteSubvolume: (path: string, signal: AbortSignal) => Promise<void>;
@@ -63,7 +58,6 @@ const userdataText = (userdata: Readonly<Record<string, string>>): string =>
     .map(([key, value]) => `${key}=${value}`)
     .join(",");
 
-/** Runs them for one configuration of snapper. */
 export function createPrograms({
   exec,
   config,
@@ -72,7 +66,6 @@ export function createPrograms({
 }: {
   readonly exec: Exec;
   readonly config: string;
-  /** The folder of the snapshots. */
   readonly snapshots: string;
   /** Whether the host is going down: snapper then does without its daemon. */
   readonly isBusGone?: boolean;

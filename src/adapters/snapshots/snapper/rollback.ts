@@ -9,7 +9,6 @@ import { mountedApart } from "./layout.ts";
 import { keys, type NamedEntry } from "./names.ts";
 import { filledNested, nestedReason, whyUnusable } from "./usable.ts";
 
-/** @throws SnapshotUnusable where the snapshot cannot be booted. */
 export async function verifyEntry(
   { programs, layout, installed, carried }: Snapper,
   { entry }: NamedEntry,
@@ -21,7 +20,6 @@ export async function verifyEntry(
   if (nested.length > 0) throw new SnapshotUnusable(nestedReason(nested));
 }
 
-/** What a rollback to the snapshot with this number would change. */
 export async function difference({ installed, programs }: Snapper, number: number, signal: AbortSignal) {
   const state = "installed" as const;
   const [then, now] = [await installed(rootOf(number), signal), await installed("/", signal)];
@@ -58,7 +56,6 @@ async function removeOldRoots(
   }
 }
 
-/** The writable copy of this transaction, made unless there is one. */
 async function copyFor(
   { programs, layout }: Snapper,
   { entry, id }: NamedEntry,

@@ -11,7 +11,6 @@ interface Measured {
   readonly atMs: number;
 }
 
-/** A snapshot to be measured. */
 export interface Sizeable {
   readonly key: string;
   readonly path: string;
@@ -19,7 +18,6 @@ export interface Sizeable {
   readonly usedSpace: number | null;
 }
 
-/** Sizes by key. */
 export type Sizes = (snapshots: readonly Sizeable[], signal: AbortSignal) => Promise<ReadonlyMap<string, number>>;
 
 /**

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { writeFileAtomic } from "#adapters/files/index.ts";
 import { orUndefined } from "#kernel/errors.ts";
 
-/** Reads a file of the state folder; undefined where there is none. */
 export const readStateFile = (stateDir: string, name: string): Promise<string | undefined> =>
   orUndefined(readFile(join(stateDir, name), "utf8"));
 
