@@ -1,9 +1,9 @@
 import { isIP, SocketAddress } from "node:net";
 import type { FastifyRequest } from "fastify";
 
-/** The address of a client; null once its connection is gone and nobody has asked before. */
+/** The address of a client; null once its connection is gone. */
 export function remoteAddressOf({ ip }: FastifyRequest): string | null {
-  // The framework has it as a string always; a socket that was reset has none.
+  // The declared type excludes undefined, but a socket that was reset has no address.
   const known: string | undefined = ip;
   return known ?? null;
 }
@@ -11,7 +11,7 @@ export function remoteAddressOf({ ip }: FastifyRequest): string | null {
 /** An IPv4 address that came in over a socket for both families. */
 const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 
-/** An address in its one form, without its zone or a port that a proxy has added; undefined for what is none. */
+/** An address in canonical form, without zone or port; undefined for anything else. */
 function canonical(text: string): string | undefined {
   const [plain = text] = text.split("%");
   const family = isIP(plain);
@@ -20,10 +20,7 @@ function canonical(text: string): string | undefined {
   return SocketAddress.parse(text)?.address;
 }
 
-/**
- * The address, or for IPv6 its network of 64 bits: whoever has one address there has them all.
- * @returns what to count by; what is no address counts together.
- */
+/** What clients are counted by: the address, or for IPv6 its network of 64 bits; "" for anything that is not an address. */
 export function addressGroup(text: string): string {
   const address = canonical(text);
   if (address === undefined) return "";

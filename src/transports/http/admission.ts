@@ -13,22 +13,19 @@ import { setLimitHeaders, wholeSeconds } from "./limit-headers.ts";
 import type { LocalPeers } from "./local-peers.ts";
 import type { ClientCertificates } from "./tls.ts";
 
-/** What a route says about who may use it. */
 export type RouteAccess = Pick<Operation, "scope" | "alsoNeeds" | "resource" | "narrows" | "openToLoopback"> & {
-  /** The key may stand in the query as `api_key`: browsers set no headers on a WebSocket. */
+  /** The key may be in the query as `api_key`: browsers cannot set headers on a WebSocket. */
   readonly keyInQuery?: true;
 };
 
 export interface AdmissionPorts {
   readonly authenticate: Keyring["authenticate"];
-  /** The key of a client certificate. */
   readonly identify: Keyring["identify"];
   readonly certificates: Pick<ClientCertificates, "of" | "isOutdated">;
-  /** Who is known by the Unix socket that the connection came in over. */
   readonly localPeers: Pick<LocalPeers, "of">;
-  /** Budget of a key; undefined when limits are off. */
+  /** Undefined when limits are off. */
   readonly takeBudget: ((keyId: string) => Decision) | undefined;
-  /** Budget of failed logins of an address. */
+  /** Budget of failed logins from an address. */
   readonly takeFailure: (address: string) => Decision;
   readonly metricsPublic: "loopback" | "always" | "never";
   readonly clock: Pick<Clock, "now">;
@@ -44,10 +41,9 @@ const sentTwice = (where: string): string => cannotTell(`${where} was sent more 
 const twoDiffer = cannotTell("two different credentials were sent (send one of them)");
 const otherScheme = cannotTell("the scheme of Authorization has to be Bearer (or send the key in X-API-Key alone)");
 
-/** A credential that a request has in one place, or why it cannot be one. Nothing here says whether it is good. */
 type Presented = { readonly credential: string } | { readonly fault: string } | undefined;
 
-/** Header fields of one name are joined by a comma, which no credential has. */
+/** Repeated header fields are joined by a comma, which no credential contains. */
 const once = (value: unknown, where: string): Presented => {
   if (value === undefined) return undefined;
   return typeof value === "string" && !value.includes(",") ? { credential: value } : { fault: sentTwice(where) };
@@ -61,7 +57,7 @@ function inAuthorization(value: string | undefined): Presented {
   return { fault: /^bearer\b/i.test(value) ? noKey : otherScheme };
 }
 
-/** The credential of a request: undefined when there is none. One that is sent in several places has to be the same in all. */
+/** The credential of a request. One that is sent in several places has to be the same in all. */
 function presented(request: FastifyRequest, access: RouteAccess | undefined): Presented {
   const { authorization, "x-api-key": apiKey } = request.headers;
   const { api_key: inQuery } = access?.keyInQuery ? (request.query as Readonly<Record<string, unknown>>) : {};
@@ -82,15 +78,13 @@ function checkScope(caller: Caller, access: RouteAccess, scope: Scope, { params 
 }
 
 /**
- * Lets a request in or refuses it, in the decided order: authenticate, rate limit, scope.
- * @param access undefined for paths that have no operation: they need a key all the same.
- * @returns the caller, undefined where none is needed.
- * @throws DomainError from the returned function.
+ * Admits or refuses a request, in this order: authentication, rate limit, scope. It returns the caller, undefined where none
+ * is needed, and throws DomainError. Paths without an operation (no `access`) need a key too.
  */
 export function createAdmission(ports: AdmissionPorts) {
   const { authenticate, identify, certificates, localPeers, takeBudget, takeFailure, metricsPublic, clock } = ports;
   const certificateOf = certificates.of;
-  /** Connections that end with the answer that they wait for: what was sent behind that is not done. */
+  /** Connections whose last answer is being made: no further request on them is served. */
   const hadLastAnswer = new WeakSet<Socket>();
 
   const needsNoKey = (request: FastifyRequest, access: RouteAccess | undefined): boolean => {
@@ -99,14 +93,13 @@ export function createAdmission(ports: AdmissionPorts) {
     return metricsPublic === "always" || isLocalPeer(request.raw);
   };
 
-  /** A proxy or a browser that somebody has put before the socket speaks for others. */
+  /** Behind a proxy or a browser the socket does not say who calls. */
   const localCaller = ({ raw, headers }: FastifyRequest): Caller | undefined =>
     isRelayed(headers) ? undefined : localPeers.of(raw.socket);
 
   /**
-   * Who calls, by certificate, key or token, else by the Unix socket. A certificate that is no key's says nothing, as that of a proxy; one that is
-   * refused, and one that is another key's than what the request has, leave open who is calling.
-   * @returns what is wrong where nobody is known.
+   * Who calls, by certificate, key or token, else by the Unix socket; a message where that is not known. A certificate that
+   * belongs to no key, such as a proxy's, is ignored. One that is refused or belongs to another key is an error.
    */
   const callerOf = (request: FastifyRequest, access: RouteAccess | undefined): Caller | string => {
     const certificate = certificateOf(request.raw.socket);
@@ -130,7 +123,7 @@ export function createAdmission(ports: AdmissionPorts) {
   };
 
   const spend = (caller: Caller, reply: FastifyReply): void => {
-    // The limits are those of keys: whoever may open the socket can also stop the service.
+    // The limits are those of keys; whoever may open the socket can also stop the service.
     if (caller.credential === "socket") return;
     const decision = takeBudget?.(caller.keyId);
     if (decision === undefined) return;
@@ -151,13 +144,13 @@ export function createAdmission(ports: AdmissionPorts) {
     const caller = callerOf(request, access);
     const { socket } = request.raw;
     if (certificates.isOutdated(socket)) {
-      // Its last answer here: the next connection has the certificate verified with what there is now.
+      // The last answer on this connection: on the next one the certificate is verified with the current lists.
       reply.header("Connection", "close");
       if (hadLastAnswer.has(socket)) return refuse(request, "cannot take more here: certificates are verified anew");
       hadLastAnswer.add(socket);
     }
     if (typeof caller === "string") return refuse(request, caller);
-    // Known from here on, refused or not: the log and the audit log name whoever tried.
+    // Set before the checks below: log and audit log name refused callers too.
     request.record.caller = caller;
     if (access?.openToLoopback === undefined) spend(caller, reply);
     if (access === undefined || access.scope === "self" || access.scope === "public") return caller;

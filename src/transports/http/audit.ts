@@ -11,13 +11,11 @@ import type { ClientCertificates } from "./tls.ts";
 
 export interface AuditorPorts {
   readonly audit: Pick<AuditLog, "record" | "begin">;
-  /** Takes refused calls, of which there may be many. */
   readonly refusals: Pick<Refusals, "refused">;
   readonly certificates: Pick<ClientCertificates, "of">;
   readonly clock: Pick<Clock, "now">;
 }
 
-/** A call that was refused before there was a request. */
 export interface MalformedCall {
   readonly code: ErrorCode;
   readonly remoteAddress: string | undefined;
@@ -25,14 +23,10 @@ export interface MalformedCall {
 }
 
 export interface Auditor {
-  /** Before a mutation is carried out. */
   readonly begins: (request: FastifyRequest) => void;
-  /**
-   * Has a mutation written down before its answer leaves. One that is answered in pieces is written down when the last has
-   * left: only then is it known what came of it.
-   */
+  /** Writes the entry of a mutation before its answer leaves, or after the last event where the answer is a stream. */
   readonly answering: onSendHookHandler;
-  /** When the answer has left, or nobody is there to have it. */
+  /** When the answer has left, or the client has gone. */
   readonly ended: (request: FastifyRequest, reply: FastifyReply, isClientGone: boolean) => void;
   readonly malformed: (call: MalformedCall) => void;
 }
@@ -40,7 +34,7 @@ export interface Auditor {
 const isMutation = ({ route }: RequestRecord): boolean =>
   route?.audit !== undefined && route.audit.operation.effect !== "read";
 
-/** What says that somebody may not, wherever it is found out. */
+/** Errors of callers without the right. */
 const denials: readonly ErrorCode[] = ["UNAUTHORIZED", "FORBIDDEN", "RATE_LIMITED"];
 
 function outcomeOf({ isUnsuccessful }: RequestRecord, status: number): AuditEntry["outcome"] {
@@ -50,12 +44,10 @@ function outcomeOf({ isUnsuccessful }: RequestRecord, status: number): AuditEntr
 
 const isStream = (payload: unknown): boolean => typeof payload === "object" && payload !== null && "pipe" in payload;
 
-/** A run of letters as long as the secret of a key. */
 const secretLike = /[0-9A-Za-z]{43,}/g;
-/** The id of a container, which units are named for. */
 const containerId = /^[0-9a-f]{64}$/;
 
-/** The parameters of a path, without what somebody put there that belongs into a header. */
+/** Path parameters without keys that somebody put there by mistake. */
 const withoutSecrets = (params: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(params).map(([name, text]) => [
@@ -64,7 +56,6 @@ const withoutSecrets = (params: Readonly<Record<string, string>>): Record<string
     ]),
   );
 
-/** What the path names. */
 const paramsOf = ({ record, params }: FastifyRequest): Readonly<Record<string, string>> =>
   record.route?.audit?.operation.params === undefined ? {} : withoutSecrets(params as Record<string, string>);
 
@@ -74,7 +65,7 @@ function kindOf(record: RequestRecord, status: number): "own" | "refused" | unde
   if (isErrorStatus(status)) {
     const isTried = caller !== undefined && isMutation(record) && error?.code !== "RATE_LIMITED";
     if (isTried) return "own";
-    // A path that nobody has is nobody's mistake in a parameter.
+    // An unknown path is not a wrong parameter.
     const isDenied = !isAdmitted || route === undefined || (error !== undefined && denials.includes(error.code));
     if (isDenied) return "refused";
   }
@@ -82,8 +73,8 @@ function kindOf(record: RequestRecord, status: number): "own" | "refused" | unde
 }
 
 /**
- * What is written down: every mutation that somebody with a key asked for, each read that has changed something, and calls
- * that were refused. Not the others: what was read, and reads that were wrong in a parameter.
+ * Writes the audit log: mutations that a known caller asked for, reads that changed something, and refused calls. Other reads,
+ * also with wrong parameters, are left out.
  */
 export function createAuditor({ audit, refusals, certificates, clock }: AuditorPorts): Auditor {
   const certificateUsed = ({ record: { caller }, raw }: FastifyRequest): string | null => {
@@ -91,7 +82,6 @@ export function createAuditor({ audit, refusals, certificates, clock }: AuditorP
     return typeof shown === "object" ? shown.sha256 : null;
   };
 
-  /** Who asks for what, from where. */
   const askedBy = (request: FastifyRequest): Partial<AuditEntry> => {
     const { route, caller, remoteAddress } = request.record;
     return {

@@ -4,7 +4,6 @@ import { BlockList, isIPv6, type Socket } from "node:net";
 import { addressGroup } from "./address.ts";
 import { endsOf } from "./tls.ts";
 
-/** How many connections a server takes. */
 export interface ConnectionLimits {
   readonly total: number;
   /** Of one address, or of one IPv6 network of 64 bits. */
@@ -20,9 +19,8 @@ const fewest = 4;
 const clamp = (count: number, most: number): number => Math.max(fewest, Math.min(most, Math.floor(count)));
 
 /**
- * Divides the open files that this process may have. What is kept back is for files, the bus and commands; the Unix sockets
- * have shares of their own, so that no number of connections over TCP keeps anybody from them.
- * @param softLimit of open files; that of this process unless given.
+ * Divides the open files of this process; a reserve is kept for files, the bus and commands. The Unix sockets have shares of
+ * their own, so that connections over TCP cannot take them.
  */
 export function connectionLimits(softLimit = openFileLimit()) {
   const available = Math.max(6 * fewest, softLimit - keptFiles);
@@ -39,12 +37,12 @@ export function connectionLimits(softLimit = openFileLimit()) {
 const openFileLimit = (): number =>
   Number(/^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? mostOverTcp);
 
-/** All addresses of loopback are one client: any local user can connect from each of them. */
+/** All loopback addresses count as one client: any local user can connect from each of them. */
 const loopback = "loopback";
 const isLoopback = (group: string): boolean => /^127\./.test(group) || group === addressGroup("::1");
 
 function groupOf({ remoteAddress }: Socket): string {
-  // A Unix socket has none, and neither has a client that hung up before anybody could look.
+  // A Unix socket has none, nor has a client that has hung up already.
   if (remoteAddress === undefined) return "";
   const group = addressGroup(remoteAddress);
   return isLoopback(group) ? loopback : group;
@@ -65,14 +63,13 @@ function listOf(networks: readonly string[]): BlockList {
 interface Connection {
   readonly socket: Socket;
   readonly group: Group;
-  /** Requests that are being answered; a WebSocket is one that does not end. */
+  /** Requests being answered; a WebSocket is one that does not end. */
   requests: number;
 }
 
-/** The connections of one address, oldest first. */
 interface Group {
   readonly name: string;
-  /** Those over which nobody has yet shown a credential that was accepted. */
+  /** Connections without an accepted credential so far. */
   readonly anonymous: Set<Connection>;
   readonly admitted: Set<Connection>;
 }
@@ -84,32 +81,25 @@ function firstIdle(connections: Iterable<Connection>): Connection | undefined {
   return undefined;
 }
 
-function first<T>(values: Iterable<T>): T | undefined {
-  for (const value of values) return value;
-  return undefined;
-}
+const first = <T>(values: Iterable<T>): T | undefined => values[Symbol.iterator]().next().value;
 
-/** The connection of an address whose end hurts least. */
 const anonymousVictim = ({ anonymous }: Group): Connection | undefined => firstIdle(anonymous) ?? first(anonymous);
 const idleVictim = ({ admitted }: Group): Connection | undefined => firstIdle(admitted);
 
-/** How a server fares. */
 export interface Load {
-  /** Whether another connection from this machine makes others end, or is refused. */
+  /** Whether another connection from this machine would end others or be refused. */
   readonly isFull: () => boolean;
-  /** How many requests have been answered so far, each to its last byte. */
+  /** Requests answered completely so far. */
   readonly answered: () => number;
 }
 
 export interface Connections extends Load {
-  /** A request over this connection was admitted with a credential. */
   readonly admitted: (socket: Socket) => void;
   readonly count: () => number;
-  /** Ends every connection at once, those too that never became HTTP or no longer are. */
+  /** Ends every connection at once, also those that are not HTTP. */
   readonly cut: () => void;
 }
 
-/** The connections of a server by their addresses, each of which has its share. */
 function createShares(limits: ConnectionLimits, trustedProxies: readonly string[], onFull: () => void) {
   const proxies = listOf(trustedProxies);
   const groups = new Map<string, Group>();
@@ -125,7 +115,7 @@ function createShares(limits: ConnectionLimits, trustedProxies: readonly string[
     if (sizeOf(group) === 0) groups.delete(group.name);
   };
 
-  /** The victim of the address that has the most connections, of those that have a victim at all. */
+  /** The victim of the address with the most connections, among those that have one. */
   const ofLargest = (victimOf: (group: Group) => Connection | undefined): Connection | undefined => {
     let found: { readonly size: number; readonly victim: Connection } | undefined;
     for (const group of groups.values()) {
@@ -137,7 +127,6 @@ function createShares(limits: ConnectionLimits, trustedProxies: readonly string[
     return found?.victim;
   };
 
-  /** @returns whether there is room now. */
   const makeRoom = (victim: Connection | undefined): boolean => {
     onFull();
     if (victim === undefined) return false;
@@ -154,7 +143,6 @@ function createShares(limits: ConnectionLimits, trustedProxies: readonly string[
 
   return {
     release,
-    /** Undefined where there is no room. */
     add(socket: Socket): Connection | undefined {
       const name = groupOf(socket);
       if (!hasRoom(groups.get(name), socket)) return undefined;
@@ -165,7 +153,6 @@ function createShares(limits: ConnectionLimits, trustedProxies: readonly string[
       total += 1;
       return connection;
     },
-    /** Whether one more from this machine makes others end, or is refused. */
     isFull(): boolean {
       const local = groups.get(loopback);
       return total >= limits.total || (local !== undefined && sizeOf(local) >= limits.perAddress);
@@ -174,14 +161,11 @@ function createShares(limits: ConnectionLimits, trustedProxies: readonly string[
 }
 
 /**
- * Bounds the connections of a server, in all and for each address. Where a new one would be one too many, an older one makes
- * room: an anonymous one before one that a credential was accepted over, an idle one before one with a request, the oldest
- * first, and of the address that has the most. Requests that are being answered to a credential, and WebSockets, are never
- * ended for it; where there is nothing else the new connection is refused.
- *
- * Connections count from the first packet on, so that TLS handshakes that never end are among them.
+ * Bounds the connections of a server, in total and by address. Where there is one too many, another makes room: anonymous
+ * before admitted, idle before busy, oldest first, from the address with the most. Admitted connections with a request and
+ * WebSockets are never ended; where nothing else is left, the new one is refused. Connections count from the first packet,
+ * so TLS handshakes that never end are included.
  * @param ports.trustedProxies addresses that may have all connections: they speak for many clients.
- * @param ports.onFull notified of each connection that was ended or refused.
  */
 export function watchConnections(
   server: Server,

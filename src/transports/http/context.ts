@@ -7,14 +7,12 @@ import { prefersAsync } from "./prefer.ts";
 
 export interface ContextPorts {
   readonly log: Logger;
-  /** Fires when handlers that still run must come to an end. */
   readonly shutdown: AbortSignal;
 }
 
 /**
- * What a handler is given besides its input. The signal is made on demand, since most handlers answer at once and never
- * ask; and by a function, not an accessor: V8 keeps objects with accessors, and the request with them, until the next
- * full collection.
+ * What a handler gets besides its input. The signal is made on demand, since most handlers never use it, and by a method: V8
+ * keeps objects with accessors, and the request with them, until the next full collection.
  */
 export function createContext(request: FastifyRequest, reply: FastifyReply, { shutdown, log }: ContextPorts): Context {
   let made: AbortSignal | undefined;
@@ -40,7 +38,7 @@ export function createContext(request: FastifyRequest, reply: FastifyReply, { sh
       request.record.touched = target;
     },
     afterReply(task) {
-      // Not "finish": a client that has gone must not keep the task from being done.
+      // Not "finish": the task is also done when the client has gone.
       reply.raw.once("close", () => {
         task().catch((error: unknown) => log.error({ err: error, request_id: request.id }, "task after reply failed"));
       });

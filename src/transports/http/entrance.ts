@@ -20,28 +20,26 @@ export interface EntrancePorts {
   readonly admit: (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined) => Caller | undefined;
   /** @throws DomainError to refuse. */
   readonly guard: (headers: FastifyRequest["headers"]) => void;
-  /** What stands for the address of a connection over a Unix socket. */
+  /** The address of a connection over a Unix socket. */
   readonly localAddressOf?: LocalPeers["addressOf"];
-  /** Notified of the connection of each request that was admitted with a credential. */
+  /** Called with the connection of each request that was admitted with a credential. */
   readonly admitted?: (socket: Socket) => void;
-  /** Undefined where nothing is traced. */
   readonly tracer?: Tracer | undefined;
-  /** Notified of a client that went away before its answer had left. */
+  /** Called when a client goes away before its answer has left. */
   readonly abandoned: (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
-  /** Why the path of a request could not be read. */
+  /** Why the path of a request is malformed. */
   readonly pathError: (request: FastifyRequest) => Error | undefined;
 }
 
 export interface Entrance {
-  /** Admits requests to a route. */
   readonly ofRoute: (route: FastifyContextConfig) => onRequestHookHandler;
-  /** Refuses requests for paths that have no route, before their body is read. */
+  /** Refuses requests for unknown paths before their body is read. */
   readonly unknownPath: onRequestHookHandler;
 }
 
 export const pathNotFound = () => new DomainError("NOT_FOUND", "cannot find this path (see /api/v1/docs)");
 
-/** The only way to a handler: address, span, the headers of every answer, then the host guard, then admission. */
+/** The only way to a handler: address, span, headers of every answer, host guard, admission. */
 export function createEntrance(ports: EntrancePorts): Entrance {
   const { admit, guard, localAddressOf, admitted, tracer, abandoned, pathError } = ports;
 

@@ -4,7 +4,7 @@ import { errorStatus } from "#contract/errors.ts";
 import { DomainError, unavailable } from "#domain/common/error.ts";
 import type { Logger } from "#telemetry/logger.ts";
 
-/** What the framework reports with a code of its own, in the words of the contract. */
+/** Errors of the framework in the words of the contract. */
 const frameworkIssues: Readonly<Record<string, readonly [field: string, issue: string]>> = {
   FST_ERR_BAD_URL: ["path", "Malformed percent-encoding"],
   FST_ERR_MAX_PARAM_LENGTH: ["path", "A part of it is too long"],
@@ -17,7 +17,7 @@ const frameworkIssues: Readonly<Record<string, readonly [field: string, issue: s
 
 const isFastifyError = (error: unknown): error is FastifyError => error instanceof Error && "statusCode" in error;
 
-/** The error as the contract has it; undefined for one that callers must not be told about. */
+/** The error as the contract has it; undefined for one that callers must not see. */
 function toDomainError(error: unknown): DomainError | undefined {
   if (error instanceof DomainError) return error;
   const shortage = unavailable("complete the request", error);
@@ -31,12 +31,11 @@ function toDomainError(error: unknown): DomainError | undefined {
   return new DomainError("VALIDATION_ERROR", `cannot accept the request: ${issue}`, { field, issue });
 }
 
-/** The body that goes with an error. */
 export function errorBody(code: ErrorCode, message: string, details?: Readonly<Record<string, unknown>>): ErrorBody {
   return { error: { code, message, ...(details !== undefined && { details: { ...details } }) } };
 }
 
-/** The error body for whatever was thrown. What is not meant for callers goes to the log, they get the request id. */
+/** Makes the error body of whatever was thrown. Internal errors go to the log; callers get the request id. */
 export function createErrorBody(log: Logger) {
   return (error: unknown, request: FastifyRequest): ErrorBody => {
     const known = toDomainError(error);
@@ -46,18 +45,17 @@ export function createErrorBody(log: Logger) {
       return errorBody("INTERNAL_ERROR", message);
     }
     if (known.code === "INTERNAL_ERROR") log.error({ err: known, request_id: request.id }, "request failed");
-    // What a handler did not see coming: the log has what the caller is not told.
+    // The log gets the cause, which the caller does not see.
     else if (known !== error && known.code === "UNAVAILABLE")
       log.warn({ err: error, request_id: request.id }, "request failed");
     return errorBody(known.code, known.message, known.details);
   };
 }
 
-/** Answers with the error body. */
-export function createErrorReply(toBody: ReturnType<typeof createErrorBody>) {
-  return (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply =>
+export const createErrorReply =
+  (toBody: ReturnType<typeof createErrorBody>) =>
+  (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply =>
     send(reply, toBody(error, request));
-}
 
 function send(reply: FastifyReply, body: ErrorBody): FastifyReply {
   const { code, details } = body.error;
@@ -66,7 +64,7 @@ function send(reply: FastifyReply, body: ErrorBody): FastifyReply {
   const { retry_after_seconds: retryAfter }: Readonly<Record<string, unknown>> = details ?? {};
   if (typeof retryAfter === "number") reply.header("Retry-After", retryAfter);
   if (status === errorStatus.UNAUTHORIZED) {
-    // RFC 6750 §3.1: the error is named where a Bearer credential was sent, and only there.
+    // RFC 6750 §3.1: the error is named only where a Bearer credential was sent.
     const error = reply.request.headers.authorization === undefined ? "" : ', error="invalid_token"';
     reply.header("WWW-Authenticate", `Bearer realm="steward"${error}`);
   }

@@ -7,38 +7,32 @@ import type { Clock } from "#kernel/clock.ts";
 
 export interface EventStreamPorts {
   readonly clock: Pick<Clock, "sleep">;
-  /** The error body for what broke a stream off. */
+  /** The error body when a stream breaks off. */
   readonly toErrorBody: (error: unknown, request: FastifyRequest) => ErrorBody;
 }
 
-/** How long nothing may come before a comment shows that the stream is alive. */
+/** After so long without an event a comment shows that the stream is alive. */
 const commentIntervalMs = 15_000;
 const comment = ":\n\n";
-/**
- * A client that has read nothing for so long has gone without a word. Node counts anew once, when some of the last write has
- * left since, so it may be twice as long.
- */
+/** Timeout of a client that reads nothing. Node restarts it once if part of the last write has left, so it may be twice as long. */
 const stalledMs = 30_000;
-/** What is made ahead of a client that reads slowly. */
+/** How much is produced ahead of a slow client. */
 const aheadBytes = 16 * 1024;
-/** Longest stream that is kept for a repetition of its request. */
+/** Longest stream that is recorded for a repetition of its request. */
 const maxRecordedChars = 1024 * 1024;
 
-/** JSON has no line break, so that one `data` line is enough. */
+/** JSON has no line break, so one `data` line is enough. */
 const format = ({ event, data }: { readonly event: string; readonly data: object }): string =>
   `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 
 const recordings = new WeakMap<object, Promise<string | undefined>>();
 
-/**
- * The text of an event stream once it is over; undefined where it broke off or was too long to be kept.
- * @returns undefined for what is no event stream.
- */
+/** The text of an event stream when it has ended, undefined where it broke off or was too long; undefined for other payloads. */
 export function recordingOf(payload: unknown): Promise<string | undefined> | undefined {
   return typeof payload === "object" && payload !== null ? recordings.get(payload) : undefined;
 }
 
-/** Keeps what is written, up to a length; comments are not part of the answer. */
+/** Records an answer up to a length, without comments. */
 function createRecording() {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   let text: string | undefined = "";
@@ -53,9 +47,8 @@ function createRecording() {
 }
 
 /**
- * Begins an answer of server-sent events: waits for the first one, which may be an error as of any other answer.
- * @returns the body. It makes an event when the client has read those before.
- * @throws what the events throw before the first.
+ * Begins an answer of server-sent events: waits for the first event, which may throw as for any other answer. The body makes
+ * an event when the client has read the previous ones.
  */
 export async function beginEventStream(
   { events }: EventStream,
@@ -67,7 +60,7 @@ export async function beginEventStream(
   const ended = Promise.withResolvers<void>();
   const recording = request.headers["idempotency-key"] === undefined ? undefined : createRecording();
 
-  /** The next event, and comments until it comes. */
+  /** Waits for the next event, with comments meanwhile. */
   async function* next(): AsyncGenerator<string, IteratorResult<ServerSentEvent>> {
     const coming = iterator.next();
     for (;;) {
@@ -107,7 +100,7 @@ export async function beginEventStream(
   if (socket instanceof Socket) socket.setTimeout(stalledMs);
   reply.header("Content-Type", "text/event-stream").header("X-Accel-Buffering", "no");
   const body = Readable.from(write(), { objectMode: false, highWaterMark: aheadBytes });
-  // Closed before it was read from, its generator never began, and so never ends.
+  // A generator that was never started does not run its `finally`.
   body.once("close", () => {
     recording?.end(false);
     ended.resolve();

@@ -9,18 +9,15 @@ function hostName(header: string): string | undefined {
 }
 
 /**
- * Whether a page from elsewhere has something of ours as an image, a script or the like: browsers send no Origin then, but the
- * certificate of their user. Following a link is the user's own doing.
+ * Whether a foreign page embeds something of this service as an image, a script or the like: then browsers send no Origin, but
+ * do send the client certificate. Following a link is allowed.
  */
 const isOfForeignPage = ({ "sec-fetch-site": site, "sec-fetch-mode": mode }: IncomingHttpHeaders): boolean =>
   (site === "cross-site" || site === "same-site") && mode !== "navigate";
 
 /**
- * Refuses requests that a foreign page made a browser send. A page can point a name of its own at this
- * machine (DNS rebinding), so only names that are known to be ours are served; it cannot forge an address
- * there. And it cannot forge Origin.
- * @param certificateNames the names that the certificate of the service is for at the moment.
- * @throws DomainError from the returned function.
+ * Refuses requests that a foreign page made a browser send. DNS rebinding points a foreign name at this machine, so only known
+ * names are served; such a page cannot forge an IP address as Host, nor Origin. The guard throws DomainError.
  */
 export function createHostGuard(
   allowedHosts: readonly string[],
@@ -52,26 +49,25 @@ export function createHostGuard(
   };
 }
 
-/** What proxies, load balancers and delivery networks say of the request that they pass on. */
+/** Headers that proxies, load balancers and CDNs add. */
 const proxyHeader =
   /^(?:forwarded|via|max-forwards|cdn-loop|front-end-https|surrogate-capability|(?:true-|x-|x-cluster-|x-original-|fastly-|wl-proxy-|incap-|fly-)?client-?ip)$|^(?:x-forwarded|x-real-|x-proxy|x-original-|x-envoy-|x-amzn-|x-amz-cf-|x-azure-|x-appengine-|x-goog-|x-akamai-|x-varnish|x-scheme|x-ssl|x-client-|cf-)/;
 
-/** Whether a proxy or a browser has had the request in its hands. */
 export const isRelayed = (headers: IncomingHttpHeaders): boolean =>
   headers.origin !== undefined ||
   headers["sec-fetch-site"] !== undefined ||
   Object.keys(headers).some((name) => proxyHeader.test(name));
 
-/** What scrapers, command lines and browsers send by themselves. A header that is none of these may be a proxy's. */
+/** Headers that scrapers, command lines and browsers send. Any other may be a proxy's. */
 const ownHeader =
   /^(?:host|user-agent|accept|accept-(?:charset|encoding|language)|connection|keep-alive|cache-control|pragma|priority|dnt|cookie|authorization|x-api-key|content-(?:length|type)|traceparent|tracestate|baggage|upgrade-insecure-requests|x-prometheus-scrape-timeout-seconds|sec-.*)$/;
 
 const isLoopbackName = (name: string): boolean => name === "localhost" || name === "::1" || /^127\./.test(name);
 
 /**
- * Whether a program on this machine asks by itself, as far as the request can tell: from a loopback address, for a loopback name,
- * over HTTP/1.1, and with no header that a proxy may have added. A proxy on this machine that passes on requests as they came in
- * is not told from it where the client outside asks for a loopback name.
+ * Whether a program on this machine asks directly, as far as the request can tell: from a loopback address, for a loopback name,
+ * over HTTP/1.1, without a header that a proxy may have added. A local proxy that passes requests on unchanged cannot be told
+ * from it when its client asks for a loopback name.
  */
 export function isLocalPeer({
   socket,

@@ -9,7 +9,6 @@ import { errorBody } from "./error-reply.ts";
 import { recordingOf } from "./event-stream.ts";
 import { type Answer, isDryRun, type RequestRecord } from "./request-record.ts";
 
-/** The first answer to a request. */
 export interface KeptAnswer {
   /** See {@link repetitionId}. */
   readonly id: string;
@@ -20,7 +19,6 @@ export interface KeptAnswer {
   readonly answer: Answer;
 }
 
-/** Where answers outlive the service. */
 export interface AnswerFiles {
   readonly load: () => readonly KeptAnswer[];
   readonly save: (kept: KeptAnswer) => void;
@@ -29,7 +27,7 @@ export interface AnswerFiles {
 
 export interface IdempotencyPorts {
   readonly clock: Pick<Clock, "now">;
-  /** Undefined: answers are in memory alone. */
+  /** Undefined: answers are only in memory. */
   readonly files?: AnswerFiles;
   readonly onTrouble: (error: unknown) => void;
   readonly limits?: { readonly answers: number; readonly bytes: number };
@@ -39,18 +37,17 @@ type Turn =
   | { readonly kind: "replay"; readonly answer: Answer }
   | {
       readonly kind: "first";
-      /** Ends the turn, with what is to be kept. */
+      /** Ends the turn with the answer to keep. */
       readonly end: (answer: Answer | undefined) => void;
     };
 
 const keptForMs = 24 * 60 * 60 * 1000;
 const defaultLimits = { answers: 10_000, bytes: 32 * 1024 * 1024 };
-/** What an answer takes beside its body. */
+/** Estimated memory of an answer besides its body. */
 const overheadBytes = 512;
 
 const form = /^[\x20-\x7e]{1,255}$/;
 
-/** Checks the value of `Idempotency-Key`. @throws DomainError `VALIDATION_ERROR`. */
 export function parseIdempotencyKey(header: string | readonly string[]): string {
   const text = typeof header === "string" ? header : header.join(", ");
   if (!form.test(text)) throw invalid("Idempotency-Key", "Must be 1 to 255 printable ASCII characters");
@@ -61,20 +58,19 @@ const digestOf = (parts: readonly string[]): string =>
   createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
 
 /**
- * What a request and its repetitions share: the idempotency key, and a caller with the same rights. A key, its certificate and
- * its tokens with all of its scopes are one caller, so that a client whose token has ended repeats with the next one; a
- * credential with other scopes is another caller, and never gets an answer that was given to this one.
+ * The identity of a request and its repetitions: the idempotency key, the API key and its scopes. A certificate or a token with
+ * the same scopes is the same caller, so a client may repeat with its next token; other scopes never get this answer.
  */
 export const repetitionId = ({ keyId, scopes }: Pick<Caller, "keyId" | "scopes">, idempotencyKey: string): string =>
   digestOf([idempotencyKey, keyId, ...[...new Set(scopes)].sort()]);
 
-/** Refusals that say nothing about the request itself: the next time they may be different. */
+/** Errors that do not depend on the request itself: a repetition may succeed. */
 const passing: readonly ErrorCode[] = ["UNAUTHORIZED", "FORBIDDEN", "CONFLICT", "RATE_LIMITED"];
 const isKept = (status: number): boolean =>
   !isErrorStatus(status) ||
   (status < errorStatus.INTERNAL_ERROR && !passing.some((code) => errorStatus[code] === status));
 
-/** First answers by idempotency key, for a day; bounded in number and bytes, the oldest go first. */
+/** First answers by idempotency key, for a day; bounded in number and bytes, the oldest are dropped first. */
 export function createIdempotency({ clock, files, onTrouble, limits = defaultLimits }: IdempotencyPorts) {
   /** Oldest first. */
   const kept = new Map<string, KeptAnswer>();
@@ -153,7 +149,7 @@ export function createIdempotency({ clock, files, onTrouble, limits = defaultLim
         if (other === undefined) return begin(id, fingerprint);
         refuseOther(other.fingerprint, fingerprint);
         await other.ended;
-        // Nobody is there any more to want the answer, so nothing is done for it.
+        // Nobody waits for the answer any more, so nothing is done.
         if (signal.aborted) throw new DomainError("UNAVAILABLE", "cannot answer: the client has gone");
       }
     },
@@ -162,13 +158,13 @@ export function createIdempotency({ clock, files, onTrouble, limits = defaultLim
 
 export type Idempotency = ReturnType<typeof createIdempotency>;
 
-/** What of an answer's headers belongs to it, and not to the request that it was given to. */
+/** Headers that belong to the answer, not to the connection or the request. */
 const keptHeaders = ["content-type", "location", "preference-applied", "pragma", "x-accel-buffering"];
 const replayedHeader = "Idempotent-Replayed";
 
 function answerOf(reply: FastifyReply, payload: unknown): Answer | undefined {
   const body = Buffer.isBuffer(payload) ? payload.toString("utf8") : payload;
-  // A stream that broke off, or was too long to be kept.
+  // A stream that broke off or was too long.
   if (typeof body !== "string") return undefined;
   const headers = keptHeaders.flatMap((name) => {
     const value = reply.getHeader(name);
@@ -180,7 +176,7 @@ function answerOf(reply: FastifyReply, payload: unknown): Answer | undefined {
 const withheldMessage =
   "cannot repeat the answer: the first call with this Idempotency-Key succeeded, and the secret that it made is shown once (`details.made` says what it made; to make another, call with another Idempotency-Key)";
 
-/** What is kept of an answer. A secret is not: the refusal that a repetition gets takes its place. */
+/** What is kept of an answer: instead of a secret, the refusal that a repetition gets. */
 function keptOf(request: FastifyRequest, answer: Answer | undefined): Answer | undefined {
   const isSecret = request.record.route?.audit?.operation.answerIsSecret === true && !isDryRun(request);
   if (answer === undefined || !isKept(answer.status)) return undefined;
@@ -193,14 +189,13 @@ function keptOf(request: FastifyRequest, answer: Answer | undefined): Answer | u
   };
 }
 
-/** The error that a kept answer reports, for the log and the audit log. */
+/** The error in a kept answer, for log and audit log. */
 function errorOf({ status, body }: Answer): RequestRecord["error"] {
   if (!isErrorStatus(status)) return undefined;
   const { error }: Partial<ErrorBody> = JSON.parse(body);
   return error && { code: error.code, field: error.details?.field };
 }
 
-/** What gives `Idempotency-Key` its meaning on a POST. */
 export interface IdempotencyHooks {
   /** Answers a repetition with the first answer. */
   readonly replay: preHandlerAsyncHookHandler;
@@ -208,7 +203,7 @@ export interface IdempotencyHooks {
   readonly keep: onSendHookHandler;
 }
 
-/** @param hasEnded whether a caller's credential has expired or been revoked since it was admitted. */
+/** @param hasEnded whether a credential has expired or been revoked since it was admitted. */
 export function createIdempotencyHooks(
   idempotency: Idempotency,
   hasEnded: (caller: Caller) => boolean,
@@ -221,14 +216,14 @@ export function createIdempotencyHooks(
     const body = request.body === undefined ? "" : JSON.stringify(request.body);
     const id = repetitionId(caller, key);
     const turn = await idempotency.take({ id, request: [request.method, request.url, body] }, gone.signal);
-    // It may have waited for minutes for the first answer.
+    // The wait for the first answer may have taken minutes.
     if (hasEnded(caller)) {
       if (turn.kind === "first") turn.end(undefined);
       throw new DomainError("UNAUTHORIZED", "the credential expired or was revoked before the answer was there");
     }
     if (turn.kind === "replay") {
       const { status, headers, body: text } = turn.answer;
-      // The audit log is not to say that it was done twice.
+      // The audit log must not report it as done twice.
       record.isReplay = true;
       record.error = errorOf(turn.answer);
       reply.code(status).headers(headers).header(replayedHeader, "true");
@@ -236,7 +231,7 @@ export function createIdempotencyHooks(
       return true;
     }
     record.endTurn = turn.end;
-    // What breaks off without an answer must not hold up those who wait for it.
+    // A request that breaks off must not block those that wait for its answer.
     const breakOff = async (): Promise<void> => {
       await Promise.allSettled([record.work]);
       setImmediate(() => turn.end(undefined));
@@ -256,7 +251,7 @@ export function createIdempotencyHooks(
       const { endTurn } = request.record;
       const recording = recordingOf(payload);
       if (recording === undefined) endTurn?.(keptOf(request, answerOf(reply, payload)));
-      // An answer in pieces is kept when all of it has left.
+      // A stream is kept when all of it has left.
       else void recording.then((text) => endTurn?.(keptOf(request, answerOf(reply, text))));
       done(null, payload);
     },

@@ -11,11 +11,10 @@ export interface LifecycleSteps {
   readonly idempotency: IdempotencyHooks;
   readonly audit: Pick<Auditor, "answering">;
   readonly replyError: (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply;
-  /** Once the answer has left. */
   readonly answered: (request: FastifyRequest, reply: FastifyReply) => void;
 }
 
-/** JSON alone is read, and an empty body is no body. */
+/** Only JSON is read; an empty body is no body. */
 function addBodyParser(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   const parseJson = app.getDefaultJsonParser("error", "error");
@@ -36,10 +35,8 @@ function addBodyParser(app: FastifyInstance): void {
 }
 
 /**
- * The order of a request: each step is a hook, and nothing else adds hooks that requests pass. Has to be called before routes are added.
- *
- * The hooks are added here and not by plugins that are registered: those load after the routes that are added meanwhile,
- * which would then have no admission.
+ * The order of a request: each step is a hook, and no other code adds hooks. It has to be called before routes are added, and
+ * adds the hooks directly: a registered plugin loads after routes that are added meanwhile, which would have no admission.
  */
 export function addLifecycle(app: FastifyInstance, steps: LifecycleSteps): void {
   const { entrance, idempotency, audit, replyError, answered } = steps;
@@ -51,18 +48,18 @@ export function addLifecycle(app: FastifyInstance, steps: LifecycleSteps): void 
   });
   app.addHook("onRequest", entrance.unknownPath);
 
-  // Hooks for each route, since asking a request for its route costs more than all that is done to admit it.
+  // Hooks for each route: looking up the route of a request costs more than admitting it.
   app.addHook("onRoute", (route) => {
     const { audit: audited } = route.config ?? {};
     const isPost = route.method === "POST";
     const isMutation = audited !== undefined && audited.operation.effect !== "read";
 
     route.onRequest = entrance.ofRoute(route.config ?? {});
-    // Before anything waits, be it for the answer to an earlier request with the same idempotency key.
+    // First: the request may wait for the answer to an earlier one with the same idempotency key.
     if (audited?.operation.takesLong) route.preValidation = allowSilence;
-    // After admission: a request that is not admitted gets no answer of an earlier one.
+    // After admission: only admitted requests get the answer of an earlier one.
     if (isPost) route.preHandler = idempotency.replay;
-    // Then the handler: validation, the audit log's note that a mutation is begun, the operation.
+    // Then the handler: validation, the audit log's note that the mutation begins, the operation.
     if (isMutation || isPost) {
       route.onSend = [...(isMutation ? [audit.answering] : []), ...(isPost ? [idempotency.keep] : [])];
     }

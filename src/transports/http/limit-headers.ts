@@ -4,7 +4,7 @@ import type { Decision } from "#domain/access/rate-limit.ts";
 
 export const wholeSeconds = (durationMs: number): number => Math.max(1, Math.ceil(durationMs / 1000));
 
-/** The headers of both windows, on every answer to a key. @param now epoch milliseconds. */
+/** The headers of both windows. @param now epoch milliseconds. */
 export function setLimitHeaders(reply: FastifyReply, { tightest, windows }: Decision, now: number): void {
   reply.header("X-RateLimit-Limit", tightest.window.quota);
   reply.header("X-RateLimit-Remaining", tightest.remaining);
@@ -15,13 +15,13 @@ export function setLimitHeaders(reply: FastifyReply, { tightest, windows }: Deci
   reply.header("RateLimit", `"${window.name}";r=${remaining};t=${wholeSeconds(endsInMs)}`);
 }
 
-/** Lists a further item in a header that may be there already (RFC 9651 §3.1). */
+/** Adds an item to a list header (RFC 9651 §3.1). */
 function addItem(reply: FastifyReply, name: string, item: string): void {
   const before = reply.getHeader(name);
   reply.header(name, before === undefined ? item : `${String(before)}, ${item}`);
 }
 
-/** Names a budget beside those of requests. */
+/** Adds a budget other than requests. */
 export function setQuotaHeaders(reply: FastifyReply, quota: Quota): void {
   const { name, limit, remaining, windowSeconds, resetSeconds } = quota;
   addItem(reply, "RateLimit-Policy", `"${name}";q=${limit};w=${windowSeconds}`);

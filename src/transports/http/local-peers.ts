@@ -3,23 +3,21 @@ import type { Socket } from "node:net";
 import type { Caller } from "#contract/operation.ts";
 import { roles } from "#contract/scopes.ts";
 
-/** What Unix sockets are served by. */
 export interface LocalServers {
   readonly members: Server;
   readonly administrator: Server;
 }
 
-/** Knows connections by the Unix socket that they came in over. */
 export interface LocalPeers {
-  /** Has to be told of the servers before they listen. */
+  /** To be called before the servers listen. */
   readonly watch: (servers: LocalServers) => void;
-  /** Who connected, where the socket alone says so: the kernel lets nobody else open it. */
+  /** The caller, where the socket alone identifies it: the kernel lets nobody else open it. */
   readonly of: (socket: Socket) => Caller | undefined;
-  /** What stands for the address of a connection over a Unix socket; undefined for one over TCP. */
+  /** The address of a connection over a Unix socket; undefined over TCP. */
   readonly addressOf: (socket: Socket) => string | undefined;
 }
 
-/** @param name of whoever may open the administrator's socket: `root`, or the `owner` of a service that somebody runs. */
+/** @param name of whoever may open the administrator's socket: `root`, or the `owner` of a user's service. */
 export function createLocalPeers(name: string): LocalPeers {
   const caller: Caller = {
     keyId: name,

@@ -67,7 +67,7 @@ function responses(operation: Operation): Json {
   const result = toJson(operation.response);
   const { status = 200 } = operation;
   const isMutation = operation.effect !== "read";
-  // A plan is 200 whatever the real thing answers.
+  // A plan is answered with 200.
   const byStatus: Record<string, unknown> =
     isMutation && status !== 200
       ? { 200: { ...content(toJson(Plan)), description: "What would be done" }, [status]: content(result) }
@@ -111,7 +111,7 @@ function operationObject(name: string, operation: Operation): Json {
   };
 }
 
-/** A stream is a GET that is answered with 101; OpenAPI has no words for what follows, so the frames stand beside it. */
+/** A stream is a GET that is answered with 101. OpenAPI cannot describe what follows, so the frames are an extension. */
 function streamObject(name: string, stream: Stream): Json {
   const { tag, summary, description, scope, clientFrame, serverFrame } = stream;
   const refused = ["VALIDATION_ERROR", "UNAUTHORIZED", "FORBIDDEN", "RATE_LIMITED", "INTERNAL_ERROR"] as const;
@@ -174,7 +174,7 @@ const headers = {
   "WWW-Authenticate": header("How to authenticate (RFC 6750).", "string"),
 };
 
-/** Only what the paths lead to: a schema that nothing refers to is noise to a reader. */
+/** Only schemas that the paths refer to. */
 function usedSchemas(paths: unknown): Json {
   const used: Record<string, unknown> = {};
   const visit = (value: unknown): void => {

@@ -10,13 +10,10 @@ export interface OutcomePorts extends AuditorPorts {
   readonly metrics: Pick<Metrics, "request">;
 }
 
-/** Route label of paths that belong to no route: what clients make up must not become label values. */
+/** Route label of unknown paths: what clients make up must not become label values. */
 const unmatched = "unmatched";
 
-/**
- * Counts an answered request and writes its log line. The line has the route, never the address that was
- * asked for: a query may hold a key.
- */
+/** Counts an answered request and writes its log line, with the route and never the address: a query may hold a key. */
 function logRequest(
   { requestLog, metrics }: Pick<OutcomePorts, "requestLog" | "metrics">,
   { id, method, record }: FastifyRequest,
@@ -26,7 +23,7 @@ function logRequest(
   const endpoint = route?.endpoint ?? unmatched;
   metrics.request({ method, endpoint, status, seconds: durationMs / 1000 });
   if (span !== undefined) endTrace(span, status);
-  // Probes ask all day long, ours among them; a successful answer to one is not worth a line.
+  // Successful answers to public routes are mostly probes.
   const level = route?.access?.scope === "public" && !isErrorStatus(status) ? "debug" : "info";
   requestLog[level](
     {
@@ -43,7 +40,7 @@ function logRequest(
   );
 }
 
-/** Writes down what became of each request, once: log line, metrics and audit entry. */
+/** Records each request once: log line, metrics and audit entry. */
 export function createOutcomes(ports: OutcomePorts) {
   const auditor = createAuditor(ports);
 
@@ -55,13 +52,13 @@ export function createOutcomes(ports: OutcomePorts) {
 
   const answered = (request: FastifyRequest, reply: FastifyReply): void => write(request, reply, false);
 
-  /** The client has gone: what its request did is written down all the same, once it is done. */
+  /** Records the request of a client that has gone, once its handler is done. */
   const abandoned = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { record } = request;
-    // Without a handler at work nothing was done, and the answer to what was refused is its own record.
+    // Without a running handler the refusal is recorded as usual.
     if (record.work === undefined) return;
     await Promise.allSettled([record.work]);
-    // The status of a failure is set by the framework, right after.
+    // The framework sets the status of a failure right after.
     await new Promise((resolve) => setImmediate(resolve));
     if (!record.isLogged) write(request, reply, true);
   };

@@ -4,18 +4,26 @@ import { errorStatus } from "#contract/errors.ts";
 import { errorBody } from "./error-reply.ts";
 import { protectiveHeaders } from "./protective-headers.ts";
 
-/** What Node's HTTP parser refuses before there is a request. */
+/** Errors of Node's HTTP parser. */
 const parserIssues: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: "Headers are too large",
   ERR_HTTP_REQUEST_TIMEOUT: "Request took too long to arrive",
 };
 
-/** How long a client that was refused may take to hang up before it is hung up on. */
 const lingerMs = 1_000;
+
+/** Ends a connection; a client that does not hang up within a second is cut off. */
+export function endSocket(socket: Duplex): void {
+  const timer = setTimeout(() => socket.destroy(), lingerMs);
+  socket.once("close", () => clearTimeout(timer));
+  socket.end();
+  // Unread data would keep the end of the connection from being noticed.
+  socket.resume();
+}
 
 const reasons: Partial<Record<ErrorCode, string>> = { VALIDATION_ERROR: "Bad Request", UNAUTHORIZED: "Unauthorized" };
 
-/** Writes an error answer on a bare socket and ends it: for what never became a request. */
+/** Writes an error answer on a bare socket and ends it: for calls that never became a request. */
 export function rawErrorReply(
   socket: Duplex,
   code: "VALIDATION_ERROR" | "UNAUTHORIZED",
@@ -23,10 +31,7 @@ export function rawErrorReply(
   requestId: string,
   details?: Record<string, string>,
 ): void {
-  if (!socket.writable) {
-    socket.destroy();
-    return;
-  }
+  if (!socket.writable) return void socket.destroy();
   const body = JSON.stringify(errorBody(code, message, details));
   const lines = [
     `HTTP/1.1 ${errorStatus[code]} ${reasons[code]}`,
@@ -37,18 +42,13 @@ export function rawErrorReply(
     ...(code === "UNAUTHORIZED" ? ['WWW-Authenticate: Bearer realm="steward"'] : []),
     "Connection: close",
   ];
-  // The server has let go of the socket, or is about to: errors and a client that does not hang up are ours to deal with.
+  // The server no longer handles errors of the socket.
   socket.on("error", () => socket.destroy());
-  const timer = setTimeout(() => socket.destroy(), lingerMs);
-  socket.once("close", () => clearTimeout(timer));
-  socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`);
-  socket.resume();
+  socket.write(`${lines.join("\r\n")}\r\n\r\n${body}`);
+  endSocket(socket);
 }
 
-/**
- * Answers what the parser refused. A connection that was reset has nobody to answer.
- * @returns whether there was something to refuse.
- */
+/** Answers what the parser refused. @returns false for a connection that was reset. */
 export function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex, requestId: string): boolean {
   if (error.code === "ECONNRESET") {
     socket.destroy();

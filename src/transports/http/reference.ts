@@ -8,7 +8,7 @@ import { apiBase } from "#contract/limits.ts";
 const openapiPath = `${apiBase}/openapi.json`;
 const referencePath = `${apiBase}/docs`;
 
-/** Files of Swagger UI that the page needs, served from the installed package: the page works offline. */
+/** Files of Swagger UI, served from the installed package: the page works offline. */
 const assets: Readonly<Record<string, string>> = {
   "swagger-ui.css": "text/css; charset=utf-8",
   "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
@@ -35,7 +35,7 @@ const start = `SwaggerUIBundle({ url: "${openapiPath}", dom_id: "#reference", de
 const pageBytes = Buffer.from(page);
 const startBytes = Buffer.from(start);
 
-/** No inline script, nothing from elsewhere. Swagger UI sets styles on elements and draws its icons from data addresses. */
+/** No inline scripts, nothing from elsewhere. Swagger UI sets styles on elements and has icons in data URLs. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -53,16 +53,13 @@ function* slicesOf(content: Buffer): Generator<Buffer> {
   for (let at = 0; at < content.length; at += sliceBytes) yield content.subarray(at, at + sliceBytes);
 }
 
-/**
- * Sends what needs no key in slices, as the client reads it: thousands of clients that ask and never read would otherwise have
- * a copy each in the memory of the service.
- */
+/** Sends public content in slices, so that thousands of clients that never read do not each have a copy in memory. */
 function sendSlices(reply: FastifyReply, content: Buffer): FastifyReply {
   reply.header("Content-Length", content.length);
   return reply.send(Readable.from(slicesOf(content), { objectMode: false, highWaterMark: sliceBytes }));
 }
 
-/** The OpenAPI document and the reference page made from it. Both need no key: they tell nothing about the host. */
+/** The OpenAPI document and its page. They need no key: they say nothing about the host. */
 export function addReference(app: FastifyInstance, documentJson: () => string): void {
   const config = { access: { scope: "public" } as const };
   const folder = (): string => join(dirname(fileURLToPath(import.meta.resolve("@fastify/swagger-ui"))), "static");
@@ -83,7 +80,7 @@ export function addReference(app: FastifyInstance, documentJson: () => string): 
   add(referencePath, "text/html; charset=utf-8", () => pageBytes);
   add(`${referencePath}/start.js`, "text/javascript; charset=utf-8", () => startBytes);
   for (const [name, type] of Object.entries(assets)) {
-    // Read at first use and shared by all who ask.
+    // Read at first use and shared by all requests.
     let content: Buffer | undefined;
     add(`${referencePath}/${name}`, type, () => {
       content ??= readFileSync(join(folder(), name));

@@ -5,54 +5,43 @@ import type { Dispose } from "#kernel/clock.ts";
 import type { RequestSpan } from "#telemetry/tracing.ts";
 import type { RouteAccess } from "./admission.ts";
 
-/** An answer as it left. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** What is known about a request on its way; {@link createRequestRecord} makes one for each. */
 export interface RequestRecord {
-  /** Its route; undefined for a path that has none. */
+  /** Undefined for an unknown path. */
   route: FastifyContextConfig | undefined;
-  /** Where it came from, as far as trusted proxies say; null where its connection was gone before that could be asked. */
+  /** As reported by trusted proxies; null where the connection was gone already. */
   remoteAddress: string | null;
-  /** Undefined where nothing is traced. */
   span: RequestSpan | undefined;
-  /** Known as soon as the credential is accepted, admitted or not. */
+  /** Set as soon as the credential is accepted, admitted or not. */
   caller: Caller | undefined;
-  /** Whether it passed the host guard and admission. */
   isAdmitted: boolean;
-  /** Settles with the handler; undefined when the handler was never called. */
+  /** Settles with the handler; undefined when it was not called. */
   work: Promise<unknown> | undefined;
-  /** The error it was answered with. */
   error: { readonly code: ErrorCode; readonly field: string | undefined } | undefined;
-  /** Whether the answer is a success whose body says that the operation failed. */
+  /** Whether it is a success whose body says that the operation failed. */
   isUnsuccessful: boolean;
-  /** Whether its answer is that of an earlier request with the same idempotency key. */
+  /** Whether the answer is that of an earlier request with the same idempotency key. */
   isReplay: boolean;
-  /** Keeps the answer for repetitions and lets those that wait go on; undefined without an idempotency key. */
+  /** Keeps the answer for repetitions and continues those that wait; undefined without an idempotency key. */
   endTurn: ((answer: Answer | undefined) => void) | undefined;
-  /** What the handler named for the audit log. */
   touched: Readonly<Record<string, string>> | undefined;
-  /** Removes the audit log's note that the request was begun. */
   forgetBegun: Dispose | undefined;
-  /** Whether its audit entry is written. */
   isAudited: boolean;
-  /** Whether log line and metrics are written. */
   isLogged: boolean;
 }
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Who may use the route; absent on paths that have no operation. */
+    /** Absent on paths that have no operation. */
     access?: RouteAccess;
-    /** The same where it depends on the request; undefined where there is no such path for it. */
+    /** Instead of `access` where it depends on the request; undefined where the path does not exist for it. */
     accessOf?: (request: FastifyRequest) => RouteAccess | undefined;
-    /** Route template, the label of the metrics. */
     endpoint?: string;
-    /** The operation, which says whether calls to it go into the audit log. */
     audit?: { readonly name: string; readonly operation: Operation };
   }
   interface FastifyRequest {
@@ -78,6 +67,5 @@ export const createRequestRecord = (): RequestRecord => ({
   isLogged: false,
 });
 
-/** Whether a mutation was asked for its plan alone. */
 export const isDryRun = ({ query }: FastifyRequest): boolean =>
   typeof query === "object" && query !== null && "dry_run" in query && query.dry_run === "true";

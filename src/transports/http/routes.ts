@@ -19,10 +19,7 @@ const plainStatus = 200;
 const bigAnswerBytes = 64 * 1024;
 const nothingLeft = Promise.resolve();
 
-/**
- * A handler as the loop over the table sees it. A method's parameters may be narrower than declared, which
- * is what lets one loop call handlers of all inputs; each input has passed the check made from its own row.
- */
+/** A handler as the loop over the table calls it. Parameters of methods are bivariant, so handlers of all inputs are assignable. */
 interface AnyHandler {
   call(input: object, context: Context): unknown;
 }
@@ -30,10 +27,9 @@ type AnyHandlers = Readonly<Record<string, AnyHandler["call"]>>;
 
 const routePath = ({ base, path }: Operation): string => (base === "root" ? path : `${apiBase}${path}`);
 
-/** `/system/services/{name}/restart` in the router's notation. */
 const toRouterPath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ":$1");
 
-/** Checks made once from the row: what comes in is an input that its handler is typed for. */
+/** Reads and checks the input of an operation by its row. */
 function createInputReader(operation: Operation): (request: FastifyRequest) => object {
   const isMutation = operation.effect !== "read";
   const noMembers: SchemaObject = { type: "object", properties: {}, additionalProperties: false };
@@ -42,7 +38,7 @@ function createInputReader(operation: Operation): (request: FastifyRequest) => o
   const bodySchema = operation.body ?? (isMutation ? noMembers : undefined);
   const body = bodySchema && createPartCheck("body", bodySchema);
   return (request) => {
-    // The body first: what is missing there is told before anything else.
+    // A fault of the body is reported first.
     const checked = body && { body: body(request.body) };
     return {
       ...(params && { params: params(request.params) }),
@@ -56,7 +52,7 @@ export type RoutePorts = ContextPorts & EventStreamPorts & Pick<Auditor, "begins
 
 const acceptedStatus = 202;
 
-/** The answer in a form that can be sent: bytes that are JSON already go out as they are. */
+/** The answer in a form that can be sent: bytes that are JSON already are sent as they are. */
 function sendable(answer: unknown, reply: FastifyReply): unknown {
   if (answer instanceof Accepted) {
     reply.code(acceptedStatus).header("Location", `${apiBase}/operations/${answer.operation.id}`);
@@ -69,7 +65,7 @@ function sendable(answer: unknown, reply: FastifyReply): unknown {
   }
   reply.type("application/json; charset=utf-8");
   const { buffer, byteOffset, byteLength } = answer.bytes;
-  // Big ones are many and short-lived: left to the garbage collector, they make it run all the time.
+  // Big answers are many and short-lived; left to the garbage collector they keep it running.
   if (buffer instanceof ArrayBuffer && byteLength === buffer.byteLength && byteLength >= bigAnswerBytes) {
     reply.raw.once("finish", () => buffer.transfer(0));
   }
@@ -77,7 +73,7 @@ function sendable(answer: unknown, reply: FastifyReply): unknown {
   return Buffer.from(buffer, byteOffset, byteLength);
 }
 
-/** Begins to answer in pieces, which is work until the last has left. */
+/** Starts a stream; the request is at work until its last event has left. */
 async function startEvents(
   events: EventStream,
   answer: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly ports: EventStreamPorts },
@@ -89,10 +85,7 @@ async function startEvents(
 
 const keepAliveProbeMs = 30_000;
 
-/**
- * Lets a connection be silent until its answer has left. Whether the peer is still there, which else its silence would tell,
- * is for the probes of TCP to find out.
- */
+/** Disables the idle timeout of a connection until its answer has left. TCP probes find out whether the peer is still there. */
 export function allowSilence({ raw: { socket } }: FastifyRequest, reply: FastifyReply, done: () => void): void {
   // An injected request has none.
   if (socket instanceof Socket) {
@@ -104,11 +97,11 @@ export function allowSilence({ raw: { socket } }: FastifyRequest, reply: Fastify
   done();
 }
 
-/** Whoever asks for something gets an answer before the connection is closed because nothing moves on it. */
+/** Answers a request with an error before its connection is closed as idle. */
 function answerInTime(operation: Operation, { raw: { socket } }: FastifyRequest, reply: FastifyReply): void {
   const code = errorsOf(operation).includes("UNAVAILABLE") ? "UNAVAILABLE" : "INTERNAL_ERROR";
   reply.raw.once("timeout", () => {
-    // The client does not take what is sent.
+    // The client does not read the answer.
     if (reply.sent) socket.destroy();
     else reply.send(new DomainError(code, "cannot answer in time (try again later)", { retryable: true }));
   });
@@ -125,12 +118,12 @@ function addOperation(
   const { response, status = 200, mediaType, effect } = operation;
   const isRead = effect === "read";
   const respond = (request: FastifyRequest, reply: FastifyReply): unknown => {
-    // A plan makes nothing, so it is never 201.
+    // A plan creates nothing, so it is never 201.
     reply.code(isRead || !isDryRun(request) ? status : plainStatus);
     if (mediaType !== undefined) reply.type(`${mediaType}; version=0.0.4; charset=utf-8`);
     // RFC 6749 §5.1 wants it beside Cache-Control, which is on every answer.
     if (!isRead) reply.header("Pragma", "no-cache");
-    // Sent at once where the handler has the answer at once: a promise more is a turn of the queue more.
+    // Answered at once where the handler is synchronous: a promise would cost a turn of the queue.
     const input = readInput(request);
     ports.begins(request);
     const answer = handler(input, createContext(request, reply, ports));
@@ -139,7 +132,7 @@ function addOperation(
         each instanceof EventStream ? startEvents(each, { request, reply, ports }) : sendable(each, reply),
       );
       request.record.work = work;
-      // What a mutation comes to is not for a timer to say.
+      // A mutation is not aborted by a timer.
       if (isRead) answerInTime(operation, request, reply);
       return work;
     }
@@ -151,7 +144,7 @@ function addOperation(
     method: operation.method,
     url: toRouterPath(routePath(operation)),
     config: { access: operation, endpoint: routePath(operation), audit: { name, operation } },
-    // A mutation answers its result or a plan, so it is written without a prepared shape.
+    // A mutation answers its result or a plan, so it has no fixed serializer.
     ...(isRead && mediaType === undefined ? { schema: { response: { [status]: response } } } : {}),
     handler(request, reply) {
       const { span } = request.record;
@@ -160,7 +153,6 @@ function addOperation(
   });
 }
 
-/** One route for each row of the operations table. */
 export function addOperations(app: FastifyInstance, handlers: Handlers<typeof operations>, ports: RoutePorts): void {
   const anyHandlers: AnyHandlers = handlers;
   for (const [name, operation] of Object.entries<Operation>(operations)) {

@@ -2,22 +2,19 @@ import { duplexPair } from "node:stream";
 import { connect, createSecureContext, TLSSocket } from "node:tls";
 import { contextOptions, type ServerTls } from "./tls.ts";
 
-/** Far more than two handshakes in memory take. */
+/** Far more than a handshake in memory takes. */
 const longestMs = 10_000;
 
-/** The text of OpenSSL in an error: `no suitable signature algorithm`. */
+/** OpenSSL's reason in an error: `no suitable signature algorithm`. */
 const opensslReason = (error: Error): string =>
   "reason" in error && typeof error.reason === "string" ? error.reason : error.message;
 
-/**
- * Makes a handshake in memory, as a client of this machine's own would with the server.
- * @throws Error when no client could connect to a server with this certificate and key.
- */
+/** Makes a handshake in memory. @throws Error when no client could connect with this certificate and key. */
 export async function requireHandshake(tls: ServerTls): Promise<void> {
   const secureContext = createSecureContext(contextOptions(tls));
   const [serverSide, clientSide] = duplexPair();
   const server = new TLSSocket(serverSide, { isServer: true, secureContext });
-  // Whether the certificate is one to trust is for clients to say; here it matters that they get to see it.
+  // Trust is for real clients to decide; here the handshake only has to complete.
   const client = connect({ socket: clientSide, rejectUnauthorized: false, minVersion: "TLSv1.2" });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const timer = setTimeout(() => reject(new Error("it does not end")), longestMs);

@@ -44,7 +44,6 @@ export interface HttpPorts
   readonly metrics: Pick<Metrics, "request" | "watchConnections">;
   readonly handlers: Handlers<typeof operations>;
   readonly idempotency: Idempotency;
-  /** Whether a caller's credential has expired or been revoked since it was admitted. */
   readonly hasEnded: (caller: Caller) => boolean;
   readonly tls: ServerTls | undefined;
   readonly certificates: Pick<ClientCertificates, "of" | "watch">;
@@ -52,15 +51,15 @@ export interface HttpPorts
   readonly trustedProxies: readonly string[];
 }
 
-/** A client that sends its headers or body slower than this is cut off. */
+/** Slower clients are cut off. */
 const headersTimeoutMs = 10_000;
 const requestTimeoutMs = 30_000;
 const keepAliveTimeoutMs = 15_000;
 const checkConnectionsMs = 5_000;
 const maxHeaderBytes = 16 * 1024;
-/** A connection on which nothing moves, in either direction, for longer than any answer takes. */
+/** Longer than any answer takes. */
 const idleTimeoutMs = 60_000;
-/** Longest path parameter that reaches a route; unit names have at most 255 characters. */
+/** Longest path parameter; unit names have at most 255 characters. */
 const maxParamLength = 1024;
 
 const serverOptions = {
@@ -71,32 +70,27 @@ const serverOptions = {
   connectionsCheckingInterval: checkConnectionsMs,
   // A missing Host is refused by the guard, with an error body.
   requireHostHeader: false,
-  // Of two Hosts or credentials none is dropped: joined they are malformed, and refused as that.
+  // Repeated Host and credential headers are joined instead of dropped: they are malformed then, and refused.
   joinDuplicateHeaders: true,
 };
 
 export interface HttpServer {
   readonly app: FastifyInstance;
-  /** What new handshakes are made with; open connections go on. Whether clients are asked for certificates stays as it was. */
+  /** Replaces the certificate for new handshakes; whether clients are asked for certificates stays as it was. */
   readonly replaceTls: (tls: ServerTls) => void;
-  /**
-   * Servers for connections over Unix sockets, without TLS: they take what the main one takes, and have connections of their own.
-   * Whoever comes in by the administrator's needs no key.
-   */
+  /** Servers for Unix sockets, without TLS, with connections of their own. The administrator's needs no key. */
   readonly local: LocalServers;
-  /** How those who come in over TCP fare. */
+  /** Connections over TCP. */
   readonly load: Load;
-  /** Takes no more connections; resolves when what was in flight has been answered. */
+  /** Stops listening; resolves when requests in flight have been answered. */
   readonly close: () => Promise<void>;
-  /** Ends every connection at once. */
   readonly cut: () => void;
-  /** Adds a path where connections become WebSockets. */
   readonly addUpgrade: (route: UpgradeRoute) => void;
 }
 
 const fullLogTurnMs = 60_000;
 
-/** Says in the log that connections had to go, at most once a minute. */
+/** Logs at most once a minute that connections were ended or refused. */
 function createFullLog({ log, clock }: Pick<HttpPorts, "log" | "clock">): () => void {
   let last = Number.NEGATIVE_INFINITY;
   let count = 0;
@@ -110,7 +104,7 @@ function createFullLog({ log, clock }: Pick<HttpPorts, "log" | "clock">): () => 
   };
 }
 
-/** Takes no more connections; resolves when those that are open have ended. */
+/** Stops listening; resolves when open connections have ended. */
 const closeServer = (server: Server): Promise<void> =>
   new Promise((resolve) => {
     if (!server.listening) return resolve();
@@ -118,7 +112,7 @@ const closeServer = (server: Server): Promise<void> =>
     server.closeIdleConnections();
   });
 
-/** Request ids that no two runs of the service share. */
+/** Request ids, unique across runs of the service. */
 function createIds(): () => string {
   const prefix = randomBytes(6).toString("base64url");
   let requests = 0;
@@ -128,7 +122,7 @@ function createIds(): () => string {
   };
 }
 
-/** Answers and writes down what Node hands over before there is a request. */
+/** Answers and records what Node reports before there is a request. */
 function createRawRefusals(
   nextId: () => string,
   { addressOf }: Pick<LocalPeers, "addressOf">,
@@ -182,7 +176,6 @@ function createApp(
   return app;
 }
 
-/** Servers over Unix sockets, which take what the app takes and close with it. */
 function createLocalServers(app: FastifyInstance, http: typeof serverOptions, { malformed }: RawRefusals) {
   const create = (): Server =>
     createServer(http, (request, response) => app.routing(request, response))
@@ -199,7 +192,7 @@ function createLocalServers(app: FastifyInstance, http: typeof serverOptions, { 
   return { servers, isClosing: () => isClosing, closed: () => closed };
 }
 
-/** The HTTP server: one route for each row of the operations table, and nothing that a row does not say. */
+/** The HTTP server: one route for each row of the operations table. */
 export function createHttpServer(ports: HttpPorts): HttpServer {
   const { handlers, log, metrics, certificates, localPeers, trustedProxies } = ports;
   const nextId = createIds();
@@ -229,7 +222,7 @@ export function createHttpServer(ports: HttpPorts): HttpServer {
     replyError: createErrorReply(toErrorBody),
     answered(request, reply) {
       outcomes.answered(request, reply);
-      // Kept alive, the connection of a request that was in flight would keep the process.
+      // A kept-alive connection would keep the process alive.
       if (local.isClosing()) request.raw.socket.end();
     },
   });
@@ -238,7 +231,7 @@ export function createHttpServer(ports: HttpPorts): HttpServer {
   const onFull = createFullLog(ports);
   const prepare = (server: Server, limits: ConnectionLimits): Connections => {
     upgrades.listen(app, server);
-    // Without a listener Node refuses by itself, without an error body; RFC 9110 §10.1.1 lets us go on instead.
+    // Without a listener Node answers without an error body; RFC 9110 §10.1.1 permits going on.
     server.on("checkExpectation", (request, response) => app.routing(request, response));
     server.on("connect", rawRefusals.tunnel);
     return watchConnections(server, { limits, trustedProxies, onFull });

@@ -2,15 +2,14 @@ import type { FastifyRequest } from "fastify";
 import { isErrorStatus } from "#contract/errors.ts";
 import type { RequestSpan, Tracer } from "#telemetry/tracing.ts";
 
-/** Methods that are label values of their own; others are made up by clients. */
+/** Other methods are made up by clients, and must not become label values. */
 const knownMethods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]);
 const firstServerError = 500;
-/** All paths that there are not. */
 const unknownRoute = "unmatched";
 
 /**
- * Begins the span of a request where the tracer wants one, by the semantic conventions for HTTP servers. It has the route and not the path, and nothing of
- * query and headers: a client may have put a key into any of them.
+ * Begins the span of a request by the semantic conventions for HTTP servers. It has the route, and neither path, query nor
+ * headers: a client may have put a key there.
  */
 export function beginTrace(tracer: Tracer, request: FastifyRequest): RequestSpan | undefined {
   const { route, remoteAddress } = request.record;
@@ -32,7 +31,7 @@ export function beginTrace(tracer: Tracer, request: FastifyRequest): RequestSpan
   );
 }
 
-/** Ends it. That a request was refused is no failure of the service's, so that only its own are marked (RFC 9110 §15.6). */
+/** Ends the span. Only server errors are marked as failures (RFC 9110 §15.6). */
 export function endTrace(span: RequestSpan, status: number): void {
   span.set({ "http.response.status_code": status });
   if (isErrorStatus(status) && status >= firstServerError) span.fail(String(status));

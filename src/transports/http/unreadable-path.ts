@@ -1,16 +1,15 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 
-/** A path that no route has. */
 const unroutable = "//";
 
 export interface UnreadablePaths {
   /**
-   * Routes a request anew whose path the router cannot read (malformed percent-encoding, a parameter that is too long). The request
-   * that the framework makes for its error has no decorations, no hooks and no trusted proxies.
+   * Routes a request again whose path is malformed. The request that the framework makes for its error has no decorations,
+   * hooks or trusted proxies.
    */
   readonly reroute: (app: FastifyInstance, error: Error, request: FastifyRequest, reply: FastifyReply) => void;
-  /** What the router could not read; undefined for every other request. */
+  /** The router's error; undefined for other requests. */
   readonly errorOf: (request: FastifyRequest) => Error | undefined;
 }
 

@@ -8,21 +8,19 @@ import { apiBase } from "#contract/limits.ts";
 import type { Caller } from "#contract/operation.ts";
 import { invalid } from "#domain/common/error.ts";
 import type { RouteAccess } from "./admission.ts";
+import { endSocket } from "./raw-reply.ts";
 import { createPartCheck } from "./validation.ts";
 
 /** An admitted request to open a WebSocket. */
 export interface UpgradeRequest {
   readonly caller: Caller | undefined;
   readonly requestId: string;
-  /** Checked against the schema of the route, and without the credential that may have been in it. */
+  /** Checked against the schema of the route; without the key. */
   readonly query: Readonly<Record<string, unknown>>;
   readonly headers: IncomingHttpHeaders;
 }
 
-/**
- * Takes a connection over; the answer to the handshake is its to write.
- * @param lines further header lines of the answer, those of every answer.
- */
+/** Takes a connection over and writes the answer to the handshake, with `lines` as further header lines. */
 type TakeOver = (request: IncomingMessage, socket: Duplex, head: Buffer, lines: readonly string[]) => void;
 
 /** A path where a connection leaves HTTP and becomes a WebSocket (RFC 6455 §4). */
@@ -31,15 +29,10 @@ export interface UpgradeRoute {
   readonly path: `/${string}`;
   readonly access: RouteAccess;
   readonly query?: SchemaObject;
-  /**
-   * Checks the request once it is admitted.
-   * @throws DomainError to refuse, with the error body and status as everywhere.
-   */
+  /** Checks the admitted request. @throws DomainError to refuse it. */
   readonly accept: (request: UpgradeRequest) => TakeOver | Promise<TakeOver>;
 }
 
-/** How long a client that was refused may take to hang up before it is hung up on. */
-const lingerMs = 1_000;
 const switchingProtocols = 101;
 const versionHeader = "sec-websocket-version";
 
@@ -49,7 +42,7 @@ interface Waiting {
   readonly response: ServerResponse;
 }
 
-/** The headers of an answer that is written by hand. RFC 6455 §11.3.5: the version is named by refusals alone. */
+/** Header lines of the answer. RFC 6455 §11.3.5: only refusals name the version. */
 const linesOf = (reply: FastifyReply): readonly string[] =>
   Object.entries(reply.getHeaders()).flatMap(([name, value]) =>
     name === versionHeader || value === undefined ? [] : [`${name}: ${String(value)}`],
@@ -57,10 +50,7 @@ const linesOf = (reply: FastifyReply): readonly string[] =>
 
 const pathOf = (url = ""): string => url.split("?", 1)[0] ?? "";
 
-/**
- * Sends upgrades through the same routing, guard and admission as every request.
- * @param taken is notified of each connection that left HTTP, with the status of its answer set.
- */
+/** Sends upgrades through the routing, guard and admission of every request. @param taken called for each that left HTTP. */
 export function createUpgrades(taken: (request: FastifyRequest, reply: FastifyReply) => void) {
   const paths = new Set<string>();
   const waiting = new WeakMap<IncomingMessage, Waiting>();
@@ -73,21 +63,15 @@ export function createUpgrades(taken: (request: FastifyRequest, reply: FastifyRe
       headers.upgrade?.toLowerCase() === "websocket" &&
       paths.has(pathOf(url)),
 
-    /** Gives an upgrade an answer to be refused with, and routes it. */
+    /** Routes upgrades with a response to refuse them with. */
     listen(app: FastifyInstance, server: Server = app.server): void {
       server.on("upgrade", (request: IncomingMessage, socket: Socket, head: Buffer) => {
-        // The server has let go of the socket: its errors are ours to deal with.
+        // The server no longer handles errors of the socket.
         socket.on("error", () => socket.destroy());
         const response = new ServerResponse(request);
         response.shouldKeepAlive = false;
         response.assignSocket(socket);
-        response.once("finish", () => {
-          const timer = setTimeout(() => socket.destroy(), lingerMs);
-          socket.once("close", () => clearTimeout(timer));
-          socket.end();
-          // Unread, what the client sent besides would keep its hanging up from being seen.
-          socket.resume();
-        });
+        response.once("finish", () => endSocket(socket));
         waiting.set(request, { socket, head, response });
         app.routing(request, response);
       });
@@ -108,7 +92,7 @@ export function createUpgrades(taken: (request: FastifyRequest, reply: FastifyRe
           const { api_key: _, ...given } = request.query;
           const query = Object.assign(given, checkQuery?.(given));
           const takeOver = await accept({ caller, requestId, query, headers });
-          // Last of all, so that a client whose WebSocket does not tell it why can ask without one.
+          // Last, so that a client can ask without an upgrade why it is refused: a WebSocket does not say.
           const upgrade = waiting.get(request.raw);
           if (upgrade === undefined) {
             throw invalid(

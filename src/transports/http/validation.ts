@@ -7,7 +7,7 @@ type HttpPart = "params" | "query" | "body";
 
 const formats = { "date-time": (text: string) => parseTimestamp(text) !== undefined };
 
-/** Defaults are filled in; nothing is coerced and nothing is dropped: `"5"` in a body is not 5. */
+/** Fills in defaults; coerces and drops nothing: `"5"` in a body is not 5. */
 const ajv = new Ajv({
   ...ownSchemas,
   useDefaults: true,
@@ -19,7 +19,7 @@ const ajv = new Ajv({
 const integerText = /^-?\d{1,15}$/;
 const numberText = /^-?\d{1,15}(\.\d{1,15})?$/;
 
-/** Text from a path or query in the type that its schema asks for; left as it is when it is not of that type. */
+/** Text of a path or query as the type of its schema; unchanged when it is not of that type. */
 function fromText(value: unknown, schema: SchemaObject): unknown {
   if (typeof value !== "string") return value;
   switch (schema["type"]) {
@@ -36,10 +36,10 @@ function fromText(value: unknown, schema: SchemaObject): unknown {
 
 const upperFirst = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** The member at fault and what is wrong with it, in the words of the contract. */
+/** The faulty member and the issue, in the words of the contract. */
 function describe(error: ErrorObject, part: HttpPart): { field: string; issue: string } {
   const at = error.instancePath.split("/").slice(1).join(".");
-  // A parameter that is given twice comes as a list.
+  // A parameter that is given twice is parsed as a list.
   const isRepeated = part === "query" && error.keyword === "type" && Array.isArray(error.data);
   if (isRepeated && error.schema !== "array") return { field: at || part, issue: "Must be given once" };
   const below = (name: unknown): string => (at === "" ? String(name) : `${at}.${String(name)}`);
@@ -56,7 +56,7 @@ function describe(error: ErrorObject, part: HttpPart): { field: string; issue: s
     case "format":
       return { field: at || part, issue: "Must be an RFC 3339 time such as 2026-01-31T12:00:00Z" };
     case "pattern": {
-      // An expression tells few people what would be right.
+      // An example helps more than a regular expression.
       const [example] = [error.parentSchema?.["examples"] ?? []].flat();
       if (example === undefined) break;
       return { field: at || part, issue: `Must be of the form of ${String(example)}` };
@@ -66,12 +66,11 @@ function describe(error: ErrorObject, part: HttpPart): { field: string; issue: s
 }
 
 /**
- * A check of one part of a request against its schema.
- * @returns a function that gives the value with defaults filled in.
- * @throws DomainError VALIDATION_ERROR from that function, with `field` and `issue`.
+ * A check of one part of a request against its schema, which returns the value with defaults filled in and throws
+ * VALIDATION_ERROR with `field` and `issue`.
  */
 export function createPartCheck(part: HttpPart, schema: SchemaObject): (value: unknown) => unknown {
-  // Compiled at first use: most runs of the service use few of its operations.
+  // Compiled at first use: most runs use few operations.
   let compiled: ValidateFunction | undefined;
   const members: Readonly<Record<string, SchemaObject>> = schema["properties"] ?? {};
   return (value) => {

@@ -37,7 +37,7 @@ const policy = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** Whether the client would rather have a page: programs that take anything, or JSON, get what they get on any path. */
+/** Whether the client asks for HTML; programs that accept anything get the usual answer. */
 function wantsPage({ headers: { accept = "" } }: FastifyRequest): boolean {
   return accept.split(",").some((each) => {
     const [type = "", ...parameters] = each.split(";").map((part) => part.trim().toLowerCase());
@@ -47,7 +47,7 @@ function wantsPage({ headers: { accept = "" } }: FastifyRequest): boolean {
 
 const open: RouteAccess = { scope: "public" };
 
-/** What somebody sees who opens the address of the service in a browser. It needs no key, and says nothing about the host. */
+/** The page for people who open the address in a browser. It needs no key and says nothing about the host. */
 export function addWelcome(app: FastifyInstance): void {
   app.get(
     "/",

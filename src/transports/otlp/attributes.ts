@@ -2,20 +2,20 @@ import type { BinaryReader } from "@bufbuild/protobuf/wire";
 import { maxAttributes, maxDepth, maxTextBytes } from "./limits.ts";
 import { bytesAt, delimitedEnd, doubleAt, int64At, readMessage, skipTo, textOf, uint32At } from "./wire.ts";
 
-/** What may still be read of a span. */
+/** Bytes that may still be kept of a span. */
 export interface Budget {
   left: number;
 }
 
-/** What a value costs besides its text. */
+/** Cost of a value besides its text. */
 const valueCost = 8;
 
-/** A value that is not kept: it is too deep, or too much. */
+/** A value that is not kept: too deep or too big. */
 const tooMuch = Symbol("too much");
 
 const numberOf = (value: number): number | string => (Number.isFinite(value) ? value : String(value));
 
-/** Exact: an integer that a number cannot hold is text. */
+/** An integer; as text where a number cannot hold it exactly. */
 function integerOf(value: bigint): number | string {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : String(value);
@@ -27,45 +27,25 @@ function textAt(reader: BinaryReader, type: number, budget: Budget): string | ty
   return budget.left < 0 ? tooMuch : textOf(bytes, maxTextBytes);
 }
 
-/** ArrayValue. */
-function readList(reader: BinaryReader, end: number, depth: number, budget: Budget): unknown {
-  const values: unknown[] = [];
-  let isWhole = true;
+/** The repeated field 1 of ArrayValue or KeyValueList; once an item is too much, the rest is skipped. */
+function readItems<T>(
+  reader: BinaryReader,
+  end: number,
+  read: (itemEnd: number) => T | typeof tooMuch,
+): T[] | typeof tooMuch {
+  let items: T[] | typeof tooMuch = [];
   readMessage(reader, end, (field, type) => {
     if (field !== 1) return false;
-    const valueEnd = delimitedEnd(reader, type);
-    if (!isWhole) {
-      skipTo(reader, valueEnd);
-      return true;
-    }
-    const value = readAny(reader, valueEnd, depth, budget);
-    if (value === tooMuch) isWhole = false;
-    else values.push(value);
+    const itemEnd = delimitedEnd(reader, type);
+    const item = items === tooMuch ? skipTo(reader, itemEnd) : read(itemEnd);
+    if (items === tooMuch || item === tooMuch) items = tooMuch;
+    else items.push(item as T);
     return true;
   });
-  return isWhole ? values : tooMuch;
+  return items;
 }
 
-/** KeyValueList. */
-function readMembers(reader: BinaryReader, end: number, depth: number, budget: Budget): unknown {
-  const members: [string, unknown][] = [];
-  let isWhole = true;
-  readMessage(reader, end, (field, type) => {
-    if (field !== 1) return false;
-    const memberEnd = delimitedEnd(reader, type);
-    if (!isWhole) {
-      skipTo(reader, memberEnd);
-      return true;
-    }
-    const member = readKeyValue(reader, memberEnd, depth, budget);
-    if (member === undefined) isWhole = false;
-    else members.push(member);
-    return true;
-  });
-  return isWhole ? Object.fromEntries(members) : tooMuch;
-}
-
-/** AnyValue: null where it has none. */
+/** AnyValue; null where it is empty. */
 function readAny(reader: BinaryReader, end: number, depth: number, budget: Budget): unknown {
   budget.left -= valueCost;
   if (depth > maxDepth || budget.left < 0) {
@@ -88,11 +68,15 @@ function readAny(reader: BinaryReader, end: number, depth: number, budget: Budge
         value = numberOf(doubleAt(reader, type));
         return true;
       case 5:
-        value = readList(reader, delimitedEnd(reader, type), depth + 1, budget);
+        value = readItems(reader, delimitedEnd(reader, type), (at) => readAny(reader, at, depth + 1, budget));
         return true;
-      case 6:
-        value = readMembers(reader, delimitedEnd(reader, type), depth + 1, budget);
+      case 6: {
+        const members = readItems(reader, delimitedEnd(reader, type), (at) =>
+          readKeyValue(reader, at, depth + 1, budget),
+        );
+        value = members === tooMuch ? tooMuch : Object.fromEntries(members);
         return true;
+      }
       case 7: {
         const bytes = bytesAt(reader, type);
         budget.left -= bytes.length;
@@ -106,8 +90,13 @@ function readAny(reader: BinaryReader, end: number, depth: number, budget: Budge
   return value;
 }
 
-/** KeyValue; undefined when it is not kept. */
-function readKeyValue(reader: BinaryReader, end: number, depth: number, budget: Budget): [string, unknown] | undefined {
+/** KeyValue. */
+function readKeyValue(
+  reader: BinaryReader,
+  end: number,
+  depth: number,
+  budget: Budget,
+): [string, unknown] | typeof tooMuch {
   const member: { key: string | typeof tooMuch; value: unknown } = { key: "", value: null };
   readMessage(reader, end, (field, type) => {
     if (field === 1) member.key = textAt(reader, type, budget);
@@ -115,10 +104,10 @@ function readKeyValue(reader: BinaryReader, end: number, depth: number, budget: 
     else return false;
     return true;
   });
-  return member.key === tooMuch || member.value === tooMuch ? undefined : [member.key, member.value];
+  return member.key === tooMuch || member.value === tooMuch ? tooMuch : [member.key, member.value];
 }
 
-/** Attributes that are being read: those that there is room for, and how many there is none for. */
+/** Collects attributes within the bounds, and counts those that are dropped. */
 export interface AttributeCollector {
   readonly read: (reader: BinaryReader, end: number) => void;
   readonly attributes: () => Readonly<Record<string, unknown>>;
@@ -136,10 +125,10 @@ export function collectAttributes(budget: Budget): AttributeCollector {
         return;
       }
       const member = readKeyValue(reader, end, 0, budget);
-      if (member === undefined) dropped += 1;
+      if (member === tooMuch) dropped += 1;
       else members.push(member);
     },
-    // A name such as __proto__ is one like any other.
+    // Defines members such as __proto__ as own.
     attributes: () => Object.fromEntries(members),
     dropped: () => dropped,
   };

@@ -1,4 +1,4 @@
-import type { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import type { BinaryReader } from "@bufbuild/protobuf/wire";
 import { type SpanStatus, spanKinds } from "#contract/traces.ts";
 import type { KeptSpan, SpanGroup } from "#domain/ports/traces.ts";
 import { keptSpan, type SpanEventData, type SpanLinkData } from "#domain/traces/span.ts";
@@ -18,14 +18,12 @@ import {
 } from "./wire.ts";
 
 /*
- * ExportTraceServiceRequest and what is in it, by the field numbers of the OpenTelemetry protocol 1.x (opentelemetry/proto/trace/v1).
- * Read by hand and not into messages first: a body of four megabytes can have two million empty spans.
+ * ExportTraceServiceRequest by the field numbers of OTLP 1.x (opentelemetry/proto/trace/v1). Read by hand, not into messages
+ * first: a body of four megabytes can have two million empty spans.
  */
 
-/** Why a span is not taken. */
 export type Rejection = "invalid_id" | "invalid_time" | "too_many";
 
-/** What a request had. */
 export interface DecodedTraces {
   readonly groups: readonly SpanGroup[];
   readonly spans: number;
@@ -37,13 +35,13 @@ const traceIdBytes = 16;
 const spanIdBytes = 8;
 const tooManyDropped = 0xffff_ffff;
 
-/** The id as hex digits; undefined when it has another length or is all zeros, which is no id. */
+/** The id as hex digits; undefined for another length or all zeros. */
 function idOf(bytes: Uint8Array, length: number): string | undefined {
   if (bytes.length !== length || bytes.every((byte) => byte === 0)) return undefined;
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex");
 }
 
-/** Whether a parent is named at all. */
+/** Whether there is no parent. */
 const isNone = (bytes: Uint8Array): boolean =>
   bytes.length === 0 || (bytes.length === spanIdBytes && bytes.every((byte) => byte === 0));
 
@@ -72,7 +70,7 @@ function readEvent(reader: BinaryReader, end: number, budget: Budget): SpanEvent
   };
 }
 
-/** Span.Link; undefined when it leads nowhere. */
+/** Span.Link; undefined for invalid ids. */
 function readLink(reader: BinaryReader, end: number, budget: Budget): SpanLinkData | undefined {
   const collected = collectAttributes(budget);
   let [traceId, spanId, dropped] = [none, none, 0] as [Uint8Array, Uint8Array, number];
@@ -106,34 +104,32 @@ function readStatus(reader: BinaryReader, end: number): { code: number; message:
   return status;
 }
 
-/** A list that takes no more than so many, and counts those that it has not taken. */
-function boundedList<T>(most: number) {
+/** Reads items of a repeated field up to a maximum, and counts those that are dropped. */
+function boundedList<T>(
+  most: number,
+  budget: Budget,
+  readItem: (reader: BinaryReader, end: number, budget: Budget) => T | undefined,
+) {
   const items: T[] = [];
   let dropped = 0;
   return {
     items,
     dropped: () => dropped,
-    add(budget: Budget, read: () => T | undefined, skip: () => void) {
-      if (items.length >= most || budget.left <= 0) {
-        dropped += 1;
-        skip();
-        return;
-      }
-      const item = read();
+    read(reader: BinaryReader, end: number) {
+      const hasRoom = items.length < most && budget.left > 0;
+      const item = hasRoom ? readItem(reader, end, budget) : skipTo(reader, end);
       if (item === undefined) dropped += 1;
       else items.push(item);
     },
   };
 }
 
-/** Span, as far as it is read. */
 function createSpanFields() {
   const budget: Budget = { left: maxSpanBytes };
   return {
-    budget,
     attributes: collectAttributes(budget),
-    events: boundedList<SpanEventData>(maxEvents),
-    links: boundedList<SpanLinkData>(maxLinks),
+    events: boundedList(maxEvents, budget, readEvent),
+    links: boundedList(maxLinks, budget, readLink),
     traceId: none as Uint8Array,
     spanId: none as Uint8Array,
     parent: none as Uint8Array,
@@ -149,74 +145,30 @@ function createSpanFields() {
   };
 }
 
-type SpanFields = ReturnType<typeof createSpanFields>;
-
-/** How each field of a span is read. */
-const spanFields: Readonly<Record<number, (into: SpanFields, reader: BinaryReader, type: WireType) => void>> = {
-  1: (into, reader, type) => {
-    into.traceId = bytesAt(reader, type);
-  },
-  2: (into, reader, type) => {
-    into.spanId = bytesAt(reader, type);
-  },
-  3: (into, reader, type) => {
-    into.traceState = textOf(bytesAt(reader, type), maxTextBytes);
-  },
-  4: (into, reader, type) => {
-    into.parent = bytesAt(reader, type);
-  },
-  5: (into, reader, type) => {
-    into.name = textOf(bytesAt(reader, type), maxTextBytes);
-  },
-  6: (into, reader, type) => {
-    into.kind = uint32At(reader, type);
-  },
-  7: (into, reader, type) => {
-    into.startNs = fixed64At(reader, type);
-  },
-  8: (into, reader, type) => {
-    into.endNs = fixed64At(reader, type);
-  },
-  9: ({ attributes }, reader, type) => attributes.read(reader, delimitedEnd(reader, type)),
-  10: (into, reader, type) => {
-    into.droppedAttributes = uint32At(reader, type);
-  },
-  11({ events, budget }, reader, type) {
-    const end = delimitedEnd(reader, type);
-    events.add(
-      budget,
-      () => readEvent(reader, end, budget),
-      () => skipTo(reader, end),
-    );
-  },
-  12: (into, reader, type) => {
-    into.droppedEvents = uint32At(reader, type);
-  },
-  13({ links, budget }, reader, type) {
-    const end = delimitedEnd(reader, type);
-    links.add(
-      budget,
-      () => readLink(reader, end, budget),
-      () => skipTo(reader, end),
-    );
-  },
-  14: (into, reader, type) => {
-    into.droppedLinks = uint32At(reader, type);
-  },
-  15: (into, reader, type) => {
-    into.status = readStatus(reader, delimitedEnd(reader, type));
-  },
-};
-
 /** Span. */
 function readSpan(reader: BinaryReader, end: number, scope: string): KeptSpan | Rejection {
   const fields = createSpanFields();
+  const { attributes, events, links } = fields;
   readMessage(reader, end, (field, type) => {
-    const read = spanFields[field];
-    read?.(fields, reader, type);
-    return read !== undefined;
+    if (field === 1) fields.traceId = bytesAt(reader, type);
+    else if (field === 2) fields.spanId = bytesAt(reader, type);
+    else if (field === 3) fields.traceState = textOf(bytesAt(reader, type), maxTextBytes);
+    else if (field === 4) fields.parent = bytesAt(reader, type);
+    else if (field === 5) fields.name = textOf(bytesAt(reader, type), maxTextBytes);
+    else if (field === 6) fields.kind = uint32At(reader, type);
+    else if (field === 7) fields.startNs = fixed64At(reader, type);
+    else if (field === 8) fields.endNs = fixed64At(reader, type);
+    else if (field === 9) attributes.read(reader, delimitedEnd(reader, type));
+    else if (field === 10) fields.droppedAttributes = uint32At(reader, type);
+    else if (field === 11) events.read(reader, delimitedEnd(reader, type));
+    else if (field === 12) fields.droppedEvents = uint32At(reader, type);
+    else if (field === 13) links.read(reader, delimitedEnd(reader, type));
+    else if (field === 14) fields.droppedLinks = uint32At(reader, type);
+    else if (field === 15) fields.status = readStatus(reader, delimitedEnd(reader, type));
+    else return false;
+    return true;
   });
-  const { startNs, endNs, attributes, events, links, status } = fields;
+  const { startNs, endNs, status } = fields;
   const traceId = idOf(fields.traceId, traceIdBytes);
   const spanId = idOf(fields.spanId, spanIdBytes);
   const parentSpanId = isNone(fields.parent) ? "" : idOf(fields.parent, spanIdBytes);
@@ -254,7 +206,7 @@ function readScopeName(reader: BinaryReader, end: number): string {
   return name;
 }
 
-/** What one request has been found to have so far. */
+/** Collects the spans of a request. */
 function createCollection() {
   const groups: SpanGroup[] = [];
   const rejected: Record<Rejection, number> = { invalid_id: 0, invalid_time: 0, too_many: 0 };
@@ -264,7 +216,7 @@ function createCollection() {
     if (opened > maxRequestGroups) throw new MalformedTraces("it has too many resources and scopes");
   };
 
-  /** ScopeSpans. Its fields may come in any order, and the name is wanted first. */
+  /** ScopeSpans. Its fields may come in any order, and the name is needed first. */
   const readScope = (reader: BinaryReader, end: number, into: KeptSpan[]): void => {
     const start = reader.pos;
     let scope = "";
@@ -278,7 +230,7 @@ function createCollection() {
       if (field !== 2) return false;
       const at = delimitedEnd(reader, type);
       spans += 1;
-      // A span beyond the limit is counted and not looked at.
+      // Spans beyond the limit are only counted.
       if (spans > maxRequestSpans) {
         rejected.too_many += 1;
         skipTo(reader, at);
@@ -326,10 +278,7 @@ function createCollection() {
   };
 }
 
-/**
- * Reads a request of the OpenTelemetry protocol, as protobuf.
- * @throws MalformedTraces when it is none.
- */
+/** Reads an OTLP request in protobuf. @throws MalformedTraces. */
 export function decodeTraces(bytes: Uint8Array): DecodedTraces {
   return readBody(bytes, (reader) => {
     const collection = createCollection();

@@ -1,12 +1,12 @@
 export interface ForwardLimits {
-  /** Bytes that wait; further requests are dropped. */
+  /** Bytes that may wait; further requests are dropped. */
   readonly waitingBytes: number;
-  /** How often the same request is sent; the pause between grows from `pauseMs`. */
+  /** Attempts per request; the pause between grows from `pauseMs`. */
   readonly attempts: number;
   readonly pauseMs: number;
-  /** How long the collector has to be well before that is worth telling. */
+  /** How long the collector has to work before `onBack`. */
   readonly calmMs: number;
-  /** How long the end may take. */
+  /** Longest duration of `close`. */
   readonly closeMs: number;
 }
 
@@ -18,32 +18,24 @@ const defaultLimits: ForwardLimits = {
   closeMs: 1_500,
 };
 
-/** A request of the OpenTelemetry protocol as protobuf, as it is passed on. */
+/** An OTLP request in protobuf. */
 interface Parcel {
   readonly bytes: Uint8Array;
   readonly spans: number;
 }
 
-/** Sends one request. @returns why it was not taken. */
-interface Sender {
-  readonly send: (bytes: Uint8Array) => Promise<Error | undefined>;
-  readonly close: () => void;
-}
-
 export interface ForwardPorts {
-  /** Address of the collector; over HTTP the path `/v1/traces` belongs to it. */
+  /** Over HTTP with the path `/v1/traces`. */
   readonly url: string;
   readonly protocol: "http" | "grpc";
   readonly onSpans: (result: "exported" | "dropped", count: number) => void;
-  /** The first failure after things were well. */
+  /** The first failure after success. */
   readonly onLost: (error: unknown) => void;
-  /** The collector takes spans again. */
   readonly onBack: () => void;
   readonly limits?: Partial<ForwardLimits>;
 }
 
 export interface Forwarder {
-  /** Passes a request on, some time. */
   readonly forward: (bytes: Uint8Array, spans: number) => void;
   readonly close: () => Promise<void>;
 }
@@ -53,20 +45,16 @@ const grpcName = "TraceExportService";
 const grpcMethod = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 const component = "steward_forwarder";
 
-/** What is sent is written already, and of the answer nothing is wanted. */
+/** Requests are serialized already, and answers are not needed. */
 const asIs = { serializeRequest: (bytes: Uint8Array) => bytes, deserializeResponse: () => ({}) };
 const uncounted = { name: "span", countItems: () => 0 } as const;
 
-/** As much of the SDK's way to a collector as is used here. */
 interface Delegate {
   readonly export: (bytes: Uint8Array, done: (result: { code: number; error?: Error }) => void) => void;
   readonly shutdown: () => Promise<void>;
 }
 
-/**
- * The SDK's own way to a collector, so that what is passed on gets there as the service's spans do: headers, TLS, compression. Only
- * the one that is used is loaded.
- */
+/** The SDK's own transport, with its headers, TLS and compression; only the needed one is loaded. */
 async function delegateMaker({ url, protocol }: ForwardPorts): Promise<() => Delegate> {
   const options = { url, timeoutMillis: answerMs };
   if (protocol === "grpc") {
@@ -85,34 +73,26 @@ async function delegateMaker({ url, protocol }: ForwardPorts): Promise<() => Del
   return () => createOtlpHttpExportDelegate(configuration, asIs, component, uncounted, undefined);
 }
 
-async function senderMaker(ports: ForwardPorts): Promise<() => Sender> {
-  const connect = await delegateMaker(ports);
-  return () => {
-    const delegate = connect();
-    return {
-      send: (bytes) =>
-        new Promise((resolve) => {
-          delegate.export(bytes, ({ code, error }) =>
-            resolve(code === 0 ? undefined : (error ?? new Error("no answer"))),
-          );
-        }),
-      // What it still had to say was said with its result.
-      close: () => void delegate.shutdown().catch(() => undefined),
-    };
-  };
-}
+/** Sends one request. @returns why it was not accepted. */
+const send = (delegate: Delegate, bytes: Uint8Array): Promise<Error | undefined> =>
+  new Promise((resolve) => {
+    delegate.export(bytes, ({ code, error }) => resolve(code === 0 ? undefined : (error ?? new Error("no answer"))));
+  });
+
+/** Its errors have been reported with the last result. */
+const shutdown = (delegate: Delegate): void => void delegate.shutdown().catch(() => undefined);
 
 /**
- * Passes requests on to a further collector: one at a time, a bounded number of bytes behind it. What does not fit, and what the
- * collector has not taken after some attempts, is dropped and counted. Nobody ever waits for a collector.
+ * Forwards requests to another collector, one at a time, with a bounded queue. What does not fit, and what the collector does not
+ * accept after some attempts, is dropped and counted.
  */
 export async function createForwarder(ports: ForwardPorts): Promise<Forwarder> {
   const { onSpans, onLost, onBack, limits = {} } = ports;
   const { waitingBytes, attempts, pauseMs, calmMs, closeMs } = { ...defaultLimits, ...limits };
-  const connect = await senderMaker(ports);
+  const connect = await delegateMaker(ports);
   const stopped = new AbortController();
   const queue: Parcel[] = [];
-  let sender = connect();
+  let delegate = connect();
   let bytesLeft = waitingBytes;
   let running: Promise<void> | undefined;
   let lostAtMs: number | undefined;
@@ -130,9 +110,9 @@ export async function createForwarder(ports: ForwardPorts): Promise<Forwarder> {
     if (error !== undefined) {
       if (lostAtMs === undefined) onLost(error);
       lostAtMs = performance.now();
-      // A channel that has failed tries again only after minutes.
-      sender.close();
-      sender = connect();
+      // A channel that has failed retries only after minutes.
+      shutdown(delegate);
+      delegate = connect();
     } else if (lostAtMs !== undefined && performance.now() - lostAtMs >= calmMs) {
       lostAtMs = undefined;
       onBack();
@@ -141,10 +121,10 @@ export async function createForwarder(ports: ForwardPorts): Promise<Forwarder> {
 
   const deliver = async ({ bytes, spans }: Parcel): Promise<void> => {
     for (let attempt = 1; attempt <= attempts; attempt += 1) {
-      const error = await sender.send(bytes);
+      const error = await send(delegate, bytes);
       judge(error);
       if (error === undefined) return onSpans("exported", spans);
-      // At the end nothing is tried twice.
+      // After `close` nothing is retried.
       if (stopped.signal.aborted) break;
       if (attempt < attempts) await pause(pauseMs * 2 ** attempt);
     }
@@ -162,17 +142,14 @@ export async function createForwarder(ports: ForwardPorts): Promise<Forwarder> {
 
   return {
     forward(bytes, spans) {
-      if (bytes.length > bytesLeft || stopped.signal.aborted) {
-        onSpans("dropped", spans);
-        return;
-      }
+      if (bytes.length > bytesLeft || stopped.signal.aborted) return onSpans("dropped", spans);
       bytesLeft -= bytes.length;
       queue.push({ bytes, spans });
       running ??= run();
     },
     async close() {
       stopped.abort();
-      // A collector that was not there a moment ago is not waited for.
+      // There is no point in waiting for a collector that has just failed.
       if (lostAtMs === undefined) {
         const late = Promise.withResolvers<void>();
         const deadline = setTimeout(late.resolve, closeMs);
@@ -180,7 +157,7 @@ export async function createForwarder(ports: ForwardPorts): Promise<Forwarder> {
         clearTimeout(deadline);
       }
       for (const { spans } of queue.splice(0)) onSpans("dropped", spans);
-      sender.close();
+      shutdown(delegate);
     },
   };
 }

@@ -1,17 +1,17 @@
 import type { Socket } from "node:net";
 
-/** Who sends: the number of a user, or one for all whom the kernel does not name. */
+/** The uid of a sender. */
 export type Peer = number;
 
-/** Nobody that the kernel names. */
+/** Of senders that the kernel does not name. */
 export const unknownPeer: Peer = -2;
 
-/** Served at the same time, the connections of one receiver, and waiting for their turn. */
+/** Connections of one receiver that are served at a time, and that wait. */
 const mostActive = 32;
 const mostWaiting = 256;
-/** How often it is looked whether one that is served can make way. */
+/** Interval of checks while connections wait. */
 const tickMs = 500;
-/** A connection on which nothing came for so long makes way, and one that has had so long a turn. */
+/** A connection is closed for a waiting one when idle for so long, or served for so long. */
 const idleMs = 5_000;
 const turnMs = 30_000;
 
@@ -20,20 +20,18 @@ interface Active {
   readonly peer: Peer;
   readonly sinceMs: number;
   bytes: number;
-  /** When something came, as far as it was looked. */
+  /** When data came, as of the last check. */
   movedMs: number;
 }
 
-/** Lets only so many connections be served; the others are open and wait, which costs a socket and nothing else. */
 export interface Gate {
-  /** Takes a connection that nothing has been read of. */
+  /** Takes a paused connection. */
   readonly connect: (socket: Socket) => void;
   readonly close: () => void;
 }
 
 export interface GateOptions {
   readonly peerOf: (socket: Socket) => Promise<Peer>;
-  /** Serves a connection. */
   readonly admit: (socket: Socket, peer: Peer) => void;
   readonly limits?: { readonly active: number; readonly waiting: number };
 }
@@ -44,7 +42,7 @@ function countBy(list: Iterable<{ readonly peer: Peer }>): Map<Peer, number> {
   return counts;
 }
 
-/** Whoever has the most of something; undefined where nobody has any. */
+/** The peer with the most; undefined where there is none. */
 const largest = (counts: ReadonlyMap<Peer, number>): Peer | undefined =>
   [...counts].reduce<readonly [Peer | undefined, number]>(
     (most, each) => (each[1] > most[1] ? each : most),
@@ -52,14 +50,14 @@ const largest = (counts: ReadonlyMap<Peer, number>): Peer | undefined =>
   )[0];
 
 /**
- * Makes a gate. Whoever has the fewest connections is next, and while somebody waits, connections make way: of a peer that has
- * more than those who wait, and any that is idle or has had its turn. An exporter whose connection is closed opens another one.
+ * Bounds the connections that are served; others wait. The peer with the fewest comes next. While some wait, connections are
+ * closed: of peers that have more than those who wait, and idle or long-served ones. Exporters open new ones.
  */
 export function createGate({ peerOf, admit, limits }: GateOptions): Gate {
   const { active: most = mostActive, waiting: waitingMost = mostWaiting } = limits ?? {};
   const active = new Map<Socket, Active>();
   let waiting: { readonly socket: Socket; readonly peer: Peer }[] = [];
-  /** Of whom it is not known yet who they are. */
+  /** Connections whose peer is being looked up. */
   const arriving = new Set<Socket>();
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
@@ -89,7 +87,7 @@ export function createGate({ peerOf, admit, limits }: GateOptions): Gate {
     }
   }
 
-  /** Closes one connection for the sake of who waits. */
+  /** Closes one connection so that another is served. */
   const makeWay = (): void => {
     const nowMs = performance.now();
     for (const each of active.values()) {
@@ -129,11 +127,8 @@ export function createGate({ peerOf, admit, limits }: GateOptions): Gate {
   return {
     connect(socket) {
       socket.on("error", () => socket.destroy());
-      // A flood is not looked up one by one.
-      if (isClosed || arriving.size >= waitingMost) {
-        socket.destroy();
-        return;
-      }
+      // Peers are not looked up during a flood.
+      if (isClosed || arriving.size >= waitingMost) return void socket.destroy();
       arriving.add(socket);
       void enter(socket);
     },

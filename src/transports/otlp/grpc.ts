@@ -21,12 +21,11 @@ import {
 import { takenReply } from "./reply.ts";
 
 const method = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
-/** Requests at the same time on one connection. */
 const maxStreams = 8;
 const maxHeaderBytes = 16 * 1024;
-/** A client that does not answer for so long has gone. */
+/** Timeout of a client that answers no ping. */
 const pingMs = 60_000;
-/** A connection without a request for so long is closed, for the sake of others; exporters open another one. */
+/** Connections without requests are closed; exporters open new ones. */
 const idleMs = 300_000;
 
 const codeOf: Readonly<Record<RefusalKind, status>> = {
@@ -45,8 +44,8 @@ const asIs = (bytes: Buffer): Buffer => bytes;
 const overloaded = "too many traces at the same time";
 
 /**
- * Lets only so many bodies arrive at the same time: the library keeps what has come of each, and says how long it is when it is
- * whole. Who does not get to its end in time loses the connection, which is what gives the memory back.
+ * Bounds the bodies that arrive at a time: the library buffers each, and reports its size only at the end. A body that does not
+ * arrive in time costs the connection, which frees the memory.
  */
 function limitReading(readingMs: number, connections: ReadonlyMap<string, Connection>): ServerInterceptor {
   const places = createRoom(maxReading);
@@ -76,7 +75,7 @@ function limitReading(readingMs: number, connections: ReadonlyMap<string, Connec
     });
 }
 
-/** Serves OTLP over gRPC on sockets that it is handed. To be loaded only when there is one. */
+/** Serves OTLP over gRPC on given sockets. To be imported only when there is one. */
 export function createGrpcReceiver(ports: {
   readonly take: TakeTraces;
   readonly room: Room;
@@ -91,7 +90,6 @@ export function createGrpcReceiver(ports: {
     "grpc.max_metadata_size": maxHeaderBytes,
     "grpc.keepalive_time_ms": pingMs,
     "grpc.max_connection_idle_ms": idleMs,
-    // Nobody asks this server how it is doing.
     "grpc.enable_channelz": 0,
   });
   const definition = {
@@ -128,7 +126,7 @@ export function createGrpcReceiver(ports: {
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   return {
     accept(socket, peer) {
-      // As the library names the other end.
+      // The library's name of the peer.
       const name = `${socket.remoteAddress}:${socket.remotePort}`;
       connections.set(name, { socket, peer });
       socket.once("close", () => connections.delete(name));

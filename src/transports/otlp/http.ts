@@ -17,14 +17,11 @@ const formats: Readonly<Record<string, TraceBody["format"]>> = {
   "application/json": "json",
 };
 const tracesPath = "/v1/traces";
-/** How long the head and the whole of a request may take. */
 const headMs = 10_000;
 const requestMs = 30_000;
 const idleMs = 60_000;
-/** How long an exporter is asked to wait before it sends again. */
 const retrySeconds = 5;
 
-/** A request that is refused before its body is looked at. */
 interface Refusal {
   readonly status: number;
   readonly message: string;
@@ -35,16 +32,13 @@ const statusOf: Readonly<Record<RefusalKind, number>> = {
   malformed: 400,
   too_large: 413,
   overloaded: 503,
-  // Not one that exporters answer by sending the same again.
+  // Not a status that makes exporters send the same again.
   failed: 500,
 };
 
 const mediaType = (header: string | undefined): string => (header ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
 
-/**
- * Whether the request was meant for this machine: under another name it is a web page that had its own name lead here, and a
- * page is what sends an `Origin`.
- */
+/** Whether a local program sends: another Host means DNS rebinding by a web page, and pages send `Origin`. */
 function isLocal({ headers }: IncomingMessage): boolean {
   if (headers.origin !== undefined) return false;
   const name = (headers.host ?? "localhost").replace(/:\d+$/, "").toLowerCase();
@@ -67,13 +61,12 @@ function refusalOf(request: IncomingMessage): Refusal | undefined {
 const tooLarge: Refusal = { status: 413, message: `the body is larger than ${maxBodyBytes} bytes` };
 const overloaded: Refusal = { status: 503, message: "too many traces at the same time" };
 
-/** Room that one request has taken. */
 interface Held {
   readonly peer: Peer;
   bytes: number;
 }
 
-/** Reads the body. @returns why it was not read to its end; undefined when the client has gone. */
+/** Reads the body. @returns a refusal; undefined when the client has gone. */
 async function readBody(request: IncomingMessage, room: Room, held: Held): Promise<Uint8Array | Refusal | undefined> {
   const chunks: Buffer[] = [];
   try {
@@ -84,13 +77,13 @@ async function readBody(request: IncomingMessage, room: Room, held: Held): Promi
       chunks.push(chunk);
     }
   } catch {
-    // Cut off on the way: there is nobody to tell.
+    // The client has gone.
     return undefined;
   }
   return Buffer.concat(chunks);
 }
 
-/** Answers over HTTP, in the format in which was asked. */
+/** Answers in the format of the request. */
 function answer(
   response: ServerResponse,
   format: TraceBody["format"],
@@ -101,7 +94,7 @@ function answer(
     "content-type": format === "json" ? "application/json" : "application/x-protobuf",
     "content-length": Buffer.byteLength(body),
     ...(status === 503 && { "retry-after": String(retrySeconds) }),
-    // What is left of the body is not read.
+    // The rest of the body is not read.
     ...(status !== 200 && { connection: "close" }),
     ...headers,
   });
@@ -151,7 +144,7 @@ async function serve(request: IncomingMessage, response: ServerResponse, ports: 
   }
 }
 
-/** Serves OTLP over HTTP on sockets that it is handed. */
+/** Serves OTLP over HTTP on given sockets. */
 export function createHttpReceiver(ports: Ports): SocketServer {
   const peers = new WeakMap<Socket, Peer>();
   const server = createServer(
@@ -163,7 +156,7 @@ export function createHttpReceiver(ports: Ports): SocketServer {
     },
     (request, response) => void serve(request, response, ports, peers.get(request.socket) ?? unknownPeer),
   );
-  // It never listens by itself, and looks after the time of its requests only once it does.
+  // Node enforces request timeouts only on a server that listens.
   server.emit("listening");
   return {
     accept(socket, peer) {

@@ -5,17 +5,16 @@ import { createHttpReceiver } from "./http.ts";
 import { maxWaitingBytes, readingMs } from "./limits.ts";
 import { createRoom, type SocketServer, type TakeTraces } from "./receiver.ts";
 
-/** Where OTLP is received, by the specification. */
+/** Default ports of OTLP. */
 export const otlpPorts = { grpc: 4317, http: 4318 } as const;
 export type OtlpPorts = Readonly<Record<keyof typeof otlpPorts, number>>;
 
-/** A port is taken by another program. */
+/** Another program has the port. */
 export class PortTaken extends Error {
   override readonly name = "PortTaken";
 }
 
 export interface Receivers {
-  /** The ports that were bound. */
   readonly ports: OtlpPorts;
   readonly close: () => void;
 }
@@ -35,13 +34,10 @@ function listen(server: Server, host: string, port: number): Promise<number> {
   });
 }
 
-/** There is no IPv6 here. */
+/** Errors where the host has no IPv6. */
 const noSuchAddress: readonly unknown[] = ["EADDRNOTAVAIL", "EAFNOSUPPORT", "EINVAL"];
 
-/**
- * Makes the server of a protocol with the first connection: until then it is no more than its port, and nothing of it is loaded.
- * @param onTrouble is told when it cannot be made; the next connection tries again.
- */
+/** Makes the server of a protocol with the first connection; after a failure the next connection tries again. */
 function onDemand(make: () => Promise<SocketServer>, onTrouble: (error: unknown) => void): SocketServer {
   let made: Promise<SocketServer> | undefined;
   let isClosed = false;
@@ -55,7 +51,7 @@ function onDemand(make: () => Promise<SocketServer>, onTrouble: (error: unknown)
   };
   return {
     accept(socket, peer) {
-      // Until there is somebody who listens to it.
+      // Until the server handles errors.
       const onError = (): void => void socket.destroy();
       socket.on("error", onError);
       get().then(
@@ -75,19 +71,17 @@ function onDemand(make: () => Promise<SocketServer>, onTrouble: (error: unknown)
 }
 
 /**
- * Receives traces over OTLP on loopback, from every program on this machine: there is no secret, as with any collector. Each user
- * has a share of connections and of room.
+ * Receives traces over OTLP on loopback, from every local program. Each user has a share of connections and memory.
  * @throws PortTaken when another program has one of the ports; then none is open.
  */
 export async function openReceivers(options: {
   readonly take: TakeTraces;
-  /** Who is at the other end of a connection. */
   readonly peerOf: GateOptions["peerOf"];
   readonly onTrouble: (error: unknown) => void;
   readonly ports?: OtlpPorts;
-  /** How long a body may take to arrive over gRPC. */
+  /** Time limit of a body over gRPC. */
   readonly readingMs?: number;
-  /** Connections of each receiver. */
+  /** Limits of each receiver. */
   readonly connections?: GateOptions["limits"];
 }): Promise<Receivers> {
   const { take, peerOf, onTrouble, ports = otlpPorts, readingMs: bodyMs = readingMs, connections: limits } = options;
@@ -105,7 +99,7 @@ export async function openReceivers(options: {
     servers.push(server);
     return listen(server, host, port);
   };
-  /** Binds a port of loopback, for both versions of IP where there are both. */
+  /** Binds a port of loopback for IPv4, and IPv6 where there is any. */
   const bind = async (port: number, { accept: admit }: SocketServer, isHalfOpen: boolean): Promise<number> => {
     const gate = createGate({ peerOf, admit, ...(limits && { limits }) });
     gates.push(gate);
@@ -124,7 +118,7 @@ export async function openReceivers(options: {
     http.close();
   };
   try {
-    // A client of HTTP may have said all that it has to say before it is answered.
+    // An HTTP client may close its side before the answer.
     return { ports: { grpc: await bind(ports.grpc, grpc, false), http: await bind(ports.http, http, true) }, close };
   } catch (error) {
     close();

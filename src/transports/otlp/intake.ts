@@ -7,15 +7,14 @@ import { maxRequestSpans, maxUnpackedBytes } from "./limits.ts";
 import { type TraceBody, TracesRefused } from "./receiver.ts";
 import { MalformedTraces } from "./wire.ts";
 
-/** What is in a body. */
 export interface ReadTraces {
   readonly groups: readonly SpanGroup[];
   /** Spans that can be kept. */
   readonly accepted: number;
   readonly rejected: number;
-  /** Why; empty when none were rejected. */
+  /** Why spans were rejected; empty when none were. */
   readonly reason: string;
-  /** The request as protobuf, unpacked. */
+  /** The unpacked request in protobuf. */
   readonly protobuf: Uint8Array;
 }
 
@@ -44,10 +43,7 @@ function rejectionReason({ rejected }: DecodedTraces): string {
     .join(", ");
 }
 
-/**
- * Reads a body.
- * @throws TracesRefused
- */
+/** Reads a body. @throws TracesRefused. */
 export function readTraces(body: TraceBody): ReadTraces {
   const unpacked = unpack(body);
   try {

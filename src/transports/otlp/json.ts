@@ -4,8 +4,8 @@ import { maxDepth } from "./limits.ts";
 import { MalformedTraces } from "./wire.ts";
 
 /*
- * OTLP/JSON is written as protobuf and then read like it, so that one place holds the limits and what is passed on is always the
- * same. It is not the JSON of protobuf: ids are hex digits (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding).
+ * OTLP/JSON is converted to protobuf, so that limits are enforced once and forwarded requests have one format. It differs from
+ * protobuf's JSON: ids are hex digits (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding).
  */
 
 /** A member of a JSON object, and the field that it becomes. */
@@ -29,7 +29,7 @@ function stringOf(member: Member, value: unknown): string {
   return value;
 }
 
-/** An integer as JSON has it: a number, or decimal digits. */
+/** An integer in JSON: a number, or decimal digits. */
 function integerOf(member: Member, value: unknown, least: bigint, most: bigint): bigint {
   const isInteger = typeof value === "number" ? Number.isInteger(value) : /^-?\d{1,20}$/.test(String(value));
   if (!isInteger || (typeof value !== "number" && typeof value !== "string")) throw mismatch(member, "integer", value);
@@ -41,7 +41,7 @@ function integerOf(member: Member, value: unknown, least: bigint, most: bigint):
 const text: FieldWriter = (writer, member, value) =>
   void writer.tag(member.field, WireType.LengthDelimited).string(stringOf(member, value).toWellFormed());
 
-/** What is not hex becomes an invalid id, which is counted where ids are read. */
+/** Malformed hex becomes an invalid id, which is counted where ids are read. */
 const hex: FieldWriter = (writer, member, value) => {
   const digits = stringOf(member, value);
   const isHex = /^([0-9a-fA-F]{2}){0,32}$/.test(digits);
@@ -87,7 +87,7 @@ const each =
     for (const item of value) write(writer, member, item, depth);
   };
 
-/** One deeper than may be kept is still written, so that it is found to be too deep. */
+/** One level more than allowed is written, so that it is found to be too deep. */
 const deeper =
   (write: FieldWriter): FieldWriter =>
   (writer, member, value, depth) => {
@@ -102,7 +102,7 @@ function writeMessage(
 ): void {
   for (const [name, [field, write]] of Object.entries(message)) {
     const given = Object.hasOwn(value, name) ? value[name] : undefined;
-    // null is the same as nothing in the JSON of protobuf.
+    // In protobuf's JSON null means absent.
     if (given !== undefined && given !== null) write(writer, { name, field }, given, depth);
   }
 }
@@ -166,10 +166,7 @@ const resourceSpans: Message = {
 };
 const request: Message = { resourceSpans: [1, each(nested(() => resourceSpans))] };
 
-/**
- * The protobuf of a request that came as JSON.
- * @throws MalformedTraces
- */
+/** Converts a request from JSON to protobuf. @throws MalformedTraces. */
 export function protobufOfJson(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   let value: unknown;
   try {

@@ -1,27 +1,26 @@
-/** What is read of a request, of a span, and of a value; what goes beyond is left out and counted. */
+/** Limits on requests, spans and values; what exceeds them is dropped and counted. */
 
-/** The largest body as it comes over the wire: what gRPC takes unless told otherwise. */
+/** Largest body on the wire: gRPC's default. */
 export const maxBodyBytes = 4 * 1024 * 1024;
-/** The largest body once it is unpacked. */
+/** Largest unpacked body. */
 export const maxUnpackedBytes = 8 * 1024 * 1024;
-/** Bodies that arrive or wait at the same time, all together. */
+/** Total size of bodies that arrive or wait at a time. */
 export const maxWaitingBytes = 32 * 1024 * 1024;
-/** Bodies that arrive over gRPC at the same time, each of which may be as large as one can be, and how long each may take. */
+/** Bodies that arrive over gRPC at a time, and the time limit of each. */
 export const maxReading = 16;
 export const readingMs = 10_000;
 
-/** Spans of one request. Exporters send 512 unless told otherwise. */
+/** Exporters send 512 by default. */
 export const maxRequestSpans = 10_000;
-/** Resources, and libraries of them, in one request: those that have no span cost time too. */
+/** Resources and scopes of a request: empty ones cost time too. */
 export const maxRequestGroups = 10_000;
 
-/** Attributes of a span, an event, a link, a resource; events and links of a span: as the SDKs have it. */
+/** The SDKs' defaults. */
 export const maxAttributes = 128;
 export const maxEvents = 128;
 export const maxLinks = 128;
-/** Bytes of one text: a name, a value. */
 export const maxTextBytes = 4096;
-/** What the attributes, events and links of a span may have together, and the attributes of a resource. */
+/** Total size of the attributes, events and links of a span; of the attributes of a resource. */
 export const maxSpanBytes = 64 * 1024;
-/** Lists in lists. */
+/** Nesting of lists. */
 export const maxDepth = 8;

@@ -2,19 +2,17 @@ import type { Socket } from "node:net";
 import type { Peer } from "./gate.ts";
 import type { Taken } from "./reply.ts";
 
-/** A body as it came over the wire. */
 export interface TraceBody {
   readonly bytes: Uint8Array;
   readonly format: "protobuf" | "json";
   readonly isGzip: boolean;
 }
 
-/** A body and who has sent it. */
 export interface ReceivedBody extends TraceBody {
   readonly peer: Peer;
 }
 
-/** Why a body is not taken at all. `overloaded`: sent again later it may be. */
+/** `overloaded`: sent again later it may be accepted. */
 export type RefusalKind = "malformed" | "too_large" | "overloaded" | "failed";
 
 export class TracesRefused extends Error {
@@ -30,9 +28,9 @@ export class TracesRefused extends Error {
 /** Keeps the spans of a body. @throws TracesRefused */
 export type TakeTraces = (body: ReceivedBody) => Promise<Taken>;
 
-/** Room for something of all peers together, of which one peer may have the half. */
+/** A shared capacity of which one peer may have half. */
 export interface Room {
-  /** @returns false when there is no room for so many of this peer. */
+  /** @returns false when there is no room. */
   readonly take: (peer: Peer, count: number) => boolean;
   readonly give: (peer: Peer, count: number) => void;
 }
@@ -57,7 +55,7 @@ export function createRoom(most: number): Room {
   };
 }
 
-/** Serves a protocol on sockets that it is handed. */
+/** Serves a protocol on given sockets. */
 export interface SocketServer {
   readonly accept: (socket: Socket, peer: Peer) => void;
   readonly close: () => void;

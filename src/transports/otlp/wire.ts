@@ -1,18 +1,14 @@
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { errorMessage } from "#kernel/errors.ts";
 
-/** A body is not what its content type says. */
 export class MalformedTraces extends Error {
   override readonly name = "MalformedTraces";
 }
 
-/** Reads the field at which the reader stands. @returns false for a field that is not known here, which is then skipped. */
+/** Reads the field at the reader. @returns false for an unknown field, which is then skipped. */
 export type FieldReader = (field: number, type: WireType) => boolean;
 
-/**
- * Reads a message: up to `end`, which has to be the end of a field too. Nothing is made of the bytes but what `read` makes of
- * them, so that a body of a million empty messages costs no more than its own length.
- */
+/** Reads a message up to `end`. It allocates nothing itself: a million empty messages cost no more than their length. */
 export function readMessage(reader: BinaryReader, end: number, read: FieldReader): void {
   if (end > reader.len) throw new MalformedTraces("a field goes beyond the end");
   while (reader.pos < end) {
@@ -26,15 +22,13 @@ const isOf = (type: WireType, wanted: WireType): void => {
   if (type !== wanted) throw new MalformedTraces("a field has the wrong wire type");
 };
 
-/** Where the message, the text or the bytes end at which the reader stands; their length is read. */
+/** Reads a length. @returns the end of the message, text or bytes at the reader. */
 export function delimitedEnd(reader: BinaryReader, type: WireType): number {
   isOf(type, WireType.LengthDelimited);
-  // The sum is of two numbers below 2^32, in the order of their reading.
   const length = reader.uint32();
   return reader.pos + length;
 }
 
-/** Leaves out what is between the reader and the end of its field. */
 export function skipTo(reader: BinaryReader, end: number): void {
   if (end > reader.len) throw new MalformedTraces("a field goes beyond the end");
   reader.pos = end;
@@ -67,14 +61,14 @@ export function int64At(reader: BinaryReader, type: WireType): bigint {
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** Text of no more than so many bytes; what is not UTF-8 becomes U+FFFD. */
+/** Text, cut to so many bytes; invalid UTF-8 becomes U+FFFD. */
 export function textOf(bytes: Uint8Array, maxBytes: number): string {
   if (bytes.length <= maxBytes) return decoder.decode(bytes);
-  // A character that is cut in two is left out.
+  // A character that was cut in two is dropped.
   return decoder.decode(bytes.subarray(0, maxBytes)).replace(/\uFFFD$/, "");
 }
 
-/** Runs a reading of a whole body. @throws MalformedTraces whatever the library throws. */
+/** Reads a whole body. @throws MalformedTraces for any error of the library. */
 export function readBody<T>(bytes: Uint8Array, work: (reader: BinaryReader) => T): T {
   try {
     return work(new BinaryReader(bytes));

@@ -3,18 +3,15 @@ import { counted } from "#kernel/text.ts";
 
 /** First byte of a text message that is one frame (RFC 6455 §5.2). */
 const textMessage = 0x81;
-/** Lengths up to here stand in the second byte; the next two values say that 2 or 8 bytes of length follow. */
+/** Lengths up to here are in the second byte; the next two values announce 2 or 8 bytes of length. */
 const maxShortLength = 125;
 const maxMediumLength = 0xffff;
 
-/**
- * A text message as it goes over the wire from a server, which does not mask: made once, it can be written to any number
- * of connections.
- */
+/** An unmasked text message on the wire, made once for any number of connections. */
 export function encodeTextFrame(text: string): Buffer {
   const length = Buffer.byteLength(text);
   const headerBytes = length <= maxShortLength ? 2 : length <= maxMediumLength ? 4 : 10;
-  // Not from the shared pool: a frame that waits for a slow client would keep all of the pool's piece.
+  // Not from the shared pool: a frame that waits for a slow client would keep all of it.
   const frame = Buffer.allocUnsafeSlow(headerBytes + length);
   frame[0] = textMessage;
   if (headerBytes === 2) frame[1] = length;

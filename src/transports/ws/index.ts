@@ -14,11 +14,9 @@ import { openSession, type Session } from "./session.ts";
 
 export { encodeTextFrame } from "./frame.ts";
 
-/** Open connections in all, and of one key with its tokens. */
 const maxSessions = 2048;
 const maxSessionsPerKey = 1024;
 const maxMessageBytes = 64 * 1024;
-/** How long a client may take to answer a close frame. */
 const closeTimeoutMs = 2_000;
 const tickMs = 1_000;
 const ticksPerPing = 30;
@@ -28,36 +26,32 @@ export interface StreamServerPorts {
   readonly clock: Pick<Clock, "now" | "every">;
   readonly metrics: Pick<Metrics, "streamClients" | "streamDropped">;
   readonly log: Logger;
-  /** Tells of keys that are revoked. */
+  /** Reports revoked keys. */
   readonly onRevoked: (listener: (keyId: string) => void) => Dispose;
   readonly isRevoked: (keyId: string) => boolean;
-  /** Whether the certificate that a connection was made with has to be verified anew. */
+  /** Whether the client certificate of a connection has to be verified again. */
   readonly isOutdated: (connection: Socket) => boolean;
 }
 
-/** An admitted request for a stream, its query checked. */
 export interface StreamRequest {
   readonly caller: Caller | undefined;
   readonly query: object;
   readonly headers: IncomingHttpHeaders;
 }
 
-/**
- * Makes a WebSocket of a connection.
- * @param lines header lines for the answer to the handshake.
- */
+/** Makes a WebSocket of a connection. @param lines header lines for the answer to the handshake. */
 type TakeOver = (request: IncomingMessage, connection: Duplex, head: Buffer, lines: readonly string[]) => void;
 
 export interface StreamServer {
   /** @throws DomainError to refuse before the upgrade. */
   readonly accept: (stream: string, request: StreamRequest) => Promise<TakeOver>;
-  /** Has clients connect again that were admitted by a certificate. */
+  /** Closes clients that were admitted by a certificate, so that they connect again. */
   readonly endCertified: () => void;
-  /** Tells all clients that the service stops. */
+  /** Closes all clients: the service stops. */
   readonly close: () => void;
 }
 
-/** An opener as the table of handlers is looked up; its query has passed the check made from its own row. */
+/** A handler as it is looked up; its query has been checked by its row. */
 interface AnyOpener {
   call(query: object, caller: Caller): (session: StreamSession) => StreamClient;
 }
@@ -75,10 +69,7 @@ const verifiedAnew: Closing = [closeCodes.goingAway, "certificates are verified 
 
 const protocolToken = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/**
- * What RFC 6455 §4.2.1 asks of a handshake.
- * @throws DomainError VALIDATION_ERROR with the header as its field.
- */
+/** Checks a handshake by RFC 6455 §4.2.1. @throws DomainError VALIDATION_ERROR with the header as its field. */
 function checkHandshake(headers: IncomingHttpHeaders): void {
   if (headers["sec-websocket-version"] !== "13") throw invalid("Sec-WebSocket-Version", "Must be 13");
   if (!/^[+/0-9A-Za-z]{22}==$/.test(headers["sec-websocket-key"] ?? "")) {
@@ -94,15 +85,14 @@ const serverOptions = {
   noServer: true,
   clientTracking: false,
   perMessageDeflate: false,
-  // One message in a turn of the event loop: what a client sends in one piece must not hold up the others.
+  // One message in a turn of the event loop: a burst of one client must not delay others.
   allowSynchronousEvents: false,
   maxPayload: maxMessageBytes,
   closeTimeout: closeTimeoutMs,
-  // None is spoken, so none is agreed on.
   handleProtocols: () => false as const,
 };
 
-/** Open sessions, counted by stream and by key; while there are any their keys and clients are checked. */
+/** Open sessions, counted by stream and key. While there are any, keys and clients are checked. */
 function createSessions({ clock, metrics }: Pick<StreamServerPorts, "clock" | "metrics">) {
   const held = new Set<Held>();
   const perKey = new Map<string, number>();
@@ -141,11 +131,10 @@ function createSessions({ clock, metrics }: Pick<StreamServerPorts, "clock" | "m
       stopTicks?.();
       stopTicks = undefined;
     },
-    /** Closes those whose caller is meant. */
     close(isMeant: (caller: Caller) => boolean, closing: Closing): void {
       for (const { session, caller } of held) if (isMeant(caller)) session.close(...closing);
     },
-    /** Why there is no room for another one of a key. */
+    /** Why a key gets no further session. */
     refusal(keyId: string): Closing | undefined {
       if (held.size >= maxSessions) return [closeCodes.overload, "too many connections"];
       if ((perKey.get(keyId) ?? 0) >= maxSessionsPerKey)
@@ -155,7 +144,6 @@ function createSessions({ clock, metrics }: Pick<StreamServerPorts, "clock" | "m
   };
 }
 
-/** Serves every row of the table of streams over WebSockets. */
 export function createStreamServer(ports: StreamServerPorts): StreamServer {
   const { handlers, metrics, log, onRevoked, isRevoked, isOutdated } = ports;
   const openers: AnyOpeners = handlers;
@@ -163,7 +151,7 @@ export function createStreamServer(ports: StreamServerPorts): StreamServer {
   const sessions = createSessions(ports);
   let isClosing = false;
 
-  // Loaded with the first client: the start waits for nothing that it does not need.
+  // Imported with the first client, to start faster.
   let server: WebSocketServer | undefined;
   const loadServer = async (): Promise<WebSocketServer> => {
     const { WebSocketServer: Server } = await import("ws");
@@ -175,11 +163,11 @@ export function createStreamServer(ports: StreamServerPorts): StreamServer {
     sessions.close((caller) => caller.keyId === keyId, [closeCodes.keyEnded, "key revoked"]),
   );
 
-  /** Why an admitted connection is closed at once: what changed while it was being made, or before on the same connection. */
+  /** Why an admitted connection is closed at once: its rights have changed meanwhile. */
   const refusal = ({ keyId, credential }: Caller, connection: Socket): Closing | undefined => {
     if (isClosing) return stopping;
     if (credential !== "socket" && isRevoked(keyId)) return [closeCodes.keyEnded, "key revoked"];
-    // An answer more is what HTTP gives such a connection; a stream would be one without an end.
+    // HTTP gives such a connection one more answer; a stream would not end.
     if (credential === "certificate" && isOutdated(connection)) return verifiedAnew;
     return sessions.refusal(keyId);
   };
@@ -207,7 +195,7 @@ export function createStreamServer(ports: StreamServerPorts): StreamServer {
           sessions.add(stream, one);
           socket.once("close", () => sessions.remove(stream, one));
         });
-        // The handshake is answered by now, or the connection is gone.
+        // The handshake has been answered synchronously.
         sockets.off("headers", addLines);
       };
     },

@@ -1,21 +1,19 @@
-/** Where frames go: a socket, or what stands for it in a test. */
 export interface FrameSink {
   readonly write: (bytes: Uint8Array) => void;
-  /** Whether it holds as much as it should before what it has goes out. */
+  /** Whether it should not get more before it has sent what it has. */
   readonly isFull: () => boolean;
 }
 
-/** What may wait for one client. Frames are shared by all who get them, so a thousand clients that stall hold little more than one. */
+/** What may wait for one client. Frames are shared by all clients, so stalled ones need little more memory than one. */
 const outboxBounds = { frames: 4096, bytes: 2 * 1024 * 1024 } as const;
 
-/** Frames that go out together are joined up to this size: one write costs more than the copy. */
+/** Frames are joined up to this size: one write costs more than the copy. */
 const joinedBytes = 64 * 1024;
 
 export interface Outbox {
   readonly send: (frames: readonly Uint8Array[]) => void;
-  /** Hands on what waits. To be called when the sink has room again. */
+  /** Sends what waits; to be called when the sink has room again. */
   readonly flush: () => void;
-  /** Whether what is sent now would wait. */
   readonly isCongested: () => boolean;
 }
 
@@ -25,10 +23,7 @@ const bytesOf = (frames: readonly Uint8Array[]): number => {
   return bytes;
 };
 
-/**
- * Joins frames for a write. The same list goes to many clients one after the other, so the last result is kept.
- * @returns undefined for a list that is too big to be copied.
- */
+/** Joins frames for a write, undefined where that is too big. The last result is kept: one list goes to many clients. */
 export function createJoiner(): (frames: readonly Uint8Array[]) => Uint8Array | undefined {
   let last: { readonly frames: readonly Uint8Array[]; readonly joined: Uint8Array | undefined } | undefined;
   return (frames) => {
@@ -40,10 +35,7 @@ export function createJoiner(): (frames: readonly Uint8Array[]) => Uint8Array | 
   };
 }
 
-/**
- * The bounded queue of one client. While the sink has room nothing is queued; past the bounds the oldest frames give way,
- * and a frame that counts them takes their place.
- */
+/** The bounded queue of one client. Past the bounds the oldest frames are dropped, and a frame with their number is sent. */
 export function createOutbox(ports: {
   readonly sink: FrameSink;
   readonly join: (frames: readonly Uint8Array[]) => Uint8Array | undefined;
@@ -52,11 +44,11 @@ export function createOutbox(ports: {
   readonly bounds?: { readonly frames: number; readonly bytes: number };
 }): Outbox {
   const { sink, join, encodeDropped, onDropped, bounds = outboxBounds } = ports;
-  /** What waits is from `head` on; what was taken is gone, since an array that is only read on would keep it. */
+  /** Starts at `head`; entries before it are cleared, so that they can be collected. */
   let queue: (Uint8Array | undefined)[] = [];
   let head = 0;
   let bytes = 0;
-  /** Frames that were lost before the head of the queue. */
+  /** Frames dropped before the head of the queue. */
   let lost = 0;
 
   const size = (): number => queue.length - head;
@@ -80,7 +72,7 @@ export function createOutbox(ports: {
       bytes += frame.byteLength;
     }
     const before = lost;
-    // A frame that is over the bound by itself still goes out.
+    // A single frame over the bound is still sent.
     while (size() > bounds.frames || (bytes > bounds.bytes && size() > 1)) {
       takeFirst();
       lost += 1;

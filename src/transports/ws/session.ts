@@ -13,10 +13,9 @@ export interface SessionPorts {
   readonly log: Logger;
 }
 
-/** A connection as the server of streams holds it. */
 export interface Session {
   readonly close: (code: number, reason: string) => void;
-  /** Asks whether the client is still there; it is cut off when it has not been heard of since the last time. */
+  /** Pings the client; it is cut off when nothing has come since the last time. */
   readonly probe: () => void;
 }
 
@@ -28,10 +27,7 @@ function toStreamError(error: unknown, log: Logger): StreamError {
 
 const isOpen = (socket: WebSocket): boolean => socket.readyState === socket.OPEN;
 
-/**
- * Runs a stream over one WebSocket until either end closes it.
- * @param connection the bytes below the WebSocket. Frames that are made already are written straight to it.
- */
+/** Runs a stream over one WebSocket until it is closed. Frames are written straight to the connection below it. */
 export function openSession(
   socket: WebSocket,
   connection: Duplex,
@@ -61,7 +57,7 @@ export function openSession(
     for (const resolve of woken) resolve();
   };
 
-  /** What is being closed takes nothing more, and nobody need read on for it. */
+  /** A stream that is closing needs no more data. */
   const isCongested = (): boolean => !isEnded && (!isOpen(socket) || outbox.isCongested());
 
   const report = (error: StreamError): void => outbox.send([encodeErrorFrame(error)]);
@@ -102,12 +98,12 @@ export function openSession(
     isAlive = true;
   });
   connection.on("drain", () => {
-    // A client that takes what it was sent is there, however long its answer to a ping has to queue.
+    // A client that reads is alive, even when its answer to a ping is delayed.
     isAlive = true;
     outbox.flush();
     if (!outbox.isCongested()) wake();
   });
-  // A breach of the protocol: the connection is closed with the code that goes with it.
+  // A protocol violation: `ws` closes the connection with the right code.
   socket.on("error", (error) => log.debug({ err: error }, "stream connection failed"));
   socket.once("close", () => {
     isEnded = true;
