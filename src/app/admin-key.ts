@@ -6,10 +6,8 @@ import { readServiceFile } from "#config/service-file.ts";
 const defaultPort = 80;
 const root = 0;
 
-/** Who listens: the service, nobody, or the user with this number. */
 type Holder = "service" | "nobody" | number;
 
-/** Who would get what is sent to a service of this host: itself, nobody, or the user with this number. */
 async function holderOf(url: URL, own: ReadonlySet<number>): Promise<Holder> {
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   const users = await listenersAt({ host, port: url.port === "" ? defaultPort : Number(url.port) });
@@ -18,9 +16,8 @@ async function holderOf(url: URL, own: ReadonlySet<number>): Promise<Holder> {
 }
 
 /**
- * Reads the admin key of this host's service, and looks who listens where it is about to be sent: any user may take a port
- * while the service does not hold it. Over TLS the certificate tells.
- * @throws Error when it cannot be read.
+ * Reads the admin key of this host's service, and who listens at the address: any user may take a port while the service does not
+ * hold it. Over TLS the certificate shows that. @throws Error when the key cannot be read.
  */
 export async function readAdminKey(
   path: string,

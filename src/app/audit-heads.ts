@@ -2,28 +2,27 @@ import type { KnownHead } from "#adapters/audit/index.ts";
 import { journalPages, unreadReason } from "#adapters/journald/pages.ts";
 import type { Journal } from "#domain/ports/journal.ts";
 
-/** The message by which the service logs the newest entry of its audit log. */
+/** Log message with the newest entry of the audit log. */
 export const checkpointMessage = "audit checkpoint";
-/** The second is that of earlier versions, whose checkpoints still count. */
+/** The second is that of earlier versions. */
 const messages: readonly unknown[] = [checkpointMessage, "audit head"];
 
-/** Different heads that are kept: those of four years, with one in ten minutes. */
+/** Four years of heads, one in ten minutes. */
 const maxHeads = 200_000;
-/** What stands in the line of a head besides the folder is shorter than this. */
+/** Upper bound for the rest of a line with a head. */
 const restOfLine = 300;
 
-/** What the journal knows of the audit log. */
 export interface JournalHeads {
   readonly heads: readonly KnownHead[];
-  /** Two entries of one number: one of them is not the one that was there when it was logged. */
+  /** Two different entries of one number. */
   readonly contradiction: readonly [KnownHead, KnownHead] | undefined;
-  /** Why there may be more; undefined when these are all. */
+  /** Why heads may be missing; undefined when they are complete. */
   readonly missing: string | undefined;
 }
 
 const hashForm = /^[0-9a-f]{64}$/;
 
-/** A head as the service has logged it; undefined for any other line. */
+/** The head in a log line; undefined for other lines. */
 function headIn(message: string, folder: string): Pick<KnownHead, "seq" | "hash"> | undefined {
   try {
     const { seq, hash, folder: of, msg }: Readonly<Record<string, unknown>> = JSON.parse(message);
@@ -34,22 +33,21 @@ function headIn(message: string, folder: string): Pick<KnownHead, "seq" | "hash"
   }
 }
 
-/** Lines as long as those of heads are: what else a program writes does not make the answer too large. */
+/** Limited to the length of such lines, so that other output of a program cannot make the answer too large. */
 function patternFor(folder: string): string {
   const some = `.{0,${JSON.stringify(folder).length + restOfLine}}`;
   return `^${some}"msg":"audit (checkpoint|head)"${some}$`;
 }
 
-/** Whose heads are looked for. */
 interface Log {
   readonly folder: string;
-  /** Which unit has written a line, journald says, and not the line. */
+  /** As journald records it, not as the line says. */
   readonly unit: string;
 }
 
 /**
- * All the heads that a unit has logged to the journal, each once. Whoever can log as the unit can log any number of them, so none is
- * left out for being old: the false ones are not to push out those from before.
+ * All heads that a unit has logged. None is too old: whoever can log as the unit could otherwise push earlier ones out with
+ * false ones.
  */
 export async function readHeads(journal: Pick<Journal, "query">, log: Log, signal: AbortSignal): Promise<JournalHeads> {
   const bySeq = new Map<number, KnownHead>();

@@ -7,10 +7,8 @@ import { collectRequests, compareRequests, type JournalRecords, readRootRecords 
 import { places } from "#root/places.ts";
 import { type JournalHeads, readHeads } from "./audit-heads.ts";
 
-/** How long the journal may take to answer for all heads. */
 const journalMs = 5 * 60_000;
 
-/** What the journal knows of the log in a folder and of requests to root, and what in the journal cannot be read. */
 async function askJournal(
   dir: string | undefined,
   log: { readonly folder: string; readonly unit: string },
@@ -25,7 +23,7 @@ async function askJournal(
     if (isFirst) faults.push(`${path}: ${what}`);
   };
   const { journal, dispose } = createHostJournal({ dir, onUnreadable });
-  // Its threads do not keep a process that has nothing else to do.
+  // The journal's threads do not keep the process alive.
   const alive = setInterval(() => undefined, journalMs);
   const signal = AbortSignal.timeout(journalMs);
   try {
@@ -38,27 +36,23 @@ async function askJournal(
   }
 }
 
-/** The break that the journal alone shows: the log no longer has entries of that number. */
+/** Adds a break that only the journal shows: two different entries of one number. */
 function contradicted(verdict: AuditVerdict, [one, other]: readonly [KnownHead, KnownHead], folder: string) {
   const what = `${one.source} and ${other.source} know different entries ${one.seq}: the log was written anew`;
   return { ...verdict, entries: 0, broken: { file: folder, line: 0, seq: one.seq, what } };
 }
 
-/** What came of verifying, ready to print. */
 export interface AuditReport extends AuditVerdict {
   readonly folder: string;
-  /** Why not all that the journal knows of the log was compared with it; undefined when it was, or was not to be. */
+  /** Why the log was not compared with all that the journal knows of it. */
   readonly notCompared: string | undefined;
-  /** Requests to root that are in the log and in root's own record. */
+  /** Requests to root that are both in the log and in root's own record. */
   readonly rootRequests: number;
-  /** What root has recorded and the log lacks, or the other way round. */
+  /** Requests that are only in one of the two. */
   readonly mismatches: readonly string[];
 }
 
-/**
- * Verifies the audit log of this host, without the service.
- * @throws Error when it cannot be read.
- */
+/** Verifies the audit log of this host, without the service. @throws Error when it cannot be read. */
 export async function verifyHostAudit(
   { stateDir, settings }: Pick<Config, "stateDir" | "settings">,
   { heads, unit }: { readonly heads: readonly KnownHead[]; readonly unit: string | undefined },
@@ -77,7 +71,7 @@ export async function verifyHostAudit(
   const shown = isHidden ? contradicted(verdict, contradiction, folder) : verdict;
   if (shown.broken !== undefined || missing !== undefined) return { ...shown, ...alone, notes, notCompared: missing };
   const seqs = known.heads.map(({ seq }) => seq);
-  // Root does something for the service of the package alone.
+  // Root acts only for the service of the package.
   const compared = stateDir === places.stateDir ? compareRequests(requests, root.records, seqs) : undefined;
   return {
     ...shown,
@@ -88,9 +82,6 @@ export async function verifyHostAudit(
   };
 }
 
-/**
- * Lists entries of the audit log of this host, without the service.
- * @throws DomainError when it cannot be read.
- */
+/** Lists entries of the audit log of this host, without the service. @throws DomainError when it cannot be read. */
 export const listHostAudit = ({ stateDir }: Pick<Config, "stateDir">, query: AuditListQuery): Promise<AuditList> =>
   listEntries(createReader(auditFolder(stateDir)), query, new AbortController().signal);

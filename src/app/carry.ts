@@ -9,7 +9,7 @@ import { rollbackWaits } from "#domain/updates/reboot.ts";
 import { places } from "#root/places.ts";
 import type { carryState } from "./updates.ts";
 
-/** When the service ends: what it has written since a rollback that waits for its reboot goes with it. */
+/** At the end of the service: copies the state to the next boot where a rollback waits for a reboot. */
 export async function carryOwnState(
   config: Parameters<typeof carryState>[0],
   packages: Pick<HostPackages, "states">,
@@ -25,7 +25,7 @@ export async function carryOwnState(
   await updates.carryState(config, packages);
 }
 
-/** The same, as root, for a service without rights that has just ended: what waits for a reboot is what root's own records say. */
+/** {@link carryOwnState} as root, for a service without rights that has just ended. */
 export async function carryServiceState(config: Config): Promise<void> {
   const store = openSharedOperationStore({ stateDir: places.tasksDir });
   const packages = await createHostPackages({ exec, clock: systemClock });

@@ -29,26 +29,23 @@ import { healthThroughDoor } from "#root/through-door.ts";
 import type { Host } from "./host.ts";
 import { certificatePaths } from "./parts/tls.ts";
 
-/** The checks of this host, with the fixes that mend what they find. */
 export interface HostChecks {
   readonly checks: readonly Check[];
-  /** What installs security updates comes with the service. */
   readonly fixes: (parts: Pick<FixPorts, "security">) => readonly Fix[];
   readonly plan: CheckPlan;
 }
 
-/** Picks what the checks look at and what the fixes work with on this host. */
 export function createHostChecks(parts: {
   readonly config: Config;
   readonly host: Pick<Host, "facts" | "systemd" | "journal" | "packages">;
   readonly exec: Exec;
-  /** Certificates of the service itself; those that the settings name unless given. */
+  /** The certificates of the settings by default. */
   readonly certificatePaths?: () => readonly string[];
-  /** The unit of the service; that of this process unless given. */
+  /** The unit of this process by default. */
   readonly ownUnit?: string | undefined;
   /** Asks root, where this process has no rights. */
   readonly ask?: AskFor | undefined;
-  /** Who the monitoring plugins run as, where this process is root's for a service without rights. */
+  /** The user of monitoring plugins, where root runs them for a service without rights. */
   readonly pluginUser?: PluginUser | undefined;
 }): HostChecks {
   const { config, exec, ask } = parts;

@@ -7,17 +7,16 @@ import { notificationTargets } from "#config/notifications.ts";
 import { probeTargets } from "#config/probes.ts";
 import { readServiceFile } from "#config/service-file.ts";
 
-/** Somebody the service connects to because its settings say so. */
 export interface EgressTarget {
-  /** The setting, in words. */
+  /** The setting, for people. */
   readonly purpose: string;
-  /** A name or an address, without brackets. */
+  /** Name or address, without brackets. */
   readonly host: string;
 }
 
 const hostOf = (url: string | URL): string => new URL(url).hostname.replace(/^\[(.*)\]$/, "$1");
 
-/** Everything that the settings have the service connect to. @throws Error for a file of the settings that cannot be read. */
+/** All connection targets of the settings. @throws Error for a file of the settings that cannot be read. */
 export function egressTargets({ settings }: Pick<Config, "settings">): readonly EgressTarget[] {
   const connectors = connectorSettings(settings).list.flatMap(
     ({ name, provider, baseUrl = providers[provider].baseUrl }) =>
@@ -41,10 +40,9 @@ export function egressTargets({ settings }: Pick<Config, "settings">): readonly 
   return [...connectors, ...webhooks, ...mail, ...traces, ...probes];
 }
 
-/** Lines for systemd, and what they do not permit. */
 export interface EgressDropIn {
   readonly text: string;
-  /** Targets whose names could not be resolved. */
+  /** Targets whose names were not resolved. */
   readonly unresolved: readonly EgressTarget[];
 }
 
@@ -57,10 +55,10 @@ const heading = (file: string, at: string): string => `# Written by \`steward co
 `;
 
 /**
- * A drop-in for steward.service that permits what the settings need and no other address.
- * @param ports.clients networks whose clients may reach the service, where it listens beyond this host.
+ * A drop-in for steward.service that permits only the addresses that the settings need.
+ * @param ports.clients networks of clients, where the service listens beyond this host.
  * @param ports.allow further addresses and networks.
- * @throws Error where something is missing, with what helps.
+ * @throws Error where something is missing, with a remedy.
  */
 export async function egressDropIn(
   config: Config,
@@ -83,7 +81,7 @@ export async function egressDropIn(
   const lines = ["# this host", "IPAddressAllow=localhost"];
   const unresolved: EgressTarget[] = [];
   const permit = (comment: string, addresses: readonly string[]): void => {
-    // The interface that an IPv6 address is on is no part of what systemd takes.
+    // systemd takes IPv6 addresses without their interface.
     const plain = addresses.map((address) => address.replace(/%.*$/, ""));
     const others = plain.filter((address) => !isLoopbackAddress(address));
     if (others.length > 0) lines.push(`# ${comment}`, `IPAddressAllow=${[...new Set(others)].join(" ")}`);

@@ -6,17 +6,17 @@ import { adminKeyFile } from "#config/service-file.ts";
 import { roles } from "#contract/scopes.ts";
 import type { Keyring } from "#domain/access/keyring.ts";
 
-/** What the audit log says of an admin key that a start has made. */
+/** Audit event: a start has made an admin key. */
 export const keyMade = "key.made";
 
-/** Makes the admin key when there is no key at all, or when a further one was asked for. */
+/** Makes the admin key when there is no key, or a further one was asked for. */
 export function ensureAdminKey(
   keyring: Pick<Keyring, "list" | "create">,
   stateDir: string,
   isAsked: boolean,
 ): { readonly path: string; readonly id: string } | undefined {
   if (keyring.list().length > 0 && !isAsked) return undefined;
-  // The file comes first: a key in the store alone, after a crash between the two, would be one that nobody has.
+  // The file is written first: after a crash in between, nobody would have the key in the store.
   const path = join(stateDir, adminKeyFile);
   const { record } = keyring.create({ name: "admin", scopes: roles.admin, expiresAt: null }, (text) =>
     writeFileAtomic(path, `${text}\n`),
@@ -24,10 +24,10 @@ export function ensureAdminKey(
   return { path, id: record.id };
 }
 
-/** A word of the shell. */
+/** Quotes a word for the shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** Tells a person where the key is, with a line that works when pasted. */
+/** Tells where the key is, with a command to paste. */
 export function firstKeyText(path: string, url: string, config: Config, certNames: readonly string[]): string {
   const { host, port } = new URL(url);
   const [name] = certNames;
@@ -36,7 +36,7 @@ export function firstKeyText(path: string, url: string, config: Config, certName
   const trust = config.tls === "off" ? "" : ` --cacert ${quoted(trusted)}`;
   const isAsked = isGiven && config.tls.client_certs === "required";
   const own = isAsked ? " --cert CERTIFICATE --key KEY" : "";
-  // A given certificate is seldom for the loopback address.
+  // A given certificate is rarely valid for the loopback address.
   const isElsewhere = isGiven && name !== undefined;
   const route = isElsewhere ? ` --connect-to ${name}:${port}:${host}` : "";
   const base = isElsewhere ? `https://${name}:${port}` : url;

@@ -7,11 +7,11 @@ import type { Settings } from "#config/settings.ts";
 import { createServicePolicy } from "#domain/system/service-policy.ts";
 import type { TracedParts } from "./tracing/tracing.ts";
 
-/** Opens what this host is read by. */
+/** Opens the adapters that read this host. */
 export async function openHost(
   settings: Pick<Settings, "services" | "journal">,
   ports: Pick<TracedParts, "exec" | "observeCall" | "journalOf"> & {
-    /** Where answers about packages are kept for the next process; without it they are not. */
+    /** Where answers about packages are cached for the next process. */
     readonly stateDir?: string;
     readonly onStateChange?: Parameters<typeof createHostUnits>[0]["onStateChange"];
     readonly onUnreadable?: Parameters<typeof createHostJournal>[0]["onUnreadable"];

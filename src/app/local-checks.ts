@@ -7,17 +7,14 @@ import { createHostChecks } from "./checks.ts";
 import { openHost } from "./host.ts";
 import { untraced } from "./tracing/tracing.ts";
 
-/** Nothing is kept: the history is the service's, and it may be starting at this moment. */
+/** The history belongs to the service, which may be starting. */
 const noHistory: Pick<CheckHistory, "record" | "state" | "forget"> = {
   record: () => undefined,
   state: () => undefined,
   forget: () => undefined,
 };
 
-/**
- * Runs all checks of the settings once, without a service; changes nothing on the host, the state folder included. Those that
- * plugins bring are left out: only the service knows which of them may run.
- */
+/** Runs all checks once, read-only, without a service and without plugins: only the service knows which of them may run. */
 export async function runLocalChecks(
   config: Config,
   onResult: (result: HealthCheckResult) => void,

@@ -21,15 +21,12 @@ import { type Host, openHost } from "./host.ts";
 import { startTaskPlugins, type TaskPlugins } from "./plugins.ts";
 import { createHostUpdates } from "./updates.ts";
 
-/** How the host is, looked at by the checks that the service has as well, with those of plugins; and the hooks of plugins. */
+/** The condition of the host by the service's checks and those of plugins, and the hooks of plugins. */
 async function createReport(
   config: Config,
   host: Host,
   traced: TracedParts,
-  {
-    pluginUser,
-    ...options
-  }: {
+  options: {
     readonly log: Logger;
     readonly isSafeMode: boolean;
     readonly enabled?: EnabledPlugins | undefined;
@@ -37,20 +34,16 @@ async function createReport(
     readonly pluginUser?: PluginUser | undefined;
   },
 ): Promise<ConditionReport & Pick<TaskPlugins, "hooks"> & { readonly dispose: () => Promise<void> }> {
-  const { checks, plan } = createHostChecks({
-    config,
-    host,
-    exec: traced.exec,
-    pluginUser,
-  });
-  const plugins = await startTaskPlugins({ config, exec: traced.exec, checks, plan, ...options });
+  const { exec } = traced;
+  const { checks, plan } = createHostChecks({ config, host, exec, pluginUser: options.pluginUser });
+  const plugins = await startTaskPlugins({ config, exec, checks, plan, ...options });
   const look = createCheckReport({ checks: [...checks, ...plugins.checks], settings: plan, clock: systemClock });
   return {
     hooks: plugins.hooks,
     async look(signal) {
       const [all, failed] = await Promise.all([look(signal), host.systemd.units.failed()]);
       const statuses = Object.fromEntries(Object.entries(all).filter(([id]) => !plugins.replaced.has(id)));
-      // Without an answer nobody knows what has failed: that is worse than before where there was one.
+      // Without an answer the failed units are unknown, which is worse than before.
       const checks = { ...statuses, service_manager: failed === undefined ? "fail" : "pass" } as const;
       return { checks, failedUnits: (failed ?? []).map(({ name }) => name) };
     },
@@ -61,7 +54,7 @@ async function createReport(
   };
 }
 
-/** Only now: whatever its hooks do, an operation that has ended has ended as it did. */
+/** Calls the hooks after the end, which they cannot change. */
 async function tellHooks(
   outcome: TaskOutcome,
   hooks: TaskPlugins["hooks"],
@@ -75,19 +68,18 @@ interface TaskParts {
   readonly version: string;
   readonly log: Logger;
   readonly isSafeMode: boolean;
-  /** Where the operation is written down; in the state folder unless given. */
+  /** In the state directory by default. */
   readonly store?: OperationStore;
-  /** Does the work, or throws a DomainError where it is not to begin. */
+  /** Runs the work, or throws a DomainError to refuse it. */
   readonly around?: AroundWork;
-  /** The plugins that are enabled; those of the state folder unless given. */
+  /** Those of the state directory by default. */
   readonly enabled?: EnabledPlugins;
-  /** Those that may run as root; whatever is enabled unless given. */
+  /** Plugins that may run as root; all by default. */
   readonly confirmed?: ConfirmedPlugins;
-  /** Who monitoring plugins run as; this process's user unless given. */
+  /** The user of monitoring plugins; this process's by default. */
   readonly pluginUser?: PluginUser;
 }
 
-/** Is given the kind of an operation, what it is asked with, and what does it. */
 type AroundWork = (kind: string, input: unknown, work: () => Promise<unknown>) => Promise<unknown>;
 
 const surrounded = (verbs: Readonly<Record<string, Verb>>, around: AroundWork): Readonly<Record<string, Verb>> =>
@@ -99,8 +91,8 @@ const surrounded = (verbs: Readonly<Record<string, Verb>>, around: AroundWork): 
   );
 
 /**
- * Does an operation that has been written down, in this process, which is not the service's. All that it needs is loaded by
- * now: an update may replace the files that this program is made of. Its span is a child of that of the request which began it.
+ * Runs a recorded operation in this process, which is not the service's. All that it needs is loaded before: an update may replace the
+ * files of this program. Its span is a child of the request that began it.
  */
 export async function runOperation(
   id: string,
@@ -118,12 +110,12 @@ export async function runOperation(
 ): Promise<TaskOutcome> {
   const stop = new AbortController();
   process.once("SIGTERM", () => stop.abort(new Error("stopped by SIGTERM")));
-  // What becomes of spans is counted by the service alone: nobody asks a task for metrics.
+  // Only the service has metrics.
   const tracing = await createHostTracing(config, { version, log, onSpans: () => undefined });
   const traced = await createTracedParts(tracing?.tracer);
   const { exec } = traced;
   const host = await openHost(config.settings, traced);
-  // Made outside of the span: what it asks the bus to know the units at all is not what the operation asks.
+  // Outside of the span: its first questions to the bus are not the operation's.
   const report = await createReport(config, host, traced, { log, isSafeMode, enabled, confirmed, pluginUser });
   const store = given.store ?? openOperationStore({ stateDir: config.stateDir });
   try {

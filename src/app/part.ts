@@ -3,37 +3,36 @@ import type { Clock } from "#kernel/clock.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 
-/** What the parts of the service are built from, besides the narrow ports of earlier parts. */
 export interface PartContext {
   readonly config: Config;
   readonly version: string;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** Makes an id that sorts by time and that nothing else has. */
+  /** Ids that are unique and sort by time. */
   readonly createId: () => string;
 }
 
-/** What a part does by itself. Each of these is called at most once. */
+/** Each of these is called at most once. */
 export interface Part {
-  /** Begins, once the service listens; the service is ready when all parts have begun. */
+  /** Called once the service listens; it is ready when all parts have started. */
   readonly start?: () => void | Promise<void>;
-  /** Begins what nobody is to wait for, once the service is ready. */
+  /** Called once the service is ready. */
   readonly ready?: () => void | Promise<void>;
-  /** Ends what it does by itself, while the last requests are answered. */
+  /** Ends background work, while the last requests are answered. */
   readonly stop?: () => void | Promise<void>;
-  /** Closes what it has opened, after the last request. */
+  /** Called after the last request. */
   readonly dispose?: () => void | Promise<void>;
 }
 
-/** The parts of a service, in the order in which they stand on each other. */
+/** The parts of a service; each depends on earlier ones. */
 export interface Parts {
   readonly add: <T extends Part>(part: T) => T;
   readonly start: () => Promise<void>;
   readonly ready: () => Promise<void>;
-  /** In reverse; resolves when all have ended. */
+  /** In reverse order. */
   readonly stop: () => Promise<void>;
-  /** In reverse, one after the other. What cannot be closed is logged. */
+  /** In reverse order, one by one; errors are logged. */
   readonly dispose: () => Promise<void>;
 }
 
@@ -65,7 +64,6 @@ export function createParts(log: Pick<Logger, "error">): Parts {
   };
 }
 
-/** Logs that a file could not be used, and what became of it. */
 export const logSetAside =
   (log: Pick<Logger, "warn">, message: string) =>
   (error: unknown, aside?: string): void =>

@@ -5,7 +5,7 @@ import type { PluginCheck } from "#domain/plugins/plugin-kind.ts";
 import type { PluginRun } from "#domain/ports/plugins.ts";
 import { PluginNotRun } from "#domain/ports/plugins.ts";
 
-/** The check of a plugin as one of the service; what settings say of it comes before its manifest. */
+/** The check of a plugin; the timeout of the settings takes precedence over its manifest. */
 export function toCheck(plugin: PluginCheck, plan: Pick<CheckPlan, "checks">): Check {
   const { id, title, severity, intervalMs, output } = plugin;
   const timeoutMs = plan.checks[id]?.timeoutMs ?? plugin.timeoutMs;

@@ -5,7 +5,7 @@ import type { PluginFolders } from "#domain/ports/plugins.ts";
 
 const usualDirs = ["/etc/steward/plugins", "/usr/lib/steward/plugins"];
 
-/** The plugin folders that settings name, trusted by root where root runs what is in them. */
+/** The plugin directories of the settings; their files must belong to root where root runs them. */
 export const pluginFoldersOf = ({ plugins = {} }: Pick<Settings, "plugins">, isRunByRoot = false): PluginFolders =>
   createPluginFolders({
     dirs: plugins.dirs ?? usualDirs,

@@ -18,7 +18,6 @@ import type { Logger } from "#telemetry/logger.ts";
 import { toCheck } from "./plugin-check.ts";
 import { pluginFoldersOf } from "./plugin-folders.ts";
 
-/** What of this host plugins are made of. */
 export function createHostPlugins(
   { stateDir, settings }: Pick<Config, "stateDir" | "settings">,
   {
@@ -31,9 +30,9 @@ export function createHostPlugins(
     readonly exec: Exec;
     readonly log: Pick<Logger, "warn" | "error">;
     readonly ownUnit?: string | undefined;
-    /** Runs them through root, where this process has no rights. */
+    /** Asks root to run them, where this process has no rights. */
     readonly ask?: AskFor | undefined;
-    /** Root's own list, where a service without rights says what is enabled. */
+    /** Root's list of confirmed plugins, for a service without rights. */
     readonly confirmed?: ConfirmedPlugins | undefined;
   },
 ): PluginParts {
@@ -61,19 +60,16 @@ export function createHostPlugins(
   };
 }
 
-/** What the enabled plugins are to a task: hooks that it calls, and checks that tell how the host is. */
+/** The enabled plugins of a task. */
 export interface TaskPlugins {
   readonly hooks: Pick<Hooks, "tell">;
   readonly checks: readonly Check[];
-  /** Ids of those that were found to have changed on disk when they were last run. */
+  /** Checks whose plugin had changed on disk at the last run. */
   readonly replaced: ReadonlySet<string>;
   readonly stop: () => Promise<void>;
 }
 
-/**
- * What an update does to a plugin says nothing of the host: one that it has replaced waits for somebody to accept it, and is
- * noted; one that it has removed cannot look any more.
- */
+/** An update of a plugin says nothing about the host: a replaced plugin is noted, and a removed one is skipped. */
 function withoutOwnFaults(check: Check, replaced: Set<string>): Check {
   return {
     ...check,
@@ -87,16 +83,15 @@ function withoutOwnFaults(check: Check, replaced: Set<string>): Check {
   };
 }
 
-/** Loads the enabled plugins for a process that ends soon. One that cannot be loaded is missing, and no more than that. */
+/** Loads the enabled plugins for a task. One that cannot be loaded is left out. */
 export async function startTaskPlugins(ports: {
   readonly config: Config;
   readonly exec: Exec;
   readonly log: Logger;
-  /** The checks that there are without plugins. */
   readonly checks: readonly Check[];
   readonly plan: CheckPlan;
   readonly isSafeMode: boolean;
-  /** Those that are enabled; those of the state folder unless given. */
+  /** Those of the state directory by default. */
   readonly enabled?: EnabledPlugins | undefined;
   readonly confirmed?: ConfirmedPlugins | undefined;
 }): Promise<TaskPlugins> {
@@ -122,7 +117,7 @@ export async function startTaskPlugins(ports: {
         },
       },
     },
-    // Counted by the service alone: nobody asks a task for metrics.
+    // Only the service has metrics.
     onRun: () => undefined,
     onLoaded: () => undefined,
     onGone: () => undefined,

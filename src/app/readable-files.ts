@@ -1,17 +1,14 @@
 import type { Exec } from "#adapters/exec/index.ts";
 import type { Settings } from "#config/settings.ts";
 
-/** A file that a setting names and the service reads. */
 export interface NamedFile {
-  /** Where in the settings. */
   readonly path: readonly string[];
   readonly file: string;
 }
 
-/** Members that name files without saying so in their name. */
+/** Members of `tls` that name files. */
 const tlsMembers: readonly string[] = ["cert", "key", "client_ca", "client_crl"];
 
-/** Every file that settings name: members called `…_file`, and those of `tls`. */
 export function filesOfSettings(settings: Settings): readonly NamedFile[] {
   const below = (value: unknown, path: readonly string[]): readonly NamedFile[] => {
     if (typeof value !== "object" || value === null) return [];
@@ -24,10 +21,7 @@ export function filesOfSettings(settings: Settings): readonly NamedFile[] {
   return below(settings, []);
 }
 
-/**
- * Those that a user cannot read, found out by reading them as that user: permissions of directories and access control lists count.
- * @throws CommandFailed when that cannot be tried.
- */
+/** Files that a user cannot read, tested as that user, so that directories and ACLs count. @throws CommandFailed. */
 export async function unreadableFiles(
   settings: Settings,
   { exec, uid, gid }: { readonly exec: Exec; readonly uid: number; readonly gid: number },

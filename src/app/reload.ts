@@ -3,10 +3,9 @@ import type { Config } from "#config/load.ts";
 import type { Settings } from "#config/settings.ts";
 import type { Logger } from "#telemetry/logger.ts";
 
-/** What takes effect without a restart. */
 const reloadable: readonly (keyof Settings)[] = ["connectors", "plugins", "tls"];
 
-/** Parts of the settings that differ and that only a restart makes use of. */
+/** Changed parts of the settings that need a restart. */
 function partsForRestart(before: Settings, after: Settings): readonly string[] {
   const parts = new Set([...Object.keys(before), ...Object.keys(after)] as (keyof Settings)[]);
   return [...parts].filter(
@@ -14,14 +13,14 @@ function partsForRestart(before: Settings, after: Settings): readonly string[] {
   );
 }
 
-/** Reads the settings again, one time after the other. A faulty file changes nothing. */
+/** Reads the settings again, one reload at a time. A faulty file changes nothing. */
 export function createReload(ports: {
   readonly config: Config;
   readonly load: () => Promise<Config>;
   readonly connectors: { readonly reload: (next: Config) => Promise<readonly string[]> };
   readonly plugins: { readonly reload: (next: Settings) => Promise<void> };
   readonly tls: { readonly reload: (next: Config) => Promise<void> };
-  /** Tells the service manager that a reload is under way while it is. */
+  /** Reports the reload to the service manager. */
   readonly around: (work: () => Promise<void>) => Promise<void>;
   readonly log: Logger;
 }): () => void {

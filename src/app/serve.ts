@@ -6,7 +6,7 @@ import { createServiceManager, type ServiceManager, takeManagerVariables } from 
 import type { Config } from "#config/load.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import { createProber } from "#domain/health/prober.ts";
-import { lookAtOwn, statusWords } from "#domain/health/sign-of-life.ts";
+import { checkOwnAddress, statusWords } from "#domain/health/sign-of-life.ts";
 import { isAtDoor } from "#root/places.ts";
 import type { Logs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
@@ -29,32 +29,27 @@ import { buildTracesPart } from "./parts/traces.ts";
 import { buildUpdatesPart } from "./parts/updates.ts";
 import { createReload } from "./reload.ts";
 
-/** How long requests in flight may go on after SIGTERM before they are told to end, and then are cut. */
+/** After SIGTERM: time until requests in flight are aborted, and then until they are cut. */
 const drainMs = 3_000;
 const cutMs = 1_000;
-/** How long the parts may take to close what they have opened. */
 const disposeMs = 10_000;
 
 export interface ServeOptions {
   readonly version: string;
   readonly logs: Logs;
-  /** Whether a further admin key is made, and a key store that was lost is replaced. */
+  /** Whether to make a further admin key, and to replace a lost key store. */
   readonly newAdminKey: boolean;
-  /** Whether to start without any plugin. */
   readonly isSafeMode: boolean;
-  /** Reads the settings again. */
   readonly reload: () => Promise<Config>;
-  /** Tells the person at the terminal, if there is one. */
+  /** Prints for the person at the terminal. */
   readonly tell: (text: string) => void;
 }
 
-/** What this process was started with. */
 interface Started extends Pick<ServeOptions, "logs" | "newAdminKey" | "isSafeMode"> {
   readonly manager: ServiceManager;
   readonly passed: PassedSockets | undefined;
 }
 
-/** The parts of the service, each on those before it. */
 async function buildParts(context: PartContext, parts: Parts, { newAdminKey, isSafeMode }: Started) {
   const { config, clock, log } = context;
   const prober = createProber(clock);
@@ -66,7 +61,7 @@ async function buildParts(context: PartContext, parts: Parts, { newAdminKey, isS
   const { traced, tracer } = traces;
   const host = parts.add(await buildHost(context, { traced, prober }));
   const { start } = host.systemd;
-  // A service without rights, as the package installs it, has root do what needs root.
+  // A service without rights, as the package installs it, asks root.
   const door = isAtDoor(config.stateDir)
     ? (await import("#root/door.ts")).createDoor({ start, clock, isSafeMode, audit })
     : undefined;
@@ -93,21 +88,10 @@ async function buildParts(context: PartContext, parts: Parts, { newAdminKey, isS
   const plugins = parts.add(buildPluginsPart(context, { isSafeMode, hookPoints, health, traced, door }));
   const explain = createExplainPart({ clock, health, units: system.units, logs, chat: connectors.chat });
   const alerts = parts.add(buildAlertsPart(context, host));
-  const handled = {
-    health,
-    system,
-    updates,
-    operations,
-    connectors,
-    plugins,
-    explain,
-    logs,
-    access,
-    audit,
-    alerts,
-    traces,
+  return {
+    ...{ health, system, updates, operations, connectors, plugins, explain, logs, access, audit, alerts, traces },
+    ...{ tls, prober, host, door },
   };
-  return { ...handled, tls, prober, host, door };
 }
 
 type Built = Awaited<ReturnType<typeof buildParts>>;
@@ -127,7 +111,7 @@ const handlersOf = (parts: Built) => ({
   ...parts.traces.handlers,
 });
 
-/** What lets callers in, and looks at the whole from then on. */
+/** Adds the HTTP server and the health of the components. */
 function buildFront(context: PartContext, parts: Parts, built: Built, { logs, passed, manager }: Started) {
   const { access, audit, tls, prober, alerts, traces } = built;
   const http = parts.add(
@@ -156,13 +140,13 @@ function buildFront(context: PartContext, parts: Parts, built: Built, { logs, pa
     }),
   );
   const status = async (): Promise<string> => statusWords(http.url(), await prober.components());
-  parts.add({ ready: () => manager.ready(lookAtOwn(endpoint, http.load), status) });
+  parts.add({ ready: () => manager.ready(checkOwnAddress(endpoint, http.load), status) });
   return http;
 }
 
 type Front = ReturnType<typeof buildFront>;
 
-/** Makes the key of the first start, and says where it is. */
+/** Makes the key of the first start, and tells where it is. */
 function makeFirstKey(context: PartContext, { access, audit, tls }: Built, http: Front, options: ServeOptions): void {
   const { config, clock, log } = context;
   const made = ensureAdminKey(access.keyring, config.stateDir, options.newAdminKey);
@@ -172,7 +156,7 @@ function makeFirstKey(context: PartContext, { access, audit, tls }: Built, http:
   options.tell(firstKeyText(made.path, http.url(), config, tls.names()));
 }
 
-/** Lets requests in flight finish, for as long as that may take. */
+/** Lets requests in flight finish in time. */
 async function drain(clock: PartContext["clock"], { health, plugins }: Built, http: Front): Promise<void> {
   health.drain();
   const closed = http.close();
@@ -187,7 +171,7 @@ async function drain(clock: PartContext["clock"], { health, plugins }: Built, ht
   await Promise.race([closed, clock.sleep(cutMs)]);
 }
 
-/** When a service that is root has ended; for one without rights root does it. */
+/** At the end of a service that runs as root; otherwise root does it. */
 async function carryOver({ config, log }: PartContext, { door, host, operations }: Built): Promise<void> {
   if (door !== undefined) return;
   try {
@@ -198,11 +182,11 @@ async function carryOver({ config, log }: PartContext, { door, host, operations 
   }
 }
 
-/** Takes what the service manager has handed over, and tells it that the service starts. */
+/** Takes what the service manager passes on, and reports the start. */
 function meetServiceManager({ log }: Logs): Pick<Started, "manager" | "passed"> {
   const manager = createServiceManager({
     variables: takeManagerVariables(process.env, process.pid),
-    // A sign of life is nothing that anybody looks for in traces.
+    // Untraced: nobody looks for watchdog pings in traces.
     exec,
     clock: systemClock,
     monotonicUsec: () => process.hrtime.bigint() / 1_000n,
@@ -213,22 +197,19 @@ function meetServiceManager({ log }: Logs): Pick<Started, "manager" | "passed"> 
   return { manager, passed };
 }
 
-/**
- * Runs the service until SIGTERM or SIGINT, then lets requests in flight finish.
- * @throws Error when it cannot start: settings, state folder, key store, address.
- */
+/** Runs the service until SIGTERM or SIGINT. @throws Error when it cannot start: settings, state, key store, address. */
 export async function serve(config: Config, options: ServeOptions): Promise<void> {
   const { version, logs } = options;
   const { log } = logs;
   const clock = systemClock;
-  // Whatever is written from here on is for this user alone.
+  // All files are private from here on.
   process.umask(0o077);
   const stopped = Promise.withResolvers<string>();
-  // For good: Ctrl-C reaches a service that npm has started twice, once from the terminal and once from npm.
+  // Not `once`: Ctrl-C reaches a service that npm has started twice, from the terminal and from npm.
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stopped.resolve(signal));
   const started: Started = { ...options, ...meetServiceManager(logs) };
   const { manager } = started;
-  // A wish for it that comes before there is something to reload is remembered; without a listener it would end the process.
+  // A SIGHUP during the start is remembered; without a listener it would end the process.
   let isReloadWanted = false;
   let reload: (() => void) | undefined;
   process.on("SIGHUP", () => {
@@ -256,7 +237,7 @@ export async function serve(config: Config, options: ServeOptions): Promise<void
   log.info({ signal }, "stopping");
   manager.stopping();
   await drain(clock, built, http);
-  // The timer also keeps the process running while a part waits for what does not.
+  // The timer also keeps the process alive while a part waits for something that does not.
   await Promise.race([parts.dispose(), clock.sleep(disposeMs)]);
   await carryOver(context, built);
   await Promise.race([manager.close(), clock.sleep(cutMs)]);

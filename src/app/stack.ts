@@ -9,7 +9,7 @@ import { localUrl } from "#config/address.ts";
 import type { Config } from "#config/load.ts";
 import { notificationTargets } from "#config/notifications.ts";
 
-/** The certificate of the service; undefined without TLS, or before the first start has made one. */
+/** The certificate of the service; undefined without TLS. */
 function certificateOf({ tls, stateDir }: Pick<Config, "tls" | "stateDir">): string | undefined {
   if (tls === "off") return undefined;
   const path = tls === "auto" ? join(stateDir, certName) : tls.cert;
@@ -18,7 +18,7 @@ function certificateOf({ tls, stateDir }: Pick<Config, "tls" | "stateDir">): str
   throw new Error(`cannot read ${path}: the first start of the service makes it`);
 }
 
-/** What a client has to be told to accept the certificate at this address. */
+/** What a client needs to accept the certificate at this address. */
 function trustFor(pem: string, url: string): { readonly certificate?: string; readonly serverName?: string } {
   const certificate = new X509Certificate(pem);
   const isSelfSigned = certificate.checkIssued(certificate);
@@ -26,7 +26,7 @@ function trustFor(pem: string, url: string): { readonly certificate?: string; re
   const isNamed = isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name);
   const [, other] = /\bDNS:([^,\s"]+)/.exec(certificate.subjectAltName ?? "") ?? [];
   return {
-    // Not the text of the file, which may hold its private key as well.
+    // Not the file itself, which may contain the private key.
     ...(isSelfSigned && { certificate: certificate.toString() }),
     ...(isNamed === undefined && other !== undefined && !other.startsWith("*") && { serverName: other }),
   };
@@ -46,7 +46,7 @@ function mailOf(config: Config) {
   };
 }
 
-/** This host as its settings say, for the files of the observability stack. */
+/** This host, for the files of the observability stack. */
 export function stackHost(config: Config, givenUrl: string | undefined) {
   const url = givenUrl ?? localUrl(config);
   const isOwn = new URL(url).protocol === "https:" && config.tls !== "off";

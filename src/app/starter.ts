@@ -1,8 +1,8 @@
 const checkMs = 500;
 
 /**
- * Ends this process, as SIGTERM would, when the process that started it is gone. `npm` passes SIGINT and SIGTERM on and no other
- * signal: what it started would go on without a terminal, and hold its port. The scripts of package.json name npm in the environment.
+ * Ends this process when its starter is gone: npm passes on only SIGINT and SIGTERM, and without a terminal the service would keep
+ * its port. The scripts of package.json name npm in the environment.
  */
 export function endWithStarter(environment: NodeJS.ProcessEnv = process.env): void {
   const starter = environment["STEWARD_STARTED_BY"];

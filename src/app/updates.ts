@@ -32,12 +32,12 @@ const shared = {
     (await reboot.run({ ignore: [] }, signal)).status === "warn",
 };
 
-/** Where dpkg keeps what is installed: snapper has to take it back together with the files. */
+/** dpkg's database, which snapper has to restore together with the files. */
 const packageDatabase = "/var/lib/dpkg";
 const lookMs = 10_000;
 const askMs = 60_000;
 
-/** The packages of a root folder: of the host, or of a snapshot. */
+/** The packages below a root directory: of the host, or of a snapshot. */
 const installedIn: InstalledIn = async (root) => {
   const dpkg = join(root, packageDatabase);
   const database = createDatabase({ status: join(dpkg, "status"), updates: join(dpkg, "updates") });
@@ -45,7 +45,7 @@ const installedIn: InstalledIn = async (root) => {
   return present.filter(({ state }) => state === "installed");
 };
 
-/** Folders that go to the next boot together with this one: what root does for a service has its record in both of theirs. */
+/** Directories that are copied to the next boot together: root's tasks are recorded in both. */
 const carriedWith = (stateDir: string): readonly string[] =>
   stateDir === places.tasksDir ? [stateDir, places.stateDir] : [stateDir];
 
@@ -66,10 +66,7 @@ function packagesOf({ stateDir, settings, exec }: Parts, files: PackageFiles): r
   return [createPackageSnapshots({ directory: folder, files, clock: systemClock, refresh: createRefresh({ exec }) })];
 }
 
-/**
- * Picks the package manager and the ways of keeping snapshots that this host has.
- * @param ask asks root, where this process has no rights.
- */
+/** The package manager and snapshot backends of this host. @param ask asks root, where this process has no rights. */
 export async function createHostUpdates(
   config: Parts,
   packages: Pick<HostPackages, "states">,
@@ -96,15 +93,15 @@ async function updatesOf(
   const name = config.settings.updates?.enabled === false ? undefined : packages.states.manager;
   if (name === "apt")
     return of(createAptManager({ ...ports, stateDir: config.stateDir }), createAptPackageFiles(ports), true);
-  // Snapper's snapshots are of dpkg's world so far.
+  // Snapper is supported with dpkg only.
   if (name === "dnf") return of(createDnfManager(ports), createDnfPackageFiles(ports), false);
   if (name === "zypper") return of(createZypperManager(ports), createZypperPackageFiles(ports), false);
-  // No package file leads back there, and snapper's snapshots are of dpkg's world so far.
+  // pacman keeps no packages to go back to.
   if (name === "pacman") return { manager: createPacmanManager(ports), backends: [] };
   return { manager: undefined, backends: [] };
 }
 
-/** When the service ends: what it has written since a rollback that waits for its reboot goes with it. */
+/** At the end of the service: copies the state to the next boot where a rollback waits for a reboot. */
 export async function carryState(config: Parts, packages: Pick<HostPackages, "states">): Promise<void> {
   if (packages.states.manager !== "apt" || config.settings.updates?.backend === "packages") return;
   const signal = AbortSignal.timeout(lookMs);

@@ -14,18 +14,17 @@ import type { CredentialCodec, KeyStore, WindowStore } from "#domain/ports/acces
 import { onceAMinute } from "#telemetry/repeated-trouble.ts";
 import type { AuditPart } from "./audit.ts";
 
-/** Keys are made by administrators: however many there are, each has its own budget. */
+/** Administrators make keys, so all have a budget. */
 const maxKeys = 1_000_000;
-/** How often last uses of keys are written. */
 const flushIntervalMs = 60_000;
 
-/** Keys, tokens, and what each key may ask in a minute and an hour. */
+/** Keys, tokens and rate limits. */
 export function createAccessPart(
   ports: Pick<PartContext, "clock"> & {
     readonly store: KeyStore;
     readonly codec: CredentialCodec;
     readonly rateLimits: Config["rateLimits"];
-    /** Where what keys have used of the hour outlives the service; in memory alone without it. */
+    /** Stores hourly budgets; they are only in memory without it. */
     readonly windows?: WindowStore;
     readonly prober: Pick<Prober, "probeNow">;
   },
@@ -56,17 +55,14 @@ export function createAccessPart(
   };
 }
 
-/**
- * Whether a key was ever made here. A store without keys is that of a first start, perhaps of one that was interrupted: keys are
- * never deleted.
- */
+/** Whether a key was ever made: keys are never deleted, so a store without keys is that of a first start. */
 async function knowsOfKeys(audit: Pick<AuditPart, "list">): Promise<boolean> {
   const any = { since: undefined, until: undefined, keyId: undefined, outcome: undefined, cursor: undefined };
   const { entries } = await audit.list({ ...any, operation: keyMade, limit: 1 }, new AbortController().signal);
   return entries.length > 0;
 }
 
-/** @throws KeyStoreLost unless a new store is wanted in the place of one that was lost. */
+/** @throws KeyStoreLost unless a lost store is replaced. */
 async function openStore({ config, log }: PartContext, audit: Pick<AuditPart, "list">, isReplaced: boolean) {
   const { stateDir } = config;
   let lost: LostKeyStore | undefined;
@@ -83,11 +79,7 @@ async function openStore({ config, log }: PartContext, audit: Pick<AuditPart, "l
   return { store, lost };
 }
 
-/**
- * Opens the store of the keys. The audit log begins once there is one: without it there is no start.
- * @param ports.isReplaced whether a store that was lost is replaced.
- * @throws KeyStoreLost
- */
+/** Opens the key store, without which there is no start, and then the audit log. @throws KeyStoreLost. */
 export async function buildAccessPart(
   context: PartContext,
   ports: {
@@ -124,14 +116,14 @@ export async function buildAccessPart(
     try {
       part.keyring.flush();
     } catch (error) {
-      // A full disk: the uses stay in memory until the next time.
+      // The uses stay in memory until the next time.
       log.error({ err: error }, "last uses of keys not written");
     }
   };
   const stopFlushing = clock.every(flushIntervalMs, flushUses);
   return {
     ...part,
-    /** What is wrong with the store; undefined when nothing is. */
+    /** What is wrong with the store, if anything. */
     check: store.check,
     dispose(): void {
       stopFlushing();

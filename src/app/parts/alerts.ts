@@ -20,7 +20,7 @@ import type { Probe, ProbeResult } from "#domain/ports/probe.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import type { BuiltHost } from "./system.ts";
 
-/** Says what is wrong once, and again when it is another thing: a full disk would be told of every few seconds. */
+/** Logs an error once until it changes: a full disk fails every few seconds. */
 function createTrouble(log: Logger): (error: unknown) => void {
   let last = "";
   return (error) => {
@@ -31,7 +31,7 @@ function createTrouble(log: Logger): (error: unknown) => void {
   };
 }
 
-/** Alerts, what is told of components, and how it is told. */
+/** Alerts, and notifications of alerts and components. */
 export function createAlertsPart(
   ports: Pick<PartContext, "clock" | "log" | "metrics" | "createId"> & {
     readonly alerts: AlertStore;
@@ -39,9 +39,9 @@ export function createAlertsPart(
     readonly channels: Channels;
     readonly evaluator: Evaluator;
     readonly readings: Readings;
-    /** Name of this host, for whoever is told. */
+    /** The name of this host in notifications. */
     readonly host: string;
-    /** Probes of the components that settings add, by name. */
+    /** Components that settings add, by name. */
     readonly probes: Readonly<Record<string, Probe>>;
   },
 ) {
@@ -95,9 +95,8 @@ export function createAlertsPart(
       ...alertHandlers({ alerts, silences, clock }),
       ...notificationHandlers({ outbox, channels, host, clock }),
     },
-    /** Takes up what a probe of a component found. */
     probed: (component: string, result: ProbeResult): void => {
-      // While the service stops, its own address does not answer: that is no news.
+      // While the service stops its own address does not answer.
       if (!isOver) watch.probed(component, result);
     },
     start(): void {
@@ -122,7 +121,6 @@ function channelsOf(settings: Settings): Channels {
   ]);
 }
 
-/** Builds the part on what the settings watch, and whom they tell. */
 export function buildAlertsPart(context: PartContext, { facts, systemd }: Pick<BuiltHost, "facts" | "systemd">) {
   const { config, log } = context;
   const { settings, stateDir } = config;

@@ -11,10 +11,9 @@ import { errorSummary } from "#kernel/errors.ts";
 import { isAtDoor } from "#root/places.ts";
 import { onceAMinute } from "#telemetry/repeated-trouble.ts";
 
-/** How often the newest entry is written down in the journal when there are new ones. */
+/** Interval of checkpoints in the journal, while there are new entries. */
 const headIntervalMs = 10 * 60_000;
 
-/** The audit log, and what is refused too often to be written down each time. */
 export function createAuditPart({ log, clock }: { readonly log: AuditLog } & Pick<PartContext, "clock">) {
   const refusals = createRefusals({ log, clock });
   return { handlers: auditHandlers({ log }), refusals, dispose: refusals.dispose };
@@ -22,12 +21,12 @@ export function createAuditPart({ log, clock }: { readonly log: AuditLog } & Pic
 
 export type AuditPart = ReturnType<typeof buildAuditPart>;
 
-/** Builds the part on the files of the audit log; their newest entries go to the service's log now and then. */
+/** Opens the audit log; checkpoints with its newest entry go to the service's log. */
 export function buildAuditPart({ config, version, clock, log }: PartContext) {
   const { stateDir, settings } = config;
   const { max_size: maxSize, keep_files: keepFiles = defaultAuditLimits.keepFiles } = settings.audit ?? {};
   const complain = onceAMinute((reason) => log.error({ reason }, "audit log cannot be written"), clock.monotonicMs);
-  // Heads are there to be compared with later, so they are no matter of how much somebody wants to read.
+  // Checkpoints are needed for verification, whatever the log level.
   const headLog = log.child({}, { level: "info" });
   let toldSeq = 0;
   const tellHead = (): void => {
@@ -42,7 +41,7 @@ export function buildAuditPart({ config, version, clock, log }: PartContext) {
     limits: { maxBytes: maxSize === undefined ? defaultAuditLimits.maxBytes : toBytes(maxSize), keepFiles },
     onTrouble(error, entry) {
       complain(errorSummary(error));
-      // The log of the service has it until the file does.
+      // Until the file can be written, the entry is in the service's log.
       if (entry !== undefined) log.error({ entry }, "audit entry waits to be written");
     },
     onRepaired: (faults, entry) => log.error({ members: faults, entry }, "invalid audit entry was completed"),
@@ -54,7 +53,7 @@ export function buildAuditPart({ config, version, clock, log }: PartContext) {
   return {
     ...part,
     ...files,
-    /** Records that the service starts, and whether it records what it has root do. */
+    /** Records the start, and whether requests to root are recorded. */
     started(): void {
       const target = { version, pid, ...(isAtDoor(stateDir) && { [loggedMember]: "logged" }) };
       files.record(auditEvent("service.started", clock.now(), { target }));

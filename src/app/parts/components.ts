@@ -2,12 +2,10 @@ import type { Part, PartContext } from "#app/part.ts";
 import type { Probed, Prober } from "#domain/health/prober.ts";
 import type { Probe, ProbeResult } from "#domain/ports/probe.ts";
 
-/** The components of the service, looked at from its start. */
 export function createComponentsPart(
   ports: Pick<PartContext, "log" | "metrics"> & {
     readonly prober: Prober;
     readonly probes: Probed["probes"];
-    /** Of components that settings add, by name. */
     readonly added: Readonly<Record<string, Probe>>;
     readonly onResult: (component: string, result: ProbeResult) => void;
   },

@@ -15,7 +15,7 @@ import type { Probe } from "#domain/ports/probe.ts";
 import { lazy } from "#kernel/async.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 
-/** How long who asks for the health waits for the first answer of a model. */
+/** How long a health request waits for the first answer of a model. */
 const firstAnswerMs = 1_000;
 
 async function within(clock: Pick<Clock, "sleep">, ms: number, answer: Promise<void>): Promise<void> {
@@ -24,13 +24,12 @@ async function within(clock: Pick<Clock, "sleep">, ms: number, answer: Promise<v
   over.abort();
 }
 
-/** The connectors of settings, environment and this machine. */
 export interface FoundConnectors {
   readonly plan: ConnectorPlan;
   readonly discovery: ConnectorDiscovery | undefined;
 }
 
-/** The connectors, and chats by way of them. */
+/** Connectors and chats. */
 export function createConnectorsPart(
   ports: Pick<PartContext, "clock" | "log" | "metrics"> & {
     readonly load: () => Promise<FoundConnectors>;
@@ -40,7 +39,7 @@ export function createConnectorsPart(
 ) {
   const { clock, log, metrics, prober } = ports;
   const onTrouble = (error: unknown): void => log.error({ err: error }, "cannot read connectors or write token usage");
-  // What is found of the default connector shows in the health status at once, not at the next probe.
+  // The health status shows the state of the default connector at once, not at the next probe.
   const onDefault = (): Promise<void> => prober.probeNow("llm");
   const connectors = createConnectors({
     load: ports.load,
@@ -75,20 +74,15 @@ export function createConnectorsPart(
     handlers: connectorHandlers({ connectors, chat }),
     chat,
     probe,
-    /** Puts other connectors in place of those that there are. */
     replace: ({ plan, discovery }: FoundConnectors): void =>
       void connectors.replace(plan, discovery).then(onDefault, onTrouble),
-    // Providers are far away.
     async ready(): Promise<void> {
       stopAsking = clock.every(probeIntervalMs, () => void askAll());
       await askAll();
       isAsked = true;
       asked.resolve();
     },
-    /**
-     * Waits until the providers have been asked for the first time, but not for one that keeps silent.
-     * @returns undefined when they have been.
-     */
+    /** Waits a moment until the providers have answered for the first time; undefined when they have. */
     firstAnswer: (): Promise<void> | undefined => (isAsked ? undefined : within(clock, firstAnswerMs, asked.promise)),
     stop(): void {
       stopAsking?.();
@@ -97,14 +91,13 @@ export function createConnectorsPart(
   };
 }
 
-/** Builds the part on the connectors of settings, environment and this machine. */
 export function buildConnectorsPart(
   context: PartContext,
   { traced, prober }: { readonly traced: TracedParts; readonly prober: Pick<Prober, "probeNow"> },
 ) {
   const { config, log } = context;
   const load = async ({ settings }: Pick<Config, "settings">) => {
-    // Loaded on demand: asking providers takes libraries that nothing else has use for.
+    // Loaded on demand: providers need large libraries.
     const { createConnectorPlan, createDiscovery } = await import("#adapters/llm/index.ts");
     const described = connectorSettings(settings);
     return traced.connectorsOf({
@@ -119,7 +112,7 @@ export function buildConnectorsPart(
   const part = createConnectorsPart({ ...context, load: lazy(() => load(config)), ledger, prober });
   return {
     ...part,
-    /** Takes up other settings. @returns the names of the connectors that they have. */
+    /** @returns the names of the connectors. */
     async reload(next: Pick<Config, "settings">): Promise<readonly string[]> {
       const found = await load(next);
       part.replace(found);

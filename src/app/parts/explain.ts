@@ -10,7 +10,6 @@ import { isWithin } from "#domain/logs/unit-pattern.ts";
 import type { CheckHistory } from "#domain/ports/check-history.ts";
 import type { Units } from "#domain/ports/units.ts";
 
-/** Explanations of checks by a language model. */
 export function createExplainPart(
   ports: Pick<PartContext, "clock"> & {
     readonly health: { readonly runner: Pick<CheckRunner, "current">; readonly history: Pick<CheckHistory, "runs"> };

@@ -25,11 +25,11 @@ type HealthPorts = Pick<PartContext, "clock" | "log" | "metrics" | "createId" | 
   readonly history: CheckHistory;
   readonly hookPoints: Pick<HookPoints, "hooks" | "ready" | "isReady">;
   readonly prober: Pick<Prober, "components">;
-  /** What who asks for the health waits for first; undefined when it is over. */
+  /** What a health request waits for first. */
   readonly firstAnswer: () => Promise<void> | undefined;
 };
 
-/** The checks, and the stream that tells of them. */
+/** The checks and their stream. */
 function createRunner({ clock, log, metrics, checks, fixes, plan, history, hookPoints: { hooks } }: HealthPorts) {
   const runner = createCheckRunner({
     checks,
@@ -39,10 +39,10 @@ function createRunner({ clock, log, metrics, checks, fixes, plan, history, hookP
     onRun(run) {
       const { check_id: check, status, duration_ms: durationMs, message, details } = run.result;
       metrics.checkRun(check, status, durationMs / 1000);
-      // It looks by itself, without anybody who asks for updates.
+      // The check runs without anybody asking for updates.
       if (check === "security_updates" && "pending" in details && typeof details.pending === "number")
         metrics.updatesAvailable("security", details.pending);
-      // A check that passes from the first is no news.
+      // A first pass is not a change.
       if ((run.previousStatus ?? "pass") !== status)
         log.info({ check, status, previous: run.previousStatus, message }, "check changed");
       stream.publish(run);
@@ -65,7 +65,6 @@ function createRunner({ clock, log, metrics, checks, fixes, plan, history, hookP
   return { runner, stream };
 }
 
-/** Health: the components, the checks, and the fixes of what they find. */
 export function createHealthPart(ports: HealthPorts) {
   const { clock, log, metrics, version, checks, fixes, plan, history, hookPoints, prober, firstAnswer } = ports;
   const { hooks } = hookPoints;
@@ -106,12 +105,12 @@ export function createHealthPart(ports: HealthPorts) {
     plan,
     history,
     stream: stream.open,
-    /** What hooks hold back is not to run before they are there. */
+    /** Waits for the hooks, which may hold checks back. */
     async start(): Promise<void> {
       await Promise.all([prober.components(), hookPoints.ready.then(runner.start)]);
       isReady = true;
     },
-    /** Says at `/readyz` that requests are no longer welcome. */
+    /** From now on `/readyz` answers 503. */
     drain: (): void => {
       isReady = false;
     },
@@ -122,7 +121,6 @@ export function createHealthPart(ports: HealthPorts) {
   };
 }
 
-/** Builds the part on the checks and fixes of this host. */
 export function buildHealthPart(
   context: PartContext,
   ports: {

@@ -31,23 +31,23 @@ import { addWelcome } from "#transports/http/welcome.ts";
 import { createStreamServer } from "#transports/ws/index.ts";
 import type { TlsPart } from "./tls.ts";
 
-/** Failed logins of one address in a minute before it is told to wait. */
+/** Failed logins per address and minute. */
 const failedLogins: Window = { name: "failed", quota: 60, seconds: 60 };
 
 interface HttpPorts extends Pick<PartContext, "version" | "clock" | "metrics"> {
   readonly logs: Logs;
   readonly tracer: Tracer | undefined;
   readonly settings: Pick<Config, "allowedHosts" | "trustedProxies" | "metricsPublic">;
-  /** Whoever may open the administrator's Unix socket: `root`, or the `owner` of a service that somebody runs. */
+  /** Whoever may open the administrator's Unix socket: `root`, or the `owner` of a user's service. */
   readonly administrator: "root" | "owner";
   readonly access: { readonly keyring: Keyring; readonly takeBudget: AdmissionPorts["takeBudget"] };
   readonly audit: { readonly log: AuditLog; readonly refusals: ReturnType<typeof createRefusals> };
   readonly handlers: Omit<Handlers<typeof operations>, "getMetrics">;
   readonly streams: StreamHandlers<typeof streams>;
   readonly tls: Pick<TlsPart, "current" | "names">;
-  /** Where answers to requests with an idempotency key outlive the service; in memory alone without it. */
+  /** Stores answers to requests with an idempotency key; they are only in memory without it. */
   readonly answerFiles?: AnswerFiles;
-  /** Ends what the service does by itself: no more requests come in. */
+  /** Called when no more requests come in. */
   readonly onClosing: () => Promise<void>;
 }
 
@@ -92,7 +92,6 @@ function createServer(ports: HttpPorts, shutdown: AbortSignal) {
   return { ...server, certificates };
 }
 
-/** The HTTP server with the streams. */
 export function createHttpPart(ports: HttpPorts) {
   const { clock, metrics, logs, access, tls } = ports;
   const { keyring } = access;
@@ -115,17 +114,11 @@ export function createHttpPart(ports: HttpPorts) {
   let current = tls.current();
   return {
     app,
-    /** What Unix sockets are served by. */
     local,
-    /** How those who come in over TCP fare. */
     load,
-    /** Takes no more connections; resolves when what was in flight has been answered. */
     close,
-    /** Tells handlers that still run to come to an end. */
     abort: () => shutdown.abort(),
-    /** Ends every connection at once. */
     cut,
-    /** Takes up what new TLS handshakes are made with. */
     replaceTls: (next: ServerTls): void => {
       replaceTls(next);
       if (verifiesAnew(current, next)) {
@@ -138,7 +131,6 @@ export function createHttpPart(ports: HttpPorts) {
   };
 }
 
-/** What the service does by itself ends with the last requests. */
 function closeInOrder(app: FastifyInstance, onClosing: () => Promise<void>): void {
   let stopped: Promise<void> | undefined;
   app.addHook("preClose", (done) => {
@@ -148,11 +140,10 @@ function closeInOrder(app: FastifyInstance, onClosing: () => Promise<void>): voi
   app.addHook("onClose", () => stopped);
 }
 
-/** Builds the part on the address of the settings and the Unix sockets. */
 export function buildHttpPart(
   context: PartContext,
   ports: Omit<HttpPorts, keyof PartContext | "settings" | "administrator" | "answerFiles"> & {
-    /** Sockets that the service manager has handed over. */
+    /** Sockets from the service manager. */
     readonly passed: PassedSockets | undefined;
   },
 ) {
@@ -172,9 +163,8 @@ export function buildHttpPart(
   return {
     ...part,
     url: () => url,
-    /** Whether the service's own address answers. */
     endpoint,
-    /** Whether the way answers that the command line goes. */
+    /** Probes the way of the command line. */
     probe: ((signal) => (socket === undefined ? endpoint : createSocketProbe(socket))(signal)) satisfies Probe,
     /** @throws Error when it cannot listen on the address of the settings. */
     async listen(): Promise<void> {
@@ -186,7 +176,7 @@ export function buildHttpPart(
         const paths = ownSockets(config.stateDir, process.env, isRoot);
         socket = await listenLocally(part.local, { passed, paths });
       } catch (error) {
-        // Over TCP it is there all the same.
+        // The service is still reachable over TCP.
         logs.log.warn({ err: error }, "cannot listen on the Unix sockets");
       }
       const address = part.app.server.address();
@@ -200,17 +190,16 @@ export function buildHttpPart(
   };
 }
 
-/** What the service is to show when it looks at itself. */
+/** The certificates for probing the own address. */
 function ownTls({ current }: Pick<TlsPart, "current">) {
   const tls = current();
   if (tls === undefined) return undefined;
   return { cert: () => (current() ?? tls).cert, asksForCertificate: tls.clients?.isRequired ?? false };
 }
 
-/** Whether keys, audit log and TLS are as they should be. */
 export function securityProbe(ports: {
   readonly config: Pick<Config, "tls" | "listen">;
-  /** What is wrong with keys and audit log; undefined when nothing is. */
+  /** Each returns what is wrong, if anything. */
   readonly checks: readonly (() => string | undefined)[];
   readonly endpoint: Probe;
 }): Probe {
@@ -221,7 +210,7 @@ export function securityProbe(ports: {
       checks.map((check) => check()).find((found) => found !== undefined) ??
       (isGuarded ? undefined : "TLS is off beyond loopback");
     if (reason !== undefined) return { healthy: false, expected: true, reason };
-    // Whether handshakes succeed, with the certificate that is meant.
+    // A handshake shows whether the certificate works.
     return config.tls === "off" ? { healthy: true, expected: true } : endpoint(signal);
   };
 }

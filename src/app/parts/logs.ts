@@ -7,12 +7,11 @@ import { createLogStream } from "#domain/logs/stream.ts";
 import type { Grep, Journal } from "#domain/ports/journal.ts";
 import { encodeTextFrame } from "#transports/ws/index.ts";
 
-/** The journal, read and followed. */
 export function createLogsPart(
   ports: Pick<PartContext, "clock" | "log"> & { readonly journal: Journal; readonly grep: Grep },
 ) {
   const { clock, log, journal, grep } = ports;
-  /** Names and patterns of the units whose entries a caller may see. */
+  /** Names and patterns of the units whose entries a caller may read. */
   const unitsOf = ({ scopes }: Caller) => resourcesOf(scopes, "logs:read");
   const reader = createLogReader({ journal, clock });
   const stream = createLogStream({

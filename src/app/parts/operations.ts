@@ -16,12 +16,10 @@ import { updateKinds } from "#domain/updates/verbs.ts";
 import type { Door } from "#root/door.ts";
 import type { Tracer } from "#telemetry/tracing.ts";
 
-/** Mutations that outlive the service. */
 export function createOperationsPart(
   ports: Pick<PartContext, "clock" | "log" | "createId"> & {
     readonly store: OperationStore;
     readonly launcher: TaskLauncher;
-    /** This process. */
     readonly self: ProcessIdentity;
     readonly audit: AuditLog;
     readonly tracer: Tracer | undefined;
@@ -44,7 +42,7 @@ export function createOperationsPart(
   return {
     handlers: operationHandlers({ operations }),
     operations,
-    /** Writes down what ended while the service was away, or with it; reading a long log takes a while. */
+    /** Records what ended while the service was down, or with it; reading a long log takes a while. */
     async ready(): Promise<void> {
       const { signal } = stopping;
       const finished = operations.list().filter(({ state }) => isFinished(state.status));
@@ -63,7 +61,7 @@ export function createOperationsPart(
   };
 }
 
-/** Builds the part on records in the state folder, and on programs of their own that do what is written down. */
+/** Opens the records in the state directory; operations run as programs of their own. */
 export function buildOperationsPart(
   context: PartContext,
   ports: {
@@ -89,7 +87,6 @@ export function buildOperationsPart(
   return { ...createOperationsPart({ ...context, store, launcher, self: ownProcess(), audit, tracer }), store };
 }
 
-/** Ids that sort by the time of this clock. */
 export const createIds =
   ({ now }: Pick<PartContext["clock"], "now">) =>
   (): string =>

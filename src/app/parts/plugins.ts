@@ -14,7 +14,7 @@ import { lazy } from "#kernel/async.ts";
 import type { Door } from "#root/door.ts";
 import { places } from "#root/places.ts";
 
-/** Where plugins are asked and told by other parts, which come before them. */
+/** Where other parts call the hooks of plugins. */
 export function createHookPoints({ clock, log }: Pick<PartContext, "clock" | "log">) {
   const started = Promise.withResolvers<void>();
   let isReady = false;
@@ -23,7 +23,7 @@ export function createHookPoints({ clock, log }: Pick<PartContext, "clock" | "lo
       clock,
       onFailure: ({ hook, event, error }) => log.warn({ plugin: hook, event, err: error }, "hook without an answer"),
     }),
-    /** Resolves once the hooks of all plugins are there. */
+    /** Resolves once the hooks of all plugins are registered. */
     ready: started.promise,
     isReady: () => isReady,
     setReady(): void {
@@ -35,15 +35,13 @@ export function createHookPoints({ clock, log }: Pick<PartContext, "clock" | "lo
 
 export type HookPoints = ReturnType<typeof createHookPoints>;
 
-/** The plugins, and what they are to checks and hooks. */
 export function createPluginsPart(
   ports: Pick<PartContext, "clock" | "log" | "metrics"> & {
-    /** The plugin folders, and what runs plugins; asked for when there is something to do with them. */
+    /** Called when plugins are first needed. */
     readonly load: () => Promise<PluginParts>;
-    /** Whether to start without any plugin. */
     readonly isSafeMode: boolean;
     readonly hookPoints: HookPoints;
-    /** Names that no check of a plugin may have, whether this host has such checks or not. */
+    /** Ids of built-in checks, whether this host has them or not. */
     readonly takenCheckIds: readonly string[];
     readonly health: {
       readonly checks: readonly Pick<Check, "id">[];
@@ -77,7 +75,6 @@ export function createPluginsPart(
   const onTrouble = (error: unknown): void => log.error({ err: error }, "plugins not loaded");
   return {
     handlers: pluginHandlers({ plugins, clock }),
-    /** Puts other plugin folders in place of those that there are. */
     replace: (folders: PluginFolders): void => void plugins.replace(folders).catch(onTrouble),
     async start(): Promise<void> {
       await plugins.start().catch(onTrouble);
@@ -85,9 +82,9 @@ export function createPluginsPart(
       if (unknown.length > 0) log.warn({ checks: unknown }, "settings for checks that do not exist");
       hookPoints.setReady();
     },
-    /** What they have started is not to outlive the service. */
+    /** Plugins must not outlive the service. */
     stop: () => plugins.stop().catch((error: unknown) => log.error({ err: error }, "plugins not ended in order")),
-    /** Logs which of them still run. */
+    /** Logs those that still run. */
     tellLeft(): void {
       const left = plugins.running();
       if (left.length > 0) log.error({ plugins: left }, "plugins not ended in time");
@@ -95,7 +92,6 @@ export function createPluginsPart(
   };
 }
 
-/** Builds the part on the plugin folders of the settings and the sandbox of this host. */
 export function buildPluginsPart(
   context: PartContext,
   ports: {
@@ -109,7 +105,7 @@ export function buildPluginsPart(
   const { config, log } = context;
   const { traced, door, ...given } = ports;
   const load = lazy(async () => {
-    // Loaded on demand: a host without plugins has no use for it.
+    // Loaded on demand: most hosts have no plugins.
     const { createHostPlugins } = await import("#app/plugins.ts");
     const { openConfirmedPlugins } = await import("#adapters/plugins/index.ts");
     const throughDoor = door && { ask: door.ask, confirmed: openConfirmedPlugins(places.confirmedDir) };
@@ -118,7 +114,6 @@ export function buildPluginsPart(
   const part = createPluginsPart({ ...context, ...given, load, takenCheckIds: builtInCheckIds });
   return {
     ...part,
-    /** Takes up the folders of other settings. */
     async reload(settings: Pick<Settings, "plugins">): Promise<void> {
       const { pluginFoldersOf } = await import("#app/plugin-folders.ts");
       part.replace(pluginFoldersOf(settings, door !== undefined));

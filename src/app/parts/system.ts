@@ -11,17 +11,16 @@ import { systemHandlers } from "#domain/system/handlers.ts";
 import type { Door } from "#root/door.ts";
 import { unitsThroughDoor } from "#root/through-door.ts";
 
-/** Facts of the host, and its services. */
 export function createSystemPart(ports: {
   readonly host: HostFacts;
   readonly units: Units;
-  /** The unit of this process; undefined where it has none. */
+  /** The unit of this process, if any. */
   readonly ownUnit: string | undefined;
 }) {
   return { handlers: systemHandlers(ports), units: ports.units };
 }
 
-/** Opens what this host is read by, which several parts stand on. */
+/** Opens the adapters that read this host, for several parts. */
 export async function buildHost(
   { config, log, metrics }: PartContext,
   { traced, prober }: { readonly traced: TracedParts; readonly prober: Pick<Prober, "probeNow"> },
@@ -32,7 +31,7 @@ export async function buildHost(
     onStateChange({ up, reason }) {
       if (up) log.info("system bus connected");
       else log.warn({ reason }, "system bus lost");
-      // A lost bus shows in the health status at once, not at the next probe.
+      // The health status shows a lost bus at once, not at the next probe.
       void prober.probeNow("ops");
     },
     onUnreadable({ path, what, isFirst }) {

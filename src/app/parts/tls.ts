@@ -6,44 +6,38 @@ import type { Dispose } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { type ServerTls, verifiesAnew } from "#transports/http/tls.ts";
 
-/** The TLS of this service, as it is at the moment. */
 export interface TlsPart {
   /** Undefined where TLS is off. */
   readonly current: () => ServerTls | undefined;
-  /** Names that the certificate is for. */
   readonly names: () => readonly string[];
-  /** Files with certificates whose end somebody should know of. */
+  /** Files with certificates whose expiry is checked. */
   readonly paths: () => readonly string[];
-  /** Reads files and settings again. What cannot be used is logged, and all stays as it was. */
+  /** Reads files and settings again. Errors are logged, and the former certificate stays. */
   readonly reload: (next: Pick<Config, "tls" | "stateDir">) => Promise<void>;
-  /** Looks for files that were renewed, and for the end of the certificate. */
+  /** Checks for renewed files, and the expiry of the certificate. */
   readonly look: () => Promise<void>;
-  /** Looks every hour. From here on what is replaced is handed over. */
+  /** Checks every hour; new certificates are passed to `replace`. */
   readonly watch: (replace: (tls: ServerTls) => void) => Dispose;
 }
 
 type Source = Pick<Config, "tls" | "stateDir">;
 
-/** How often files are looked at: who renews a pair without telling the service is served within the hour. */
+/** A pair that is renewed without a reload is served within the hour. */
 const lookMs = 60 * 60_000;
 const dayMs = 24 * lookMs;
-/** From when on an end that comes near is told of, once a day; for what does not live long a third of its life. */
+/** Remaining time from which the expiry is reported once a day; a third of the lifetime of short-lived certificates. */
 const warnMs = 14 * dayMs;
 
 const onlyByRestart = "settings changed that take effect with a restart";
 
-/** Loaded on demand: certificates are for hosts that ask for them. */
+/** Loaded on demand: most hosts use no given certificates. */
 const loadAdapter = () => import("#adapters/tls/index.ts");
 
 async function pairOf({ tls, stateDir }: Source, now: number, looksAtNames: boolean) {
   if (tls === "off") return undefined;
   if (tls !== "auto") return (await loadAdapter()).readTlsPair(tls);
   const { selfSignedPair } = await import("#adapters/tls/self-signed.ts");
-  return selfSignedPair({
-    stateDir,
-    now,
-    looksAtNames,
-  });
+  return selfSignedPair({ stateDir, now, looksAtNames });
 }
 
 async function readTls(source: Source, now: number, looksAtNames: boolean): Promise<ServerTls | undefined> {
@@ -58,7 +52,7 @@ async function readTls(source: Source, now: number, looksAtNames: boolean): Prom
 const isSame = (one: ServerTls, other: ServerTls): boolean =>
   one.cert === other.cert && one.key === other.key && !verifiesAnew(one, other);
 
-/** @throws Error when nobody could connect with these. */
+/** @throws Error when no client could connect. */
 async function requireUsable(tls: ServerTls, source: Source): Promise<void> {
   const { requireHandshake } = await import("#transports/http/self-handshake.ts");
   try {
@@ -69,25 +63,22 @@ async function requireUsable(tls: ServerTls, source: Source): Promise<void> {
   }
 }
 
-/** What is odd about files that can be used all the same. */
+/** Problems of files that still can be used. */
 async function warningsOf({ cert, clients }: ServerTls, now: number): Promise<readonly string[]> {
   const { chainWarnings, trustWarnings } = await import("#adapters/tls/warnings.ts");
   const trust = clients && { ca: clients.ca, crl: clients.crl };
   return [...chainWarnings(cert, now), ...(trust === undefined ? [] : await trustWarnings(trust, now))];
 }
 
-/** What `steward config check` says of certificates and keys. */
+/** The part of `steward config check` about certificates and keys. */
 export interface TlsReport {
   readonly faults: readonly string[];
   readonly warnings: readonly string[];
 }
 
-/**
- * Checks the files that the settings name as a start of the service would, and changes nothing. Where this user may not read a
- * file, the service still may: that is a warning.
- */
+/** Checks the TLS files of the settings as a start would. A file that only this user may not read is a warning. */
 export async function checkTlsFiles({ tls, stateDir }: Source, now: number): Promise<TlsReport> {
-  // The pair of `auto` is the service's own to make, and to make again.
+  // The service makes the pair of `auto` itself.
   if (typeof tls === "string") return { faults: [], warnings: [] };
   const source = { tls, stateDir };
   try {
@@ -104,23 +95,19 @@ export async function checkTlsFiles({ tls, stateDir }: Source, now: number): Pro
   }
 }
 
-/** Files with certificates that the service shows or trusts. */
 export function certificatePaths({ tls, stateDir }: Source): readonly string[] {
   if (tls === "off") return [];
   if (tls === "auto") return [join(stateDir, certName)];
   return [tls.cert, ...(tls.client_ca === undefined ? [] : [tls.client_ca])];
 }
 
-/** What clients are asked for is said when the server is made: as it was, with the newest that verifies them. */
+/** Whether clients are asked for certificates cannot change after the start; the CAs can. */
 const keepAsking = (before: ServerTls, { clients, ...pair }: ServerTls): ServerTls =>
   before.clients === undefined
     ? pair
     : { ...pair, clients: { ...(clients ?? before.clients), isRequired: before.clients.isRequired } };
 
-/**
- * Reads what the settings name, or makes it.
- * @throws Error when it cannot be used.
- */
+/** Reads or makes the certificate. @throws Error when it cannot be used. */
 export async function buildTlsPart({
   config,
   clock,
@@ -184,7 +171,7 @@ export async function buildTlsPart({
     );
   };
 
-  // One after the other: what was read later is used later.
+  // One after the other, so that what is read later is used later.
   let last = Promise.resolve();
   const inTurn = (work: () => Promise<void>): Promise<void> => {
     last = last.then(work).catch((error: unknown) => log.error({ err: error }, "TLS not looked at"));

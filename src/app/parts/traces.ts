@@ -4,12 +4,10 @@ import { createHostTracing, createTracedParts } from "#app/tracing/tracing.ts";
 import type { TraceStore } from "#domain/ports/traces.ts";
 import { tracesHandlers } from "#domain/traces/handlers.ts";
 
-/** The traces that are kept on this host. */
 export const createTracesPart = (ports: { readonly store: Pick<TraceStore, "list" | "trace"> }) => ({
   handlers: tracesHandlers(ports),
 });
 
-/** Builds the part on what the settings say of traces, the service's own and those that it receives. */
 export async function buildTracesPart({ config, version, log, metrics }: PartContext) {
   const ports = { version, log, onSpans: metrics.traceSpans };
   const tracing = await createHostTracing(config, ports);
@@ -17,7 +15,7 @@ export async function buildTracesPart({ config, version, log, metrics }: PartCon
   const tracer = tracing?.tracer ?? own?.tracer;
   return {
     ...createTracesPart({ store }),
-    /** Undefined where nothing is traced. */
+    /** Undefined when tracing is off. */
     tracer,
     traced: await createTracedParts(tracer),
     ready: open,

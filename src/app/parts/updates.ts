@@ -14,23 +14,20 @@ import type { Door } from "#root/door.ts";
 import type { HookPoints } from "./plugins.ts";
 import type { BuiltHost } from "./system.ts";
 
-/** How long after the start what is seldom needed is loaded. */
 const restMs = 1_000;
 
-/** The result of an operation that was waited for. */
 function waitedFor<T>(answer: T | Accepted): T {
   if (answer instanceof Accepted) throw new Error("cannot wait for an operation that was only accepted");
   return answer;
 }
 
-/** Updates, rollbacks and snapshots: each an operation that hooks may hold back. */
+/** Updates, rollbacks and snapshots: operations that hooks may hold back. */
 export function createUpdatesPart(
   ports: Pick<PartContext, "clock" | "metrics"> & {
-    /** What changes packages, and what leads back. */
     readonly host: () => Promise<HostUpdates>;
     readonly operations: Operations;
     readonly hookPoints: Pick<HookPoints, "hooks" | "ready">;
-    /** Whether an update takes a snapshot unless it is told otherwise. */
+    /** Whether updates take a snapshot by default. */
     readonly takesSnapshot: boolean;
   },
 ) {
@@ -41,7 +38,7 @@ export function createUpdatesPart(
     input: UpdateWork[K]["input"],
     keyId: string | null,
   ): Promise<void> => {
-    // Hooks that are about to be there are not passed by.
+    // Hooks that are still being loaded count.
     await hookPoints.ready;
     await requireConsent(hooks, kind, input, keyId);
   };
@@ -70,7 +67,7 @@ export function createUpdatesPart(
   });
   return {
     handlers: withAskingSteps(handlers, hooks),
-    /** The security updates of a fix. */
+    /** For the fix that installs security updates. */
     security: createSecurityUpdater({
       host,
       takesSnapshot,
@@ -86,7 +83,6 @@ export function createUpdatesPart(
   };
 }
 
-/** Builds the part on the package manager and the snapshots of this host. */
 export function buildUpdatesPart(
   context: PartContext,
   ports: {
@@ -99,7 +95,7 @@ export function buildUpdatesPart(
 ) {
   const { config, clock } = context;
   const { operations, hookPoints, door } = ports;
-  // Loaded on demand: a service that has just started has other things to do.
+  // Loaded on demand, to start faster.
   const load = () => import("#app/updates.ts");
   const host = lazy(async () =>
     (await load()).createHostUpdates({ ...config, exec: ports.traced.exec }, ports.host.packages, door?.ask),
@@ -112,7 +108,7 @@ export function buildUpdatesPart(
       hookPoints,
       takesSnapshot: config.settings.updates?.snapshot ?? true,
     }),
-    /** When the first requests are answered; before somebody waits for it, or an update replaces the files of this program. */
+    /** Loads the rest after the start, before an update replaces the files of this program. */
     async ready(): Promise<void> {
       await clock.sleep(restMs);
       await load();

@@ -3,18 +3,17 @@ import { type KeptSpan, ownSource, type TraceStore } from "#domain/ports/traces.
 import { keptSpan } from "#domain/traces/span.ts";
 import { createLocalTracer, type LocalSpan, type LocalTracer } from "#telemetry/local-tracing.ts";
 
-/** What programs ask again and again that only want to know whether the service is there. */
+/** Routes that are polled. */
 const ignored: ReadonlySet<string> = new Set(["/livez", "/readyz", "/metrics"]);
-/** Spans that wait to be kept; further ones are dropped. */
+/** Spans that may wait; further ones are dropped. */
 const maxWaiting = 2048;
-/** So many are kept together, or those of so long: each time a thread may have to start for it. */
+/** Spans are stored in batches: each may start a thread. */
 const batch = 256;
 const delayMs = 30_000;
 
-/** The service's own traces on the way to the store. */
 export interface OwnTraces {
   readonly tracer: LocalTracer;
-  /** Keeps what waits. */
+  /** Stores what waits. */
   readonly flush: () => Promise<void>;
 }
 
@@ -39,11 +38,11 @@ const keptOf = ({ traceId, spanId, parentSpanId, traceState, name, kind, ...span
     droppedLinks: 0,
   });
 
-/** Traces of the service itself that go straight into the store, without a collector. */
+/** Stores the service's own traces without a collector. */
 export function createOwnTraces(ports: {
   readonly store: Pick<TraceStore, "add">;
   readonly version: string;
-  /** Spans that are lost. */
+  /** Lost spans. */
   readonly onDropped: (spans: number) => void;
   readonly onTrouble: (error: unknown) => void;
 }): OwnTraces {
@@ -83,10 +82,7 @@ export function createOwnTraces(ports: {
     ignored,
     monotonicMs: () => performance.now(),
     onTrace(spans) {
-      if (waiting.length + spans.length > maxWaiting) {
-        onDropped(spans.length);
-        return;
-      }
+      if (waiting.length + spans.length > maxWaiting) return onDropped(spans.length);
       waiting.push(...spans);
       if (waiting.length >= batch) void flush();
       else timer ??= setTimeout(() => void flush(), delayMs).unref();

@@ -2,15 +2,13 @@ import type { TraceSummary } from "#contract/traces.ts";
 import type { Keeping, SpanGroup, SpanSource, TraceQuery } from "#domain/ports/traces.ts";
 import type { ReceivedBody, RefusalKind } from "#transports/otlp/receiver.ts";
 
-/** What the thread of the traces is started with. */
 export interface TraceThreadSetup {
   readonly stateDir: string;
   readonly keepBytes: number;
-  /** Whether bodies are wanted back, to be sent to a further collector. */
+  /** Whether bodies are returned for forwarding. */
   readonly forwards: boolean;
 }
 
-/** What the thread is asked. */
 export type TraceJob =
   | { readonly kind: "body"; readonly body: ReceivedBody }
   | { readonly kind: "add"; readonly groups: readonly SpanGroup[]; readonly source: SpanSource }
@@ -18,14 +16,12 @@ export type TraceJob =
   | { readonly kind: "trace"; readonly traceId: string }
   | { readonly kind: "close" };
 
-/** What a body came to. */
 export interface TakenBody extends Keeping {
   readonly reason: string;
-  /** The request as protobuf, where that is wanted. */
+  /** The request as protobuf, if it is to be forwarded. */
   readonly protobuf: Uint8Array<ArrayBuffer> | undefined;
 }
 
-/** What it answers to each kind. */
 export interface TraceAnswers {
   readonly body: TakenBody;
   readonly add: Keeping;
@@ -39,7 +35,7 @@ export interface TraceRequest {
   readonly job: TraceJob;
 }
 
-/** What the thread says: an answer to each request, and trouble with its file whenever there is some. */
+/** An answer to each request, or trouble with the file at any time. */
 export type TraceReply =
   | { readonly kind: "answer"; readonly id: number; readonly answer: TraceAnswers[TraceJob["kind"]] }
   | { readonly kind: "refused"; readonly id: number; readonly refusal: RefusalKind; readonly message: string }

@@ -7,16 +7,14 @@ import type { SpanResult } from "#telemetry/metrics.ts";
 import { onceAMinute } from "#telemetry/repeated-trouble.ts";
 import type { Forwarder } from "#transports/otlp/forward.ts";
 import type { ReceivedBody } from "#transports/otlp/receiver.ts";
-import type { Taken } from "#transports/otlp/reply.ts";
 import { createOwnTraces, type OwnTraces } from "./own-traces.ts";
 import { createHostTraces, type HostTraces } from "./traces.ts";
 
-/** What this host knows of traces: those that programs send, and its own. */
 export interface TraceParts {
   readonly store: Pick<TraceStore, "list" | "trace">;
   /** Undefined where a collector gets the service's own spans. */
   readonly own: OwnTraces | undefined;
-  /** Opens the ports where the settings want them open. @throws PortTaken where they insist. */
+  /** Opens the ports of the settings. @throws PortTaken with `receiver: on`. */
   readonly open: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -27,7 +25,7 @@ interface Ports {
   readonly onSpans: (result: SpanResult, count: number) => void;
 }
 
-/** Passes on what is received where the settings name a collector. */
+/** Forwards received traces where the settings name a collector. */
 async function openForwarder(tracing: Config["settings"]["tracing"], ports: Ports): Promise<Forwarder | undefined> {
   const { endpoint, protocol = "http" } = tracing ?? {};
   if (endpoint === undefined) return undefined;
@@ -45,12 +43,7 @@ async function openForwarder(tracing: Config["settings"]["tracing"], ports: Port
   });
 }
 
-async function take(
-  traces: HostTraces,
-  forwarder: Forwarder | undefined,
-  body: ReceivedBody,
-  ports: Ports,
-): Promise<Taken> {
+async function take(traces: HostTraces, forwarder: Forwarder | undefined, body: ReceivedBody, ports: Ports) {
   const { kept, rejected, reason, protobuf } = await traces.takeBody(body);
   ports.onSpans("kept", kept);
   if (rejected > 0) ports.onSpans("rejected", rejected);
@@ -58,7 +51,7 @@ async function take(
   return { rejected, message: reason };
 }
 
-/** The traces of this host as the settings want them. Nothing is loaded or opened before it is needed. */
+/** The traces of this host by its settings. Nothing is opened before it is needed. */
 export function createTraceParts(
   { settings, stateDir }: Pick<Config, "settings" | "stateDir">,
   ports: Ports,
@@ -87,7 +80,7 @@ export function createTraceParts(
       : undefined;
   const closers: (() => void | Promise<void>)[] = [traces.close];
 
-  /** What was traced a moment ago is in the answer too. */
+  /** Stores own spans first, so that answers have the latest ones. */
   const current = async <T>(work: () => Promise<T>): Promise<T> => {
     await own?.flush();
     return work();
@@ -100,7 +93,7 @@ export function createTraceParts(
     },
     own,
     async open() {
-      // A collector is expected there, be it not up yet.
+      // The settings expect another collector on these ports.
       if (receiver === "off" || (receiver === "auto" && isOwnCollector(tracing))) return;
       const { openReceivers, PortTaken } = await import("#transports/otlp/index.ts");
       const { createPeers } = await import("./peers.ts");
@@ -113,7 +106,7 @@ export function createTraceParts(
           ports: receiverPorts(tracing),
         });
         closers.push(...(forwarder === undefined ? [] : [forwarder.close]), receivers.close);
-        // Known from the start, so that a rate over them has a beginning.
+        // A counter that starts at 0 has a rate from the beginning.
         onSpans("kept", 0);
         onSpans("rejected", 0);
         log.info(receivers.ports, "receiving traces");

@@ -5,10 +5,7 @@ import { readTraces } from "#transports/otlp/intake.ts";
 import { type ReceivedBody, TracesRefused } from "#transports/otlp/receiver.ts";
 import type { TakenBody, TraceAnswers, TraceJob, TraceReply, TraceRequest, TraceThreadSetup } from "./protocol.ts";
 
-/**
- * What runs in the thread of the traces: reading what others have sent, and the file. A body that takes more memory than the thread
- * may have ends the thread and not the service.
- */
+/** The thread of the traces: parses received bodies and owns the file. A body that exhausts its memory ends only the thread. */
 const port = parentPort;
 if (port === null) throw new Error("this runs in the thread of the traces only");
 const { stateDir, keepBytes, forwards } = workerData as TraceThreadSetup;
@@ -30,7 +27,7 @@ function takeBody(body: ReceivedBody): TakenBody {
     kept: keeping.kept,
     rejected: rejected + keeping.rejected,
     reason: [...(reason === "" ? [] : [reason]), ...full].join(", "),
-    // A copy of what may be a part of a larger buffer.
+    // A copy: it may be part of a larger buffer.
     protobuf: forwards ? new Uint8Array(protobuf) : undefined,
   };
 }
@@ -51,7 +48,7 @@ function perform(job: TraceJob): TraceAnswers[TraceJob["kind"]] {
   }
 }
 
-/** Memory that is handed over and not copied. */
+/** Buffers that are transferred instead of copied. */
 function transferOf(answer: TraceAnswers[TraceJob["kind"]]): readonly ArrayBuffer[] {
   if (answer instanceof Uint8Array) return [answer.buffer];
   return answer !== undefined && "protobuf" in answer && answer.protobuf !== undefined ? [answer.protobuf.buffer] : [];

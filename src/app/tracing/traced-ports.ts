@@ -16,20 +16,19 @@ import type { Journal } from "#domain/ports/journal.ts";
 import type { Attributes, Span, Tracer } from "#telemetry/tracing.ts";
 import { errorTypeOf } from "#telemetry/tracing.ts";
 
-/** Arguments may name secret things, so that a command's span has the name of its program alone. */
+/** The span has only the name of the program: arguments may be secret. */
 export const tracedExec =
   (exec: Exec, tracer: Tracer): Exec =>
   (argv, options) => {
     const name = basename(argv[0]);
     return tracer.span("client", name, { "process.executable.name": name }, async (span) => {
       const result = await exec(argv, options);
-      // No failure by itself: many programs answer with it.
+      // Not a failure by itself.
       span.set({ "process.exit.code": result.exitCode });
       return result;
     });
   };
 
-/** The span ends when the program runs. */
 export const tracedStart =
   (start: StartDetached, tracer: Tracer): StartDetached =>
   (argv, options) => {
@@ -37,7 +36,7 @@ export const tracedStart =
     return tracer.span("client", name, { "process.executable.name": name }, () => start(argv, options));
   };
 
-/** Calls over the system bus. What systemd says by itself, in signals, belongs to no request. */
+/** Calls over the system bus. Signals belong to no request. */
 export const tracedCalls =
   (tracer: Tracer): ObserveCall =>
   ({ interface: service, member }, work) =>
@@ -48,7 +47,7 @@ export const tracedCalls =
       work,
     );
 
-/** Questions to the journal, with what makes them dear and nothing of what was looked for. */
+/** Journal queries with what makes them expensive, but not what was searched for. */
 export const tracedJournal = (journal: Journal, tracer: Tracer): Journal => ({
   follow: journal.follow,
   query(query, signal) {
@@ -69,7 +68,7 @@ export const tracedJournal = (journal: Journal, tracer: Tracer): Journal => ({
   },
 });
 
-/** How the semantic conventions call providers, where that is not their own name in small letters. */
+/** Names of providers in the semantic conventions, where they are not lower-case names. */
 const providerNames: Readonly<Record<string, string>> = { Google: "gcp.gemini", Mistral: "mistral_ai" };
 
 const endAttributes = ({ model, usage, finishReason }: ChatEnd): Attributes => ({
@@ -79,14 +78,14 @@ const endAttributes = ({ model, usage, finishReason }: ChatEnd): Attributes => (
   "gen_ai.usage.output_tokens": usage.outputTokens ?? undefined,
 });
 
-/** Marks a span with how the provider failed, which is said elsewhere than in the name of the error. */
+/** Marks a failed span. */
 function failed(span: Span, error: unknown): void {
   const isKnown = error instanceof ProviderFailed;
   if (isKnown) span.set({ "http.response.status_code": error.status ?? undefined });
   span.fail(isKnown ? error.failure : errorTypeOf(error));
 }
 
-/** A provider whose calls have spans, by the semantic conventions for generative AI: figures and names, never a text. */
+/** Traces calls by the semantic conventions for generative AI: figures and names, never texts. */
 function tracedProvider(
   provider: ChatProvider,
   { name, provider: providerName, model }: Pick<ConnectorDefinition, "name" | "provider" | "model">,
@@ -102,12 +101,21 @@ function tracedProvider(
       "steward.connector.name": name,
     });
 
-  async function* streamed(
-    span: NonNullable<ReturnType<typeof begin>>,
-    call: ChatCall,
-    signal: AbortSignal,
-  ): AsyncGenerator<ChatPart> {
-    // Each piece is asked for within the span, since the first of them is what makes the call.
+  type CallSpan = NonNullable<ReturnType<typeof begin>>;
+
+  const ended = async <T>(span: CallSpan, work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } catch (error) {
+      failed(span, error);
+      throw error;
+    } finally {
+      span.end();
+    }
+  };
+
+  async function* streamed(span: CallSpan, call: ChatCall, signal: AbortSignal): AsyncGenerator<ChatPart> {
+    // Within the span, since the first piece makes the call.
     const parts = span.run(() => provider.stream(call, signal)[Symbol.asyncIterator]());
     try {
       for (;;) {
@@ -129,16 +137,11 @@ function tracedProvider(
     async chat(call, signal) {
       const span = begin("chat", call);
       if (span === undefined) return provider.chat(call, signal);
-      try {
+      return ended(span, async () => {
         const reply = await span.run(() => provider.chat(call, signal));
         span.set(endAttributes(reply));
         return reply;
-      } catch (error) {
-        failed(span, error);
-        throw error;
-      } finally {
-        span.end();
-      }
+      });
     },
     stream(call, signal) {
       const span = begin("chat", call);
@@ -147,14 +150,7 @@ function tracedProvider(
     async probe(signal) {
       const span = begin("probe");
       if (span === undefined) return provider.probe(signal);
-      try {
-        await span.run(() => provider.probe(signal));
-      } catch (error) {
-        failed(span, error);
-        throw error;
-      } finally {
-        span.end();
-      }
+      return ended(span, () => span.run(() => provider.probe(signal)));
     },
   };
 }
@@ -165,13 +161,11 @@ const tracedConnector = (definition: ConnectorDefinition, tracer: Tracer): Conne
   return { ...definition, access: { provider: tracedProvider(access.provider, definition, tracer) } };
 };
 
-/** The connectors of a plan, their calls traced. */
 export const tracedPlan = (plan: ConnectorPlan, tracer: Tracer): ConnectorPlan => ({
   ...plan,
   connectors: plan.connectors.map((each) => tracedConnector(each, tracer)),
 });
 
-/** The connectors that are found, their calls traced. */
 export const tracedDiscovery = (discovery: ConnectorDiscovery, tracer: Tracer): ConnectorDiscovery => ({
   find: async (signal) => (await discovery.find(signal)).map((each) => tracedConnector(each, tracer)),
 });

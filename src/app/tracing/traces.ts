@@ -4,17 +4,16 @@ import { errorMessage } from "#kernel/errors.ts";
 import { createRoom, type ReceivedBody, TracesRefused } from "#transports/otlp/receiver.ts";
 import type { TraceAnswers, TraceJob, TraceReply, TraceRequest, TraceThreadSetup } from "./protocol.ts";
 
-/** Heap of the thread: what the largest body may take, several times. */
+/** Heap of the thread: several times what the largest body takes. */
 const maxHeapMb = 256;
-/** What is new in it: less is slower, and more is memory that is not given back. */
+/** Young generation: less is slower, more is memory that is not returned. */
 const maxYoungHeapMb = 16;
-/** Bytes of bodies that wait for the thread. */
 const maxWaitingBytes = 32 * 1024 * 1024;
-/** Bodies, and questions of the service itself, that wait for the thread. */
+/** Bodies, and all jobs, that wait for the thread. */
 const maxWaitingBodies = 800;
 const maxWaiting = 1000;
 const tooMany = "too many traces at the same time";
-/** A thread that was asked nothing for so long is ended: that is what gives its memory back. */
+/** An idle thread is ended, which frees its memory. */
 const idleMs = 60_000;
 
 interface Waiting {
@@ -23,7 +22,7 @@ interface Waiting {
 }
 
 interface TraceThreadOptions extends TraceThreadSetup {
-  /** Something is wrong with the file, or the thread has ended by itself. */
+  /** Trouble with the file, or the thread has ended. */
   readonly onTrouble: (message: string, aside?: string) => void;
   readonly idleMs?: number;
 }
@@ -47,7 +46,7 @@ function startWorker(
   return worker;
 }
 
-/** The thread, started with the first job and ended when there was none for a while. */
+/** A thread that starts with the first job and ends when idle. */
 function createTraceThread(options: TraceThreadOptions) {
   const { onTrouble, idleMs: idleAfterMs = idleMs, stateDir, keepBytes, forwards } = options;
   const waiting = new Map<number, Waiting>();
@@ -60,7 +59,7 @@ function createTraceThread(options: TraceThreadOptions) {
   const settle = (id: number): Waiting | undefined => {
     const found = waiting.get(id);
     waiting.delete(id);
-    // A job that waits keeps the process running, an idle thread does not.
+    // Jobs keep the process alive, an idle thread does not.
     if (waiting.size === 0 && closing === undefined) worker?.unref();
     if (waiting.size === 0 && !isClosed) {
       idle = setTimeout(() => void rest(), idleAfterMs);
@@ -69,11 +68,8 @@ function createTraceThread(options: TraceThreadOptions) {
     return found;
   };
 
-  const onReply = (reply: TraceReply): void => {
-    if (reply.kind === "trouble") {
-      onTrouble(reply.message, reply.aside);
-      return;
-    }
+  const onReply = (reply: TraceReply) => {
+    if (reply.kind === "trouble") return onTrouble(reply.message, reply.aside);
     const asked = settle(reply.id);
     if (reply.kind === "answer") asked?.resolve(reply.answer);
     else if (reply.kind === "refused") asked?.reject(new TracesRefused(reply.refusal, reply.message));
@@ -106,11 +102,11 @@ function createTraceThread(options: TraceThreadOptions) {
     waiting.set(nextId, { resolve, reject });
     const request: TraceRequest = { id: nextId, job };
     worker.postMessage(request, [...transfer]);
-    // The thread answers each job with what belongs to its kind.
+    // The answer has the type of the job's kind.
     return promise as Promise<TraceAnswers[K]>;
   }
 
-  /** Ends the thread, its file closed. What is asked meanwhile waits for the next one. */
+  /** Closes the file and ends the thread. Jobs meanwhile wait for the next one. */
   function rest(): Promise<void> {
     const resting = worker;
     if (resting === undefined) return Promise.resolve();
@@ -128,7 +124,7 @@ function createTraceThread(options: TraceThreadOptions) {
   return {
     ask,
     waiting: () => waiting.size,
-    /** What is under way when the thread is about to end. */
+    /** Pending while the thread is being ended. */
     closing: () => closing,
     isClosed: () => isClosed,
     close: async (): Promise<void> => {
@@ -139,11 +135,10 @@ function createTraceThread(options: TraceThreadOptions) {
   };
 }
 
-/** The traces of this host, in a thread that runs while there is something to do. */
 export interface HostTraces extends TraceStore {
-  /** Reads and keeps the spans of a body. @throws TracesRefused */
+  /** Parses and stores the spans of a body. @throws TracesRefused. */
   readonly takeBody: (body: ReceivedBody) => Promise<TraceAnswers["body"]>;
-  /** Writes what waits and closes the file. */
+  /** Stores what waits and closes the file. */
   readonly close: () => Promise<void>;
 }
 
@@ -177,7 +172,7 @@ export function createHostTraces(options: TraceThreadOptions): HostTraces {
         throw new TracesRefused("overloaded", tooMany);
       }
       try {
-        // Handed over and not copied once more; what came may be a part of a larger buffer.
+        // Transferred, not copied again; what came may be part of a larger buffer.
         const copy = new Uint8Array(body.bytes);
         return await thread.ask<"body">({ kind: "body", body: { ...body, bytes: copy } }, [copy.buffer]);
       } catch (error) {

@@ -13,7 +13,7 @@ import type { Logger } from "#telemetry/logger.ts";
 import type { SpanResult } from "#telemetry/otlp-queue.ts";
 import type { Tracer, Tracing } from "#telemetry/tracing.ts";
 
-/** Traces to a collector; undefined where the settings name none, and then nothing of it is loaded. */
+/** Traces to the collector of the settings, if there is one. */
 export async function createHostTracing(
   { settings }: Pick<Config, "settings">,
   ports: {
@@ -26,7 +26,7 @@ export async function createHostTracing(
   if (endpoint === undefined) return undefined;
   const { version, log, onSpans } = ports;
   const { createOtlpTracing } = await import("#telemetry/otlp.ts");
-  // Without what the address may have besides: a name and a password.
+  // Without name and password, which the address may have.
   const { host: collector } = new URL(endpoint);
   onSpans("exported", 0);
   onSpans("dropped", 0);
@@ -41,12 +41,12 @@ export async function createHostTracing(
   });
 }
 
-/** What the service works with, as it is or with spans around its calls. */
+/** Adapters with or without spans around their calls. */
 export interface TracedParts {
   readonly exec: Exec;
   readonly startDetached: StartDetached;
   readonly observeCall: ObserveCall | undefined;
-  /** For requests to other programs: what names the span that they are made in. */
+  /** Headers that name the current span. */
   readonly requestOptions: { readonly headers?: Tracer["headers"] };
   readonly journalOf: (journal: HostJournal) => HostJournal;
   readonly connectorsOf: <T extends Connectors>(connectors: T) => T;
@@ -57,7 +57,6 @@ interface Connectors {
   readonly discovery: ConnectorDiscovery;
 }
 
-/** As it is. */
 export const untraced: TracedParts = {
   exec,
   startDetached,
@@ -67,7 +66,6 @@ export const untraced: TracedParts = {
   connectorsOf: (connectors) => connectors,
 };
 
-/** Puts spans around what leads out of the process, where there is a tracer. */
 export async function createTracedParts(tracer: Tracer | undefined): Promise<TracedParts> {
   if (tracer === undefined) return untraced;
   const traced = await import("./traced-ports.ts");
@@ -85,7 +83,6 @@ export async function createTracedParts(tracer: Tracer | undefined): Promise<Tra
   };
 }
 
-/** Does an operation within a span, where there is a tracer. */
 export function tracedOperation(
   tracer: Tracer | undefined,
   spec: OperationSpec | undefined,

@@ -1,19 +1,18 @@
-import type { HealthCheckResult } from "#contract/checks.ts";
+import { type HealthCheckResult, isUnhealthy } from "#contract/checks.ts";
 import type { Hooks, Veto } from "#domain/common/hooks.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import type { Check, CheckSettings, Outcome } from "./check.ts";
 import type { Fixability } from "./fixability.ts";
 
-/** What is kept of a message and of details: a check that floods must not fill the memory or the history. */
+/** Limits on messages and details: a check that floods must not fill the memory or the history. */
 const maxMessageChars = 1000;
 const maxDetailsChars = 64 * 1024;
-/** Runs of one check that may be left behind, deaf to their signal, before it is not started again until one ends. */
+/** A check is not started again while so many of its runs hang, ignoring their signal. */
 const maxLeftBehind = 3;
 
 const cut = (text: string): string => (text.length > maxMessageChars ? `${text.slice(0, maxMessageChars - 1)}…` : text);
 
-/** Nothing was found, so there is nothing to fix. */
 const failed = (message: string, error: string): Outcome => ({
   status: "fail",
   message: cut(message),
@@ -21,7 +20,6 @@ const failed = (message: string, error: string): Outcome => ({
   fixId: null,
 });
 
-/** @throws Error for details that cannot be written as JSON. */
 function bounded({ status, message, details, ...rest }: Outcome): Outcome {
   const size = JSON.stringify(details).length;
   return {
@@ -32,10 +30,7 @@ function bounded({ status, message, details, ...rest }: Outcome): Outcome {
   };
 }
 
-/**
- * Runs checks so that whatever one does stays with it: a throw, silence past the time limit, and a flood are outcomes.
- * Never throws itself.
- */
+/** Runs checks so that a throw, a timeout or a flood becomes an outcome. Never throws. */
 export function createContainedRun(clock: Pick<Clock, "sleep">, shutdown: AbortSignal) {
   const leftBehind = new Map<string, number>();
 
@@ -48,14 +43,11 @@ export function createContainedRun(clock: Pick<Clock, "sleep">, shutdown: AbortS
     const ended = new AbortController();
     const run = async (): Promise<Outcome> => bounded(await check.run(settings, over.signal));
     let isSettled = false;
-    const running = run().catch((error: unknown) => {
-      const reason = errorMessage(error);
-      return failed(`The check itself failed: ${reason}`, reason);
-    });
-    const settled = running.then((outcome) => {
-      isSettled = true;
-      return outcome;
-    });
+    const settled = run()
+      .catch((error: unknown) => failed(`The check itself failed: ${errorMessage(error)}`, errorMessage(error)))
+      .finally(() => {
+        isSettled = true;
+      });
     const late = clock.sleep(timeoutMs, AbortSignal.any([ended.signal, shutdown])).then(() => undefined);
     const outcome = await Promise.race([settled, late]);
     ended.abort();
@@ -70,12 +62,10 @@ export function createContainedRun(clock: Pick<Clock, "sleep">, shutdown: AbortS
   };
 }
 
-/** What one run of a check gave. */
 export interface CheckFinding extends Outcome {
   /** Epoch milliseconds. */
   readonly checkedAt: number;
   readonly durationMs: number;
-  /** The fix for what was found, and whether it can do anything about it. */
   readonly fix: Pick<HealthCheckResult, "fixable" | "fix_id">;
 }
 
@@ -86,9 +76,8 @@ const vetoed = ({ hook, reason }: Veto): Outcome => ({
 });
 
 /**
- * One run of a check from the question to the hooks to the fix of what it found. Never throws.
- * @param ports.hooks may hold runs back.
- * @param ports.fixability says whether a fix can do anything about what was found; without it every fix can.
+ * One run of a check: hooks, check, and whether its fix can do anything. Never throws.
+ * @param ports.fixability without it every fix can.
  */
 export function createCheckRun(
   ports: {
@@ -101,7 +90,7 @@ export function createCheckRun(
   const { clock, hooks, fixability } = ports;
   const contained = createContainedRun(clock, shutdown);
 
-  /** Undefined without hooks: that must cost nothing, not even a turn of the event loop. */
+  /** Undefined without hooks, which must not cost even a turn of the event loop. */
   const askHooks = ({ id, name, category, severity }: Check): Promise<Veto | undefined> | undefined =>
     hooks === undefined || hooks.names("pre_check").length === 0
       ? undefined
@@ -110,8 +99,7 @@ export function createCheckRun(
   const fixFor = async ({ fixes: [usual] = [] }: Check, found: Outcome): Promise<CheckFinding["fix"]> => {
     const fixId = (found.fixId === undefined ? usual : found.fixId) ?? undefined;
     if (fixId === undefined) return { fixable: false };
-    const isUnhealthy = found.status === "warn" || found.status === "fail";
-    const canFix = isUnhealthy && (fixability === undefined || (await fixability(fixId, found, shutdown)));
+    const canFix = isUnhealthy(found) && (fixability === undefined || (await fixability(fixId, found, shutdown)));
     return { fixable: canFix, fix_id: fixId };
   };
 

@@ -11,8 +11,8 @@ const pruneIntervalMs = 60 * 60 * 1000;
 export type CheckStates = ReturnType<typeof createCheckStates>;
 
 /**
- * The status of each check and since when it has it, kept over restarts in the history, and the verdict of them all.
- * @param ports.onTrouble is told when the history cannot be used, once until it can be again.
+ * The status of each check and since when, kept over restarts in the history, and the verdict of all.
+ * @param ports.onTrouble called once when the history starts to fail.
  */
 export function createCheckStates(ports: {
   readonly history: Pick<CheckHistory, "record" | "state" | "forget">;
@@ -26,7 +26,7 @@ export function createCheckStates(ports: {
   let isHistoryUsable = true;
   let prunedAtMs = Number.NEGATIVE_INFINITY;
 
-  /** The disk may be full or the file damaged: no run fails for that, and the log is not flooded either. */
+  /** A full disk or a damaged file must neither fail a run nor flood the log. */
   const withHistory = <T>(work: () => T): T | undefined => {
     try {
       const value = work();
@@ -41,7 +41,7 @@ export function createCheckStates(ports: {
 
   return {
     status: (id: string): CheckStatus | undefined => states.get(id)?.status,
-    /** The state that a finding puts a check in; it is not taken on yet. */
+    /** The state that a finding leads to, without saving it. */
     next(id: string, { status, checkedAt }: CheckFinding): StoredState {
       const before = states.get(id);
       return {
@@ -54,13 +54,11 @@ export function createCheckStates(ports: {
       states.set(id, state);
       withHistory(() => history.record(id, { checkedAt, status, message, durationMs }, state));
     },
-    /** Reads what an earlier process knew of a check. */
     restore(id: string): void {
       const stored = withHistory(() => history.state(id));
       if (stored !== undefined) states.set(id, stored);
     },
     remove: (id: string): void => void states.delete(id),
-    /** Makes the verdict anew. @param checks all that there are. */
     judge(checks: readonly { readonly check: Pick<Check, "id" | "severity"> }[]): void {
       const known = checks.flatMap(({ check: { id, severity } }) => {
         const state = states.get(id);
@@ -70,9 +68,9 @@ export function createCheckStates(ports: {
       isStarting = known.length < checks.length;
     },
     verdict: (): HealthStatus["status"] => verdict,
-    /** Whether there is a check that has never run, so that the verdict is not complete. */
+    /** Whether a check has never run, so that the verdict is incomplete. */
     isStarting: (): boolean => isStarting,
-    /** Deletes old runs from the history, once an hour however often it is called. */
+    /** Deletes old runs from the history, at most once an hour. */
     prune(): void {
       const nowMs = clock.monotonicMs();
       if (nowMs - prunedAtMs < pruneIntervalMs) return;
@@ -86,10 +84,7 @@ type Verdict = HealthStatus["status"];
 
 const counters = { pass: "passed", warn: "warned", fail: "failed", skip: "skipped" } as const;
 
-/**
- * Counts results by status.
- * @param durationMs how long it took to get all of them.
- */
+/** Counts results by status. */
 export function summarize(
   results: readonly Pick<HealthCheckResult, "status">[],
   durationMs: number,
@@ -99,7 +94,6 @@ export function summarize(
   return summary;
 }
 
-/** What results say of the host as a whole. */
 function verdictOf(results: Iterable<{ readonly status: CheckStatus; readonly severity: Severity }>): Verdict {
   let verdict: Verdict = "healthy";
   for (const { status, severity } of results) {

@@ -1,36 +1,28 @@
 import type { CheckStatus, Severity } from "#contract/checks.ts";
 
-/** What a check found. */
 export interface Outcome {
   readonly status: CheckStatus;
-  /** One sentence that a tired person understands: what is so, and what it means. */
+  /** One sentence for people: what is so, and what it means. */
   readonly message: string;
-  /** The figures behind it, with snake_case names and units in them. */
+  /** Figures with snake_case names that include the unit. */
   readonly details: Readonly<Record<string, unknown>>;
-  /**
-   * Which of the check's fixes mends what was found: null when none does. Only for warn and fail; the first of
-   * {@link Check.fixes} unless given.
-   */
+  /** Which of the check's fixes applies, null for none; the first of {@link Check.fixes} by default. Only for warn and fail. */
   readonly fixId?: string | null;
 }
 
-/** What settings say of a check; what they leave out is the check's own. */
+/** The settings of a check; what they leave out is the check's own. */
 export interface CheckSettings {
   /** Thresholds in the unit of the check. */
   readonly warn?: number;
   readonly fail?: number;
-  /** Paths, units, names that the check leaves out. */
+  /** Paths, units or names that the check leaves out. */
   readonly ignore: readonly string[];
 }
 
-/**
- * A health check: it looks at one thing and says how that is. It changes nothing. What it throws is a failed check; where
- * its subject is absent it answers `skip` with the reason.
- */
+/** A read-only health check of one thing. An error is a failed check; where its subject is absent it answers `skip`. */
 export interface Check {
   /** snake_case, as in paths and settings. */
   readonly id: string;
-  /** For people. */
   readonly name: string;
   readonly category:
     | "storage"
@@ -44,13 +36,15 @@ export interface Check {
     | "system"
     | "custom";
   readonly severity: Severity;
-  /** How old its result may be; the general interval unless it is given. */
+  /** The general interval by default. */
   readonly intervalMs?: number;
-  /** How long a run may take; the general limit unless it is given. */
+  /** The general limit by default. */
   readonly timeoutMs?: number;
-  /** For a check that keeps to its limit by itself: what it may take beyond it, to end what it has started and to say so. */
+  /** Further time for a check that enforces its limit itself: to end what it has started, and to report it. */
   readonly graceMs?: number;
-  /** Ids of the fixes that mend what it finds, the usual one first. */
+  /** Ids of its fixes, the usual one first. */
   readonly fixes?: readonly string[];
   readonly run: (settings: CheckSettings, signal: AbortSignal) => Promise<Outcome>;
 }
+
+export const skip = (message: string): Outcome => ({ status: "skip", message, details: {} });

@@ -1,24 +1,20 @@
-import type { FixResult, FixStepReport, HealthCheckResult } from "#contract/checks.ts";
-import { statusRank } from "#contract/checks.ts";
+import { type FixResult, type FixStepReport, type HealthCheckResult, statusRank } from "#contract/checks.ts";
 import type { Plan } from "#contract/operation.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import type { Fix, FixPlan } from "./fix.ts";
 
-export const isUnhealthy = ({ status }: Pick<HealthCheckResult, "status">): boolean => statusRank[status] > 0;
-
-/** Why a plan without steps does nothing, where it does not say it itself. */
+/** Reason of a plan without steps that gives none. */
 export const nothingPossible = "there is nothing that it could do";
 
-/** Steps whose outcome is said in the message as well; of more than these the report has them all. */
+/** Steps whose outcome is in the message too. */
 const toldSteps = 3;
 
-/** What steps came to, in their own words. */
 function toldOf(steps: readonly FixStepReport[]): string {
   const told = steps.slice(0, toldSteps).map(({ message }) => message);
   return [...told, ...(steps.length > toldSteps ? [`and ${steps.length - toldSteps} more steps`] : [])].join("; ");
 }
 
-/** What is said of a fix that has run: it succeeds when its steps did what they should, whatever is still wrong. */
+/** The result of a fix that has run: a success when its steps succeeded, whatever is still wrong. */
 export function verdict(
   fixId: string,
   steps: readonly FixStepReport[],
@@ -31,7 +27,7 @@ export function verdict(
     const others = failed.length === 1 ? "" : ` (and ${failed.length - 1} more of its steps)`;
     return { success: false, message: `${fixId} could not ${first.action}: ${first.message}${others}` };
   }
-  // A run that failed by itself has found nothing, neither that it is healthy nor that it is another matter.
+  // The check itself failed, so the state of the host is not known.
   if ("error" in after.details)
     return {
       success: true,
@@ -45,10 +41,7 @@ export function verdict(
   return { success: true, message: `${fixId} is done (${toldOf(steps)}); ${rest}: ${after.message}` };
 }
 
-/**
- * What a fix would do, for a dry run.
- * @param questions what is asked of others before its steps.
- */
+/** The answer to a dry run. @param questions hooks that are asked before the steps. */
 export function planOf(fix: Fix, plan: FixPlan, questions: readonly string[]): Plan {
   const reason = plan.reason ?? (plan.steps.length > 0 ? undefined : nothingPossible);
   return {
@@ -65,7 +58,6 @@ export function planOf(fix: Fix, plan: FixPlan, questions: readonly string[]): P
   };
 }
 
-/** What is answered for a check that is healthy. */
 export function nothingToDo(fix: Fix, check: HealthCheckResult, isDryRun: boolean): FixResult | Plan {
   const message = `nothing to fix: ${check.message}`;
   if (isDryRun) return createPlan([], { fix_id: fix.id, risk: fix.risk, reason: message });

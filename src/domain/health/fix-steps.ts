@@ -3,13 +3,12 @@ import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import type { Fix, FixPlan, OnOperation } from "./fix.ts";
 
-/** What a step is given. */
 interface During {
   readonly signal: AbortSignal;
   readonly onOperation?: OnOperation;
 }
 
-/** Carries the steps of a plan out, one by one, and says what came of each. Never throws. */
+/** Runs the steps of a plan one by one. Never throws. */
 export async function carryOutSteps(
   { endsOnFailure }: Pick<Fix, "endsOnFailure">,
   plan: Pick<FixPlan, "steps">,

@@ -3,63 +3,51 @@ import type { Effect } from "#contract/effects.ts";
 import type { Risk } from "#contract/operation.ts";
 import type { Outcome } from "./check.ts";
 
-/** Told the id of an operation as soon as it is begun. */
+/** Called with the id of an operation as soon as it has begun. */
 export type OnOperation = (operationId: string) => void;
 
-/** One thing that a fix does. */
 export interface FixStep {
-  /** In the imperative, with names: `restart nginx.service`. A dry run and the report say it in the same words. */
+  /** In the imperative, with names: `restart nginx.service`; shown by dry run and report. */
   readonly action: string;
   /**
-   * Does it. The signal fires when the time of the fix is over or the service ends.
-   * @param onOperation told the id of an operation that it begins, which goes on without it.
-   * @returns one sentence for people: what came of it, with figures.
-   * @throws when it could not be done: the message is what people read.
+   * The signal fires when the time of the fix is over or the service ends; an operation that it has begun goes on.
+   * @returns one sentence for people, with figures.
+   * @throws with a message for people.
    */
   readonly run: (signal: AbortSignal, onOperation?: OnOperation) => Promise<string>;
 }
 
-/** What a fix would do about what a check found. */
 export interface FixPlan {
-  /** In order; none when nothing can be done, and then `reason` says why. */
+  /** Without steps, `reason` says why. */
   readonly steps: readonly FixStep[];
-  /** Beside steps: what is left alone, and why. */
+  /** What is left alone, and why. */
   readonly reason?: string;
-  /** systemd units and packages that are touched: all of them, since a narrowed scope is compared with these. */
+  /** All units and packages that are touched: narrowed scopes are compared with these. */
   readonly units?: readonly string[];
   readonly packages?: readonly string[];
   readonly downloadBytes?: number;
-  /** What becomes free on disk, as far as can be told before. */
   readonly freesBytes?: number;
   readonly requiresReboot?: boolean;
 }
 
-/**
- * Mends what a check found, and touches nothing else: what is not in the outcome is not its business. It never kills
- * processes by name and never deletes lock files.
- */
+/** Fixes what a check found, and nothing else. It never kills processes by name and never deletes lock files. */
 export interface Fix {
-  /** snake_case. */
   readonly id: string;
-  /** For people: what it does. */
   readonly summary: string;
-  /** `safe`: loses nothing. `moderate`: services or files are touched that can be had again. `risky`: needs to be confirmed. */
+  /** `safe`: loses nothing. `moderate`: touches services or replaceable files. `risky`: needs confirmation. */
   readonly risk: Risk;
-  /** What it does to the host: who asks for it needs the scopes of that besides `health:fix`. */
+  /** Its effects on the host: the caller needs their scopes besides `health:fix`. */
   readonly does: readonly [Effect, ...Effect[]];
   /** Fixes of one kind never run at the same time. */
   readonly kind: "packages" | "services" | "clock" | "storage";
-  /** Whether a step that fails ends the fix; otherwise the others are done all the same. */
+  /** Whether a failed step ends the fix. */
   readonly endsOnFailure: boolean;
-  /** Whether it may find nothing to do about what its check found: then its plan says whether it is offered. */
+  /** Whether its plan may be empty: then it is offered only when the plan has steps. */
   readonly mayFindNothing?: boolean;
-  /** After this time the signal of the steps fires; ten minutes unless given. */
+  /** Ten minutes by default. */
   readonly timeoutMs?: number;
   /** Changes nothing. */
   readonly plan: (found: Outcome, signal: AbortSignal) => Promise<FixPlan>;
-  /**
-   * Carries out the steps of its plan where that is not done in this process, one by one.
-   * @throws when nothing could be done: the message is what people read.
-   */
+  /** Runs the steps of its plan outside of this process. @throws with a message for people when nothing was done. */
   readonly carryOut?: (plan: FixPlan, signal: AbortSignal) => Promise<readonly FixStepReport[]>;
 }

@@ -2,16 +2,12 @@ import type { Clock } from "#kernel/clock.ts";
 import type { Outcome } from "./check.ts";
 import type { Fix } from "./fix.ts";
 
-/** A plan that takes longer than this is not waited for. */
 const planTimeoutMs = 30_000;
 
 /** Whether a fix can do anything about what a check found. Never throws. */
 export type Fixability = (fixId: string, found: Outcome, signal: AbortSignal) => Promise<boolean>;
 
-/**
- * Asks fixes that may find nothing to do for their plan. A plan that cannot be made, or takes too long, rules nothing out.
- * @param ports.fixes all that there are.
- */
+/** Makes the plan of fixes that may find nothing to do. A plan that fails or takes too long rules nothing out. */
 export function createFixability(ports: {
   readonly fixes: readonly Pick<Fix, "id" | "plan" | "mayFindNothing">[];
   readonly clock: Pick<Clock, "sleep">;

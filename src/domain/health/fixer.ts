@@ -1,4 +1,4 @@
-import type { FixResult, HealthCheckResult } from "#contract/checks.ts";
+import { type FixResult, type HealthCheckResult, isUnhealthy } from "#contract/checks.ts";
 import { scopesOf } from "#contract/effects.ts";
 import { fixTimeoutMs } from "#contract/limits.ts";
 import type { Plan } from "#contract/operation.ts";
@@ -9,11 +9,10 @@ import type { Clock, Dispose } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import type { Outcome } from "./check.ts";
 import type { Fix, FixPlan, OnOperation } from "./fix.ts";
-import { isUnhealthy, nothingPossible, nothingToDo, planOf, verdict } from "./fix-result.ts";
+import { nothingPossible, nothingToDo, planOf, verdict } from "./fix-result.ts";
 import { carryOutSteps } from "./fix-steps.ts";
 import type { CheckRunner } from "./runner.ts";
 
-/** A fix that has ended. */
 export interface FixRun {
   readonly operationId: string;
   readonly checkId: string;
@@ -21,33 +20,29 @@ export interface FixRun {
   readonly durationMs: number;
 }
 
-/** What the scopes of a caller allow. */
 export interface Rights {
-  /** Without a resource: on all of them. */
+  /** Whether they allow the scope on a resource, or on all. */
   readonly allows: (granted: readonly string[], scope: Scope, resource?: string) => boolean;
-  /** Whether they allow the scope on anything at all. */
+  /** Whether they allow the scope on any resource. */
   readonly allowsSome: (granted: readonly string[], scope: Scope) => boolean;
 }
 
 export interface Fixer {
   /**
-   * Runs a check and carries out the fix for what it found, or says what it would do.
+   * Runs a check and its fix, or plans it.
    * @throws DomainError: `NOT_FOUND` for an unknown check, `VALIDATION_ERROR` where there is no fix or a risky one is not
-   * confirmed, `CONFLICT` while another fix of that kind runs, `FORBIDDEN` where a scope is missing that the fix takes, or a
-   * hook holds it back.
+   * confirmed, `CONFLICT` while another fix of its kind runs, `FORBIDDEN` where a scope is missing or a hook refuses.
    */
   readonly fix: (
     checkId: string,
     options: {
-      /** The scopes of the caller: those that the fix takes have to be among them, also for a dry run. */
+      /** The scopes of the caller, which are checked also for a dry run. */
       readonly granted: readonly string[];
       readonly isDryRun: boolean;
       readonly isConfirmed: boolean;
-      /** Told of operations that the fix begins. */
       readonly onOperation?: OnOperation;
     },
   ) => Promise<FixResult | Plan>;
-  /** Tells steps that still run to end. */
   readonly dispose: Dispose;
 }
 
@@ -57,7 +52,6 @@ const outcomeOf = ({ status, message, details }: HealthCheckResult): Outcome => 
   details: { ...details },
 });
 
-/** Who asked for what. */
 interface Asked {
   readonly checkId: string;
   readonly granted: readonly string[];
@@ -70,13 +64,12 @@ export interface FixerPorts {
   readonly hooks?: Pick<Hooks, "names" | "ask">;
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
   readonly createId: () => string;
-  /** Told of every fix that has ended. */
   readonly onFixed: (run: FixRun) => void;
 }
 
 interface State extends FixerPorts {
   readonly shutdown: AbortController;
-  /** Id of the operation that holds each kind. */
+  /** The operation that holds each kind. */
   readonly running: Map<Fix["kind"], string>;
 }
 
@@ -87,18 +80,18 @@ function lacking({ id }: Fix, { checkId, granted }: Asked, required: string): Do
   return missingScope(required, granted, message);
 }
 
-/** Why a caller may not use a fix at all: a scope that it has on nothing. `health:fix` is required before, for the check. */
+/** An error where the caller has a scope of the fix on no resource. `health:fix` was checked before. */
 function refusalOf({ rights }: State, fix: Fix, asked: Asked): DomainError | undefined {
   const others = scopesOf(fix.does).filter((scope) => scope !== "health:fix");
   const required = others.find((scope) => !rights.allowsSome(asked.granted, scope));
   return required && lacking(fix, asked, required);
 }
 
-/** @throws DomainError where the scopes of the caller do not cover all that the plan touches. */
+/** @throws DomainError where the caller's scopes do not cover all units of the plan. */
 function authorizePlan({ rights }: State, fix: Fix, plan: FixPlan, asked: Asked): void {
   if (plan.steps.length === 0 || !fix.does.includes("restart_units")) return;
   const { units = [] } = plan;
-  // A plan that does not say which units it touches touches any.
+  // A plan without units may touch any.
   for (const unit of units.length === 0 ? [undefined] : units) {
     if (rights.allows(asked.granted, "services:restart", unit)) continue;
     throw lacking(fix, asked, unit === undefined ? "services:restart" : `services:restart:${unit}`);
@@ -140,7 +133,7 @@ async function carryOut(
       ? carryOutSteps(fix, plan, { signal, onOperation }, clock)
       : fix.carryOut(plan, signal));
     const after = (await runner.rerun(before.check_id)) ?? before;
-    // What a run says that the end of the service cut short is not so.
+    // A check that was cut short by the end of the service is wrong.
     const rest = { fix_id: fixId, steps: [...reports], check: shutdown.signal.aborted ? before : after, risk };
     if (shutdown.signal.aborted && !reports.some(({ status }) => status === "failed")) {
       const message = `${fixId} did all its steps; whether it helped is not known: ${errorMessage(shutdown.signal.reason)}`;
@@ -150,17 +143,16 @@ async function carryOut(
     return { ...rest, success, message: [message, ...(plan.reason === undefined ? [] : [plan.reason])].join("; ") };
   } catch (error) {
     if (error instanceof DomainError && error.code === "FORBIDDEN") throw error;
-    // The steps report their own failures: what comes here is a plan that could not be made.
+    // Steps report their own failures; this is a plan that could not be made.
     return nothingDone(errorMessage(error));
   } finally {
     ended.abort();
   }
 }
 
-/** @throws DomainError as {@link authorizePlan} does. */
 async function dryRun(state: State, fix: Fix, found: HealthCheckResult, asked: Asked): Promise<Plan> {
   const { hooks, shutdown } = state;
-  // A plan that cannot be made is one without steps here too, as when it is carried out.
+  // A failure to plan is a plan without steps, as when the fix is run.
   const plan = await fix
     .plan(outcomeOf(found), shutdown.signal)
     .catch((error: unknown): FixPlan => ({ steps: [], reason: errorMessage(error) }));
@@ -168,7 +160,6 @@ async function dryRun(state: State, fix: Fix, found: HealthCheckResult, asked: A
   return planOf(fix, plan, hooks === undefined || plan.steps.length === 0 ? [] : askingSteps(hooks, "pre_fix"));
 }
 
-/** Runs work while no other fix of the kind runs. */
 async function alone<T>(
   { running }: State,
   { kind }: Fix,
@@ -189,17 +180,17 @@ async function alone<T>(
   }
 }
 
-/** The check, the fix for what it finds now, and what that is. */
+/** Runs the check and chooses the fix for what it finds. */
 async function findFix(state: State, asked: Asked) {
   const { runner, fixes } = state;
   const { checkId } = asked;
   const check = runner.find(checkId);
   const fixOf = (fixId: string): Fix | undefined => fixes.find(({ id }) => id === fixId);
   const possible = (check?.fixes ?? []).flatMap((id) => fixOf(id) ?? []);
-  // Nothing is run, not even the check, for a caller who has the scopes of none of them.
+  // Without the scopes of any fix, not even the check is run.
   const refusals = possible.flatMap((fix) => refusalOf(state, fix, asked) ?? []);
   if (refusals[0] !== undefined && refusals.length === possible.length) throw refusals[0];
-  // A run that is under way may have begun before what is to be fixed was so.
+  // A run in progress may have started before the problem.
   const run = check && runner.rerun(checkId);
   if (check === undefined || run === undefined) {
     const message = `cannot fix ${checkId}: there is no such check, or it is switched off`;
@@ -215,7 +206,7 @@ async function findFix(state: State, asked: Asked) {
   return { found, fix };
 }
 
-/** Carries out the fixes of checks: one of a kind at a time, step by step, and the check again afterwards. */
+/** Runs the fixes of checks, one of a kind at a time, and the check again afterwards. */
 export function createFixer(ports: FixerPorts): Fixer {
   const { clock, createId, onFixed } = ports;
   const shutdown = new AbortController();

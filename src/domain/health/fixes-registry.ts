@@ -14,14 +14,13 @@ import { refreshPackageListsFix } from "./fixes/refresh-package-lists.ts";
 import { systemdRestartFailedFix } from "./fixes/systemd-restart-failed.ts";
 import { vacuumJournalFix } from "./fixes/vacuum-journal.ts";
 
-/** What the fixes that come with the service work with. */
 export interface FixPorts {
   readonly repairs: PackageRepairs;
   readonly packages: Pick<PackageStates, "manager">;
   readonly updates: PackageUpdates;
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
   readonly units: Pick<Units, "read" | "resetFailed" | "restart" | "settled">;
-  /** The unit that this process runs in; undefined when it runs in none. */
+  /** The unit of this process, if any. */
   readonly ownUnit: string | undefined;
   readonly time: TimeSync;
   readonly journal: JournalStorage;
@@ -30,7 +29,6 @@ export interface FixPorts {
   readonly security: SecurityUpdater;
 }
 
-/** The fixes that come with the service. */
 export function builtInFixes(ports: FixPorts): readonly Fix[] {
   return [
     diskCleanupFix(ports),

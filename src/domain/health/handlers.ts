@@ -11,20 +11,19 @@ import type { Fixer } from "./fixer.ts";
 import type { Components, Prober } from "./prober.ts";
 import type { CheckRunner } from "./runner.ts";
 
-/** The overall status that follows from the components and the last results of the checks. */
 function overallStatus(components: Components, verdict: HealthStatus["status"]): HealthStatus["status"] {
   const down = Object.entries(components).filter(([, result]) => result.expected && !result.healthy);
   if (down.some(([name]) => name === "ops" || name === "security")) return "unhealthy";
   return down.length > 0 && verdict === "healthy" ? "degraded" : verdict;
 }
 
-/** The health part but for the checks. */
+/** The handlers of the health part but for the checks. */
 export function healthHandlers(ports: {
   prober: Pick<Prober, "components">;
   runner: Pick<CheckRunner, "verdict" | "isStarting">;
   clock: Pick<Clock, "monotonicMs">;
   version: string;
-  /** Whether requests are welcome: false while starting and while shutting down. */
+  /** False while starting and shutting down. */
   isReady: () => boolean;
 }): Handlers<typeof health> {
   const { prober, runner, clock, version, isReady } = ports;
@@ -57,20 +56,19 @@ export function healthHandlers(ports: {
   };
 }
 
-/** The checks: their results, and what is kept of them. */
 export function checkHandlers(ports: {
   runner: Pick<CheckRunner, "ids" | "list" | "run">;
   fixer: Pick<Fixer, "fix">;
   history: Pick<CheckHistory, "runs">;
   clock: Pick<Clock, "now">;
-  /** Resolves once all checks are there; undefined when they are. */
+  /** Resolves once all checks have been added; undefined when they have. */
   ready?: () => Promise<void> | undefined;
 }): Handlers<typeof checks> {
   const { runner, fixer, history, clock, ready } = ports;
   const unknown = (id: string): DomainError =>
     new DomainError("NOT_FOUND", `cannot find the check ${id}: there is none, or it is switched off`, { check_id: id });
 
-  /** One that is about to be there is not one that is missing. */
+  /** A check that is about to be added must not be reported as missing. */
   const whenReady = <T>(work: () => T | Promise<T>): T | Promise<T> => {
     const waits = ready?.();
     return waits === undefined ? work() : waits.then(work);
@@ -93,7 +91,7 @@ export function checkHandlers(ports: {
         isConfirmed: body.confirm ?? false,
         onOperation(operationId) {
           operation.operation_id = operationId;
-          // At once: what it began goes on, whatever becomes of the fix.
+          // At once: the operation goes on even if the fix fails.
           touched(operation);
         },
       });

@@ -1,9 +1,6 @@
 import type { Probe } from "#domain/ports/probe.ts";
 
-/**
- * `ops` is healthy when both of its halves are. It is expected where systemd runs: a container without it can have a package
- * manager that answers, and still nothing here could act on the host.
- */
+/** Healthy when both probes are. Expected where systemd runs: without it nothing here could act on the host. */
 export const opsProbe =
   (bus: Probe, packages: Probe): Probe =>
   async (signal) => {

@@ -4,32 +4,30 @@ import type { Probe, ProbeResult } from "#domain/ports/probe.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 
-/** Time after which a probe that has not answered counts as failed. */
 const probeTimeoutMs = 10_000;
 
-/** What was found of the service's own components, and of those that settings add. */
+/** The service's own components, and those that settings add. */
 export type Components = Readonly<Record<ComponentName, ProbeResult>> & Readonly<Record<string, ProbeResult>>;
 
-/** What is probed. */
 export interface Probed {
   readonly probes: Readonly<Record<ComponentName, Probe>>;
-  /** Of components that settings add, by name. */
+  /** Components that settings add, by name. */
   readonly added: Readonly<Record<string, Probe>>;
-  /** Told of every result that differs from the one before, the first included. */
+  /** Called with every result that differs from the previous one, and the first. */
   readonly onChange: (name: string, result: ProbeResult) => void;
 }
 
 export interface Prober {
-  /** The last results; a promise until the first round is over. */
+  /** The last results, after the first round. */
   readonly components: () => Components | Promise<Components>;
-  /** Probes one component at once, for what learns of a change before the interval is over. Nothing before the start. */
+  /** Probes one component at once; does nothing before the start. */
   readonly probeNow: (name: string) => Promise<void>;
-  /** Probes every component, and then every 30 s. */
+  /** Probes every component now and every 30 s. */
   readonly start: (probed: Probed) => void;
   readonly dispose: Dispose;
 }
 
-/** A probe of a component never overlaps the one before it. */
+/** Probes of one component never overlap. */
 export function createProber(clock: Clock): Prober {
   let probed: Probed | undefined;
   const probes = new Map<string, Probe>();

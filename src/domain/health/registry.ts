@@ -36,7 +36,6 @@ import { tlsCertificatesCheck } from "./checks/tls-certificates.ts";
 import { unitRestartLoopsCheck } from "./checks/unit-restart-loops.ts";
 import { zombieProcessesCheck } from "./checks/zombie-processes.ts";
 
-/** What the checks that come with the service look at. */
 export interface CheckPorts {
   readonly clock: Pick<Clock, "now" | "monotonicMs">;
   readonly fileSystems: FileSystems;
@@ -51,7 +50,7 @@ export interface CheckPorts {
   readonly log: KernelLog;
   readonly journal: JournalStorage;
   readonly files: CertificateFiles;
-  /** Certificates to look at, as the settings are at the moment. */
+  /** Paths of certificates, from the current settings. */
   readonly paths: () => readonly string[];
   readonly raidArrays: RaidArrays;
   readonly ssh: SshServer;

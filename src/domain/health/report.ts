@@ -4,7 +4,7 @@ import { createSlots } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Check, Outcome } from "./check.ts";
 import { createContainedRun } from "./check-run.ts";
-import type { CheckPlan } from "./runner.ts";
+import { type CheckPlan, isSwitchedOn, settingsOf } from "./runner.ts";
 
 interface ReportPorts {
   readonly checks: readonly Check[];
@@ -12,32 +12,24 @@ interface ReportPorts {
   readonly clock: Pick<Clock, "sleep">;
 }
 
-/** Runs a check, contained, as its settings say. */
 function createRun({ settings, clock }: Omit<ReportPorts, "checks">, signal: AbortSignal) {
   const contained = createContainedRun(clock, signal);
   return (check: Check): Promise<Outcome> => {
-    const { ignore = [], warn, fail, timeoutMs = check.timeoutMs ?? checkTimeoutMs } = settings.checks[check.id] ?? {};
-    const given = { ignore, ...(warn !== undefined && { warn }), ...(fail !== undefined && { fail }) };
-    return contained(check, given, timeoutMs);
+    const { timeoutMs = check.timeoutMs ?? checkTimeoutMs } = settings.checks[check.id] ?? {};
+    return contained(check, settingsOf(check, settings), timeoutMs);
   };
 }
 
 const enabledOf = ({ checks, settings }: ReportPorts): readonly Check[] =>
-  checks.filter(({ id }) => settings.checks[id]?.isEnabled !== false);
+  checks.filter((check) => isSwitchedOn(check, settings));
 
-/**
- * Runs one check that is switched on, contained.
- * @returns undefined where there is none of that id.
- */
+/** Runs one enabled check; undefined where there is none of that id. */
 export async function runCheckOnce(ports: ReportPorts, id: string, signal: AbortSignal): Promise<Outcome | undefined> {
   const check = enabledOf(ports).find((each) => each.id === id);
   return check && createRun(ports, signal)(check);
 }
 
-/**
- * Runs all checks that are switched on once, each contained, and gives their statuses by id: for who wants to know how the
- * host is now, and needs no history of it.
- */
+/** Runs all enabled checks once, without history, and returns their statuses by id. */
 export function createCheckReport(
   ports: ReportPorts,
 ): (signal: AbortSignal) => Promise<Readonly<Record<string, CheckStatus>>> {

@@ -6,12 +6,12 @@ import type { CheckHistory } from "#domain/ports/check-history.ts";
 import { createSlots } from "#kernel/async.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { toTimestamp } from "#kernel/clock.ts";
+import { defined } from "#kernel/values.ts";
 import type { Check, CheckSettings } from "./check.ts";
 import { createCheckRun } from "./check-run.ts";
 import { type CheckStates, createCheckStates, summarize } from "./check-states.ts";
 import type { Fixability } from "./fixability.ts";
 
-/** What settings say of all checks. */
 export interface CheckPlan {
   readonly intervalMs?: number;
   readonly checks: Readonly<
@@ -26,70 +26,66 @@ export interface CheckPlan {
   >;
 }
 
-/** A run that has ended. */
 export interface CheckRun {
   readonly result: HealthCheckResult;
-  /** Status of the run before it; undefined for the first one ever. */
+  /** Undefined for the first run ever. */
   readonly previousStatus: CheckStatus | undefined;
 }
 
 export interface CheckRunner {
-  /** Ids of the checks that there are now and that are switched on: in the order of the registry, those added later behind it. */
+  /** Ids of the enabled checks: in the order of the registry, then those added later. */
   readonly ids: readonly string[];
-  /** The check of an id, where it is switched on. */
   readonly find: (id: string) => Check | undefined;
-  /** Adds a check and runs it, unless settings switch it off. Disposing takes it away with all but its history. */
+  /** Adds a check and runs it, unless it is disabled. Disposing removes it with all but its history. */
   readonly add: (check: Check) => Dispose;
-  /** Runs what is older than its interval, and gives the results of all. */
+  /** Runs what is older than its interval, and returns all results. */
   readonly list: () => Promise<HealthCheckList>;
-  /** Runs one check; undefined where there is none of that id. Callers who come while it runs share the run. */
+  /** Runs one check, or returns the run in progress; undefined for an unknown id. */
   readonly run: (id: string) => Promise<HealthCheckResult> | undefined;
-  /** The last result of one check while it is younger than its interval, else a run; undefined where there is none of that id. */
+  /** The last result while it is younger than its interval, else a run; undefined for an unknown id. */
   readonly current: (id: string) => Promise<HealthCheckResult> | undefined;
-  /** Runs one check anew: a run that is under way is waited for, and not shared. For before and after a change. */
+  /** Runs one check after any run in progress: for use after a change. */
   readonly rerun: (id: string) => Promise<HealthCheckResult> | undefined;
-  /** Runs the checks that have never run. */
   readonly runMissing: () => Promise<void>;
-  /**
-   * The overall status by the last results, made when one changes: asking costs nothing. Until a check has run, its last run
-   * before the start counts.
-   */
+  /** The overall status by the last results, also of earlier processes. It is computed when one changes: asking costs nothing. */
   readonly verdict: () => HealthStatus["status"];
-  /** Whether there is a check that has never run, so that the verdict does not have all of them yet. */
+  /** Whether a check has never run. */
   readonly isStarting: () => boolean;
-  /** Begins the regular runs. */
   readonly start: () => void;
   readonly dispose: Dispose;
 }
 
-/** How often due checks are looked for. */
 const tickMs = 1_000;
-/** The first runs are spread over this time, the later ones over the whole interval. */
+/** The first runs are spread over this time, later ones over the interval. */
 const firstRoundMs = 10_000;
 
-/** A check with what is known of it. */
 interface Entry {
   readonly check: Check;
   readonly settings: CheckSettings;
   readonly intervalMs: number;
   readonly timeoutMs: number;
   result: HealthCheckResult | undefined;
-  /** When its last run ended, and when it is due for the next regular one, on the clock that never jumps. */
+  /** On the monotonic clock: when its last run ended, and when the next regular one is due. */
   endedAtMs: number;
   dueAtMs: number;
-  /** A time at which it was due, from which later ones are counted: its own place in the interval. */
+  /** Its place in the interval: later due times are counted from here. */
   placeMs: number;
   inFlight: Promise<HealthCheckResult> | undefined;
 }
 
-const isSwitchedOn = ({ id }: Check, plan: CheckPlan): boolean => plan.checks[id]?.isEnabled !== false;
+export const isSwitchedOn = ({ id }: Check, plan: CheckPlan): boolean => plan.checks[id]?.isEnabled !== false;
+
+export function settingsOf({ id }: Check, plan: CheckPlan): CheckSettings {
+  const { warn, fail, ignore = [] } = plan.checks[id] ?? {};
+  return { ignore, ...defined({ warn, fail }) };
+}
 
 function createEntry(check: Check, plan: CheckPlan): Entry {
-  const { warn, fail, ignore = [], intervalMs, timeoutMs } = plan.checks[check.id] ?? {};
+  const { intervalMs, timeoutMs } = plan.checks[check.id] ?? {};
   return {
     check,
-    settings: { ignore, ...(warn !== undefined && { warn }), ...(fail !== undefined && { fail }) },
-    // Due checks are looked for once a second, so no interval is shorter.
+    settings: settingsOf(check, plan),
+    // Due checks are looked for every tick.
     intervalMs: Math.max(tickMs, intervalMs ?? check.intervalMs ?? plan.intervalMs ?? checkIntervalMs),
     timeoutMs: (timeoutMs ?? check.timeoutMs ?? checkTimeoutMs) + (check.graceMs ?? 0),
     result: undefined,
@@ -105,28 +101,24 @@ export interface CheckRunnerPorts {
   readonly settings: CheckPlan;
   readonly history: Pick<CheckHistory, "record" | "state" | "forget">;
   readonly clock: Clock;
-  /** Is told of every run that has ended. */
   readonly onRun: (run: CheckRun) => void;
-  /** Is told of a check that was removed. */
   readonly onGone?: (id: string) => void;
-  /** May hold runs back. */
   readonly hooks?: Pick<Hooks, "names" | "ask">;
-  /** Says whether the fix of a check can do anything about what it found; without it every fix can. */
+  /** Without it every fix can do something. */
   readonly fixability?: Fixability;
-  /** Is told when the history cannot be used, once until it can be again. */
+  /** Called once when the history starts to fail. */
   readonly onTrouble: (error: unknown) => void;
 }
 
-/** The checks that there are and what runs them. */
 interface Running extends CheckRunnerPorts {
   readonly states: CheckStates;
   readonly runCheck: ReturnType<typeof createCheckRun>;
   readonly inSlot: ReturnType<typeof createSlots>;
   readonly shutdown: AbortController;
-  /** Those from the start first, then those added later, by id. */
+  /** The built-in ones first, then those added later, by id. */
   entries: readonly Entry[];
   readonly fixedCount: number;
-  /** Ends the regular runs; undefined before they have begun. */
+  /** Ends the regular runs. */
   stop: Dispose | undefined;
 }
 
@@ -152,7 +144,7 @@ async function runEntry(running: Running, entry: Entry): Promise<HealthCheckResu
     since: toTimestamp(state.since),
     consecutive_failures: state.consecutiveFailures,
   };
-  // What is cut short by the end of the service, or of the check, says nothing about the host.
+  // A run that was cut short by the end of the service, or of the check, says nothing.
   if (shutdown.signal.aborted || !running.entries.includes(entry)) return result;
   const previousStatus = states.status(id);
   entry.result = result;
@@ -163,7 +155,7 @@ async function runEntry(running: Running, entry: Entry): Promise<HealthCheckResu
   return result;
 }
 
-/** Runs a check, or gives the run that is under way. */
+/** Runs a check, or returns the run in progress. */
 function run(running: Running, entry: Entry): Promise<HealthCheckResult> {
   entry.inFlight ??= running
     .inSlot(() => runEntry(running, entry))
@@ -173,7 +165,6 @@ function run(running: Running, entry: Entry): Promise<HealthCheckResult> {
   return entry.inFlight;
 }
 
-/** The last result while it is younger than the interval, else a run. */
 function current(running: Running, entry: Entry): Promise<HealthCheckResult> {
   const { result, endedAtMs, intervalMs } = entry;
   const isFresh = running.clock.monotonicMs() - endedAtMs < intervalMs;
@@ -184,7 +175,7 @@ async function list(running: Running): Promise<HealthCheckList> {
   const { clock, entries } = running;
   const startedAtMs = clock.monotonicMs();
   const all = await Promise.all(entries.map((entry) => current(running, entry)));
-  // One that was removed meanwhile is not listed.
+  // Without those that were removed meanwhile.
   const results = all.filter((_, at) => entries[at] !== undefined && running.entries.includes(entries[at]));
   return { summary: summarize(results, Math.round(clock.monotonicMs() - startedAtMs)), results };
 }
@@ -196,14 +187,13 @@ function runDue(running: Running): void {
     if (nowMs < entry.dueAtMs) continue;
     const { intervalMs, placeMs } = entry;
     entry.dueAtMs = placeMs + Math.ceil((nowMs - placeMs + 1) / intervalMs) * intervalMs;
-    // Somebody has just asked for it.
+    // It has just been run on request.
     if (nowMs - entry.endedAtMs < Math.min(2 * tickMs, intervalMs / 2)) continue;
     run(running, entry).catch(onTrouble);
   }
   states.prune();
 }
 
-/** Begins the regular runs, spread over the interval. */
 function start(running: Running): void {
   const { clock, entries } = running;
   const nowMs = clock.monotonicMs();
@@ -241,7 +231,7 @@ function add(running: Running, check: Check): Dispose {
   return () => remove(running, entry);
 }
 
-/** Runs checks: when asked and at their intervals, at most four at once, each contained. */
+/** Runs checks on request and at their intervals, at most four at a time. */
 export function createCheckRunner(ports: CheckRunnerPorts): CheckRunner {
   const { checks, settings } = ports;
   const shutdown = new AbortController();

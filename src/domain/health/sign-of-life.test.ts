@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { lookAtOwn, statusWords } from "./sign-of-life.ts";
+import { checkOwnAddress, statusWords } from "./sign-of-life.ts";
 
 const well = { healthy: true, expected: true };
 
@@ -12,29 +12,29 @@ describe("statusWords", () => {
   });
 });
 
-describe("lookAtOwn", () => {
+describe("checkOwnAddress", () => {
   const full = { isFull: () => true, answered: () => 0 };
   const roomy = { isFull: () => false, answered: () => 7 };
   const { signal } = new AbortController();
   const turnedAway = () => Promise.reject(new Error("socket hang up"));
 
   it("is content with an answer", async () => {
-    expect(await lookAtOwn(() => Promise.resolve(well), full)(signal)).toBeUndefined();
+    expect(await checkOwnAddress(() => Promise.resolve(well), full)(signal)).toBeUndefined();
   });
 
   it("says why there is none", async () => {
-    expect(await lookAtOwn(turnedAway, roomy)(signal)).toBe("socket hang up");
+    expect(await checkOwnAddress(turnedAway, roomy)(signal)).toBe("socket hang up");
     const refused = { healthy: false, expected: true, reason: "own address answers 500" };
-    expect(await lookAtOwn(() => Promise.resolve(refused), roomy)(signal)).toBe("own address answers 500");
+    expect(await checkOwnAddress(() => Promise.resolve(refused), roomy)(signal)).toBe("own address answers 500");
   });
 
   it("lets a flood of requests be no reason, as long as some are answered", async () => {
     let count = 0;
     const busy = { isFull: () => false, answered: () => (count += 1) };
-    expect(await lookAtOwn(turnedAway, busy)(signal)).toBeUndefined();
+    expect(await checkOwnAddress(turnedAway, busy)(signal)).toBeUndefined();
   });
 
   it("lets a flood of connections be no reason", async () => {
-    expect(await lookAtOwn(turnedAway, full)(signal)).toBeUndefined();
+    expect(await checkOwnAddress(turnedAway, full)(signal)).toBeUndefined();
   });
 });

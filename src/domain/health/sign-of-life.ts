@@ -1,7 +1,7 @@
 import type { Probe, ProbeResult } from "#domain/ports/probe.ts";
 import { errorMessage } from "#kernel/errors.ts";
 
-/** How the service is, in the line that `systemctl status` shows. */
+/** The line that `systemctl status` shows. */
 export function statusWords(url: string, components: Readonly<Record<string, ProbeResult>>): string {
   const missing = Object.entries(components).flatMap(([name, { healthy, expected }]) =>
     expected && !healthy ? [name] : [],
@@ -10,11 +10,10 @@ export function statusWords(url: string, components: Readonly<Record<string, Pro
 }
 
 /**
- * Why the service is not well in a way that a restart mends, or undefined: whether its own address answers. Where that does not in
- * time, but others were answered meanwhile, or as many connections are open as may be, it is a flood, which a restart would make
- * worse.
+ * Why the service needs a restart, if it does: its own address does not answer in time. Where others were answered meanwhile, or all
+ * connections are in use, it is a flood, which a restart would make worse.
  */
-export const lookAtOwn =
+export const checkOwnAddress =
   (endpoint: Probe, load: { readonly isFull: () => boolean; readonly answered: () => number }) =>
   async (signal: AbortSignal): Promise<string | undefined> => {
     const before = load.answered();

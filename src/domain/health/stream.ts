@@ -1,20 +1,18 @@
 import type { HealthFrame, StreamHandlers, StreamSession, streams } from "#contract/streams.ts";
 import { invalid } from "#domain/common/error.ts";
+import { defined } from "#kernel/values.ts";
 import type { CheckRun, CheckRunner } from "./runner.ts";
 
 export interface HealthStreamPorts {
   readonly runner: Pick<CheckRunner, "ids" | "runMissing">;
   readonly encode: (text: string) => Uint8Array;
-  /** Told when a run for a client fails, for the log. */
   readonly onTrouble: (error: unknown) => void;
 }
 
-/** `/ws/health`. Every frame is made once, when its run ends, for all clients there are and for those that come later. */
+/** `/ws/health`. Each frame is encoded once, for all clients and those that come later. */
 export function createHealthStream(ports: HealthStreamPorts): {
   readonly open: StreamHandlers<typeof streams>["health"];
-  /** Tells all clients of a run. */
   readonly publish: (run: CheckRun) => void;
-  /** Has nothing to say of a check any more. */
   readonly forget: (checkId: string) => void;
 } {
   const { runner, encode, onTrouble } = ports;
@@ -26,7 +24,7 @@ export function createHealthStream(ports: HealthStreamPorts): {
       const current = runner.ids.flatMap((id) => latest.get(id) ?? []);
       if (current.length > 0) session.send(current);
       sessions.add(session);
-      // Those that have never run tell of themselves when they have.
+      // Checks that have never run send a frame when they have.
       runner.runMissing().catch(onTrouble);
       return {
         receive() {
@@ -36,12 +34,10 @@ export function createHealthStream(ports: HealthStreamPorts): {
       };
     },
     publish({ result, previousStatus }) {
-      const frame: HealthFrame = {
-        ...result,
-        ...(previousStatus !== undefined && { previous_status: previousStatus }),
-      };
-      const frames = [encode(JSON.stringify(frame))];
-      for (const each of frames) latest.set(result.check_id, each);
+      const frame: HealthFrame = { ...result, ...defined({ previous_status: previousStatus }) };
+      const encoded = encode(JSON.stringify(frame));
+      const frames = [encoded];
+      latest.set(result.check_id, encoded);
       for (const session of sessions) session.send(frames);
     },
     forget: (checkId) => latest.delete(checkId),

@@ -1,10 +1,10 @@
 import type { FileSystems, MountedFileSystem } from "#domain/ports/storage.ts";
 import { formatBytes, listNames } from "#kernel/text.ts";
-import type { Check } from "../check.ts";
+import { type Check, skip } from "../check.ts";
 import { isIgnoredPath } from "../ignore.ts";
 import { grade, thresholdsFor, toGigabytes, toPercent } from "../threshold.ts";
 
-/** As df(1) counts: what is reserved for root is neither used nor free. */
+/** As df(1) counts: blocks reserved for root are neither used nor free. */
 function percentUsed({ totalBytes, freeBytes, availableBytes }: MountedFileSystem): number {
   const usedBytes = totalBytes - freeBytes;
   return toPercent(usedBytes, usedBytes + availableBytes);
@@ -17,7 +17,7 @@ const figuresOf = (each: MountedFileSystem) => ({
   free_gb: toGigabytes(each.availableBytes),
 });
 
-/** How full file systems are. Those that are read-only on purpose are always full and left out; remote ones are not looked at. */
+/** Local file systems by usage. Those that are read-only on purpose are always full and left out. */
 export const diskSpaceCheck = (ports: { fileSystems: Pick<FileSystems, "list"> }): Check => ({
   id: "disk_space",
   name: "Disk space",
@@ -31,7 +31,7 @@ export const diskSpaceCheck = (ports: { fileSystems: Pick<FileSystems, "list"> }
       .filter(({ path }) => !isIgnoredPath(path, settings.ignore))
       .sort((a, b) => percentUsed(b) - percentUsed(a));
     const [worst] = looked;
-    if (worst === undefined) return { status: "skip", message: "There is no file system to look at", details: {} };
+    if (worst === undefined) return skip("There is no file system to look at");
 
     const thresholds = thresholdsFor({ warn: 80, fail: 95 }, settings);
     const others = looked.slice(1).filter((each) => grade(percentUsed(each), thresholds) !== "pass");

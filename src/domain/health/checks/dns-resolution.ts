@@ -1,12 +1,11 @@
 import type { NameServers } from "#domain/ports/network.ts";
 import { listNames } from "#kernel/text.ts";
-import type { Check } from "../check.ts";
+import { type Check, skip } from "../check.ts";
 import { createIgnore } from "../ignore.ts";
 
 /**
- * Whether the name servers of resolv.conf answer: each is asked. Nothing else is contacted, and unless a name is given the
- * question is for the servers of the root zone, which names nobody and which every recursive resolver knows. `ignore`
- * takes addresses of servers.
+ * Whether each name server of resolv.conf answers. By default the question is for the servers of the root zone, which reveals
+ * nothing and which every recursive resolver knows. `ignore` takes addresses of servers.
  */
 export function dnsResolutionCheck({ servers, name = "." }: { servers: NameServers; name?: string }): Check {
   return {
@@ -17,8 +16,7 @@ export function dnsResolutionCheck({ servers, name = "." }: { servers: NameServe
     async run({ ignore }, signal) {
       const isIgnored = createIgnore(ignore);
       const listed = (await servers.list()).filter((server) => !isIgnored(server));
-      if (listed.length === 0)
-        return { status: "skip", message: "No name server is configured on this host", details: {} };
+      if (listed.length === 0) return skip("No name server is configured on this host");
       const asked = await Promise.all(
         listed.map(async (server) => ({ server, answer: await servers.ask(server, name, signal) })),
       );

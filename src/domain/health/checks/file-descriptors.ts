@@ -2,7 +2,7 @@ import type { KernelLoad } from "#domain/ports/host.ts";
 import type { Check } from "../check.ts";
 import { grade, thresholdsFor, toPercent } from "../threshold.ts";
 
-/** How many of the file handles that the kernel has for all processes together are open (fs.file-max). */
+/** Open file handles of all processes, compared with fs.file-max. */
 export const fileDescriptorsCheck = (ports: { kernel: Pick<KernelLoad, "fileHandles"> }): Check => ({
   id: "file_descriptors",
   name: "File descriptors",

@@ -3,33 +3,28 @@ import { listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
 import { createIgnore } from "../ignore.ts";
 
-/** Ports in the details; a host with more has other worries than the rest of the list. */
 const mostListed = 50;
 
 const labelOf = ({ port, protocol }: OpenPort): string => `${port}/${protocol}`;
 const isFiltering = ({ policy, isRefusing }: InputChain): boolean => policy === "drop" || isRefusing;
 const familyNames = { ipv4: "IPv4", ipv6: "IPv6" } as const;
 
-/** Ports with their programs, each once. */
 function nameAll(ports: readonly OpenPort[], owners: ReadonlyMap<number, string>): readonly string[] {
   const programs = new Map<string, string | undefined>();
   for (const open of ports) programs.set(labelOf(open), owners.get(open.inode) ?? programs.get(labelOf(open)));
   return [...programs].map(([label, program]) => (program === undefined ? label : `${label} (${program})`));
 }
 
-/** What filters, for people. */
 function sayChain({ table, name, policy }: InputChain): string {
   return `chain ${name} of table ${table} ${policy === "drop" ? "drops what no rule lets in" : "refuses some of it"}`;
 }
 
 /**
- * Whether anything on this host filters what comes in from the network. It passes where a chain at the input hook has the
- * policy drop or a rule that drops or rejects, for IPv4 and IPv6 each, and where nothing listens beyond loopback. It warns
- * where something listens and nothing filters. Rules that refuse certain senders only, as fail2ban's, filter nothing here. What
- * filters outside of the host is not seen, and neither is what never comes to the input hook: ports that containers publish are
- * forwarded to them, past the rules that count here. Where rules cannot be read it skips. Sockets and rules are those of the network
- * that the service is in: in a container that shares the machine's, they are the machine's, and the programs of ports outside
- * of the container are not named. `ignore` takes ports, `22` or `22/tcp`.
+ * Whether anything on this host filters what comes in. It passes where, for IPv4 and IPv6 each, a chain at the input hook has the
+ * policy drop or a rule that drops or rejects, or where nothing listens beyond loopback; it warns where something listens
+ * unfiltered, and skips where rules cannot be read. Rules that refuse only certain senders, such as fail2ban's, do not count.
+ * Filters outside of the host are not seen, nor are ports published by containers, which bypass the input hook. Sockets and
+ * rules are those of the service's network namespace. `ignore` takes ports, `22` or `22/tcp`.
  */
 export const firewallCheck = (ports: { sockets: ListeningSockets; filter: PacketFilter }): Check => ({
   id: "firewall",

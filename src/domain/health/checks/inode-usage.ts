@@ -1,10 +1,10 @@
 import type { FileSystems } from "#domain/ports/storage.ts";
 import { listNames } from "#kernel/text.ts";
-import type { Check } from "../check.ts";
+import { type Check, skip } from "../check.ts";
 import { isIgnoredPath } from "../ignore.ts";
 import { grade, thresholdsFor, toPercent } from "../threshold.ts";
 
-/** How many of the inodes of file systems are taken, where their number is fixed: without a free one no file can be made. */
+/** Used inodes of file systems with a fixed number of them: without a free one no file can be created. */
 export const inodeUsageCheck = (ports: { fileSystems: FileSystems }): Check => ({
   id: "inode_usage",
   name: "Inode usage",
@@ -23,9 +23,7 @@ export const inodeUsageCheck = (ports: { fileSystems: FileSystems }): Check => (
       }))
       .sort((a, b) => b.percent_used - a.percent_used);
     const [worst] = looked;
-    if (worst === undefined) {
-      return { status: "skip", message: "No file system here has a fixed number of inodes", details: {} };
-    }
+    if (worst === undefined) return skip("No file system here has a fixed number of inodes");
 
     const thresholds = thresholdsFor({ warn: 80, fail: 95 }, settings);
     const others = looked.slice(1).filter((each) => grade(each.percent_used, thresholds) !== "pass");

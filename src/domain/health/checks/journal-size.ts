@@ -1,13 +1,12 @@
 import type { JournalStorage } from "#domain/ports/journal.ts";
 import { formatBytes } from "#kernel/text.ts";
-import type { Check } from "../check.ts";
+import { type Check, skip } from "../check.ts";
 import { grade, toGigabytes } from "../threshold.ts";
 
 /**
- * What the files of the journal take, in GB: by default 5 warns, 10 fails. journald keeps below a limit of its own, at most
- * 4 GiB (4.3 GB) unless SystemMaxUse says otherwise, so nearness to that limit is how a healthy journal looks. More than it
- * means that the limit was raised, or that files lie there that journald does not remove: of another machine id, or with
- * names that it did not give. Whether the disk is full is for `disk_space` to say.
+ * Size of the journal files in GB: by default 5 warns, 10 fails. journald keeps at most 4 GiB (4.3 GB) unless SystemMaxUse says
+ * otherwise, so a journal near that limit is healthy. More means that the limit was raised, or that there are files which
+ * journald does not remove: of another machine id, or with foreign names.
  */
 export function journalSizeCheck({ journal }: { journal: Pick<JournalStorage, "size"> }): Check {
   return {
@@ -19,7 +18,7 @@ export function journalSizeCheck({ journal }: { journal: Pick<JournalStorage, "s
     fixes: ["vacuum_journal"],
     async run({ warn = 5, fail = 10 }, signal) {
       const size = await journal.size(signal);
-      if (size === undefined) return { status: "skip", message: "This host keeps no journal", details: {} };
+      if (size === undefined) return skip("This host keeps no journal");
       const totalBytes = size.diskBytes + size.memoryBytes;
       const totalGb = toGigabytes(totalBytes);
       const details = {

@@ -1,9 +1,9 @@
 import type { KernelLoad } from "#domain/ports/host.ts";
 import { formatBytes } from "#kernel/text.ts";
-import type { Check } from "../check.ts";
+import { type Check, skip } from "../check.ts";
 import { grade, thresholdsFor, toGigabytes, toPercent } from "../threshold.ts";
 
-/** How much memory is taken, leaving out caches that the kernel gives back at once. */
+/** Used memory without caches that the kernel can free at once. */
 export const memoryCheck = (ports: { kernel: Pick<KernelLoad, "memory"> }): Check => ({
   id: "memory",
   name: "Memory",
@@ -11,7 +11,7 @@ export const memoryCheck = (ports: { kernel: Pick<KernelLoad, "memory"> }): Chec
   severity: "high",
   async run(settings) {
     const { totalBytes, availableBytes } = await ports.kernel.memory();
-    if (totalBytes === 0) return { status: "skip", message: "The kernel does not tell about its memory", details: {} };
+    if (totalBytes === 0) return skip("The kernel does not tell about its memory");
     const percentUsed = toPercent(totalBytes - availableBytes, totalBytes);
     return {
       status: grade(percentUsed, thresholdsFor({ warn: 85, fail: 95 }, settings)),

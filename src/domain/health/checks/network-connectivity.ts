@@ -1,6 +1,6 @@
 import type { DefaultRoutes } from "#domain/ports/network.ts";
 import { listNames } from "#kernel/text.ts";
-import type { Check } from "../check.ts";
+import type { Check, Outcome } from "../check.ts";
 import { createIgnore } from "../ignore.ts";
 
 /** Whether the host has a way out: a default route over an interface that is up. `ignore` takes interfaces. */
@@ -23,20 +23,11 @@ export function networkConnectivityCheck({ routes }: { routes: DefaultRoutes }):
       };
       const isOut = found.filter(({ isUp }) => isUp);
       const down = [...new Set(found.filter(({ isUp }) => !isUp).map((route) => route.interface))];
-      if (found.length === 0)
-        return {
-          status: "fail",
-          message: "There is no default route: this host reaches only its own networks",
-          details,
-        };
-      if (isOut.length === 0)
-        return { status: "fail", message: `The way out is down: no link on ${listNames(down)}`, details };
+      const fail = (message: string): Outcome => ({ status: "fail", message, details });
+      if (found.length === 0) return fail("There is no default route: this host reaches only its own networks");
+      if (isOut.length === 0) return fail(`The way out is down: no link on ${listNames(down)}`);
       if (down.length > 0)
-        return {
-          status: "warn",
-          message: `One way out is down: no link on ${listNames(down)}, another is up`,
-          details,
-        };
+        return { ...fail(`One way out is down: no link on ${listNames(down)}, another is up`), status: "warn" };
       const ways = isOut.map(({ interface: name, gateway }) => (gateway === null ? name : `${gateway} on ${name}`));
       return { status: "pass", message: `The default route leads over ${listNames(ways)}`, details };
     },

@@ -1,21 +1,18 @@
 import type { KernelLog } from "#domain/ports/journal.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import type { Check } from "../check.ts";
+import { type Check, skip } from "../check.ts";
 import { createIgnore } from "../ignore.ts";
 import { grade } from "../threshold.ts";
 
 const windowHours = 24;
 const windowMicros = windowHours * 3_600_000_000;
 
-/** The one line that the kernel writes for each victim, of the whole machine and of a control group alike. */
+/** The kernel's line for each victim, of the machine and of control groups. */
 const killed = "Killed process [0-9]+";
 const victim = /Killed process (\d+) \((.*?)\)(?:,| |$)/;
 
-/**
- * Processes killed by the OOM killer in the last 24 hours: by default 1 warns, 5 fail. `ignore` takes
- * process names and patterns.
- */
+/** Processes killed by the OOM killer in the last 24 hours: by default 1 warns, 5 fail. `ignore` takes process names. */
 export function oomKillsCheck({ log, clock }: { log: KernelLog; clock: Pick<Clock, "now"> }): Check {
   return {
     id: "oom_kills",
@@ -24,8 +21,7 @@ export function oomKillsCheck({ log, clock }: { log: KernelLog; clock: Pick<Cloc
     severity: "high",
     async run({ warn = 1, fail = 5, ignore }, signal) {
       const messages = await log.matching(killed, clock.now() * 1000 - windowMicros, signal);
-      if (messages === undefined)
-        return { status: "skip", message: "There is no journal to look for kernel messages in", details: {} };
+      if (messages === undefined) return skip("There is no journal to look for kernel messages in");
       const isIgnored = createIgnore(ignore);
       const kills = messages.flatMap(({ timestamp, message }) => {
         const [, pid, process] = victim.exec(message) ?? [];

@@ -1,12 +1,12 @@
 import type { PackageFaults, PackageManagerName, PackageStates } from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import type { Check, Outcome } from "../check.ts";
+import { type Check, type Outcome, skip } from "../check.ts";
 import { createIgnore } from "../ignore.ts";
 
-/** After this time it is no longer believed that who changes packages gets anywhere. */
+/** After this time a process that changes packages is assumed to hang. */
 const longWorkMs = 60 * 60_000;
-/** What is listed in the details; the counts are of all. */
+/** Items in the details; the counts are of all. */
 const mostListed = 100;
 
 const isOne = (count: number): boolean => count === 1;
@@ -40,7 +40,6 @@ function unmetMessage({ unmet }: PackageFaults): string {
   return `${counted(unmet.length, "dependency", "dependencies")} of installed packages ${isOne(unmet.length) ? "is" : "are"} not there: ${listNames(needs)}; they may not work, and nothing else can be installed until that is mended`;
 }
 
-/** What is to be mended, and by what; undefined where nothing is. */
 function faultOf(faults: PackageFaults): Pick<Outcome, "status" | "message" | "fixId"> | undefined {
   const { unfinished, unmet, isInterrupted } = faults;
   if (isInterrupted) return { status: "fail", message: interruption(faults), fixId: "apt_fix_dpkg" };
@@ -56,7 +55,6 @@ function faultOf(faults: PackageFaults): Pick<Outcome, "status" | "message" | "f
   return { status: "fail", message, fixId: "apt_fix_dpkg" };
 }
 
-/** How each package manager is told to update a package again. */
 const unholding: Readonly<Record<PackageManagerName, string>> = {
   apt: "apt-mark unhold",
   dnf: "dnf versionlock delete, or its line in excludepkgs,",
@@ -68,10 +66,9 @@ const unholding: Readonly<Record<PackageManagerName, string>> = {
 export const statusCheckId = (manager: PackageManagerName): string => `${manager}_status`;
 
 /**
- * The state of the packages: fails when the package manager was interrupted, when packages are not fully installed and when
- * dependencies are broken; warns when packages are held at their version, since they get no updates. `ignore` takes names
- * and patterns of held packages. While somebody changes packages there is nothing to find: only who has been at it for an
- * hour is named. It is called after the package manager (`apt_status`); without one that is supported it is skipped.
+ * The state of the packages, by package manager (`apt_status`): fails when it was interrupted, packages are not fully installed or
+ * dependencies are broken; warns when packages are held, since they get no updates. While a process changes packages nothing is
+ * reported, unless it takes longer than an hour. `ignore` takes names and patterns of held packages.
  */
 export function packageStatusCheck(ports: {
   readonly packages: PackageStates;
@@ -81,20 +78,15 @@ export function packageStatusCheck(ports: {
   const { manager } = packages;
   let writing: { readonly pid: number; readonly sinceMs: number } | undefined;
 
-  /** How long the same process has been seen to change packages. */
+  /** How long the same process has been changing packages. */
   const workedMs = (pid: number): number => {
     const nowMs = clock.monotonicMs();
     if (writing?.pid !== pid) writing = { pid, sinceMs: nowMs };
     return nowMs - writing.sinceMs;
   };
 
-  const whileWritten = ({
-    pid,
-    program,
-  }: {
-    pid: number;
-    program: string;
-  }): Pick<Outcome, "status" | "message" | "fixId"> => {
+  type Writer = NonNullable<PackageFaults["writer"]>;
+  const whileWritten = ({ pid, program }: Writer): Pick<Outcome, "status" | "message" | "fixId"> => {
     const who = `${program} (process ${pid})`;
     if (workedMs(pid) < longWorkMs) return { status: "pass", message: `${who} is changing packages right now` };
     const message = `${who} has been changing packages for more than an hour: it may wait for an answer, and nothing else can be installed meanwhile`;
@@ -107,10 +99,8 @@ export function packageStatusCheck(ports: {
     category: "updates",
     severity: "high",
   } as const;
-  if (manager === undefined) {
-    const message = "This host has no package manager that is looked after here";
-    return { ...check, run: () => Promise.resolve({ status: "skip", message, details: {} }) };
-  }
+  if (manager === undefined)
+    return { ...check, run: () => Promise.resolve(skip("This host has no package manager that is looked after here")) };
   return {
     ...check,
     id: statusCheckId(manager),
@@ -118,7 +108,7 @@ export function packageStatusCheck(ports: {
     fixes: ["apt_fix_dpkg", "apt_fix_dependencies"],
     async run({ ignore }, signal) {
       const faults = await packages.faults(signal);
-      if (faults === undefined) return { status: "skip", message: `${manager} is not there`, details: {} };
+      if (faults === undefined) return skip(`${manager} is not there`);
       const details = detailsOf(manager, faults);
       if (faults.writer !== undefined) return { ...whileWritten(faults.writer), details };
       writing = undefined;

@@ -1,5 +1,5 @@
 import type { RaidArray, RaidArrays } from "#domain/ports/storage.ts";
-import type { Check } from "../check.ts";
+import { type Check, skip } from "../check.ts";
 
 type Verdict = { readonly status: "pass" | "warn" | "fail"; readonly message: string };
 
@@ -13,7 +13,7 @@ function judge({ name, isActive, devices, workingDevices, rebuildPercent }: Raid
   return { status: "pass", message: `${name} is whole` };
 }
 
-/** Software RAID: an array that lost a device, or that does not run, fails; one that is being rebuilt warns. */
+/** Software RAID: fails for an array that lost a device or does not run; warns while one is rebuilt. */
 export const raidStatusCheck = (ports: { raidArrays: RaidArrays }): Check => ({
   id: "raid_status",
   name: "RAID status",
@@ -22,10 +22,8 @@ export const raidStatusCheck = (ports: { raidArrays: RaidArrays }): Check => ({
   async run(settings) {
     const all = await ports.raidArrays.list();
     const arrays = (all ?? []).filter(({ name }) => !settings.ignore.includes(name));
-    if (arrays.length === 0) {
-      const message = (all ?? []).length > 0 ? "Settings ignore every RAID array" : "This host has no software RAID";
-      return { status: "skip", message, details: {} };
-    }
+    if (arrays.length === 0)
+      return skip((all ?? []).length > 0 ? "Settings ignore every RAID array" : "This host has no software RAID");
 
     const verdicts = arrays.map(judge);
     const of = (status: Verdict["status"]) => verdicts.filter((verdict) => verdict.status === status);

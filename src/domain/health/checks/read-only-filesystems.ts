@@ -1,9 +1,9 @@
 import type { FileSystems } from "#domain/ports/storage.ts";
 import { listNames } from "#kernel/text.ts";
-import type { Check } from "../check.ts";
+import { type Check, skip } from "../check.ts";
 import { isIgnoredPath } from "../ignore.ts";
 
-/** File systems that should be writable and are not: the kernel makes one read-only when its disk gives errors. */
+/** File systems that should be writable and are not: the kernel makes one read-only after disk errors. */
 export const readOnlyFilesystemsCheck = (ports: { fileSystems: FileSystems }): Check => ({
   id: "read_only_filesystems",
   name: "Read-only file systems",
@@ -12,18 +12,14 @@ export const readOnlyFilesystemsCheck = (ports: { fileSystems: FileSystems }): C
   async run(settings, signal) {
     const all = await ports.fileSystems.list(signal);
     const writable = all.filter((each) => !each.isMeantReadOnly && !isIgnoredPath(each.path, settings.ignore));
-    if (writable.length === 0) {
-      return { status: "skip", message: "There is no file system that should be writable", details: {} };
-    }
+    if (writable.length === 0) return skip("There is no file system that should be writable");
 
     const lost = writable.filter(({ isReadOnly }) => isReadOnly);
     const details = {
       looked_at: writable.map(({ path }) => path),
       read_only: lost.map(({ path, device, type }) => ({ path, device, type })),
     };
-    if (lost.length === 0) {
-      return { status: "pass", message: "Every file system that should be writable is", details };
-    }
+    if (lost.length === 0) return { status: "pass", message: "Every file system that should be writable is", details };
     const paths = listNames(lost.map(({ path }) => path));
     const message = `${paths} ${lost.length === 1 ? "is" : "are"} read-only and should not be: look for disk errors in the kernel log`;
     return { status: "fail", message, details };

@@ -2,11 +2,11 @@ import type { RebootNeed } from "#domain/ports/host.ts";
 import { listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
 
-/** The kind of build in a kernel release: `amd64`, `cloud-amd64`, `generic`; the newest of another kind would not boot next. */
+/** The kind of build in a kernel release: `amd64`, `cloud-amd64`, `generic`. Another kind is not what boots next. */
 const flavour = (release: string): string => /[a-z]\w*(?:-[a-z]\w*)*$/i.exec(release)?.[0] ?? "";
 
 function newerKernel(running: string, installed: readonly string[]): string | undefined {
-  // Made when it is needed: the first one of a process takes milliseconds, which the start would wait for.
+  // Made on demand: the first collator of a process takes milliseconds.
   const collator = new Intl.Collator("en", { numeric: true });
   const newest = installed
     .filter((release) => flavour(release) === flavour(running))
@@ -15,7 +15,7 @@ function newerKernel(running: string, installed: readonly string[]): string | un
   return newest !== undefined && collator.compare(newest, running) > 0 ? newest : undefined;
 }
 
-/** Whether what runs is older than what is installed: a package asked for a reboot, or there is a newer kernel. */
+/** Whether a package asked for a reboot, or a newer kernel is installed. */
 export function rebootRequiredCheck({ reboot }: { reboot: RebootNeed }): Check {
   return {
     id: "reboot_required",

@@ -2,20 +2,19 @@ import type { PackageUpdates } from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import type { Check } from "../check.ts";
+import { type Check, skip } from "../check.ts";
 import { createIgnore } from "../ignore.ts";
 import { grade } from "../threshold.ts";
 
 const dayMs = 24 * 60 * 60_000;
-/** Archives with security updates are renewed at least this often: older lists do not know what is out. */
+/** Archives of security updates are renewed at least this often. */
 const listsKeptMs = 7 * dayMs;
-/** What is listed in the details; the counts are of all. */
+/** Items in the details; the counts are of all. */
 const mostListed = 100;
 
 /**
- * Security updates that the package lists on disk offer and that are not installed, those of held packages too. One warns;
- * how many fail is for settings to say, since a number does not tell how bad they are. Lists older than a week, or none,
- * warn as well: then it is not known. `ignore` takes names and patterns of packages.
+ * Pending security updates by the package lists on disk, also of held packages. One warns; settings may say how many fail. Missing
+ * lists, or ones older than a week, warn as well. `ignore` takes names and patterns of packages.
  */
 export function securityUpdatesCheck(ports: {
   readonly updates: PackageUpdates;
@@ -31,10 +30,7 @@ export function securityUpdatesCheck(ports: {
     fixes: ["apply_security_updates", "refresh_package_lists"],
     async run({ warn = 1, fail = Number.POSITIVE_INFINITY, ignore }, signal) {
       const offered = await updates.security(signal);
-      if (offered === undefined) {
-        const message = "This host has no package manager that tells of security updates here";
-        return { status: "skip", message, details: {} };
-      }
+      if (offered === undefined) return skip("This host has no package manager that tells of security updates here");
       const isIgnored = createIgnore(ignore);
       const pending = offered.filter(({ name }) => !isIgnored(name));
       const held = pending.filter(({ isHeld }) => isHeld);
@@ -64,7 +60,7 @@ export function securityUpdatesCheck(ports: {
         const message = pending.length === 0 ? "No security update is pending" : found;
         return { status, message, details };
       }
-      // Of held packages none is installed by an update.
+      // Updates do not install held packages.
       const fixId = held.length === pending.length ? null : "apply_security_updates";
       return { status, message: found, details, fixId };
     },

@@ -1,31 +1,29 @@
 import type { SshServer } from "#domain/ports/network.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import type { Check, CheckSettings, Outcome } from "../check.ts";
+import { type Check, type CheckSettings, type Outcome, skip } from "../check.ts";
 import { createIgnore } from "../ignore.ts";
 
 type Options = Readonly<Record<string, string>>;
 
-/** Something about the configuration that lets in whom it should not. */
+/** An insecure setting of sshd. */
 interface Finding {
-  /** In lower case, as sshd prints it. */
+  /** Lower case, as sshd prints it. */
   readonly option: string;
   readonly value: string;
   readonly status: "warn" | "fail";
-  /** What it means. */
   readonly problem: string;
-  /** Which line to set. */
   readonly advice: string;
 }
 
 const isOn = (options: Options, name: string): boolean => options[name] === "yes";
 
-/** Ways to log in that AuthenticationMethods leaves open without anything else beside them. */
+/** Whether AuthenticationMethods permits a method alone. */
 function mayAlone(options: Options, method: string): boolean {
   const lists = (options["authenticationmethods"] ?? "any").split(" ");
   return lists.some((list) => list === "any" || list.split(",").every((each) => each.split(":")[0] === method));
 }
 
-/** How the options by which a password may be enough are spelled, and what they mean. */
+/** Options by which a password may be enough. */
 const passwordWays = {
   passwordauthentication: {
     spelled: "PasswordAuthentication",
@@ -37,7 +35,7 @@ const passwordWays = {
   },
 } as const;
 
-/** The option by which a password is all that it takes; undefined when it takes more. */
+/** The option by which a password is enough, if one is. */
 function passwordOption(options: Options): keyof typeof passwordWays | undefined {
   if (isOn(options, "passwordauthentication") && mayAlone(options, "password")) return "passwordauthentication";
   const asksPam = isOn(options, "usepam") && isOn(options, "kbdinteractiveauthentication");
@@ -75,7 +73,7 @@ function passwordFindings(options: Options): readonly Finding[] {
   return findings;
 }
 
-/** Algorithms that no supported release offers unless it is told to, and how they are known. */
+/** Weak algorithms that no supported release offers by default. */
 const broken: readonly { readonly option: string; readonly spelled: string; readonly pattern: RegExp }[] = [
   { option: "ciphers", spelled: "Ciphers", pattern: /^(3des|blowfish|cast128|arcfour)|-cbc/ },
   { option: "macs", spelled: "MACs", pattern: /^hmac-(md5|ripemd160)|^hmac-sha1-96/ },
@@ -130,15 +128,7 @@ function judge(options: Options, { ignore }: CheckSettings): Outcome {
   const findings = [...passwordFindings(options), ...trustFindings(options), ...algorithmFindings(options)]
     .filter(({ option }) => !isIgnored(option))
     .sort((a, b) => Number(b.status === "fail") - Number(a.status === "fail"));
-  const details = {
-    findings: findings.map(({ option, value, status, problem, advice }) => ({
-      option,
-      value,
-      status,
-      problem,
-      advice,
-    })),
-  };
+  const details = { findings };
   const [worst, ...others] = findings;
   if (worst === undefined)
     return { status: "pass", message: "sshd lets in only those who prove who they are", details };
@@ -147,13 +137,11 @@ function judge(options: Options, { ignore }: CheckSettings): Outcome {
 }
 
 /**
- * What sshd would do with a connection, from its own account of its configuration. It fails for what opens the door: root
- * with a password, accounts with an empty one, a configuration with which sshd would not start. It warns for what is
- * weak: a password alone is enough, keys that others may write, variables that users bring, algorithms that are broken.
- * `Match` blocks count where they fit every connection; those for certain users or addresses do not. A Debian as
- * it is installed warns, since passwords are enough to log in; who wants it so ignores `passwordauthentication`. X11
- * forwarding, which Debian switches on, is no finding: it puts at risk who connects, not this host. Nor is `PermitRootLogin yes`
- * where a password is not enough. `ignore` takes names of options.
+ * sshd's effective configuration. Fails for root with a password, empty passwords, and a configuration with which sshd would not
+ * start. Warns for a password alone, keys that others may write, user variables, and weak algorithms. `Match` blocks count
+ * where they fit every connection. A default Debian warns, since passwords are enough; settings can ignore
+ * `passwordauthentication`. X11 forwarding is not reported, since it endangers clients, nor `PermitRootLogin yes` where a
+ * password is not enough. `ignore` takes names of options.
  */
 export const sshConfigCheck = ({ ssh }: { ssh: SshServer }): Check => ({
   id: "ssh_config",
@@ -163,7 +151,7 @@ export const sshConfigCheck = ({ ssh }: { ssh: SshServer }): Check => ({
   intervalMs: 10 * 60_000,
   async run(settings, signal) {
     const config = await ssh.config(signal);
-    if (config === undefined) return { status: "skip", message: "There is no SSH server on this host", details: {} };
+    if (config === undefined) return skip("There is no SSH server on this host");
     if (config.is === "untold") {
       const message = `The SSH server cannot be asked: ${config.reason}`;
       return { status: "skip", message, details: { reason: config.reason } };

@@ -1,9 +1,8 @@
 import type { KernelLoad } from "#domain/ports/host.ts";
 import { formatBytes } from "#kernel/text.ts";
-import type { Check } from "../check.ts";
+import { type Check, skip } from "../check.ts";
 import { grade, thresholdsFor, toGigabytes, toPercent } from "../threshold.ts";
 
-/** How much of the swap space is taken. */
 export const swapUsageCheck = (ports: { kernel: Pick<KernelLoad, "memory"> }): Check => ({
   id: "swap_usage",
   name: "Swap usage",
@@ -11,7 +10,7 @@ export const swapUsageCheck = (ports: { kernel: Pick<KernelLoad, "memory"> }): C
   severity: "medium",
   async run(settings) {
     const { swapTotalBytes, swapFreeBytes } = await ports.kernel.memory();
-    if (swapTotalBytes === 0) return { status: "skip", message: "This host has no swap space", details: {} };
+    if (swapTotalBytes === 0) return skip("This host has no swap space");
     const percentUsed = toPercent(swapTotalBytes - swapFreeBytes, swapTotalBytes);
     return {
       status: grade(percentUsed, thresholdsFor({ warn: 50, fail: 90 }, settings)),

@@ -1,11 +1,11 @@
 import type { FailedUnit, Units } from "#domain/ports/units.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import type { Check } from "../check.ts";
+import { type Check, skip } from "../check.ts";
 import { createIgnore } from "../ignore.ts";
 
-const described = ({ name, result }: FailedUnit): string => (result === "" ? name : `${name} (${result})`);
+const describeUnit = ({ name, result }: FailedUnit): string => (result === "" ? name : `${name} (${result})`);
 
-/** Units that systemd gave up on: services, mounts, sockets, timers and the like. `ignore` takes unit names and patterns. */
+/** Failed units. `ignore` takes unit names and patterns. */
 export function systemdFailedCheck({ units }: { units: Pick<Units, "failed"> }): Check {
   return {
     id: "systemd_failed",
@@ -15,14 +15,14 @@ export function systemdFailedCheck({ units }: { units: Pick<Units, "failed"> }):
     fixes: ["systemd_restart_failed"],
     async run({ ignore }) {
       const all = await units.failed();
-      if (all === undefined) return { status: "skip", message: "systemd is not running on this host", details: {} };
+      if (all === undefined) return skip("systemd is not running on this host");
       const isIgnored = createIgnore(ignore);
       const failed = all.filter(({ name }) => !isIgnored(name));
       const details = { units: failed.map(({ name, result }) => ({ name, result })) };
       if (failed.length === 0) return { status: "pass", message: "No unit has failed", details };
       return {
         status: "fail",
-        message: `${counted(failed.length, "unit")} failed: ${listNames(failed.map(described))}`,
+        message: `${counted(failed.length, "unit")} failed: ${listNames(failed.map(describeUnit))}`,
         details,
       };
     },

@@ -1,5 +1,5 @@
 import type { TimeSync, TimeSyncState } from "#domain/ports/host.ts";
-import type { Check, Outcome } from "../check.ts";
+import { type Check, type Outcome, skip } from "../check.ts";
 
 function judge({ canSync, isEnabled, isSynchronised, isContainer }: TimeSyncState): Omit<Outcome, "details"> {
   if (isSynchronised && (isEnabled || isContainer || !canSync))
@@ -15,7 +15,7 @@ function judge({ canSync, isEnabled, isSynchronised, isContainer }: TimeSyncStat
   return { status: "skip", message: "No time synchronisation service that systemd knows is installed", fixId: null };
 }
 
-/** Whether something keeps the clock right. A kernel that calls its clock right is believed where others set it. */
+/** Whether the clock is synchronised. The kernel's own word is believed where another party sets its clock. */
 export function timeSyncCheck({ time }: { time: Pick<TimeSync, "state"> }): Check {
   return {
     id: "time_sync",
@@ -26,12 +26,7 @@ export function timeSyncCheck({ time }: { time: Pick<TimeSync, "state"> }): Chec
     async run(_settings, signal) {
       const state = await time.state(signal);
       if (state === undefined)
-        return {
-          status: "skip",
-          message: "Nothing on this host tells whether the clock is synchronised",
-          details: {},
-          fixId: null,
-        };
+        return { ...skip("Nothing on this host tells whether the clock is synchronised"), fixId: null };
       return {
         ...judge(state),
         details: {

@@ -4,7 +4,7 @@ import type { Clock } from "#kernel/clock.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import type { Check } from "../check.ts";
+import { type Check, skip } from "../check.ts";
 import { createIgnore } from "../ignore.ts";
 
 const dayMs = 86_400_000;
@@ -17,8 +17,8 @@ interface Finding {
 }
 
 /**
- * Certificates that expire soon, in days: by default 30 warn, 7 fail; a file that cannot be read, or whose certificate is
- * not valid yet, fails. The first certificate of a chain to expire counts. `ignore` takes paths.
+ * Certificates that expire soon, in days: by default 30 warn, 7 fail; an unreadable file, or a certificate that is not valid yet,
+ * fails. The first certificate of a chain to expire counts. `ignore` takes paths.
  */
 export function tlsCertificatesCheck(ports: {
   files: CertificateFiles;
@@ -27,7 +27,7 @@ export function tlsCertificatesCheck(ports: {
 }): Check {
   const { files, paths, clock } = ports;
 
-  const look = async (path: string, limits: { warn: number; fail: number }): Promise<Finding> => {
+  const checkFile = async (path: string, limits: { warn: number; fail: number }): Promise<Finding> => {
     try {
       const certificates = await files.read(path);
       const [first] = [...certificates].sort((a, b) => a.validTo - b.validTo);
@@ -59,8 +59,8 @@ export function tlsCertificatesCheck(ports: {
     async run({ warn = 30, fail = 7, ignore }) {
       const isIgnored = createIgnore(ignore);
       const looked = [...new Set(paths())].filter((path) => !isIgnored(path));
-      if (looked.length === 0) return { status: "skip", message: "No certificate to look at", details: {} };
-      const findings = await Promise.all(looked.map((path) => look(path, { warn, fail })));
+      if (looked.length === 0) return skip("No certificate to look at");
+      const findings = await Promise.all(looked.map((path) => checkFile(path, { warn, fail })));
       const details = { certificates: findings.map((finding) => finding.details) };
       const failing = findings.filter(({ status }) => status === "fail");
       const worst = failing.length > 0 ? failing : findings.filter(({ status }) => status === "warn");

@@ -1,38 +1,38 @@
 import type { Unit, Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import type { Check } from "../check.ts";
+import { type Check, skip } from "../check.ts";
 import { createIgnore } from "../ignore.ts";
 import { grade } from "../threshold.ts";
 
 const windowMs = 10 * 60_000;
 
-interface Look {
+interface Sample {
   readonly atMs: number;
   readonly restarts: number;
 }
 
 /**
- * Services that systemd starts again and again: restarts within ten minutes, by default 3 warn and 10 fail. One that waits
- * for its next start counts with all its restarts, since a loop with long pauses restarts seldom.
+ * Services in a restart loop: restarts within ten minutes, by default 3 warn and 10 fail. One that waits for its next start
+ * counts with all its restarts, since a loop with long pauses restarts seldom.
  */
 export function unitRestartLoopsCheck(ports: { units: Pick<Units, "list">; clock: Pick<Clock, "monotonicMs"> }): Check {
   const { units, clock } = ports;
-  let looks: ReadonlyMap<string, readonly Look[]> = new Map();
+  let samples: ReadonlyMap<string, readonly Sample[]> = new Map();
 
   const recentRestarts = ({ name, subState, restarts }: Unit): number => {
-    const [oldest] = looks.get(name) ?? [];
+    const [oldest] = samples.get(name) ?? [];
     const grown = oldest === undefined ? 0 : restarts - oldest.restarts;
     return subState === "auto-restart" ? Math.max(grown, restarts) : grown;
   };
 
   const remember = (listed: readonly Unit[]): void => {
     const atMs = clock.monotonicMs();
-    looks = new Map(
+    samples = new Map(
       listed.map(({ name, restarts }) => {
-        // A count that went down was reset: what came before says nothing.
-        const kept = (looks.get(name) ?? []).filter(
-          (look) => atMs - look.atMs <= windowMs && look.restarts <= restarts,
+        // A lower count was reset.
+        const kept = (samples.get(name) ?? []).filter(
+          (sample) => atMs - sample.atMs <= windowMs && sample.restarts <= restarts,
         );
         return [name, [...kept, { atMs, restarts }]];
       }),
@@ -46,7 +46,7 @@ export function unitRestartLoopsCheck(ports: { units: Pick<Units, "list">; clock
     severity: "high",
     async run({ warn = 3, fail = 10, ignore }) {
       const loaded = (await units.list()).filter(({ loadState }) => loadState !== "");
-      if (loaded.length === 0) return { status: "skip", message: "systemd is not running on this host", details: {} };
+      if (loaded.length === 0) return skip("systemd is not running on this host");
       remember(loaded);
       const isIgnored = createIgnore(ignore);
       const looping = loaded

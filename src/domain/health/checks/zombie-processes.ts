@@ -3,10 +3,10 @@ import { counted, listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
 import { grade, thresholdsFor } from "../threshold.ts";
 
-/** How many are listed in the details: a host may have as many as it has process numbers. */
+/** Items in the details: a host may have very many. */
 const maxListed = 100;
 
-/** Those that have the most zombies come first: restarting such a parent is what ends them. */
+/** Parents by number of zombies: restarting a parent ends them. */
 function parentsOf(zombies: readonly Zombie[]) {
   const children = Map.groupBy(zombies, ({ parentPid }) => parentPid);
   return [...children]
@@ -14,7 +14,7 @@ function parentsOf(zombies: readonly Zombie[]) {
     .sort((a, b) => b.zombies - a.zombies);
 }
 
-/** Processes that have ended and whose parent does not ask how. Names to ignore are those of the process or of its parent. */
+/** Processes that have ended and whose parent does not wait for them. `ignore` takes names of the process or its parent. */
 export const zombieProcessesCheck = (ports: { kernel: Pick<KernelLoad, "zombies"> }): Check => ({
   id: "zombie_processes",
   name: "Zombie processes",

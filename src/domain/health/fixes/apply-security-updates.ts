@@ -3,21 +3,20 @@ import { recordsIn } from "#kernel/values.ts";
 import type { Outcome } from "../check.ts";
 import type { Fix, FixStep, OnOperation } from "../fix.ts";
 
-/** Installs security updates; the updates part does. */
 export interface SecurityUpdater {
-  /** What it would install of these packages. @throws Error with the reason when it cannot. */
+  /** What it would install. @throws Error with the reason when it cannot. */
   readonly plan: (
     names: readonly string[],
     signal: AbortSignal,
   ) => Promise<{ readonly packages: readonly string[]; readonly downloadBytes: number; readonly hasSnapshot: boolean }>;
-  /** Installs them, in an operation that outlives the service. @returns what came of it. @throws Error when it was not done. */
+  /** Installs the packages in an operation. @returns a message for people. @throws Error when it was not done. */
   readonly apply: (names: readonly string[], signal: AbortSignal, onOperation?: OnOperation) => Promise<string>;
 }
 
-/** Long downloads on a slow line; the operation goes on by itself after that. */
+/** For slow connections; the operation goes on after that. */
 const timeoutMs = 60 * 60_000;
 
-/** Names of the updates that the check reported, without those of held packages. */
+/** Names in the check's details, without held packages. */
 function namesIn({ details }: Outcome): readonly string[] {
   const names = recordsIn(details["updates"]).flatMap(({ name, held }) =>
     typeof name === "string" && held === false ? [name] : [],
@@ -25,7 +24,7 @@ function namesIn({ details }: Outcome): readonly string[] {
   return [...new Set(names)];
 }
 
-/** Installs the security updates that its check reported, exactly those versions, behind a snapshot. */
+/** Installs exactly the security updates that its check reported, after a snapshot. */
 export function applySecurityUpdatesFix({ security }: { security: SecurityUpdater }): Fix {
   return {
     id: "apply_security_updates",

@@ -4,7 +4,7 @@ import type { Outcome } from "../check.ts";
 import type { Fix, FixStep } from "../fix.ts";
 import { remarked, wordsOf } from "../manager-words.ts";
 
-/** What the check found: packages to be installed again, and whether dependencies are not there. */
+/** Packages to reinstall, and whether dependencies are missing, by the check's details. */
 function faultsIn({ details }: Outcome): { readonly reinstalled: readonly string[]; readonly isUnmet: boolean } {
   const { reinstall, unmet_dependencies: unmet } = details;
   return {
@@ -13,15 +13,12 @@ function faultsIn({ details }: Outcome): { readonly reinstalled: readonly string
   };
 }
 
-const described = ({ name, from, to }: MissingPlan["changes"][number]): string => {
+const describeChange = ({ name, from, to }: MissingPlan["changes"][number]): string => {
   if (from === null) return `install ${name} ${to}`;
   return from === to ? `install ${name} ${to} again` : `update ${name} from ${from} to ${to}`;
 };
 
-/**
- * Installs the packages that others need: those that a rehearsal named, and no others. It never removes one: where that
- * would be the only way out, it does nothing and says so. The id is of the first manager that had it.
- */
+/** Installs the packages that a simulation names. It never removes one; where nothing else would help, it says so. */
 export function aptFixDependenciesFix(ports: {
   readonly repairs: Pick<PackageRepairs, "planMissing" | "installMissing">;
   readonly packages: Pick<PackageStates, "manager">;
@@ -30,7 +27,7 @@ export function aptFixDependenciesFix(ports: {
   const { installMissing } = wordsOf(ports.packages.manager);
 
   const stepFor = (plan: MissingPlan): FixStep => {
-    const changes = plan.changes.map(described);
+    const changes = plan.changes.map(describeChange);
     const ready = plan.configured.filter((name) => !plan.changes.some((change) => change.name === name));
     const setUp = ready.length === 0 ? [] : [`set up ${listNames(ready, 10)}`];
     return {

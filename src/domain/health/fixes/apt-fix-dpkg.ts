@@ -5,22 +5,16 @@ import type { Outcome } from "../check.ts";
 import type { Fix } from "../fix.ts";
 import { remarked, wordsOf } from "../manager-words.ts";
 
-/** Packages that the check found not fully installed. */
-function unfinishedIn({ details }: Outcome): readonly string[] {
-  return recordsIn(details["unfinished"]).flatMap(({ name }) => (typeof name === "string" ? [name] : []));
-}
+/** Packages that are not fully installed, by the check's details. */
+const unfinishedIn = ({ details }: Outcome): readonly string[] =>
+  recordsIn(details["unfinished"]).flatMap(({ name }) => (typeof name === "string" ? [name] : []));
 
-/**
- * Lets the package manager finish what it began. Settings files that somebody changed stay as they are. The id is of the
- * first manager that had it.
- */
-export function aptFixDpkgFix({
-  repairs,
-  packages,
-}: {
+/** Lets the package manager finish what was interrupted. Modified configuration files stay as they are. */
+export function aptFixDpkgFix(ports: {
   readonly repairs: Pick<PackageRepairs, "finish">;
   readonly packages: Pick<PackageStates, "manager">;
 }): Fix {
+  const { repairs, packages } = ports;
   const { finisher, finish } = wordsOf(packages.manager);
   return {
     id: "apt_fix_dpkg",
@@ -29,7 +23,7 @@ export function aptFixDpkgFix({
     does: ["change_packages"],
     kind: "packages",
     endsOnFailure: true,
-    // Longer than a single transaction and its wait for locks may take.
+    // A transaction and its wait for locks.
     timeoutMs: 35 * 60_000,
     plan(found) {
       const names = unfinishedIn(found);

@@ -5,7 +5,7 @@ import { recordsIn } from "#kernel/values.ts";
 import type { Outcome } from "../check.ts";
 import type { Fix, FixStep } from "../fix.ts";
 
-/** What archived files of the journal may take after a cleanup: some weeks of a quiet host. */
+/** What archived journal files may take after a cleanup: some weeks of a quiet host. */
 const keptJournalBytes = 100 * 1024 ** 2;
 
 const nouns: Readonly<Record<CleanupCandidate["kind"], string>> = {
@@ -15,7 +15,7 @@ const nouns: Readonly<Record<CleanupCandidate["kind"], string>> = {
   "crash-reports": "old crash report",
 };
 
-/** Paths of the file systems that the check found too full. */
+/** Paths of full file systems, by the check's details. */
 function fullPaths({ details }: Outcome): readonly string[] {
   return recordsIn(details["file_systems"]).flatMap(({ path, status }) =>
     typeof path === "string" && (status === "warn" || status === "fail") ? [path] : [],
@@ -23,9 +23,8 @@ function fullPaths({ details }: Outcome): readonly string[] {
 }
 
 /**
- * Makes room on the file systems that are too full, by removing what can be had again or that nobody misses: downloaded
- * packages, archived journal files beyond 100 MiB, temporary files, core dumps and crash reports that are old. Which files
- * those are is for the port to say; nothing else is touched, and nothing on other file systems.
+ * Frees space on full file systems by removing what can be downloaded again or is old: downloaded packages, archived journal
+ * files beyond 100 MiB, temporary files, core dumps and crash reports. The port chooses the files.
  */
 export function diskCleanupFix(ports: {
   cleanup: DiskCleanup;
@@ -46,7 +45,6 @@ export function diskCleanupFix(ports: {
     };
   };
 
-  /** Why packages stay that could go. */
   const staying = ({ kind, folder, files, bytes, foreign = "" }: CleanupCandidate): string => {
     const what = `${counted(files.length, nouns[kind])} (${formatBytes(bytes)})`;
     return `${what} in ${folder} cannot be removed while ${foreign}, which is not of the package manager, lies among them`;

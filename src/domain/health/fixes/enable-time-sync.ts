@@ -2,15 +2,15 @@ import type { TimeSync, TimeSyncState } from "#domain/ports/host.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Fix } from "../fix.ts";
 
-/** How long the service has to start and to reach a time server. */
+/** How long the service may take to start and reach a time server. */
 const waitMs = 20_000;
 const betweenMs = 500;
 
-/** Switches on the service that sets the clock, and waits a while for the clock to be right. */
+/** Enables time synchronisation, and waits a while for the clock to be synchronised. */
 export function enableTimeSyncFix(ports: { time: TimeSync; clock: Pick<Clock, "monotonicMs" | "sleep"> }): Fix {
   const { time, clock } = ports;
 
-  /** The state once it is as wished, or the last one. */
+  /** Waits for a state; returns the last one. */
   const until = async (
     isGood: (state: TimeSyncState) => boolean,
     signal: AbortSignal,

@@ -3,13 +3,11 @@ import { recordsIn } from "#kernel/values.ts";
 import type { Outcome } from "../check.ts";
 import type { Fix, FixStep } from "../fix.ts";
 
-/** How long a unit is watched after its job: long enough for a program that dies at once to be seen dead. */
+/** How long a unit is watched after its job, to notice a program that dies at once. */
 const settleMs = 250;
 
-/** Names of the units that the check found. */
-function namesIn({ details }: Outcome): readonly string[] {
-  return recordsIn(details["units"]).flatMap(({ name }) => (typeof name === "string" ? [name] : []));
-}
+const namesIn = ({ details }: Outcome): readonly string[] =>
+  recordsIn(details["units"]).flatMap(({ name }) => (typeof name === "string" ? [name] : []));
 
 const verbs: Readonly<Partial<Record<string, string>>> = {
   canceled: "its job was cancelled",
@@ -20,7 +18,7 @@ const verbs: Readonly<Partial<Record<string, string>>> = {
   running: "its job is still running (look again later)",
 };
 
-/** Starts again the units that systemd gave up on. The unit of the service itself is left alone. */
+/** Restarts failed units but for the service's own. */
 export function systemdRestartFailedFix(ports: {
   units: Pick<Units, "read" | "resetFailed" | "restart" | "settled">;
   ownUnit: string | undefined;
@@ -43,8 +41,8 @@ export function systemdRestartFailedFix(ports: {
       return { job, after, isUntouched: after.activeState === "failed" && after.since === before.since };
     };
     let { job, after, isUntouched } = await attempt();
-    // Not even tried: it has hit its start limit. Reset only then, for a unit that is reset and cannot be started is failed no
-    // more, and nothing would tell of it. A transient one has no file: systemd would forget it.
+    // It has hit its start limit. Only then is it reset: a unit that is reset and cannot start is no longer reported as failed. A
+    // transient one has no file, and systemd would forget it.
     if (job === "failed" && isUntouched && before.unitFileState !== "transient") {
       await units.resetFailed(name);
       ({ job, after, isUntouched } = await attempt());

@@ -3,28 +3,25 @@ import { formatBytes } from "#kernel/text.ts";
 import type { Outcome } from "../check.ts";
 import type { Fix, FixStep } from "../fix.ts";
 
-/** How much of the threshold the journal may take afterwards: at the threshold itself it would warn again at once. */
+/** At the threshold itself the check would warn again at once. */
 const shareOfThreshold = 0.8;
 
 const totalOf = ({ diskBytes, memoryBytes }: JournalSize): number => diskBytes + memoryBytes;
 
-/** What would become free. Where what stays is too much by itself, nothing is removed. */
+/** What becomes free; 0 where what cannot be removed is too much already. */
 function freedBytes(size: JournalSize, targetBytes: number, canRotate: boolean): number {
   const removable = size.archivedBytes + (canRotate ? size.activeBytes : 0);
   if (size.diskBytes - removable >= targetBytes) return 0;
   return Math.min(Math.max(0, totalOf(size) - targetBytes), removable);
 }
 
-/** The size from which on the check warns, as it says itself. */
+/** The size at which the check warns, by its details. */
 function thresholdBytes({ details }: Outcome): number | undefined {
   const warnGb = details["warn_gb"];
   return typeof warnGb === "number" && warnGb > 0 ? warnGb * 1e9 : undefined;
 }
 
-/**
- * Shrinks the journal below the threshold of its check: begins new files and removes the oldest archived ones. What journald
- * does not vacuum stays: files of other machines, and those with a name that it did not give.
- */
+/** Shrinks the journal below the threshold of its check: rotates, then removes the oldest archived files that journald vacuums. */
 export function vacuumJournalFix({ journal }: { journal: JournalStorage }): Fix {
   const sizeNow = async (signal: AbortSignal): Promise<JournalSize> => {
     const size = await journal.size(signal);

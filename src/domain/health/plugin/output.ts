@@ -1,16 +1,14 @@
 import type { Perfdata } from "./perfdata.ts";
 import { parsePerfdata } from "./perfdata.ts";
 
-/** What a plugin printed, taken apart. */
 export interface PluginOutput {
   /** The first line, without its performance data. */
   readonly text: string;
-  /** The lines after it. */
   readonly longText: string;
   readonly perfdata: Perfdata;
 }
 
-/** Every control character but newline and tab: they do nothing good in a terminal or a page. */
+/** All control characters but newline and tab. */
 const controlCharacters = /[^\P{Cc}\n\t]/gu;
 
 const cutAtBar = (text: string): readonly [before: string, after: string] => {
@@ -21,13 +19,11 @@ const cutAtBar = (text: string): readonly [before: string, after: string] => {
 const withoutLastWord = (text: string): string =>
   text.slice(0, Math.max(...[" ", "\t", "\n"].map((blank) => text.lastIndexOf(blank))) + 1);
 
-/** Text without control characters other than newline and tab. */
 export const printable = (text: string): string => text.replaceAll(controlCharacters, "");
 
 /**
- * Takes the output of a plugin apart: `text | perfdata` in the first line, then long text, and after the next bar nothing but
- * performance data.
- * @param isCut whether `stdout` is only the beginning. A figure at its end would be a wrong one then, and is left out.
+ * Parses the output of a plugin: `text | perfdata` in the first line, then long text, and after the next bar only perfdata.
+ * @param isCut whether `stdout` is incomplete: a figure at its end may be wrong, and is left out.
  */
 export function parseOutput(stdout: string, isCut = false): PluginOutput {
   const clean = printable(stdout);
@@ -35,7 +31,7 @@ export function parseOutput(stdout: string, isCut = false): PluginOutput {
   const [firstLine, others] = newline === -1 ? [clean, ""] : [clean.slice(0, newline), clean.slice(newline + 1)];
   const [text, firstPerfdata] = cutAtBar(firstLine);
   const [longText, morePerfdata] = cutAtBar(others);
-  // What follows the first bar, or the second where there are further lines, is the end of the output.
+  // The last part of the output is what follows the first bar, or the second where there are more lines.
   const whole = (part: string, isLast: boolean): string => (isCut && isLast ? withoutLastWord(part) : part);
   const perfdata = [whole(firstPerfdata, newline === -1), whole(morePerfdata, true)].join(" ");
   return {

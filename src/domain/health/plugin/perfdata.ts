@@ -1,12 +1,11 @@
 import type { Range } from "./range.ts";
 import { parseNumber, parseRange } from "./range.ts";
 
-/** A figure that a plugin gave for graphs. */
 export interface PerfValue {
   readonly label: string;
   /** Null where the plugin could not tell (`U`). */
   readonly value: number | null;
-  /** Unit of measurement as written: `s`, `%`, `B`, `c`; empty without one. */
+  /** As written: `s`, `%`, `B`, `c`; may be empty. */
   readonly unit: string;
   readonly warn: Range | null;
   readonly crit: Range | null;
@@ -16,18 +15,17 @@ export interface PerfValue {
 
 export interface Perfdata {
   readonly values: readonly PerfValue[];
-  /** Parts that could not be read and were left out: whole figures, or single thresholds and bounds. */
+  /** Figures, thresholds and bounds that could not be parsed. */
   readonly malformed: number;
 }
 
-/** A quoted label, in which two quotes stand for one, or a bare one; then everything up to the next blank. */
+/** A bare or quoted label, in which two quotes stand for one; then everything up to the next blank. */
 const item = /(?:'((?:[^']|'')+)'|([^\s'=]+))=(\S*)(?!\S)/uy;
 const blanks = /\s*/uy;
 const word = /\S+/uy;
-/** A figure and its unit. A unit may hold digits (`m3`), but begins with something that no number goes on with. */
+/** A unit may contain digits (`m3`), but does not begin like the rest of a number. */
 const figure = /^([-+\d.,]+(?:[eE][-+]?\d+)?)([^\d.,;+\-'"=\s][^;'"=\s]*)?$/u;
 
-/** Takes what the pattern matches at this place. */
 function matchAt(pattern: RegExp, text: string, place: number): RegExpExecArray | null {
   pattern.lastIndex = place;
   return pattern.exec(text);
@@ -45,7 +43,7 @@ function parseFigure(text: string): Figure | undefined {
   return value === undefined ? undefined : { value, unit };
 }
 
-/** Reads `value[UOM];[warn];[crit];[min];[max]`; undefined where there is no figure. */
+/** Parses `value[UOM];[warn];[crit];[min];[max]`; undefined without a value. */
 function parseFields(label: string, text: string): { value: PerfValue; malformed: number } | undefined {
   const [first = "", warn = "", crit = "", min = "", max = "", ...rest] = text.split(";");
   const parsed = parseFigure(first);
@@ -54,7 +52,7 @@ function parseFields(label: string, text: string): { value: PerfValue; malformed
   let malformed = rest.filter((field) => field !== "").length;
   const read = <T>(field: string, parse: (field: string) => T | undefined): T | null => {
     if (field === "") return null;
-    // Some repeat the unit in every field.
+    // Some plugins repeat the unit in every field.
     const value = parse(unit !== "" && field.endsWith(unit) ? field.slice(0, -unit.length) : field);
     if (value === undefined) malformed += 1;
     return value ?? null;
@@ -74,7 +72,7 @@ function parseFields(label: string, text: string): { value: PerfValue; malformed
   return { value, malformed };
 }
 
-/** Reads the performance data of a plugin. What is malformed is left out and counted; the rest is right. */
+/** Parses performance data; malformed parts are left out and counted. */
 export function parsePerfdata(text: string): Perfdata {
   const values: PerfValue[] = [];
   let malformed = 0;
@@ -89,7 +87,7 @@ export function parsePerfdata(text: string): Perfdata {
       values.push(parsed.value);
       malformed += parsed.malformed;
     }
-    // After something that is no item, the next word may be one again.
+    // The next word after a malformed one may be an item again.
     place += (match ?? matchAt(word, text, place))?.[0].length ?? 0;
     place += matchAt(blanks, text, place)?.[0].length ?? 0;
   }

@@ -5,26 +5,22 @@ import type { PluginOutput } from "./output.ts";
 import { parseOutput, printable } from "./output.ts";
 import type { PerfValue } from "./perfdata.ts";
 
-/** A monitoring plugin that is a check. */
 export interface Plugin {
-  /** snake_case, as in paths and settings. */
   readonly id: string;
-  /** For people; the id unless given. */
   readonly name?: string;
-  /** `medium` unless given. */
   readonly severity?: Severity;
   readonly command: readonly [program: string, ...args: string[]];
 }
 
-/** What the exit codes of the plugin interface mean. */
+/** By exit code of the plugin interface. */
 const statuses: readonly CheckStatus[] = ["pass", "warn", "fail", "skip"];
 
-/** What is kept of texts, and of figures as JSON: together well below what the details of a check may hold. */
+/** Limits that keep details below what a check may have. */
 const maxTextChars = 1000;
 const maxLongTextChars = 8 * 1024;
 const maxPerfdataChars = 36 * 1024;
 
-/** Cut so that no half of a character is left at the end. */
+/** Cuts without leaving half of a surrogate pair. */
 const cut = (text: string, most: number): string =>
   text.length > most ? `${text.slice(0, most - 1).replace(/[\ud800-\udbff]$/, "")}…` : text;
 
@@ -37,7 +33,6 @@ function fitting(values: readonly PerfValue[]): readonly PerfValue[] {
   return first === -1 ? values : values.slice(0, first);
 }
 
-/** A run of a plugin that has ended by itself. */
 export type Ended = Extract<PluginRun, { isEnded: true }>;
 
 function detailsOf({ exitCode, stderr, isCut }: Ended, output: PluginOutput): Record<string, unknown> {
@@ -56,7 +51,6 @@ function detailsOf({ exitCode, stderr, isCut }: Ended, output: PluginOutput): Re
   };
 }
 
-/** What the plugin says, in its own words where it has any. */
 function textOf({ text }: PluginOutput, { stderr, exitCode }: Ended): string {
   if (text !== "") return text;
   const [complaint = ""] = printable(stderr).trim().split("\n");
@@ -64,7 +58,7 @@ function textOf({ text }: PluginOutput, { stderr, exitCode }: Ended): string {
   return complaint === "" ? silence : `${silence}; its error output begins: ${complaint}`;
 }
 
-/** What the plugin interface of Nagios says with an exit code and an output. */
+/** The outcome of a run by the plugin interface of Nagios. */
 export function nagiosOutcome(run: Ended): Outcome {
   const output = parseOutput(run.stdout, run.isCut);
   const details = detailsOf(run, output);
@@ -77,7 +71,7 @@ export function nagiosOutcome(run: Ended): Outcome {
   return { status: "fail", message, details: { ...details, error } };
 }
 
-/** A monitoring plugin (Nagios, Icinga) as a check: its exit code is the status, its first line the message. */
+/** A monitoring plugin (Nagios, Icinga) as a check. */
 export function pluginCheck({ runner, ...plugin }: Plugin & { readonly runner: PluginRunner }): Check {
   const { id, name = id, severity = "medium", command } = plugin;
   return {

@@ -1,21 +1,20 @@
-/** A threshold of the plugin interface: a range of figures, and on which side of it is the alert. */
+/** A threshold of the plugin interface. */
 export interface Range {
-  /** As the plugin wrote it. */
   readonly text: string;
   /** Null: from minus infinity. */
   readonly start: number | null;
   /** Null: to infinity. */
   readonly end: number | null;
-  /** Whether a figure inside the range, ends included, is an alert; otherwise one outside is. */
+  /** Whether figures inside the range (ends included) are alerts, or those outside. */
   readonly inside: boolean;
 }
 
-/** Reads `10`, `10:`, `~:10`, `10:20` and `@10:20`; undefined for what is none of these. */
+/** Parses `10`, `10:`, `~:10`, `10:20` and `@10:20`; undefined for anything else. */
 export function parseRange(text: string): Range | undefined {
   const inside = text.startsWith("@");
   const [first = "", second, ...rest] = text.slice(inside ? 1 : 0).split(":");
   if (rest.length > 0) return undefined;
-  // A single number is the end of a range that starts at 0.
+  // A single number is the end of a range from 0.
   const [startText, endText] = second === undefined ? ["", first] : [first, second];
   if (second === undefined && endText === "") return undefined;
   const start = startText === "~" ? null : startText === "" ? 0 : parseNumber(startText);
@@ -29,11 +28,11 @@ const decimal = /^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$/;
 /** `1,5` or `0,125`; `1,234` may as well be more than a thousand. */
 const decimalComma = /^[-+]?(?:\d+,(?:\d{1,2}|\d{4,})|0+,\d+)$/;
 
-/** A number as plugins write it, also with a decimal comma where that is unambiguous; undefined for anything else. */
+/** A number as plugins write it, also with an unambiguous decimal comma; undefined for anything else. */
 export function parseNumber(text: string): number | undefined {
   const point = decimalComma.test(text) ? text.replace(",", ".") : text;
   if (!decimal.test(point)) return undefined;
   const value = Number(point);
-  // JSON has no minus zero, so there is none here either.
+  // Avoids minus zero, which JSON does not have.
   return Number.isFinite(value) ? value + 0 : undefined;
 }

@@ -1,7 +1,7 @@
 import type { Severity } from "#contract/checks.ts";
 import { checkStatuses } from "#contract/checks.ts";
 import type { PluginRun } from "#domain/ports/plugins.ts";
-import { isRecord, parseJsonObject } from "#kernel/values.ts";
+import { defined, isRecord, parseJsonObject } from "#kernel/values.ts";
 import type { Check, Outcome } from "../check.ts";
 import { printable } from "./output.ts";
 import type { Ended } from "./plugin-check.ts";
@@ -9,17 +9,15 @@ import { nagiosOutcome } from "./plugin-check.ts";
 
 const outcomes = { nagios: nagiosOutcome, json: jsonOutcome } as const;
 
-/** To end what runs too long, and to hear what it had written, takes a moment. */
+/** Time to end a plugin and read what it has written. */
 const graceMs = 10_000;
 
-/** A check that is run elsewhere, in a sandbox. */
 export function sandboxedCheck(plugin: {
   readonly id: string;
   readonly name: string;
   readonly severity: Severity;
   readonly intervalMs: number | undefined;
   readonly timeoutMs: number;
-  /** How its output is read. */
   readonly output: "nagios" | "json";
   readonly run: (signal: AbortSignal) => Promise<PluginRun>;
 }): Check {
@@ -29,7 +27,7 @@ export function sandboxedCheck(plugin: {
     name,
     category: "custom",
     severity,
-    ...(intervalMs !== undefined && { intervalMs }),
+    ...defined({ intervalMs }),
     timeoutMs,
     graceMs,
     async run(_settings, signal) {
@@ -49,15 +47,13 @@ function broken({ exitCode, stderr }: Ended, why: string): Outcome {
   return { status: "fail", message: `The plugin gave no result: ${why}`, details };
 }
 
-/** What a plugin says with one JSON object: `{"status": "pass|warn|fail|skip", "message": "…", "details": {…}}`. */
+/** The outcome in one JSON object: `{"status": "pass|warn|fail|skip", "message": "…", "details": {…}}`. */
 export function jsonOutcome(run: Ended): Outcome {
   if (run.exitCode !== 0) return broken(run, `it ended with exit code ${run.exitCode}`);
   if (run.isCut) return broken(run, "it printed too much");
   const answer = parseJsonObject(run.stdout);
   if (answer === undefined) return broken(run, "it printed something else than one JSON object");
-  const said: unknown = Reflect.get(answer, "status");
-  const message: unknown = Reflect.get(answer, "message");
-  const details: unknown = Reflect.get(answer, "details") ?? {};
+  const { status: said, message, details = {} } = answer;
   const status = checkStatuses.find((each) => each === said);
   if (status === undefined) return broken(run, `its status is none of ${checkStatuses.join(", ")}`);
   if (typeof message !== "string" || message.trim() === "") return broken(run, "it has no message");
