@@ -2,6 +2,7 @@ import type { KernelLoad } from "#domain/ports/host.ts";
 import type { Check } from "../check.ts";
 import { grade, thresholdsFor, toPercent } from "../threshold.ts";
 
+/** How busy the processors were over the last minute. */
 export const cpuLoadCheck = (ports: { kernel: Pick<KernelLoad, "cpuPercent"> }): Check => ({
   id: "cpu_load",
   name: "Processor load",

@@ -12,7 +12,7 @@ const windowMicros = windowHours * 3_600_000_000;
 const killed = "Killed process [0-9]+";
 const victim = /Killed process (\d+) \((.*?)\)(?:,| |$)/;
 
-/** Processes killed by the OOM killer in the last 24 hours: by default 1 warns, 5 fail. `ignore` takes process names. */
+/** Processes killed by the OOM killer in the last 24 hours: by default 1 warns, 5 fail. `ignore` takes process names and patterns. */
 export function oomKillsCheck({ log, clock }: { log: KernelLog; clock: Pick<Clock, "now"> }): Check {
   return {
     id: "oom_kills",

@@ -3,6 +3,7 @@ import { formatBytes } from "#kernel/text.ts";
 import { type Check, skip } from "../check.ts";
 import { grade, thresholdsFor, toGigabytes, toPercent } from "../threshold.ts";
 
+/** How much of the swap space is taken. */
 export const swapUsageCheck = (ports: { kernel: Pick<KernelLoad, "memory"> }): Check => ({
   id: "swap_usage",
   name: "Swap usage",

@@ -2,6 +2,7 @@ import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/port
 import type { Fix } from "../fix.ts";
 import { remarked, wordsOf } from "../manager-words.ts";
 
+/** Downloads the package lists. Nothing is installed. */
 export function refreshPackageListsFix(ports: {
   readonly repairs: Pick<PackageRepairs, "refreshLists">;
   readonly updates: Pick<PackageUpdates, "refreshedAt">;
