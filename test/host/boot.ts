@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { machineRunsSystemd } from "./cgroups.ts";
 import { type CommandOptions, type CommandResult, plainEnvironment, runCommand } from "./commands.ts";
 import type { Disk } from "./disk.ts";
-import { childrenOf, isInit } from "./processes.ts";
+import { childrenOf, hasOwnNetwork, isInit } from "./processes.ts";
 import { diskDevice } from "./recipe.ts";
 import { killRun, type RunFolder } from "./runs.ts";
 
@@ -83,7 +83,11 @@ export async function startGuest(run: RunFolder, disk: Disk, options: GuestOptio
 
   try {
     if (pid === undefined) await exited;
-    const leader = await until(() => childrenOf(pid ?? 0).find(isInit), "its first process starts");
+    const leader = await until(
+      // It leaves the network of this machine some moments after it has begun.
+      () => childrenOf(pid ?? 0).find((each) => isInit(each) && (!options.privateNetwork || hasOwnNetwork(each))),
+      "its first process starts",
+    );
     await options.onStart?.(leader);
     const exec = (argv: readonly string[], execOptions: ExecOptions = {}) => execIn(leader, argv, execOptions);
     const state = await until(async () => {

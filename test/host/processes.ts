@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, readlinkSync } from "node:fs";
 
 /** A process that cannot be mistaken for a later one with the same number. */
 export type ProcessId = { pid: number; startTime: string };
@@ -55,6 +55,15 @@ export function isInit(pid: number): boolean {
     const line = /^NSpid:(.*)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
     const numbers = line?.trim().split(/\s+/) ?? [];
     return numbers.length > 1 && numbers.at(-1) === "1";
+  } catch {
+    return false;
+  }
+}
+
+/** Whether a process has another network than this one. */
+export function hasOwnNetwork(pid: number): boolean {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/net`) !== readlinkSync("/proc/self/ns/net");
   } catch {
     return false;
   }

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { calls } from "./calls.ts";
 import type { Connection } from "./connection.ts";
-import { blankUnit, type MirroredUnit, parseUnitFileRow } from "./parse.ts";
+import { blankUnit, type MirroredUnit, parseUnitFileRow, text } from "./parse.ts";
 import { parseUnitFile } from "./unit-file.ts";
 
 const lookAgainMs = 1_000;
@@ -12,6 +12,11 @@ export type Installed = ReadonlyMap<string, MirroredUnit>;
 
 export interface InstalledFiles {
   readonly units: () => Promise<Installed>;
+  /**
+   * The states of the files of instances, which systemd does not list; empty where one has no file. Each question has systemd read
+   * all folders: it is asked once, when somebody wants to know, and not for each instance that comes and goes.
+   */
+  readonly statesOfInstances: (names: readonly string[]) => Promise<ReadonlyMap<string, string>>;
   readonly invalidate: () => void;
 }
 
@@ -49,6 +54,7 @@ const stamp = (folders: readonly string[]): string =>
 export function createInstalledFiles(ports: { call: Connection["call"]; monotonicMs: () => number }): InstalledFiles {
   const { call, monotonicMs } = ports;
   let known: Promise<Installed> | undefined;
+  const ofInstances = new Map<string, Promise<string>>();
   let folders: readonly string[] = [];
   let stamped = "";
   let lookedAtMs = 0;
@@ -75,6 +81,7 @@ export function createInstalledFiles(ports: { call: Connection["call"]; monotoni
 
   const invalidate = (): void => {
     known = undefined;
+    ofInstances.clear();
   };
 
   return {
@@ -92,6 +99,17 @@ export function createInstalledFiles(ports: { call: Connection["call"]; monotoni
         known = reading;
       }
       return known;
+    },
+    async statesOfInstances(names) {
+      for (const name of ofInstances.keys()) if (!names.includes(name)) ofInstances.delete(name);
+      for (const name of names) {
+        if (ofInstances.has(name)) continue;
+        ofInstances.set(
+          name,
+          call(calls.unitFileState(name), ([state]) => text(state)).catch(() => ""),
+        );
+      }
+      return new Map(await Promise.all([...ofInstances].map(async ([name, state]) => [name, await state] as const)));
     },
     invalidate,
   };

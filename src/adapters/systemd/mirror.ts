@@ -54,14 +54,6 @@ async function getProperty(mirror: MirrorState, path: string, ofInterface: strin
   await mirror.call(calls.get(path, ofInterface, property), ([value]) => change(mirror, path, { [property]: value }));
 }
 
-/** Instances are not among the unit files that systemd lists. */
-async function getFileState(mirror: MirrorState, { name, path, loadState }: MirroredUnit): Promise<void> {
-  if (!name.includes("@") || loadState !== "loaded") return;
-  const asked = mirror.call(calls.unitFileState(name), ([state]) => change(mirror, path, { UnitFileState: state }));
-  // One without a file of its own has no such state.
-  await asked.catch(() => undefined);
-}
-
 /**
  * What a listing leaves open. A unit that is not active is asked about only where asking cannot make
  * systemd load it again: a question about an unloaded unit loads it, which is a signal, which would
@@ -70,16 +62,12 @@ async function getFileState(mirror: MirrorState, { name, path, loadState }: Mirr
 async function complete(mirror: MirrorState, unit: MirroredUnit, isFirstSight: boolean): Promise<void> {
   const { path } = unit;
   const isIdle = unit.activeState === "inactive";
-  const fileState = getFileState(mirror, unit);
-  if (isIdle && (isFirstSight || unit.loadState !== "loaded")) return fileState;
+  if (isIdle && (isFirstSight || unit.loadState !== "loaded")) return;
   const wanted: (readonly [string, string])[] = [[unitInterface, sinceProperty(unit.activeState)]];
   if (!isIdle) {
     for (const name of ["MainPID", "NRestarts", "Result", "ControlGroup"]) wanted.push([serviceInterface, name]);
   }
-  await Promise.all([
-    fileState,
-    ...wanted.map(([ofInterface, property]) => getProperty(mirror, path, ofInterface, property)),
-  ]);
+  await Promise.all(wanted.map(([ofInterface, property]) => getProperty(mirror, path, ofInterface, property)));
   // One that has come to rest keeps the count of its automatic restarts.
   const hasRun = isIdle && mirror.byName.get(unit.name)?.since !== null;
   if (hasRun) await getProperty(mirror, path, serviceInterface, "NRestarts");

@@ -84,10 +84,16 @@ function createSynchroniser(synchronise: () => Promise<void>) {
   };
 }
 
-function merge(loaded: ReadonlyMap<string, MirroredUnit>, installed: Installed): readonly Unit[] {
+const isLoadedInstance = ({ name, loadState }: Unit): boolean => name.includes("@") && loadState === "loaded";
+
+function merge(
+  loaded: ReadonlyMap<string, MirroredUnit>,
+  installed: Installed,
+  ofInstances: ReadonlyMap<string, string>,
+): readonly Unit[] {
   const merged = new Map<string, Unit>();
   for (const [name, unit] of loaded) {
-    const state = installed.get(name)?.unitFileState ?? unit.unitFileState;
+    const state = installed.get(name)?.unitFileState ?? ofInstances.get(name) ?? unit.unitFileState;
     merged.set(name, state === unit.unitFileState ? unit : { ...unit, unitFileState: state });
   }
   for (const [name, unit] of installed) if (!merged.has(name)) merged.set(name, unit);
@@ -140,7 +146,6 @@ export function openSession({ clock, socket, onStateChange, observe }: SessionPo
       async onUp() {
         await connection.call(calls.subscribe(), () => undefined);
         await synchroniser.run();
-        await installed.units();
         readiness.up();
         onStateChange({ up: true });
       },
@@ -174,7 +179,13 @@ export function openSession({ clock, socket, onStateChange, observe }: SessionPo
       await synchroniser.settled();
       refreshMemory();
       const files = await installed.units();
-      if (merged?.installed !== files) merged = { installed: files, list: merge(mirror.units(), files) };
+      if (merged?.installed === files) return merged.list;
+      const instances = (): readonly string[] =>
+        [...mirror.units().values()].filter(isLoadedInstance).map(({ name }) => name);
+      let states: ReadonlyMap<string, string>;
+      do states = await installed.statesOfInstances(instances());
+      while (!instances().every((name) => states.has(name)));
+      merged = { installed: files, list: merge(mirror.units(), files, states) };
       return merged.list;
     },
     watch(name, onChange) {
