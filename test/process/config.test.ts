@@ -87,7 +87,7 @@ describe("steward config check", () => {
     [
       "a plugin with the id of a check",
       "health: { checks: { apt_status: { command: [/bin/true] } } }\n",
-      "1:35: health",
+      "1:44: health",
     ],
   ])("names the place of %s", async (_, text, place) => {
     const file = writeSettings(workspace, text);
