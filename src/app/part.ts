@@ -36,8 +36,8 @@ export interface Parts {
   readonly dispose: () => Promise<void>;
 }
 
-export function createParts(log: Pick<Logger, "error">): Parts {
-  const parts: Part[] = [];
+export function createParts(log: Pick<Logger, "error">, given: readonly Part[]): Parts {
+  const parts = [...given];
   return {
     add(part) {
       parts.push(part);

@@ -10,14 +10,13 @@ import { checkOwnAddress, statusWords } from "#domain/health/sign-of-life.ts";
 import { isAtDoor } from "#root/places.ts";
 import type { Logs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
+import { composeService } from "./compose.ts";
 import { ensureAdminKey, firstKeyText, keyMade } from "./first-key.ts";
-import { createParts, type PartContext, type Parts } from "./part.ts";
+import type { PartContext } from "./part.ts";
 import { buildAccessPart } from "./parts/access.ts";
 import { buildAlertsPart } from "./parts/alerts.ts";
 import { buildAuditPart } from "./parts/audit.ts";
-import { createComponentsPart } from "./parts/components.ts";
 import { buildConnectorsPart } from "./parts/connectors.ts";
-import { createExplainPart } from "./parts/explain.ts";
 import { buildHealthPart } from "./parts/health.ts";
 import { buildHttpPart, securityProbe } from "./parts/http.ts";
 import { createLogsPart } from "./parts/logs.ts";
@@ -50,16 +49,16 @@ interface Started extends Pick<ServeOptions, "logs" | "newAdminKey" | "isSafeMod
   readonly passed: PassedSockets | undefined;
 }
 
-async function buildParts(context: PartContext, parts: Parts, { newAdminKey, isSafeMode }: Started) {
+async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Started) {
   const { config, clock, log } = context;
   const prober = createProber(clock);
   const hookPoints = createHookPoints(context);
   const tls = await buildTlsPart(context);
-  const audit = parts.add(buildAuditPart(context));
-  const access = parts.add(await buildAccessPart(context, { audit, prober, isReplaced: newAdminKey }));
-  const traces = parts.add(await buildTracesPart(context));
+  const audit = buildAuditPart(context);
+  const access = await buildAccessPart(context, { audit, prober, isReplaced: newAdminKey });
+  const traces = await buildTracesPart(context);
   const { traced, tracer } = traces;
-  const host = parts.add(await buildHost(context, { traced, prober }));
+  const host = await buildHost(context, { traced, prober });
   const { start } = host.systemd;
   // A service without rights, as the package installs it, asks root.
   const door = isAtDoor(config.stateDir)
@@ -67,87 +66,52 @@ async function buildParts(context: PartContext, parts: Parts, { newAdminKey, isS
     : undefined;
   const system = buildSystemPart(host, door);
   const { journal, grep } = host.journal;
-  const logs = parts.add(createLogsPart({ clock, log, journal, grep }));
-  const operations = parts.add(buildOperationsPart(context, { audit, door, traced, tracer, isSafeMode }));
-  const updates = parts.add(
-    buildUpdatesPart(context, { operations: operations.operations, hookPoints, host, traced, door }),
-  );
-  const connectors = parts.add(buildConnectorsPart(context, { traced, prober }));
-  const health = parts.add(
-    buildHealthPart(context, {
-      host,
-      traced,
-      door,
-      hookPoints,
-      prober,
-      security: updates.security,
-      certificatePaths: tls.paths,
-      firstAnswer: connectors.firstAnswer,
-    }),
-  );
-  const plugins = parts.add(buildPluginsPart(context, { isSafeMode, hookPoints, health, traced, door }));
-  const explain = createExplainPart({ clock, health, units: system.units, logs, chat: connectors.chat });
-  const alerts = parts.add(buildAlertsPart(context, host));
+  const logs = createLogsPart({ clock, log, journal, grep });
+  const operations = buildOperationsPart(context, { audit, door, traced, tracer, isSafeMode });
+  const updates = buildUpdatesPart(context, { operations: operations.operations, hookPoints, host, traced, door });
+  const connectors = buildConnectorsPart(context, { traced, prober });
+  const health = buildHealthPart(context, {
+    host,
+    traced,
+    door,
+    hookPoints,
+    prober,
+    security: updates.security,
+    certificatePaths: tls.paths,
+    firstAnswer: connectors.firstAnswer,
+  });
+  const plugins = buildPluginsPart(context, { isSafeMode, hookPoints, health, traced, door });
+  const alerts = buildAlertsPart(context, host);
   return {
-    ...{ health, system, updates, operations, connectors, plugins, explain, logs, access, audit, alerts, traces },
+    ...{ health, system, updates, operations, connectors, plugins, logs, access, audit, alerts, traces },
     ...{ tls, prober, host, door },
   };
 }
 
 type Built = Awaited<ReturnType<typeof buildParts>>;
 
-const handlersOf = (parts: Built) => ({
-  ...parts.health.handlers,
-  ...parts.system.handlers,
-  ...parts.updates.handlers,
-  ...parts.operations.handlers,
-  ...parts.connectors.handlers,
-  ...parts.plugins.handlers,
-  ...parts.explain.handlers,
-  ...parts.logs.handlers,
-  ...parts.access.handlers,
-  ...parts.audit.handlers,
-  ...parts.alerts.handlers,
-  ...parts.traces.handlers,
-});
-
-/** Adds the HTTP server and the health of the components. */
-function buildFront(context: PartContext, parts: Parts, built: Built, { logs, passed, manager }: Started) {
-  const { access, audit, tls, prober, alerts, traces } = built;
-  const http = parts.add(
-    buildHttpPart(context, {
-      logs,
-      passed,
-      access,
-      tls,
-      tracer: traces.tracer,
-      audit: { log: audit, refusals: audit.refusals },
-      handlers: handlersOf(built),
-      streams: { logs: built.logs.stream, health: built.health.stream },
-      onClosing: parts.stop,
+/** Puts the parts behind the HTTP server of this host. */
+function buildFront(context: PartContext, built: Built, { logs, passed, manager }: Started) {
+  const { access, audit, tls, prober, traces, host } = built;
+  const { http, parts } = composeService(context, built, {
+    prober,
+    http: (ports) => buildHttpPart(context, { ...ports, logs, passed, tls, tracer: traces.tracer }),
+    probes: ({ probe: cli, endpoint }) => ({
+      cli,
+      ops: host.probe,
+      security: securityProbe({ config: context.config, checks: [access.check, audit.check], endpoint }),
     }),
-  );
+  });
   parts.add({ dispose: tls.watch(http.replaceTls) });
-  const { endpoint } = http;
-  const security = securityProbe({ config: context.config, checks: [access.check, audit.check], endpoint });
-  parts.add(
-    createComponentsPart({
-      ...context,
-      prober,
-      probes: { cli: http.probe, ops: built.host.probe, llm: built.connectors.probe, security },
-      added: alerts.probes,
-      onResult: alerts.probed,
-    }),
-  );
   const status = async (): Promise<string> => statusWords(http.url(), await prober.components());
-  parts.add({ ready: () => manager.ready(checkOwnAddress(endpoint, http.load), status) });
-  return http;
+  parts.add({ ready: () => manager.ready(checkOwnAddress(http.endpoint, http.load), status) });
+  return { http, parts };
 }
 
-type Front = ReturnType<typeof buildFront>;
+type Http = ReturnType<typeof buildFront>["http"];
 
-/** Makes the key of the first start, and tells where it is. */
-function makeFirstKey(context: PartContext, { access, audit, tls }: Built, http: Front, options: ServeOptions): void {
+/** Makes the key of the first start, and says where it is. */
+function makeFirstKey(context: PartContext, { access, audit, tls }: Built, http: Http, options: ServeOptions): void {
   const { config, clock, log } = context;
   const made = ensureAdminKey(access.keyring, config.stateDir, options.newAdminKey);
   if (made === undefined) return;
@@ -156,8 +120,8 @@ function makeFirstKey(context: PartContext, { access, audit, tls }: Built, http:
   options.tell(firstKeyText(made.path, http.url(), config, tls.names()));
 }
 
-/** Lets requests in flight finish in time. */
-async function drain(clock: PartContext["clock"], { health, plugins }: Built, http: Front): Promise<void> {
+/** Lets requests in flight finish, for as long as that may take. */
+async function drain(clock: PartContext["clock"], { health, plugins }: Built, http: Http): Promise<void> {
   health.drain();
   const closed = http.close();
   const endInTime = async (): Promise<void> => {
@@ -220,9 +184,8 @@ export async function serve(config: Config, options: ServeOptions): Promise<void
   for (const warning of config.warnings) log.warn({ setting: warning }, "settings");
   prepareStateDir(config.stateDir);
   const context: PartContext = { config, version, clock, log, metrics: createMetrics(), createId: createIds(clock) };
-  const parts = createParts(log);
-  const built = await buildParts(context, parts, started);
-  const http = buildFront(context, parts, built, started);
+  const built = await buildParts(context, started);
+  const { http, parts } = buildFront(context, built, started);
   const { connectors, plugins, tls } = built;
   reload = createReload({ config, load: options.reload, connectors, plugins, tls, around: manager.reload, log });
   if (isReloadWanted) reload();

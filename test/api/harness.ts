@@ -34,7 +34,7 @@ import { createFakeTaskLauncher, type FakeTaskLauncher } from "../fakes/task-lau
 import { createFakeTokenLedger } from "../fakes/token-ledger.ts";
 import { createFakeTraceStore } from "../fakes/trace-store.ts";
 import { createFakeUnits, type FakeUnits } from "../fakes/units.ts";
-import { composeService, type ServiceFakes } from "./compose.ts";
+import { createFakeService, type ServiceFakes } from "./fake-service.ts";
 
 type Probes = Readonly<Record<"cli" | "ops" | "security", FakeProbe>>;
 
@@ -91,7 +91,7 @@ function createTestCheck(id: string, severity: Check["severity"] = "medium", fix
 /** The service in this process, on fakes, with everything that a test may want to look at. */
 export interface TestService {
   readonly app: FastifyInstance;
-  readonly service: ReturnType<typeof composeService>;
+  readonly service: ReturnType<typeof createFakeService>;
   readonly clock: FakeClock;
   readonly units: FakeUnits;
   readonly journal: FakeJournal;
@@ -221,7 +221,7 @@ export async function startTestService(
   const notifiers = { chat: createFakeNotifier(), email: createFakeNotifier(["ops@example.org"]) };
   const usage = { cpu: 10 };
   const probes = { cli: createFakeProbe(), ops: createFakeProbe(), security: createFakeProbe() };
-  const service = composeService({
+  const service = createFakeService({
     clock,
     ...createLogs({ level: "debug", writer: { write: (line) => void lines.push(line) } }),
     metrics: createMetrics(),

@@ -1,7 +1,7 @@
 import { type OperationName, operations } from "#contract/index.ts";
 import type { Operation } from "#contract/operation.ts";
 import { createFakeChatProvider, type FakeChatProvider } from "../fakes/chat-provider.ts";
-import type { ServiceFakes } from "./compose.ts";
+import type { ServiceFakes } from "./fake-service.ts";
 import { pathOf, send, startTestService, type TestRequest, type TestService } from "./harness.ts";
 
 type Table = typeof operations;

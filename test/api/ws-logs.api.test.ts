@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { priorityNumbers } from "#contract/streams.ts";
 import { createFakeJournal } from "../fakes/journal.ts";
 import { openStream, refusedStream, type StreamConnection, type StreamOptions } from "../process/support/ws-client.ts";
-import type { ServiceFakes } from "./compose.ts";
+import type { ServiceFakes } from "./fake-service.ts";
 import { send, startTestService, type TestService } from "./harness.ts";
 
 const path = "/api/v1/ws/logs";

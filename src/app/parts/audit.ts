@@ -16,7 +16,7 @@ const headIntervalMs = 10 * 60_000;
 
 export function createAuditPart({ log, clock }: { readonly log: AuditLog } & Pick<PartContext, "clock">) {
   const refusals = createRefusals({ log, clock });
-  return { handlers: auditHandlers({ log }), refusals, dispose: refusals.dispose };
+  return { log, handlers: auditHandlers({ log }), refusals, dispose: refusals.dispose };
 }
 
 export type AuditPart = ReturnType<typeof buildAuditPart>;

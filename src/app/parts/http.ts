@@ -34,7 +34,7 @@ import type { TlsPart } from "./tls.ts";
 /** Failed logins per address and minute. */
 const failedLogins: Window = { name: "failed", quota: 60, seconds: 60 };
 
-interface HttpPorts extends Pick<PartContext, "version" | "clock" | "metrics"> {
+export interface HttpPorts extends Pick<PartContext, "version" | "clock" | "metrics"> {
   readonly logs: Logs;
   readonly tracer: Tracer | undefined;
   readonly settings: Pick<Config, "allowedHosts" | "trustedProxies" | "metricsPublic">;

@@ -1,11 +1,10 @@
 import { credentialCodec } from "#adapters/keystore/codec.ts";
-import { createParts } from "#app/part.ts";
+import { composeService } from "#app/compose.ts";
 import { createAccessPart } from "#app/parts/access.ts";
 import { createAlertsPart } from "#app/parts/alerts.ts";
 import { createAuditPart } from "#app/parts/audit.ts";
-import { createComponentsPart } from "#app/parts/components.ts";
+import type { createComponentsPart } from "#app/parts/components.ts";
 import { createConnectorsPart } from "#app/parts/connectors.ts";
-import { createExplainPart } from "#app/parts/explain.ts";
 import { createHealthPart } from "#app/parts/health.ts";
 import { createHttpPart } from "#app/parts/http.ts";
 import { createLogsPart } from "#app/parts/logs.ts";
@@ -68,9 +67,9 @@ export interface ServiceFakes {
   readonly metricsPublic: Http["settings"]["metricsPublic"];
 }
 
-/** The parts of the service on fakes, in the order of `src/app/serve.ts`. */
-export function composeService(fakes: ServiceFakes) {
-  const { clock, log, metrics, audit: auditLog } = fakes;
+/** The service on fakes. */
+export function createFakeService(fakes: ServiceFakes) {
+  const { clock, log, metrics } = fakes;
   const prober = createProber(clock);
   let ids = 0;
   const createId = (): string => {
@@ -78,64 +77,59 @@ export function composeService(fakes: ServiceFakes) {
     return `operation-${ids}`;
   };
   const context = { version: "1.2.3", clock, log, metrics, createId };
-  const parts = createParts(log);
   const hookPoints = createHookPoints(context);
-  const audit = parts.add(createAuditPart({ log: auditLog, clock }));
-  const access = createAccessPart({
-    clock,
-    store: fakes.store,
-    codec: credentialCodec,
-    rateLimits: fakes.rateLimits,
+  const { store, rateLimits } = fakes;
+  const access = createAccessPart({ clock, store, codec: credentialCodec, rateLimits, prober });
+  const operations = createOperationsPart({
+    ...context,
+    store: fakes.operationStore,
+    launcher: fakes.taskLauncher,
+    self: fakes.self,
+    audit: fakes.audit,
+    tracer: undefined,
+  });
+  const connectors = createConnectorsPart({
+    ...context,
+    load: fakes.loadConnectors,
+    ledger: fakes.tokenLedger,
     prober,
   });
-  const traces = createTracesPart({ store: fakes.traces });
-  const system = createSystemPart({ host: fakes.host, units: fakes.units, ownUnit: "steward.service" });
-  const logs = parts.add(createLogsPart({ clock, log, journal: fakes.journal, grep: fakes.grep }));
-  const operations = parts.add(
-    createOperationsPart({
-      ...context,
-      store: fakes.operationStore,
-      launcher: fakes.taskLauncher,
-      self: fakes.self,
-      audit: auditLog,
-      tracer: undefined,
-    }),
-  );
-  const updates = createUpdatesPart({
+  const health = createHealthPart({
     ...context,
-    host: fakes.hostUpdates,
-    operations: operations.operations,
+    checks: fakes.checks,
+    fixes: fakes.fixes,
+    plan: fakes.checkPlan,
+    history: fakes.checkHistory,
     hookPoints,
-    takesSnapshot: true,
+    prober,
+    firstAnswer: connectors.firstAnswer,
   });
-  const connectors = parts.add(
-    createConnectorsPart({ ...context, load: fakes.loadConnectors, ledger: fakes.tokenLedger, prober }),
-  );
-  const health = parts.add(
-    createHealthPart({
+  const plugins = createPluginsPart({
+    ...context,
+    load: fakes.loadPlugins,
+    isSafeMode: fakes.isSafeMode,
+    hookPoints,
+    takenCheckIds: ["elsewhere"],
+    health,
+  });
+  const back = {
+    audit: createAuditPart({ log: fakes.audit, clock }),
+    access,
+    traces: createTracesPart({ store: fakes.traces }),
+    system: createSystemPart({ host: fakes.host, units: fakes.units, ownUnit: "steward.service" }),
+    logs: createLogsPart({ clock, log, journal: fakes.journal, grep: fakes.grep }),
+    operations,
+    updates: createUpdatesPart({
       ...context,
-      checks: fakes.checks,
-      fixes: fakes.fixes,
-      plan: fakes.checkPlan,
-      history: fakes.checkHistory,
+      host: fakes.hostUpdates,
+      operations: operations.operations,
       hookPoints,
-      prober,
-      firstAnswer: connectors.firstAnswer,
+      takesSnapshot: true,
     }),
-  );
-  const plugins = parts.add(
-    createPluginsPart({
-      ...context,
-      load: fakes.loadPlugins,
-      isSafeMode: fakes.isSafeMode,
-      hookPoints,
-      takenCheckIds: ["elsewhere"],
-      health,
-    }),
-  );
-  const explain = createExplainPart({ clock, health, units: system.units, logs, chat: connectors.chat });
-  const alerts = parts.add(
-    createAlertsPart({
+    connectors,
+    health,
+    plugins,
+    alerts: createAlertsPart({
       ...context,
       alerts: fakes.alerts,
       notifications: createFakeNotificationStore(),
@@ -149,45 +143,22 @@ export function composeService(fakes: ServiceFakes) {
       host: "host.example.org",
       probes: fakes.addedProbes,
     }),
-  );
-  const http = parts.add(
-    createHttpPart({
-      ...context,
-      logs: { log, requestLog: fakes.requestLog },
-      tracer: undefined,
-      settings: fakes,
-      administrator: "root",
-      access,
-      audit: { log: auditLog, refusals: audit.refusals },
-      handlers: {
-        ...health.handlers,
-        ...system.handlers,
-        ...updates.handlers,
-        ...operations.handlers,
-        ...connectors.handlers,
-        ...plugins.handlers,
-        ...explain.handlers,
-        ...logs.handlers,
-        ...access.handlers,
-        ...audit.handlers,
-        ...alerts.handlers,
-        ...traces.handlers,
-      },
-      streams: { logs: logs.stream, health: health.stream },
-      ...(fakes.answerFiles && { answerFiles: fakes.answerFiles }),
-      tls: { current: () => undefined, names: () => [] },
-      onClosing: parts.stop,
-    }),
-  );
-  parts.add(
-    createComponentsPart({
-      ...context,
-      prober,
-      probes: { ...fakes.probes, llm: connectors.probe },
-      added: alerts.probes,
-      onResult: alerts.probed,
-    }),
-  );
+  };
+  const { http, parts } = composeService(context, back, {
+    prober,
+    http: (ports) =>
+      createHttpPart({
+        ...context,
+        ...ports,
+        logs: { log, requestLog: fakes.requestLog },
+        tracer: undefined,
+        settings: fakes,
+        administrator: "root",
+        ...(fakes.answerFiles && { answerFiles: fakes.answerFiles }),
+        tls: { current: () => undefined, names: () => [] },
+      }),
+    probes: () => fakes.probes,
+  });
   http.app.addHook("onClose", parts.dispose);
   return {
     ...http,

@@ -1,0 +1,80 @@
+import type { Prober } from "#domain/health/prober.ts";
+import { createParts, type Part, type PartContext, type Parts } from "./part.ts";
+import type { createAccessPart } from "./parts/access.ts";
+import type { createAlertsPart } from "./parts/alerts.ts";
+import type { createAuditPart } from "./parts/audit.ts";
+import { createComponentsPart } from "./parts/components.ts";
+import type { createConnectorsPart } from "./parts/connectors.ts";
+import { createExplainPart } from "./parts/explain.ts";
+import type { createHealthPart } from "./parts/health.ts";
+import type { createHttpPart, HttpPorts } from "./parts/http.ts";
+import type { createLogsPart } from "./parts/logs.ts";
+import type { createOperationsPart } from "./parts/operations.ts";
+import type { createPluginsPart } from "./parts/plugins.ts";
+import type { createSystemPart } from "./parts/system.ts";
+import type { createTracesPart } from "./parts/traces.ts";
+import type { createUpdatesPart } from "./parts/updates.ts";
+
+/** The parts behind the HTTP server, on this host or on fakes. */
+export interface BackParts {
+  readonly audit: ReturnType<typeof createAuditPart>;
+  readonly access: Part & ReturnType<typeof createAccessPart>;
+  readonly traces: Part & ReturnType<typeof createTracesPart>;
+  /** What several parts read the host by. */
+  readonly host?: Part;
+  readonly system: ReturnType<typeof createSystemPart>;
+  readonly logs: ReturnType<typeof createLogsPart>;
+  readonly operations: ReturnType<typeof createOperationsPart>;
+  readonly updates: Part & ReturnType<typeof createUpdatesPart>;
+  readonly connectors: ReturnType<typeof createConnectorsPart>;
+  readonly health: ReturnType<typeof createHealthPart>;
+  readonly plugins: ReturnType<typeof createPluginsPart>;
+  readonly alerts: ReturnType<typeof createAlertsPart>;
+}
+
+type Http = ReturnType<typeof createHttpPart>;
+
+/** Puts the parts together: their order, the handlers of all of them, and the server in front. */
+export function composeService<H extends Http>(
+  context: Pick<PartContext, "clock" | "log" | "metrics">,
+  back: BackParts,
+  front: {
+    readonly prober: Prober;
+    readonly http: (ports: Pick<HttpPorts, "access" | "audit" | "handlers" | "streams" | "onClosing">) => H;
+    /** Probes of the components besides that of the language models. */
+    readonly probes: (http: H) => Omit<Parameters<typeof createComponentsPart>[0]["probes"], "llm">;
+  },
+): { readonly http: H; readonly parts: Parts } {
+  const { audit, access, traces, host = {}, system, logs } = back;
+  const { operations, updates, connectors, health, plugins, alerts } = back;
+  const explain = createExplainPart({ ...context, health, units: system.units, logs, chat: connectors.chat });
+  // Started together; stopped and disposed of in reverse.
+  const order = [audit, access, traces, host, logs, operations, updates, connectors, health, plugins, alerts];
+  const parts = createParts(context.log, order);
+  const http = parts.add(
+    front.http({
+      access,
+      audit,
+      handlers: {
+        ...health.handlers,
+        ...system.handlers,
+        ...updates.handlers,
+        ...operations.handlers,
+        ...connectors.handlers,
+        ...plugins.handlers,
+        ...explain.handlers,
+        ...logs.handlers,
+        ...access.handlers,
+        ...audit.handlers,
+        ...alerts.handlers,
+        ...traces.handlers,
+      },
+      streams: { logs: logs.stream, health: health.stream },
+      onClosing: parts.stop,
+    }),
+  );
+  const probes = { ...front.probes(http), llm: connectors.probe };
+  const { prober } = front;
+  parts.add(createComponentsPart({ ...context, prober, probes, added: alerts.probes, onResult: alerts.probed }));
+  return { http, parts };
+}
