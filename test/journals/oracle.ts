@@ -274,11 +274,15 @@ export function askForPage(source: Source, query: LogQuery, within: (cursor: str
   return isDesc ? newest.toReversed() : newest;
 }
 
-/** Where journalctl seeks for a cursor, be its entry there or gone. */
+/** Where journalctl seeks for a cursor, be its entry there or gone; one that is gone shares its moment with no other entry. */
 export function positionOf(source: Source, all: readonly KnownEntry[], cursor: string): CursorPosition {
   const present = all.findIndex(({ entry }) => entry.cursor === cursor);
   if (present !== -1) return { before: present, isPresent: true };
   const [first] = askForCursors(source, [`--cursor=${cursor}`, "--lines=1"]);
-  const next = all.findIndex(({ entry }) => entry.cursor === first);
+  const found = all.find(({ entry }) => entry.cursor === first);
+  // journalctl may begin with any entry of one moment; all of them come after the cursor.
+  const next = all.findIndex(
+    ({ realtime, entry }) => realtime === found?.realtime && entry.boot_id === found.entry.boot_id,
+  );
   return { before: next === -1 ? all.length : next, isPresent: false };
 }
