@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/ports/packages.ts";
 import type { Probe } from "#domain/ports/probe.ts";
 import type { Clock } from "#kernel/clock.ts";
+import type { HostPackages } from "./common/ports.ts";
 
 /** Package managers that are looked for, in this order: the program, and a question that it answers at once. */
 const known = [
@@ -31,11 +31,7 @@ function findManager(): (typeof known)[number] | undefined {
   return zypper !== undefined && found[0]?.name === "dnf" && isSuse() ? zypper : found[0];
 }
 
-export interface HostPackages {
-  readonly states: PackageStates;
-  readonly updates: PackageUpdates;
-  readonly repairs: PackageRepairs;
-}
+export type { HostPackages };
 
 export function createNoPackages(): HostPackages {
   const refuse = () => Promise.reject(new CommandFailed("this host has no package manager that could be used"));

@@ -12,7 +12,7 @@ import {
 import { orUndefined } from "#kernel/errors.ts";
 import { formatBytes } from "#kernel/text.ts";
 import { areSame, describeChanges } from "../common/changes.ts";
-import { asResult, type Transaction, unitFor } from "../common/transactions.ts";
+import { asResult, longestMs, type Transact, type Transaction, unitFor } from "../common/transactions.ts";
 import type { Simulate } from "./manager-simulate.ts";
 import { parseStatusLine, readableLine } from "./output.ts";
 import type { SnapperHooks } from "./snapper-hooks.ts";
@@ -45,13 +45,9 @@ export function createMarks(folder: string) {
 
 export type Marks = ReturnType<typeof createMarks>;
 
-/** A long upgrade on a slow disk; it goes on by itself after that. */
-const longestMs = 6 * 60 * 60_000;
 const namesAtOnce = 500;
 
 export const archives = "/var/cache/apt/archives";
-
-export type Transact = (transaction: Transaction, signal: AbortSignal) => Promise<string>;
 
 export const progressReporter =
   (progress: Progress) =>

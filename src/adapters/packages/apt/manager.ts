@@ -1,4 +1,3 @@
-import type { Exec } from "#adapters/exec/index.ts";
 import type {
   InstalledPackage,
   PackageChange,
@@ -7,27 +6,21 @@ import type {
   Progress,
   TransactionResult,
 } from "#domain/ports/packages.ts";
-import type { Clock } from "#kernel/clock.ts";
 import { createLockTable } from "../common/locks.ts";
+import { hostPlaces, type ManagerPorts } from "../common/ports.ts";
 import { createStaleUnits } from "../common/stale-units.ts";
-import {
-  asResult,
-  createSettle,
-  createTransactions,
-  hostPlaces,
-  orLocked,
-  type Transaction,
-  unitFor,
-} from "../common/transactions.ts";
+import { asResult, createTransactions, orLocked, settle, type Transaction, unitFor } from "../common/transactions.ts";
 import { createDatabase, readPresent } from "./database.ts";
+import type { AptPorts } from "./index.ts";
 import { createCommit, createMarks, markCommands, progressReporter } from "./manager-commit.ts";
 import { createRelease, type ReleaseFiles } from "./manager-release.ts";
 import { createSimulate } from "./manager-simulate.ts";
 import { createOffers, createUpdates } from "./offers.ts";
+import { aptOutput } from "./output.ts";
 import { createRepairs } from "./repairs.ts";
 import { createSnapperHooks } from "./snapper-hooks.ts";
 import { createFaults } from "./states.ts";
-import { type AptPaths, aptPaths } from "./words.ts";
+import { aptPaths } from "./words.ts";
 
 export function createRepair(ports: {
   readonly transact: ReturnType<typeof createTransactions>;
@@ -100,27 +93,21 @@ const toInstalled = ({ name, architecture, version, isManual, isHeld, state }: P
 });
 
 /** Apt and dpkg as the package manager of updates. */
-export function createAptManager(ports: {
-  readonly exec: Exec;
-  readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
-  /** Whether the host has to be started anew for what is installed to run. */
-  readonly needsReboot: (signal: AbortSignal) => Promise<boolean>;
-  readonly lockWaitMs?: number;
-  readonly paths?: AptPaths;
-  readonly stateDir?: string | undefined;
-  readonly files?: {
-    readonly extendedStates: string;
-    readonly preferences: string;
-    readonly release: ReleaseFiles;
-    readonly proc: string;
-  };
-  readonly places?: { readonly booted: string; readonly output: string };
-}): PackageManager {
+export function createAptManager(
+  ports: ManagerPorts &
+    AptPorts & {
+      readonly files?: {
+        readonly extendedStates: string;
+        readonly preferences: string;
+        readonly release: ReleaseFiles;
+        readonly proc: string;
+      };
+    },
+): PackageManager {
   const { exec, clock, needsReboot, paths = aptPaths, files, stateDir } = ports;
   const database = createDatabase(paths);
   const locks = createLockTable();
-  const transact = createTransactions({ ...ports, locks });
-  const settle = createSettle({ exec, clock, ...(ports.places && { places: ports.places }) });
+  const transact = createTransactions({ ...ports, locks, reader: aptOutput });
   const { output: folder } = ports.places ?? hostPlaces;
   const marks = createMarks(folder);
   const hooks = createSnapperHooks({ exec, folder });
@@ -173,7 +160,7 @@ export function createAptManager(ports: {
     refresh: (progress, signal) => orLocked(() => repairsFor(progress, undefined).refreshLists(signal)),
     simulate: (request, signal) => simulate.plan(request, signal),
     commit: createCommit({ simulate, transact, paths, isAutomatic, marks, hooks }),
-    settle: (id, signal) => settle(unitFor(id), signal),
+    settle: (id, signal) => settle(ports, unitFor(id), signal),
     repair,
     audit,
     restartNeeds: async (signal) => ({

@@ -1,3 +1,5 @@
+import type { OutputReader } from "../common/transactions.ts";
+
 export interface DpkgError {
   readonly name: string;
   readonly reason: string;
@@ -88,3 +90,5 @@ export function parseLockConflict(text: string): { readonly pid: number | undefi
   const pid = Number(/(?:with pid|by process) (\d+)/.exec(conflict[1] ?? "")?.[1]);
   return { pid: Number.isSafeInteger(pid) && pid > 0 ? pid : undefined };
 }
+
+export const aptOutput: OutputReader = { failureReason, parseLockConflict };

@@ -1,9 +1,10 @@
 import { lstat } from "node:fs/promises";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import { type PackageFiles, PackagesLocked, type PackageVersion, type PresentPackage } from "#domain/ports/packages.ts";
+import type { PackageFiles, PackageVersion, PresentPackage } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
-import { type createSettle, type createTransactions, LockHeld, TransactionFailed } from "../common/transactions.ts";
+import type { Argv } from "../common/ports.ts";
+import { asResult, type Transact, unitFor } from "../common/transactions.ts";
 import { markCommands } from "./database.ts";
 import { failureReason } from "./output.ts";
 import { aptPaths, withoutCaches, withoutSources } from "./words.ts";
@@ -105,12 +106,12 @@ export function parseContents(text: string): readonly string[] {
 /** Brings the packages of a host to exact versions; see the port. */
 export function createRestore(ports: {
   readonly exec: Exec;
-  readonly transact: ReturnType<typeof createTransactions>;
-  readonly settle: ReturnType<typeof createSettle>;
+  readonly transact: Transact;
+  readonly settled: (unit: string, signal: AbortSignal) => Promise<void>;
   readonly identify: PackageFiles["identify"];
   readonly present: PackageFiles["present"];
 }): PackageFiles["restore"] {
-  const { exec, transact, settle, identify, present } = ports;
+  const { exec, transact, settled, identify, present } = ports;
 
   const identifyAll = async (paths: readonly string[], signal: AbortSignal): Promise<readonly Found[]> => {
     const found: Found[] = [];
@@ -119,33 +120,27 @@ export function createRestore(ports: {
   };
 
   return async (target, { id, progress }, signal) => {
-    if (!/^[0-9A-Za-z-]+$/.test(id)) throw new Error(`cannot use ${JSON.stringify(id)} as the name of a transaction`);
-    const unit = `steward-packages-${id}`;
+    const unit = unitFor(id);
     // A unit of an earlier call goes on although that call has ended.
-    await settle(unit, signal);
+    await settled(unit, signal);
     const files = await identifyAll(target.files, signal);
     const configuration = await identifyAll(target.configuration, signal);
     const missing = async (): Promise<Missing> =>
       missingOf({ files, configuration, remove: target.remove }, await present(signal));
 
     /** @returns why it failed. Not being able to run it is an error; what packages say is an answer. */
-    const step = async (argv: readonly [string, ...string[]]): Promise<string | undefined> => {
+    const step = async (argv: Argv): Promise<string | undefined> => {
       const description = "Steward returns to a snapshot of packages";
       const onLine = (line: string): void => {
         if (line.trim() !== "") progress.line(line);
       };
-      try {
-        await transact({ unit, description, argv, locks, onLine }, signal);
-        return undefined;
-      } catch (error) {
-        if (error instanceof LockHeld) throw new PackagesLocked(error.message, error.holder);
-        if (error instanceof TransactionFailed) return error.message;
-        throw error;
-      }
+      // What packages say is an answer; whoever has the lock may have it for long, so nothing else is tried then.
+      const result = await asResult(() => transact({ unit, description, argv, locks, onLine }, signal));
+      return result.isDone ? undefined : result.reason;
     };
 
     const reasons: string[] = [];
-    const tryStep = async (argv: readonly [string, ...string[]]): Promise<void> => {
+    const tryStep = async (argv: Argv): Promise<void> => {
       const reason = await step(argv);
       if (reason !== undefined) reasons.push(reason);
     };

@@ -1,13 +1,14 @@
-import { constants, existsSync } from "node:fs";
-import { copyFile, mkdtemp, readdir, rename, rm } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
-import type { Exec } from "#adapters/exec/index.ts";
+import type { CommandResult } from "#adapters/exec/index.ts";
 import { isSameVersion, PackageFileMissing, type PackageFiles, type PackageVersion } from "#domain/ports/packages.ts";
-import type { Clock } from "#kernel/clock.ts";
 import { createLockTable } from "../common/locks.ts";
-import { createSettle, createTransactions } from "../common/transactions.ts";
+import { fetchCached, fetchDownloaded, type IsWhole } from "../common/package-files.ts";
+import type { PackagePorts } from "../common/ports.ts";
+import { createTransactions, settle } from "../common/transactions.ts";
 import { createDatabase, readPresent } from "./database.ts";
 import { archives } from "./manager-commit.ts";
+import { aptOutput } from "./output.ts";
 import { createRestore } from "./package-files-restore.ts";
 import { repack } from "./repack.ts";
 import { aptPaths, onlyAsking, onlyTrusted } from "./words.ts";
@@ -31,64 +32,40 @@ export function parseIdentity(text: string): PackageVersion {
 const fileName: PackageFiles["fileName"] = ({ name, architecture }) => `${name}_${architecture}.deb`;
 
 /** Package files of a host with apt and dpkg. */
-export function createAptPackageFiles(ports: {
-  readonly exec: Exec;
-  readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
-  readonly lockWaitMs?: number;
-}): PackageFiles {
+export function createAptPackageFiles(ports: PackagePorts): PackageFiles {
   const { exec, clock } = ports;
   /** Until then the repositories are not asked again: for hundreds of packages the waits would add up. */
   let silentUntilMs = Number.NEGATIVE_INFINITY;
   const database = createDatabase(aptPaths);
-  const transact = createTransactions({ ...ports, locks: createLockTable() });
+  const transact = createTransactions({ ...ports, locks: createLockTable(), reader: aptOutput });
+
+  const ask = (path: string, signal: AbortSignal): Promise<CommandResult> =>
+    exec(["/usr/bin/dpkg-deb", "--field", path, "Package", "Architecture", "Version"], { signal });
 
   const identify: PackageFiles["identify"] = async (path, signal) => {
-    const { exitCode, stdout, stderr } = await exec(
-      ["/usr/bin/dpkg-deb", "--field", path, "Package", "Architecture", "Version"],
-      { signal },
-    );
+    const { exitCode, stdout, stderr } = await ask(path, signal);
     if (exitCode !== 0) throw new Error(`${basename(path)} is not a package file: ${stderr.trim()}`);
     return parseIdentity(stdout);
   };
 
-  const isWhole = async (path: string, wanted: PackageVersion, signal: AbortSignal): Promise<boolean> => {
-    const { exitCode, stdout } = await exec(
-      ["/usr/bin/dpkg-deb", "--field", path, "Package", "Architecture", "Version"],
-      { signal },
-    );
+  const isWhole: IsWhole = async (path, wanted, signal) => {
+    const { exitCode, stdout } = await ask(path, signal);
     if (exitCode !== 0 || !isSameVersion(parseIdentity(stdout), wanted)) return false;
     const options = { signal, timeoutMs: 10 * 60_000, maxOutputBytes: 1024 };
     return (await exec(["/usr/bin/dpkg-deb", "--contents", path], options)).exitCode === 0;
   };
 
-  const fromCache = async (wanted: PackageVersion, target: string, signal: AbortSignal): Promise<boolean> => {
-    const path = join(archives, archiveName(wanted));
-    if (!existsSync(path)) return false;
-    await copyFile(path, target, constants.COPYFILE_FICLONE);
-    if (await isWhole(target, wanted, signal)) return true;
-    await rm(target);
-    return false;
-  };
-
-  const fromRepository = async (wanted: PackageVersion, target: string, signal: AbortSignal): Promise<boolean> => {
-    if (clock.monotonicMs() < silentUntilMs) return false;
+  const download = async (wanted: PackageVersion, own: string, signal: AbortSignal): Promise<string | undefined> => {
+    if (clock.monotonicMs() < silentUntilMs) return undefined;
     const { name, architecture, version } = wanted;
-    const own = await mkdtemp(join(target, "..", "download-"));
-    try {
-      // It writes into the folder that it is in.
-      const inside = ["/usr/bin/env", `--chdir=${own}`] as const;
-      const options = { signal, timeoutMs: 10 * 60_000 };
-      const selector = architecture === "all" ? name : `${name}:${architecture}`;
-      const argv = [...onlyAsking, ...onlyTrusted, ...downloads, "download", "--", `${selector}=${version}`];
-      const { exitCode, stderr } = await exec([...inside, "/usr/bin/apt-get", "--quiet=2", ...argv], options);
-      if (exitCode !== 0 && noAnswer.test(stderr)) silentUntilMs = clock.monotonicMs() + silenceMs;
-      const [file] = await readdir(own);
-      if (exitCode !== 0 || file === undefined || !(await isWhole(join(own, file), wanted, signal))) return false;
-      await rename(join(own, file), target);
-      return true;
-    } finally {
-      await rm(own, { recursive: true, force: true });
-    }
+    const selector = architecture === "all" ? name : `${name}:${architecture}`;
+    const words = [...onlyAsking, ...onlyTrusted, ...downloads, "download", "--", `${selector}=${version}`];
+    // It writes into the folder that it is in.
+    const argv = ["/usr/bin/env", `--chdir=${own}`, "/usr/bin/apt-get", "--quiet=2", ...words] as const;
+    const { exitCode, stderr } = await exec(argv, { signal, timeoutMs: 10 * 60_000 });
+    if (exitCode !== 0 && noAnswer.test(stderr)) silentUntilMs = clock.monotonicMs() + silenceMs;
+    const [file] = await readdir(own);
+    return exitCode === 0 && file !== undefined ? join(own, file) : undefined;
   };
 
   return {
@@ -98,10 +75,12 @@ export function createAptPackageFiles(ports: {
     async fetch(wanted, folder, signal) {
       const { name, architecture, version, state } = wanted;
       const file = fileName(wanted);
-      const target = join(folder, file);
+      const fetching = { wanted, isWhole, target: join(folder, file) };
       if (state !== "configuration") {
-        if (await fromCache(wanted, target, signal)) return { name: file, origin: "cache" };
-        if (await fromRepository(wanted, target, signal)) return { name: file, origin: "repository" };
+        if (await fetchCached(fetching, [join(archives, archiveName(wanted))], signal))
+          return { name: file, origin: "cache" };
+        if (await fetchDownloaded(fetching, (own) => download(wanted, own, signal), signal))
+          return { name: file, origin: "repository" };
       }
       if ((await repack(wanted, { exec, folder }, signal)) !== undefined) return { name: file, origin: "installed" };
       throw new PackageFileMissing(
@@ -111,7 +90,7 @@ export function createAptPackageFiles(ports: {
     restore: createRestore({
       exec,
       transact,
-      settle: createSettle(ports),
+      settled: (unit, signal) => settle(ports, unit, signal),
       identify,
       present: () => readPresent(database),
     }),

@@ -4,8 +4,9 @@ import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { MissingPlan, PackageRepairs } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
+import { demandSamePlan } from "../common/asking.ts";
 import { marksOf } from "../common/marks.ts";
-import type { createTransactions } from "../common/transactions.ts";
+import type { Transact } from "../common/transactions.ts";
 import { failureReason } from "./output.ts";
 import { olderReleases, refreshFailure } from "./refresh-problems.ts";
 import { parseDownloadBytes, parseSimulation, type SimulatedStep } from "./simulation.ts";
@@ -27,8 +28,6 @@ const changesOf = (steps: readonly SimulatedStep[]): MissingPlan["changes"] =>
     .filter(({ kind }) => kind === "install")
     .map(({ name, architecture, from, to }) => ({ name, architecture, from, to: to ?? "" }));
 
-const nameAndVersion = ({ name, to }: MissingPlan["changes"][number]): string => `${name} ${to}`;
-
 function obstacleIn(output: string, exitCode: number): string {
   const [, removed] = /The following packages will be REMOVED:\n((?: .*\n)+)/.exec(output) ?? [];
   if (removed !== undefined)
@@ -46,7 +45,7 @@ async function releaseMarks(lists: string): Promise<ReadonlyMap<string, string>>
 
 interface RepairPorts {
   readonly exec: Exec;
-  readonly transact: ReturnType<typeof createTransactions>;
+  readonly transact: Transact;
   readonly paths: AptPaths;
 }
 
@@ -135,12 +134,7 @@ export function createRepairs(ports: RepairPorts): PackageRepairs {
     planMissing,
 
     async installMissing(plan, signal) {
-      const now = await planMissing(plan.reinstalled, signal);
-      if (now.obstacle !== null) throw new CommandFailed(now.obstacle);
-      if (now.changes.map(nameAndVersion).join() !== plan.changes.map(nameAndVersion).join())
-        throw new CommandFailed(
-          `what has to be installed has changed meanwhile to ${now.changes.map(nameAndVersion).join(", ") || "nothing"}: look at it and try again`,
-        );
+      await demandSamePlan(planMissing, plan, signal);
       await transact(
         {
           unit: "steward-apt-fix-broken",

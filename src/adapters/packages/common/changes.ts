@@ -1,4 +1,4 @@
-import type { PackageChange } from "#domain/ports/packages.ts";
+import type { InstalledPackage, PackageChange, PackageVersion } from "#domain/ports/packages.ts";
 
 export function areSame(one: readonly PlainChange[], other: readonly PlainChange[]): boolean {
   const told = (changes: readonly PlainChange[]): string =>
@@ -18,3 +18,23 @@ export function describeChanges(changes: readonly PlainChange[], most = 5): stri
 
 /** Changes before it is known which are for security. */
 export type PlainChange = Omit<PackageChange, "isSecurity">;
+
+/** What is installed, as the ports have it. */
+export const toInstalledPackages = <T extends PackageVersion>(
+  { packages, isHeld }: { readonly packages: readonly T[]; readonly isHeld: (found: T) => boolean },
+  isManual: (found: T) => boolean,
+): readonly InstalledPackage[] =>
+  packages.map((each) => {
+    const { name, architecture, version } = each;
+    return { name, architecture, version, isManual: isManual(each), isHeld: isHeld(each) };
+  });
+
+/** Packages that are kept at their version. */
+export const heldIn = <T extends PackageVersion>(state: {
+  readonly packages: readonly T[];
+  readonly isHeld: (found: T) => boolean;
+}): readonly { readonly name: string; readonly version: string }[] =>
+  state.packages.filter(state.isHeld).map(({ name, version }) => ({ name, version }));
+
+export const describeUnmet = ({ name, needs }: { readonly name: string; readonly needs: string }): string =>
+  `${name} lacks what it needs (${needs})`;

@@ -18,10 +18,13 @@ export async function marksOf(paths: readonly string[]): Promise<string> {
   return marks.flat().join("\n");
 }
 
-/** The first few of what failed, as one text: the rest is counted. */
-export function joinFailures(failures: readonly string[], most = 3): string {
-  const more = failures.length > most ? [`and ${failures.length - most} more scripts`] : [];
-  return [...failures.slice(0, most), ...more].join("; ");
+/** Does the work anew only where the mark is another one than the last time. */
+export function rememberByMark<T>(): (mark: string, work: () => Promise<T>) => Promise<T> {
+  let last: { readonly mark: string; readonly value: T } | undefined;
+  return async (mark, work) => {
+    if (last?.mark !== mark) last = { mark, value: await work() };
+    return last.value;
+  };
 }
 
 /** Without the time of the last change to what is not content: package managers set that when they only read. */

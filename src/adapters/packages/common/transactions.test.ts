@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
 import { UpdateRefused } from "#domain/ports/packages.ts";
+import { aptOutput } from "../apt/output.ts";
 import { createLockTable } from "./locks.ts";
 import { createTransactions, parseKill, type Transaction } from "./transactions.ts";
 
@@ -39,7 +40,7 @@ describe("a transaction in a unit of its own", () => {
       return Promise.resolve({ exitCode: 0, stdout: "", stderr: "Running as unit: one\n", truncated: false });
     };
     const places = { booted: folder, output: folder };
-    const transact = createTransactions({ exec, clock, locks: createLockTable(folder), places });
+    const transact = createTransactions({ reader: aptOutput, exec, clock, locks: createLockTable(folder), places });
     await transact({ unit: "one", description: "a test", argv: ["/usr/bin/dpkg"], locks: [], ...transaction }, signal);
     expect(ran).toHaveLength(1);
     return ran[0] ?? [];
@@ -97,7 +98,14 @@ describe("a transaction without systemd", () => {
       },
     };
     const places = { booted: join(folder, "none"), output: folder };
-    const transact = createTransactions({ exec, clock, locks: createLockTable(folder), places, lockWaitMs: 2_000 });
+    const transact = createTransactions({
+      reader: aptOutput,
+      exec,
+      clock,
+      locks: createLockTable(folder),
+      places,
+      lockWaitMs: 2_000,
+    });
     return { transact, ran };
   }
 

@@ -2,28 +2,23 @@ import { existsSync } from "node:fs";
 import { mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { Exec } from "#adapters/exec/index.ts";
 import { PackagesLocked, type TransactionResult } from "#domain/ports/packages.ts";
-import type { Clock } from "#kernel/clock.ts";
 import { orUndefined } from "#kernel/errors.ts";
-import { failureReason, parseLockConflict } from "../apt/output.ts";
 import { following } from "./follow.ts";
 import type { LockHolder, LockTable } from "./locks.ts";
-
-/** Where systemd says that it runs, and where the units of transactions write their output. */
-export const hostPlaces = { booted: "/run/systemd/system", output: "/run/steward-packages" };
+import { type Argv, hostPlaces, type OnLine, type PackagePorts } from "./ports.ts";
 
 export interface Transaction {
   /** Name of its systemd unit, without `.service`. */
   readonly unit: string;
   readonly description: string;
-  readonly argv: readonly [program: string, ...args: string[]];
+  readonly argv: Argv;
   readonly locks: readonly string[];
   /** Looks, when nobody is in the way any more, whether it is still to be done. */
   readonly before?: () => Promise<void>;
   /** Run when it is over, however it ended, in the same unit. They may fail. */
-  readonly afterwards?: readonly (readonly [program: string, ...args: string[]])[];
-  readonly onLine?: (line: string) => void;
+  readonly afterwards?: readonly Argv[];
+  readonly onLine?: OnLine;
   /** How long its end is waited for; half an hour unless given. It goes on by itself. */
   readonly timeoutMs?: number;
   /** Whether it may be cut off when the host goes down, as what only downloads may; otherwise that waits for its end. */
@@ -60,7 +55,9 @@ const environment = [
 const defaultLockWaitMs = 60_000;
 const betweenLooksMs = 1_000;
 const betweenQuestionsMs = 200;
-const longestMs = 30 * 60_000;
+const usualMs = 30 * 60_000;
+/** A long upgrade on a slow disk; it goes on by itself after that. */
+export const longestMs = 6 * 60 * 60_000;
 const keptOutputBytes = 64 * 1024;
 
 /**
@@ -126,42 +123,42 @@ async function tailOf(path: string): Promise<string> {
   }
 }
 
-export function createSettle(ports: {
-  readonly exec: Exec;
-  readonly clock: Pick<Clock, "sleep">;
-  readonly places?: Pick<typeof hostPlaces, "booted">;
-}): (unit: string, signal: AbortSignal) => Promise<void> {
-  const { exec, clock, places = hostPlaces } = ports;
-  return async (unit, signal) => {
-    while (existsSync(places.booted)) {
-      signal.throwIfAborted();
-      const question = ["show", "--property=ActiveState", "--value", "--", `${unit}.service`] as const;
-      const { exitCode, stdout, stderr } = await exec(["/usr/bin/systemctl", ...question], { signal });
-      if (exitCode !== 0) throw new CommandFailed(`cannot ask for ${unit}.service: ${stderr.trim()}`);
-      if (!/^(active|activating|deactivating|reloading)$/.test(stdout.trim())) return;
-      await clock.sleep(betweenQuestionsMs, signal);
-    }
-  };
+/** Waits until a unit is over that an earlier process may have started. */
+export async function settle(
+  {
+    exec,
+    clock,
+    places = hostPlaces,
+  }: Pick<PackagePorts, "exec"> & {
+    readonly clock: Pick<PackagePorts["clock"], "sleep">;
+    readonly places?: Pick<typeof hostPlaces, "booted">;
+  },
+  unit: string,
+  signal: AbortSignal,
+): Promise<void> {
+  while (existsSync(places.booted)) {
+    signal.throwIfAborted();
+    const question = ["show", "--property=ActiveState", "--value", "--", `${unit}.service`] as const;
+    const { exitCode, stdout, stderr } = await exec(["/usr/bin/systemctl", ...question], { signal });
+    if (exitCode !== 0) throw new CommandFailed(`cannot ask for ${unit}.service: ${stderr.trim()}`);
+    if (!/^(active|activating|deactivating|reloading)$/.test(stdout.trim())) return;
+    await clock.sleep(betweenQuestionsMs, signal);
+  }
 }
+
+export type Transact = (transaction: Transaction, signal: AbortSignal) => Promise<string>;
 
 /**
  * Runs commands that change packages. Where systemd runs, each is a unit of its own that writes into a file: the end of the
  * service neither kills it nor takes its output away, on which it would fail. A held lock is waited for; it is never removed.
  */
-export function createTransactions(ports: {
-  readonly exec: Exec;
-  readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
-  readonly locks: LockTable;
-  readonly lockWaitMs?: number;
-  readonly places?: typeof hostPlaces;
-  /** Reads the output of apt and dpkg unless given. */
-  readonly reader?: OutputReader;
-}): (transaction: Transaction, signal: AbortSignal) => Promise<string> {
-  const { exec, clock, locks, lockWaitMs = defaultLockWaitMs, places = hostPlaces } = ports;
-  const { reader = { failureReason, parseLockConflict } } = ports;
+export function createTransactions(
+  ports: PackagePorts & { readonly locks: LockTable; readonly reader: OutputReader },
+): Transact {
+  const { exec, clock, locks, reader, lockWaitMs = defaultLockWaitMs, places = hostPlaces } = ports;
 
   const asUnit = async (transaction: Transaction, signal: AbortSignal): Promise<Ended> => {
-    const { unit, description, argv, afterwards = [], onLine, timeoutMs = longestMs } = transaction;
+    const { unit, description, argv, afterwards = [], onLine, timeoutMs = usualMs } = transaction;
     const { isInterruptible = false } = transaction;
     await mkdir(places.output, { recursive: true, mode: 0o700 });
     const path = join(places.output, `${unit}.log`);
@@ -197,7 +194,7 @@ export function createTransactions(ports: {
 
   /** Without systemd. The signal is not passed on: to kill dpkg half-way would do more harm than to let it end. */
   const directly = async (transaction: Transaction): Promise<Ended> => {
-    const { argv, afterwards = [], onLine, timeoutMs = longestMs } = transaction;
+    const { argv, afterwards = [], onLine, timeoutMs = usualMs } = transaction;
     const { exitCode, stdout, stderr } = await exec(["/usr/bin/env", ...environment, ...argv], { timeoutMs });
     for (const words of afterwards) await exec(words);
     if (onLine !== undefined) for (const line of `${stdout}${stderr}`.trimEnd().split("\n")) onLine(line);

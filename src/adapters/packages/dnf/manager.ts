@@ -1,129 +1,98 @@
-import type { Exec } from "#adapters/exec/index.ts";
-import {
-  type PackageManager,
-  type SystemRelease,
-  type TransactionPlan,
-  type TransactionResult,
-  UpdateRefused,
-} from "#domain/ports/packages.ts";
-import type { Clock } from "#kernel/clock.ts";
-import { createStaleUnits } from "../common/stale-units.ts";
-import { asResult, createTransactions, hostPlaces, orLocked, unitFor } from "../common/transactions.ts";
+import type { PackageManager, SystemRelease, UpdateRequest } from "#domain/ports/packages.ts";
+import { describeUnmet } from "../common/changes.ts";
+import type { ManagerPorts } from "../common/ports.ts";
+import { createRpmManager } from "../rpm/manager.ts";
 import { nevraOf, splitVersion } from "../rpm/names.ts";
-import { createAvailable, isSecurityStep, newestOf, orWithoutLists } from "../rpm/offers.ts";
-import { createRpmSettle } from "../rpm/package-files.ts";
-import { createAsking, type DnfPlaces, dnfPlaces, withoutRepositories } from "./asking.ts";
-import { createDatabase, toInstalled } from "./database.ts";
+import { isSecurityStep, newestOf } from "../rpm/offers.ts";
+import { type Dnf, type DnfPorts, openDnf, toInstalled, withoutRepositories } from "./host.ts";
 import { availableFormat, parseOffered } from "./lists.ts";
-import { createDnfLocks } from "./locks.ts";
-import { dnfOutput, scriptFailures } from "./output.ts";
-import { createRefresh, leftovers } from "./repairs.ts";
-import { createReplay, telling } from "./replay.ts";
-import { createSimulate } from "./simulation.ts";
-import { createFindings } from "./states.ts";
+import { scriptFailures } from "./output.ts";
+import { leftovers, refresh } from "./repairs.ts";
+import { replay, telling } from "./replay.ts";
+import { changesOf, simulate, sizesOf, type TableRow } from "./simulation.ts";
+import { findingsOf } from "./states.ts";
 import { createOffers, listsAt } from "./updates.ts";
 
-const namesOf = (changes: TransactionPlan["changes"]): string => changes.map(({ name }) => name).join(", ");
+/** How often what takes the place of others is left out before it is seen that there is no way without it. */
+const mostRounds = 5;
 
-/** Dnf says of a stored transaction that it cannot be done as it is. */
-const isRefusal = (reason: string): boolean => /problems occurred while (?:replaying|running)/.test(reason);
+/** What an upgrade would do. Packages take the place of others only in one of the whole system. */
+async function upgradeRows(
+  dnf: Dnf,
+  { type }: UpdateRequest,
+  operands: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly TableRow[]> {
+  const words = ["upgrade", ...(operands.length > 0 ? ["--", ...operands] : [])];
+  const excluded = new Set<string>();
+  for (let round = 1; ; round += 1) {
+    const rows = await simulate(dnf, [...[...excluded].map((name) => `--exclude=${name}`), ...words], signal);
+    const taking = rows.filter(({ kind, replaces }) => kind === "install" && replaces.length > 0);
+    if (type !== "packages" || taking.length === 0 || round > mostRounds) return rows;
+    // An option of dnf says that none should, and a plain upgrade does not heed it.
+    for (const { name } of taking) excluded.add(name);
+  }
+}
 
 /**
  * Dnf and rpm as the package manager of updates. A plan is carried out as a stored transaction (`dnf history replay`), of
  * which dnf itself does all and nothing else.
  */
-export function createDnfManager(ports: {
-  readonly exec: Exec;
-  readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
-  /** Whether the host has to be started anew for what is installed to run. */
-  readonly needsReboot: (signal: AbortSignal) => Promise<boolean>;
-  readonly lockWaitMs?: number;
-  readonly dnfPlaces?: DnfPlaces;
-  readonly places?: { readonly booted: string; readonly output: string };
-}): PackageManager {
-  const { exec, clock, needsReboot, dnfPlaces: where = dnfPlaces(), places = hostPlaces } = ports;
-  const asking = createAsking({ exec, places: where });
-  const { ask, tryAsking } = asking;
-  const database = createDatabase({ ask, places: where });
-  const locks = createDnfLocks();
-  const transact = createTransactions({ ...ports, places, locks, reader: dnfOutput });
-  const settle = createRpmSettle({ exec, clock, places });
-  const offers = createOffers({ ask, database, places: where });
-  const simulate = createSimulate({ asking, offers });
-  const findings = createFindings({ tryAsking, database });
-  const replay = createReplay({ transact, places: where, folder: places.output });
-  const refresh = createRefresh({ transact, places: where });
-  const staleUnits = createStaleUnits();
+export function createDnfManager(ports: ManagerPorts & DnfPorts): PackageManager {
+  const dnf = openDnf(ports);
+  const { ask, tryAsking, database } = dnf;
+  const offers = createOffers(dnf);
 
-  const audit: PackageManager["audit"] = async (signal) => {
-    // What somebody else is in the middle of is not left over.
-    if ((await locks.holder(where.transactionLock)) !== undefined) return [];
-    const found = await findings(signal);
-    return [
-      ...leftovers(found).map(({ name, from }) => `${name} ${from} is left beside another version of it`),
-      ...found.missing.map((each) => `${nevraOf(each)} was to be installed and is not`),
-      ...found.remaining.map((each) => `${nevraOf(each)} was to be removed and is there`),
-      ...found.unmet.map(({ name, needs }) => `${name} lacks what it needs (${needs})`),
-    ];
-  };
+  return createRpmManager(
+    {
+      name: "dnf",
+      database,
+      toInstalled,
+      offers,
+      listsAt: () => listsAt(dnf.places),
+      isBusy: async () => (await dnf.writer()) !== undefined,
 
-  const commit: PackageManager["commit"] = async ({ changes }, { id, progress }, signal) => {
-    const unit = unitFor(id);
-    if (changes.length === 0) return { isDone: true, reason: "" };
-    const { packages } = await database(signal);
-    let failures = "";
-    const result = await asResult(async () => {
-      const output = await replay({ unit, changes, installed: packages, onLine: telling(progress) }, signal);
-      failures = scriptFailures(output);
-    });
-    if (isRefusal(result.reason))
-      throw new UpdateRefused(`what would be done has changed since it was planned: ${result.reason}`);
-    return result.isDone && failures !== "" ? { isDone: false, reason: failures } : result;
-  };
+      async leftovers(signal) {
+        const found = await findingsOf(dnf, signal);
+        return {
+          changes: leftovers(found),
+          other: [
+            ...found.missing.map((each) => `${nevraOf(each)} was to be installed and is not`),
+            ...found.remaining.map((each) => `${nevraOf(each)} was to be removed and is there`),
+            ...found.unmet.map(describeUnmet),
+          ],
+        };
+      },
 
-  const repair: PackageManager["repair"] = async ({ id, progress }, signal): Promise<TransactionResult> => {
-    const unit = unitFor(id);
-    const changes = leftovers(await findings(signal));
-    // What was not begun is left to who wants it; what was is mended by the next transaction that brings it.
-    if (changes.length === 0) return { isDone: true, reason: "" };
-    progress.step(0, `remove what is left of ${namesOf(changes)}`);
-    const { packages } = await database(signal);
-    return asResult(() => replay({ unit, changes, installed: packages, onLine: telling(progress) }, signal));
-  };
+      async plan(request, wanted, { packages }, signal) {
+        const operands = request.isSecurityOnly ? wanted.map(nevraOf) : (request.names ?? []);
+        const changes = changesOf(await upgradeRows(dnf, request, operands, signal), packages);
+        return { changes, removals: changes, sizes: () => sizesOf(dnf, changes, packages, signal) };
+      },
 
-  const release = async (signal: AbortSignal): Promise<SystemRelease | undefined> => {
-    const query = ["repoquery", "--upgrades", "--latest-limit=1", "--whatprovides=system-release"];
-    const [next] = parseOffered(await ask([...query, `--queryformat=${availableFormat}`], signal));
-    if (next === undefined) return undefined;
-    const { advised, database: state } = await offers(signal);
-    const from = newestOf(state).get(`${next.name}.${next.architecture}`)?.version ?? null;
-    const isSecurity = isSecurityStep(next, advised, from);
-    return { version: splitVersion(next.version).version, releaseDate: "", isSecurity, changelog: "" };
-  };
+      change: (unit, changes, onLine, signal) => replay(dnf, { unit, changes, onLine }, signal),
+      // Dnf says of a stored transaction that it cannot be done as it is.
+      isRefusal: (reason) => /problems occurred while (?:replaying|running)/.test(reason),
+      scriptFailures,
+      telling,
+      refresh: (onLine, signal) => refresh(dnf, onLine, signal),
 
-  /** Where its plugin is there, dnf knows by what was installed since the start. */
-  const asksReboot = async (signal: AbortSignal): Promise<boolean> => {
-    const { exitCode, stdout } = await tryAsking([withoutRepositories, "needs-restarting", "--reboothint"], signal);
-    return exitCode === 1 && /^Reboot is required/m.test(stdout);
-  };
+      async release(signal): Promise<SystemRelease | undefined> {
+        const query = ["repoquery", "--upgrades", "--latest-limit=1", "--whatprovides=system-release"];
+        const [next] = parseOffered(await ask([...query, `--queryformat=${availableFormat}`], signal));
+        if (next === undefined) return undefined;
+        const { advised, database: state } = await offers(signal);
+        const from = newestOf(state).get(`${next.name}.${next.architecture}`)?.version ?? null;
+        const isSecurity = isSecurityStep(next, advised, from);
+        return { version: splitVersion(next.version).version, releaseDate: "", isSecurity, changelog: "" };
+      },
 
-  return {
-    name: "dnf",
-    knowsSecurity: true,
-    installed: async (signal) => toInstalled(await database(signal)),
-
-    updates: createAvailable({ database, offers, listsAt: () => listsAt(where) }),
-    // Nothing is known of it before the lists are there.
-    release: (signal) => orWithoutLists(release(signal), undefined),
-    refresh: (progress, signal) => orLocked(() => refresh(telling(progress), signal)),
-    simulate,
-    commit,
-    settle: (id, signal) => settle(unitFor(id), signal),
-    repair,
-    audit,
-    restartNeeds: async (signal) => ({
-      requiresReboot: (await needsReboot(signal)) || (await asksReboot(signal)),
-      units: await staleUnits(signal),
-    }),
-  };
+      // Where its plugin is there, dnf knows by what was installed since the start.
+      async asksReboot(signal) {
+        const { exitCode, stdout } = await tryAsking([withoutRepositories, "needs-restarting", "--reboothint"], signal);
+        return exitCode === 1 && /^Reboot is required/m.test(stdout);
+      },
+    },
+    ports,
+  );
 }

@@ -1,34 +1,14 @@
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Exec } from "#adapters/exec/index.ts";
-import type {
-  InstalledPackage,
-  PackageFiles,
-  PackageVersion,
-  PresentPackage,
-  Progress,
-} from "#domain/ports/packages.ts";
-import type { Clock } from "#kernel/clock.ts";
+import type { InstalledPackage, PackageFiles } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
-import { asResult, createTransactions, hostPlaces } from "../common/transactions.ts";
+import { asResult } from "../common/transactions.ts";
 import { nevraOf } from "../rpm/names.ts";
-import {
-  createFetch,
-  createPackageFile,
-  createRestore as createRpmRestore,
-  createRpmSettle,
-  fileNameOf,
-  keptNameOf,
-  type Missing,
-} from "../rpm/package-files.ts";
-import { type Asking, createAsking, type DnfPlaces, dnfPlaces, withoutRepositories } from "./asking.ts";
-import { createDatabase, toInstalled } from "./database.ts";
-import { createDnfLocks } from "./locks.ts";
-import { dnfOutput, failureReason, scriptFailures } from "./output.ts";
-import { changing, telling } from "./replay.ts";
+import { createRpmPackageFiles, fileNameOf, isJust, type Missing } from "../rpm/package-files.ts";
+import { type DnfPorts, openDnf, toInstalled, withoutRepositories } from "./host.ts";
+import { failureReason, scriptFailures } from "./output.ts";
+import { changingArgv, telling } from "./replay.ts";
 import { parseSummary, parseTable } from "./simulation.ts";
-
-type Target = Parameters<PackageFiles["restore"]>[0];
 
 /**
  * Only the files that are given count: no repository is asked, nothing is held back, nothing comes along and nothing that is no
@@ -56,16 +36,14 @@ export const shellLines = ({ install, remove }: Missing): string =>
   ].join("\n");
 
 /** Whether dnf would do all of it and nothing else. What a package says that it takes the place of is no removal in its table. */
-export function isExact(text: string, { install, remove }: Missing): boolean {
+export function isExact(text: string, missing: Missing): boolean {
   const rows = parseTable(text);
   if (rows === undefined || rows.length !== parseSummary(text)) return false;
   const done = rows.flatMap((row) => [
     `${row.kind === "remove" ? "-" : "+"}${nevraOf(row)}`,
     ...row.replaces.map((nevra) => `-${nevra}`),
   ]);
-  const wanted = [...install.map((each) => `+${nevraOf(each)}`), ...remove.map((each) => `-${nevraOf(each)}`)];
-  // Two may say that they take the place of the same one.
-  return [...new Set(done)].sort().join() === wanted.sort().join();
+  return isJust(done, missing);
 }
 
 /** Which packages have to be marked otherwise: arguments of `dnf mark`. */
@@ -83,98 +61,54 @@ export function marksFor(
   ].filter((mark) => mark.names.length > 0);
 }
 
-/**
- * Brings the packages of a host to exact versions; see the port. What is held is said in a file below /etc, which comes back
- * with that.
- */
-export function createRestore(ports: {
-  readonly asking: Pick<Asking, "tryAsking">;
-  readonly database: ReturnType<typeof createDatabase>;
-  readonly transact: ReturnType<typeof createTransactions>;
-  readonly settle: ReturnType<typeof createRpmSettle>;
-  readonly identify: PackageFiles["identify"];
-  readonly places: DnfPlaces;
-  readonly folder: string;
-}): PackageFiles["restore"] {
-  const { asking, database, transact, settle, identify, places, folder } = ports;
+/** Package files of a host with dnf. What is held is said in a file below /etc, which comes back with that. */
+export function createDnfPackageFiles(ports: DnfPorts): PackageFiles {
+  const dnf = openDnf(ports);
+  const { database, folder, places, transact } = dnf;
   const locks = [places.transactionLock];
 
-  const change = async (unit: string, left: Missing, progress: Progress, signal: AbortSignal): Promise<string> => {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    const path = join(folder, `${unit}.dnf`);
-    await writeFile(path, shellLines(left), { mode: 0o600 });
-    const rehearsal = await asking.tryAsking(["--assumeno", "--verbose", ...onlyFiles, "shell", path], signal);
-    if (!isExact(rehearsal.stdout, left))
-      return `dnf would not do just that: ${failureReason(`${rehearsal.stdout}\n${rehearsal.stderr}`, rehearsal.exitCode)}`;
-    const words = [...changing, ...onlyFiles, "shell", path];
-    const description = "Steward returns to a snapshot of packages (dnf shell)";
-    let failures = "";
-    const result = await asResult(async () => {
-      const argv = [places.dnf[0], ...places.dnf.slice(1), ...words] as const;
-      const output = await transact({ unit, description, argv, locks, onLine: telling(progress) }, signal);
-      failures = scriptFailures(output) || (/^Error: /m.test(output) ? failureReason(output, 0) : "");
-    });
-    await rm(path, { force: true });
-    return result.isDone ? failures : result.reason;
-  };
+  return createRpmPackageFiles(ports, {
+    database,
+    toInstalled,
 
-  const mark = async (unit: string, wanted: Target["marks"], signal: AbortSignal): Promise<void> => {
-    for (const { verb, names } of marksFor(wanted, toInstalled(await database(signal)))) {
-      const argv = [places.dnf[0], ...places.dnf.slice(1), ...changing, withoutRepositories, "mark", verb] as const;
+    async cached(wanted) {
+      const repositories = (await orUndefined(readdir(places.lists))) ?? [];
+      return repositories.map((name) => join(places.lists, name, "packages", fileNameOf(wanted)));
+    },
+
+    async download(wanted, own, signal) {
+      // Held back or not: it is the version that is installed.
+      const all = ["--disableplugin=versionlock", "--disableexcludes=all"];
+      const words = ["--quiet", ...all, "download", `--destdir=${own}`, "--", nevraOf(wanted)];
+      const { exitCode } = await ports.exec([...places.dnf, ...words], { signal, timeoutMs: 10 * 60_000 });
+      const [file] = await readdir(own);
+      return exitCode === 0 && file !== undefined ? join(own, file) : undefined;
+    },
+
+    async change(unit, left, progress, signal) {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      const path = join(folder, `${unit}.dnf`);
+      await writeFile(path, shellLines(left), { mode: 0o600 });
+      const rehearsal = await dnf.tryAsking(["--assumeno", "--verbose", ...onlyFiles, "shell", path], signal);
+      if (!isExact(rehearsal.stdout, left))
+        return `dnf would not do just that: ${failureReason(`${rehearsal.stdout}\n${rehearsal.stderr}`, rehearsal.exitCode)}`;
+      const description = "Steward returns to a snapshot of packages (dnf shell)";
+      const argv = changingArgv(dnf, ...onlyFiles, "shell", path);
+      let failures = "";
+      const result = await asResult(async () => {
+        const output = await transact({ unit, description, argv, locks, onLine: telling(progress) }, signal);
+        failures = scriptFailures(output) || (/^Error: /m.test(output) ? failureReason(output, 0) : "");
+      });
+      await rm(path, { force: true });
+      return result.isDone ? failures : result.reason;
+    },
+
+    async mark(unit, wanted, signal) {
       const description = "Steward marks packages as in a snapshot (dnf mark)";
-      await transact({ unit, description, argv: [...argv, "--", ...names], locks }, signal);
-    }
-  };
-
-  const packages = async (signal: AbortSignal): Promise<readonly PackageVersion[]> => (await database(signal)).packages;
-  return createRpmRestore({ settle, identify, packages, change, mark });
-}
-
-/** Package files of a host with dnf and rpm. A package cannot be put together again from what is installed. */
-export function createDnfPackageFiles(ports: {
-  readonly exec: Exec;
-  readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
-  readonly lockWaitMs?: number;
-  readonly dnfPlaces?: DnfPlaces;
-  readonly places?: { readonly booted: string; readonly output: string };
-}): PackageFiles {
-  const { exec, clock, dnfPlaces: where = dnfPlaces(), places = hostPlaces } = ports;
-  const asking = createAsking({ exec, places: where });
-  const database = createDatabase({ ask: asking.ask, places: where });
-  const transact = createTransactions({ ...ports, places, locks: createDnfLocks(), reader: dnfOutput });
-
-  const { identify, isWhole } = createPackageFile({ exec });
-
-  const cached = async (wanted: PackageVersion): Promise<readonly string[]> => {
-    const repositories = (await orUndefined(readdir(where.lists))) ?? [];
-    return repositories.map((name) => join(where.lists, name, "packages", fileNameOf(wanted)));
-  };
-
-  const download = async (wanted: PackageVersion, folder: string, signal: AbortSignal): Promise<string | undefined> => {
-    // Held back or not: it is the version that is installed.
-    const all = ["--disableplugin=versionlock", "--disableexcludes=all"];
-    const words = ["--quiet", ...all, "download", `--destdir=${folder}`, "--", nevraOf(wanted)];
-    const { exitCode } = await exec([...where.dnf, ...words], { signal, timeoutMs: 10 * 60_000 });
-    const [file] = await readdir(folder);
-    return exitCode === 0 && file !== undefined ? join(folder, file) : undefined;
-  };
-
-  const present = async (signal: AbortSignal): Promise<readonly PresentPackage[]> =>
-    toInstalled(await database(signal)).map((each) => ({ ...each, state: "installed" }));
-
-  return {
-    present,
-    fileName: keptNameOf,
-    identify,
-    fetch: createFetch({ isWhole, cached, download }),
-    restore: createRestore({
-      asking,
-      database,
-      transact,
-      settle: createRpmSettle({ exec, clock, places }),
-      identify,
-      places: where,
-      folder: places.output,
-    }),
-  };
+      for (const { verb, names } of marksFor(wanted, toInstalled(await database(signal)))) {
+        const argv = changingArgv(dnf, withoutRepositories, "mark", verb, "--", ...names);
+        await transact({ unit, description, argv, locks }, signal);
+      }
+    },
+  });
 }

@@ -1,144 +1,95 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import { type PackageChange, type PackageRepairs, UpdateRefused } from "#domain/ports/packages.ts";
-import type { createTransactions } from "../common/transactions.ts";
+import type { MissingPlan, PackageRepairs } from "#domain/ports/packages.ts";
+import { demandSamePlan, orObstacle } from "../common/asking.ts";
+import type { PlainChange } from "../common/changes.ts";
+import type { OnLine } from "../common/ports.ts";
 import { isPackageName, keyOf, nevraOf } from "../rpm/names.ts";
-import type { Asking, DnfPlaces } from "./asking.ts";
-import type { createDatabase } from "./database.ts";
-import { changing, type createReplay } from "./replay.ts";
+import { demandNoRemoval } from "../rpm/offers.ts";
+import type { Dnf } from "./host.ts";
+import { changingArgv, replay } from "./replay.ts";
 import { changesOf, simulate, sizesOf } from "./simulation.ts";
-import type { createFindings, Findings } from "./states.ts";
-
-const described = ({ name, from, to }: { name: string; from: string | null; to: string | null }): string =>
-  `${name} ${from ?? "-"} ${to ?? "-"}`;
+import { type Findings, findingsOf } from "./states.ts";
 
 /**
  * The versions that an interrupted transaction left beside the ones that it brought: to remove them is what it had not come
  * to. What it brought may be the older one.
  */
-export const leftovers = ({
-  duplicates,
-  brought,
-}: Pick<Findings, "duplicates" | "brought">): readonly PackageChange[] =>
+export const leftovers = ({ duplicates, brought }: Pick<Findings, "duplicates" | "brought">): readonly PlainChange[] =>
   duplicates.map(({ old, kept }) => {
     const isOldBrought = brought.some((each) => nevraOf(each) === nevraOf(old));
     const { name, architecture, version } = isOldBrought ? kept : old;
-    return { name, architecture, from: version, to: null, isSecurity: false };
+    return { name, architecture, from: version, to: null };
   });
 
-export function createRefresh(ports: {
-  readonly transact: ReturnType<typeof createTransactions>;
-  readonly places: DnfPlaces;
-}): (onLine: ((line: string) => void) | undefined, signal: AbortSignal) => Promise<void> {
-  const { transact, places } = ports;
-  return async (onLine, signal) => {
-    const words = [...changing, "--setopt=*.skip_if_unavailable=0", "makecache", "--refresh"];
-    await transact(
-      {
-        unit: "steward-dnf-makecache",
-        description: "Steward downloads the package lists (dnf makecache)",
-        argv: [places.dnf[0], ...places.dnf.slice(1), ...words],
-        locks: places.listsLocks,
-        isInterruptible: true,
-        ...(onLine !== undefined && { onLine }),
-      },
-      signal,
-    );
+/** Downloads the lists of all repositories; one that cannot be reached is an error. */
+export async function refresh(dnf: Dnf, onLine: OnLine, signal: AbortSignal): Promise<void> {
+  const transaction = {
+    unit: "steward-dnf-makecache",
+    description: "Steward downloads the package lists (dnf makecache)",
+    argv: changingArgv(dnf, "--setopt=*.skip_if_unavailable=0", "makecache", "--refresh"),
+    locks: dnf.places.listsLocks,
+    isInterruptible: true,
+    onLine,
   };
+  await dnf.transact(transaction, signal);
 }
 
-export function createRepairs(ports: {
-  readonly asking: Asking;
-  readonly database: ReturnType<typeof createDatabase>;
-  readonly findings: ReturnType<typeof createFindings>;
-  readonly transact: ReturnType<typeof createTransactions>;
-  readonly replay: ReturnType<typeof createReplay>;
-  readonly refresh: ReturnType<typeof createRefresh>;
-  readonly places: DnfPlaces;
-}): PackageRepairs {
-  const { asking, database, findings, transact, replay, refresh, places } = ports;
+/** What dnf installs: packages to be installed again, or what installed ones need. */
+async function wordsFor(dnf: Dnf, reinstalled: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
+  const wrong = reinstalled.find((name) => !isPackageName(name));
+  if (wrong !== undefined) throw new CommandFailed(`cannot install ${wrong} again: that is no name of a package`);
+  if (reinstalled.length > 0) return ["reinstall", "--", ...reinstalled];
+  const { unmet } = await findingsOf(dnf, signal);
+  const needs = unmet.flatMap(({ needs: what }) => /^Requires: (.+)$/.exec(what)?.[1] ?? []);
+  return ["--setopt=install_weak_deps=0", "install", "--", ...new Set(needs)];
+}
 
-  /** What dnf is told: the names of packages to be installed again, or what installed ones need. */
-  const wordsFor = async (reinstalled: readonly string[], signal: AbortSignal): Promise<readonly string[]> => {
-    const wrong = reinstalled.find((name) => !isPackageName(name));
-    if (wrong !== undefined) throw new CommandFailed(`cannot install ${wrong} again: that is no name of a package`);
-    if (reinstalled.length > 0) return ["reinstall", "--", ...reinstalled];
-    const { unmet } = await findings(signal);
-    const needs = unmet.flatMap(({ needs: what }) => /^Requires: (.+)$/.exec(what)?.[1] ?? []);
-    return ["--setopt=install_weak_deps=0", "install", "--", ...new Set(needs)];
-  };
+export function createRepairs(dnf: Dnf): PackageRepairs {
+  const { database, places, transact } = dnf;
+
+  const change = (unit: string, description: string, words: readonly string[], signal: AbortSignal): Promise<string> =>
+    transact({ unit, description, argv: changingArgv(dnf, ...words), locks: [places.transactionLock] }, signal);
 
   const planMissing: PackageRepairs["planMissing"] = async (reinstalled, signal) => {
-    const plan = { reinstalled, changes: [], configured: [], downloadBytes: 0, obstacle: null };
-    const words = await wordsFor(reinstalled, signal);
+    const plan: MissingPlan = { reinstalled, changes: [], configured: [], downloadBytes: 0, obstacle: null };
+    const words = await wordsFor(dnf, reinstalled, signal);
     if (words.at(-1) === "--") return { ...plan, obstacle: "nothing that could be installed would mend it" };
     const { packages } = await database(signal);
-    try {
-      const rows = await simulate(asking, words, signal);
+    return orObstacle(plan, async () => {
+      const rows = await simulate(dnf, words, signal);
       const again = rows.filter(({ kind }) => kind === "reinstall");
       const changes = [
         ...changesOf(rows, packages),
         ...again.map(({ name, architecture, version }) => ({ name, architecture, from: version, to: version })),
       ];
-      const removed = changes.filter(({ to }) => to === null).map(({ name }) => name);
-      if (removed.length > 0) return { ...plan, obstacle: `dnf would have to remove ${removed.join(", ")}` };
-      const { downloadBytes } = await sizesOf(asking, changes, packages, signal);
-      return { ...plan, changes: changes.map((change) => ({ ...change, to: change.to ?? "" })), downloadBytes };
-    } catch (error) {
-      if (error instanceof UpdateRefused) return { ...plan, obstacle: error.message };
-      throw error;
-    }
+      demandNoRemoval("dnf", changes);
+      const { downloadBytes } = await sizesOf(dnf, changes, packages, signal);
+      return { ...plan, changes: changes.map((each) => ({ ...each, to: each.to ?? "" })), downloadBytes };
+    });
   };
 
   return {
     async finish(signal) {
-      const before = await findings(signal);
-      if (before.isInterrupted) {
-        const argv = [...changing, "history", "redo", "last"];
-        await transact(
-          {
-            unit: "steward-dnf-redo",
-            description: "Steward finishes a transaction that was interrupted (dnf history redo last)",
-            argv: [places.dnf[0], ...places.dnf.slice(1), ...argv],
-            locks: [places.transactionLock],
-          },
-          signal,
-        );
-      }
-      const changes = leftovers(await findings(signal));
-      const { packages } = await database(signal);
-      if (changes.length > 0) await replay({ unit: "steward-dnf-duplicates", changes, installed: packages }, signal);
+      const { isInterrupted } = await findingsOf(dnf, signal);
+      const description = "Steward finishes a transaction that was interrupted (dnf history redo last)";
+      if (isInterrupted) await change("steward-dnf-redo", description, ["history", "redo", "last"], signal);
+      const changes = leftovers(await findingsOf(dnf, signal));
+      if (changes.length > 0) await replay(dnf, { unit: "steward-dnf-duplicates", changes }, signal);
     },
 
     planMissing,
 
     async installMissing(plan, signal) {
-      const now = await planMissing(plan.reinstalled, signal);
-      if (now.obstacle !== null) throw new CommandFailed(now.obstacle);
-      if (now.changes.map(described).join() !== plan.changes.map(described).join())
-        throw new CommandFailed(
-          `what has to be installed has changed meanwhile to ${now.changes.map(nameAndVersion).join(", ") || "nothing"}: look at it and try again`,
-        );
-      const { packages } = await database(signal);
-      const changes = now.changes.map((change) => ({ ...change, isSecurity: false }));
-      const isAgain = changes.some(({ from, to }) => from === to);
-      if (!isAgain) {
-        await replay({ unit: "steward-dnf-missing", changes, installed: packages }, signal);
+      const { changes } = await demandSamePlan(planMissing, plan, signal);
+      const unit = "steward-dnf-missing";
+      if (!changes.some(({ from, to }) => from === to)) {
+        await replay(dnf, { unit, changes }, signal);
         return;
       }
-      const names = changes.map(keyOf);
-      await transact(
-        {
-          unit: "steward-dnf-missing",
-          description: "Steward installs packages again (dnf reinstall)",
-          argv: [places.dnf[0], ...places.dnf.slice(1), ...changing, "reinstall", "--", ...names],
-          locks: [places.transactionLock],
-        },
-        signal,
-      );
+      const words = ["reinstall", "--", ...changes.map(keyOf)];
+      await change(unit, "Steward installs packages again (dnf reinstall)", words, signal);
     },
 
-    refreshLists: (signal) => refresh(undefined, signal),
+    refreshLists: (signal) => refresh(dnf, undefined, signal),
   };
 }
-
-const nameAndVersion = ({ name, to }: { name: string; to: string }): string => `${name} ${to}`;

@@ -85,11 +85,12 @@ describe("changes", () => {
 describe("what an interrupted transaction left", () => {
   const version = (text: string) => ({ name: "slow", version: text, architecture: "noarch" });
   const duplicates = [{ old: version("1.0-1"), kept: version("2.0-1") }];
+  const removal = (from: string) => ({ name: "slow", architecture: "noarch", from, to: null });
 
   it("is the older version, unless that is what it brought", () => {
-    expect(leftovers({ duplicates, brought: [version("2.0-1")] })).toEqual([change("slow", "1.0-1", null)]);
-    expect(leftovers({ duplicates, brought: [] })).toEqual([change("slow", "1.0-1", null)]);
-    expect(leftovers({ duplicates, brought: [version("1.0-1")] })).toEqual([change("slow", "2.0-1", null)]);
+    expect(leftovers({ duplicates, brought: [version("2.0-1")] })).toEqual([removal("1.0-1")]);
+    expect(leftovers({ duplicates, brought: [] })).toEqual([removal("1.0-1")]);
+    expect(leftovers({ duplicates, brought: [version("1.0-1")] })).toEqual([removal("2.0-1")]);
   });
 });
 

@@ -1,9 +1,11 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type PackageChange, type PackageVersion, type Progress, UpdateRefused } from "#domain/ports/packages.ts";
-import type { createTransactions } from "../common/transactions.ts";
+import { type PackageVersion, type Progress, UpdateRefused } from "#domain/ports/packages.ts";
+import type { PlainChange } from "../common/changes.ts";
+import type { Argv, OnLine } from "../common/ports.ts";
+import { longestMs } from "../common/transactions.ts";
 import { isPackageName, keyOf, nevraOf, parseNevra } from "../rpm/names.ts";
-import type { DnfPlaces } from "./asking.ts";
+import { type Dnf, withoutRepositories } from "./host.ts";
 import type { InstalledRpm } from "./lists.ts";
 
 interface StoredAction {
@@ -25,7 +27,7 @@ function checked(found: PackageVersion): string {
  * A stored transaction that makes just these changes. Reasons stay as they are; what is new is there for others, unless it
  * takes the place of something that somebody asked for.
  */
-export function storedTransaction(changes: readonly PackageChange[], installed: readonly InstalledRpm[]): string {
+export function storedTransaction(changes: readonly PlainChange[], installed: readonly InstalledRpm[]): string {
   const reasons = new Map(installed.map((each) => [keyOf(each), each.reason]));
   const removed = changes.filter(({ to }) => to === null).map((each) => reasons.get(keyOf(each)));
   const ofNew = removed.includes("user") ? "user" : "dependency";
@@ -60,49 +62,45 @@ export const telling =
     else if (found !== undefined) step(Math.floor(found.percent * 0.9), found.what);
   };
 
-/** A long upgrade on a slow disk; it goes on by itself after that. */
-const longestMs = 6 * 60 * 60_000;
-
 /** Words of each change: no question, no wait for locks, and what is not to be had is an error. */
-export const changing = ["--assumeyes", "--setopt=exit_on_lock=1", "--setopt=strict=1"] as const;
+const changing = ["--assumeyes", "--setopt=exit_on_lock=1", "--setopt=strict=1"] as const;
 
-/** Carries out stored transactions: dnf refuses those that it would have to add to, or cannot do wholly. */
-export function createReplay(ports: {
-  readonly transact: ReturnType<typeof createTransactions>;
-  readonly places: DnfPlaces;
-  readonly folder: string;
-}) {
-  const { transact, places, folder } = ports;
-  const locks = [places.transactionLock];
+/** The command that changes something with dnf. */
+export const changingArgv = ({ places }: Dnf, ...words: readonly string[]): Argv => [
+  ...places.dnf,
+  ...changing,
+  ...words,
+];
 
-  return async (
-    given: {
-      readonly unit: string;
-      readonly changes: readonly PackageChange[];
-      readonly installed: readonly InstalledRpm[];
-      readonly onLine?: (line: string) => void;
-    },
-    signal: AbortSignal,
-  ): Promise<string> => {
-    const { unit, changes, installed, onLine } = given;
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    const path = join(folder, `${unit}.json`);
-    await writeFile(path, storedTransaction(changes, installed), { mode: 0o600 });
-    // Without it no package is removed because another one says that it takes its place.
-    const takesPlaces = changes.some(({ to }) => to === null);
-    const run = (description: string, words: readonly string[]): Promise<string> => {
-      const obsoletes = `--setopt=obsoletes=${takesPlaces ? 1 : 0}`;
-      const argv = [...places.dnf, ...words, ...changing, obsoletes, "history", "replay", path] as const;
-      const command = { unit, description, argv: [argv[0], ...argv.slice(1)], locks, timeoutMs: longestMs } as const;
-      const isInterruptible = words.includes("--downloadonly");
-      return transact({ ...command, isInterruptible, ...(onLine !== undefined && { onLine }) }, signal);
-    };
-    const isFetched = changes.some(({ to }) => to !== null);
-    // First all of it is fetched, so that a repository that is gone changes nothing.
-    if (isFetched) await run("Steward downloads packages (dnf history replay --downloadonly)", ["--downloadonly"]);
-    const offline = ["--cacheonly", ...(isFetched ? [] : ["--disablerepo=*"])];
-    const output = await run("Steward changes packages (dnf history replay)", offline);
-    await rm(path, { force: true });
-    return output;
+/** Makes just these changes with a stored transaction: dnf refuses one that it would have to add to, or cannot do wholly. */
+export async function replay(
+  dnf: Dnf,
+  {
+    unit,
+    changes,
+    onLine,
+  }: { readonly unit: string; readonly changes: readonly PlainChange[]; readonly onLine?: OnLine },
+  signal: AbortSignal,
+): Promise<string> {
+  const { places, folder, database, transact } = dnf;
+  const { packages } = await database(signal);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const path = join(folder, `${unit}.json`);
+  await writeFile(path, storedTransaction(changes, packages), { mode: 0o600 });
+  // Without it no package is removed because another one says that it takes its place.
+  const takesPlaces = changes.some(({ to }) => to === null);
+  const run = (description: string, words: readonly string[]): Promise<string> => {
+    const obsoletes = `--setopt=obsoletes=${takesPlaces ? 1 : 0}`;
+    const argv = [...places.dnf, ...words, ...changing, obsoletes, "history", "replay", path] as const;
+    const isInterruptible = words.includes("--downloadonly");
+    const locks = [places.transactionLock];
+    return transact({ unit, description, argv, locks, timeoutMs: longestMs, isInterruptible, onLine }, signal);
   };
+  const isFetched = changes.some(({ to }) => to !== null);
+  // First all of it is fetched, so that a repository that is gone changes nothing.
+  if (isFetched) await run("Steward downloads packages (dnf history replay --downloadonly)", ["--downloadonly"]);
+  const offline = ["--cacheonly", ...(isFetched ? [] : [withoutRepositories])];
+  const output = await run("Steward changes packages (dnf history replay)", offline);
+  await rm(path, { force: true });
+  return output;
 }

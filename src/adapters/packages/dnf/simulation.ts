@@ -1,25 +1,10 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import {
-  noChanges,
-  type PackageChange,
-  type TransactionPlan,
-  UpdateRefused,
-  type UpdateRequest,
-} from "#domain/ports/packages.ts";
+import { UpdateRefused } from "#domain/ports/packages.ts";
 import type { PlainChange } from "../common/changes.ts";
 import { keyOf, nevraOf, parseNevra } from "../rpm/names.ts";
-import {
-  demandLists,
-  demandNames,
-  demandNoRemoval,
-  demandSecurity,
-  isSecurityStep,
-  wantedAdvised,
-} from "../rpm/offers.ts";
-import type { Asking } from "./asking.ts";
+import type { Dnf } from "./host.ts";
 import { availableFormat, type InstalledRpm, parseOffered } from "./lists.ts";
 import { failureReason } from "./output.ts";
-import type { createOffers, Offers } from "./updates.ts";
 
 export interface TableRow {
   readonly kind: "install" | "upgrade" | "downgrade" | "reinstall" | "remove";
@@ -118,7 +103,7 @@ export function changesOf(rows: readonly TableRow[], installed: readonly Install
 
 /** What the words would do, as dnf says: changes nothing. @throws UpdateRefused where it cannot be solved. */
 export async function simulate(
-  { tryAsking }: Pick<Asking, "tryAsking">,
+  { tryAsking }: Pick<Dnf, "tryAsking">,
   words: readonly string[],
   signal: AbortSignal,
 ): Promise<readonly TableRow[]> {
@@ -134,7 +119,7 @@ export async function simulate(
 }
 
 export async function sizesOf(
-  { ask }: Pick<Asking, "ask">,
+  { ask }: Pick<Dnf, "ask">,
   changes: readonly PlainChange[],
   installed: readonly InstalledRpm[],
   signal: AbortSignal,
@@ -155,56 +140,4 @@ export async function sizesOf(
   for (const { name, architecture, from } of changes)
     if (from !== null) sums.diskBytes -= present.get(nevraOf({ name, architecture, version: from })) ?? 0;
   return sums;
-}
-
-/** How often what takes the place of others is left out before it is seen that there is no way without it. */
-const mostRounds = 5;
-
-/** What a request comes to; see the port. */
-export function createSimulate(ports: {
-  readonly asking: Asking;
-  readonly offers: ReturnType<typeof createOffers>;
-}): (request: UpdateRequest, signal: AbortSignal) => Promise<TransactionPlan> {
-  const { asking, offers } = ports;
-
-  /** What an upgrade would do. Packages take the place of others only in one of the whole system. */
-  const rowsOf = async (
-    { type }: UpdateRequest,
-    operands: readonly string[],
-    signal: AbortSignal,
-  ): Promise<readonly TableRow[]> => {
-    const words = ["upgrade", ...(operands.length > 0 ? ["--", ...operands] : [])];
-    const excluded = new Set<string>();
-    for (let round = 1; ; round += 1) {
-      const rows = await simulate(asking, [...[...excluded].map((name) => `--exclude=${name}`), ...words], signal);
-      const taking = rows.filter(({ kind, replaces }) => kind === "install" && replaces.length > 0);
-      if (type !== "packages" || taking.length === 0 || round > mostRounds) return rows;
-      // An option of dnf says that none should, and a plain upgrade does not heed it.
-      for (const { name } of taking) excluded.add(name);
-    }
-  };
-
-  const planOf = async (request: UpdateRequest, found: Offers, signal: AbortSignal): Promise<TransactionPlan> => {
-    const { names, isSecurityOnly, type } = request;
-    const { database, advised } = found;
-    if (names !== undefined) demandNames(names, database);
-    const wanted = wantedAdvised(advised, database, names);
-    const operands = isSecurityOnly ? wanted.map(nevraOf) : (names ?? []);
-    // Without operands it would be an upgrade of everything.
-    if (operands.length === 0 && (isSecurityOnly || names !== undefined)) return noChanges;
-    const rows = await rowsOf(request, operands, signal);
-    const plain = changesOf(rows, database.packages);
-    if (isSecurityOnly) demandSecurity(plain, wanted);
-    if (type === "packages") demandNoRemoval("dnf", plain);
-    const changes = plain.map((change): PackageChange => {
-      const { name, architecture, from, to } = change;
-      const isSecurity = to !== null && isSecurityStep({ name, architecture, version: to }, advised, from);
-      return { ...change, isSecurity };
-    });
-    return { changes, ...(await sizesOf(asking, changes, database.packages, signal)) };
-  };
-
-  const plan = async (request: UpdateRequest, signal: AbortSignal): Promise<TransactionPlan> =>
-    planOf(request, await offers(signal), signal);
-  return (request, signal) => demandLists(plan(request, signal));
 }

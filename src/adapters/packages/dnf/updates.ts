@@ -2,15 +2,16 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { PackageUpdates } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
-import { marksOf } from "../common/marks.ts";
+import { marksOf, rememberByMark } from "../common/marks.ts";
+import type { Asks } from "../common/ports.ts";
 import { comparePackageVersions, keyOf } from "../rpm/names.ts";
-import { createSecurity, isSecurityStep, newestOf, type Offers as RpmOffers } from "../rpm/offers.ts";
-import type { Asking, DnfPlaces } from "./asking.ts";
-import { type createDatabase, listsMark, type RpmDatabase } from "./database.ts";
+import { changesTo, createSecurity, newestOf, type Offers as RpmOffers } from "../rpm/offers.ts";
+import { type Dnf, type DnfPlaces, listsMark, type RpmDatabase } from "./host.ts";
 import { parseAdvisories, parseCheckUpdate } from "./lists.ts";
 
-export type Offers = RpmOffers<RpmDatabase>;
+type Offers = RpmOffers<RpmDatabase>;
 
+/** When the lists were last refreshed; undefined where there are none. */
 export async function listsAt({ lists }: Pick<DnfPlaces, "lists">): Promise<number | undefined> {
   const names = (await orUndefined(readdir(lists))) ?? [];
   const times = await Promise.all(names.map((name) => newestIn(join(lists, name, "repodata"))));
@@ -28,14 +29,8 @@ async function newestIn(folder: string): Promise<number | undefined> {
 }
 
 /** What could be updated, asked of dnf and remembered until its lists, its settings or what is installed change. */
-export function createOffers(
-  ports: Pick<Asking, "ask"> & {
-    readonly database: ReturnType<typeof createDatabase>;
-    readonly places: DnfPlaces;
-  },
-): (signal: AbortSignal) => Promise<Offers> {
-  const { ask, database, places } = ports;
-  let last: { readonly mark: string; readonly offers: Omit<Offers, "database"> } | undefined;
+export function createOffers({ ask, database, places }: Dnf): Asks<Offers> {
+  const remembered = rememberByMark<Omit<Offers, "database">>();
 
   const askOffers = async (state: RpmDatabase, signal: AbortSignal): Promise<Omit<Offers, "database">> => {
     const newest = newestOf(state);
@@ -47,29 +42,17 @@ export function createOffers(
       const found = newest.get(keyOf(each));
       return found !== undefined && comparePackageVersions(each.version, found.version) > 0;
     });
-    const updates = offered.map(({ name, architecture, version }) => {
-      const to = { name, architecture, version };
-      const from = newest.get(keyOf(to))?.version ?? null;
-      return { name, architecture, from, to: version, isSecurity: isSecurityStep(to, advised, from) };
-    });
-    return { updates, advised };
+    return { updates: changesTo(offered, newest, advised), advised };
   };
 
   return async (signal) => {
     const state = await database(signal);
     const mark = `${state.mark}\n${await listsMark(places)}\n${await marksOf(places.settings)}`;
-    if (last?.mark !== mark) last = { mark, offers: await askOffers(state, signal) };
-    return { ...last.offers, database: state };
+    return { ...(await remembered(mark, () => askOffers(state, signal))), database: state };
   };
 }
 
-export function createUpdates(ports: {
-  readonly offers: ReturnType<typeof createOffers>;
-  readonly places: DnfPlaces;
-}): PackageUpdates {
-  const { offers, places } = ports;
-  return {
-    security: createSecurity(offers),
-    refreshedAt: () => listsAt(places),
-  };
-}
+export const createUpdates = (dnf: Dnf): PackageUpdates => ({
+  security: createSecurity(createOffers(dnf)),
+  refreshedAt: () => listsAt(dnf.places),
+});

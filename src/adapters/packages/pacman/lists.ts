@@ -1,7 +1,7 @@
 import { copyFile, mkdir, readdir, readlink, rename, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { orUndefined } from "#kernel/errors.ts";
-import type { PacmanPlaces } from "./asking.ts";
+import type { PacmanPlaces } from "./host.ts";
 
 /** Package lists that can be asked. */
 export interface PackageLists {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { TransactionPlan } from "#domain/ports/packages.ts";
 import { TransactionFailed } from "../common/transactions.ts";
-import { pacmanPlaces } from "./asking.ts";
+import { pacmanPlaces } from "./host.ts";
 import { stampLists } from "./lists.ts";
 import { createCommit, telling } from "./manager-commit.ts";
 

@@ -6,16 +6,13 @@ import {
   type TransactionResult,
   UpdateRefused,
 } from "#domain/ports/packages.ts";
-import { asResult, type createTransactions, unitFor } from "../common/transactions.ts";
-import type { PacmanPlaces } from "./asking.ts";
-import type { createDatabase } from "./database.ts";
+import { asResult, longestMs, unitFor } from "../common/transactions.ts";
+import type { Pacman, PacmanDatabase } from "./host.ts";
 import { adoptLists, currentLists, type PackageLists, prepareLists } from "./lists.ts";
 import { parseStep, scriptAndHookFailures } from "./output.ts";
-import { changing, type createListsTransact } from "./repairs.ts";
-import { type createFullUpdate, differences, type PrintedRow } from "./simulation.ts";
+import { changing } from "./repairs.ts";
+import { differences, type FullUpdate, type PrintedRow } from "./simulation.ts";
 
-/** A long upgrade on a slow disk; it goes on by itself after that. */
-const longestMs = 6 * 60 * 60_000;
 /** To download counts as a tenth of all. */
 const downloadPercent = 10;
 
@@ -45,15 +42,12 @@ export const targetsOf = (rows: readonly PrintedRow[], { changes }: TransactionP
  * Carries out exactly a plan; see the port. First all packages are downloaded. Then the host is given the lists that the plan
  * was made from, and follows them at once; where that fails before a package was changed, it gets its own ones back.
  */
-export function createCommit(ports: {
-  readonly fullUpdate: ReturnType<typeof createFullUpdate>;
-  readonly database: ReturnType<typeof createDatabase>;
-  readonly hostTransact: ReturnType<typeof createTransactions>;
-  readonly listsTransact: ReturnType<typeof createListsTransact>;
-  readonly places: PacmanPlaces;
-}): PackageManager["commit"] {
-  const { fullUpdate, database, hostTransact, listsTransact, places } = ports;
-  const [program, ...args] = places.pacman;
+export function createCommit(
+  pacman: Pick<Pacman, "database" | "hostTransact" | "listsTransact" | "places"> & {
+    readonly fullUpdate: (databases: string, database: PacmanDatabase, signal: AbortSignal) => Promise<FullUpdate>;
+  },
+): PackageManager["commit"] {
+  const { fullUpdate, database, hostTransact, listsTransact, places } = pacman;
 
   const demandSame = async (databases: string, plan: TransactionPlan, signal: AbortSignal) => {
     const { plan: now, rows } = await fullUpdate(databases, await database(signal), signal);
@@ -76,18 +70,9 @@ export function createCommit(ports: {
     const downloaded = await asResult(async () => {
       const description = "Steward downloads packages (pacman -Suw)";
       const words = [...changing, "-Suw", "--", ...targets];
-      if (!isOwn) {
-        await hostTransact(
-          { ...common, description, argv: [program, ...args, ...words], locks: [], isInterruptible: true },
-          signal,
-        );
-        return;
-      }
-      const own = ["--dbpath", databases, "--logfile", "/dev/null"];
-      await listsTransact(
-        { ...common, description, argv: [program, ...args, ...own, ...words], isInterruptible: true },
-        signal,
-      );
+      const own = isOwn ? ["--dbpath", databases, "--logfile", "/dev/null"] : [];
+      const argv = [...places.pacman, ...own, ...words] as const;
+      await (isOwn ? listsTransact : hostTransact)({ ...common, description, argv, isInterruptible: true }, signal);
     });
     if (!downloaded.isDone) return downloaded;
     progress.step(downloadPercent, "packages are downloaded");
@@ -112,10 +97,10 @@ export function createCommit(ports: {
       if ((await database(signal)).mark === mark) await giveBack?.();
     };
     const description = "Steward changes packages (pacman -Su)";
-    const words = [...args, ...changing, "-Su", "--", ...targets];
+    const argv = [...places.pacman, ...changing, "-Su", "--", ...targets] as const;
     try {
       const changed = await asResult(async () => {
-        output = await hostTransact({ ...common, description, argv: [program, ...words], locks: [], before }, signal);
+        output = await hostTransact({ ...common, description, argv, before }, signal);
       });
       if (!changed.isDone) await takeBack();
       const failures = scriptAndHookFailures(output);

@@ -1,4 +1,4 @@
-import { joinFailures } from "../common/marks.ts";
+import { joinFailures } from "../common/asking.ts";
 import type { OutputReader } from "../common/transactions.ts";
 
 const most = 3;

@@ -1,18 +1,18 @@
 import {
   noChanges,
   type PackageChange,
+  type PackageManager,
   type TransactionPlan,
   UpdateRefused,
-  type UpdateRequest,
 } from "#domain/ports/packages.ts";
+import type { Asks } from "../common/ports.ts";
 import { comparePackageVersions } from "../rpm/names.ts";
-import type { Asking } from "./asking.ts";
-import type { PacmanDatabase } from "./database.ts";
+import type { Pacman, PacmanDatabase } from "./host.ts";
 import { failureReason } from "./output.ts";
 import { type InstalledRecord, isPackageName } from "./records.ts";
-import type { createOffers } from "./states.ts";
+import type { Offers } from "./states.ts";
 
-export const printFormat = "%r\t%n\t%v\t%s";
+const printFormat = "%r\t%n\t%v\t%s";
 
 export interface PrintedRow {
   readonly repository: string;
@@ -123,32 +123,35 @@ export interface FullUpdate {
 const heldIn = (changes: readonly PackageChange[], { packages, isHeld }: PacmanDatabase): readonly string[] =>
   packages.filter((each) => isHeld(each) && changes.some(({ name }) => name === each.name)).map(({ name }) => name);
 
-/** Asks pacman what an update of everything would do. @throws UpdateRefused where it cannot be solved. */
-export function createFullUpdate({ asking }: { readonly asking: Asking }) {
-  const detailsOf = async (
-    databases: string,
-    rows: readonly PrintedRow[],
-    signal: AbortSignal,
-  ): Promise<readonly OfferedDetails[]> => {
-    const details: OfferedDetails[] = [];
-    for (let at = 0; at < rows.length; at += namesAtOnce) {
-      const names = rows.slice(at, at + namesAtOnce).map(({ repository, name }) => `${repository}/${name}`);
-      details.push(...parseDetails(await asking.ask(databases, ["-Si", "--", ...names], signal)));
-    }
-    return details;
-  };
+async function detailsOf(
+  { ask }: Pacman,
+  databases: string,
+  rows: readonly PrintedRow[],
+  signal: AbortSignal,
+): Promise<readonly OfferedDetails[]> {
+  const details: OfferedDetails[] = [];
+  for (let at = 0; at < rows.length; at += namesAtOnce) {
+    const names = rows.slice(at, at + namesAtOnce).map(({ repository, name }) => `${repository}/${name}`);
+    details.push(...parseDetails(await ask(databases, ["-Si", "--", ...names], signal)));
+  }
+  return details;
+}
 
-  return async (databases: string, database: PacmanDatabase, signal: AbortSignal): Promise<FullUpdate> => {
-    const words = ["-Su", "--print", "--print-format", printFormat];
-    const { exitCode, stdout, stderr } = await asking.tryAsking(databases, words, signal);
-    if (exitCode !== 0) throw new UpdateRefused(failureReason(`${stdout}\n${stderr}`, exitCode));
-    const rows = parsePrinted(stdout);
-    const plan = planFrom(rows, await detailsOf(databases, rows, signal), database.packages);
-    const held = heldIn(plan.changes, database);
-    if (held.length > 0)
-      throw new UpdateRefused(`pacman would change ${held.join(", ")}, which is held at its version`);
-    return { plan, rows };
-  };
+/** Asks pacman what an update of everything would do. @throws UpdateRefused where it cannot be solved. */
+export async function fullUpdate(
+  pacman: Pacman,
+  databases: string,
+  database: PacmanDatabase,
+  signal: AbortSignal,
+): Promise<FullUpdate> {
+  const words = ["-Su", "--print", "--print-format", printFormat];
+  const { exitCode, stdout, stderr } = await pacman.tryAsking(databases, words, signal);
+  if (exitCode !== 0) throw new UpdateRefused(failureReason(`${stdout}\n${stderr}`, exitCode));
+  const rows = parsePrinted(stdout);
+  const plan = planFrom(rows, await detailsOf(pacman, databases, rows, signal), database.packages);
+  const held = heldIn(plan.changes, database);
+  if (held.length > 0) throw new UpdateRefused(`pacman would change ${held.join(", ")}, which is held at its version`);
+  return { plan, rows };
 }
 
 /** @throws UpdateRefused for what is not installed, or held. */
@@ -180,17 +183,13 @@ function demandNoRemoval(changes: readonly PackageChange[]): void {
 }
 
 /** What a request comes to; see the port. */
-export function createSimulate(ports: {
-  readonly offers: ReturnType<typeof createOffers>;
-  readonly fullUpdate: ReturnType<typeof createFullUpdate>;
-}): (request: UpdateRequest, signal: AbortSignal) => Promise<TransactionPlan> {
-  const { offers, fullUpdate } = ports;
+export function createSimulate(pacman: Pacman, offers: Asks<Offers>): PackageManager["simulate"] {
   return async ({ type, isSecurityOnly, names }, signal) => {
     if (isSecurityOnly) throw new UpdateRefused("pacman cannot tell security updates from others");
     const { database, lists } = await offers(signal);
     if (lists === undefined) throw new UpdateRefused("there are no package lists: they have to be refreshed first");
     if (names !== undefined) demandNames(names, database);
-    const { plan } = await fullUpdate(lists.databases, database, signal);
+    const { plan } = await fullUpdate(pacman, lists.databases, database, signal);
     if (names !== undefined) {
       if (!plan.changes.some(({ name }) => names.includes(name))) return noChanges;
       demandAll(plan.changes, names);

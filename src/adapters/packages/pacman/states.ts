@@ -1,65 +1,52 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { PackageChange, PackageFaults, PackageUpdates } from "#domain/ports/packages.ts";
-import { isLeftOver, type LockTable } from "../common/locks.ts";
-import type { Asking, PacmanPlaces } from "./asking.ts";
-import type { createDatabase, PacmanDatabase } from "./database.ts";
+import { describeUnmet, heldIn } from "../common/changes.ts";
+import { rememberByMark } from "../common/marks.ts";
+import type { Asks } from "../common/ports.ts";
+import { cannotAsk, type Pacman, type PacmanDatabase } from "./host.ts";
 import { currentLists, listsMark, type PackageLists } from "./lists.ts";
 import { failureReason } from "./output.ts";
 import { parseOffered, parseUnmet } from "./records.ts";
 
+/** What a transaction that did not come to its end has left, and what does not fit together. */
 export interface Findings {
   readonly database: PacmanDatabase;
   readonly isLockLeft: boolean;
   /** Not looked for while packages are only partly there. */
-  readonly unmet: readonly { readonly name: string; readonly needs: string }[];
+  readonly unmet: PackageFaults["unmet"];
 }
 
 /** Looks for what is wrong with the packages; what needs what is remembered until what is installed changes. */
-export function createFindings(ports: {
-  readonly asking: Pick<Asking, "tryAsking">;
-  readonly database: ReturnType<typeof createDatabase>;
-  readonly locks: Pick<LockTable, "holder">;
-  readonly places: Pick<PacmanPlaces, "databases" | "lock">;
-}): (signal: AbortSignal) => Promise<Findings> {
-  const { asking, database, locks, places } = ports;
-  let last: { readonly mark: string; readonly unmet: Findings["unmet"] } | undefined;
-
-  const askUnmet = async (signal: AbortSignal): Promise<Findings["unmet"]> => {
-    const { exitCode, stdout, stderr } = await asking.tryAsking(places.databases, ["-Dk"], signal);
-    const unmet = parseUnmet(stderr);
-    if (exitCode !== 0 && unmet.length === 0)
-      throw new CommandFailed(`cannot ask pacman: ${failureReason(`${stdout}\n${stderr}`, exitCode)}`);
-    return unmet;
-  };
-
+export function createFindings({ tryAsking, database, isLockLeft, places }: Pacman): Asks<Findings> {
+  const remembered = rememberByMark<Findings["unmet"]>();
   return async (signal) => {
-    const state = await database(signal);
-    const isLockLeft = await isLeftOver(places.lock, locks);
-    if (state.partial.length > 0) return { database: state, isLockLeft, unmet: [] };
-    if (last?.mark !== state.mark) last = { mark: state.mark, unmet: await askUnmet(signal) };
-    return { database: state, isLockLeft, unmet: last.unmet };
+    const found = { database: await database(signal), isLockLeft: await isLockLeft() };
+    const { partial, mark } = found.database;
+    if (partial.length > 0) return { ...found, unmet: [] };
+    const unmet = await remembered(mark, async () => {
+      const result = await tryAsking(places.databases, ["-Dk"], signal);
+      const missing = parseUnmet(result.stderr);
+      if (result.exitCode !== 0 && missing.length === 0) throw cannotAsk(result);
+      return missing;
+    });
+    return { ...found, unmet };
   };
 }
 
-/** What of it a person has to mend, in words; none where all is well. */
+/** What of it a person has to fix, in words; none where all is well. */
 export const describeFindings = ({ database, isLockLeft, unmet }: Findings, lock: string): readonly string[] => [
   ...(isLockLeft ? [`${lock} is left of a pacman that was stopped in the middle of its work`] : []),
   ...database.partial.map(({ name, version }) => `${name} ${version} is only partly installed`),
-  ...unmet.map(({ name, needs }) => `${name} lacks what it needs (${needs})`),
+  ...unmet.map(describeUnmet),
 ];
 
-export function createFaults(ports: {
-  readonly findings: ReturnType<typeof createFindings>;
-  readonly database: ReturnType<typeof createDatabase>;
-  readonly locks: Pick<LockTable, "holder">;
-  readonly places: Pick<PacmanPlaces, "lock">;
-}): (signal: AbortSignal) => Promise<PackageFaults> {
-  const { findings, database, locks, places } = ports;
+export function createFaults(pacman: Pacman): Asks<PackageFaults> {
+  const findings = createFindings(pacman);
   return async (signal) => {
     // First who writes, then what is written: in the middle of a transaction all of it looks broken off.
-    const writer = await locks.holder(places.lock);
+    const writer = await pacman.writer();
     const found = writer === undefined ? await findings(signal) : undefined;
-    const state = found?.database ?? (await database(signal));
+    const state = found?.database ?? (await pacman.database(signal));
     return {
       installed: state.packages.length,
       unfinished: (found?.database.partial ?? []).map(({ name, version }) => {
@@ -67,7 +54,7 @@ export function createFaults(ports: {
       }),
       isInterrupted: found?.isLockLeft ?? false,
       unmet: found?.unmet ?? [],
-      held: state.packages.filter(state.isHeld).map(({ name, version }) => ({ name, version })),
+      held: heldIn(state),
       writer,
     };
   };
@@ -81,16 +68,11 @@ export interface Offers {
 }
 
 /** What could be updated, asked of pacman and remembered until its lists, its settings or what is installed change. */
-export function createOffers(ports: {
-  readonly asking: Pick<Asking, "tryAsking">;
-  readonly database: ReturnType<typeof createDatabase>;
-  readonly places: PacmanPlaces;
-}): (signal: AbortSignal) => Promise<Offers> {
-  const { asking, database, places } = ports;
-  let last: { readonly mark: string; readonly updates: readonly PackageChange[] } | undefined;
+export function createOffers({ tryAsking, database, places }: Pacman): Asks<Offers> {
+  const remembered = rememberByMark<readonly PackageChange[]>();
 
   const askUpdates = async ({ packages }: PacmanDatabase, { databases }: PackageLists, signal: AbortSignal) => {
-    const { exitCode, stdout, stderr } = await asking.tryAsking(databases, ["-Qu"], signal);
+    const { exitCode, stdout, stderr } = await tryAsking(databases, ["-Qu"], signal);
     // It fails where there is nothing to be updated, too.
     if (/^error: /m.test(stderr)) throw new CommandFailed(`cannot ask pacman: ${failureReason(stderr, exitCode)}`);
     const architectures = new Map(packages.map(({ name, architecture }) => [name, architecture]));
@@ -106,13 +88,12 @@ export function createOffers(ports: {
     const lists = await currentLists(places);
     if (lists === undefined) return { updates: [], database: state, lists };
     const mark = `${state.mark}\n${await listsMark(lists)}`;
-    if (last?.mark !== mark) last = { mark, updates: await askUpdates(state, lists, signal) };
-    return { updates: last.updates, database: state, lists };
+    return { updates: await remembered(mark, () => askUpdates(state, lists, signal)), database: state, lists };
   };
 }
 
 /** Nothing in pacman's lists tells which updates close holes. */
-export const createUpdates = (places: PacmanPlaces): PackageUpdates => ({
+export const createUpdates = ({ places }: Pacman): PackageUpdates => ({
   security: () => Promise.resolve(undefined),
   refreshedAt: async () => (await currentLists(places))?.at,
 });

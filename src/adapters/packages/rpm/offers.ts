@@ -8,6 +8,7 @@ import {
   UpdateRefused,
 } from "#domain/ports/packages.ts";
 import type { PlainChange } from "../common/changes.ts";
+import type { Asks } from "../common/ports.ts";
 import { comparePackageVersions, isPackageName, keyOf, nevraOf } from "./names.ts";
 
 export interface AdvisedRpm extends PackageVersion {
@@ -15,9 +16,9 @@ export interface AdvisedRpm extends PackageVersion {
   readonly advisory: string;
 }
 
-export interface RpmState<T extends PackageVersion = PackageVersion> {
-  readonly packages: readonly T[];
-  readonly isHeld: (found: T) => boolean;
+export interface RpmState {
+  readonly packages: readonly PackageVersion[];
+  readonly isHeld: (found: PackageVersion) => boolean;
 }
 
 /** By name, and versions of one name from the oldest to the newest. */
@@ -25,9 +26,8 @@ export const byName = (one: PackageVersion, other: PackageVersion): number =>
   one.name === other.name ? comparePackageVersions(one.version, other.version) : one.name < other.name ? -1 : 1;
 
 /** What is installed of each package, the newest of it. */
-export const newestOf = <T extends PackageVersion>({
-  packages,
-}: Pick<RpmState<T>, "packages">): ReadonlyMap<string, T> => new Map(packages.map((each) => [keyOf(each), each]));
+export const newestOf = ({ packages }: Pick<RpmState, "packages">): ReadonlyMap<string, PackageVersion> =>
+  new Map(packages.map((each) => [keyOf(each), each]));
 
 export const isSecurityStep = (to: PackageVersion, advised: readonly PackageVersion[], from: string | null): boolean =>
   advised.some(
@@ -48,10 +48,10 @@ export function newestAdvised(advised: readonly AdvisedRpm[]): readonly AdvisedR
 }
 
 /** What the check of security updates tells: each package once, with the advisories that are for it. */
-export function securityUpdates<T extends PackageVersion>(
+export function securityUpdates(
   advised: readonly AdvisedRpm[],
   updates: readonly PackageChange[],
-  state: RpmState<T>,
+  state: RpmState,
 ): readonly SecurityUpdate[] {
   const newest = newestOf(state);
   return newestAdvised(advised).flatMap((each) => {
@@ -65,7 +65,7 @@ export function securityUpdates<T extends PackageVersion>(
 }
 
 /** @throws UpdateRefused for what is not installed, or held. */
-export function demandNames<T extends PackageVersion>(names: readonly string[], state: RpmState<T>): void {
+export function demandNames(names: readonly string[], state: RpmState): void {
   for (const name of names) {
     const found = isPackageName(name) ? state.packages.filter((each) => each.name === name) : [];
     if (found.length === 0) throw new UpdateRefused(`${name} is not installed`);
@@ -74,9 +74,9 @@ export function demandNames<T extends PackageVersion>(names: readonly string[], 
 }
 
 /** The versions that close holes in what may be changed. */
-export function wantedAdvised<T extends PackageVersion>(
+export function wantedAdvised(
   advised: readonly AdvisedRpm[],
-  state: RpmState<T>,
+  state: RpmState,
   names: readonly string[] | undefined,
 ): readonly AdvisedRpm[] {
   const newest = newestOf(state);
@@ -115,7 +115,17 @@ export interface Offers<State> {
   readonly database: State;
 }
 
-type Asks<T> = (signal: AbortSignal) => Promise<T>;
+/** What is offered, as changes of what is installed. */
+export const changesTo = (
+  offered: readonly PackageVersion[],
+  newest: ReadonlyMap<string, PackageVersion>,
+  advised: readonly AdvisedRpm[],
+): readonly PackageChange[] =>
+  offered.map((to) => {
+    const { name, architecture, version } = to;
+    const from = newest.get(keyOf(to))?.version ?? null;
+    return { name, architecture, from, to: version, isSecurity: isSecurityStep(to, advised, from) };
+  });
 
 /** What comes of it, or what is so before the lists are there. */
 export async function orWithoutLists<T, Otherwise>(work: Promise<T>, otherwise: Otherwise): Promise<T | Otherwise> {
@@ -138,8 +148,8 @@ export async function demandLists<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-export function createAvailable<T extends PackageVersion>(ports: {
-  readonly database: Asks<RpmState<T>>;
+export function createAvailable(ports: {
+  readonly database: Asks<RpmState>;
   readonly offers: Asks<Pick<Offers<unknown>, "updates">>;
   readonly listsAt: Asks<number | undefined>;
 }): PackageManager["updates"] {
@@ -157,7 +167,7 @@ export function createAvailable<T extends PackageVersion>(ports: {
 
 /** Updates that close security holes. Without lists none is known, and that there are no lists is what the check says. */
 export const createSecurity =
-  <T extends PackageVersion>(offers: Asks<Offers<RpmState<T>>>): PackageUpdates["security"] =>
+  (offers: Asks<Offers<RpmState>>): PackageUpdates["security"] =>
   async (signal) => {
     const found = await orWithoutLists(offers(signal), undefined);
     return found === undefined ? [] : securityUpdates(found.advised, found.updates, found.database);

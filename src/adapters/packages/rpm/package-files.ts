@@ -1,10 +1,14 @@
-import { constants } from "node:fs";
-import { copyFile, mkdtemp, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import type { Exec } from "#adapters/exec/index.ts";
-import { PackageFileMissing, type PackageFiles, type PackageVersion, type Progress } from "#domain/ports/packages.ts";
-import { orUndefined } from "#kernel/errors.ts";
-import { createSettle, unitFor } from "../common/transactions.ts";
+import {
+  type InstalledPackage,
+  PackageFileMissing,
+  type PackageFiles,
+  type PackageVersion,
+  type Progress,
+} from "#domain/ports/packages.ts";
+import { fetchCached, fetchDownloaded, type IsWhole } from "../common/package-files.ts";
+import type { Asks, PackagePorts } from "../common/ports.ts";
+import { settle, unitFor } from "../common/transactions.ts";
 import { keyOf, nevraOf, parseNevra, splitVersion, versionOf } from "./names.ts";
 
 const identityFormat = "%{NAME}|%{EPOCHNUM}|%{VERSION}|%{RELEASE}|%{ARCH}\\n";
@@ -16,6 +20,7 @@ export function parseIdentity(text: string): PackageVersion | undefined {
   return parseNevra(nevraOf(found)) === undefined ? undefined : found;
 }
 
+/** The name of the file of a package in repositories. */
 export const fileNameOf = ({ name, version, architecture }: PackageVersion): string => {
   const { version: main, release } = splitVersion(version);
   return `${name}-${main}-${release}.${architecture}.rpm`;
@@ -24,30 +29,6 @@ export const fileNameOf = ({ name, version, architecture }: PackageVersion): str
 /** What files of packages are called here: with the epoch too, which repositories leave out. */
 export const keptNameOf = (wanted: PackageVersion): string => `${nevraOf(wanted).replaceAll(":", "%3a")}.rpm`;
 
-export function createPackageFile({ exec }: { readonly exec: Exec }) {
-  const ask = async (path: string, signal: AbortSignal): Promise<PackageVersion | string> => {
-    const words = ["--query", "--nosignature", `--queryformat=${identityFormat}`, "--package", "--", path];
-    const { exitCode, stdout, stderr } = await exec(["/usr/bin/rpm", ...words], { signal });
-    return (exitCode === 0 ? parseIdentity(stdout) : undefined) ?? stderr.trim();
-  };
-
-  const identify: PackageFiles["identify"] = async (path, signal) => {
-    const found = await ask(path, signal);
-    if (typeof found === "string") throw new Error(`${basename(path)} is not a package file: ${found}`);
-    return found;
-  };
-
-  /** Whether a file is just this package, with all that its digests say. */
-  const isWhole = async (path: string, wanted: PackageVersion, signal: AbortSignal): Promise<boolean> => {
-    const found = await ask(path, signal);
-    if (typeof found === "string" || nevraOf(found) !== nevraOf(wanted)) return false;
-    const words = ["--checksig", "--nosignature", "--", path];
-    return (await exec(["/usr/bin/rpm", ...words], { signal, timeoutMs: 10 * 60_000 })).exitCode === 0;
-  };
-
-  return { identify, isWhole };
-}
-
 /**
  * Rpm names what it unpacks after the second in which it began: what one that was killed has left is in the way ("File exists")
  * of the next one in the same second.
@@ -55,21 +36,19 @@ export function createPackageFile({ exec }: { readonly exec: Exec }) {
 const rpmSecondMs = 1_000;
 
 /** Waits until a unit is over that an earlier process may have started, and rpm can begin again, however that one ended. */
-export function createRpmSettle(ports: Parameters<typeof createSettle>[0]): ReturnType<typeof createSettle> {
-  const settle = createSettle(ports);
-  return async (unit, signal) => {
-    await settle(unit, signal);
-    await ports.clock.sleep(rpmSecondMs, signal);
-    signal.throwIfAborted();
-  };
+export async function settleRpm(host: Parameters<typeof settle>[0], unit: string, signal: AbortSignal): Promise<void> {
+  await settle(host, unit, signal);
+  await host.clock.sleep(rpmSecondMs, signal);
+  signal.throwIfAborted();
 }
 
 type Target = Parameters<PackageFiles["restore"]>[0];
 
-export interface FoundFile extends PackageVersion {
+interface FoundFile extends PackageVersion {
   readonly path: string;
 }
 
+/** What of a target is not there yet. */
 export interface Missing {
   readonly install: readonly FoundFile[];
   readonly remove: readonly PackageVersion[];
@@ -87,77 +66,84 @@ export function missingOf(
   };
 }
 
-export function createFetch(ports: {
-  readonly isWhole: ReturnType<typeof createPackageFile>["isWhole"];
-  readonly cached: (wanted: PackageVersion) => Promise<readonly string[]>;
-  /** Downloads it below a folder; undefined where it cannot be had. */
-  readonly download: (wanted: PackageVersion, folder: string, signal: AbortSignal) => Promise<string | undefined>;
-}): PackageFiles["fetch"] {
-  const { isWhole, cached, download } = ports;
-
-  const fromCache = async (wanted: PackageVersion, target: string, signal: AbortSignal): Promise<boolean> => {
-    for (const path of await cached(wanted)) {
-      const copied = await orUndefined(copyFile(path, target, constants.COPYFILE_FICLONE).then(() => true));
-      if (copied === undefined) continue;
-      if (await isWhole(target, wanted, signal)) return true;
-      await rm(target);
-    }
-    return false;
-  };
-
-  const fromRepository = async (wanted: PackageVersion, target: string, signal: AbortSignal): Promise<boolean> => {
-    const own = await mkdtemp(join(target, "..", "download-"));
-    try {
-      const path = await download(wanted, own, signal);
-      if (path === undefined || !(await isWhole(path, wanted, signal))) return false;
-      await rename(path, target);
-      return true;
-    } finally {
-      await rm(own, { recursive: true, force: true });
-    }
-  };
-
-  return async (wanted, folder, signal) => {
-    const nevra = nevraOf(wanted);
-    if (parseNevra(nevra) === undefined || nevra.includes("/"))
-      throw new PackageFileMissing(`${JSON.stringify(nevra)} is no name of a package`);
-    const name = keptNameOf(wanted);
-    const target = join(folder, name);
-    if (await fromCache(wanted, target, signal)) return { name, origin: "cache" };
-    if (await fromRepository(wanted, target, signal)) return { name, origin: "repository" };
-    throw new PackageFileMissing(`${nevra} is neither in the cache nor in a repository`);
-  };
+/** Whether what would be done, `+nevra` and `-nevra`, is all that is missing and nothing else. */
+export function isJust(done: readonly string[], { install, remove }: Missing): boolean {
+  const wanted = [...install.map((each) => `+${nevraOf(each)}`), ...remove.map((each) => `-${nevraOf(each)}`)];
+  return [...new Set(done)].sort().join() === wanted.sort().join();
 }
 
-export function createRestore(ports: {
-  readonly settle: ReturnType<typeof createRpmSettle>;
-  readonly identify: PackageFiles["identify"];
-  readonly packages: (signal: AbortSignal) => Promise<readonly PackageVersion[]>;
-  /** Does what is missing. @returns why it was not done, or what failed on the way; else empty. */
-  readonly change: (unit: string, left: Missing, progress: Progress, signal: AbortSignal) => Promise<string>;
-  /** Marks what somebody asked for and what came along. */
-  readonly mark: (unit: string, wanted: Target["marks"], signal: AbortSignal) => Promise<void>;
-}): PackageFiles["restore"] {
-  const { settle, identify, packages, change, mark } = ports;
-  return async (target, { id, progress }, signal) => {
-    const unit = unitFor(id);
-    await settle(unit, signal);
-    const files = await Promise.all(target.files.map(async (path) => ({ ...(await identify(path, signal)), path })));
-    const missing = async (): Promise<Missing> => missingOf({ files, remove: target.remove }, await packages(signal));
-    const isThere = ({ install, remove }: Missing): boolean => install.length + remove.length === 0;
+/** Package files of a host with rpm. A package cannot be put together again from what is installed. */
+export function createRpmPackageFiles<State extends { readonly packages: readonly PackageVersion[] }>(
+  ports: PackagePorts,
+  host: {
+    readonly database: Asks<State>;
+    readonly toInstalled: (state: State) => readonly InstalledPackage[];
+    /** Where a cache would have a file. */
+    readonly cached: (wanted: PackageVersion) => Promise<readonly string[]>;
+    /** Downloads it below a folder; undefined where it cannot be had. */
+    readonly download: (wanted: PackageVersion, folder: string, signal: AbortSignal) => Promise<string | undefined>;
+    /** Does what is missing. @returns why it was not done, or what failed on the way; else empty. */
+    readonly change: (unit: string, left: Missing, progress: Progress, signal: AbortSignal) => Promise<string>;
+    /** Marks what somebody asked for and what came along. */
+    readonly mark: (unit: string, wanted: Target["marks"], signal: AbortSignal) => Promise<void>;
+  },
+): PackageFiles {
+  const { exec } = ports;
+  const { database, toInstalled, cached, download, change, mark } = host;
 
-    const left = await missing();
-    progress.step(5, "returning to the packages of the snapshot");
-    const reason = isThere(left) ? "" : await change(unit, left, progress, signal);
-    await mark(unit, target.marks, signal);
-    const after = await missing();
-    if (isThere(after) && reason === "") return { isDone: true, reason };
-    const names = [...after.install, ...after.remove].map(nevraOf).slice(0, 10).join(", ");
-    return {
-      isDone: false,
-      reason: [isThere(after) ? "" : `not as in the snapshot: ${names}`, reason]
-        .filter((each) => each !== "")
-        .join("; "),
-    };
+  const ask = async (path: string, signal: AbortSignal): Promise<PackageVersion | string> => {
+    const words = ["--query", "--nosignature", `--queryformat=${identityFormat}`, "--package", "--", path];
+    const { exitCode, stdout, stderr } = await exec(["/usr/bin/rpm", ...words], { signal });
+    return (exitCode === 0 ? parseIdentity(stdout) : undefined) ?? stderr.trim();
+  };
+
+  const identify: PackageFiles["identify"] = async (path, signal) => {
+    const found = await ask(path, signal);
+    if (typeof found === "string") throw new Error(`${basename(path)} is not a package file: ${found}`);
+    return found;
+  };
+
+  const isWhole: IsWhole = async (path, wanted, signal) => {
+    const found = await ask(path, signal);
+    if (typeof found === "string" || nevraOf(found) !== nevraOf(wanted)) return false;
+    const words = ["--checksig", "--nosignature", "--", path];
+    return (await exec(["/usr/bin/rpm", ...words], { signal, timeoutMs: 10 * 60_000 })).exitCode === 0;
+  };
+
+  return {
+    present: async (signal) => toInstalled(await database(signal)).map((each) => ({ ...each, state: "installed" })),
+    fileName: keptNameOf,
+    identify,
+
+    async fetch(wanted, folder, signal) {
+      const nevra = nevraOf(wanted);
+      if (parseNevra(nevra) === undefined || nevra.includes("/"))
+        throw new PackageFileMissing(`${JSON.stringify(nevra)} is no name of a package`);
+      const name = keptNameOf(wanted);
+      const fetching = { wanted, isWhole, target: join(folder, name) };
+      if (await fetchCached(fetching, await cached(wanted), signal)) return { name, origin: "cache" };
+      if (await fetchDownloaded(fetching, (own) => download(wanted, own, signal), signal))
+        return { name, origin: "repository" };
+      throw new PackageFileMissing(`${nevra} is neither in the cache nor in a repository`);
+    },
+
+    async restore(target, { id, progress }, signal) {
+      const unit = unitFor(id);
+      await settleRpm(ports, unit, signal);
+      const files = await Promise.all(target.files.map(async (path) => ({ ...(await identify(path, signal)), path })));
+      const missing = async (): Promise<Missing> =>
+        missingOf({ files, remove: target.remove }, (await database(signal)).packages);
+      const isThere = ({ install, remove }: Missing): boolean => install.length + remove.length === 0;
+
+      const left = await missing();
+      progress.step(5, "returning to the packages of the snapshot");
+      const reason = isThere(left) ? "" : await change(unit, left, progress, signal);
+      await mark(unit, target.marks, signal);
+      const after = await missing();
+      if (isThere(after) && reason === "") return { isDone: true, reason };
+      const names = [...after.install, ...after.remove].map(nevraOf).slice(0, 10).join(", ");
+      const reasons = [isThere(after) ? "" : `not as in the snapshot: ${names}`, reason].filter((each) => each !== "");
+      return { isDone: false, reason: reasons.join("; ") };
+    },
   };
 }

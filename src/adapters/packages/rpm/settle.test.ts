@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { createRpmSettle } from "./package-files.ts";
+import { settleRpm } from "./package-files.ts";
 
 it("lets the second pass in which rpm may have been killed, once its unit is over", async () => {
   const booted = mkdtempSync(join(tmpdir(), "steward-settle-"));
@@ -10,24 +10,24 @@ it("lets the second pass in which rpm may have been killed, once its unit is ove
     mkdirSync(join(booted, "system"));
     const happened: (string | number)[] = [];
     const states = ["active\n", "deactivating\n", "failed\n"];
-    const settle = createRpmSettle({
+    const host = {
       exec: () => {
         const stdout = states.shift() ?? "";
         happened.push(stdout.trim());
         return Promise.resolve({ exitCode: 0, stdout, stderr: "", truncated: false });
       },
       clock: {
-        sleep: (ms) => {
+        sleep: (ms: number) => {
           happened.push(ms);
           return Promise.resolve();
         },
       },
       places: { booted },
-    });
-    await settle("steward-packages-one", new AbortController().signal);
+    };
+    await settleRpm(host, "steward-packages-one", new AbortController().signal);
     expect(happened).toEqual(["active", 200, "deactivating", 200, "failed", 1_000]);
     const stopped = AbortSignal.abort(new Error("stopped"));
-    await expect(settle("steward-packages-one", stopped)).rejects.toThrow("stopped");
+    await expect(settleRpm(host, "steward-packages-one", stopped)).rejects.toThrow("stopped");
   } finally {
     rmSync(booted, { recursive: true });
   }

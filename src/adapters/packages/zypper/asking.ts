@@ -3,14 +3,16 @@ import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
 import { orUndefined } from "#kernel/errors.ts";
-import { marksOf } from "../common/marks.ts";
+import { askWhole } from "../common/asking.ts";
+import { marksOf, rememberByMark } from "../common/marks.ts";
+import type { Argv } from "../common/ports.ts";
 import { NoLists } from "../rpm/offers.ts";
 import { parseRepositories } from "./lists.ts";
 import { failureReason } from "./output.ts";
 
 export interface ZypperPlaces {
-  readonly zypper: readonly [program: string, ...args: string[]];
-  readonly rpm: readonly [program: string, ...args: string[]];
+  readonly zypper: Argv;
+  readonly rpm: Argv;
   readonly databases: readonly string[];
   readonly autoInstalled: string;
   /** The lists as they were downloaded, a folder for each repository. */
@@ -78,30 +80,26 @@ export interface Asking {
 /** Zypper's own way from the name of a repository to that of its folder. */
 const folderOf = (alias: string): string => alias.replaceAll("/", "_");
 
+/** The output. @throws CommandFailed where zypper failed. */
+export function demandAnswer({ exitCode, stdout, stderr }: CommandResult): string {
+  if (exitCode !== 0) throw new CommandFailed(`cannot ask zypper: ${failureReason(`${stdout}\n${stderr}`, exitCode)}`);
+  return stdout;
+}
+
 export function createAsking({ exec, places }: { readonly exec: Exec; readonly places: ZypperPlaces }): Asking {
-  let last: { readonly mark: string; readonly aliases: readonly string[] } | undefined;
+  const remembered = rememberByMark<readonly string[]>();
 
-  const run = async (words: readonly string[], signal: AbortSignal, timeoutMs = 120_000): Promise<CommandResult> => {
-    const options = { signal, timeoutMs, maxOutputBytes: 64 * 1024 * 1024 };
-    const result = await exec(["/usr/bin/env", ...reading, ...places.zypper, ...commonWords, ...words], options);
-    if (result.truncated) throw new CommandFailed("cannot ask zypper: its answer has no end");
-    return result;
-  };
-  const answered = ({ exitCode, stdout, stderr }: CommandResult): string => {
-    if (exitCode !== 0)
-      throw new CommandFailed(`cannot ask zypper: ${failureReason(`${stdout}\n${stderr}`, exitCode)}`);
-    return stdout;
+  const run = (words: readonly string[], signal: AbortSignal, timeoutMs?: number): Promise<CommandResult> => {
+    const argv = ["/usr/bin/env", ...reading, ...places.zypper, ...commonWords, ...words] as const;
+    return askWhole({ exec, manager: "zypper" }, argv, signal, timeoutMs);
   };
 
-  const aliases = async (signal: AbortSignal): Promise<readonly string[]> => {
-    const mark = await marksOf(places.settings);
-    if (last?.mark !== mark) {
+  const aliases = async (signal: AbortSignal): Promise<readonly string[]> =>
+    remembered(await marksOf(places.settings), async () => {
       const result = await run(["repos"], signal);
       // 6 says that there are none.
-      last = { mark, aliases: result.exitCode === 6 ? [] : parseRepositories(answered(result)) };
-    }
-    return last.aliases;
-  };
+      return result.exitCode === 6 ? [] : parseRepositories(demandAnswer(result));
+    });
 
   const listAt = async (alias: string): Promise<number | undefined> => {
     const paths = listFiles.map((file) => join(places.lists, folderOf(alias), file));
@@ -127,7 +125,7 @@ export function createAsking({ exec, places }: { readonly exec: Exec; readonly p
 
   return {
     tryAsking,
-    ask: async (words, signal) => answered(await tryAsking(words, signal)),
+    ask: async (words, signal) => demandAnswer(await tryAsking(words, signal)),
     async tryInto(folder, words, signal) {
       await demandLists(signal);
       return run(["--pkg-cache-dir", folder, ...words], signal, 10 * 60_000);

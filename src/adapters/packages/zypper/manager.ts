@@ -1,35 +1,22 @@
 import { readFile } from "node:fs/promises";
-import {
-  noChanges,
-  type PackageChange,
-  type PackageManager,
-  type SystemRelease,
-  type TransactionPlan,
-  type UpdateRequest,
-} from "#domain/ports/packages.ts";
+import type { PackageManager, SystemRelease, UpdateRequest } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
-import { createStaleUnits } from "../common/stale-units.ts";
-import { asResult, orLocked, unitFor } from "../common/transactions.ts";
+import { describeUnmet } from "../common/changes.ts";
+import type { ManagerPorts } from "../common/ports.ts";
+import { createRpmManager } from "../rpm/manager.ts";
 import { splitVersion } from "../rpm/names.ts";
-import {
-  createAvailable,
-  demandLists,
-  demandNames,
-  demandNoRemoval,
-  demandSecurity,
-  isSecurityStep,
-  orWithoutLists,
-  wantedAdvised,
-} from "../rpm/offers.ts";
-import { createRpmSettle } from "../rpm/package-files.ts";
-import type { Asking, ZypperPlaces } from "./asking.ts";
-import { toInstalled } from "./database.ts";
-import { createParts, type ZypperPorts } from "./index.ts";
+import { openZypper, toInstalled, type Zypper, type ZypperPorts } from "./host.ts";
 import { scriptFailures, telling } from "./output.ts";
-import { leftovers } from "./repairs.ts";
+import { leftovers, refresh } from "./repairs.ts";
 import { simulate } from "./simulation.ts";
-import { operandOf } from "./transaction.ts";
-import type { createOffers, Offers } from "./updates.ts";
+import { createFindings } from "./states.ts";
+import { makeChanges, operandOf } from "./transaction.ts";
+import { createOffers } from "./updates.ts";
+
+/** What the package that says which release this is provides. */
+const releaseName = "distribution-release";
+/** What zypper exits with where the host should be rebooted. */
+const rebootCode = 102;
 
 /**
  * Whether a distribution has no releases. Its way of upgrading is then `dup`, which goes to what the repositories have, whatever
@@ -38,136 +25,68 @@ import type { createOffers, Offers } from "./updates.ts";
 export const isRolling = (osRelease: string): boolean =>
   /^ID=["']?opensuse-(?:tumbleweed|slowroll|microos)["']?\s*$/m.test(osRelease);
 
-export function createSimulate(ports: {
-  readonly asking: Pick<Asking, "tryAsking">;
-  readonly offers: ReturnType<typeof createOffers>;
-  readonly places: Pick<ZypperPlaces, "osRelease">;
-}): (request: UpdateRequest, signal: AbortSignal) => Promise<TransactionPlan> {
-  const { asking, offers, places } = ports;
-
-  const wordsFor = async ({ type, names }: UpdateRequest): Promise<readonly string[]> => {
-    const osRelease = (await orUndefined(readFile(places.osRelease, "utf8"))) ?? "";
-    // Of single packages there is no upgrade of the distribution.
-    if (type !== "packages" && names === undefined && isRolling(osRelease)) return ["dup", "--no-recommends"];
-    // One that takes the place of another is a removal.
-    const keeping = type === "packages" ? ["--no-allow-name-change"] : [];
-    return ["update", "--type", "package", "--no-recommends", ...keeping, "--", ...(names ?? [])];
-  };
-
-  const planOf = async (request: UpdateRequest, found: Offers, signal: AbortSignal): Promise<TransactionPlan> => {
-    const { names, isSecurityOnly, type } = request;
-    const { database, advised } = found;
-    if (names !== undefined) demandNames(names, database);
-    const wanted = wantedAdvised(advised, database, names);
-    // Without operands it would be an update of everything.
-    if (isSecurityOnly ? wanted.length === 0 : names?.length === 0) return noChanges;
-    const exact = ["install", "--no-recommends", "--", ...wanted.map(operandOf)];
-    const words = isSecurityOnly ? exact : await wordsFor(request);
-    const { changes: plain, ...sizes } = await simulate(asking.tryAsking, words, signal);
-    if (isSecurityOnly) demandSecurity(plain, wanted);
-    const come = new Set(plain.flatMap(({ name, to }) => (to === null ? [] : [name])));
-    // Of a package whose architecture changes only the other half goes.
-    if (type === "packages")
-      demandNoRemoval(
-        "zypper",
-        plain.filter(({ name, to }) => to !== null || !come.has(name)),
-      );
-    const changes = plain.map((change): PackageChange => {
-      const { name, architecture, from, to } = change;
-      const isSecurity = to !== null && isSecurityStep({ name, architecture, version: to }, advised, from);
-      return { ...change, isSecurity };
-    });
-    return { changes, ...sizes };
-  };
-
-  const plan = async (request: UpdateRequest, signal: AbortSignal): Promise<TransactionPlan> =>
-    planOf(request, await offers(signal), signal);
-  return (request, signal) => demandLists(plan(request, signal));
+async function upgradeWords({ places }: Zypper, { type, names }: UpdateRequest): Promise<readonly string[]> {
+  const osRelease = (await orUndefined(readFile(places.osRelease, "utf8"))) ?? "";
+  // Of single packages there is no upgrade of the distribution.
+  if (type !== "packages" && names === undefined && isRolling(osRelease)) return ["dup", "--no-recommends"];
+  // One that takes the place of another is a removal.
+  const keeping = type === "packages" ? ["--no-allow-name-change"] : [];
+  return ["update", "--type", "package", "--no-recommends", ...keeping, "--", ...(names ?? [])];
 }
-
-const releaseName = "distribution-release";
-/** What zypper exits with where the host should be started anew. */
-const rebootCode = 102;
 
 /**
  * Zypper and rpm as the package manager of updates. A plan is carried out as an installation in which each version is named,
  * after a rehearsal of it that says just the same. A changed configuration file stays, and the new one lies beside it as
  * `.rpmnew`.
  */
-export function createZypperManager(
-  ports: ZypperPorts & {
-    /** Whether the host has to be started anew for what is installed to run. */
-    readonly needsReboot: (signal: AbortSignal) => Promise<boolean>;
-  },
-): PackageManager {
-  const { clock } = ports;
-  const parts = createParts(ports);
-  const { exec, asking, database, exact, findings, locks, offers, places, refresh } = parts;
-  const settle = createRpmSettle({ exec, clock, places: parts.unitPlaces });
-  const staleUnits = createStaleUnits();
+export function createZypperManager(ports: ManagerPorts & ZypperPorts): PackageManager {
+  const zypper = openZypper(ports);
+  const { exec, places, database } = zypper;
+  const offers = createOffers(zypper);
+  const findings = createFindings(zypper);
 
-  const audit: PackageManager["audit"] = async (signal) => {
-    // What somebody else is in the middle of is not left over.
-    if ((await locks.holder(places.lock)) !== undefined) return [];
-    const found = await findings(signal);
-    return [
-      ...leftovers(found).map(({ name, from }) => `${name} ${from} is left beside another version of it`),
-      ...found.unmet.map(({ name, needs }) => `${name} lacks what it needs (${needs})`),
-    ];
-  };
+  return createRpmManager(
+    {
+      name: "zypper",
+      database,
+      toInstalled,
+      offers,
+      listsAt: zypper.listsAt,
+      isBusy: async () => (await zypper.writer()) !== undefined,
 
-  const commit: PackageManager["commit"] = async ({ changes }, { id, progress }, signal) => {
-    const unit = unitFor(id);
-    if (changes.length === 0) return { isDone: true, reason: "" };
-    let failures = "";
-    const result = await asResult(async () => {
-      failures = scriptFailures(await exact({ unit, changes, onLine: telling(progress) }, signal));
-    });
-    return result.isDone && failures !== "" ? { isDone: false, reason: failures } : result;
-  };
+      async leftovers(signal) {
+        const found = await findings(signal);
+        return { changes: leftovers(found), other: found.unmet.map(describeUnmet) };
+      },
 
-  const repair: PackageManager["repair"] = async ({ id, progress }, signal) => {
-    const unit = unitFor(id);
-    const changes = leftovers(await findings(signal));
-    // What was not begun is left to who wants it; what was is mended by the next transaction that brings it.
-    if (changes.length === 0) return { isDone: true, reason: "" };
-    progress.step(0, `remove what is left of ${changes.map(({ name }) => name).join(", ")}`);
-    return asResult(() => exact({ unit, changes, onLine: telling(progress) }, signal));
-  };
+      async plan(request, wanted, _state, signal) {
+        const words = request.isSecurityOnly
+          ? ["install", "--no-recommends", "--", ...wanted.map(operandOf)]
+          : await upgradeWords(zypper, request);
+        const { changes, ...sizes } = await simulate(zypper.tryAsking, words, signal);
+        // Of a package whose architecture changes only the other half goes.
+        const come = new Set(changes.flatMap(({ name, to }) => (to === null ? [] : [name])));
+        const removals = changes.filter(({ name, to }) => to === null && !come.has(name));
+        return { changes, removals, sizes: () => Promise.resolve(sizes) };
+      },
 
-  const release = async (signal: AbortSignal): Promise<SystemRelease | undefined> => {
-    const words = ["--query", "--queryformat=%{NAME}\\n", "--whatprovides", "--", releaseName];
-    const { exitCode, stdout } = await exec([...places.rpm, ...words], { signal });
-    const names = exitCode === 0 ? stdout.trim().split("\n") : [];
-    const next = (await offers(signal)).updates.find(({ name }) => names.includes(name));
-    if (next?.to === undefined || next.to === null) return undefined;
-    return {
-      version: splitVersion(next.to).version,
-      releaseDate: "",
-      isSecurity: next.isSecurity,
-      changelog: "",
-    };
-  };
+      change: (unit, changes, onLine, signal) => makeChanges(zypper, { unit, changes, onLine }, signal),
+      scriptFailures,
+      telling,
+      refresh: (onLine, signal) => refresh(zypper, onLine, signal),
 
-  return {
-    name: "zypper",
-    knowsSecurity: true,
-    installed: async (signal) => toInstalled(await database(signal)),
+      async release(signal): Promise<SystemRelease | undefined> {
+        const words = ["--query", "--queryformat=%{NAME}\\n", "--whatprovides", "--", releaseName];
+        const { exitCode, stdout } = await exec([...places.rpm, ...words], { signal });
+        const names = exitCode === 0 ? stdout.trim().split("\n") : [];
+        const next = (await offers(signal)).updates.find(({ name }) => names.includes(name));
+        if (next?.to === undefined || next.to === null) return undefined;
+        const { version } = splitVersion(next.to);
+        return { version, releaseDate: "", isSecurity: next.isSecurity, changelog: "" };
+      },
 
-    updates: createAvailable({ database, offers, listsAt: asking.listsAt }),
-    // Nothing is known of it before the lists are there.
-    release: (signal) => orWithoutLists(release(signal), undefined),
-    refresh: (progress, signal) => orLocked(() => refresh(telling(progress), signal)),
-    simulate: createSimulate({ asking, offers, places }),
-    commit,
-    settle: (id, signal) => settle(unitFor(id), signal),
-    repair,
-    audit,
-    restartNeeds: async (signal) => ({
-      requiresReboot:
-        (await ports.needsReboot(signal)) ||
-        (await asking.tryInstalled(["needs-rebooting"], signal)).exitCode === rebootCode,
-      units: await staleUnits(signal),
-    }),
-  };
+      asksReboot: async (signal) => (await zypper.tryInstalled(["needs-rebooting"], signal)).exitCode === rebootCode,
+    },
+    ports,
+  );
 }

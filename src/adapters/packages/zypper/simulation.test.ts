@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { UpdateRefused } from "#domain/ports/packages.ts";
 import { isRolling } from "./manager.ts";
-import { parseSummary, simulate } from "./simulation.ts";
-import { automaticAfter, operandOf, tolerant, wordsFor } from "./transaction.ts";
+import { parseSummary, simulate, tolerant } from "./simulation.ts";
+import { automaticAfter, operandOf, wordsFor } from "./transaction.ts";
 
 const signal = new AbortController().signal;
 const solvable = (words: string, type = "package"): string =>

@@ -1,5 +1,5 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { CommandResult } from "#adapters/exec/index.ts";
+import type { CommandResult, Exec } from "#adapters/exec/index.ts";
 import { noChanges, UpdateRefused } from "#domain/ports/packages.ts";
 import type { PlainChange } from "../common/changes.ts";
 import { withoutZeroEpoch } from "../rpm/names.ts";
@@ -15,7 +15,7 @@ export interface Simulation {
  * Exit codes that say that all was done, and something beside it: that the host should be started anew (102), that zypper has
  * updated itself (103).
  */
-export const doneCodes: ReadonlySet<number> = new Set([102, 103]);
+const doneCodes: ReadonlySet<number> = new Set([102, 103]);
 
 /** A package of the summary; one whose architecture changes goes, and another one comes. */
 function changesOf({ parent, attributes }: XmlElement): readonly PlainChange[] {
@@ -64,3 +64,11 @@ export async function simulate(
     throw new UpdateRefused(failureReason(`${stdout}\n${stderr}`, exitCode));
   return parseSummary(stdout) ?? noChanges;
 }
+
+/** Runs programs; where zypper says that it has done all, and more, that is no failure. */
+export const tolerant =
+  (exec: Exec): Exec =>
+  async (...given) => {
+    const result = await exec(...given);
+    return doneCodes.has(result.exitCode) ? { ...result, exitCode: 0 } : result;
+  };

@@ -1,93 +1,79 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { Exec } from "#adapters/exec/index.ts";
 import { type PackageFaults, type PackageVersion, UpdateRefused } from "#domain/ports/packages.ts";
-import type { LockTable } from "../common/locks.ts";
+import { heldIn } from "../common/changes.ts";
+import { rememberByMark } from "../common/marks.ts";
+import type { Asks } from "../common/ports.ts";
 import { keyOf } from "../rpm/names.ts";
 import { NoLists } from "../rpm/offers.ts";
-import type { Asking, ZypperPlaces } from "./asking.ts";
-import type { createDatabase, ZypperDatabase } from "./database.ts";
+import type { Asking } from "./asking.ts";
+import type { Zypper, ZypperDatabase } from "./host.ts";
 import { parseUnmet } from "./lists.ts";
 import { type Simulation, simulate } from "./simulation.ts";
 
+/** What a transaction that did not come to its end has left, and what does not fit together. */
 export interface Findings {
   /** Versions that are left beside another one, of packages of which only one can be installed. */
   readonly duplicates: readonly { readonly old: PackageVersion; readonly kept: PackageVersion }[];
   readonly unmet: PackageFaults["unmet"];
 }
 
-function severalOf({ packages }: ZypperDatabase): ReadonlyMap<string, readonly PackageVersion[]> {
-  const found = Map.groupBy(packages, keyOf);
-  return new Map([...found].filter(([, versions]) => versions.length > 1));
-}
-
 const rpmOptions = { timeoutMs: 10 * 60_000, maxOutputBytes: 8 * 1024 * 1024 };
 const onlyDependencies = ["--nofiles", "--nodigest", "--nosignature", "--noscripts"] as const;
 
-export function createFindings(ports: {
-  readonly exec: Exec;
-  readonly asking: Pick<Asking, "tryAsking" | "tryInstalled">;
-  readonly database: ReturnType<typeof createDatabase>;
-  readonly places: Pick<ZypperPlaces, "rpm">;
-}): (signal: AbortSignal) => Promise<Findings> {
-  const { exec, asking, database, places } = ports;
-  let last: { readonly mark: string; readonly found: Findings } | undefined;
+/** What zypper would do to have everything fit together; undefined where there is no way. */
+async function verify(ask: Asking["tryAsking"], signal: AbortSignal): Promise<Simulation | undefined> {
+  try {
+    return await simulate(ask, ["verify", "--no-recommends"], signal);
+  } catch (error) {
+    if (error instanceof UpdateRefused || error instanceof NoLists) return undefined;
+    throw error;
+  }
+}
 
-  /** What zypper would do to have everything fit together; undefined where there is no way. */
-  const verify = async (ask: Asking["tryAsking"], signal: AbortSignal): Promise<Simulation | undefined> => {
-    try {
-      return await simulate(ask, ["verify", "--no-recommends"], signal);
-    } catch (error) {
-      if (error instanceof UpdateRefused || error instanceof NoLists) return undefined;
-      throw error;
-    }
-  };
+/** Which packages may be there in several versions is a setting of zypper's, and it knows best. */
+async function duplicatesIn(
+  zypper: Zypper,
+  { packages }: ZypperDatabase,
+  signal: AbortSignal,
+): Promise<Findings["duplicates"]> {
+  const several = new Map([...Map.groupBy(packages, keyOf)].filter(([, versions]) => versions.length > 1));
+  if (several.size === 0) return [];
+  const found = (await verify(zypper.tryInstalled, signal)) ?? (await verify(zypper.tryAsking, signal));
+  return (found?.changes ?? []).flatMap(({ name, architecture, from, to }) => {
+    const kept = several.get(keyOf({ name, architecture }))?.findLast(({ version }) => version !== from);
+    return to === null && from !== null && kept !== undefined
+      ? [{ old: { name, architecture, version: from }, kept }]
+      : [];
+  });
+}
 
-  /** Which packages may be there in several versions is a setting of zypper's, and it knows best. */
-  const duplicatesIn = async (state: ZypperDatabase, signal: AbortSignal): Promise<Findings["duplicates"]> => {
-    const several = severalOf(state);
-    if (several.size === 0) return [];
-    const { changes } = (await verify(asking.tryInstalled, signal)) ??
-      (await verify(asking.tryAsking, signal)) ?? { changes: [] };
-    return changes.flatMap(({ name, architecture, from, to }) => {
-      const kept = several.get(keyOf({ name, architecture }))?.findLast(({ version }) => version !== from);
-      return to === null && from !== null && kept !== undefined
-        ? [{ old: { name, architecture, version: from }, kept }]
-        : [];
-    });
-  };
+async function unmetIn({ exec, places }: Zypper, signal: AbortSignal): Promise<Findings["unmet"]> {
+  const words = ["--verify", "--all", ...onlyDependencies];
+  const { exitCode, stdout, stderr, truncated } = await exec([...places.rpm, ...words], { ...rpmOptions, signal });
+  const found = parseUnmet(`${stdout}\n${stderr}`);
+  if (truncated || (exitCode !== 0 && found.length === 0))
+    throw new CommandFailed(`cannot ask rpm: ${stderr.trim() || stdout.trim().slice(-1000)}`);
+  return found;
+}
 
-  const unmet = async (signal: AbortSignal): Promise<Findings["unmet"]> => {
-    const words = ["--verify", "--all", ...onlyDependencies];
-    const { exitCode, stdout, stderr, truncated } = await exec([...places.rpm, ...words], { ...rpmOptions, signal });
-    const found = parseUnmet(`${stdout}\n${stderr}`);
-    if (truncated || (exitCode !== 0 && found.length === 0))
-      throw new CommandFailed(`cannot ask rpm: ${stderr.trim() || stdout.trim().slice(-1000)}`);
-    return found;
-  };
-
+/** Looks for what is wrong with the packages, and at what has not changed only once. */
+export function createFindings(zypper: Zypper): Asks<Findings> {
+  const remembered = rememberByMark<Findings>();
   return async (signal) => {
-    const state = await database(signal);
-    if (last?.mark !== state.mark)
-      last = {
-        mark: state.mark,
-        found: { duplicates: await duplicatesIn(state, signal), unmet: await unmet(signal) },
-      };
-    return last.found;
+    const state = await zypper.database(signal);
+    return remembered(state.mark, async () => {
+      return { duplicates: await duplicatesIn(zypper, state, signal), unmet: await unmetIn(zypper, signal) };
+    });
   };
 }
 
-export function createFaults(ports: {
-  readonly findings: ReturnType<typeof createFindings>;
-  readonly database: ReturnType<typeof createDatabase>;
-  readonly locks: Pick<LockTable, "holder">;
-  readonly places: Pick<ZypperPlaces, "lock">;
-}): (signal: AbortSignal) => Promise<PackageFaults> {
-  const { findings, database, locks, places } = ports;
+export function createFaults(zypper: Zypper): Asks<PackageFaults> {
+  const findings = createFindings(zypper);
   return async (signal) => {
     // First who writes, then what is written: in the middle of a transaction all of it looks broken off.
-    const writer = await locks.holder(places.lock);
+    const writer = await zypper.writer();
     const found = writer === undefined ? await findings(signal) : { duplicates: [], unmet: [] };
-    const state = await database(signal);
+    const state = await zypper.database(signal);
     return {
       installed: state.packages.length,
       unfinished: found.duplicates.map(({ old: { name, version }, kept }) => {
@@ -95,7 +81,7 @@ export function createFaults(ports: {
       }),
       isInterrupted: found.duplicates.length > 0,
       unmet: found.unmet,
-      held: state.packages.filter(state.isHeld).map(({ name, version }) => ({ name, version })),
+      held: heldIn(state),
       writer,
     };
   };

@@ -1,0 +1,51 @@
+import { CommandFailed } from "#adapters/exec/command.ts";
+import type { CommandResult, Exec } from "#adapters/exec/index.ts";
+import { type MissingPlan, type PackageRepairs, UpdateRefused } from "#domain/ports/packages.ts";
+import type { Argv } from "./ports.ts";
+
+/** Runs a question to a package manager. @throws CommandFailed where the answer has no end. */
+export async function askWhole(
+  { exec, manager }: { readonly exec: Exec; readonly manager: string },
+  argv: Argv,
+  signal: AbortSignal,
+  timeoutMs = 120_000,
+): Promise<CommandResult> {
+  const result = await exec(argv, { signal, timeoutMs, maxOutputBytes: 64 * 1024 * 1024 });
+  if (result.truncated) throw new CommandFailed(`cannot ask ${manager}: its answer has no end`);
+  return result;
+}
+
+/** The failures of scripts, bounded, in one sentence. */
+export function joinFailures(failures: readonly string[], most = 3): string {
+  const more = failures.length > most ? [`and ${failures.length - most} more scripts`] : [];
+  return [...failures.slice(0, most), ...more].join("; ");
+}
+
+/** A plan, or the obstacle that the package manager names. */
+export async function orObstacle(plan: MissingPlan, work: () => Promise<MissingPlan>): Promise<MissingPlan> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof UpdateRefused) return { ...plan, obstacle: error.message };
+    throw error;
+  }
+}
+
+const describeAll = ({ changes }: MissingPlan): string =>
+  changes
+    .map(({ name, architecture, from, to }) => `${name}.${architecture} ${from ?? "-"} ${to}`)
+    .sort()
+    .join();
+
+/** The plan as it would be made now. @throws CommandFailed where it is not the one that was decided upon. */
+export async function demandSamePlan(
+  planMissing: PackageRepairs["planMissing"],
+  plan: MissingPlan,
+  signal: AbortSignal,
+): Promise<MissingPlan> {
+  const now = await planMissing(plan.reinstalled, signal);
+  if (now.obstacle !== null) throw new CommandFailed(now.obstacle);
+  if (describeAll(now) === describeAll(plan)) return now;
+  const found = now.changes.map(({ name, to }) => `${name} ${to}`).join(", ") || "nothing";
+  throw new CommandFailed(`what has to be installed has changed meanwhile to ${found}: look at it and try again`);
+}

@@ -1,0 +1,165 @@
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { CommandFailed } from "#adapters/exec/command.ts";
+import type { CommandResult } from "#adapters/exec/index.ts";
+import type { InstalledPackage, PackageVersion } from "#domain/ports/packages.ts";
+import { orUndefined } from "#kernel/errors.ts";
+import { askWhole } from "../common/asking.ts";
+import { toInstalledPackages } from "../common/changes.ts";
+import { createPidLocks, type LockHolder } from "../common/locks.ts";
+import { contentMark, databaseFiles, namesIn, rememberByMark } from "../common/marks.ts";
+import { type Argv, type Asks, hostPlaces, type PackagePorts } from "../common/ports.ts";
+import { createTransactions, type Transact } from "../common/transactions.ts";
+import { createPattern, nevraOf, splitVersion } from "../rpm/names.ts";
+import { byName, NoLists } from "../rpm/offers.ts";
+import { type InstalledRpm, installedFormat, parseExcludes, parseInstalled, parseVersionLocks } from "./lists.ts";
+import { dnfOutput, failureReason } from "./output.ts";
+
+/** Where rpm and dnf keep what is read here, and the words that make them work there. */
+export interface DnfPlaces {
+  readonly dnf: Argv;
+  readonly databases: readonly string[];
+  readonly history: string;
+  readonly lists: string;
+  /** Names the process that changes packages; it is left behind when that one is killed. */
+  readonly transactionLock: string;
+  readonly listsLocks: readonly string[];
+  readonly settings: readonly string[];
+  readonly mainSettings: string;
+  readonly versionLocks: string;
+}
+
+/** The host itself, or a tree on it that has packages of its own, with settings of its own. */
+export function dnfPlaces(root = "/"): DnfPlaces {
+  const isTree = root !== "/";
+  const below = (path: string): string => join(root, path);
+  return {
+    dnf: ["/usr/bin/dnf", ...(isTree ? [`--installroot=${root}`] : [])],
+    databases: [below("var/lib/rpm"), below("usr/lib/sysimage/rpm")],
+    history: below("var/lib/dnf"),
+    lists: below("var/cache/dnf"),
+    transactionLock: below("var/lib/dnf/rpmdb_lock.pid"),
+    listsLocks: [below("var/cache/dnf/metadata_lock.pid"), below("var/cache/dnf/download_lock.pid")],
+    settings: [below("etc/dnf/dnf.conf"), below("etc/yum.repos.d"), "/etc/dnf/plugins"],
+    mainSettings: below("etc/dnf/dnf.conf"),
+    // Plugins are those of the host, for a tree as well.
+    versionLocks: "/etc/dnf/plugins/versionlock.list",
+  };
+}
+
+/**
+ * Words of every question: the lists on disk are what counts, nothing is downloaded. Plugins may talk, and the history is
+ * the only log of what is asked.
+ */
+const onlyAsking = ["--cacheonly", "--quiet", "--setopt=exit_on_lock=1", "--setopt=logfilelevel=0"] as const;
+/** Questions about what is installed: no list is needed. */
+export const withoutRepositories = "--disablerepo=*";
+
+/** A text that changes when rpm's database or dnf's history does, and not because somebody reads them. */
+async function databaseMark({ databases, history }: DnfPlaces): Promise<string> {
+  const files = await databaseFiles(databases);
+  const journal = join(history, "history.sqlite-wal");
+  const hasJournal = (await orUndefined(stat(journal))) !== undefined;
+  // As long as there is a journal, changes are in there, and the file itself is written by readers.
+  const last = hasJournal ? journal : join(history, "history.sqlite");
+  return (await Promise.all([...files, last].map(contentMark))).join("\n");
+}
+
+/** A text that changes when other lists are downloaded. */
+export async function listsMark({ lists }: DnfPlaces): Promise<string> {
+  const names = await namesIn(lists);
+  return (await Promise.all(names.map((name) => contentMark(join(lists, name, "repodata", "repomd.xml"))))).join("\n");
+}
+
+export interface RpmDatabase {
+  readonly packages: readonly InstalledRpm[];
+  /** Whether a package is kept from being changed, by versionlock or as excluded. */
+  readonly isHeld: (found: PackageVersion) => boolean;
+  readonly mark: string;
+}
+
+const automatic: ReadonlySet<string> = new Set(["dependency", "weak-dependency", "clean"]);
+
+function formsOf(found: PackageVersion): readonly string[] {
+  const { name, architecture, version } = found;
+  const { epoch, version: main, release } = splitVersion(version);
+  const whole = `${name}-${epoch}:${main}-${release}`;
+  return [name, `${name}.${architecture}`, nevraOf(found), `${whole}.${architecture}`, whole, `${name}-${main}`];
+}
+
+export const toInstalled = (state: RpmDatabase): readonly InstalledPackage[] =>
+  toInstalledPackages(state, ({ reason }) => !automatic.has(reason));
+
+export const cannotAsk = ({ exitCode, stderr }: CommandResult): CommandFailed =>
+  new CommandFailed(`cannot ask dnf: ${failureReason(stderr, exitCode)}`);
+
+const programs = ["dnf", "dnf-3", "dnf-automatic", "yum", "microdnf", "packagekitd"];
+
+export interface DnfPorts extends PackagePorts {
+  readonly dnfPlaces?: DnfPlaces;
+}
+
+/** Dnf on a host. */
+export interface Dnf {
+  readonly places: DnfPlaces;
+  /** Where files lie that dnf reads while it runs. */
+  readonly folder: string;
+  /** @throws NoLists; CommandFailed where dnf does not answer. */
+  readonly ask: (words: readonly string[], signal: AbortSignal) => Promise<string>;
+  /** The same, whatever the exit code is. */
+  readonly tryAsking: (words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
+  /** What is installed; what has not changed is read only once. */
+  readonly database: Asks<RpmDatabase>;
+  /** Who is changing packages now. */
+  readonly writer: () => Promise<LockHolder | undefined>;
+  readonly transact: Transact;
+}
+
+export function openDnf(ports: DnfPorts): Dnf {
+  const { exec, dnfPlaces: where = dnfPlaces(), places = hostPlaces } = ports;
+  const locks = createPidLocks(programs);
+  const remembered = rememberByMark<readonly InstalledRpm[]>();
+
+  const tryAsking: Dnf["tryAsking"] = async (words, signal) => {
+    const result = await askWhole({ exec, manager: "dnf" }, [...where.dnf, ...onlyAsking, ...words], signal);
+    if (/^Error: Cache-only enabled but no cache for /m.test(result.stderr))
+      throw new NoLists(cannotAsk(result).message);
+    return result;
+  };
+
+  const ask: Dnf["ask"] = async (words, signal) => {
+    const result = await tryAsking(words, signal);
+    // 100 says that there are updates.
+    if (result.exitCode !== 0 && result.exitCode !== 100) throw cannotAsk(result);
+    return result.stdout;
+  };
+
+  const patternsIn = async (): Promise<readonly ((text: string) => boolean)[]> => {
+    const [versionLocks, settings] = await Promise.all(
+      [where.versionLocks, where.mainSettings].map((path) => orUndefined(readFile(path, "utf8"))),
+    );
+    return [...parseVersionLocks(versionLocks ?? ""), ...parseExcludes(settings ?? "")].map(createPattern);
+  };
+
+  return {
+    places: where,
+    folder: places.output,
+    ask,
+    tryAsking,
+
+    async database(signal) {
+      const mark = await databaseMark(where);
+      const packages = await remembered(mark, async () => {
+        // What is excluded is there all the same.
+        const all = [withoutRepositories, "--disableexcludes=all"];
+        const words = ["repoquery", ...all, "--installed", `--queryformat=${installedFormat}`];
+        return parseInstalled(await ask(words, signal)).toSorted(byName);
+      });
+      const patterns = await patternsIn();
+      return { packages, isHeld: (found) => patterns.some((matches) => formsOf(found).some(matches)), mark };
+    },
+
+    writer: () => locks.holder(where.transactionLock),
+    transact: createTransactions({ ...ports, locks, reader: dnfOutput }),
+  };
+}

@@ -1,0 +1,189 @@
+import { readdir, readFile, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { CommandFailed } from "#adapters/exec/command.ts";
+import type { CommandResult } from "#adapters/exec/index.ts";
+import type { InstalledPackage } from "#domain/ports/packages.ts";
+import { orUndefined } from "#kernel/errors.ts";
+import { askWhole } from "../common/asking.ts";
+import { toInstalledPackages } from "../common/changes.ts";
+import { createOpenLocks, isLeftOver, type LockHolder } from "../common/locks.ts";
+import { marksOf, rememberByMark } from "../common/marks.ts";
+import type { Argv, Asks, PackagePorts } from "../common/ports.ts";
+import { createTransactions, LockHeld, type Transact, type Transaction } from "../common/transactions.ts";
+import { createPattern } from "../rpm/names.ts";
+import { failureReason, pacmanOutput } from "./output.ts";
+import { type InstalledRecord, parseEntry, parseRecord } from "./records.ts";
+
+export interface PacmanPlaces {
+  readonly pacman: Argv;
+  readonly settingsReader: Argv;
+  /** Its databases: `local`, what is installed, and `sync`, the package lists. */
+  readonly databases: string;
+  readonly lock: string;
+  /** Lists of the service's own: those of the host change only together with its packages. */
+  readonly lists: string;
+  readonly settings: readonly string[];
+}
+
+/** The host itself, or a tree on it that has packages of its own, with settings of its own. */
+export function pacmanPlaces(root = "/"): PacmanPlaces {
+  const isTree = root !== "/";
+  const below = (path: string): string => join(root, path);
+  const settings = ["--config", below("etc/pacman.conf")];
+  const tree = [
+    ...["--root", root, ...settings],
+    ...["--cachedir", below("var/cache/pacman/pkg"), "--logfile", below("var/log/pacman.log")],
+  ];
+  return {
+    pacman: ["/usr/bin/pacman", ...(isTree ? tree : [])],
+    settingsReader: ["/usr/bin/pacman-conf", ...(isTree ? settings : [])],
+    databases: below("var/lib/pacman"),
+    lock: below("var/lib/pacman/db.lck"),
+    lists: below("var/cache/steward-pacman"),
+    settings: [below("etc/pacman.conf"), below("etc/pacman.d")],
+  };
+}
+
+/** What `pacman-conf` prints when it is asked for several settings: `name = value`. */
+export function parseSettings(text: string): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  for (const line of text.split("\n")) {
+    const [, name, value] = /^(\w+) = (.*)$/.exec(line) ?? [];
+    if (name !== undefined && value !== undefined) found.set(name, [...(found.get(name) ?? []), value]);
+  }
+  return found;
+}
+
+export interface PacmanDatabase {
+  readonly packages: readonly InstalledRecord[];
+  /** Packages whose entry is there and not whole: pacman was stopped while it changed them. */
+  readonly partial: readonly { readonly name: string; readonly version: string }[];
+  readonly isHeld: (found: Pick<InstalledRecord, "name" | "groups">) => boolean;
+  readonly mark: string;
+}
+
+const atOnce = 64;
+
+const byName = (one: { readonly name: string }, other: { readonly name: string }): number =>
+  one.name < other.name ? -1 : Number(one.name > other.name);
+
+async function entryNames(local: string): Promise<readonly string[]> {
+  const names = (await orUndefined(readdir(local))) ?? [];
+  return names.filter((name) => parseEntry(name) !== undefined).sort();
+}
+
+async function readEntries(local: string, signal: AbortSignal): Promise<Pick<PacmanDatabase, "packages" | "partial">> {
+  const packages: InstalledRecord[] = [];
+  const partial: { name: string; version: string }[] = [];
+  const read = async (entry: string): Promise<void> => {
+    const folder = join(local, entry);
+    const record = parseRecord((await orUndefined(readFile(join(folder, "desc"), "utf8"))) ?? "");
+    // The list of its files is written last.
+    const hasFiles = (await orUndefined(stat(join(folder, "files")))) !== undefined;
+    const named = parseEntry(entry);
+    if (record !== undefined && hasFiles) packages.push(record);
+    // It may have been removed meanwhile.
+    else if (named !== undefined && (await orUndefined(stat(folder))) !== undefined) partial.push(named);
+  };
+  const names = await entryNames(local);
+  for (let at = 0; at < names.length; at += atOnce) {
+    signal.throwIfAborted();
+    await Promise.all(names.slice(at, at + atOnce).map(read));
+  }
+  return { packages: packages.sort(byName), partial: partial.sort(byName) };
+}
+
+export const toInstalled = (state: PacmanDatabase): readonly InstalledPackage[] =>
+  toInstalledPackages(state, ({ isManual }) => isManual);
+
+export const cannotAsk = ({ exitCode, stdout, stderr }: CommandResult): CommandFailed =>
+  new CommandFailed(`cannot ask pacman: ${failureReason(`${stdout}\n${stderr}`, exitCode)}`);
+
+export interface PacmanPorts extends PackagePorts {
+  readonly pacmanPlaces?: PacmanPlaces;
+}
+
+/** Pacman on a host. Nothing that is asked needs its lock, the network, or leaves a trace. */
+export interface Pacman {
+  readonly places: PacmanPlaces;
+  /** Whatever the answer is; `databases` is the folder whose lists count. */
+  readonly tryAsking: (databases: string, words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
+  /** @throws CommandFailed where pacman does not answer. */
+  readonly ask: (databases: string, words: readonly string[], signal: AbortSignal) => Promise<string>;
+  /** What is installed; what has not changed is read only once. */
+  readonly database: Asks<PacmanDatabase>;
+  /** Who is changing packages now. */
+  readonly writer: () => Promise<LockHolder | undefined>;
+  /** Whether the lock is there and nobody has it. */
+  readonly isLockLeft: () => Promise<boolean>;
+  /**
+   * Runs a transaction of the host, and tells of a lock that nobody holds. That one is never removed: what was interrupted with
+   * it is for a person to look at first.
+   */
+  readonly hostTransact: (transaction: Omit<Transaction, "locks">, signal: AbortSignal) => Promise<string>;
+  /** Runs what changes only the service's own lists; a lock that is left there hinders nobody. */
+  readonly listsTransact: (transaction: Omit<Transaction, "locks" | "before">, signal: AbortSignal) => Promise<string>;
+}
+
+export function openPacman(ports: PacmanPorts): Pacman {
+  const { exec, pacmanPlaces: places = pacmanPlaces() } = ports;
+  const locks = createOpenLocks();
+  const transact: Transact = createTransactions({ ...ports, locks, reader: pacmanOutput });
+  const local = join(places.databases, "local");
+  const remembered = rememberByMark<PacmanDatabase>();
+
+  const run = (argv: Argv, signal: AbortSignal): Promise<CommandResult> =>
+    askWhole({ exec, manager: "pacman" }, argv, signal);
+  const demandAnswer = (result: CommandResult): string => {
+    if (result.exitCode !== 0) throw cannotAsk(result);
+    return result.stdout;
+  };
+  const tryAsking: Pacman["tryAsking"] = (databases, words, signal) =>
+    run([...places.pacman, "--dbpath", databases, "--noconfirm", ...words], signal);
+
+  /** The values of settings count with those of files that they include. */
+  const readHolds = async (signal: AbortSignal): Promise<PacmanDatabase["isHeld"]> => {
+    const kinds = ["IgnorePkg", "IgnoreGroup"];
+    const found = parseSettings(demandAnswer(await run([...places.settingsReader, "--verbose", ...kinds], signal)));
+    const [names = [], groups = []] = kinds.map((name) => (found.get(name) ?? []).map(createPattern));
+    return (each) => names.some((matches) => matches(each.name)) || groups.some((matches) => each.groups.some(matches));
+  };
+
+  return {
+    places,
+    tryAsking,
+    ask: async (databases, words, signal) => demandAnswer(await tryAsking(databases, words, signal)),
+
+    async database(signal) {
+      const entries = (await entryNames(local)).map((name) => join(local, name));
+      const mark = await marksOf([...entries, ...places.settings]);
+      return remembered(mark, async () => {
+        return { ...(await readEntries(local, signal)), isHeld: await readHolds(signal), mark };
+      });
+    },
+
+    writer: () => locks.holder(places.lock),
+    isLockLeft: () => isLeftOver(places.lock, locks),
+
+    async hostTransact(transaction, signal) {
+      try {
+        return await transact({ ...transaction, locks: [places.lock] }, signal);
+      } catch (error) {
+        if (!(error instanceof LockHeld) || error.holder !== undefined || !(await isLeftOver(places.lock, locks)))
+          throw error;
+        throw new LockHeld(
+          `${places.lock} is left of a pacman that was stopped in the middle of its work, and nobody holds it: see what it was doing, then remove that file`,
+          undefined,
+        );
+      }
+    },
+
+    listsTransact(transaction, signal) {
+      const lock = join(places.lists, "db.lck");
+      const before = async (): Promise<void> => {
+        if (await isLeftOver(lock, locks)) await rm(lock, { force: true });
+      };
+      return transact({ ...transaction, locks: [lock], before }, signal);
+    },
+  };
+}

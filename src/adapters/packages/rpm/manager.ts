@@ -1,0 +1,145 @@
+import {
+  type InstalledPackage,
+  noChanges,
+  type PackageChange,
+  type PackageManager,
+  type Progress,
+  type SystemRelease,
+  type TransactionPlan,
+  UpdateRefused,
+  type UpdateRequest,
+} from "#domain/ports/packages.ts";
+import type { PlainChange } from "../common/changes.ts";
+import type { Asks, ManagerPorts, OnLine } from "../common/ports.ts";
+import { createStaleUnits } from "../common/stale-units.ts";
+import { asResult, orLocked, unitFor } from "../common/transactions.ts";
+import {
+  type AdvisedRpm,
+  createAvailable,
+  demandLists,
+  demandNames,
+  demandNoRemoval,
+  demandSecurity,
+  isSecurityStep,
+  type Offers,
+  orWithoutLists,
+  type RpmState,
+  wantedAdvised,
+} from "./offers.ts";
+import { settleRpm } from "./package-files.ts";
+
+/** What an interrupted transaction has left. */
+export interface Leftovers {
+  /** Changes that finish what it had not come to. */
+  readonly changes: readonly PlainChange[];
+  /** For people, besides those changes. */
+  readonly other: readonly string[];
+}
+
+/** What is different between the package managers that work with rpm. */
+export interface RpmHost<State> {
+  readonly name: "dnf" | "zypper";
+  readonly database: Asks<State>;
+  readonly toInstalled: (state: State) => readonly InstalledPackage[];
+  readonly offers: Asks<Offers<State>>;
+  readonly listsAt: Asks<number | undefined>;
+  readonly leftovers: Asks<Leftovers>;
+  /** Whether somebody is changing packages now. */
+  readonly isBusy: () => Promise<boolean>;
+  /** What a request comes to. `removals` are those to be refused where nothing may be removed. */
+  readonly plan: (
+    request: UpdateRequest,
+    wanted: readonly AdvisedRpm[],
+    state: State,
+    signal: AbortSignal,
+  ) => Promise<{
+    readonly changes: readonly PlainChange[];
+    readonly removals: readonly PlainChange[];
+    readonly sizes: () => Promise<Omit<TransactionPlan, "changes">>;
+  }>;
+  /** Makes just these changes. @returns the output. */
+  readonly change: (
+    unit: string,
+    changes: readonly PlainChange[],
+    onLine: OnLine,
+    signal: AbortSignal,
+  ) => Promise<string>;
+  /** Whether a failure says that the changes cannot be made as they were planned. */
+  readonly isRefusal?: (reason: string) => boolean;
+  /** What failed although the package manager says that all was done; empty where nothing did. */
+  readonly scriptFailures: (output: string) => string;
+  readonly telling: (progress: Progress) => (line: string) => void;
+  readonly refresh: (onLine: OnLine, signal: AbortSignal) => Promise<void>;
+  readonly release: Asks<SystemRelease | undefined>;
+  readonly asksReboot: Asks<boolean>;
+}
+
+/** Dnf or zypper as the package manager of updates. */
+export function createRpmManager<State extends RpmState>(host: RpmHost<State>, ports: ManagerPorts): PackageManager {
+  const { name, database, offers, leftovers, change, telling } = host;
+  const staleUnits = createStaleUnits();
+
+  const plan = async (request: UpdateRequest, signal: AbortSignal): Promise<TransactionPlan> => {
+    const { names, isSecurityOnly, type } = request;
+    const { database: state, advised } = await offers(signal);
+    if (names !== undefined) demandNames(names, state);
+    const wanted = wantedAdvised(advised, state, names);
+    // Without operands it would be an upgrade of everything.
+    if (isSecurityOnly ? wanted.length === 0 : names?.length === 0) return noChanges;
+    const { changes, removals, sizes } = await host.plan(request, wanted, state, signal);
+    if (isSecurityOnly) demandSecurity(changes, wanted);
+    if (type === "packages") demandNoRemoval(name, removals);
+    const marked = changes.map((each): PackageChange => {
+      const { architecture, from, to } = each;
+      const isSecurity = to !== null && isSecurityStep({ name: each.name, architecture, version: to }, advised, from);
+      return { ...each, isSecurity };
+    });
+    return { changes: marked, ...(await sizes()) };
+  };
+
+  return {
+    name,
+    knowsSecurity: true,
+    installed: async (signal) => host.toInstalled(await database(signal)),
+    updates: createAvailable({ database, offers, listsAt: host.listsAt }),
+    // Nothing is known of it before the lists are there.
+    release: (signal) => orWithoutLists(host.release(signal), undefined),
+    refresh: (progress, signal) => orLocked(() => host.refresh(telling(progress), signal)),
+    simulate: (request, signal) => demandLists(plan(request, signal)),
+
+    async commit({ changes }, { id, progress }, signal) {
+      const unit = unitFor(id);
+      if (changes.length === 0) return { isDone: true, reason: "" };
+      let failures = "";
+      const result = await asResult(async () => {
+        failures = host.scriptFailures(await change(unit, changes, telling(progress), signal));
+      });
+      if (host.isRefusal?.(result.reason) === true)
+        throw new UpdateRefused(`what would be done has changed since it was planned: ${result.reason}`);
+      return result.isDone && failures !== "" ? { isDone: false, reason: failures } : result;
+    },
+
+    settle: (id, signal) => settleRpm(ports, unitFor(id), signal),
+
+    async repair({ id, progress }, signal) {
+      const unit = unitFor(id);
+      const { changes } = await leftovers(signal);
+      // What was not begun is left to the next transaction that brings it.
+      if (changes.length === 0) return { isDone: true, reason: "" };
+      progress.step(0, `remove what is left of ${changes.map((each) => each.name).join(", ")}`);
+      return asResult(() => change(unit, changes, telling(progress), signal));
+    },
+
+    async audit(signal) {
+      // What somebody else is in the middle of is not left over.
+      if (await host.isBusy()) return [];
+      const { changes, other } = await leftovers(signal);
+      return [...changes.map((each) => `${each.name} ${each.from} is left beside another version of it`), ...other];
+    },
+
+    restartNeeds: async (signal) => ({
+      requiresReboot: (await ports.needsReboot(signal)) || (await host.asksReboot(signal)),
+      units: await staleUnits(signal),
+    }),
+  };
+}

@@ -1,0 +1,91 @@
+import { readFile } from "node:fs/promises";
+import { CommandFailed } from "#adapters/exec/command.ts";
+import type { Exec } from "#adapters/exec/index.ts";
+import type { InstalledPackage, PackageVersion } from "#domain/ports/packages.ts";
+import { orUndefined } from "#kernel/errors.ts";
+import { toInstalledPackages } from "../common/changes.ts";
+import { createPidLocks, type LockHolder } from "../common/locks.ts";
+import { contentMark, databaseFiles, marksOf, rememberByMark } from "../common/marks.ts";
+import { type Asks, hostPlaces, type PackagePorts } from "../common/ports.ts";
+import { createTransactions, type Transact } from "../common/transactions.ts";
+import { nevraOf } from "../rpm/names.ts";
+import { byName } from "../rpm/offers.ts";
+import { type Asking, createAsking, demandAnswer, type ZypperPlaces, zypperPlaces } from "./asking.ts";
+import { installedFormat, parseAutoInstalled, parseHeld, parseInstalled } from "./lists.ts";
+import { zypperOutput } from "./output.ts";
+import { tolerant } from "./simulation.ts";
+
+/** Programs that change packages with zypper's lock; y2start and y2base are YaST. */
+const programs = ["zypper", "zypp-refresh", "packagekitd", "y2start", "y2base"];
+
+export interface ZypperDatabase {
+  readonly packages: readonly PackageVersion[];
+  readonly isHeld: (found: PackageVersion) => boolean;
+  /** Names of packages that nobody asked for. */
+  readonly automatic: ReadonlySet<string>;
+  readonly mark: string;
+}
+
+export const toInstalled = (state: ZypperDatabase): readonly InstalledPackage[] =>
+  toInstalledPackages(state, ({ name }) => !state.automatic.has(name));
+
+export interface ZypperPorts extends PackagePorts {
+  readonly zypperPlaces?: ZypperPlaces;
+}
+
+/** Zypper on a host. */
+export interface Zypper extends Asking {
+  readonly exec: Exec;
+  readonly places: ZypperPlaces;
+  /** Where files lie that are needed while a transaction runs. */
+  readonly folder: string;
+  /** What is installed; what has not changed is read only once. */
+  readonly database: Asks<ZypperDatabase>;
+  /** Who is changing packages now. */
+  readonly writer: () => Promise<LockHolder | undefined>;
+  readonly transact: Transact;
+}
+
+export function openZypper(ports: ZypperPorts): Zypper {
+  const { exec, zypperPlaces: where = zypperPlaces(), places = hostPlaces } = ports;
+  const asking = createAsking({ exec, places: where });
+  const locks = createPidLocks(programs);
+  const remembered = rememberByMark<ZypperDatabase>();
+
+  const queryAll = async (signal: AbortSignal): Promise<readonly PackageVersion[]> => {
+    const words = ["--query", "--all", "--nosignature", `--queryformat=${installedFormat}`];
+    const options = { signal, timeoutMs: 120_000, maxOutputBytes: 64 * 1024 * 1024 };
+    const { exitCode, stdout, stderr, truncated } = await exec([...where.rpm, ...words], options);
+    if (exitCode !== 0 || truncated) throw new CommandFailed(`cannot ask rpm: ${stderr.trim()}`);
+    return parseInstalled(stdout).toSorted(byName);
+  };
+
+  /** Locks are patterns that only zypper itself can read for sure. */
+  const heldBy = async (signal: AbortSignal): Promise<ReadonlySet<string>> => {
+    const text = (await orUndefined(readFile(where.packageLocks, "utf8"))) ?? "";
+    if (text.trim() === "") return new Set();
+    return parseHeld(demandAnswer(await asking.tryInstalled(["locks", "--solvables"], signal)));
+  };
+
+  return {
+    ...asking,
+    exec,
+    places: where,
+    folder: places.output,
+
+    async database(signal) {
+      const files = await databaseFiles(where.databases);
+      const contents = await Promise.all([...files, where.autoInstalled].map(contentMark));
+      const mark = `${contents.join("\n")}\n${await marksOf([where.packageLocks])}`;
+      return remembered(mark, async () => {
+        const packages = await queryAll(signal);
+        const held = await heldBy(signal);
+        const automatic = parseAutoInstalled((await orUndefined(readFile(where.autoInstalled, "utf8"))) ?? "");
+        return { packages, isHeld: (found) => held.has(nevraOf(found)), automatic, mark };
+      });
+    },
+
+    writer: () => locks.holder(where.lock),
+    transact: createTransactions({ ...ports, exec: tolerant(exec), locks, reader: zypperOutput }),
+  };
+}
