@@ -22,7 +22,7 @@ import { createSnapperHooks } from "./snapper-hooks.ts";
 import { createFaults } from "./states.ts";
 import { aptPaths } from "./words.ts";
 
-export function createRepair(ports: {
+function createRepair(ports: {
   readonly transact: ReturnType<typeof createTransactions>;
   readonly faults: ReturnType<typeof createFaults>;
   readonly marks: ReturnType<typeof createMarks>;

@@ -38,7 +38,7 @@ export const isSecurityStep = (to: PackageVersion, advised: readonly PackageVers
   );
 
 /** The newest of the versions that close a hole, for each package. */
-export function newestAdvised(advised: readonly AdvisedRpm[]): readonly AdvisedRpm[] {
+function newestAdvised(advised: readonly AdvisedRpm[]): readonly AdvisedRpm[] {
   const found = new Map<string, AdvisedRpm>();
   for (const each of advised) {
     const other = found.get(keyOf(each));
@@ -48,7 +48,7 @@ export function newestAdvised(advised: readonly AdvisedRpm[]): readonly AdvisedR
 }
 
 /** What the check of security updates tells: each package once, with the advisories that are for it. */
-export function securityUpdates(
+function securityUpdates(
   advised: readonly AdvisedRpm[],
   updates: readonly PackageChange[],
   state: RpmState,
