@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { listenersAt } from "#adapters/sockets/listeners.ts";
+import { listenersAt } from "#adapters/sockets/open-ports.ts";
 import { readServiceFile } from "#config/service-file.ts";
 
 const defaultPort = 80;

@@ -15,7 +15,7 @@ import { createListeningSockets } from "#adapters/sockets/index.ts";
 import { createSshServer } from "#adapters/sshd/index.ts";
 import { ownServiceUnit } from "#adapters/systemd/index.ts";
 import { createTimeSync } from "#adapters/timedate/index.ts";
-import { certificateFiles } from "#adapters/tls/certificates.ts";
+import { certificateFiles } from "#adapters/tls/warnings.ts";
 import { checkPlan, pluginSettings } from "#config/checks.ts";
 import type { Config } from "#config/load.ts";
 import type { Check } from "#domain/health/check.ts";

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { providers } from "#adapters/llm/registry.ts";
+import { providers } from "#adapters/llm/providers.ts";
 import { isAddressOrNetwork, isLoopbackAddress } from "#config/address.ts";
 import { connectorSettings } from "#config/connectors.ts";
 import type { Config } from "#config/load.ts";

@@ -1,14 +1,13 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import type { PluginUser } from "#adapters/monitoring-plugin/index.ts";
-import { createHostStopping } from "#adapters/operations/host-stop.ts";
 import { openOperationStore } from "#adapters/operations/index.ts";
+import { createHostStopping } from "#adapters/operations/launcher.ts";
 import { isAlive, ownProcess } from "#adapters/operations/process.ts";
 import { createConfigFiles } from "#adapters/packages/config-files.ts";
 import { createHostTracing, createTracedParts, type TracedParts, tracedOperation } from "#app/tracing/tracing.ts";
 import type { Config } from "#config/load.ts";
 import { createCheckReport } from "#domain/health/report.ts";
-import type { TaskOutcome, Verb } from "#domain/operations/task.ts";
-import { runTask } from "#domain/operations/task.ts";
+import { runTask, type TaskOutcome, type Verb } from "#domain/operations/task.ts";
 import type { OperationStore, StoredOperation } from "#domain/ports/operations.ts";
 import type { ConfirmedPlugins, EnabledPlugins } from "#domain/ports/plugins.ts";
 import { type ConditionReport, guardTimesOf } from "#domain/updates/guard.ts";

@@ -1,11 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Ajv, type ValidateFunction } from "ajv";
-import { failureName } from "#adapters/operations/ask-files.ts";
 import { type AskRoot, createAskRoot } from "#adapters/operations/asking.ts";
 import { textOf } from "#adapters/operations/files.ts";
 import { openOperationStore, openSharedOperationStore } from "#adapters/operations/index.ts";
 import { createTaskDoor } from "#adapters/operations/launcher.ts";
+import { failureName } from "#adapters/operations/record.ts";
 import {
   type RootAsk,
   RootAskAnswer,

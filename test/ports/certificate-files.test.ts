@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { certificateFiles } from "#adapters/tls/certificates.ts";
 import { selfSignedPair } from "#adapters/tls/self-signed.ts";
+import { certificateFiles } from "#adapters/tls/warnings.ts";
 import type { CertificateFiles } from "#domain/ports/network.ts";
 import { createFakeCertificateFiles } from "../fakes/certificate-files.ts";
 

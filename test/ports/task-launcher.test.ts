@@ -7,8 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { startDetached } from "#adapters/exec/detached.ts";
 import { exec } from "#adapters/exec/index.ts";
 import { createTaskLauncher } from "#adapters/operations/launcher.ts";
-import { parseStat } from "#adapters/operations/parse.ts";
-import { isAlive, ownProcess } from "#adapters/operations/process.ts";
+import { isAlive, ownProcess, parseStat } from "#adapters/operations/process.ts";
 import type { ProcessIdentity, TaskLauncher } from "#domain/ports/operations.ts";
 import { createFakeTaskLauncher } from "../fakes/task-launcher.ts";
 

@@ -18,7 +18,7 @@ describe("a process killed by a number or a name that others wrote", () => {
   it("cannot be: signals go to the groups of commands that the service has started itself, and nowhere else", () => {
     // Itself it may end as a signal would have.
     expect(linesWith(/\.kill\((?!process\.pid,)/)).toEqual([
-      'src/adapters/exec/kill.ts: process.kill(-pid, "SIGKILL");',
+      'src/adapters/exec/command.ts: process.kill(-pid, "SIGKILL");',
     ]);
     expect(linesWith(/[[(]\s*["'`](\/\S*\/)?(pkill|killall|kill|fuser|skill)["'`],/)).toEqual([]);
     // Of systemd only units are told to end, by names that the service has made itself.

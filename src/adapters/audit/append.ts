@@ -4,8 +4,7 @@ import { auditEvent } from "#domain/audit/entry.ts";
 import type { AuditEntry } from "#domain/ports/audit.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { damagedEvent, isTorn, type Link, prunedEvent, remainsOf, seal, tornEvent } from "./chain.ts";
-import { logFiles, openToAppend, pathOf } from "./files.ts";
-import { type Tail, tailOf } from "./tail.ts";
+import { logFiles, openToAppend, pathOf, type Tail, tailOf } from "./files.ts";
 
 interface AppenderOptions {
   readonly folder: string;

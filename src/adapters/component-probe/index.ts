@@ -1,8 +1,149 @@
-import type { Probe } from "#domain/ports/probe.ts";
-import { probeCollector, probeHttp, probePrometheus } from "./http.ts";
-import type { HttpTarget } from "./request.ts";
-import { probeTcp, type TcpTarget } from "./tcp.ts";
-import { probeUnit, type ReadUnit } from "./unit.ts";
+import { request as requestHttp } from "node:http";
+import { request as requestHttps } from "node:https";
+import { connect } from "node:net";
+import { TLSSocket } from "node:tls";
+import { readTextFile } from "#adapters/files/index.ts";
+import { guardedLookup, isLinkLocal } from "#adapters/link-local/index.ts";
+import { healthy, type Probe, type ProbeResult, unhealthy } from "#domain/ports/probe.ts";
+import type { Unit } from "#domain/ports/units.ts";
+import { errorMessage } from "#kernel/errors.ts";
+
+export interface HttpTarget {
+  readonly url: string;
+  readonly timeoutMs: number;
+  /** Certificates to trust besides those of the host; PEM. */
+  readonly caFile?: string;
+  /** How many days its certificate has to be good for; being good now is enough unless given. */
+  readonly certificateDays?: number;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly certificateEnd: number | undefined;
+}
+
+const linkLocal = (): Error => new Error("it leads to a link-local address, which is never asked");
+
+/** Resolves names as the host does, without the addresses where nobody is asked. */
+export const lookup = guardedLookup(linkLocal);
+
+export function checkHost(host: string): void {
+  if (isLinkLocal(host)) throw linkLocal();
+}
+
+/** An error with a message: what fails for each address of a name has none of its own. */
+export const worded = (error: Error): Error =>
+  error instanceof AggregateError && error.message === ""
+    ? new Error(error.errors.map((each) => errorMessage(each)).join("; "))
+    : error;
+
+const certificateEndOf = (socket: unknown): number | undefined =>
+  socket instanceof TLSSocket ? Date.parse(socket.getPeerCertificate().valid_to) : undefined;
+
+/** Asks once, on a connection of its own, and reads no more than the beginning of the answer. Follows no redirect. */
+export async function ask(
+  target: HttpTarget,
+  { path, body }: { readonly path?: string; readonly body?: string },
+  signal: AbortSignal,
+): Promise<Answer> {
+  const { url: text, timeoutMs, caFile } = target;
+  const url = path === undefined ? new URL(text) : new URL(text.replace(/\/*$/, path));
+  checkHost(url.hostname);
+  const ca = caFile === undefined ? undefined : readTextFile(caFile);
+  const over = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  return new Promise((resolve, reject) => {
+    const send = url.protocol === "https:" ? requestHttps : requestHttp;
+    const request = send(url, {
+      method: body === undefined ? "GET" : "POST",
+      agent: false,
+      signal: over,
+      lookup,
+      headers: {
+        "user-agent": "steward",
+        ...(body !== undefined && { "content-type": "application/json", "content-length": Buffer.byteLength(body) }),
+      },
+      ...(ca !== undefined && { ca }),
+    });
+    request.on("response", (response) => {
+      resolve({ status: response.statusCode ?? 0, certificateEnd: certificateEndOf(response.socket) });
+      response.destroy();
+    });
+    request.on("error", (error) => {
+      reject(over.aborted && !signal.aborted ? new Error(`no answer within ${timeoutMs / 1000} s`) : worded(error));
+    });
+    request.end(body);
+  });
+}
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+/** The reason stays the same from probe to probe as long as nothing changes: no figures that count down. */
+function certificateFault({ certificateEnd }: Answer, { certificateDays }: HttpTarget): string | undefined {
+  if (certificateDays === undefined || certificateEnd === undefined) return undefined;
+  if (certificateEnd - Date.now() >= certificateDays * dayMs) return undefined;
+  return `its certificate ends on ${new Date(certificateEnd).toISOString().slice(0, 10)}`;
+}
+
+const judged = (answer: Answer, target: HttpTarget, isWanted: (status: number) => boolean): ProbeResult => {
+  if (!isWanted(answer.status)) return unhealthy(`it answers ${answer.status}`);
+  const fault = certificateFault(answer, target);
+  return fault === undefined ? healthy : unhealthy(fault);
+};
+
+const isGood = (status: number): boolean => status >= 200 && status < 300;
+
+export async function probeHttp(
+  target: HttpTarget & { readonly statuses?: readonly number[] },
+  signal: AbortSignal,
+): Promise<ProbeResult> {
+  const { statuses } = target;
+  return judged(await ask(target, {}, signal), target, (status) => statuses?.includes(status) ?? isGood(status));
+}
+
+/** Whether a collector takes traces over HTTP: none are sent, which the protocol allows. */
+export const probeCollector = async (target: HttpTarget, signal: AbortSignal): Promise<ProbeResult> =>
+  judged(await ask(target, { path: "/v1/traces", body: '{"resourceSpans":[]}' }, signal), target, isGood);
+
+export const probePrometheus = async (target: HttpTarget, signal: AbortSignal): Promise<ProbeResult> =>
+  judged(await ask(target, { path: "/-/healthy" }, signal), target, isGood);
+
+export interface TcpTarget {
+  readonly host: string;
+  readonly port: number;
+  readonly timeoutMs: number;
+}
+
+export async function probeTcp(target: TcpTarget, signal: AbortSignal): Promise<ProbeResult> {
+  const { host, port, timeoutMs } = target;
+  checkHost(host);
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port, lookup, autoSelectFamily: true });
+    const end = (work: () => void): void => {
+      signal.removeEventListener("abort", onAbort);
+      socket.destroy();
+      work();
+    };
+    const onAbort = (): void => end(() => reject(new Error("given up")));
+    if (signal.aborted) return onAbort();
+    signal.addEventListener("abort", onAbort);
+    socket.setTimeout(timeoutMs, () => end(() => reject(new Error(`no connection within ${timeoutMs / 1000} s`))));
+    socket.once("error", (error) => end(() => reject(worded(error))));
+    socket.once("connect", () => end(() => resolve({ healthy: true, expected: true })));
+  });
+}
+
+export type ReadUnit = (name: string) => Promise<Pick<Unit, "loadState" | "activeState" | "subState" | "result">>;
+
+const runs: readonly string[] = ["active", "reloading", "refreshing", "activating"];
+
+/** Whether a unit runs, or is about to. One that waits to be tried again does not. */
+export async function probeUnit(name: string, read: ReadUnit): Promise<ProbeResult> {
+  const { loadState, activeState, subState, result } = await read(name);
+  if (loadState === "not-found") return { healthy: false, expected: true, reason: `there is no unit ${name}` };
+  if (runs.includes(activeState) && subState !== "auto-restart") return { healthy: true, expected: true };
+  const why = result === "" || result === "success" ? "" : `: ${result}`;
+  return { healthy: false, expected: true, reason: `${name} is ${activeState} (${subState})${why}` };
+}
 
 export type ProbeTarget =
   | (HttpTarget & {

@@ -1,3 +1,5 @@
+import type { ChildProcess } from "node:child_process";
+
 export interface CommandOutput {
   readonly stdout: string;
   readonly stderr: string;
@@ -25,3 +27,14 @@ export class CommandFailed extends Error {
  * locale decides what runs or how it answers.
  */
 export const environment = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C.UTF-8", HOME: "/nonexistent" };
+
+/** Kills a child and its process group. A process that has left the group may hold the outputs open: they are closed here. */
+export function killGroup({ pid, stdin, stdout, stderr }: ChildProcess): void {
+  for (const stream of [stdin, stdout, stderr]) stream?.destroy();
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // ESRCH: the group has ended meanwhile, which is what was wanted.
+  }
+}

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { CommandFailed, environment } from "./command.ts";
-import { killGroup } from "./kill.ts";
+import { CommandFailed, environment, killGroup } from "./command.ts";
 
 export { CommandExited, type ExecLines, execLines } from "./lines.ts";
 

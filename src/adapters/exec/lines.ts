@@ -1,6 +1,5 @@
 import { spawn } from "node:child_process";
-import { CommandFailed, environment } from "./command.ts";
-import { killGroup } from "./kill.ts";
+import { CommandFailed, environment, killGroup } from "./command.ts";
 import { createLineSplitter, type OutputLine } from "./line-splitter.ts";
 
 export interface LinesOptions {

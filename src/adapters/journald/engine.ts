@@ -1,7 +1,6 @@
 import type { LogQuery } from "#domain/ports/journal.ts";
-import type { Fault, Root } from "./directories.ts";
 import { answer } from "./query.ts";
-import { createRegistry } from "./registry.ts";
+import { createRegistry, type Fault, type Root } from "./registry.ts";
 import { createRenderer } from "./render.ts";
 
 export interface EngineOptions {

@@ -4,9 +4,9 @@ import { SerializedJson } from "#contract/operation.ts";
 import { queriesAtOnce, searchesAtOnce } from "#domain/logs/reader.ts";
 import type { Grep, Journal } from "#domain/ports/journal.ts";
 import type { Dispose } from "#kernel/clock.ts";
-import type { Fault, Root } from "./directories.ts";
 import { createFollowThread } from "./follow-thread.ts";
 import { createPool, createThreadStarter, type PoolLimits } from "./pool.ts";
+import type { Fault, Root } from "./registry.ts";
 
 export interface JournalOptions {
   readonly dir: string | undefined;

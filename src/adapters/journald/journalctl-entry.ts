@@ -1,8 +1,8 @@
 import type { LiveEntry } from "#domain/ports/journal.ts";
 import { isNumber, parseJsonObject } from "#kernel/values.ts";
+import { unitsOfEntry } from "./collect.ts";
 import { formatCursor, type Location, parseCursor } from "./order.ts";
-import { createTimestampFormat } from "./timestamp.ts";
-import { unitsOfEntry } from "./units.ts";
+import { createTimestampFormat } from "./render.ts";
 
 export interface JournalRecord {
   readonly live: LiveEntry;

@@ -1,6 +1,6 @@
 import { compileUnitPattern } from "#domain/logs/unit-pattern.ts";
 import type { LogQuery } from "#domain/ports/journal.ts";
-import { compileGrep } from "./grep.ts";
+import { compileGrep } from "./grep-postings.ts";
 import type { JournalRecord } from "./journalctl-entry.ts";
 
 export interface Selection {

@@ -1,7 +1,7 @@
 import { compileUnitPattern } from "#domain/logs/unit-pattern.ts";
+import { coredumpMessageId } from "./collect.ts";
 import { intersection, noPostings, type Postings, union } from "./postings.ts";
 import type { Source } from "./source.ts";
-import { coredumpMessageId } from "./units.ts";
 
 export interface Filters {
   readonly units: readonly string[] | undefined;

@@ -1,8 +1,8 @@
 import { Worker } from "node:worker_threads";
 import { JournalUnavailable, LogQueryRefused } from "#domain/ports/journal.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import type { Fault } from "./directories.ts";
 import type { ThreadFailure, ThreadReply, ThreadRequest, ThreadSetup } from "./protocol.ts";
+import type { Fault } from "./registry.ts";
 
 /** Heap of one thread: an answer of the largest size takes a part of this. Beyond it the thread ends, not the service. */
 const maxHeapMb = 768;

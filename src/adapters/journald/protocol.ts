@@ -1,5 +1,5 @@
 import type { LiveEntry, LogQuery } from "#domain/ports/journal.ts";
-import type { Fault, Root } from "./directories.ts";
+import type { Fault, Root } from "./registry.ts";
 
 export interface ThreadSetup {
   readonly roots: readonly Root[];

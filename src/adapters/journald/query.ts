@@ -1,7 +1,6 @@
 import { type LogQuery, LogQueryRefused } from "#domain/ports/journal.ts";
 import { resolveBoot } from "./boots.ts";
-import { compileGrep } from "./grep.ts";
-import { grepping } from "./grep-postings.ts";
+import { compileGrep, grepping } from "./grep-postings.ts";
 import type { EntryList } from "./journal-file/entry-array.ts";
 import { matching } from "./match.ts";
 import { type Found, merge, type Run } from "./merge.ts";

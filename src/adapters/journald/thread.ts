@@ -1,13 +1,12 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { execLines } from "#adapters/exec/index.ts";
 import { JournalUnavailable, LogQueryRefused } from "#domain/ports/journal.ts";
-import type { Fault } from "./directories.ts";
 import { createEngine } from "./engine.ts";
 import { createFollowers, type Followers } from "./followers.ts";
-import { compileGrep } from "./grep.ts";
+import { compileGrep } from "./grep-postings.ts";
 import { createJournalctl } from "./journalctl.ts";
 import type { ThreadFailure, ThreadReply, ThreadRequest, ThreadSetup } from "./protocol.ts";
-import { createRegistry, NeedsFallback, NoPermission } from "./registry.ts";
+import { createRegistry, type Fault, NeedsFallback, NoPermission } from "./registry.ts";
 
 /**
  * What runs in a thread of the journal: queries, searches, followers. It reads files synchronously, which is the fastest

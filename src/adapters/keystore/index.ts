@@ -6,10 +6,9 @@ import { isDamage } from "#adapters/sqlite/index.ts";
 import type { KeyRecord, KeyStore, TokenRecord } from "#domain/ports/access.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { addPath, errorMessage } from "#kernel/errors.ts";
-import { findKeyStoreLoss, KeyStoreLost, moveKeyStoreAside, traceOfKeys } from "./loss.ts";
-import { keyStoreName } from "./state-dir.ts";
+import { findKeyStoreLoss, KeyStoreLost, keyStoreName, moveKeyStoreAside, traceOfKeys } from "./state-dir.ts";
 
-export { KeyStoreLost } from "./loss.ts";
+export { KeyStoreLost } from "./state-dir.ts";
 
 const schemaVersion = 2;
 const schema = `

@@ -1,5 +1,5 @@
-import { chmodSync, lstatSync, mkdirSync, readdirSync } from "node:fs";
-import { dirname } from "node:path";
+import { chmodSync, lstatSync, mkdirSync, readdirSync, renameSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { errnoCode, errorMessage } from "#kernel/errors.ts";
 
 export const keyStoreName = "keys.db";
@@ -39,4 +39,58 @@ export function prepareStateDir(path: string): void {
       cause: error,
     });
   }
+}
+
+/** The store of the keys is gone or corrupt, and the service must not start as if there had never been any. */
+export class KeyStoreLost extends Error {
+  override readonly name = "KeyStoreLost";
+}
+
+/** Written by a service that runs, which has its key store before any of them. */
+const witnesses = ["admin.key", "tokens.db", "checks.db", "alerts.db", "enabled.json"] as const;
+const storeLog = `${keyStoreName}-wal`;
+
+const sizeOf = (path: string): number | undefined => {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  return stat?.isFile() === true ? stat.size : undefined;
+};
+
+const hasContent = (path: string): boolean => (sizeOf(path) ?? 0) > 0;
+
+function hasAuditLog(folder: string): boolean {
+  const stat = lstatSync(folder, { throwIfNoEntry: false });
+  return stat?.isDirectory() === true && readdirSync(folder).some((name) => hasContent(join(folder, name)));
+}
+
+/** @returns why a store without tables is not that of a first start; undefined where it is. */
+export function traceOfKeys(stateDir: string, files: readonly string[] = witnesses): string | undefined {
+  const found = files.filter((name) => hasContent(join(stateDir, name)));
+  const traces = hasAuditLog(join(stateDir, "audit")) ? [...found, "audit"] : found;
+  return traces.length === 0 ? undefined : `but the service has run here before (there is ${traces.join(", ")})`;
+}
+
+/**
+ * Whether the key store is missing or empty though there were keys. Changes nothing, not even as much as opening it would:
+ * SQLite throws away the log of a database that is empty.
+ * @returns what is wrong; undefined for a store with content, and for a fresh state folder.
+ */
+export function findKeyStoreLoss(stateDir: string): string | undefined {
+  const stat = lstatSync(join(stateDir, keyStoreName), { throwIfNoEntry: false });
+  if (stat !== undefined && stat.size > 0) return undefined;
+  const trace = traceOfKeys(stateDir, [...witnesses, storeLog]);
+  return trace === undefined ? undefined : `it is ${stat === undefined ? "missing" : "empty"}, ${trace}`;
+}
+
+const endings = ["", "-wal", "-shm", "-journal"];
+
+/**
+ * Moves what is left of a key store aside, for somebody who wants to recover keys from it.
+ * @returns where it is; undefined when there was nothing.
+ */
+export function moveKeyStoreAside(stateDir: string, now: number): string | undefined {
+  const path = join(stateDir, keyStoreName);
+  const aside = `${path}.lost-${new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, "")}`;
+  const found = endings.filter((ending) => lstatSync(`${path}${ending}`, { throwIfNoEntry: false }) !== undefined);
+  for (const ending of found) renameSync(`${path}${ending}`, `${aside}${ending}`);
+  return found.length === 0 ? undefined : aside;
 }

@@ -16,10 +16,8 @@ import {
 import { lazy } from "#kernel/async.ts";
 import { brokenOff, ErrorAnswer, type Party, toProviderFailed, unreadable } from "./failures.ts";
 import type { Access, Asking, ProviderKind } from "./kind.ts";
-import { toPrompt } from "./prompt.ts";
-import { createScreen, screened } from "./screen.ts";
-import { scrub } from "./scrub.ts";
-import { toSentence } from "./warnings.ts";
+import { toPrompt, toSentence } from "./prompt.ts";
+import { createScreen, screened, scrub } from "./scrub.ts";
 
 const finishReasons: Readonly<Partial<Record<LanguageModelV4FinishReason["unified"], FinishReason>>> = {
   stop: "stop",

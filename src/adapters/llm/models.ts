@@ -1,6 +1,5 @@
 import { recordsIn } from "#kernel/values.ts";
-import { ErrorAnswer } from "./failures.ts";
-import { fieldOf, textOf } from "./json.ts";
+import { ErrorAnswer, fieldOf, textOf } from "./failures.ts";
 import type { Access, Asking } from "./kind.ts";
 
 export function modelsIn(listing: unknown, list: "data" | "models"): readonly string[] {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type ConnectorEntry, type ConnectorSettings, createConnectorPlan } from "./plan.ts";
-import { providers } from "./registry.ts";
+import { providers } from "./providers.ts";
 
 const settings = (fields: Partial<ConnectorSettings> = {}): ConnectorSettings => ({
   list: [],

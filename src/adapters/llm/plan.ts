@@ -1,10 +1,9 @@
 import type { ConnectorDefinition, ConnectorPlan } from "#domain/ports/connectors.ts";
-import { readAddress } from "./address.ts";
 import { createChatProvider } from "./chat-provider.ts";
 import { createFetch, defaultLimits, type FetchLimits } from "./fetch.ts";
 import type { ProviderKind } from "./kind.ts";
-import { type ProviderName, providers } from "./registry.ts";
-import { type Environment, type Key, type KeySource, readKey } from "./secrets.ts";
+import { type ProviderName, providers } from "./providers.ts";
+import { type Environment, type Key, type KeySource, readAddress, readKey } from "./secrets.ts";
 
 export interface ConnectorEntry {
   readonly name: string;

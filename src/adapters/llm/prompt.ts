@@ -1,4 +1,4 @@
-import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
+import type { LanguageModelV4Message, LanguageModelV4Prompt, SharedV4Warning } from "@ai-sdk/provider";
 import type { ChatMessage } from "#contract/connectors.ts";
 
 const toMessage = ({ role, content }: ChatMessage): LanguageModelV4Message =>
@@ -20,4 +20,20 @@ export function toPrompt(
     prompt: [...system, ...others].map(toMessage),
     warnings: isMoved ? ["system messages were sent before all others: the provider takes them nowhere else"] : [],
   };
+}
+
+const names: Readonly<Record<string, string>> = { maxOutputTokens: "max_tokens" };
+
+export function toSentence(warning: SharedV4Warning): string {
+  if (warning.type === "other") return warning.message;
+  if (warning.type === "deprecated") return `${warning.setting}: ${warning.message}`;
+  const { feature, details = "" } = warning;
+  const name = names[feature] ?? feature;
+  const [, sent] = /(?:clamped|limited) to (\d+(?:\.\d+)?)/.exec(details) ?? [];
+  if (sent !== undefined && warning.type === "compatibility") {
+    return `${name} was not given and has to be: ${Number(sent)} was sent`;
+  }
+  if (sent !== undefined) return `the model does not take this ${name}: ${Number(sent)} was sent`;
+  if (warning.type === "unsupported") return `the model does not take ${name}: it was left out`;
+  return details === "" ? name : `${name}: ${details}`;
 }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { readRetryAfter } from "./retry-after.ts";
+import { readRetryAfter } from "./failures.ts";
 
 const now = Date.parse("2026-11-22T12:00:00Z");
 const read = (headers: Readonly<Record<string, string>>, body = "") => readRetryAfter({ headers, body }, now);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createScreen, screened } from "./screen.ts";
+import { createScreen, screened } from "./scrub.ts";
 
 const secret = "sk-abcabcabd-0123";
 

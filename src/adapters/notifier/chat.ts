@@ -3,9 +3,7 @@ import { request as requestHttps } from "node:https";
 import type { LookupFunction } from "node:net";
 import { guardedLookup, isLinkLocal } from "#adapters/link-local/index.ts";
 import { type Message, NotificationFailed, type Notifier } from "#domain/ports/notifications.ts";
-import { forbidden } from "./address.ts";
-import { failureWords } from "./failure-words.ts";
-import { readSecret } from "./secret-file.ts";
+import { failureWords, forbidden, readSecret } from "./settings.ts";
 
 const timeoutMs = 15_000;
 

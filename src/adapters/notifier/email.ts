@@ -1,9 +1,7 @@
 import { isIP, type LookupFunction } from "node:net";
 import { guardedLookup, isLinkLocal } from "#adapters/link-local/index.ts";
 import { type Message, NotificationFailed, type Notifier } from "#domain/ports/notifications.ts";
-import { forbidden, hostOf, resolveHost } from "./address.ts";
-import { failureWords } from "./failure-words.ts";
-import { readCaFile, readSecret } from "./secret-file.ts";
+import { failureWords, forbidden, hostOf, readCaFile, readSecret, resolveHost } from "./settings.ts";
 
 /** Limits of one mail: to connect, to be greeted, and between two words. */
 const connectMs = 10_000;

@@ -2,11 +2,9 @@ import { closeSync, mkdirSync, readdirSync, readlinkSync, rmSync } from "node:fs
 import { join } from "node:path";
 import { writeFileSynced } from "#adapters/files/index.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { isAskId } from "./ask-files.ts";
 import { textOf } from "./files.ts";
-import { isOperationId } from "./id.ts";
-import { parseProcess } from "./parse.ts";
-import { isAlive, ownProcess } from "./process.ts";
+import { isAlive, ownProcess, parseProcess } from "./process.ts";
+import { isAskId, isOperationId } from "./record.ts";
 
 /**
  * Who works on something at the moment. One operation is done at a time, and a second one finds that out by itself; asks are

@@ -2,6 +2,8 @@ import { existsSync, lstatSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { writeFileAtomic } from "#adapters/files/index.ts";
 import type { Clock } from "#kernel/clock.ts";
+import { groupModes } from "./files.ts";
+import { openForeignFolder } from "./foreign-folder.ts";
 import {
   type AskPlaces,
   answerName,
@@ -11,9 +13,7 @@ import {
   failureName,
   maxAnswerBytes,
   maxAskBytes,
-} from "./ask-files.ts";
-import { groupModes } from "./files.ts";
-import { openForeignFolder } from "./foreign-folder.ts";
+} from "./record.ts";
 
 const keptForMs = 5 * 60_000;
 const keptAnswers = 64;

@@ -2,7 +2,7 @@ import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { preparePrivateDirectory, writeFileAtomic } from "#adapters/files/index.ts";
 import { textOf } from "./files.ts";
-import { type KeptAnswer, parseAnswer } from "./parse.ts";
+import { type KeptAnswer, parseAnswer } from "./process.ts";
 
 export interface AnswerFiles {
   readonly load: () => readonly KeptAnswer[];

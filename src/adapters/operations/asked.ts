@@ -1,8 +1,7 @@
 import type { OperationSpec, OperationStore } from "#domain/ports/operations.ts";
 import { ForeignFileRefused, type ForeignFolder, openForeignFolder } from "./foreign-folder.ts";
-import { isOperationId } from "./id.ts";
-import { parseProcess, parseSpec, parseState } from "./parse.ts";
-import { claimName, foldersName, newestClaim, nobody, specName, stateName } from "./record.ts";
+import { parseProcess, parseSpec, parseState } from "./process.ts";
+import { claimName, foldersName, isOperationId, newestClaim, nobody, specName, stateName } from "./record.ts";
 
 const maxSpecBytes = 1024 * 1024;
 const maxStateBytes = 4 * 1024 * 1024;

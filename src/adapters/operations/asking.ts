@@ -5,7 +5,7 @@ import { writeFileSynced } from "#adapters/files/index.ts";
 import { createSlots } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { orUndefinedSync } from "#kernel/errors.ts";
-import { type AskPlaces, answerName, askName, asksName, cancelName, taskUnit } from "./ask-files.ts";
+import { type AskPlaces, answerName, askName, asksName, cancelName, taskUnit } from "./record.ts";
 
 /** Starts a unit and resolves with the result of its job, or with what stands for one that nobody heard of. */
 export type StartUnit = (unit: string) => Promise<string>;

@@ -5,8 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { systemClock } from "../clock/index.ts";
 import { type Ask, answerAsk } from "./answering.ts";
-import { isAskId } from "./ask-files.ts";
 import { createAskRoot } from "./asking.ts";
+import { isAskId } from "./record.ts";
 
 const uid = process.getuid?.() ?? 0;
 let base: string;

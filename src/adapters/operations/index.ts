@@ -6,9 +6,8 @@ import { queuedState } from "#domain/operations/state.ts";
 import type { OperationSpec, OperationStore } from "#domain/ports/operations.ts";
 import { errnoCode } from "#kernel/errors.ts";
 import { appendLine, groupModes, isNoFile, type Modes, ownModes, tailOf, textOf } from "./files.ts";
-import { isOperationId } from "./id.ts";
-import { parseProcess, parseSpec, parseState } from "./parse.ts";
-import { claimName, foldersName, newestClaim, nobody, specName, stateName } from "./record.ts";
+import { parseProcess, parseSpec, parseState } from "./process.ts";
+import { claimName, foldersName, isOperationId, newestClaim, nobody, specName, stateName } from "./record.ts";
 
 const making = ".new-";
 const removing = ".old-";

@@ -1,15 +1,14 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, constants, openSync } from "node:fs";
+import { closeSync, constants, existsSync, openSync } from "node:fs";
 import { join } from "node:path";
 import type { StartDetached } from "#adapters/exec/detached.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { canStartUnits, escapeArgument } from "#adapters/exec/units.ts";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import type { TaskLauncher } from "#domain/ports/operations.ts";
-import { taskUnit } from "./ask-files.ts";
 import type { StartUnit } from "./asking.ts";
-import { isOperationId } from "./id.ts";
 import { isAlive } from "./process.ts";
+import { isOperationId, taskUnit } from "./record.ts";
 
 export interface TaskProgram {
   readonly argv: readonly [program: string, ...args: string[]];
@@ -132,5 +131,15 @@ export function createTaskDoor({
       }
     },
     isAlive,
+  };
+}
+
+/** Tells whether the whole host goes down, which stops all of its services as well. */
+export function createHostStopping({ exec }: { readonly exec: Exec }): () => Promise<boolean> {
+  return async () => {
+    if (!existsSync("/run/systemd/system")) return false;
+    // It says so with an exit code that is not 0.
+    const { stdout } = await exec(["/usr/bin/systemctl", "is-system-running"]);
+    return stdout.trim() === "stopping";
   };
 }

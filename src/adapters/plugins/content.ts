@@ -11,8 +11,7 @@ import {
 } from "node:fs";
 import { join, relative } from "node:path";
 import { withFile } from "#adapters/files/index.ts";
-import { isInside } from "./paths.ts";
-import { Distrusted, type Owner, requireTrusted } from "./trust.ts";
+import { Distrusted, isInside, type Owner, requireTrusted } from "./trust.ts";
 
 const { O_RDONLY, O_NONBLOCK } = constants;
 

@@ -12,9 +12,8 @@ import {
   printable,
   readManifest,
 } from "./manifest.ts";
-import { isPlain } from "./paths.ts";
 import { requireStartable } from "./startable.ts";
-import { Distrusted, type Owner, requireReachable, requireTrustedWay } from "./trust.ts";
+import { Distrusted, isPlain, type Owner, requireReachable, requireTrustedWay } from "./trust.ts";
 
 /** A change may come in the same moment of the file system's clock as the one before it, and is then not seen by its time. */
 const settledMs = 2_000;

@@ -5,8 +5,8 @@ import { type PluginType, pluginNamePattern, pluginTypes } from "#contract/plugi
 import { ownSchemas } from "#contract/schema.ts";
 import type { PluginManifest } from "#domain/ports/plugins.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import { isInside } from "./paths.ts";
 import { ManifestFile } from "./schema.ts";
+import { isInside } from "./trust.ts";
 
 export const manifestName = "plugin.yaml";
 export const maxManifestBytes = 64 * 1024;

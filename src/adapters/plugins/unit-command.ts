@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { escapeArgument } from "#adapters/exec/units.ts";
 import { type PluginCall, PluginNotRun } from "#domain/ports/plugins.ts";
-import { isPlain } from "./paths.ts";
-import { whatLeadsElsewhere } from "./trust.ts";
+import { isPlain, whatLeadsElsewhere } from "./trust.ts";
 import { type UnitPlace, unitProperties, workFolderOf } from "./unit-properties.ts";
 import { environmentOf } from "./words.ts";
 

@@ -1,5 +1,5 @@
 import type { PluginCall } from "#domain/ports/plugins.ts";
-import { isInside } from "./paths.ts";
+import { isInside } from "./trust.ts";
 
 export interface UnitPlace {
   /** Where the end of a unit is told, in a folder that holds nothing else: root's alone. */

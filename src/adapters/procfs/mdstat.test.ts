@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { parseMdstat } from "./mdstat.ts";
+import { parseMdstat } from "./raid-arrays.ts";
 
 const arraysOf = (...lines: readonly string[]) =>
   parseMdstat(

@@ -1,8 +1,52 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { RaidArrays } from "#domain/ports/storage.ts";
+import type { RaidArray, RaidArrays } from "#domain/ports/storage.ts";
 import { isNotFound } from "#kernel/errors.ts";
-import { parseMdstat } from "./mdstat.ts";
+
+interface Member {
+  readonly isFaulty: boolean;
+  readonly isSpare: boolean;
+}
+
+/** `sda1[0]`, with `(F)` when faulty, `(S)` when spare, `(W)` write-mostly, `(J)` journal, `(R)` replacement. */
+function parseMembers(words: readonly string[]): readonly Member[] {
+  return words.flatMap((word) => {
+    const flags = /\[\d+\]((?:\([A-Z]\))*)$/.exec(word)?.[1];
+    if (flags === undefined) return [];
+    return { isFaulty: flags.includes("(F)"), isSpare: /\([SJR]\)/.test(flags) };
+  });
+}
+
+/**
+ * Progress of what makes an array whole again. One that waits for another on the same disks stands at 0. A check of the data
+ * does not count: it is regular care for an array that is whole.
+ */
+function parseRebuild(text: string): number | null {
+  const progress = /\b(?:recovery|resync|reshape)\s*=\s*(?:([\d.]+)%|(DELAYED|PENDING|REMOTE))/.exec(text);
+  return progress === null ? null : Number(progress[1] ?? 0);
+}
+
+/** /proc/mdstat, md(4): for each array a line with its state and members, and indented lines about it. */
+export function parseMdstat(text: string): readonly RaidArray[] {
+  return text.split(/\n(?=\S)/).flatMap((block) => {
+    const [, name, rest = ""] = /^(md\S*) : (.*)/.exec(block) ?? [];
+    if (name === undefined) return [];
+    const [state = "", ...words] = rest.split(/\s+/).filter((word) => !/^\(.*\)$/.test(word));
+    const members = parseMembers(words);
+    const level = words.find((word) => !word.includes("[")) ?? "";
+    // `[3/2]`: of 3 places 2 work. Levels without redundancy do not have it.
+    const [, places, working] = /\[(\d+)\/(\d+)\]/.exec(block) ?? [];
+    const inUse = members.filter(({ isSpare }) => !isSpare);
+    return {
+      name,
+      level,
+      isActive: state === "active",
+      devices: Number(places ?? inUse.length),
+      workingDevices: Number(working ?? inUse.filter(({ isFaulty }) => !isFaulty).length),
+      rebuildPercent: parseRebuild(block),
+    };
+  });
+}
 
 /** Software RAID from /proc/mdstat. The file exists once the md module is loaded. */
 export function createRaidArrays(ports: { procDir?: string } = {}): RaidArrays {

@@ -2,7 +2,53 @@ import { readFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import type { DefaultRoutes } from "#domain/ports/network.ts";
 import { orUndefined } from "#kernel/errors.ts";
-import { parseIpv4Routes, parseIpv6Routes } from "./parse.ts";
+
+/** Flags of a route, include/uapi/linux/route.h. */
+const flags = { up: 0x1, gateway: 0x2, reject: 0x200 } as const;
+const isUsable = (bits: number): boolean => (bits & flags.up) !== 0 && (bits & flags.reject) === 0;
+
+export interface ParsedRoute {
+  readonly interface: string;
+  readonly gateway: string | null;
+}
+
+const rowsOf = (text: string): readonly (readonly string[])[] =>
+  text
+    .split("\n")
+    .filter((line) => line.trim() !== "")
+    .map((line) => line.trim().split(/\s+/));
+
+/** An address as the kernel prints it: a 32-bit number in the byte order of the machine, little-endian on what Node runs on. */
+const toIpv4 = (hex: string): string =>
+  (hex.match(/../g) ?? [])
+    .map((byte) => Number.parseInt(byte, 16))
+    .reverse()
+    .join(".");
+
+const toIpv6 = (hex: string): string => {
+  const groups = (hex.match(/.{4}/g) ?? []).map((group) => Number.parseInt(group, 16).toString(16));
+  return new URL(`http://[${groups.join(":")}]`).hostname.slice(1, -1);
+};
+
+/** Default routes of /proc/net/route: `Iface Destination Gateway Flags RefCnt Use Metric Mask …`. */
+export function parseIpv4Routes(text: string): readonly ParsedRoute[] {
+  return rowsOf(text)
+    .slice(1)
+    .flatMap(([name = "", destination, gateway = "", bits = "", , , , mask]) => {
+      const parsed = Number.parseInt(bits, 16);
+      if (destination !== "00000000" || mask !== "00000000" || !isUsable(parsed)) return [];
+      return [{ interface: name, gateway: (parsed & flags.gateway) === 0 ? null : toIpv4(gateway) }];
+    });
+}
+
+/** Default routes of /proc/net/ipv6_route: `destination length source length next-hop metric refcount use flags device`. */
+export function parseIpv6Routes(text: string): readonly ParsedRoute[] {
+  return rowsOf(text).flatMap(([destination = "", length, , , hop = "", , , , bits = "", name = ""]) => {
+    const parsed = Number.parseInt(bits, 16);
+    if (!/^0{32}$/.test(destination) || length !== "00" || !isUsable(parsed)) return [];
+    return [{ interface: name, gateway: (parsed & flags.gateway) === 0 ? null : toIpv6(hop) }];
+  });
+}
 
 /** The text of a file; empty where the kernel has no such thing, such as IPv6. */
 const readText = async (path: string): Promise<string> => (await orUndefined(readFile(path, "utf8"))) ?? "";

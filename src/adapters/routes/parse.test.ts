@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { parseIpv4Routes, parseIpv6Routes } from "./parse.ts";
+import { parseIpv4Routes, parseIpv6Routes } from "./index.ts";
 
 const head = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n";
 

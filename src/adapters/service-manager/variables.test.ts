@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { takeManagerVariables } from "./variables.ts";
+import { takeManagerVariables } from "./index.ts";
 
 describe("takeManagerVariables", () => {
   it("takes what systemd passed out of the environment", () => {

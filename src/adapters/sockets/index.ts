@@ -4,8 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ListeningSockets } from "#domain/ports/network.ts";
 import { isPermissionDenied, isProcessGone } from "#kernel/errors.ts";
 import { openPorts } from "./open-ports.ts";
-import { hasGlobalIpv6, parsePortRange, parseSockets, states } from "./parse.ts";
-import { readText } from "./text.ts";
+import { hasGlobalIpv6, parsePortRange, parseSockets, readText, states } from "./parse.ts";
 
 /** Descriptors looked at between two turns of the event loop, and at most: about a millisecond, and a tenth of a second. */
 const batchSize = 256;

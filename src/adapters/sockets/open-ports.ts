@@ -1,5 +1,7 @@
+import { isIP } from "node:net";
+import { join } from "node:path";
 import type { OpenPort } from "#domain/ports/network.ts";
-import type { ParsedSocket } from "./parse.ts";
+import { type ParsedSocket, parseSockets, readText, states } from "./parse.ts";
 
 /** DHCP clients wait at ports of their own for the answers of a server: they serve nobody. */
 const clientPorts = new Set([68, 546]);
@@ -46,4 +48,20 @@ export function openPorts(
       families: familiesOf(address, facts),
       inode,
     }));
+}
+
+const everywhere = new Set(["0.0.0.0", "::"]);
+
+/**
+ * The users whose sockets take what is sent to an address of this machine: those of this very address, and those of all
+ * addresses. Of a name, which may stand for several addresses, those of any.
+ */
+export async function listenersAt(
+  { host, port }: { readonly host: string; readonly port: number },
+  procDir = "/proc",
+): Promise<ReadonlySet<number>> {
+  const texts = await Promise.all(["tcp", "tcp6"].map((name) => readText(join(procDir, "net", name))));
+  const sockets = parseSockets(texts.join(""), states.listen).filter((socket) => socket.port === port);
+  const takes = (address: string): boolean => isIP(host) === 0 || address === host || everywhere.has(address);
+  return new Set(sockets.filter(({ address }) => takes(address)).map(({ uid }) => uid));
 }

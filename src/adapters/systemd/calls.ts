@@ -21,98 +21,45 @@ export const propertiesInterface = properties;
 /** PID 1 looks at every installed unit file for it. */
 const listFilesTimeoutMs = 30_000;
 
+/** A call of systemd's manager; `signature` describes the arguments. */
+const toManager = (member: string, signature: string, ...body: unknown[]): Call => ({
+  path: managerPath,
+  interface: manager,
+  member,
+  signature,
+  body,
+});
+
+const toProperties = (path: string, member: string, ...body: readonly string[]): Call => ({
+  path,
+  interface: properties,
+  member,
+  signature: "s".repeat(body.length),
+  body: [...body],
+});
+
+/** Unit names are patterns in a listing, so what a pattern gives a meaning to is put in brackets. */
+const literally = (name: string): string =>
+  name.replaceAll(/[\\*?[]/g, (special) => (special === "\\" ? "\\\\" : `[${special}]`));
+
 export const calls = {
   subscribe: (): Call => ({ path: managerPath, interface: manager, member: "Subscribe" }),
-  /** Unit names are patterns here, so what a pattern gives a meaning to is put in brackets. */
-  listLoaded: (names: readonly string[]): Call => ({
-    path: managerPath,
-    interface: manager,
-    member: "ListUnitsByPatterns",
-    signature: "asas",
-    body: [
-      [],
-      names.map((name) => name.replaceAll(/[\\*?[]/g, (special) => (special === "\\" ? "\\\\" : `[${special}]`))),
-    ],
-  }),
-  listAllLoaded: (): Call => ({
-    path: managerPath,
-    interface: manager,
-    member: "ListUnitsByPatterns",
-    signature: "asas",
-    body: [[], ["*.service"]],
-  }),
-  listFailed: (): Call => ({
-    path: managerPath,
-    interface: manager,
-    member: "ListUnitsFiltered",
-    signature: "as",
-    body: [["failed"]],
-  }),
+  listLoaded: (names: readonly string[]): Call => toManager("ListUnitsByPatterns", "asas", [], names.map(literally)),
+  listAllLoaded: (): Call => toManager("ListUnitsByPatterns", "asas", [], ["*.service"]),
+  listFailed: (): Call => toManager("ListUnitsFiltered", "as", ["failed"]),
   listFiles: (): Call => ({
-    path: managerPath,
-    interface: manager,
-    member: "ListUnitFilesByPatterns",
-    signature: "asas",
-    body: [[], ["*.service"]],
+    ...toManager("ListUnitFilesByPatterns", "asas", [], ["*.service"]),
     timeoutMs: listFilesTimeoutMs,
   }),
   /** Unlike the property of a unit, it can be had without systemd loading the unit. */
-  unitFileState: (name: string): Call => ({
-    path: managerPath,
-    interface: manager,
-    member: "GetUnitFileState",
-    signature: "s",
-    body: [name],
-  }),
-  loadUnit: (name: string): Call => ({
-    path: managerPath,
-    interface: manager,
-    member: "LoadUnit",
-    signature: "s",
-    body: [name],
-  }),
-  restartUnit: (name: string): Call => ({
-    path: managerPath,
-    interface: manager,
-    member: "RestartUnit",
-    signature: "ss",
-    body: [name, "replace"],
-  }),
-  startUnit: (name: string): Call => ({
-    path: managerPath,
-    interface: manager,
-    member: "StartUnit",
-    signature: "ss",
-    body: [name, "replace"],
-  }),
-  resetFailedUnit: (name: string): Call => ({
-    path: managerPath,
-    interface: manager,
-    member: "ResetFailedUnit",
-    signature: "s",
-    body: [name],
-  }),
-  getManager: (property: string): Call => ({
-    path: managerPath,
-    interface: properties,
-    member: "Get",
-    signature: "ss",
-    body: [manager, property],
-  }),
-  getAll: (path: string, ofInterface: string): Call => ({
-    path,
-    interface: properties,
-    member: "GetAll",
-    signature: "s",
-    body: [ofInterface],
-  }),
-  get: (path: string, ofInterface: string, property: string): Call => ({
-    path,
-    interface: properties,
-    member: "Get",
-    signature: "ss",
-    body: [ofInterface, property],
-  }),
+  unitFileState: (name: string): Call => toManager("GetUnitFileState", "s", name),
+  loadUnit: (name: string): Call => toManager("LoadUnit", "s", name),
+  restartUnit: (name: string): Call => toManager("RestartUnit", "ss", name, "replace"),
+  startUnit: (name: string): Call => toManager("StartUnit", "ss", name, "replace"),
+  resetFailedUnit: (name: string): Call => toManager("ResetFailedUnit", "s", name),
+  getManager: (property: string): Call => toProperties(managerPath, "Get", manager, property),
+  getAll: (path: string, ofInterface: string): Call => toProperties(path, "GetAll", ofInterface),
+  get: (path: string, ofInterface: string, property: string): Call => toProperties(path, "Get", ofInterface, property),
 } as const;
 
 /** What the bus must deliver for the mirror to stay true. */

@@ -2,8 +2,7 @@ import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { calls } from "./calls.ts";
 import type { Connection } from "./connection.ts";
-import { blankUnit, type MirroredUnit, parseUnitFileRow, text } from "./parse.ts";
-import { parseUnitFile } from "./unit-file.ts";
+import { blankUnit, type MirroredUnit, parseUnitFile, parseUnitFileRow, text } from "./parse.ts";
 
 const lookAgainMs = 1_000;
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createJobs } from "./jobs.ts";
+import { createJobs } from "./session.ts";
 
 const removed = (path: string, result: string) => ({
   path: "/",

@@ -1,10 +1,143 @@
-import type { Units } from "#domain/ports/units.ts";
-import type { ServicePolicy } from "#domain/system/service-policy.ts";
-import type { Dispose } from "#kernel/clock.ts";
-import { calls } from "./calls.ts";
-import { failedUnits, inspectUnit, type Systemd } from "./inspect.ts";
-import { restartDetached, restartUnit, startUnit } from "./restart.ts";
-import { openSession, type SessionPorts } from "./session.ts";
+import { type FailedUnit, type FoundUnit, UnitProtected, type Units, UnitsUnavailable } from "#domain/ports/units.ts";
+import { defaultServicePolicy, type ServicePolicy } from "#domain/system/service-policy.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
+import { calls, kindInterface, unitInterface } from "./calls.ts";
+import { readMemory } from "./mirror.ts";
+import {
+  blankUnit,
+  conditionIn,
+  namesIn,
+  parseListedUnit,
+  startingOf,
+  text,
+  type UnitRun,
+  withProperties,
+} from "./parse.ts";
+import { lostResult, openSession, type Session, type SessionPorts } from "./session.ts";
+
+export interface Systemd extends Session {
+  readonly clock: Clock;
+  readonly policy: ServicePolicy;
+}
+
+/** A unit as it is now, and its run. systemd loads it for that if need be. */
+export async function inspectUnit(
+  systemd: Systemd,
+  name: string,
+): Promise<{ readonly unit: FoundUnit; readonly run: UnitRun }> {
+  await systemd.untilReady();
+  const path = await systemd.call(calls.loadUnit(name), ([value]) => text(value));
+  let unit = { ...blankUnit(name), path };
+  let names: readonly string[] = [];
+  let starting = startingOf({});
+  let isConditionMet = true;
+  const take = ([properties]: readonly unknown[]): void => {
+    unit = withProperties(unit, properties);
+  };
+  await systemd.call(calls.getAll(path, unitInterface), ([properties]) => {
+    names = namesIn(properties);
+    starting = startingOf(properties);
+    isConditionMet = conditionIn(properties) ?? !systemd.unmet.has(path);
+    take([properties]);
+  });
+  const kind = kindInterface(name);
+  if (kind !== undefined) await systemd.call(calls.getAll(path, kind), take);
+  const subject = { ...unit, names: [name, ...names] };
+  const refusal = systemd.policy.refusal(subject);
+  const isWidened = refusal === undefined && defaultServicePolicy.refusal(subject) !== undefined;
+  const { isManual, run } = starting;
+  return { unit: { ...unit, memoryBytes: readMemory(unit), refusal, isWidened, isManual, isConditionMet }, run };
+}
+
+async function withResult({ call }: Session, name: string, path: string): Promise<FailedUnit> {
+  const kind = kindInterface(name);
+  if (kind === undefined) return { name, result: "" };
+  const result = await call(calls.get(path, kind, "Result"), ([value]) => text(value));
+  return { name, result };
+}
+
+/** The units that have failed, of every kind: one request, and one more for each of them. */
+export async function failedUnits(systemd: Systemd): Promise<readonly FailedUnit[]> {
+  await systemd.untilReady();
+  const rows = await systemd.call(calls.listFailed(), ([list]) => (Array.isArray(list) ? list : []));
+  const units = rows.flatMap((row) => parseListedUnit(row) ?? []);
+  const sorted = units.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  return Promise.all(sorted.map(({ name, path }) => withResult(systemd, name, path)));
+}
+
+const jobWaitMs = 25_000;
+const jobPollMs = 100;
+
+/** The unit under its own name, for a restart: what the policy has judged is then what is restarted. @throws UnitProtected. */
+async function permitted(systemd: Systemd, name: string): Promise<{ readonly name: string; readonly run: UnitRun }> {
+  const { unit, run } = await inspectUnit(systemd, name);
+  if (unit.refusal !== undefined) throw new UnitProtected(unit.refusal);
+  return { name: unit.name, run };
+}
+
+/**
+ * How a restart ended whose result was lost with the bus. The unit shows it once no job is left.
+ * @param before the run that the restart was to end.
+ */
+async function resultByUnit(systemd: Systemd, name: string, before: UnitRun, signal: AbortSignal): Promise<string> {
+  const { clock } = systemd;
+  const untilMs = clock.monotonicMs() + jobWaitMs;
+  await systemd.untilReady(jobWaitMs, signal);
+  for (;;) {
+    const { unit, run } = await inspectUnit(systemd, name);
+    if (!run.hasJob) {
+      if (unit.activeState === "failed") return "failed";
+      // A unit that has ended may be unloaded, and shows nothing then.
+      return run.invocation === "" || run.invocation === before.invocation ? "unknown" : "done";
+    }
+    if (signal.aborted || clock.monotonicMs() >= untilMs) return "running";
+    await clock.sleep(jobPollMs, signal);
+  }
+}
+
+export async function restartUnit(systemd: Systemd, given: string, signal: AbortSignal): Promise<string> {
+  const { clock, jobs } = systemd;
+  const { name, run } = await permitted(systemd, given);
+  const over = new AbortController();
+  const stopWaiting = AbortSignal.any([signal, over.signal]);
+  const down = systemd.lost();
+  try {
+    const job = systemd
+      // In an object, since a promise as the reply would keep the call open until the job is over.
+      .call(calls.restartUnit(name), ([path]) => ({ result: jobs.result(text(path)) }))
+      .then(({ result }) => result)
+      .catch((error: unknown) => {
+        // When the reply is lost with the bus, so is the job's result.
+        if (systemd.isUp()) throw error;
+        return lostResult;
+      });
+    const result = await Promise.race([job, down.promise, clock.sleep(jobWaitMs, stopWaiting)]);
+    if (signal.aborted) throw new UnitsUnavailable("cancelled; the restart itself goes on", true);
+    if (result !== lostResult) return result ?? "running";
+    return await resultByUnit(systemd, name, run, stopWaiting);
+  } finally {
+    down.stop();
+    over.abort();
+  }
+}
+
+export async function restartDetached(systemd: Systemd, given: string): Promise<void> {
+  const { name } = await permitted(systemd, given);
+  await systemd.call(calls.restartUnit(name), () => undefined);
+}
+
+export async function startUnit(systemd: Systemd, name: string): Promise<string> {
+  await systemd.untilReady();
+  const down = systemd.lost();
+  try {
+    const job = systemd
+      .call(calls.startUnit(name), ([path]) => ({ result: systemd.jobs.result(text(path)) }))
+      .then(({ result }) => result);
+    return await Promise.race([job, down.promise]);
+  } finally {
+    down.stop();
+  }
+}
 
 export interface LiveUnits extends Units {
   /**

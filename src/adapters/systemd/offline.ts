@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type Unit, type Units, UnitsUnavailable } from "#domain/ports/units.ts";
-import { blankUnit } from "./parse.ts";
-import { parseUnitFile } from "./unit-file.ts";
+import { blankUnit, parseUnitFile } from "./parse.ts";
 
 /** Unit folders, the ones that win first (systemd.unit(5)). */
 const unitFolders = [

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { parseUnitFile } from "./unit-file.ts";
+import { parseUnitFile } from "./parse.ts";
 
 it("reads the description of the Unit section, the last one if there are several", () => {
   const text =

@@ -1,7 +1,7 @@
-import { createOperationId } from "#adapters/operations/id.ts";
 import { openOperationStore } from "#adapters/operations/index.ts";
 import { createTaskLauncher } from "#adapters/operations/launcher.ts";
 import { ownProcess } from "#adapters/operations/process.ts";
+import { createOperationId } from "#adapters/operations/record.ts";
 import { operationProgram } from "#app/operation-program.ts";
 import type { PartContext } from "#app/part.ts";
 import type { TracedParts } from "#app/tracing/tracing.ts";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join, normalize } from "node:path";
 import { faultText, readManifest } from "#adapters/plugins/manifest.ts";
-import { isPlain } from "#adapters/plugins/paths.ts";
 import { ManifestFile } from "#adapters/plugins/schema.ts";
+import { isPlain } from "#adapters/plugins/trust.ts";
 import { expectThat, type FuzzTarget } from "../target.ts";
 import { wordsOfSchema, yamlWords } from "../words.ts";
 

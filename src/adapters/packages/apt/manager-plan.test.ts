@@ -3,9 +3,8 @@ import { describe, expect, it } from "vitest";
 import type { PackageChange } from "#domain/ports/packages.ts";
 import { areSame, describeChanges } from "../common/changes.ts";
 import type { DpkgEntry } from "./database.ts";
-import { changesOf } from "./manager-plan.ts";
 import type { Offer } from "./offers.ts";
-import { parseSimulation } from "./simulation.ts";
+import { changesOf, parseSimulation } from "./simulation.ts";
 
 const entry = (name: string, rest: Partial<DpkgEntry> = {}): DpkgEntry => ({
   name,

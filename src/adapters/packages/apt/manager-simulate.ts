@@ -11,10 +11,9 @@ import {
 } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { type DpkgDatabase, type DpkgEntry, nativeArchitecture, wordFor } from "./database.ts";
-import { changesOf } from "./manager-plan.ts";
 import type { Offer } from "./offers.ts";
 import { failureReason } from "./output.ts";
-import { parseDownloadBytes, parseGrowthBytes, parseSimulation, parseUnmet } from "./simulation.ts";
+import { changesOf, parseDownloadBytes, parseGrowthBytes, parseSimulation, parseUnmet } from "./simulation.ts";
 import { type AptWords, isPackageName, onlyAsking, toArguments } from "./words.ts";
 
 /** More than any archive has by itself, and not enough to go back to an older version. */

@@ -5,11 +5,11 @@ import { SnapshotUnusable, type StoredSnapshot } from "#domain/ports/snapshots.t
 import { isSnapshotId } from "#domain/updates/snapshot.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import { readGivenIds, writeGivenIds } from "./given-ids.ts";
 import { type RootLayout, snapshotsFolder } from "./layout.ts";
 import { keyOf, keys, type NamedEntry, nameEntries } from "./names.ts";
 import type { SnapperEntry } from "./parse.ts";
 import type { Programs } from "./programs.ts";
+import { readGivenIds, writeGivenIds } from "./records.ts";
 import type { createSizes } from "./sizes.ts";
 
 /** The packages of a root folder: of the host itself (`/`), or of a snapshot. */

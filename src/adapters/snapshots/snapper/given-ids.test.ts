@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { readGivenIds, writeGivenIds } from "./given-ids.ts";
+import { readGivenIds, writeGivenIds } from "./records.ts";
 
 let base: string;
 beforeEach(() => {

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isSnapshotId } from "#domain/updates/snapshot.ts";
-import type { GivenIds } from "./given-ids.ts";
 import { keyOf, nameEntries } from "./names.ts";
 import type { SnapperEntry } from "./parse.ts";
+import type { GivenIds } from "./records.ts";
 
 const at = (number: number, second: number, id?: string): SnapperEntry => ({
   number,

@@ -1,6 +1,6 @@
 import { isSnapshotId, snapshotIdAt } from "#domain/updates/snapshot.ts";
-import type { GivenIds } from "./given-ids.ts";
 import type { SnapperEntry } from "./parse.ts";
+import type { GivenIds } from "./records.ts";
 
 export const keys = {
   id: "steward_id",

@@ -2,11 +2,11 @@ import { readFile } from "node:fs/promises";
 import { type RollbackOutcome, type SnapshotBackend, SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { diffPackages } from "../packages/plan.ts";
-import { readBeginning, writeBeginning } from "./beginning.ts";
 import { carryState } from "./carry.ts";
 import { findEntry, numbersById, removeNumber, rootOf, type Snapper } from "./catalogue.ts";
 import { mountedApart } from "./layout.ts";
 import { keys, type NamedEntry } from "./names.ts";
+import { readBeginning, writeBeginning } from "./records.ts";
 import { filledNested, nestedReason, whyUnusable } from "./usable.ts";
 
 export async function verifyEntry(

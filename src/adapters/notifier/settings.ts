@@ -1,0 +1,67 @@
+import { isIP, type LookupFunction } from "node:net";
+import { readRegularFile, readSecretFile } from "#adapters/files/index.ts";
+import { NotificationFailed } from "#domain/ports/notifications.ts";
+import { errnoCode, errorMessage } from "#kernel/errors.ts";
+
+export const forbidden = (): NotificationFailed =>
+  new NotificationFailed("it leads to a link-local address, which is never asked", false);
+
+export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, "$1");
+
+/** @throws NotificationFailed when a name leads nowhere that may be asked. */
+export function resolveHost(host: string, lookUp: LookupFunction): Promise<string> {
+  if (isIP(host) !== 0) return Promise.resolve(host);
+  return new Promise((resolve, reject) => {
+    lookUp(host, { all: true }, (error, found) => {
+      if (error !== null) return reject(error);
+      const [first] = typeof found === "string" ? [{ address: found }] : found;
+      if (first === undefined) reject(forbidden());
+      else resolve(first.address);
+    });
+  });
+}
+
+/** Failures of the network in words that name no address. */
+const words: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "the connection was refused",
+  ECONNRESET: "the connection was cut",
+  EPIPE: "the connection was cut",
+  ETIMEDOUT: "no answer in time",
+  ENOTFOUND: "its name is not known",
+  EAI_AGAIN: "its name cannot be resolved at present",
+  EHOSTUNREACH: "there is no way to it",
+  ENETUNREACH: "there is no way to it",
+};
+
+/** Where several addresses were tried, the first failure speaks for all. */
+const firstCode = (error: unknown): string | undefined =>
+  error instanceof AggregateError ? firstCode(error.errors[0]) : errnoCode(error);
+
+const isTlsCode = (code: string): boolean =>
+  /CERT|^ERR_(?:TLS|SSL)|^(?:UNABLE_TO|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_MISMATCH)|^EPROTO$/.test(code);
+
+/** Why a connection failed, by its code alone: messages of the system name the address. */
+export function failureWords(error: unknown): string {
+  const code = firstCode(error);
+  if (code === undefined) return "it cannot be reached";
+  if (isTlsCode(code)) return `its TLS is not to be trusted (${code})`;
+  return words[code] ?? `it cannot be reached (${code})`;
+}
+
+/** The refusal names the file and never what is in it. The file may be corrected while the service runs. */
+function orFailed<T>(path: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new NotificationFailed(`cannot use ${path}: ${errorMessage(error)}`, true);
+  }
+}
+
+/**
+ * Reads the one line of a file that holds a secret. It is read each time that it is needed, so that a new one takes effect at once.
+ * @throws NotificationFailed for a file that everybody can read, or that holds anything but one line.
+ */
+export const readSecret = (path: string): string => orFailed(path, () => readSecretFile(path));
+
+export const readCaFile = (path: string): string =>
+  orFailed(path, () => readRegularFile(path).content.toString("utf8"));
