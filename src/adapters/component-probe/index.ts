@@ -25,14 +25,14 @@ export interface Answer {
 const linkLocal = (): Error => new Error("it leads to a link-local address, which is never asked");
 
 /** Resolves names as the host does, without the addresses where nobody is asked. */
-export const lookup = guardedLookup(linkLocal);
+const lookup = guardedLookup(linkLocal);
 
-export function checkHost(host: string): void {
+function checkHost(host: string): void {
   if (isLinkLocal(host)) throw linkLocal();
 }
 
 /** An error with a message: what fails for each address of a name has none of its own. */
-export const worded = (error: Error): Error =>
+const worded = (error: Error): Error =>
   error instanceof AggregateError && error.message === ""
     ? new Error(error.errors.map((each) => errorMessage(each)).join("; "))
     : error;
@@ -41,7 +41,7 @@ const certificateEndOf = (socket: unknown): number | undefined =>
   socket instanceof TLSSocket ? Date.parse(socket.getPeerCertificate().valid_to) : undefined;
 
 /** Asks once, on a connection of its own, and reads no more than the beginning of the answer. Follows no redirect. */
-export async function ask(
+async function ask(
   target: HttpTarget,
   { path, body }: { readonly path?: string; readonly body?: string },
   signal: AbortSignal,
@@ -92,7 +92,7 @@ const judged = (answer: Answer, target: HttpTarget, isWanted: (status: number) =
 
 const isGood = (status: number): boolean => status >= 200 && status < 300;
 
-export async function probeHttp(
+async function probeHttp(
   target: HttpTarget & { readonly statuses?: readonly number[] },
   signal: AbortSignal,
 ): Promise<ProbeResult> {
@@ -101,10 +101,10 @@ export async function probeHttp(
 }
 
 /** Whether a collector takes traces over HTTP: none are sent, which the protocol allows. */
-export const probeCollector = async (target: HttpTarget, signal: AbortSignal): Promise<ProbeResult> =>
+const probeCollector = async (target: HttpTarget, signal: AbortSignal): Promise<ProbeResult> =>
   judged(await ask(target, { path: "/v1/traces", body: '{"resourceSpans":[]}' }, signal), target, isGood);
 
-export const probePrometheus = async (target: HttpTarget, signal: AbortSignal): Promise<ProbeResult> =>
+const probePrometheus = async (target: HttpTarget, signal: AbortSignal): Promise<ProbeResult> =>
   judged(await ask(target, { path: "/-/healthy" }, signal), target, isGood);
 
 export interface TcpTarget {
@@ -113,7 +113,7 @@ export interface TcpTarget {
   readonly timeoutMs: number;
 }
 
-export async function probeTcp(target: TcpTarget, signal: AbortSignal): Promise<ProbeResult> {
+async function probeTcp(target: TcpTarget, signal: AbortSignal): Promise<ProbeResult> {
   const { host, port, timeoutMs } = target;
   checkHost(host);
   return new Promise((resolve, reject) => {
@@ -137,7 +137,7 @@ export type ReadUnit = (name: string) => Promise<Pick<Unit, "loadState" | "activ
 const runs: readonly string[] = ["active", "reloading", "refreshing", "activating"];
 
 /** Whether a unit runs, or is about to. One that waits to be tried again does not. */
-export async function probeUnit(name: string, read: ReadUnit): Promise<ProbeResult> {
+async function probeUnit(name: string, read: ReadUnit): Promise<ProbeResult> {
   const { loadState, activeState, subState, result } = await read(name);
   if (loadState === "not-found") return { healthy: false, expected: true, reason: `there is no unit ${name}` };
   if (runs.includes(activeState) && subState !== "auto-restart") return { healthy: true, expected: true };

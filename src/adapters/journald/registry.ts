@@ -20,7 +20,7 @@ export interface Fault {
 const machineDirectory = /^[0-9a-f]{32}$/;
 const journalName = /\.journal~?$/;
 /** A directory that changed less than this before it was listed may change again without its time showing it. */
-export const settledMs = 100;
+const settledMs = 100;
 
 function timeOf(path: string, which: "mtimeMs" | "ctimeMs"): number {
   try {
@@ -40,7 +40,7 @@ export interface Directories {
   readonly forget: () => void;
 }
 
-export function createDirectories(roots: readonly Root[], onDamage: (fault: Fault) => void): Directories {
+function createDirectories(roots: readonly Root[], onDamage: (fault: Fault) => void): Directories {
   let listed: ReadonlyMap<string, number> = new Map();
   const denied = new Map<string, number>();
 

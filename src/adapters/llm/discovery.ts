@@ -21,7 +21,7 @@ async function open(url: URL, options: RequestOptions): Promise<IncomingMessage>
  * @returns undefined for an answer that is no success.
  * @throws Error where there is none, none in time, too much of it or no JSON.
  */
-export async function getFromLoopback(
+async function getFromLoopback(
   url: string,
   { headers = {}, signal }: { readonly headers?: Readonly<Record<string, string>>; readonly signal: AbortSignal },
 ): Promise<unknown> {

@@ -3,7 +3,7 @@ import { fieldOf, textOf } from "./failures.ts";
 import { type Access, bearer, type ProviderKind } from "./kind.ts";
 import { modelsIn, probeListing, probeModel } from "./models.ts";
 
-export async function loadCompatible({ model, baseUrl, key, headers, fetch }: Access): Promise<LanguageModelV4> {
+async function loadCompatible({ model, baseUrl, key, headers, fetch }: Access): Promise<LanguageModelV4> {
   const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
   const provider = createOpenAICompatible({
     name: "compatible",
@@ -16,7 +16,7 @@ export async function loadCompatible({ model, baseUrl, key, headers, fetch }: Ac
   return provider.chatModel(model);
 }
 
-export const openaiCompatible: ProviderKind = {
+const openaiCompatible: ProviderKind = {
   display: "OpenAI-compatible",
   called: "the server",
   baseUrl: undefined,
@@ -34,7 +34,7 @@ export const openaiCompatible: ProviderKind = {
 /** Fewest tokens that the responses interface takes for a limit. */
 const leastTokens = 16;
 
-export const openai: ProviderKind = {
+const openai: ProviderKind = {
   display: "OpenAI",
   baseUrl: "https://api.openai.com/v1",
   path: "/v1",
@@ -59,7 +59,7 @@ export const openai: ProviderKind = {
   },
 };
 
-export const anthropic: ProviderKind = {
+const anthropic: ProviderKind = {
   display: "Anthropic",
   baseUrl: "https://api.anthropic.com/v1",
   path: "/v1",
@@ -79,7 +79,7 @@ export const anthropic: ProviderKind = {
 /** A model of the user's own comes with its folder: `tunedModels/mine`. */
 const pathOf = (model: string): string => (model.includes("/") ? model : `models/${model}`);
 
-export const google: ProviderKind = {
+const google: ProviderKind = {
   display: "Google",
   baseUrl: "https://generativelanguage.googleapis.com/v1beta",
   path: "/v1beta",
@@ -97,7 +97,7 @@ export const google: ProviderKind = {
   probe: (access, asking) => probeModel(`${access.baseUrl}/${pathOf(access.model)}`, access, asking),
 };
 
-export const mistral: ProviderKind = {
+const mistral: ProviderKind = {
   display: "Mistral",
   baseUrl: "https://api.mistral.ai/v1",
   path: "/v1",
@@ -117,7 +117,7 @@ export const mistral: ProviderKind = {
 /** Its own interface stands beside the one that speaks like OpenAI. */
 const rootOf = (baseUrl: string): string => baseUrl.replace(/\/v1$/, "");
 
-export const ollama: ProviderKind = {
+const ollama: ProviderKind = {
   display: "Ollama",
   baseUrl: "http://127.0.0.1:11434/v1",
   path: "/v1",

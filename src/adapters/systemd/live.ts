@@ -21,7 +21,7 @@ export interface Systemd extends Session {
 }
 
 /** A unit as it is now, and its run. systemd loads it for that if need be. */
-export async function inspectUnit(
+async function inspectUnit(
   systemd: Systemd,
   name: string,
 ): Promise<{ readonly unit: FoundUnit; readonly run: UnitRun }> {
@@ -57,7 +57,7 @@ async function withResult({ call }: Session, name: string, path: string): Promis
 }
 
 /** The units that have failed, of every kind: one request, and one more for each of them. */
-export async function failedUnits(systemd: Systemd): Promise<readonly FailedUnit[]> {
+async function failedUnits(systemd: Systemd): Promise<readonly FailedUnit[]> {
   await systemd.untilReady();
   const rows = await systemd.call(calls.listFailed(), ([list]) => (Array.isArray(list) ? list : []));
   const units = rows.flatMap((row) => parseListedUnit(row) ?? []);
@@ -95,7 +95,7 @@ async function resultByUnit(systemd: Systemd, name: string, before: UnitRun, sig
   }
 }
 
-export async function restartUnit(systemd: Systemd, given: string, signal: AbortSignal): Promise<string> {
+async function restartUnit(systemd: Systemd, given: string, signal: AbortSignal): Promise<string> {
   const { clock, jobs } = systemd;
   const { name, run } = await permitted(systemd, given);
   const over = new AbortController();
@@ -121,12 +121,12 @@ export async function restartUnit(systemd: Systemd, given: string, signal: Abort
   }
 }
 
-export async function restartDetached(systemd: Systemd, given: string): Promise<void> {
+async function restartDetached(systemd: Systemd, given: string): Promise<void> {
   const { name } = await permitted(systemd, given);
   await systemd.call(calls.restartUnit(name), () => undefined);
 }
 
-export async function startUnit(systemd: Systemd, name: string): Promise<string> {
+async function startUnit(systemd: Systemd, name: string): Promise<string> {
   await systemd.untilReady();
   const down = systemd.lost();
   try {

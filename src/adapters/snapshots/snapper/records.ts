@@ -7,11 +7,11 @@ import { isSnapshotId } from "#domain/updates/snapshot.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { isRecord } from "#kernel/values.ts";
 
-export const readStateFile = (stateDir: string, name: string): Promise<string | undefined> =>
+const readStateFile = (stateDir: string, name: string): Promise<string | undefined> =>
   orUndefined(readFile(join(stateDir, name), "utf8"));
 
 /** Replaces a file of the state folder; on disk when it returns. The service and a task may do so at once. */
-export function writeStateFile(stateDir: string, name: string, text: string): void {
+function writeStateFile(stateDir: string, name: string, text: string): void {
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
   writeFileAtomic(join(stateDir, name), text);
 }
