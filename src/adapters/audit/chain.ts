@@ -122,7 +122,6 @@ export function complete(entry: AuditEntry, now: number): CompleteEntry {
 const isAcceptable = ({ text }: SealedLine): boolean =>
   Buffer.byteLength(text) <= maxLineBytes && parseRecord(text) !== undefined;
 
-/** The line of an entry, which verification accepts whatever the entry is, and the members that had to be replaced for that. */
 export function seal(
   entry: AuditEntry,
   after: Link,
@@ -183,7 +182,6 @@ export function isTorn(bytes: Buffer, after: Link): boolean {
     });
 }
 
-/** What the entry says of the bytes that it tells about. */
 export const remainsOf = (bytes: Buffer): { readonly bytes: string; readonly sha256: string } => ({
   bytes: String(bytes.length),
   sha256: sha256(bytes),

@@ -27,7 +27,6 @@ export function logFiles(folder: string): readonly LogFile[] {
     .sort((a, b) => a.firstSeq - b.firstSeq);
 }
 
-/** Opens a file for appending and nothing else, which is all that `chattr +a` lets anybody do. */
 export function openToAppend(path: string, isNew: boolean): number {
   const handle = openSync(path, O_WRONLY | O_APPEND | O_NOFOLLOW | (isNew ? O_CREAT | O_EXCL : 0), 0o600);
   const stat = fstatSync(handle);

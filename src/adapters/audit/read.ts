@@ -47,7 +47,6 @@ async function* linesBackward(handle: FileHandle, end: number): AsyncGenerator<r
   }
 }
 
-/** What a line of an entry that is looked for has in it, as it was written. */
 const needlesOf = ({ operation, keyId, outcome }: AuditQuery): readonly string[] => [
   ...(operation === undefined ? [] : [`"operation":"${operation}"`]),
   ...(keyId === undefined ? [] : [`"key_id":"${keyId}"`]),

@@ -34,7 +34,6 @@ export interface AuditVerdict {
   readonly first: Link | undefined;
   readonly last: Link | undefined;
   readonly headsFound: number;
-  /** What is no break, and still worth to know. */
   readonly notes: readonly string[];
 }
 
@@ -225,7 +224,6 @@ function takeLine(walk: Walk, bytes: Buffer): void {
   walk.entries += 1;
 }
 
-/** The newest file may end with what was cut off and no entry explains yet. */
 function endFile(walk: Walk, isNewest: boolean): void {
   if (walk.strange !== undefined && isNewest && isTorn(joined(walk.strange.lines), before(walk))) {
     walk.notes.push(

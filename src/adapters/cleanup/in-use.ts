@@ -12,7 +12,6 @@ async function orGone<T>(work: Promise<T>, whenGone: T): Promise<T> {
   }
 }
 
-/** Last parts of the paths in a text: of mapped files in /proc/PID/maps, of mounted ones in mountinfo. */
 const namesIn = (text: string): readonly string[] =>
   text
     .split(/[\s]/)

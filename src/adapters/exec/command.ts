@@ -10,7 +10,6 @@ const noOutput: CommandOutput = { stdout: "", stderr: "" };
 /** The command could not be run to its end: not found, out of time, cancelled. */
 export class CommandFailed extends Error {
   override readonly name = "CommandFailed";
-  /** What it had written by then. */
   readonly output: CommandOutput;
 
   constructor(

@@ -35,7 +35,6 @@ interface Wanted {
   readonly prefix: Buffer;
 }
 
-/** Candidates by the first four bytes of the payload: most fields of an entry are none of ours. */
 const wantedByStart = new Map<number, Wanted[]>();
 for (const [index, name] of fieldNames.entries()) {
   const prefix = Buffer.from(`${name}=`, "latin1");

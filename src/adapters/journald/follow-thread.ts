@@ -20,7 +20,6 @@ export function createFollowThread(startThread: StartThread): {
 } {
   const pulls = new Map<number, Pull>();
   const failed = new Map<number, Error>();
-  /** Followers that have not ended, with the thread that each reads in. */
   const open = new Map<number, Thread>();
   let thread: Thread | undefined;
   let linger: NodeJS.Timeout | undefined;

@@ -10,7 +10,6 @@ import type { Fault, Root } from "./registry.ts";
 
 export interface JournalOptions {
   readonly dir: string | undefined;
-  /** Told once of each thing in the journal that cannot be read; `isFirst` of the first in its file. */
   readonly onUnreadable: (fault: Fault & { readonly isFirst: boolean }) => void;
   readonly limits?: Partial<PoolLimits>;
 }

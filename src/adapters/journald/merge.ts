@@ -12,7 +12,6 @@ export interface Found {
   readonly source: Source;
   readonly offset: number;
   readonly place: Place;
-  /** Whether another file may hold it as well: {@link Ordering.isCopy} tells. */
   readonly mayBeCopy: boolean;
 }
 

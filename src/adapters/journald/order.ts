@@ -22,7 +22,6 @@ export const comparePlaces = (left: Place, right: Place): number =>
   compare(left.xorHigh, right.xorHigh) ||
   compare(left.xorLow, right.xorLow);
 
-/** Whether both are the same entry, be it that journald copied it to another file under another sequence number. */
 export const isSameEntry = (left: EntryHead, right: EntryHead): boolean =>
   left.monotonic === right.monotonic &&
   left.realtime === right.realtime &&

@@ -2,16 +2,12 @@ import { comparePlaces, isSameEntry, type Location, type Place } from "./order.t
 import { countOf, offsetAt } from "./postings.ts";
 import type { Source, Span } from "./source.ts";
 
-/** The order of all entries of some files, and which of them are the same. */
 export interface Ordering {
   readonly place: (source: Source, offset: number) => Place | undefined;
   /** The place of an entry that a cursor names: where it is shown, or where it would be. */
   readonly locate: (location: Location) => Place;
-  /** Whether it is shown as an entry of another of the files, which holds it too and comes first. */
   readonly isCopy: (source: Source, offset: number, place: Place, among: readonly Source[]) => boolean;
-  /** Offset in another file of the same entry, if that holds it too. */
   readonly twin: (source: Source, offset: number, other: Source) => number | undefined;
-  /** Offset in a file of the entry that a cursor names, or of a copy of it. */
   readonly find: (source: Source, location: Location) => number | undefined;
 }
 
@@ -101,7 +97,6 @@ export function createOrdering(sources: readonly Source[]): Ordering {
     return location && placeAt(source, offset, location);
   };
 
-  /** Offsets of the same entry in a file: several where the same was written more than once in a microsecond. */
   const sameIn = function* (source: Source, location: Location): Generator<number> {
     const { realtime, bootId } = location;
     const spans = source.spans();
@@ -130,7 +125,6 @@ export function createOrdering(sources: readonly Source[]): Ordering {
     return done === true ? undefined : value;
   };
 
-  /** The very entry of a cursor, by its number. */
   const exact = (source: Source, location: Location): number | undefined => {
     if (source.file.header.seqnumId !== location.seqnumId) return undefined;
     for (const offset of sameIn(source, location)) if (source.head(offset)?.seqnum === location.seqnum) return offset;

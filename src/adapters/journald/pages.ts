@@ -11,7 +11,6 @@ export interface Wanted {
   readonly grep: string;
 }
 
-/** All entries that are wanted, page by page, the newest first. */
 export async function* journalPages(
   query: Journal["query"],
   { unit, uid, grep }: Wanted,

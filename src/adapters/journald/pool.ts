@@ -28,7 +28,6 @@ export interface Thread {
 export interface ThreadEvents {
   readonly onReady?: () => void;
   readonly onReply: (reply: Exclude<ThreadReply, { kind: "fault" | "ready" }>) => void;
-  /** The thread has ended, by itself or not; nothing comes after this. */
   readonly onEnd: (reason: string) => void;
 }
 
@@ -78,12 +77,10 @@ interface Lane {
 }
 
 export interface PoolLimits {
-  /** Whether its jobs are searches, which may take long: they are ended with their callers. */
   readonly isForSearches: boolean;
   readonly threads: number;
   readonly waiting: number;
   readonly jobMs: number;
-  /** A thread that was asked nothing for so long is ended: that is what gives its memory back. */
   readonly idleMs: number;
 }
 
@@ -127,7 +124,6 @@ function endJob(pool: PoolState, lane: Lane, error: Error): void {
   dispatch(pool);
 }
 
-/** Ends a job that takes too long, or whose caller is gone: nothing else stops a thread at work. */
 function watch(pool: PoolState, lane: Lane): void {
   clearTimeout(lane.late);
   const { isForSearches, jobMs } = pool.limits;

@@ -116,7 +116,6 @@ function nextCursor(
   last: Found | undefined,
   { order, hasMore, cursor }: { order: LogQuery["order"]; hasMore: boolean; cursor: string | undefined },
 ): string | null {
-  // Backwards there is an end; forwards entries may come that are not there yet.
   if (order === "desc" && !hasMore) return null;
   if (last === undefined) return cursor ?? null;
   return cursorOf(last);

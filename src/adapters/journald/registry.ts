@@ -128,9 +128,7 @@ export interface Registry {
 }
 
 export interface Departure {
-  /** How long such a file can still be read, for those that have not read all of it. */
   readonly keepMs: number;
-  /** Gets all that can be read, the file included, before it no longer can be. */
   readonly onGoing?: (sources: readonly Source[]) => void;
 }
 

@@ -34,7 +34,6 @@ export const cursorOf = ({ place }: Found): string => formatCursor(place);
 const maxKeptEntryBytes = 4096;
 const maxKeptBytes = 8 * 1024 * 1024;
 
-/** Writes entries as the JSON of LogEntry. Who asks for the newest entries again and again mostly gets the same ones. */
 export function createRenderer(): (found: Found) => Buffer {
   const write = createWriter();
   let kept = new WeakMap<Source, Map<number, Buffer>>();

@@ -15,7 +15,6 @@ export interface Span {
   readonly tail: Location;
 }
 
-/** One journal file as queries see it. What is damaged in it is left out and told once for each query. */
 export interface Source {
   readonly path: string;
   readonly id: string;
@@ -24,9 +23,7 @@ export interface Source {
   readonly fields: Fields;
   readonly refresh: () => boolean;
   readonly all: () => EntryList;
-  /** Entries that bear `NAME=value`. */
   readonly entriesWith: (pair: string) => Postings;
-  /** Offsets of the data objects of a field, as far as they can be read. */
   readonly valuesOf: (name: string) => Iterable<number>;
   /** The bytes of a data object, `NAME=value`, until the next read of the file; undefined when they cannot be read. */
   readonly payloadOf: (dataOffset: number) => Payload | undefined;
@@ -48,7 +45,6 @@ export interface Source {
   readonly close: () => void;
 }
 
-/** Names that journald gives to files. */
 const writtenByJournald = /^(system|user-\d+)(@[0-9a-f]+-[0-9a-f]+-[0-9a-f]+)?\.journal$/;
 
 const maxKeptPairs = 4096;
@@ -112,7 +108,6 @@ export function openSource(
   const entries = createEntryReader(file);
   const fields = createFields(file, isDamage);
   let list: EntryList | undefined;
-  /** Where a pair is in the file does not change any more; which entries bear it changes with the file. */
   const dataOffsets = new Map<string, number>();
   const lists = new Map<string, Postings>();
 

@@ -41,7 +41,6 @@ interface FolderUse {
 }
 const unused: FolderUse = { isVacuumed: false, isWritten: false };
 
-/** What the files below a folder take; undefined where there is no such folder. Files that vanish meanwhile take nothing. */
 async function taken(
   folder: string,
   useOf: (folder: string) => FolderUse,

@@ -49,7 +49,6 @@ export interface Timeline {
    * @returns undefined where the file has none: then {@link latest} is what its order can be told by.
    */
   readonly runs: () => readonly Run[] | undefined;
-  /** The latest time of all entries up to the one at an offset; for files that are looked through. */
   readonly latest: (offset: number) => number;
 }
 
@@ -60,7 +59,6 @@ export interface Timeline {
  * their entries are read once, and kept where the order is not that of time.
  */
 export function createTimeline({ all, realtimeOf, firstOfBoots, isByJournald }: TimedFile): Timeline {
-  /** Times by position, of files that are looked through, and the latest up to each. */
   let times = new Float64Array(0);
   let latest = new Float64Array(0);
   let isInOrder = true;

@@ -87,7 +87,6 @@ function openDatabase(stateDir: string, whereLost: "refuse" | "make"): DatabaseS
 const remedy =
   "put it back from a backup, or make a new admin key and do without all other keys: steward serve --new-admin-key";
 
-/** What a start says when it refuses to go on without the keys. */
 export const lostKeys = (stateDir: string, reason: string): KeyStoreLost =>
   new KeyStoreLost(`cannot open the key store ${join(stateDir, keyStoreName)}: ${reason} (${remedy})`);
 
@@ -174,7 +173,6 @@ export function openKeyStore({ stateDir, replaceLost }: KeyStoreOptions): Sqlite
 
   let fault: string | undefined;
 
-  /** Does the work whole or not at all, and remembers when the disk did not take it. */
   const inTransaction = (work: () => void): void => {
     try {
       database.exec("BEGIN IMMEDIATE");

@@ -46,7 +46,6 @@ export class KeyStoreLost extends Error {
   override readonly name = "KeyStoreLost";
 }
 
-/** Written by a service that runs, which has its key store before any of them. */
 const witnesses = ["admin.key", "tokens.db", "checks.db", "alerts.db", "enabled.json"] as const;
 const storeLog = `${keyStoreName}-wal`;
 
@@ -62,7 +61,6 @@ function hasAuditLog(folder: string): boolean {
   return stat?.isDirectory() === true && readdirSync(folder).some((name) => hasContent(join(folder, name)));
 }
 
-/** @returns why a store without tables is not that of a first start; undefined where it is. */
 export function traceOfKeys(stateDir: string, files: readonly string[] = witnesses): string | undefined {
   const found = files.filter((name) => hasContent(join(stateDir, name)));
   const traces = hasAuditLog(join(stateDir, "audit")) ? [...found, "audit"] : found;

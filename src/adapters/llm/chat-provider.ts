@@ -82,7 +82,6 @@ export function createChatProvider(kind: ProviderKind, access: Access, party: Pa
 
   const shownName = (model: string): string => nameOf(screened(model, party.secrets));
 
-  /** What the signal says goes before what came of it. */
   const failureOf = (error: unknown, signal: AbortSignal): unknown =>
     signal.aborted ? signal.reason : toProviderFailed(error, party, Date.now());
 

@@ -11,7 +11,6 @@ export interface FetchLimits {
   readonly answerBytes: number;
   /** Bytes of a whole stream of events, whose wrapping is many times the text. */
   readonly streamBytes: number;
-  /** What each request bears besides, such as the headers that name its span. */
   readonly headers?: () => Readonly<Record<string, string>>;
 }
 
@@ -130,7 +129,6 @@ async function openClient({ connectMs, headersMs, idleMs }: FetchLimits, resolve
 const isPortBlocked = (error: unknown): boolean =>
   error instanceof TypeError && error.cause instanceof Error && error.cause.message === "bad port";
 
-/** What is not in the answer itself: the request as the providers' libraries make it. */
 function readRequest(input: string | URL | Request, init: RequestInit = {}) {
   if (input instanceof Request) throw new TypeError("a request is an address and its parts");
   const { body = null } = init;

@@ -9,7 +9,6 @@ export function modelsIn(listing: unknown, list: "data" | "models"): readonly st
   });
 }
 
-/** Whether the server has no such page, whatever model is meant. */
 const isPageMissing = (error: unknown): boolean =>
   error instanceof ErrorAnswer && [404, 405, 501].includes(error.statusCode);
 

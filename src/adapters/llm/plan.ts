@@ -33,7 +33,6 @@ function firstKey(variables: readonly string[], environment: Environment): Key {
   return readKey({ from: "environment", name }, environment);
 }
 
-/** The key of a connector; undefined where none is needed. */
 function keyOf({ key }: ConnectorEntry, kind: ProviderKind, environment: Environment): Key | undefined {
   if (key !== undefined) return readKey(key, environment);
   return kind.needsKey ? firstKey(kind.keyVariables, environment) : undefined;

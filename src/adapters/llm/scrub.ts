@@ -68,7 +68,6 @@ export interface Screen {
   readonly end: () => string;
 }
 
-/** How many characters at the end of a text may be the beginning of a secret. */
 function lengthOfBeginning(text: string, secrets: readonly string[]): number {
   const longest = Math.max(0, ...secrets.map((secret) => secret.length - 1));
   for (let length = Math.min(longest, text.length); length > 0; length -= 1) {

@@ -107,7 +107,6 @@ interface Servers {
   readonly administrator: Server;
 }
 
-/** Makes both sockets, and never in the place of a socket that somebody listens on. */
 async function makeSockets(servers: Servers, paths: SocketPaths): Promise<string> {
   const isRoot = ownUid() === 0;
   for (const path of [paths.members, paths.administrator])

@@ -40,7 +40,6 @@ const firstCode = (error: unknown): string | undefined =>
 const isTlsCode = (code: string): boolean =>
   /CERT|^ERR_(?:TLS|SSL)|^(?:UNABLE_TO|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_MISMATCH)|^EPROTO$/.test(code);
 
-/** Why a connection failed, by its code alone: messages of the system name the address. */
 export function failureWords(error: unknown): string {
   const code = firstCode(error);
   if (code === undefined) return "it cannot be reached";

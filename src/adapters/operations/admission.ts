@@ -20,7 +20,6 @@ const betweenMs = 100;
 /** `steward-task@.service` starts the program with the lock on this file held, so that the others wait as a process of flock(1). */
 const gateName = "gate";
 
-/** Takes a place for this process, as long as it lives. @returns whether one was free. */
 function takePlace(folder: string, id: string, atOnce: number): boolean {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, id);
@@ -37,7 +36,6 @@ function takePlace(folder: string, id: string, atOnce: number): boolean {
   return false;
 }
 
-/** Lets the next task begin: closes the lock that this process was started with. */
 function openGate(path: string): void {
   for (const name of readdirSync("/proc/self/fd")) {
     let target = "";

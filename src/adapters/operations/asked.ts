@@ -8,7 +8,6 @@ const maxStateBytes = 4 * 1024 * 1024;
 const maxClaimBytes = 4096;
 const maxNames = 1000;
 
-/** Reads one that may be damaged: that is the other side's affair. */
 function orDamaged<T>(read: () => T): T | undefined {
   try {
     return read();

@@ -38,7 +38,6 @@ function endsWithLine(handle: number, size: number): boolean {
   return size === 0 || (readSync(handle, last, 0, 1, size - 1) === 1 && last[0] === newline);
 }
 
-/** Adds a line; one that was cut off by the end of its process stays a line of its own. */
 export function appendLine(folder: string, text: string, { file: mode } = ownModes): void {
   const path = join(folder, logName);
   const size = withFile(path, constants.O_RDWR | O_CREAT | O_APPEND, (handle) => {

@@ -134,7 +134,6 @@ export function createTaskDoor({
   };
 }
 
-/** Tells whether the whole host goes down, which stops all of its services as well. */
 export function createHostStopping({ exec }: { readonly exec: Exec }): () => Promise<boolean> {
   return async () => {
     if (!existsSync("/run/systemd/system")) return false;

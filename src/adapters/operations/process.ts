@@ -120,7 +120,6 @@ export function ownProcess(): ProcessIdentity {
   return { pid: process.pid, startTicks: stat.startTicks, bootId: readBootId() };
 }
 
-/** Whether it is still at work. One that has ended and only waits for its parent to notice is not. */
 export function isAlive({ pid, startTicks, bootId: boot }: ProcessIdentity): boolean {
   const stat = statOf(pid);
   if (stat === undefined || stat.startTicks !== startTicks || stat.state === "Z" || stat.state === "X") return false;

@@ -178,7 +178,6 @@ function toManifest(file: ManifestFile, folder: string): PluginManifest {
   };
 }
 
-/** Where in the file a setting stands; its nearest parent when it is missing. */
 function placeOf(document: Document, lines: LineCounter, { path, isKey = false }: Flaw): string {
   for (let depth = path.length; depth > 0; depth -= 1) {
     const parent = depth === 1 ? document.contents : document.getIn(path.slice(0, depth - 1), true);
@@ -254,5 +253,4 @@ export const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Cf}\
 const maxFaultLength = 500;
 const faultLine = (text: string): string => oneLine(text).slice(0, maxFaultLength);
 
-/** Names that come from a file, as one short line. */
 export const printable = (text: string): string => oneLine(text).slice(0, 64);

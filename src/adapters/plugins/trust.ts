@@ -34,7 +34,6 @@ export function requireTrusted(path: string, stat: BigIntStats, { uid }: Owner, 
   }
 }
 
-/** The folders that lead to a path, from `/` on, itself not among them. */
 function parentsOf(path: string): readonly string[] {
   const parent = dirname(path);
   return parent === path ? [] : [...parentsOf(parent), parent];

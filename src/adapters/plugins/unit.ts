@@ -33,7 +33,6 @@ interface UnitEnd {
   readonly status: string;
 }
 
-/** Takes what was told of the end of a unit; undefined where it never began. */
 function takeEnd(ends: string, unit: string): UnitEnd | undefined {
   const name = readdirSync(ends).find((each) => each.startsWith(`${unit}.`));
   if (name === undefined) return undefined;

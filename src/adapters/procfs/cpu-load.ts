@@ -3,7 +3,6 @@ import type { Clock, Dispose } from "#kernel/clock.ts";
 import type { ContainerLimits } from "./cgroup.ts";
 import { parseCpuTimes } from "./parse.ts";
 
-/** Time between two samples. */
 const sampleIntervalMs = 5_000;
 const historyMs = 60_000;
 /** A sample younger than this says too little: the counters move in ticks of 10 ms. */
@@ -11,7 +10,6 @@ const minSampleMs = 500;
 
 interface Sample {
   readonly atMs: number;
-  /** Time spent working and time that was there, in one unit. */
   readonly busy: number;
   readonly total: number;
 }

@@ -20,7 +20,6 @@ async function readSizes(path: string) {
   };
 }
 
-/** Asks once at a time for each path: who comes while there is no answer waits for the same one. */
 function shared<T>(ask: (path: string) => Promise<T>): (path: string) => Promise<T> {
   const asked = new Map<string, Promise<T>>();
   return (path) => {

@@ -35,7 +35,6 @@ function readOs(procDir: string): { name: string; version: string; kernel: strin
   };
 }
 
-/** Processors as the container sees them: a quota of 1.5 is two threads on at most two cores. */
 function readCpu(procDir: string, limits: ContainerLimits): CpuInfo {
   const { model, cores, threads } = parseCpuInfo(readText(`${procDir}/cpuinfo`));
   const deviceModel = () => readText(`${procDir}/device-tree/model`).replaceAll("\0", "");

@@ -6,14 +6,12 @@ export interface Mount {
   readonly device: string;
   readonly root: string;
   readonly path: string;
-  /** Options of this mount alone. */
   readonly options: readonly string[];
   readonly type: string;
   readonly source: string;
   readonly superOptions: readonly string[];
 }
 
-/** Space, tab, newline and backslash are written as three octal digits in mountinfo and in fstab. */
 function decodeEscapes(field: string): string {
   if (!field.includes("\\")) return field;
   return field.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));

@@ -97,7 +97,6 @@ export function parseProcessStat(text: string): ProcessStat | undefined {
   return { pid: Number(pid), name, state, parentPid: Number(parentPid) };
 }
 
-/** One value of a `name value` file such as memory.stat or cpu.stat. */
 export function parseFlatKey(text: string, key: string): number | undefined {
   const found = new RegExp(`^${key} (\\d+)$`, "m").exec(text)?.[1];
   return found === undefined ? undefined : Number(found);

@@ -50,10 +50,8 @@ export function parseIpv6Routes(text: string): readonly ParsedRoute[] {
   });
 }
 
-/** The text of a file; empty where the kernel has no such thing, such as IPv6. */
 const readText = async (path: string): Promise<string> => (await orUndefined(readFile(path, "utf8"))) ?? "";
 
-/** Interfaces without an address are missing in the list of those that run; sysfs knows them. */
 async function isUp(name: string): Promise<boolean> {
   if (Object.hasOwn(networkInterfaces(), name)) return true;
   return ["up", "unknown"].includes((await readText(`/sys/class/net/${name}/operstate`)).trim());

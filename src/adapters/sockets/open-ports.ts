@@ -11,7 +11,6 @@ const isLoopback = (address: string): boolean => address.startsWith("127.") || a
 export interface NetworkFacts {
   /** Ports that the kernel gives out to whoever asks for none. */
   readonly givenOut: { readonly first: number; readonly last: number };
-  /** Whether others than those on the same link can reach it over IPv6. */
   readonly hasGlobalIpv6: boolean;
 }
 

@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { orUndefined } from "#kernel/errors.ts";
 
-/** The text of a file; empty where the kernel has no such thing, such as IPv6. */
 export async function readText(path: string): Promise<string> {
   return (await orUndefined(readFile(path, "utf8"))) ?? "";
 }
@@ -57,7 +56,6 @@ export function parseSockets(text: string, state: (typeof states)[keyof typeof s
   });
 }
 
-/** Ports that the kernel gives out by itself, from /proc/sys/net/ipv4/ip_local_port_range. */
 export function parsePortRange(text: string): { readonly first: number; readonly last: number } {
   const [, first = "32768", last = "60999"] = /^\s*(\d+)\s+(\d+)/.exec(text) ?? [];
   return { first: Number(first), last: Number(last) };

@@ -2,7 +2,6 @@ import { isIPv4 } from "node:net";
 import { join } from "node:path";
 import { mappedPrefix, readText } from "./parse.ts";
 
-/** The two ends of a TCP connection on this machine, as the side that accepted it sees them. */
 export interface LocalConnection {
   readonly remoteAddress?: string | undefined;
   readonly remotePort?: number | undefined;

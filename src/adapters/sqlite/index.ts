@@ -30,7 +30,6 @@ class Outdated extends Error {
   override readonly name = "Outdated";
 }
 
-/** The file is what this version does not write. */
 class NotOurs extends Error {
   override readonly name = "NotOurs";
 }
@@ -67,7 +66,6 @@ function open(path: string, format: Format): DatabaseSync {
   }
 }
 
-/** Puts a file that cannot be used beside its place, where somebody may look at it. The one put there before gives way. */
 function setAside(path: string): string {
   const aside = `${path}.damaged`;
   rmSync(aside, { recursive: true, force: true });
@@ -85,7 +83,6 @@ export interface ExpendableDatabase<T> {
    * @throws Error where there is nothing but the memory.
    */
   readonly keep: <R>(work: (statements: T) => R) => R;
-  /** Does all of the work or none of it. */
   readonly change: (work: (statements: T) => void) => void;
   readonly dispose: Dispose;
 }
@@ -111,7 +108,6 @@ export function openExpendable<T>(ports: {
     return memory;
   };
 
-  /** Begins anew in the place of a file that cannot be used. */
   const replace = (reason: Error): DatabaseSync => {
     try {
       onTrouble(reason, setAside(path));
@@ -173,7 +169,6 @@ export function openExpendable<T>(ports: {
         return use(work);
       } finally {
         database.exec("PRAGMA synchronous = NORMAL");
-        // It may have been replaced meanwhile, and not by a file.
         requireFile();
       }
     },

@@ -18,7 +18,6 @@ export function parseSshdOptions(text: string): Readonly<Record<string, string>>
   return Object.fromEntries(options);
 }
 
-/** Why sshd ended: the first line that it said, which names the file and the line. */
 export function parseSshdRefusal(stderr: string): string {
   const lines = stderr.split("\n").map((line) => line.trim());
   return lines.find((line) => line !== "") ?? "it gives no reason";

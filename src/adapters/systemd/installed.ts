@@ -6,7 +6,6 @@ import { blankUnit, type MirroredUnit, parseUnitFile, parseUnitFileRow, text } f
 
 const lookAgainMs = 1_000;
 
-/** Installed unit files by name, as units that are not loaded. An alias is not a unit of its own and is left out. */
 export type Installed = ReadonlyMap<string, MirroredUnit>;
 
 export interface InstalledFiles {
@@ -19,7 +18,6 @@ export interface InstalledFiles {
   readonly invalidate: () => void;
 }
 
-/** The description in a unit file; empty for a file that has vanished meanwhile. */
 function readDescription(path: string): string {
   try {
     return parseUnitFile(readFileSync(path, "utf8")).description;

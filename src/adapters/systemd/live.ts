@@ -20,7 +20,6 @@ export interface Systemd extends Session {
   readonly policy: ServicePolicy;
 }
 
-/** A unit as it is now, and its run. systemd loads it for that if need be. */
 async function inspectUnit(
   systemd: Systemd,
   name: string,
@@ -56,7 +55,6 @@ async function withResult({ call }: Session, name: string, path: string): Promis
   return { name, result };
 }
 
-/** The units that have failed, of every kind: one request, and one more for each of them. */
 async function failedUnits(systemd: Systemd): Promise<readonly FailedUnit[]> {
   await systemd.untilReady();
   const rows = await systemd.call(calls.listFailed(), ([list]) => (Array.isArray(list) ? list : []));

@@ -119,7 +119,6 @@ export function startingOf(properties: unknown): { readonly run: UnitRun; readon
   };
 }
 
-/** How each property of org.freedesktop.systemd1.Unit and .Service that is mirrored changes a unit. */
 const readers: Readonly<Record<string, (value: unknown) => Partial<MirroredUnit>>> = {
   // The unit's own name, whichever of its names was asked for.
   Id: (value) => ({ name: text(value) }),

@@ -20,7 +20,6 @@ interface Block extends View {
   length: number;
 }
 
-/** Memory for blocks, shared by all files of a reader; the oldest make room for new ones. */
 export interface BlockPool {
   readonly get: (key: number) => Block | undefined;
   readonly take: (key: number, evicted: () => void) => Block;
@@ -29,7 +28,6 @@ export interface BlockPool {
 
 const keysPerFile = 2 ** 31;
 
-/** Makes room for at most so many blocks of 20 KiB. */
 export function createBlockPool(maxBlocks: number): BlockPool & { readonly nextFileKey: () => number; clear(): void } {
   const blocks = new Map<number, Block>();
   const free: View[] = [];
@@ -68,7 +66,6 @@ export function createBlockPool(maxBlocks: number): BlockPool & { readonly nextF
   };
 }
 
-/** Reads a file by offset, through blocks that are kept until `forget`. */
 export interface Blocks {
   /**
    * Brings bytes into `view`.

@@ -27,7 +27,6 @@ function unpack(packed: Buffer, flags: number, offset: number): Buffer {
 
 const compressionFlags = layout.objectFlag.xz | layout.objectFlag.lz4 | layout.objectFlag.zstd;
 
-/** Where a payload is: `bytes` from `start` up to `end`, until the next read of the file. */
 export interface Payload {
   readonly bytes: Buffer;
   readonly start: number;

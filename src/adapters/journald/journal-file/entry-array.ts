@@ -17,7 +17,6 @@ interface Segment {
  */
 export interface EntryList {
   readonly length: number;
-  /** Offset of the entry at a position; 0, where no entry is, when it cannot be read. */
   readonly at: (position: number) => number;
   readonly lowerBound: (offset: number) => number;
   readonly slice: (from: number, to: number) => Float64Array;

@@ -18,7 +18,6 @@ export interface EntryHead {
 
 const byteHex = Array.from({ length: 256 }, (_, value) => value.toString(16).padStart(2, "0"));
 
-/** Reads entries; boots are few, so their ids are made into text once. */
 export function createEntryReader(file: JournalFile) {
   const { view, seek } = file.blocks;
   const { entryObject } = layout;

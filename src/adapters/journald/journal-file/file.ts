@@ -78,7 +78,6 @@ export interface JournalFile {
   readonly object: (offset: number, type: number, minSize: number) => number;
   /** Whether the file still has a name; a deleted one keeps its room on the disk until it is closed. */
   readonly isLinked: () => boolean;
-  /** A 64-bit number of the file; above 2^53 the nearest that there is. */
   readonly number: (offset: number) => number;
   readonly close: () => void;
 }

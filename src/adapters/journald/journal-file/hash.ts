@@ -7,7 +7,6 @@ export interface Hash64 {
   readonly low: number;
 }
 
-/** The remainder of a 64-bit number; exact for divisors below 2^21 and beyond that in two steps. */
 export function remainder({ high, low }: Hash64, divisor: number): number {
   return Number(((BigInt(high) << 32n) | BigInt(low)) % BigInt(divisor));
 }

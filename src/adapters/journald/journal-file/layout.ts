@@ -25,7 +25,6 @@ export const objectType = {
   entryArray: 6,
 } as const;
 
-/** Byte offsets in the header. */
 export const header = {
   incompatibleFlags: 12,
   state: 16,
@@ -74,7 +73,6 @@ export const entryObject = {
 
 export const entryArrayObject = { next: 16, items: 24 } as const;
 
-/** Of one bucket of a hash table: offset of the first object, offset of the last. */
 export const bucketSize = 16;
 
 /** systemd takes no moment beyond this for one: 2^55 microseconds. */

@@ -113,7 +113,6 @@ interface Folders {
   readonly archives: string;
 }
 
-/** Carries out exactly a plan; see the port. */
 export function createCommit(ports: {
   readonly simulate: Pick<Simulate, "changes">;
   readonly transact: Transact;

@@ -67,7 +67,6 @@ const quoted = (text: string): string =>
     Buffer.from(character).toString("hex").replace(/../g, "%$&"),
   );
 
-/** The Release files that were fetched over a network; those that the server said had not changed are not. */
 export function fetchedReleases(text: string): readonly FetchedRelease[] {
   return [
     ...text.matchAll(/^Get:\d+ ((?:https?|ftp|tor\+https?|mirror\+https?):\/\/\S+) (\S+) ((?:In)?Release)\b/gm),

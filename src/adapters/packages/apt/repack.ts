@@ -65,7 +65,6 @@ export function parseDiversions(text: string, owner: string): ReadonlyMap<string
 
 const scripts = ["preinst", "postinst", "prerm", "postrm", "config"] as const;
 const controlFiles = ["templates", "md5sums", "shlibs", "symbols", "triggers"] as const;
-/** With only configuration left, what takes that away is all there is to keep. */
 const bareScripts = ["postrm", "config"] as const;
 
 interface Tree {
@@ -80,7 +79,6 @@ async function keepMeta(path: string, found: BigIntStats): Promise<void> {
   await lutimes(path, seconds, seconds);
 }
 
-/** A folder of the package, as the one that it leads to: where /lib is a link, the package still has a folder there. */
 async function addFolder({ root }: Tree, path: string, real: string): Promise<void> {
   const found = await orUndefined(stat(real, { bigint: true }));
   // Somebody has removed it, and all that was in it.
@@ -196,7 +194,6 @@ function parentsOf(path: string): readonly string[] {
   return parts.map((_, at) => `/${parts.slice(0, at + 1).join("/")}`);
 }
 
-/** A file that dpkg keeps for a package; those of packages that can be there for several architectures name theirs. */
 async function readInfo(
   database: string,
   { name, architecture }: Pick<PackageVersion, "name" | "architecture">,

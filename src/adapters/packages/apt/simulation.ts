@@ -33,7 +33,6 @@ function stepOf(line: string): readonly SimulatedStep[] {
 
 export const parseSimulation = (text: string): readonly SimulatedStep[] => text.split("\n").flatMap(stepOf);
 
-/** Bytes that have to come over the network, in the output of `apt-get --print-uris`. */
 export function parseDownloadBytes(text: string): number {
   const sizes = text.split("\n").map((line) => {
     const [, uri = "", size = "0"] = /^'([^']+)' \S+ (\d+)/.exec(line) ?? [];
@@ -44,7 +43,6 @@ export function parseDownloadBytes(text: string): number {
 
 const units: Readonly<Record<string, number>> = { "": 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12 };
 
-/** What the installed packages grow by, in the output of `apt-get --print-uris`; apt rounds it. Negative when they shrink. */
 export function parseGrowthBytes(text: string): number {
   const pattern =
     /^After this operation, ([0-9.,]+) ([kMGT]?)B (of additional disk space will be used|disk space will be freed)/m;
@@ -63,7 +61,6 @@ export interface UnmetDependency {
 const withoutReason = (text: string): string =>
   `${text.replace(/ but .*$/, "")}${/ or$/.test(text) ? " |" : ""}`.replace(/ or( \|)?$/, " |").trim();
 
-/** The unmet dependencies that `apt-get check` names. */
 export function parseUnmet(text: string): readonly UnmetDependency[] {
   const [, list = ""] =
     /\n(?:The following packages have unmet dependencies|Unsatisfied dependencies):\n((?: .*\n)+)/.exec(

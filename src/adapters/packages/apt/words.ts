@@ -75,7 +75,6 @@ export interface AptWords {
   readonly operands: readonly string[];
 }
 
-/** All of them as arguments; operands are never taken for options. */
 export const toArguments = ({ options, verb, operands }: AptWords): readonly string[] => [
   ...commonWords,
   ...options,

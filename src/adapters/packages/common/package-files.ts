@@ -14,7 +14,6 @@ interface Fetching {
   readonly target: string;
 }
 
-/** Copies the file of a package from a cache. @returns whether one of the paths had it. */
 export async function fetchCached(
   { wanted, isWhole, target }: Fetching,
   paths: readonly string[],

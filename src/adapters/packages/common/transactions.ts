@@ -123,7 +123,6 @@ async function tailOf(path: string): Promise<string> {
   }
 }
 
-/** Waits until a unit is over that an earlier process may have started. */
 export async function settle(
   {
     exec,

@@ -19,7 +19,6 @@ const fields = (text: string, count: number): readonly (readonly string[])[] =>
     .map((line) => line.split("|"))
     .filter((line) => line.length === count && line[0] !== "" && line[1] !== "" && line[2] !== "");
 
-/** Reads `repoquery --installed`. Keys are in the database as packages, but are none. */
 export const parseInstalled = (text: string): readonly InstalledRpm[] =>
   fields(text, 5)
     .filter(([name]) => name !== "gpg-pubkey")
@@ -108,7 +107,6 @@ export const parseVersionLocks = (text: string): readonly string[] =>
     .map((line) => line.replace(/#.*/, "").trim())
     .filter((line) => line !== "" && !line.startsWith("!"));
 
-/** Names and patterns of packages that `dnf.conf` leaves out. */
 export function parseExcludes(text: string): readonly string[] {
   const [, main = ""] = /(?:^|\n)\[main\][^\n]*\n([\s\S]*?)(?=\n\[|$)/.exec(text) ?? [];
   const values = main.replace(/\n[ \t]+/g, " ").matchAll(/^(?:excludepkgs|exclude)[ \t]*=(.*)$/gm);

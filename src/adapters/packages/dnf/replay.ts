@@ -15,7 +15,6 @@ interface StoredAction {
   readonly repo_id: "";
 }
 
-/** An exact name, or none at all: it is read by another program. */
 function checked(found: PackageVersion): string {
   const nevra = nevraOf(found);
   if (!isPackageName(found.name) || parseNevra(nevra) === undefined)

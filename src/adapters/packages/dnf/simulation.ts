@@ -69,7 +69,6 @@ export function parseTable(text: string): readonly TableRow[] | undefined {
   return sections.flatMap(rowsOf);
 }
 
-/** What the summary below the table counts: how many packages each verb has. */
 export function parseSummary(text: string): number {
   const [, summary = ""] = /\nTransaction Summary\n=+\n((?:\S+ +\d+ Packages?\n)+)/.exec(text) ?? [];
   const counted = summary.split("\n").filter((line) => !line.startsWith("Skip"));

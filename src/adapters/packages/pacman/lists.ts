@@ -63,7 +63,6 @@ export async function currentLists(
 export const listsMark = async ({ databases }: PackageLists): Promise<string> =>
   `${databases}\n${markOf(await filesIn(databases))}`;
 
-/** Makes the folder of the service's own lists, in which what is installed is that of the host. */
 export async function prepareLists({ lists, databases }: Pick<PacmanPlaces, "lists" | "databases">): Promise<void> {
   // Newer versions of pacman download as a user of their own.
   await mkdir(join(lists, "sync"), { recursive: true, mode: 0o755 });

@@ -47,7 +47,6 @@ const details = [
   /^:: (.+ are in conflict(?:\b.*)?|unable to satisfy .+)$/,
 ];
 
-/** Why pacman failed, in a sentence made of its own words. */
 export function failureReason(text: string, exitCode: number): string {
   // What follows a colon may be on the next line.
   const whole = text.replace(/^(error: .*:)\n(?=\()/gm, "$1 ");

@@ -53,7 +53,6 @@ export interface OfferedUpdate {
   readonly isHeld: boolean;
 }
 
-/** What `pacman -Qu` prints. */
 export const parseOffered = (text: string): readonly OfferedUpdate[] =>
   text.split("\n").flatMap((line) => {
     const [, name, from, to, ignored] = /^(\S+) (\S+) -> (\S+)( \[ignored\])?$/.exec(line) ?? [];

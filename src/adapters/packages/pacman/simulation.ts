@@ -21,7 +21,6 @@ export interface PrintedRow {
   readonly downloadBytes: number;
 }
 
-/** What `pacman --print` prints in that format. */
 export const parsePrinted = (text: string): readonly PrintedRow[] =>
   text.split("\n").flatMap((line) => {
     const [, repository, name, version, bytes] = /^([^\t]+)\t([^\t]+)\t([^\t]+)\t(\d+)$/.exec(line) ?? [];
@@ -33,7 +32,6 @@ export interface OfferedDetails {
   readonly name: string;
   readonly version: string;
   readonly architecture: string;
-  /** Pacman rounds it. */
   readonly bytes: number;
   /** What it takes the place of: a name, or a name with versions. */
   readonly replaces: readonly string[];

@@ -102,7 +102,6 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
     knowsSecurity: true,
     installed: async (signal) => host.toInstalled(await database(signal)),
     updates: createAvailable({ database, offers, listsAt: host.listsAt }),
-    // Nothing is known of it before the lists are there.
     release: (signal) => orWithoutLists(host.release(signal), undefined),
     refresh: (progress, signal) => orLocked(() => host.refresh(telling(progress), signal)),
     simulate: (request, signal) => demandLists(plan(request, signal)),

@@ -11,7 +11,6 @@ function compareNumbers(one: string, other: string): number {
   return a < b ? -1 : Number(a > b);
 }
 
-/** A part where the other text has another one, or none. */
 function compareParts(one: string | undefined, other: string | undefined): number {
   if (one === other) return 0;
   // A tilde is before everything, even the end; a caret after the end and before everything else.
@@ -34,7 +33,6 @@ export function compareVersions(one: string, other: string): number {
   return 0;
 }
 
-/** Epoch, version and release of `1:2.0-3.el9`; the epoch is 0 where there is none. */
 export function splitVersion(text: string): {
   readonly epoch: string;
   readonly version: string;

@@ -25,7 +25,6 @@ export interface RpmState {
 export const byName = (one: PackageVersion, other: PackageVersion): number =>
   one.name === other.name ? comparePackageVersions(one.version, other.version) : one.name < other.name ? -1 : 1;
 
-/** What is installed of each package, the newest of it. */
 export const newestOf = ({ packages }: Pick<RpmState, "packages">): ReadonlyMap<string, PackageVersion> =>
   new Map(packages.map((each) => [keyOf(each), each]));
 
@@ -47,7 +46,6 @@ function newestAdvised(advised: readonly AdvisedRpm[]): readonly AdvisedRpm[] {
   return [...found.values()];
 }
 
-/** What the check of security updates tells: each package once, with the advisories that are for it. */
 function securityUpdates(
   advised: readonly AdvisedRpm[],
   updates: readonly PackageChange[],

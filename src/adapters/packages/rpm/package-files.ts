@@ -35,7 +35,6 @@ export const keptNameOf = (wanted: PackageVersion): string => `${nevraOf(wanted)
  */
 const rpmSecondMs = 1_000;
 
-/** Waits until a unit is over that an earlier process may have started, and rpm can begin again, however that one ended. */
 export async function settleRpm(host: Parameters<typeof settle>[0], unit: string, signal: AbortSignal): Promise<void> {
   await settle(host, unit, signal);
   await host.clock.sleep(rpmSecondMs, signal);

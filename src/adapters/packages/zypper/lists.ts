@@ -13,7 +13,6 @@ export const parseInstalled = (text: string): readonly PackageVersion[] =>
     return [{ name, version: versionOf(epoch, version, release), architecture }];
   });
 
-/** Reads `repos`: the aliases of those that are enabled. */
 export const parseRepositories = (text: string): readonly string[] =>
   parseElements(text).flatMap(({ name, attributes: { alias, enabled } }) =>
     name === "repo" && enabled === "1" && alias !== undefined ? [alias] : [],

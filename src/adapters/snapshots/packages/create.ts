@@ -13,7 +13,6 @@ import { readTree } from "./tree.ts";
 
 type Request = Parameters<SnapshotBackend["create"]>[0];
 
-/** The packages whose files are needed to undo the changes; of those that are only configuration, all. */
 function aboutToChange(
   present: readonly PresentPackage[],
   changes: readonly { readonly name: string; readonly architecture: string; readonly from: string | null }[],
@@ -42,7 +41,6 @@ async function isKept(store: Store, version: PresentPackage, signal: AbortSignal
   }
 }
 
-/** Keeps the files of these packages in the store. @param work where files that are fetched are put meanwhile. */
 async function keepFiles(
   { store, files }: Host,
   wanted: readonly PresentPackage[],
@@ -66,7 +64,6 @@ interface Host extends Catalogue {
   readonly etc: string;
 }
 
-/** Takes a snapshot; it appears in the catalogue only when it is complete. */
 export async function createSnapshot(host: Host, request: Request, signal: AbortSignal): Promise<StoredSnapshot> {
   const { directory, store, files, clock, etc } = host;
   const { id, description, kind, changes, isProtected = false, progress } = request;

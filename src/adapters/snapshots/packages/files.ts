@@ -5,7 +5,6 @@ import { type FileHandle, open } from "node:fs/promises";
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_WRONLY, O_CREAT, O_EXCL } = constants;
 const chunkBytes = 256 * 1024;
 
-/** Where an entry of an open folder is, whatever its path leads to meanwhile. */
 export const entryOf = (folder: FileHandle, name: string | Buffer): string | Buffer =>
   typeof name === "string"
     ? `/proc/self/fd/${folder.fd}/${name}`
@@ -40,7 +39,6 @@ export async function digest(source: FileHandle, copy?: FileHandle): Promise<Con
   }
 }
 
-/** Works with a file or folder that is open for just as long. */
 export async function using<T>(opening: Promise<FileHandle>, work: (handle: FileHandle) => Promise<T>): Promise<T> {
   const handle = await opening;
   try {

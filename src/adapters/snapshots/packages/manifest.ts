@@ -29,7 +29,6 @@ const refuse = (what: string): never => {
   throw new SnapshotUnusable(`the manifest of the snapshot is not one: ${what}`);
 };
 
-/** Reads fields of one object; what is missing or of another type is refused. */
 function reader(value: unknown, what: string) {
   const fields: JsonObject = isRecord(value) ? value : refuse(`${what} must be an object`);
   const get = (key: string): unknown => (Object.hasOwn(fields, key) ? fields[key] : undefined);

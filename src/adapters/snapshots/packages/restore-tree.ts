@@ -8,7 +8,6 @@ import { type FileEntry, type FolderEntry, isSameEntry, type LinkEntry, type Tre
 const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 const folderOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf("/"), 0));
 
-/** Opens a folder below another, name by name: a link on the way is an error. */
 async function openBelow(root: string, path: string): Promise<FileHandle> {
   let folder = await openFolder(root);
   for (const name of path === "" ? [] : path.split("/")) {

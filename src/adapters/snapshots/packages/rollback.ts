@@ -28,7 +28,6 @@ export interface RollbackHost {
   readonly rebootFlag: string;
 }
 
-/** What the host was when a rollback began, stored until it is done: called again, it still knows what it has changed. */
 interface Before {
   readonly packages: readonly PresentPackage[];
   readonly files: readonly string[];

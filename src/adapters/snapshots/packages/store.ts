@@ -9,7 +9,6 @@ import { errnoCode } from "#kernel/errors.ts";
 import { isRecord } from "#kernel/values.ts";
 import { type Content, digest, openFile, openNew, using } from "./files.ts";
 
-/** The file of a package version, for all snapshots that have it. */
 export interface KeptPackage extends Content {
   readonly origin: "cache" | "repository" | "installed";
 }

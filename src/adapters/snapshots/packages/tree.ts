@@ -17,7 +17,6 @@ export const keptOut: Readonly<Record<string, string>> = {
   steward: "how to reach Steward must not change while Steward returns to a snapshot",
 };
 
-/** Whether a path below the folder is kept out, or is in a folder that is. */
 export const isKeptOut = (path: string): boolean => Object.hasOwn(keptOut, path.split("/")[0] ?? "");
 
 interface Owned {
@@ -103,7 +102,6 @@ export async function readTree(
   return entries;
 }
 
-/** Whether two entries of the same path are the same; a time alone makes no difference. */
 export function isSameEntry(one: TreeEntry, other: TreeEntry): boolean {
   if (one.uid !== other.uid || one.gid !== other.gid) return false;
   if (one.type === "link") return other.type === "link" && one.target === other.target;

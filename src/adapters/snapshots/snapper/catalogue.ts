@@ -12,7 +12,6 @@ import type { Programs } from "./programs.ts";
 import { readGivenIds, writeGivenIds } from "./records.ts";
 import type { createSizes } from "./sizes.ts";
 
-/** The packages of a root folder: of the host itself (`/`), or of a snapshot. */
 export type InstalledIn = (root: string, signal: AbortSignal) => Promise<readonly InstalledPackage[]>;
 
 export interface SnapperPorts {
@@ -30,7 +29,6 @@ export interface Snapper extends Pick<SnapperPorts, "installed" | "layout" | "st
   readonly carried: readonly string[];
   readonly programs: Programs;
   readonly sizes: ReturnType<typeof createSizes>;
-  /** How many packages snapshots have that do not say so themselves, by their keys. */
   counts: ReadonlyMap<string, number>;
 }
 

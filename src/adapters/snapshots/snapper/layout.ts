@@ -35,7 +35,6 @@ function parseMounts(text: string): readonly Mount[] {
 const idOf = ({ superOptions }: Mount): number =>
   Number(superOptions.find((each) => each.startsWith("subvolid="))?.slice("subvolid=".length) ?? Number.NaN);
 
-/** The last one mounted at a place is what is seen there. */
 const mountedAt = (mounts: readonly Mount[], point: string): Mount | undefined =>
   mounts.findLast((each) => each.point === point);
 

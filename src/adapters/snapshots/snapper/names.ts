@@ -7,9 +7,7 @@ export const keys = {
   kind: "steward_kind",
   isProtected: "steward_protected",
   packages: "steward_packages",
-  /** Of a writable copy: the rollback that made it. */
   transaction: "steward_transaction",
-  /** Of a writable copy: the id of the snapshot that it is of. */
   copyOf: "steward_copy_of",
 } as const;
 

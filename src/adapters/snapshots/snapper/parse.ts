@@ -54,7 +54,6 @@ export interface StatusEntry {
 
 const changes: Readonly<Record<string, StatusEntry["change"]>> = { "+": "added", "-": "removed" };
 
-/** The lines of `snapper status`. A name that has a line break in it goes on in the next line. */
 export function parseStatus(text: string): readonly StatusEntry[] {
   const entries: { path: string; change: StatusEntry["change"] }[] = [];
   for (const line of text.replace(/\n$/, "").split("\n")) {
@@ -86,7 +85,6 @@ export function parseDefault(text: string): number {
   return Number(id);
 }
 
-/** Bytes that only this folder holds, from `btrfs filesystem du --summarize --raw`. */
 export function parseExclusive(text: string): number {
   const [, bytes] = /^\s*\d+\s+(\d+)\s+\S+\s+\S/m.exec(text) ?? [];
   if (bytes === undefined) throw new Error("btrfs does not say how large the snapshot is");

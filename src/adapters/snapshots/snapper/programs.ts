@@ -39,9 +39,7 @@ export interface Programs {
   ) => Promise<number>;
   readonly remove: (number: number, signal: AbortSignal) => Promise<void>;
   readonly status: (number: number, signal: AbortSignal) => Promise<readonly StatusEntry[]>;
-  /** All subvolumes of the file system, or only those that cannot be written to. */
   readonly subvolumes: (which: "all" | "read-only", signal: AbortSignal) => Promise<readonly Subvolume[]>;
-  /** Those just below the root, with paths from the top of the file system. */
   readonly belowRoot: (signal: AbortSignal) => Promise<readonly Subvolume[]>;
   readonly exclusiveBytes: (path: string, signal: AbortSignal) => Promise<number>;
   readonly defaultId: (signal: AbortSignal) => Promise<number>;

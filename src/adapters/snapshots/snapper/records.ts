@@ -10,13 +10,11 @@ import { isRecord } from "#kernel/values.ts";
 const readStateFile = (stateDir: string, name: string): Promise<string | undefined> =>
   orUndefined(readFile(join(stateDir, name), "utf8"));
 
-/** Replaces a file of the state folder; on disk when it returns. The service and a task may do so at once. */
 function writeStateFile(stateDir: string, name: string, text: string): void {
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
   writeFileAtomic(join(stateDir, name), text);
 }
 
-/** What a rollback changes, found out before it begins: after the reboot nothing differs from the snapshot any more. */
 export interface Beginning {
   readonly transaction: string;
   readonly packages: SnapshotDiff["packages"];

@@ -34,7 +34,6 @@ export async function difference({ installed, programs }: Snapper, number: numbe
   return { packages, files };
 }
 
-/** Removes the roots that earlier rollbacks made and nothing boots any more. What cannot be removed is reported. */
 async function removeOldRoots(
   { programs, layout }: Snapper,
   transaction: string,
@@ -85,7 +84,6 @@ async function begin(snapper: Snapper, { entry }: NamedEntry, transaction: strin
   return beginning;
 }
 
-/** Makes a writable copy of the snapshot the root of the next boot. */
 export async function rollBack(
   snapper: Snapper,
   ...[id, { id: transaction, progress }, signal]: Parameters<SnapshotBackend["rollback"]>

@@ -5,7 +5,6 @@ import { errorMessage, orUndefined } from "#kernel/errors.ts";
 import { nestedPaths, type RootLayout } from "./layout.ts";
 import type { Programs } from "./programs.ts";
 
-/** The number that the root of every subvolume of btrfs has. */
 const subvolumeInode = 256;
 
 const exists = async (path: string): Promise<boolean> => (await orUndefined(lstat(path))) !== undefined;
