@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Ajv, type ValidateFunction } from "ajv";
 import { type AskRoot, createAskRoot } from "#adapters/operations/asking.ts";
-import { textOf } from "#adapters/operations/files.ts";
+import { readIfThere } from "#adapters/operations/files.ts";
 import { openOperationStore, openSharedOperationStore } from "#adapters/operations/index.ts";
 import { createTaskDoor } from "#adapters/operations/launcher.ts";
 import { failureName } from "#adapters/operations/record.ts";
@@ -76,7 +76,7 @@ export function createAskFor(
 
 /** What root's side could not write into the record of an operation, since the host lacks something. */
 function failureOf(id: string): Error | undefined {
-  const text = textOf(join(places.answersDir, failureName(id)));
+  const text = readIfThere(join(places.answersDir, failureName(id)));
   const failure: unknown = text === undefined ? undefined : JSON.parse(text);
   return isAnswer(failure) && "error" in failure ? fromWire(failure.error) : undefined;
 }

@@ -126,7 +126,7 @@ export interface SqliteAlertStore {
   readonly dispose: Dispose;
 }
 
-const prepare = (database: DatabaseSync) => ({
+const prepareAlertStatements = (database: DatabaseSync) => ({
   notifications: database.prepare("SELECT * FROM notifications ORDER BY number"),
   saveNotification: database.prepare(`
     INSERT INTO notifications
@@ -161,7 +161,12 @@ export function openAlertStore(ports: {
   readonly onTrouble: (error: Error, aside?: string) => void;
 }): SqliteAlertStore {
   const { stateDir, onTrouble } = ports;
-  const database = openExpendable({ path: join(stateDir, fileName), format, prepare, onTrouble });
+  const database = openExpendable({
+    path: join(stateDir, fileName),
+    format,
+    prepare: prepareAlertStatements,
+    onTrouble,
+  });
 
   const notifications: NotificationStore = {
     notifications: () => database.use((statements) => readable(statements.notifications.all(), toNotification)),

@@ -4,7 +4,7 @@ import { auditEvent } from "#domain/audit/entry.ts";
 import type { AuditEntry } from "#domain/ports/audit.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { damagedEvent, isTorn, type Link, prunedEvent, remainsOf, seal, tornEvent } from "./chain.ts";
-import { logFiles, openToAppend, pathOf, type Tail, tailOf } from "./files.ts";
+import { logFiles, logPath, openToAppend, type Tail, tailOf } from "./files.ts";
 
 interface AppenderOptions {
   readonly folder: string;
@@ -35,7 +35,7 @@ export function openAppender(options: AppenderOptions): Appender {
   const files = logFiles(folder);
   const newest = files.at(-1);
   const tail = tailOf(files);
-  const path = newest?.path ?? pathOf(folder, tail.head.seq + 1);
+  const path = newest?.path ?? logPath(folder, tail.head.seq + 1);
   const handle = openToAppend(path, newest === undefined);
   // Where only appending is allowed, a mode that is right is left alone.
   if ((fstatSync(handle).mode & 0o077) !== 0) fchmodSync(handle, 0o600);
@@ -71,7 +71,7 @@ function append(log: Appender, entry: AuditEntry): void {
   appendLine(log, entry);
 }
 
-function prune(log: Appender): void {
+function pruneFiles(log: Appender): void {
   const { folder, limits, clock } = log.options;
   const files = logFiles(folder);
   const kept = files.slice(-limits.keepFiles);
@@ -87,13 +87,13 @@ function rotate(log: Appender): void {
   try {
     // Nothing of the old file may be missing when there is something in the new one.
     fdatasyncSync(log.handle);
-    const path = pathOf(folder, log.head.seq + 1);
+    const path = logPath(folder, log.head.seq + 1);
     const handle = openToAppend(path, true);
     closeSync(log.handle);
     Object.assign(log, { path, handle, size: 0 });
     syncDirectory(folder);
     onRotated(log.head);
-    prune(log);
+    pruneFiles(log);
   } catch (error) {
     onTrouble(error);
   }

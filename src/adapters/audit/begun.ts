@@ -10,7 +10,7 @@ import { openNew, readFlags } from "./files.ts";
 const maxBytes = 64 * 1024;
 const maxLeft = 10_000;
 
-const remove = (path: string): void => {
+const removeNote = (path: string): void => {
   try {
     unlinkSync(path);
   } catch (error) {
@@ -49,8 +49,8 @@ export function openBegunCalls(stateDir: string): BegunCalls {
     .flatMap(({ name }) => {
       const path = join(folder, name);
       const entry = readLeft(path);
-      if (entry !== undefined) return [{ entry, forget: () => remove(path) }];
-      remove(path);
+      if (entry !== undefined) return [{ entry, forget: () => removeNote(path) }];
+      removeNote(path);
       return [];
     })
     .sort((a, b) => Date.parse(a.entry.time) - Date.parse(b.entry.time));
@@ -67,12 +67,12 @@ export function openBegunCalls(stateDir: string): BegunCalls {
       try {
         if (writeSync(handle, bytes) < bytes.length) throw new Error("there is no room for a whole note");
       } catch (error) {
-        remove(path);
+        removeNote(path);
         throw error;
       } finally {
         closeSync(handle);
       }
-      return () => remove(path);
+      return () => removeNote(path);
     },
   };
 }

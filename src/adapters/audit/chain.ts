@@ -32,7 +32,7 @@ interface SealedLine {
   readonly link: Link;
 }
 
-function lineOf(entry: AuditEntry, after: Link): SealedLine {
+function sealedLine(entry: AuditEntry, after: Link): SealedLine {
   const members = Object.fromEntries(memberNames.map((name) => [name, entry[name]]));
   const body = `${headOf(after)}${JSON.stringify(members, plainValue).slice(1)}`;
   const digest = sha256(body);
@@ -85,7 +85,7 @@ const isOfForms = (forms: Forms, value: unknown): boolean =>
 const isAuditRecord = (value: unknown): value is AuditRecord => isOfForms(recordForms, value);
 const isEntry = (value: unknown): value is AuditEntry => isOfForms(entryForms, value);
 
-function parsed<T>(text: string, isOfKind: (value: unknown) => value is T): T | undefined {
+function parseAs<T>(text: string, isOfKind: (value: unknown) => value is T): T | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return isOfKind(value) ? value : undefined;
@@ -94,9 +94,9 @@ function parsed<T>(text: string, isOfKind: (value: unknown) => value is T): T | 
   }
 }
 
-export const parseRecord = (line: string): AuditRecord | undefined => parsed(line, isAuditRecord);
+export const parseRecord = (line: string): AuditRecord | undefined => parseAs(line, isAuditRecord);
 
-export const parseEntry = (text: string): AuditEntry | undefined => parsed(text, isEntry);
+export const parseEntry = (text: string): AuditEntry | undefined => parseAs(text, isEntry);
 
 const hashMember = /,"hash":"([0-9a-f]{64})"\}$/;
 
@@ -128,10 +128,10 @@ export function seal(
   now: number,
 ): Pick<CompleteEntry, "faults"> & { line: SealedLine } {
   const { entry: whole, faults } = complete(entry, now);
-  const line = lineOf(whole, after);
+  const line = sealedLine(whole, after);
   if (isAcceptable(line)) return { line, faults };
   const withoutTarget = [...faults, "target"];
-  return { line: lineOf(repaired(whole, withoutTarget, now), after), faults: withoutTarget };
+  return { line: sealedLine(repaired(whole, withoutTarget, now), after), faults: withoutTarget };
 }
 
 function isSealed(line: Buffer): boolean {
@@ -153,7 +153,7 @@ const isLinked = (value: unknown): value is Link & { readonly prev: string } => 
 
 export function readSealed(line: Buffer): SealedRecord | undefined {
   if (!isSealed(line)) return undefined;
-  const value = parsed(line.toString("utf8"), isLinked);
+  const value = parseAs(line.toString("utf8"), isLinked);
   if (value === undefined) return undefined;
   const { seq, prev, hash: digest } = value;
   const faults = faultsOf(recordForms, value);

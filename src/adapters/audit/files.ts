@@ -14,15 +14,15 @@ const digits = 12;
 
 export const auditFolder = (stateDir: string): string => join(stateDir, "audit");
 
-const nameOf = (firstSeq: number): string => `audit-${String(firstSeq).padStart(digits, "0")}.log`;
+const fileNameFor = (firstSeq: number): string => `audit-${String(firstSeq).padStart(digits, "0")}.log`;
 
-export const pathOf = (folder: string, firstSeq: number): string => join(folder, nameOf(firstSeq));
+export const logPath = (folder: string, firstSeq: number): string => join(folder, fileNameFor(firstSeq));
 
 export function logFiles(folder: string): readonly LogFile[] {
   return readdirSync(folder)
     .flatMap((name) => {
       const firstSeq = Number(nameForm.exec(name)?.[1]);
-      return name === nameOf(firstSeq) ? [{ path: join(folder, name), firstSeq }] : [];
+      return name === fileNameFor(firstSeq) ? [{ path: join(folder, name), firstSeq }] : [];
     })
     .sort((a, b) => a.firstSeq - b.firstSeq);
 }
@@ -79,7 +79,7 @@ function lastEntry(bytes: Buffer, isPart: boolean): Tail | undefined {
   return undefined;
 }
 
-function endOf({ path }: LogFile): Tail | Buffer {
+function endOfFile({ path }: LogFile): Tail | Buffer {
   const handle = openSync(path, readFlags);
   try {
     const { size } = fstatSync(handle);
@@ -98,7 +98,7 @@ function endOf({ path }: LogFile): Tail | Buffer {
 export function tailOf(files: readonly LogFile[]): Tail {
   let rest: Buffer | undefined;
   for (const file of files.toReversed()) {
-    const end = endOf(file);
+    const end = endOfFile(file);
     if (!Buffer.isBuffer(end)) return rest === undefined ? end : { head: end.head, rest, lacksBreak: false };
     rest ??= end;
   }

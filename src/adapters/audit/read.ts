@@ -93,7 +93,7 @@ function createSearch(query: AuditQuery): Search {
   };
 }
 
-function take(search: Search, { text }: Line): boolean {
+function takeLine(search: Search, { text }: Line): boolean {
   const { query, needles, since, until, end, entries } = search;
   if (!text.startsWith(beginningOfEntry)) {
     search.unreadable += 1;
@@ -147,7 +147,7 @@ export function createReader(folder: string): Pick<AuditLog, "list"> {
       for await (const lines of linesBackward(handle, end)) {
         signal.throwIfAborted();
         for (const line of lines) {
-          if (take(search, line)) return page();
+          if (takeLine(search, line)) return page();
           if (search.entries.length === query.limit) return page(`${firstSeq}-${line.offset}`);
         }
       }

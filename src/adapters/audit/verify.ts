@@ -86,7 +86,7 @@ function misplaced(record: Pick<SealedRecord, "seq" | "prev">, last: Link): stri
   return undefined;
 }
 
-const joined = (lines: readonly Buffer[]): Buffer =>
+const joinLines = (lines: readonly Buffer[]): Buffer =>
   Buffer.concat(lines.flatMap((each, at) => (at === 0 ? [each] : [Buffer.from("\n"), each])));
 
 interface Lines {
@@ -140,7 +140,7 @@ function settleStrange(walk: Walk, next: SealedRecord | undefined): void {
   walk.strange = undefined;
   const after = before(walk, next?.prev);
   const seq = after.seq + 1;
-  const region = joined(lines);
+  const region = joinLines(lines);
   const isFollowed = next !== undefined && misplaced(next, after) === undefined;
   if (isFollowed && explains(next, region, [tornEvent]) && isTorn(region, after)) {
     walk.notes.push(
@@ -166,7 +166,7 @@ function settleStrange(walk: Walk, next: SealedRecord | undefined): void {
 function settlePending(walk: Walk, next: SealedRecord): void {
   const { pending, place, notes } = walk;
   if (pending === undefined || misplaced(next, pending.after) !== undefined) return;
-  if (!explains(next, joined(pending.lines), [tornEvent, damagedEvent])) return;
+  if (!explains(next, joinLines(pending.lines), [tornEvent, damagedEvent])) return;
   notes.push(
     `${place.file}:${pending.line}: malformed entries were taken for remains of a crash when the service started`,
   );
@@ -225,7 +225,7 @@ function takeLine(walk: Walk, bytes: Buffer): void {
 }
 
 function endFile(walk: Walk, isNewest: boolean): void {
-  if (walk.strange !== undefined && isNewest && isTorn(joined(walk.strange.lines), before(walk))) {
+  if (walk.strange !== undefined && isNewest && isTorn(joinLines(walk.strange.lines), before(walk))) {
     walk.notes.push(
       `${walk.place.file}:${walk.strange.line}: the last entry is not whole: it is being written, or was cut off by a crash`,
     );

@@ -34,7 +34,7 @@ function statusOf(value: unknown): CheckStatus {
   return status;
 }
 
-const prepare = (database: DatabaseSync) => ({
+const prepareHistoryStatements = (database: DatabaseSync) => ({
   insertRun: database.prepare("INSERT INTO runs VALUES (?, ?, ?, ?, ?)"),
   saveState: database.prepare("INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?)"),
   readState: database.prepare("SELECT * FROM states WHERE check_id = ?"),
@@ -55,7 +55,12 @@ export function openCheckHistory(ports: {
   readonly onTrouble: (error: Error, aside?: string) => void;
 }): SqliteCheckHistory {
   const { stateDir, onTrouble } = ports;
-  const database = openExpendable({ path: join(stateDir, fileName), format, prepare, onTrouble });
+  const database = openExpendable({
+    path: join(stateDir, fileName),
+    format,
+    prepare: prepareHistoryStatements,
+    onTrouble,
+  });
   return {
     record: (id, { checkedAt, status, message, durationMs }, { since, consecutiveFailures, ...state }) =>
       database.change(({ insertRun, saveState }) => {

@@ -12,7 +12,7 @@ async function orGone<T>(work: Promise<T>, whenGone: T): Promise<T> {
   }
 }
 
-const namesIn = (text: string): readonly string[] =>
+const mappedNames = (text: string): readonly string[] =>
   text
     .split(/[\s]/)
     .filter((word) => word.includes("/"))
@@ -27,8 +27,8 @@ async function namesOfProcess(procDir: string, pid: string): Promise<readonly st
   const mounts = await orGone(readFile(join(procDir, pid, "mountinfo"), "utf8"), "");
   return [
     ...targets.map((target) => basename(target.replace(/ \(deleted\)$/, ""))),
-    ...namesIn(maps),
-    ...namesIn(mounts),
+    ...mappedNames(maps),
+    ...mappedNames(mounts),
   ];
 }
 
@@ -52,7 +52,7 @@ export async function namesInUse(
 ): Promise<ReadonlySet<string> | undefined> {
   const pids = (await readdir(procDir)).filter((name) => /^\d+$/.test(name));
   const swaps = await orGone(readFile(join(procDir, "swaps"), "utf8"), "");
-  const names = new Set<string>([...namesIn(swaps), ...(await loopNames(sysDir))]);
+  const names = new Set<string>([...mappedNames(swaps), ...(await loopNames(sysDir))]);
   for (const pid of pids) {
     signal.throwIfAborted();
     try {

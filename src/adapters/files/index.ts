@@ -6,5 +6,6 @@ export {
   readRegularFile,
   readSecretFile,
   readTextFile,
+  readTextOrEmpty,
 } from "./regular-file.ts";
 export { preparePrivateDirectory, syncDirectory, withFile, writeFileAtomic, writeFileSynced } from "./write.ts";

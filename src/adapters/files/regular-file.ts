@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
-import { errnoCode, errorMessage } from "#kernel/errors.ts";
+import { readFile } from "node:fs/promises";
+import { errnoCode, errorMessage, orUndefined } from "#kernel/errors.ts";
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
 
@@ -45,7 +46,7 @@ function toUnreadable(error: unknown): FileUnreadable {
   return new FileUnreadable(reasons[code ?? ""] ?? message, code, { cause: error });
 }
 
-function kindOf(stat: Stats): string {
+function describeKind(stat: Stats): string {
   if (stat.isDirectory()) return "a directory";
   if (stat.isFIFO()) return "a named pipe";
   return "a device";
@@ -76,7 +77,7 @@ export function readRegularFile(path: string, options: ReadOptions = {}): Regula
   try {
     handle = openSync(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | (followsLinks ? 0 : O_NOFOLLOW));
     const stat = fstatSync(handle);
-    if (!stat.isFile()) throw new FileUnreadable(`it is ${kindOf(stat)}, not a regular file`);
+    if (!stat.isFile()) throw new FileUnreadable(`it is ${describeKind(stat)}, not a regular file`);
     return { content: readUpTo(handle, maxBytes), stat };
   } catch (error) {
     throw toUnreadable(error);
@@ -125,3 +126,7 @@ export function readSecretFile(path: string, options: { readonly isGuarded?: boo
   if (/\p{Cc}/u.test(text)) throw new FileUnreadable("it holds more than one line");
   return text;
 }
+
+/** The text of a file as it is; empty where there is none, such as what this kernel does not have. */
+export const readTextOrEmpty = async (path: string): Promise<string> =>
+  (await orUndefined(readFile(path, "utf8"))) ?? "";

@@ -1,6 +1,6 @@
 import { type Journal, JournalUnavailable, type LiveEntry } from "#domain/ports/journal.ts";
 import type { Dispose } from "#kernel/clock.ts";
-import { errorOf, type StartThread, type Thread } from "./pool.ts";
+import { fromThreadFailure, type StartThread, type Thread } from "./pool.ts";
 
 const lingerMs = 10_000;
 
@@ -43,7 +43,7 @@ export function createFollowThread(startThread: StartThread): {
     const started = startThread({
       onReply(reply) {
         if (reply.kind === "entries") take(reply.id)?.resolve(reply.entries);
-        else if (reply.kind === "failure") fail(reply.id, errorOf(reply.failure));
+        else if (reply.kind === "failure") fail(reply.id, fromThreadFailure(reply.failure));
       },
       onEnd(reason) {
         if (thread === started) thread = undefined;

@@ -9,7 +9,7 @@ const maxHeapMb = 768;
 /** What is needed for a moment only. Left to itself this part grows to 128 MiB in a thread that follows a busy journal, and stays so. */
 const maxYoungHeapMb = 32;
 
-export function errorOf(failure: ThreadFailure): Error {
+export function fromThreadFailure(failure: ThreadFailure): Error {
   switch (failure.kind) {
     case "refused":
       return new LogQueryRefused(failure.field, failure.issue);
@@ -148,7 +148,7 @@ function openLane(pool: PoolState): Lane {
     },
     onReply(reply) {
       const done = settle(pool, lane);
-      if (reply.kind === "failure") done?.reject(errorOf(reply.failure));
+      if (reply.kind === "failure") done?.reject(fromThreadFailure(reply.failure));
       else if (reply.kind !== "entries") done?.resolve(reply);
       dispatch(pool);
     },

@@ -46,10 +46,10 @@ const followers: Followers = createFollowers({
   }),
   journalctl,
   onEntries: (id, entries) => reply({ kind: "entries", id, entries }),
-  onFailure: (id, error) => reply({ kind: "failure", id, failure: failureOf(error) }),
+  onFailure: (id, error) => reply({ kind: "failure", id, failure: toThreadFailure(error) }),
 });
 
-function failureOf(error: unknown): ThreadFailure {
+function toThreadFailure(error: unknown): ThreadFailure {
   if (error instanceof LogQueryRefused) return { kind: "refused", field: error.field, issue: error.message };
   if (error instanceof JournalUnavailable) return { kind: "unavailable", message: error.message };
   if (error instanceof NoPermission) {
@@ -109,7 +109,7 @@ async function serve(request: ThreadRequest): Promise<void> {
 }
 
 port.on("message", (request: ThreadRequest) => {
-  serve(request).catch((error: unknown) => reply({ kind: "failure", id: request.id, failure: failureOf(error) }));
+  serve(request).catch((error: unknown) => reply({ kind: "failure", id: request.id, failure: toThreadFailure(error) }));
 });
 
 reply({ kind: "ready" });

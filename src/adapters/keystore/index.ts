@@ -28,7 +28,7 @@ const fromFirst = `ALTER TABLE keys ADD COLUMN client_cert TEXT; PRAGMA user_ver
 const number = (value: unknown): number => Number(value);
 const nullableNumber = (value: unknown): number | null => (value === null ? null : Number(value));
 const nullableText = (value: unknown): string | null => (typeof value === "string" ? value : null);
-const list = (value: unknown): readonly string[] => String(value).split(" ").filter(Boolean);
+const splitWords = (value: unknown): readonly string[] => String(value).split(" ").filter(Boolean);
 
 export interface SqliteKeyStore extends KeyStore {
   /**
@@ -127,10 +127,10 @@ function openOrReplace(stateDir: string, replaceLost: KeyStoreOptions["replaceLo
 
 type Row = Readonly<Record<string, SQLOutputValue>>;
 
-const keyOf = (row: Row): KeyRecord => ({
+const toKeyRecord = (row: Row): KeyRecord => ({
   id: String(row["id"]),
   name: String(row["name"]),
-  scopes: list(row["scopes"]),
+  scopes: splitWords(row["scopes"]),
   digest: String(row["digest"]),
   createdAt: number(row["created_at"]),
   expiresAt: nullableNumber(row["expires_at"]),
@@ -142,7 +142,7 @@ const keyOf = (row: Row): KeyRecord => ({
 const tokenOf = (row: Row): TokenRecord => ({
   id: String(row["id"]),
   keyId: String(row["key_id"]),
-  scopes: list(row["scopes"]),
+  scopes: splitWords(row["scopes"]),
   digest: String(row["digest"]),
   expiresAt: number(row["expires_at"]),
 });
@@ -194,7 +194,7 @@ export function openKeyStore({ stateDir, replaceLost }: KeyStoreOptions): Sqlite
   };
 
   return {
-    keys: () => database.prepare("SELECT * FROM keys ORDER BY created_at, id").all().map(keyOf),
+    keys: () => database.prepare("SELECT * FROM keys ORDER BY created_at, id").all().map(toKeyRecord),
     tokens: () => database.prepare("SELECT * FROM tokens").all().map(tokenOf),
     insertKey: (key) => {
       const { id, name, scopes, digest, createdAt, expiresAt, lastUsedAt, revokedAt, clientCert } = key;

@@ -14,7 +14,7 @@ import {
   type ReportedUsage,
 } from "#domain/ports/connectors.ts";
 import { lazy } from "#kernel/async.ts";
-import { brokenOff, ErrorAnswer, type Party, toProviderFailed, unreadable } from "./failures.ts";
+import { brokenOff, ErrorAnswer, notUnderstood, type Party, toProviderFailed } from "./failures.ts";
 import type { Access, Asking, ProviderKind } from "./kind.ts";
 import { toPrompt, toSentence } from "./prompt.ts";
 import { createScreen, screened, scrub } from "./scrub.ts";
@@ -28,15 +28,15 @@ const toFinishReason = ({ unified }: LanguageModelV4FinishReason): FinishReason 
 
 /** More than any model takes or gives: a figure beyond it is none, and would spoil all sums that it goes into. */
 const mostTokens = 1_000_000_000;
-const count = (tokens: number | undefined): number | null =>
+const plausibleTokens = (tokens: number | undefined): number | null =>
   tokens !== undefined && tokens >= 0 && tokens <= mostTokens ? Math.round(tokens) : null;
 const toUsage = ({ inputTokens, outputTokens }: LanguageModelV4Usage): ReportedUsage => ({
-  inputTokens: count(inputTokens.total),
-  outputTokens: count(outputTokens.total),
+  inputTokens: plausibleTokens(inputTokens.total),
+  outputTokens: plausibleTokens(outputTokens.total),
 });
 
 const maxNameLength = 200;
-const nameOf = (model: string): string => model.slice(0, maxNameLength);
+const boundedName = (model: string): string => model.slice(0, maxNameLength);
 
 interface Gathered {
   model: string;
@@ -80,7 +80,7 @@ export function createChatProvider(kind: ProviderKind, access: Access, party: Pa
   const load = lazy(() => kind.load(access));
   const modelIn = kind.modelIn ?? (() => undefined);
 
-  const shownName = (model: string): string => nameOf(screened(model, party.secrets));
+  const shownName = (model: string): string => boundedName(screened(model, party.secrets));
 
   const failureOf = (error: unknown, signal: AbortSignal): unknown =>
     signal.aborted ? signal.reason : toProviderFailed(error, party, Date.now());
@@ -130,7 +130,7 @@ export function createChatProvider(kind: ProviderKind, access: Access, party: Pa
     }
     // No event, and of another kind than asked for: a page for people, or an answer as a whole.
     const isStream = response?.headers?.["content-type"]?.startsWith("text/event-stream") === true;
-    throw isSilent && !isStream ? unreadable(party) : brokenOff(party);
+    throw isSilent && !isStream ? notUnderstood(party) : brokenOff(party);
   }
 
   return {

@@ -1,7 +1,7 @@
 import { get, type IncomingMessage, type RequestOptions } from "node:http";
 import type { ConnectorDefinition, ConnectorDiscovery } from "#domain/ports/connectors.ts";
 import { recordsIn } from "#kernel/values.ts";
-import { fieldOf, textOf } from "./failures.ts";
+import { fieldOf, nonEmptyString } from "./failures.ts";
 import type { FetchLimits } from "./fetch.ts";
 import { type ConnectorSettings, defineConnector } from "./plan.ts";
 import type { Environment } from "./secrets.ts";
@@ -71,8 +71,8 @@ export function ollamaAddress(host: string | undefined): string | undefined {
 /** The first model of a listing that can talk: others turn text into numbers. */
 const firstModel = (listing: unknown): string | undefined =>
   recordsIn(fieldOf(listing, "models"))
-    .filter(({ details }) => !/bert/i.test(textOf(fieldOf(details, "family")) ?? ""))
-    .flatMap(({ name }) => textOf(name) ?? [])
+    .filter(({ details }) => !/bert/i.test(nonEmptyString(fieldOf(details, "family")) ?? ""))
+    .flatMap(({ name }) => nonEmptyString(name) ?? [])
     .find((name) => !/embed/i.test(name));
 
 async function askOllama(

@@ -5,7 +5,7 @@ import { scrub } from "./scrub.ts";
 export const fieldOf = (value: unknown, name: string): unknown => (isRecord(value) ? value[name] : undefined);
 
 /** A text that says something; undefined for everything else. */
-export const textOf = (value: unknown): string | undefined =>
+export const nonEmptyString = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined;
 
 const maxMs = 86_400_000;
@@ -84,8 +84,8 @@ function answerOf(error: unknown): Answer | undefined {
     headers: isRecord(headers)
       ? Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]))
       : {},
-    body: textOf(fieldOf(error, "responseBody")) ?? "",
-    message: error instanceof ErrorAnswer ? undefined : textOf(fieldOf(error, "message")),
+    body: nonEmptyString(fieldOf(error, "responseBody")) ?? "",
+    message: error instanceof ErrorAnswer ? undefined : nonEmptyString(fieldOf(error, "message")),
     isRetryable: typeof isRetryable === "boolean" ? isRetryable : undefined,
   };
 }
@@ -95,15 +95,15 @@ function sentenceIn(body: unknown): string | undefined {
   const detail = fieldOf(body, "detail");
   const first = Array.isArray(detail) ? fieldOf(detail[0], "msg") : detail;
   return (
-    textOf(fieldOf(error, "message")) ??
-    textOf(error) ??
-    textOf(fieldOf(body, "message")) ??
-    textOf(first) ??
-    textOf(body)
+    nonEmptyString(fieldOf(error, "message")) ??
+    nonEmptyString(error) ??
+    nonEmptyString(fieldOf(body, "message")) ??
+    nonEmptyString(first) ??
+    nonEmptyString(body)
   );
 }
 
-function parsed(body: string): unknown {
+function parseJson(body: string): unknown {
   try {
     return JSON.parse(body);
   } catch {
@@ -135,7 +135,7 @@ function toldToRetry({ headers, body, isRetryable }: Answer): boolean | undefine
 
 function refused(answer: Answer, party: Party, now: number): ProviderFailed {
   const { status } = answer;
-  const sentence = scrub(sentenceIn(parsed(answer.body)) ?? answer.message ?? "", party.secrets);
+  const sentence = scrub(sentenceIn(parseJson(answer.body)) ?? answer.message ?? "", party.secrets);
   const told = sentence === "" ? "" : `: ${sentence}`;
   return new ProviderFailed(`${party.provider} ${refusalWords(status, party)} (${status})${told}`, {
     failure: "refused",
@@ -189,10 +189,10 @@ function networkFailure(code: string, { provider, host }: Party): ProviderFailed
       isRetryable,
     });
   }
-  return unreadableCode.test(code) ? unreadable({ provider }) : undefined;
+  return unreadableCode.test(code) ? notUnderstood({ provider }) : undefined;
 }
 
-export const unreadable = ({ provider }: Pick<Party, "provider">): ProviderFailed =>
+export const notUnderstood = ({ provider }: Pick<Party, "provider">): ProviderFailed =>
   new ProviderFailed(`${provider} answered with what cannot be understood`, {
     failure: "unreadable",
     isRetryable: false,
@@ -212,12 +212,12 @@ export function toProviderFailed(error: unknown, party: Party, now: number): Pro
   const answer = answerOf(error);
   if (answer !== undefined && (answer.status < 200 || answer.status > 299)) return refused(answer, party, now);
   for (const each of chain) {
-    const code = textOf(fieldOf(each, "code"));
+    const code = nonEmptyString(fieldOf(each, "code"));
     const isCode = each instanceof Error && code !== undefined && /^[A-Z0-9_]{1,64}$/.test(code);
     const failure = isCode ? networkFailure(code, party) : undefined;
     if (failure !== undefined) return failure;
   }
-  if (error instanceof Error) return unreadable(party);
+  if (error instanceof Error) return notUnderstood(party);
   // In the middle of a stream a provider says what is wrong in an event, without a status.
   const sentence = scrub(sentenceIn(error) ?? "", party.secrets);
   return new ProviderFailed(`${party.provider} gave up${sentence === "" ? "" : `: ${sentence}`}`, {

@@ -72,7 +72,7 @@ function gaugeEvents(eventLimit: number, limit: number): Gauge {
 }
 
 /** The body, asked for piece by piece, and given up when it is too much: with an error, or cut short without one. */
-function bounded(
+function boundedBody(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   isTooMuch: Gauge,
   error: ProviderFailed | undefined,
@@ -108,7 +108,7 @@ function boundedAnswer({ status, ok, headers, body }: Answer, limits: FetchLimit
   const isStream = ok && kept.get("content-type")?.startsWith("text/event-stream") === true;
   const { answerBytes, streamBytes } = limits;
   const gauge = isStream ? gaugeEvents(answerBytes, streamBytes) : gaugeWhole(ok ? answerBytes : refusalBytes);
-  return new Response(bounded(body.getReader(), gauge, ok ? tooMuch(answerBytes) : undefined), init);
+  return new Response(boundedBody(body.getReader(), gauge, ok ? tooMuch(answerBytes) : undefined), init);
 }
 
 /** An HTTP client that opens connections only where it may, and holds on to none for longer than a few seconds. */

@@ -1,10 +1,10 @@
 import { recordsIn } from "#kernel/values.ts";
-import { ErrorAnswer, fieldOf, textOf } from "./failures.ts";
+import { ErrorAnswer, fieldOf, nonEmptyString } from "./failures.ts";
 import type { Access, Asking } from "./kind.ts";
 
 export function modelsIn(listing: unknown, list: "data" | "models"): readonly string[] {
   return recordsIn(fieldOf(listing, list)).flatMap(({ id, name, model, aliases }) => {
-    const names = [id, name, model, ...(Array.isArray(aliases) ? aliases : [])].map(textOf);
+    const names = [id, name, model, ...(Array.isArray(aliases) ? aliases : [])].map(nonEmptyString);
     return [...new Set(names.filter((each) => each !== undefined))];
   });
 }

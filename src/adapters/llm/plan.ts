@@ -33,7 +33,7 @@ function firstKey(variables: readonly string[], environment: Environment): Key {
   return readKey({ from: "environment", name }, environment);
 }
 
-function keyOf({ key }: ConnectorEntry, kind: ProviderKind, environment: Environment): Key | undefined {
+function connectorKey({ key }: ConnectorEntry, kind: ProviderKind, environment: Environment): Key | undefined {
   if (key !== undefined) return readKey(key, environment);
   return kind.needsKey ? firstKey(kind.keyVariables, environment) : undefined;
 }
@@ -47,7 +47,7 @@ export function defineConnector(
   const { name, model, timeoutMs = defaultTimeoutMs } = entry;
   const kind: ProviderKind = providers[entry.provider];
   const common = { name, provider: kind.display, model, timeoutMs };
-  const found = keyOf(entry, kind, environment);
+  const found = connectorKey(entry, kind, environment);
   if (found !== undefined && "missing" in found) return { ...common, access: found };
   const text = entry.baseUrl ?? kind.baseUrl;
   if (text === undefined) return { ...common, access: { missing: "base_url is not set" } };

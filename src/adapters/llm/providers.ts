@@ -1,5 +1,5 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
-import { fieldOf, textOf } from "./failures.ts";
+import { fieldOf, nonEmptyString } from "./failures.ts";
 import { type Access, bearer, type ProviderKind } from "./kind.ts";
 import { modelsIn, probeListing, probeModel } from "./models.ts";
 
@@ -77,7 +77,7 @@ const anthropic: ProviderKind = {
 };
 
 /** A model of the user's own comes with its folder: `tunedModels/mine`. */
-const pathOf = (model: string): string => (model.includes("/") ? model : `models/${model}`);
+const modelPath = (model: string): string => (model.includes("/") ? model : `models/${model}`);
 
 const google: ProviderKind = {
   display: "Google",
@@ -93,8 +93,8 @@ const google: ProviderKind = {
     const { createGoogle } = await import("@ai-sdk/google");
     return createGoogle({ baseURL: baseUrl, apiKey: key, headers: { ...headers }, fetch }).languageModel(model);
   },
-  modelIn: (raw) => textOf(fieldOf(raw, "modelVersion")),
-  probe: (access, asking) => probeModel(`${access.baseUrl}/${pathOf(access.model)}`, access, asking),
+  modelIn: (raw) => nonEmptyString(fieldOf(raw, "modelVersion")),
+  probe: (access, asking) => probeModel(`${access.baseUrl}/${modelPath(access.model)}`, access, asking),
 };
 
 const mistral: ProviderKind = {

@@ -30,7 +30,7 @@ export function takePassedSockets(environment: NodeJS.ProcessEnv, pid: number): 
   return { members: descriptorOf(passedNames.members), administrator: descriptorOf(passedNames.administrator) };
 }
 
-function pathOf(descriptor: number): string | undefined {
+function boundPath(descriptor: number): string | undefined {
   const { ino } = fstatSync(descriptor);
   for (const line of readFileSync("/proc/net/unix", "utf8").split("\n")) {
     const [, inode, path] = /^(?:\S+\s+){6}(\d+) (\/.*)$/.exec(line) ?? [];
@@ -135,7 +135,7 @@ export async function listenLocally(
   if (passed === undefined) return makeSockets(servers, paths);
   const { members, administrator } = passed;
   // Asked before the server has it, which hides where it is bound.
-  const path = members === undefined ? undefined : pathOf(members);
+  const path = members === undefined ? undefined : boundPath(members);
   if (members !== undefined) await listening(servers.members, { fd: members });
   if (administrator !== undefined) await listening(servers.administrator, { fd: administrator });
   return path;

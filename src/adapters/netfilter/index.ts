@@ -17,7 +17,7 @@ const hostPaths = {
 
 type Found = { readonly chains: readonly InputChain[] } | { readonly untold: string };
 
-const exists = async (path: string): Promise<boolean> => (await orUndefined(stat(path))) !== undefined;
+const pathExists = async (path: string): Promise<boolean> => (await orUndefined(stat(path))) !== undefined;
 
 /** Tables of the old iptables that the kernel has for this network: none where nobody has used it. Undefined where it may not be read. */
 async function legacyTables(path: string): Promise<readonly string[] | undefined> {
@@ -44,7 +44,7 @@ export function createPacketFilter(ports: {
   const { exec, paths = hostPaths } = ports;
 
   const ask = async (argv: readonly [string, ...string[]], signal: AbortSignal) => {
-    if (!(await exists(argv[0]))) return { untold: `${argv[0]} is not installed` };
+    if (!(await pathExists(argv[0]))) return { untold: `${argv[0]} is not installed` };
     const { exitCode, stdout, stderr, truncated } = await exec(argv, { signal, timeoutMs });
     const [reason = ""] = stderr.trim().split("\n");
     if (exitCode !== 0) return { untold: `${argv[0]}: ${reason === "" ? `exit code ${exitCode}` : reason}` };

@@ -22,7 +22,7 @@ function toChatBody({ title, facts, isGood }: Message): string {
 
 const isRetryableStatus = (status: number): boolean => status >= 500 || [408, 425, 429].includes(status);
 
-function parsed(text: string): URL {
+function parseWebhook(text: string): URL {
   const url = URL.parse(text);
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:"))
     throw new NotificationFailed("the webhook's file does not hold an address (http or https)", true);
@@ -68,7 +68,7 @@ export function createChatNotifier(ports: {
   return {
     to: [],
     async send(message, signal) {
-      const url = parsed(readSecret(webhookFile));
+      const url = parseWebhook(readSecret(webhookFile));
       if (isLinkLocal(url.hostname)) throw forbidden();
       const status = await post(url, toChatBody(message), lookup, signal).catch((error: unknown) => {
         if (error instanceof NotificationFailed) throw error;

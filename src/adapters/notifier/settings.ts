@@ -22,7 +22,7 @@ export function resolveHost(host: string, lookUp: LookupFunction): Promise<strin
 }
 
 /** Failures of the network in words that name no address. */
-const words: Readonly<Record<string, string>> = {
+const networkWords: Readonly<Record<string, string>> = {
   ECONNREFUSED: "the connection was refused",
   ECONNRESET: "the connection was cut",
   EPIPE: "the connection was cut",
@@ -44,7 +44,7 @@ export function failureWords(error: unknown): string {
   const code = firstCode(error);
   if (code === undefined) return "it cannot be reached";
   if (isTlsCode(code)) return `its TLS is not to be trusted (${code})`;
-  return words[code] ?? `it cannot be reached (${code})`;
+  return networkWords[code] ?? `it cannot be reached (${code})`;
 }
 
 /** The refusal names the file and never what is in it. The file may be corrected while the service runs. */

@@ -2,7 +2,7 @@ import { closeSync, mkdirSync, readdirSync, readlinkSync, rmSync } from "node:fs
 import { join } from "node:path";
 import { writeFileSynced } from "#adapters/files/index.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { textOf } from "./files.ts";
+import { readIfThere } from "./files.ts";
 import { isAlive, ownProcess, parseProcess } from "./process.ts";
 import { isAskId, isOperationId } from "./record.ts";
 
@@ -27,7 +27,7 @@ function takePlace(folder: string, id: string, atOnce: number): boolean {
   let others = 0;
   for (const name of readdirSync(folder)) {
     if (name === id) continue;
-    const process = parseProcess(textOf(join(folder, name)) ?? "");
+    const process = parseProcess(readIfThere(join(folder, name)) ?? "");
     if (process !== undefined && isAlive(process)) others += 1;
     else rmSync(join(folder, name), { force: true });
   }

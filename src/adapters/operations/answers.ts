@@ -1,7 +1,7 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { preparePrivateDirectory, writeFileAtomic } from "#adapters/files/index.ts";
-import { textOf } from "./files.ts";
+import { readIfThere } from "./files.ts";
 import { type KeptAnswer, parseAnswer } from "./process.ts";
 
 export interface AnswerFiles {
@@ -25,7 +25,7 @@ export function openAnswerFiles({ stateDir }: { readonly stateDir: string }): An
   return {
     load: () =>
       readdirSync(root).flatMap((name) => {
-        const kept = parseAnswer(textOf(join(root, name)) ?? "");
+        const kept = parseAnswer(readIfThere(join(root, name)) ?? "");
         if (kept !== undefined && name === `${kept.id}${suffix}`) return [kept];
         rmSync(join(root, name), { recursive: true, force: true });
         return [];

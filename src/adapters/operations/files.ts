@@ -8,7 +8,7 @@ const { O_CREAT, O_APPEND, O_RDONLY } = constants;
 /** There is no file of ours: nothing at all, or a directory that somebody else put there. */
 export const isNoFile = (error: unknown): boolean => isNotFound(error) || errnoCode(error) === "EISDIR";
 
-export function textOf(path: string): string | undefined {
+export function readIfThere(path: string): string | undefined {
   return orUndefinedSync(() => readFileSync(path, "utf8"), isNoFile);
 }
 

@@ -5,14 +5,14 @@ import { preparePrivateDirectory, syncDirectory, writeFileAtomic, writeFileSynce
 import { queuedState } from "#domain/operations/state.ts";
 import type { OperationSpec, OperationStore } from "#domain/ports/operations.ts";
 import { errnoCode } from "#kernel/errors.ts";
-import { appendLine, groupModes, isNoFile, type Modes, ownModes, tailOf, textOf } from "./files.ts";
+import { appendLine, groupModes, isNoFile, type Modes, ownModes, readIfThere, tailOf } from "./files.ts";
 import { parseProcess, parseSpec, parseState } from "./process.ts";
 import { claimName, foldersName, isOperationId, newestClaim, nobody, specName, stateName } from "./record.ts";
 
 const making = ".new-";
 const removing = ".old-";
 
-function namesIn(folder: string): readonly string[] | undefined {
+function entryNames(folder: string): readonly string[] | undefined {
   try {
     return readdirSync(folder);
   } catch (error) {
@@ -75,14 +75,14 @@ function storeIn(root: string, modes: Modes): OperationStore {
       if (!isOperationId(id)) return undefined;
       const folder = join(root, id);
       // The claims first: a state that is read after them is of them or of a later one, never of an earlier one.
-      const names = namesIn(folder);
-      const spec = parseSpec(textOf(join(folder, specName)) ?? "");
+      const names = entryNames(folder);
+      const spec = parseSpec(readIfThere(join(folder, specName)) ?? "");
       if (names === undefined || spec?.id !== id) return undefined;
       const number = newestClaim(names);
-      const state = parseState(textOf(join(folder, stateName)) ?? "");
+      const state = parseState(readIfThere(join(folder, stateName)) ?? "");
       if (number === 0) return { spec, state, claim: undefined };
       // Whose claim cannot be read is nobody that can be found at work.
-      const process = parseProcess(textOf(join(folder, claimName(number))) ?? "") ?? nobody;
+      const process = parseProcess(readIfThere(join(folder, claimName(number))) ?? "") ?? nobody;
       return { spec, state, claim: { number, process } };
     },
     claim(id, number, process) {

@@ -41,7 +41,7 @@ export function parseSpec(text: string): OperationSpec | undefined {
   };
 }
 
-function errorOf(value: unknown): OperationError | null | undefined {
+function parseError(value: unknown): OperationError | null | undefined {
   if (value === null) return null;
   const members = membersOf(value);
   if (members === undefined) return undefined;
@@ -55,7 +55,7 @@ export function parseState(text: string): OperationState | undefined {
   const members = parseMembers(text);
   if (members === undefined) return undefined;
   const { status, percent, step, startedAt, finishedAt, phase, result } = members;
-  const error = errorOf(members["error"]);
+  const error = parseError(members["error"]);
   if (!isStatus(status) || !isCount(percent) || !isString(step) || error === undefined) return undefined;
   if (!isMoment(startedAt) || !isMoment(finishedAt)) return undefined;
   return { status, percent, step, startedAt, finishedAt, phase: phase ?? null, result: result ?? null, error };

@@ -25,7 +25,7 @@ export interface Entry {
   readonly stat: BigIntStats;
 }
 
-const kindOf = (stat: BigIntStats): string => {
+const describeSpecialFile = (stat: BigIntStats): string => {
   if (stat.isFIFO()) return "a named pipe";
   if (stat.isSocket()) return "a socket";
   return "a device";
@@ -45,7 +45,7 @@ function requireInside(path: string, folder: string): void {
   }
 }
 
-const refuse = (fault: Distrusted): void => {
+const throwFault = (fault: Distrusted): void => {
   throw fault;
 };
 
@@ -54,7 +54,7 @@ const refuse = (fault: Distrusted): void => {
  * @param onFault is told of each thing that is not as it should be; the first one ends it unless given.
  * @throws Distrusted
  */
-export function listContent(folder: string, owner: Owner, onFault = refuse): readonly Entry[] {
+export function listContent(folder: string, owner: Owner, onFault = throwFault): readonly Entry[] {
   const check = (work: () => void): void => {
     try {
       work();
@@ -75,7 +75,7 @@ export function listContent(folder: string, owner: Owner, onFault = refuse): rea
     if (bytes > maxBytes) throw new Distrusted(`${folder} holds more than ${maxBytes / 1024 ** 2} MiB`);
     if (stat.isFile() || stat.isSymbolicLink()) return;
     if (!stat.isDirectory()) {
-      onFault(new Distrusted(`${path} is ${kindOf(stat)} (remove it)`));
+      onFault(new Distrusted(`${path} is ${describeSpecialFile(stat)} (remove it)`));
       return;
     }
     if (depth > maxDepth) throw new Distrusted(`${path} is too deep inside of ${folder}`);

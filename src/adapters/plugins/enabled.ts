@@ -23,7 +23,7 @@ export function readEnabledPlugins(text: string): readonly EnabledPlugin[] {
 }
 
 /** The list; undefined where there is none. One that somebody else may have written lets somebody else decide what runs. */
-function textOf(path: string): string | undefined {
+function readList(path: string): string | undefined {
   const file = orUndefinedSync(() => readRegularFile(path, { maxBytes, followsLinks: false }));
   if (file === undefined) return undefined;
   const { uid } = file.stat;
@@ -52,7 +52,7 @@ export function openEnabledPlugins(ports: {
 
   const load = (): readonly EnabledPlugin[] => {
     try {
-      const text = textOf(path);
+      const text = readList(path);
       return text === undefined ? [] : readEnabledPlugins(text);
     } catch (error) {
       let aside: string | undefined;

@@ -19,7 +19,7 @@ import { Distrusted, isPlain, type Owner, requireReachable, requireTrustedWay } 
 const settledMs = 2_000;
 
 /** One sentence why a folder is not used. It names files, whose names may hold anything. */
-const lineOf = (error: unknown): string => oneLine(errorMessage(error));
+const describeFault = (error: unknown): string => oneLine(errorMessage(error));
 
 function requireProgram({ command: [program], permissions }: PluginManifest, folder: string, owner: Owner): void {
   let stat: ReturnType<typeof lstatSync>;
@@ -63,13 +63,13 @@ export function inspectPlugin(path: string, owner: Owner = self()): readonly str
     try {
       work();
     } catch (error) {
-      faults.push(lineOf(error));
+      faults.push(describeFault(error));
     }
   };
   if (!isPlain(path)) faults.push(oddPath);
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) faults.push(isLink(path));
   look(() => requireTrustedWay(path, owner));
-  look(() => void listContent(path, owner, (fault) => faults.push(lineOf(fault))));
+  look(() => void listContent(path, owner, (fault) => faults.push(describeFault(fault))));
   look(() => {
     if (!isThere(join(path, manifestName))) throw new Distrusted(`${path} has no ${manifestName}`);
     const reading = readingOf(path);
@@ -112,7 +112,7 @@ export function createPluginFolders(ports: {
       // What runs it is outside of the folder, and may have changed by itself.
       requireProgram(manifest, path, owner);
     } catch (error) {
-      return { path, name: manifest.name, loaded: { fault: lineOf(error), type: manifest.role.type } };
+      return { path, name: manifest.name, loaded: { fault: describeFault(error), type: manifest.role.type } };
     }
     if (isSame) return before.found;
     const found = { path, name: manifest.name, loaded: { manifest, digest: digestOf(path, entries) } };
@@ -147,7 +147,7 @@ export function createPluginFolders(ports: {
       if (isNotFound(error) && !isThere(path)) return undefined;
       if (isNotFound(error) && !isThere(join(path, manifestName)))
         return faulty(path, `${path} has no ${manifestName}`);
-      return faulty(path, lineOf(error));
+      return faulty(path, describeFault(error));
     }
   };
 
@@ -156,7 +156,7 @@ export function createPluginFolders(ports: {
       const names = readdirSync(dir).filter(isShown);
       return names.sort().map((name) => () => look(join(dir, name)));
     } catch (error) {
-      return isNotFound(error) ? [] : [() => faulty(dir, lineOf(error))];
+      return isNotFound(error) ? [] : [() => faulty(dir, describeFault(error))];
     }
   };
 

@@ -68,11 +68,11 @@ const systemFolders = [
 ];
 const noFiles = ["/proc", "/sys", "/dev", "/run", "/var/run", "/tmp", "/var/tmp"];
 
-const words = (path: string): readonly string[] => path.split("/").slice(1);
+const pathWords = (path: string): readonly string[] => path.split("/").slice(1);
 const unescaped = (word: string): string => word.replaceAll("~1", "/").replaceAll("~0", "~");
 
 function toFlaw({ keyword, instancePath, params, data, message = "is wrong" }: ErrorObject): Flaw {
-  const path = words(instancePath).map(unescaped);
+  const path = pathWords(instancePath).map(unescaped);
   switch (keyword) {
     case "additionalProperties":
       return { path: [...path, String(params["additionalProperty"])], message: "unknown setting", isKey: true };

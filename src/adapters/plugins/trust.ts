@@ -34,14 +34,14 @@ export function requireTrusted(path: string, stat: BigIntStats, { uid }: Owner, 
   }
 }
 
-function parentsOf(path: string): readonly string[] {
+function foldersAbove(path: string): readonly string[] {
   const parent = dirname(path);
-  return parent === path ? [] : [...parentsOf(parent), parent];
+  return parent === path ? [] : [...foldersAbove(parent), parent];
 }
 
 /** All that leads to a folder: whoever may change that may put another one in its place. @throws Distrusted */
 export function requireTrustedWay(path: string, owner: Owner): void {
-  for (const parent of parentsOf(path)) {
+  for (const parent of foldersAbove(path)) {
     const stat = lstatSync(parent, { bigint: true });
     // What a link leads over would have to be looked at as well, link by link.
     if (stat.isSymbolicLink()) {
@@ -82,7 +82,7 @@ export function requireTrustedFile(path: string, owner: Owner): void {
 
 /** That a user of no rights can go into a folder, and all that lead to it. @throws Distrusted */
 export function requireReachable(folder: string): void {
-  for (const path of [...parentsOf(folder), folder]) {
+  for (const path of [...foldersAbove(folder), folder]) {
     const { mode } = lstatSync(path, { bigint: true });
     if ((mode & 0o001n) === 0n) {
       throw new Distrusted(`${path} is closed to the user that the plugin runs as (chmod o+x ${path})`);
@@ -95,7 +95,7 @@ export function requireReachable(folder: string): void {
  * could put one. Undefined where nothing does.
  */
 export function whatLeadsElsewhere(path: string): string | undefined {
-  for (const part of [...parentsOf(path), path]) {
+  for (const part of [...foldersAbove(path), path]) {
     const stat = lstatSync(part, { bigint: true, throwIfNoEntry: false });
     if (stat === undefined) continue;
     if (stat.isSymbolicLink()) return `${part} is a link (let it ask for what that leads to)`;

@@ -21,7 +21,7 @@ const notLoaded = 5;
 /** Ends that nobody came for are those of a service that was killed. */
 const forgottenMs = 3_600_000;
 
-function failureOf(error: unknown): CommandFailed {
+function demandCommandFailure(error: unknown): CommandFailed {
   if (error instanceof CommandFailed) return error;
   throw error;
 }
@@ -130,7 +130,7 @@ function toEnd({ manifest }: PluginCall, end: UnitEnd, result: CommandResult): P
   return ended(code, result);
 }
 
-async function run(host: UnitHost, call: PluginCall, signal: AbortSignal): Promise<PluginEnd> {
+async function runUnit(host: UnitHost, call: PluginCall, signal: AbortSignal): Promise<PluginEnd> {
   const { exec, filtersAddresses, place } = host;
   const { manifest, stdin } = call;
   if (signal.aborted) throw endedFor(call, false);
@@ -156,7 +156,7 @@ async function run(host: UnitHost, call: PluginCall, signal: AbortSignal): Promi
   over.addEventListener("abort", onOver, { once: true });
   if (over.aborted) onOver();
   const outcome = await exec(argv, { timeoutMs, maxOutputBytes, ...(stdin !== undefined && { input: stdin }) })
-    .catch(failureOf)
+    .catch(demandCommandFailure)
     .finally(() => {
       isOver = true;
       over.removeEventListener("abort", onOver);
@@ -176,7 +176,7 @@ async function run(host: UnitHost, call: PluginCall, signal: AbortSignal): Promi
 export function createUnitSandbox(ports: UnitPorts): PluginSandbox {
   const { hidden, partOf, runFolder = usualRunFolder } = ports;
   const place = { ends: join(runFolder, "ends"), hidden, partOf, boundsMemory: boundsMemory() };
-  const runInUnit: PluginSandbox["run"] = (call, signal) => run({ ...ports, place }, call, signal);
+  const runInUnit: PluginSandbox["run"] = (call, signal) => runUnit({ ...ports, place }, call, signal);
   return {
     description: [
       "Each plugin runs in a systemd unit of its own, as a user that exists only while it runs:",

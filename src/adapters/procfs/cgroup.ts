@@ -16,7 +16,7 @@ export interface ContainerLimits {
   readonly cpuTimeMicros: () => number | undefined;
 }
 
-const readText = (path: string): string | undefined => {
+const readOptional = (path: string): string | undefined => {
   try {
     return readFileSync(path, "utf8");
   } catch {
@@ -25,7 +25,7 @@ const readText = (path: string): string | undefined => {
 };
 
 const readNumber = (path: string): number | undefined => {
-  const text = readText(path)?.trim();
+  const text = readOptional(path)?.trim();
   return text === undefined || !/^\d+$/.test(text) ? undefined : Number(text);
 };
 
@@ -39,7 +39,7 @@ export function createContainerLimits(root = "/sys/fs/cgroup"): ContainerLimits 
   /** Page cache that is not in use can be given back at once, so it counts as available. */
   const memoryInUse = (): number | undefined => {
     const used = readNumber(join(root, "memory.current")) ?? readNumber(v1("memory", "memory.usage_in_bytes"));
-    const stat = readText(join(root, "memory.stat")) ?? readText(v1("memory", "memory.stat")) ?? "";
+    const stat = readOptional(join(root, "memory.stat")) ?? readOptional(v1("memory", "memory.stat")) ?? "";
     const reclaimable = parseFlatKey(stat, "total_inactive_file") ?? parseFlatKey(stat, "inactive_file") ?? 0;
     return used === undefined ? undefined : Math.max(0, used - reclaimable);
   };
@@ -52,14 +52,14 @@ export function createContainerLimits(root = "/sys/fs/cgroup"): ContainerLimits 
       return { totalBytes: limit, availableBytes: Math.max(0, Math.min(limit - inUse, host.availableBytes)) };
     },
     cpus() {
-      const v2 = readText(join(root, "cpu.max"));
+      const v2 = readOptional(join(root, "cpu.max"));
       if (v2 !== undefined) return parseCpuMax(v2);
       const quota = readNumber(v1("cpu", "cpu.cfs_quota_us"));
       const period = readNumber(v1("cpu", "cpu.cfs_period_us"));
       return quota === undefined || !period ? undefined : quota / period;
     },
     cpuTimeMicros() {
-      const v2 = parseFlatKey(readText(join(root, "cpu.stat")) ?? "", "usage_usec");
+      const v2 = parseFlatKey(readOptional(join(root, "cpu.stat")) ?? "", "usage_usec");
       if (v2 !== undefined) return v2;
       const nanos = readNumber(v1("cpuacct", "cpuacct.usage"));
       return nanos === undefined ? undefined : nanos / 1000;

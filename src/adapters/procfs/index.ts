@@ -16,7 +16,7 @@ export interface ProcHostFacts extends HostFacts {
   readonly dispose: Dispose;
 }
 
-const readText = (path: string): string => {
+const readProcFile = (path: string): string => {
   try {
     return readFileSync(path, "utf8");
   } catch {
@@ -27,17 +27,17 @@ const readText = (path: string): string => {
 const roundPercent = (share: number): number => Math.round(share * 1000) / 10;
 
 function readOs(procDir: string): { name: string; version: string; kernel: string } {
-  const release = parseOsRelease(readText("/etc/os-release") || readText("/usr/lib/os-release"));
+  const release = parseOsRelease(readProcFile("/etc/os-release") || readProcFile("/usr/lib/os-release"));
   return {
     name: release.get("NAME") ?? "Linux",
     version: release.get("VERSION_ID") ?? release.get("BUILD_ID") ?? "rolling",
-    kernel: readText(`${procDir}/sys/kernel/osrelease`).trim(),
+    kernel: readProcFile(`${procDir}/sys/kernel/osrelease`).trim(),
   };
 }
 
 function readCpu(procDir: string, limits: ContainerLimits): CpuInfo {
-  const { model, cores, threads } = parseCpuInfo(readText(`${procDir}/cpuinfo`));
-  const deviceModel = () => readText(`${procDir}/device-tree/model`).replaceAll("\0", "");
+  const { model, cores, threads } = parseCpuInfo(readProcFile(`${procDir}/cpuinfo`));
+  const deviceModel = () => readProcFile(`${procDir}/device-tree/model`).replaceAll("\0", "");
   const allowed = Math.min(threads, Math.ceil(limits.cpus() ?? threads));
   return { model: model || deviceModel() || process.arch, cores: Math.min(cores, allowed), threads: allowed };
 }
@@ -56,7 +56,7 @@ async function readDisk(path: string) {
 }
 
 function readMemory(procDir: string, limits: ContainerLimits) {
-  const { totalBytes, availableBytes } = limits.memory(parseMemory(readText(`${procDir}/meminfo`)));
+  const { totalBytes, availableBytes } = limits.memory(parseMemory(readProcFile(`${procDir}/meminfo`)));
   return {
     total_bytes: totalBytes,
     available_bytes: availableBytes,

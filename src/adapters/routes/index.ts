@@ -1,7 +1,6 @@
-import { readFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
+import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { DefaultRoutes } from "#domain/ports/network.ts";
-import { orUndefined } from "#kernel/errors.ts";
 
 /** Flags of a route, include/uapi/linux/route.h. */
 const flags = { up: 0x1, gateway: 0x2, reject: 0x200 } as const;
@@ -50,17 +49,18 @@ export function parseIpv6Routes(text: string): readonly ParsedRoute[] {
   });
 }
 
-const readText = async (path: string): Promise<string> => (await orUndefined(readFile(path, "utf8"))) ?? "";
-
 async function isUp(name: string): Promise<boolean> {
   if (Object.hasOwn(networkInterfaces(), name)) return true;
-  return ["up", "unknown"].includes((await readText(`/sys/class/net/${name}/operstate`)).trim());
+  return ["up", "unknown"].includes((await readTextOrEmpty(`/sys/class/net/${name}/operstate`)).trim());
 }
 
 export function createDefaultRoutes(procNet = "/proc/net"): DefaultRoutes {
   return {
     async list() {
-      const [ipv4, ipv6] = await Promise.all([readText(`${procNet}/route`), readText(`${procNet}/ipv6_route`)]);
+      const [ipv4, ipv6] = await Promise.all([
+        readTextOrEmpty(`${procNet}/route`),
+        readTextOrEmpty(`${procNet}/ipv6_route`),
+      ]);
       const routes = [
         ...parseIpv4Routes(ipv4).map((route) => ({ ...route, family: "ipv4" as const })),
         ...parseIpv6Routes(ipv6).map((route) => ({ ...route, family: "ipv6" as const })),

@@ -1,10 +1,11 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { ListeningSockets } from "#domain/ports/network.ts";
 import { isPermissionDenied, isProcessGone } from "#kernel/errors.ts";
 import { openPorts } from "./open-ports.ts";
-import { hasGlobalIpv6, parsePortRange, parseSockets, readText, states } from "./parse.ts";
+import { hasGlobalIpv6, parsePortRange, parseSockets, states } from "./parse.ts";
 
 /** Descriptors looked at between two turns of the event loop, and at most: about a millisecond, and a tenth of a second. */
 const batchSize = 256;
@@ -24,12 +25,12 @@ function ifInReach<T>(read: () => T, otherwise: T): T {
 
 /** Sockets of the network that this process is in, as the kernel lists them below /proc. */
 export function createListeningSockets(procDir = "/proc"): ListeningSockets {
-  const net = (name: string): Promise<string> => readText(join(procDir, "net", name));
+  const net = (name: string): Promise<string> => readTextOrEmpty(join(procDir, "net", name));
   return {
     async open() {
       const [tcp, tcp6, udp, udp6] = await Promise.all(["tcp", "tcp6", "udp", "udp6"].map(net));
       const [range, addresses] = await Promise.all([
-        readText(join(procDir, "sys/net/ipv4/ip_local_port_range")),
+        readTextOrEmpty(join(procDir, "sys/net/ipv4/ip_local_port_range")),
         net("if_inet6"),
       ]);
       return openPorts(

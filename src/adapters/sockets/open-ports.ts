@@ -1,7 +1,8 @@
 import { isIP } from "node:net";
 import { join } from "node:path";
+import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { OpenPort } from "#domain/ports/network.ts";
-import { type ParsedSocket, parseSockets, readText, states } from "./parse.ts";
+import { type ParsedSocket, parseSockets, states } from "./parse.ts";
 
 /** DHCP clients wait at ports of their own for the answers of a server: they serve nobody. */
 const clientPorts = new Set([68, 546]);
@@ -59,7 +60,7 @@ export async function listenersAt(
   { host, port }: { readonly host: string; readonly port: number },
   procDir = "/proc",
 ): Promise<ReadonlySet<number>> {
-  const texts = await Promise.all(["tcp", "tcp6"].map((name) => readText(join(procDir, "net", name))));
+  const texts = await Promise.all(["tcp", "tcp6"].map((name) => readTextOrEmpty(join(procDir, "net", name))));
   const sockets = parseSockets(texts.join(""), states.listen).filter((socket) => socket.port === port);
   const takes = (address: string): boolean => isIP(host) === 0 || address === host || everywhere.has(address);
   return new Set(sockets.filter(({ address }) => takes(address)).map(({ uid }) => uid));

@@ -1,10 +1,3 @@
-import { readFile } from "node:fs/promises";
-import { orUndefined } from "#kernel/errors.ts";
-
-export async function readText(path: string): Promise<string> {
-  return (await orUndefined(readFile(path, "utf8"))) ?? "";
-}
-
 export interface ParsedSocket {
   readonly address: string;
   readonly port: number;
@@ -17,7 +10,7 @@ export interface ParsedSocket {
 export const states = { close: "07", listen: "0A" } as const;
 
 /** Bytes of an address: the kernel prints 32-bit numbers in the byte order of the machine, little-endian on what Node runs on. */
-const bytesOf = (hex: string): readonly number[] =>
+const hexBytes = (hex: string): readonly number[] =>
   (hex.match(/.{8}/g) ?? []).flatMap((word) =>
     (word.match(/../g) ?? []).map((byte) => Number.parseInt(byte, 16)).reverse(),
   );
@@ -33,7 +26,7 @@ const toIpv6 = (bytes: readonly number[]): string => {
 export const mappedPrefix = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 
 export function toAddress(hex: string): string {
-  const bytes = bytesOf(hex);
+  const bytes = hexBytes(hex);
   if (bytes.length === 4) return bytes.join(".");
   return mappedPrefix.every((byte, at) => bytes[at] === byte) ? bytes.slice(12).join(".") : toIpv6(bytes);
 }

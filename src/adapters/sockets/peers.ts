@@ -1,6 +1,7 @@
 import { isIPv4 } from "node:net";
 import { join } from "node:path";
-import { mappedPrefix, readText } from "./parse.ts";
+import { readTextOrEmpty } from "#adapters/files/index.ts";
+import { mappedPrefix } from "./parse.ts";
 
 export interface LocalConnection {
   readonly remoteAddress?: string | undefined;
@@ -11,7 +12,7 @@ export interface LocalConnection {
 
 const hexOf = (byte: number): string => byte.toString(16).padStart(2, "0").toUpperCase();
 
-function bytesOf(address: string): readonly number[] {
+function addressBytes(address: string): readonly number[] {
   if (isIPv4(address)) return address.split(".").map(Number);
   const { hostname } = new URL(`http://[${address.replace(/%.*$/, "")}]`);
   const [head = "", tail] = hostname.slice(1, -1).split("::");
@@ -31,7 +32,7 @@ function printed(bytes: readonly number[]): string {
 
 /** The ways in which the kernel may print an address and a port: a socket of IPv6 may speak IPv4. */
 function endsOf(address: string, port: number): readonly string[] {
-  const bytes = bytesOf(address.replace(/^::ffff:(?=\d+\.)/i, ""));
+  const bytes = addressBytes(address.replace(/^::ffff:(?=\d+\.)/i, ""));
   const all = bytes.length === 4 ? [bytes, [...mappedPrefix, ...bytes]] : [bytes];
   const [high, low] = [hexOf(port >> 8), hexOf(port & 0xff)];
   return all.map((each) => `${printed(each)}:${high}${low}`);
@@ -66,7 +67,7 @@ export function peerIn(text: string, connection: LocalConnection): number | unde
  */
 export function createPeerLookup(procDir = "/proc"): (connection: LocalConnection) => Promise<number | undefined> {
   const read = async (): Promise<string> =>
-    (await Promise.all(["tcp", "tcp6"].map((name) => readText(join(procDir, "net", name))))).join("");
+    (await Promise.all(["tcp", "tcp6"].map((name) => readTextOrEmpty(join(procDir, "net", name))))).join("");
   let next: Promise<string> | undefined;
   let last: Promise<unknown> = Promise.resolve();
   const reading = (): Promise<string> => {

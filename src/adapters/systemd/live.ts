@@ -6,11 +6,11 @@ import { readMemory } from "./mirror.ts";
 import {
   blankUnit,
   conditionIn,
-  namesIn,
   parseListedUnit,
   startingOf,
   text,
   type UnitRun,
+  unitNames,
   withProperties,
 } from "./parse.ts";
 import { lostResult, openSession, type Session, type SessionPorts } from "./session.ts";
@@ -34,7 +34,7 @@ async function inspectUnit(
     unit = withProperties(unit, properties);
   };
   await systemd.call(calls.getAll(path, unitInterface), ([properties]) => {
-    names = namesIn(properties);
+    names = unitNames(properties);
     starting = startingOf(properties);
     isConditionMet = conditionIn(properties) ?? !systemd.unmet.has(path);
     take([properties]);

@@ -35,7 +35,7 @@ function put({ byName, nameByPath, onChange }: MirrorState, unit: MirroredUnit):
   onChange(unit);
 }
 
-function remove({ byName, nameByPath }: MirrorState, name: string): void {
+function dropUnit({ byName, nameByPath }: MirrorState, name: string): void {
   const unit = byName.get(name);
   if (unit === undefined) return;
   byName.delete(name);
@@ -107,7 +107,7 @@ function onManagerSignal(mirror: MirrorState, { member, body }: Signal): void {
       return;
     case "UnitRemoved":
       // What is really gone is missing in the listing that follows the reload.
-      if (isService(first) && !mirror.isReloading) remove(mirror, first);
+      if (isService(first) && !mirror.isReloading) dropUnit(mirror, first);
       return;
     case "UnitFilesChanged":
       mirror.onReload();
@@ -132,7 +132,7 @@ export function createMirror(ports: Pick<MirrorState, "call" | "onChange" | "onR
     async synchronise() {
       const listed = await mirror.call(calls.listAllLoaded(), ([rows]) => {
         const present = new Set(Array.isArray(rows) ? rows.map((row) => parseListedUnit(row)?.name) : []);
-        for (const name of byName.keys()) if (!present.has(name)) remove(mirror, name);
+        for (const name of byName.keys()) if (!present.has(name)) dropUnit(mirror, name);
         return takeListed(mirror, rows);
       });
       await Promise.all(listed.map((unit) => complete(mirror, unit, false)));

@@ -39,7 +39,7 @@ const integer = (value: unknown): number | undefined => {
 };
 
 /** systemd keeps time in microseconds since the epoch, 0 for never. */
-const moment = (value: unknown): number | null => {
+const epochMs = (value: unknown): number | null => {
   const micros = integer(value) ?? 0;
   return micros === 0 ? null : Math.floor(micros / 1000);
 };
@@ -86,7 +86,7 @@ export function parseUnitFileRow(row: unknown): { readonly path: string; readonl
   return { path: text(path), state: text(state) };
 }
 
-export function namesIn(properties: unknown): readonly string[] {
+export function unitNames(properties: unknown): readonly string[] {
   const names = member(properties, "Names");
   return Array.isArray(names) ? names.map(String) : [];
 }
@@ -100,7 +100,7 @@ export interface UnitRun {
 
 /** Whether the conditions of a unit held when systemd last looked; undefined when it has not since it loaded the unit. */
 export function conditionIn(properties: unknown): boolean | undefined {
-  const isLookedAt = moment(member(properties, "ConditionTimestamp")) !== null;
+  const isLookedAt = epochMs(member(properties, "ConditionTimestamp")) !== null;
   return isLookedAt ? member(properties, "ConditionResult") !== false : undefined;
 }
 
@@ -163,5 +163,5 @@ export function withProperties(unit: MirroredUnit, properties: unknown): Mirrore
   }
   const changed: MirroredUnit = changes.length === 0 ? unit : Object.assign({ ...unit }, ...changes);
   const since: unknown = Reflect.get(properties, sinceProperty(changed.activeState));
-  return since === undefined ? changed : { ...changed, since: moment(since) };
+  return since === undefined ? changed : { ...changed, since: epochMs(since) };
 }

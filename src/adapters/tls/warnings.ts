@@ -7,15 +7,16 @@ import { type ClientTrust, certificatesIn } from "./index.ts";
 const serverAuth = "1.3.6.1.5.5.7.3.1";
 const anyUsage = "2.5.29.37.0";
 
-const nameOf = ({ subject }: X509Certificate): string => subject.replaceAll("\n", ", ") || "without a name";
+const subjectName = ({ subject }: X509Certificate): string => subject.replaceAll("\n", ", ") || "without a name";
 const dayOf = (date: Date): string => date.toISOString().slice(0, 10);
 
 function dateWarnings(certificates: readonly X509Certificate[], now: number): readonly string[] {
   return certificates.flatMap((certificate) => {
     const { validFromDate, validToDate } = certificate;
-    if (validToDate.getTime() <= now) return [`certificate ${nameOf(certificate)} expired on ${dayOf(validToDate)}`];
+    if (validToDate.getTime() <= now)
+      return [`certificate ${subjectName(certificate)} expired on ${dayOf(validToDate)}`];
     if (validFromDate.getTime() > now)
-      return [`certificate ${nameOf(certificate)} is not valid before ${dayOf(validFromDate)}`];
+      return [`certificate ${subjectName(certificate)} is not valid before ${dayOf(validFromDate)}`];
     return [];
   });
 }
@@ -31,7 +32,7 @@ export function chainWarnings(cert: string, now: number): readonly string[] {
     const next = chain[at + 1];
     if (next === undefined || certificate.checkIssued(next)) return [];
     return [
-      `certificate ${at + 2} of the chain, ${nameOf(next)}, did not issue the one before it (each certificate is followed by its issuer)`,
+      `certificate ${at + 2} of the chain, ${subjectName(next)}, did not issue the one before it (each certificate is followed by its issuer)`,
     ];
   });
   return [
@@ -55,7 +56,7 @@ export async function trustWarnings({ ca, crl }: ClientTrust, now: number): Prom
   const outdated = lists.filter(({ nextUpdate }) => nextUpdate !== undefined && nextUpdate.getTime() <= now);
   return [
     ...dates,
-    ...missing.map((each) => `client_crl: there is no list of ${nameOf(each)}, so all of its clients are refused`),
+    ...missing.map((each) => `client_crl: there is no list of ${subjectName(each)}, so all of its clients are refused`),
     ...outdated.map(
       ({ issuer, nextUpdate }) =>
         `client_crl: the list of ${issuer} was to be renewed by ${dayOf(nextUpdate ?? new Date(now))}, so all of its clients are refused`,

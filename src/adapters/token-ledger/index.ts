@@ -20,7 +20,7 @@ export interface SqliteTokenLedger extends TokenLedger {
   readonly dispose: Dispose;
 }
 
-const prepare = (database: DatabaseSync) => ({
+const prepareLedgerStatements = (database: DatabaseSync) => ({
   read: database.prepare("SELECT tokens FROM used WHERE key_id = ? AND day = ?"),
   add: database.prepare(
     "INSERT INTO used VALUES (?, ?, ?) ON CONFLICT (key_id, day) DO UPDATE SET tokens = tokens + excluded.tokens",
@@ -38,7 +38,12 @@ export function openTokenLedger(ports: {
   readonly onTrouble: (error: Error, aside?: string) => void;
 }): SqliteTokenLedger {
   const { stateDir, onTrouble } = ports;
-  const database = openExpendable({ path: join(stateDir, fileName), format, prepare, onTrouble });
+  const database = openExpendable({
+    path: join(stateDir, fileName),
+    format,
+    prepare: prepareLedgerStatements,
+    onTrouble,
+  });
   return {
     used: (keyId, day) => database.use(({ read }) => Number(read.get(keyId, day)?.["tokens"] ?? 0)),
     add: (keyId, day, tokens) =>

@@ -60,7 +60,7 @@ const tooLarge = 1.25;
 
 type Row = Readonly<Record<string, SQLOutputValue>>;
 
-const prepare = (database: DatabaseSync) => {
+const prepareTraceStatements = (database: DatabaseSync) => {
   database.exec(`PRAGMA journal_size_limit = ${logBytes};`);
   return {
     find: database.prepare("SELECT * FROM traces WHERE trace_id = ? AND source = ?"),
@@ -101,11 +101,11 @@ const prepare = (database: DatabaseSync) => {
     shrink: () => database.exec("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);"),
   };
 };
-type Statements = ReturnType<typeof prepare>;
+type Statements = ReturnType<typeof prepareTraceStatements>;
 
 const hashOf = (text: string): number => createHash("sha256").update(text).digest().readUIntBE(0, 6);
 
-const bytesOf = (hex: string): Buffer => Buffer.from(hex, "hex");
+const fromHex = (hex: string): Buffer => Buffer.from(hex, "hex");
 
 interface Tally {
   readonly id: number;
@@ -152,7 +152,7 @@ interface Origin {
 
 function openTally({ find, create }: Statements, { traceId, startUs }: KeptSpan, origin: Origin): Tally {
   const { source, service, bucketOf } = origin;
-  const key = bytesOf(traceId);
+  const key = fromHex(traceId);
   const row = find.get(key, source);
   if (row !== undefined) return tallyOf(row);
   const { lastInsertRowid } = create.run(key, source, bucketOf(service), Number.MAX_SAFE_INTEGER, startUs);
@@ -160,7 +160,7 @@ function openTally({ find, create }: Statements, { traceId, startUs }: KeptSpan,
   return { id: Number(lastInsertRowid), ...unnamed, startUs, endUs: 0, spans: 0, errors: 0, bytes: 0 };
 }
 
-function count(tally: Tally, span: KeptSpan, service: string, bytes: number): void {
+function tallySpan(tally: Tally, span: KeptSpan, service: string, bytes: number): void {
   tally.spans += 1;
   tally.bytes += bytes;
   if (span.isError) tally.errors += 1;
@@ -194,12 +194,12 @@ function insert(
         continue;
       }
       kept += 1;
-      const key = bytesOf(span.spanId);
+      const key = fromHex(span.spanId);
       // An exporter that got no answer sends a span again.
       if (statements.addSpan.run(tally.id, key, span.startUs, hash, span.json).changes === 0) continue;
       if (!described.has(tally)) statements.addResource.run(tally.id, hash, service, resource);
       described.add(tally);
-      count(tally, span, service, bytes);
+      tallySpan(tally, span, service, bytes);
     }
   }
   for (const { id, name, service, namedAt, startUs, endUs, spans, errors, bytes } of tallies.values()) {
@@ -293,7 +293,12 @@ export function openTraces(options: {
   readonly onTrouble: (error: Error, aside?: string) => void;
 }): SqliteTraces {
   const { stateDir, keepBytes, onTrouble } = options;
-  const database = openExpendable({ path: join(stateDir, fileName), format, prepare, onTrouble });
+  const database = openExpendable({
+    path: join(stateDir, fileName),
+    format,
+    prepare: prepareTraceStatements,
+    onTrouble,
+  });
   const traceBytes = Math.min(maxTraceBytes, keepBytes * largestPart);
   // It may have been allowed to be larger the last time.
   database.change((statements) => makeRoom(statements, keepBytes));
@@ -320,7 +325,7 @@ export function openTraces(options: {
     trace: (traceId) =>
       database.use(({ spansOf }) => {
         const spans = spansOf
-          .all(bytesOf(traceId))
+          .all(fromHex(traceId))
           .map(
             ({ json, resource, source }) =>
               `${String(json).slice(0, -1)},"origin":"${originOf(source)}","resource":${String(resource)}}`,

@@ -21,7 +21,7 @@ const format: Format = {
   check: "SELECT * FROM windows",
 };
 
-const prepare = (database: DatabaseSync) => ({
+const prepareWindowStatements = (database: DatabaseSync) => ({
   all: database.prepare("SELECT * FROM windows"),
   put: database.prepare("INSERT OR REPLACE INTO windows VALUES (?, ?, ?, ?, ?, ?)"),
   forget: database.prepare("DELETE FROM windows WHERE subject = ? AND name = ?"),
@@ -52,9 +52,14 @@ export function createWindowStore(ports: {
   readonly clocks?: WindowClocks;
 }): WindowStore & { readonly dispose: Dispose } {
   const { stateDir, onTrouble, clocks = hostClocks } = ports;
-  let database: ExpendableDatabase<ReturnType<typeof prepare>> | undefined;
+  let database: ExpendableDatabase<ReturnType<typeof prepareWindowStatements>> | undefined;
   const opened = () => {
-    database ??= openExpendable({ path: join(stateDir, fileName), format, prepare, onTrouble });
+    database ??= openExpendable({
+      path: join(stateDir, fileName),
+      format,
+      prepare: prepareWindowStatements,
+      onTrouble,
+    });
     return database;
   };
   const quietly = <T>(work: () => T, otherwise: T): T => {

@@ -1,5 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { InstalledPackage, PresentPackage } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { marksOf } from "../common/marks.ts";
@@ -29,7 +30,7 @@ function fieldsOf(stanza: string): ReadonlyMap<string, string> {
   return fields;
 }
 
-function entryOf(stanza: string): DpkgEntry | undefined {
+function parseStanza(stanza: string): DpkgEntry | undefined {
   const fields = fieldsOf(stanza);
   const name = fields.get("package");
   const [want = "", flag = "", state = ""] = (fields.get("status") ?? "").split(/\s+/);
@@ -46,17 +47,21 @@ function entryOf(stanza: string): DpkgEntry | undefined {
 }
 
 export function parseStatusFile(text: string): readonly DpkgEntry[] {
-  return text.split(/\n\n+/).flatMap((stanza) => entryOf(stanza) ?? []);
+  return text.split(/\n\n+/).flatMap((stanza) => parseStanza(stanza) ?? []);
 }
 
-const keyOf = ({ name, architecture, isMultiArchSame }: DpkgEntry): string =>
-  isMultiArchSame ? `${name}:${architecture}` : name;
+/** `libc6:amd64`. */
+export const qualifiedName = ({ name, architecture }: Pick<DpkgEntry, "name" | "architecture">): string =>
+  `${name}:${architecture}`;
+
+const slotOf = ({ name, architecture, isMultiArchSame }: DpkgEntry): string =>
+  isMultiArchSame ? qualifiedName({ name, architecture }) : name;
 
 /** What dpkg knows once it has taken up what it wrote down last: each update replaces the entry of its package. */
 export function withUpdates(entries: readonly DpkgEntry[], updates: readonly DpkgEntry[]): readonly DpkgEntry[] {
   if (updates.length === 0) return entries;
-  const merged = new Map(entries.map((entry) => [keyOf(entry), entry]));
-  for (const update of updates) merged.set(keyOf(update), update);
+  const merged = new Map(entries.map((entry) => [slotOf(entry), entry]));
+  for (const update of updates) merged.set(slotOf(update), update);
   return [...merged.values()];
 }
 
@@ -115,7 +120,7 @@ function isAutomatic({ name, architecture }: DpkgEntry, automatic: ReadonlySet<s
   return [...automatic].some((each) => each.startsWith(`${name}:`));
 }
 
-function stateOf({ state, flag }: DpkgEntry): PresentPackage["state"] {
+function presentState({ state, flag }: DpkgEntry): PresentPackage["state"] {
   if (flag !== "ok") return "unfinished";
   if (state === "installed") return "installed";
   return state === "config-files" ? "configuration" : "unfinished";
@@ -131,7 +136,7 @@ export function presentPackages(
       name: entry.name,
       architecture: entry.architecture,
       version: entry.version,
-      state: stateOf(entry),
+      state: presentState(entry),
       isManual: entry.state !== "config-files" && !isAutomatic(entry, automatic),
       isHeld: entry.want === "hold",
     }));
@@ -142,7 +147,7 @@ export async function readPresent(
   states = extendedStates,
 ): Promise<readonly PresentPackage[]> {
   const { entries } = await database();
-  return presentPackages(entries, parseExtendedStates((await orUndefined(readFile(states, "utf8"))) ?? ""));
+  return presentPackages(entries, parseExtendedStates(await readTextOrEmpty(states)));
 }
 
 /** Which marks have to be set so that those packages have the ones that are wanted: arguments of `apt-mark`. */
@@ -150,10 +155,10 @@ export function markCommands(
   wanted: readonly InstalledPackage[],
   present: readonly PresentPackage[],
 ): readonly { readonly verb: "auto" | "manual" | "hold" | "unhold"; readonly names: readonly string[] }[] {
-  const now = new Map(present.map((each) => [`${each.name}:${each.architecture}`, each]));
+  const now = new Map(present.map((each) => [qualifiedName(each), each]));
   const where = (differs: (is: InstalledPackage, was: InstalledPackage) => boolean): readonly string[] =>
     wanted.flatMap((was) => {
-      const name = `${was.name}:${was.architecture}`;
+      const name = qualifiedName(was);
       const is = now.get(name);
       return is !== undefined && is.state !== "configuration" && differs(is, was) ? [name] : [];
     });

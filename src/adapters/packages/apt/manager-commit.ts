@@ -1,6 +1,6 @@
-import { mkdir, readFile, rm, statfs } from "node:fs/promises";
+import { mkdir, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
-import { writeFileAtomic } from "#adapters/files/index.ts";
+import { readTextOrEmpty, writeFileAtomic } from "#adapters/files/index.ts";
 import {
   type PackageChange,
   type PackageManager,
@@ -9,7 +9,6 @@ import {
   type TransactionResult,
   UpdateRefused,
 } from "#domain/ports/packages.ts";
-import { orUndefined } from "#kernel/errors.ts";
 import { formatBytes } from "#kernel/text.ts";
 import { areSame, describeChanges } from "../common/changes.ts";
 import { asResult, longestMs, type Transact, type Transaction, unitFor } from "../common/transactions.ts";
@@ -26,7 +25,7 @@ export function createMarks(folder: string) {
   const pathOf = (unit: string): string => join(folder, `${unit}.auto`);
 
   const read = async (unit: string): Promise<readonly string[]> => {
-    const text = (await orUndefined(readFile(pathOf(unit), "utf8"))) ?? "";
+    const text = await readTextOrEmpty(pathOf(unit));
     return text.split("\n").filter(isPackageName);
   };
 

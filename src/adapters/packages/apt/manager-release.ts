@@ -2,6 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
+import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { SystemRelease } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 
@@ -58,13 +59,11 @@ const hostFiles = {
 
 export type ReleaseFiles = { readonly [name in keyof typeof hostFiles]: string };
 
-const textOf = async (path: string): Promise<string> => (await orUndefined(readFile(path, "utf8"))) ?? "";
-
 export function createRelease(files: ReleaseFiles = hostFiles): () => Promise<SystemRelease | undefined> {
   const heads = async (): Promise<readonly ReleaseHead[]> => {
     const names = (await orUndefined(readdir(files.lists))) ?? [];
     const releases = names.filter((name) => /_(In)?Release$/.test(name));
-    return (await Promise.all(releases.map((name) => textOf(join(files.lists, name))))).map(parseReleaseHead);
+    return (await Promise.all(releases.map((name) => readTextOrEmpty(join(files.lists, name))))).map(parseReleaseHead);
   };
 
   const changelog = async (version: string): Promise<string> => {
@@ -73,11 +72,11 @@ export function createRelease(files: ReleaseFiles = hostFiles): () => Promise<Sy
   };
 
   return async () => {
-    const os = parseOsRelease(await textOf(files.osRelease));
+    const os = parseOsRelease(await readTextOrEmpty(files.osRelease));
     const id = os.get("ID") ?? "";
     const codename = os.get("VERSION_CODENAME") ?? "";
     // Debian's own file knows the point release; what is made of Debian has its own versions.
-    const point = id === "debian" ? (await textOf(files.debianVersion)).trim() : "";
+    const point = id === "debian" ? (await readTextOrEmpty(files.debianVersion)).trim() : "";
     const installed = numbers(point) === undefined ? (os.get("VERSION_ID") ?? "") : point;
     const newer = (await heads())
       .filter((head) => head.codename === codename && head.origin.toLowerCase() === id)

@@ -1,7 +1,8 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Exec } from "#adapters/exec/index.ts";
+import { readTextOrEmpty } from "#adapters/files/index.ts";
 import {
   noChanges,
   type PackageChange,
@@ -9,7 +10,6 @@ import {
   UpdateRefused,
   type UpdateRequest,
 } from "#domain/ports/packages.ts";
-import { orUndefined } from "#kernel/errors.ts";
 import { type DpkgDatabase, type DpkgEntry, nativeArchitecture, wordFor } from "./database.ts";
 import type { Offer } from "./offers.ts";
 import { failureReason } from "./output.ts";
@@ -37,7 +37,7 @@ export async function withPreferences<T>(
   const folder = await mkdtemp(join(tmpdir(), "steward-apt-"));
   try {
     const path = join(folder, "preferences");
-    const own = (await orUndefined(readFile(hostPreferences, "utf8"))) ?? "";
+    const own = await readTextOrEmpty(hostPreferences);
     await writeFile(path, `${text}\n${own}`);
     return await work(`--option=Dir::Etc::preferences=${path}`);
   } finally {

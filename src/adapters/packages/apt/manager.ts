@@ -10,7 +10,7 @@ import { createLockTable } from "../common/locks.ts";
 import { hostPlaces, type ManagerPorts } from "../common/ports.ts";
 import { createStaleUnits } from "../common/stale-units.ts";
 import { asResult, createTransactions, orLocked, settle, type Transaction, unitFor } from "../common/transactions.ts";
-import { createDatabase, readPresent } from "./database.ts";
+import { createDatabase, qualifiedName, readPresent } from "./database.ts";
 import type { AptPorts } from "./index.ts";
 import { createCommit, createMarks, markCommands, progressReporter } from "./manager-commit.ts";
 import { createRelease, type ReleaseFiles } from "./manager-release.ts";
@@ -123,8 +123,8 @@ export function createAptManager(
 
   const isAutomatic = async (): Promise<(change: PackageChange) => boolean> => {
     const automatic = (await present()).filter(({ isManual }) => !isManual);
-    const keys = new Set(automatic.map(({ name, architecture }) => `${name}:${architecture}`));
-    return ({ name, architecture }) => keys.has(`${name}:${architecture}`);
+    const keys = new Set(automatic.map(qualifiedName));
+    return (change) => keys.has(qualifiedName(change));
   };
 
   /** Repairs whose output is reported as progress, and that run in the unit of a transaction where there is one. */

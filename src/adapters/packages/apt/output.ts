@@ -30,7 +30,7 @@ export function parseStatusLine(line: string): AptStatus | undefined {
 
 const isForMachines = (line: string): boolean => /^(?:dlstatus|pmstatus|pmerror|pmconffile|media-change):/.test(line);
 
-const shown = (text: string): readonly string[] =>
+const shownLines = (text: string): readonly string[] =>
   text
     .split("\n")
     .map(shownLine)
@@ -44,7 +44,7 @@ export const readableLine = (line: string): string | undefined => {
 export function parseDpkgErrors(text: string): readonly DpkgError[] {
   const errors: DpkgError[] = [];
   let said: string | undefined;
-  const lines = shown(text);
+  const lines = shownLines(text);
   for (const [at, line] of lines.entries()) {
     const [, name] = /^dpkg: error processing (?:package|archive) (\S+)(?: \([^)]*\))?:$/.exec(line) ?? [];
     if (name !== undefined) {
@@ -74,7 +74,7 @@ export function failureReason(text: string, exitCode: number): string {
   const unsigned = parseUnsigned(text);
   if (unsigned.length > 0 && /^E: There were unauthenticated packages/m.test(text))
     return `${unsigned.join(", ")}: nobody vouches for the source, which is not signed; have it signed, or use another one`;
-  const lines = shown(text).filter((line) => line !== "");
+  const lines = shownLines(text).filter((line) => line !== "");
   const own = lines.filter((line) => /^(E:|dpkg: error:)/.test(line)).slice(0, most);
   const told = own.length > 0 ? own : lines.slice(-1);
   return told.length > 0 ? told.map((line) => line.replace(/^E: /, "")).join("; ") : `exit code ${exitCode}`;

@@ -5,7 +5,7 @@ import type { PackageFiles, PackageVersion, PresentPackage } from "#domain/ports
 import { orUndefined } from "#kernel/errors.ts";
 import type { Argv } from "../common/ports.ts";
 import { asResult, type Transact, unitFor } from "../common/transactions.ts";
-import { markCommands } from "./database.ts";
+import { markCommands, qualifiedName } from "./database.ts";
 import { failureReason } from "./output.ts";
 import { aptPaths, withoutCaches, withoutSources } from "./words.ts";
 
@@ -58,8 +58,7 @@ interface Missing {
   readonly remove: readonly Removal[];
 }
 
-const keyOf = ({ name, architecture }: Removal): string => `${name}:${architecture}`;
-const count = ({ install, configuration, remove }: Missing): number =>
+const missingCount = ({ install, configuration, remove }: Missing): number =>
   install.length + configuration.length + remove.length;
 
 export function missingOf(
@@ -70,19 +69,19 @@ export function missingOf(
   },
   present: readonly PresentPackage[],
 ): Missing {
-  const now = new Map(present.map((each) => [keyOf(each), each]));
+  const now = new Map(present.map((each) => [qualifiedName(each), each]));
   const isNow = (wanted: Found, state: PresentPackage["state"]): boolean => {
-    const found = now.get(keyOf(wanted));
+    const found = now.get(qualifiedName(wanted));
     return found?.version === wanted.version && found.state === state;
   };
   return {
     install: target.files.filter((file) => !isNow(file, "installed")),
     configuration: target.configuration.filter((file) => !isNow(file, "configuration")),
-    remove: target.remove.filter((each) => now.has(keyOf(each))),
+    remove: target.remove.filter((each) => now.has(qualifiedName(each))),
   };
 }
 
-const describe = ({ install, configuration, remove }: Missing): string =>
+const describeMissing = ({ install, configuration, remove }: Missing): string =>
   [...install.map((each) => `${each.name} ${each.version}`), ...configuration.map((each) => each.name)]
     .concat(remove.map((each) => `${each.name} (to be removed)`))
     .slice(0, 10)
@@ -146,7 +145,7 @@ export function createRestore(ports: {
     };
 
     let left = await missing();
-    if (count(left) > 0) {
+    if (missingCount(left) > 0) {
       // What an interrupted transaction left is taken up first; whether that went well shows in what is missing afterwards.
       await step([dpkg, ...dpkgOptions, "--configure", "--pending"]);
       left = await missing();
@@ -159,14 +158,15 @@ export function createRestore(ports: {
       left = await missing();
     }
     if (left.install.length > 0) await tryStep([dpkg, ...dpkgAlone, "--unpack", "--", ...paths(left.install)]);
-    if (left.remove.length > 0) await tryStep([dpkg, "--force-depends", "--purge", "--", ...left.remove.map(keyOf)]);
+    if (left.remove.length > 0)
+      await tryStep([dpkg, "--force-depends", "--purge", "--", ...left.remove.map(qualifiedName)]);
     if (left.install.length > 0) await tryStep([dpkg, ...dpkgOptions, "--configure", "--pending"]);
 
     progress.step(70, "leaving the configuration of removed packages");
     left = await missing();
     if (left.configuration.length > 0) {
       await tryStep([dpkg, ...dpkgAlone, "--install", "--", ...paths(left.configuration)]);
-      await tryStep([dpkg, "--force-depends", "--remove", "--", ...left.configuration.map(keyOf)]);
+      await tryStep([dpkg, "--force-depends", "--remove", "--", ...left.configuration.map(qualifiedName)]);
     }
 
     progress.step(80, "looking for files that were lost on the way");
@@ -178,8 +178,8 @@ export function createRestore(ports: {
     const whole = await exec([aptGet, "--quiet=2", ...withoutSources, "check"], { signal, timeoutMs: 120_000 });
     if (whole.exitCode !== 0) progress.line(`apt-get check: ${failureReason(whole.stderr, whole.exitCode)}`);
     left = await missing();
-    if (count(left) === 0) return { isDone: true, reason: "" };
-    const why = [`not as in the snapshot: ${describe(left)}`, ...reasons];
+    if (missingCount(left) === 0) return { isDone: true, reason: "" };
+    const why = [`not as in the snapshot: ${describeMissing(left)}`, ...reasons];
     return { isDone: false, reason: [...new Set(why)].join("; ") };
   };
 }
@@ -187,7 +187,7 @@ export function createRestore(ports: {
 const paths = (files: readonly Found[]): readonly string[] => files.map(({ path }) => path);
 const operands = ({ install, remove }: Missing): readonly string[] => [
   ...paths(install),
-  ...remove.map((each) => `${keyOf(each)}-`),
+  ...remove.map((each) => `${qualifiedName(each)}-`),
 ];
 
 /** Whether apt finds a way, and one that removes nothing else. */

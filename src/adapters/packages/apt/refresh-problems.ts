@@ -62,7 +62,7 @@ export interface FetchedRelease {
 }
 
 /** As apt writes what is special in an address. */
-const quoted = (text: string): string =>
+const escapeAddress = (text: string): string =>
   text.replaceAll(/[^-a-zA-Z0-9.,:;+/()?'`]/gu, (character) =>
     Buffer.from(character).toString("hex").replace(/../g, "%$&"),
   );
@@ -73,7 +73,7 @@ export function fetchedReleases(text: string): readonly FetchedRelease[] {
   ].map(([, address = "", suite = "", name = ""]) => {
     const folder = address.replace(/\/$/, "").replace(/^[^:]+:\/\/(?:[^/@]*@)?/, "");
     const path = suite.endsWith("/") ? suite : `dists/${suite}/`;
-    return { source: `${address} ${suite}`, file: quoted(`${folder}/${path}${name}`).replaceAll("/", "_") };
+    return { source: `${address} ${suite}`, file: escapeAddress(`${folder}/${path}${name}`).replaceAll("/", "_") };
   });
 }
 

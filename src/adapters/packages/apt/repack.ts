@@ -18,6 +18,7 @@ import {
 } from "node:fs/promises";
 import { join } from "node:path";
 import type { Exec } from "#adapters/exec/index.ts";
+import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { PackageVersion, PresentPackage } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 
@@ -149,7 +150,7 @@ export async function repack(
   if (/\nStatus: \S+ \S+ config-files\n/.test(fields) !== isBare) return undefined;
 
   const info = (kind: string): Promise<Buffer | undefined> => readInfo(database, wanted, kind);
-  const diverted = parseDiversions((await orUndefined(readFile(join(database, "diversions"), "utf8"))) ?? "", name);
+  const diverted = parseDiversions(await readTextOrEmpty(join(database, "diversions")), name);
   const real = (path: string): string => diverted.get(path) ?? path;
   const work = await mkdtemp(join(folder, "repack-"));
   try {
@@ -159,7 +160,7 @@ export async function repack(
     const special = new Set(configuration.map(({ path }) => path));
     const listed = ((await info("list")) ?? Buffer.alloc(0)).toString("utf8").split("\n");
     const paths = listed.filter((path) => path.startsWith("/") && path !== "/." && !special.has(path));
-    const folders = new Set([...paths, ...special].flatMap(parentsOf));
+    const folders = new Set([...paths, ...special].flatMap(ancestorsOf));
     for (const path of paths) {
       signal.throwIfAborted();
       if (folders.has(path)) await addFolder(tree, path, real(path));
@@ -189,7 +190,7 @@ export async function repack(
   }
 }
 
-function parentsOf(path: string): readonly string[] {
+function ancestorsOf(path: string): readonly string[] {
   const parts = path.split("/").slice(1, -1);
   return parts.map((_, at) => `/${parts.slice(0, at + 1).join("/")}`);
 }

@@ -1,5 +1,5 @@
 import type { PackageChange } from "#domain/ports/packages.ts";
-import { type DpkgEntry, nativeArchitecture } from "./database.ts";
+import { type DpkgEntry, nativeArchitecture, qualifiedName } from "./database.ts";
 import type { Offer } from "./offers.ts";
 
 export interface SimulatedStep {
@@ -80,9 +80,6 @@ export function parseUnmet(text: string): readonly UnmetDependency[] {
 const isSecurityRelease = ({ label, suite }: SimulatedStep["releases"][number]): boolean =>
   label === "Debian-Security" || suite.endsWith("-security");
 
-const keyOf = ({ name, architecture }: Pick<PackageChange, "name" | "architecture">): string =>
-  `${name}:${architecture}`;
-
 function byName(one: PackageChange, other: PackageChange): number {
   if (one.name !== other.name) return one.name < other.name ? -1 : 1;
   return one.architecture < other.architecture ? -1 : 1;
@@ -93,7 +90,7 @@ export function changesOf(
   known: { readonly entries: readonly DpkgEntry[]; readonly offers: readonly Offer[] },
 ): readonly PackageChange[] {
   const native = nativeArchitecture(known.entries);
-  const offers = new Map(known.offers.map((offer) => [keyOf(offer.entry), offer]));
+  const offers = new Map(known.offers.map((offer) => [qualifiedName(offer.entry), offer]));
 
   /** Of what is removed apt tells an architecture only where it is not the machine's own. */
   const removedArchitecture = (name: string, told: string | undefined): string =>
@@ -108,7 +105,7 @@ export function changesOf(
     if (kind === "configure") continue;
     const [name = "", told] = word.split(":");
     const architecture = kind === "remove" ? removedArchitecture(name, told) : newArchitecture;
-    const key = keyOf({ name, architecture });
+    const key = qualifiedName({ name, architecture });
     const suites = offers.get(key)?.suites ?? [];
     const isSecurity = kind === "install" && (suites.length > 0 || releases.some(isSecurityRelease));
     // Apt may name a package twice: removed on the way to its new version.

@@ -34,14 +34,14 @@ export async function contentMark(path: string): Promise<string> {
 }
 
 /** Names in a folder, in order; none where it is not there. */
-export async function namesIn(folder: string): Promise<readonly string[]> {
+export async function sortedNames(folder: string): Promise<readonly string[]> {
   return ((await orUndefined(readdir(folder))) ?? []).sort();
 }
 
 /** Files by which a change to rpm's database can be seen, whichever of the folders it is in. */
 export async function databaseFiles(folders: readonly string[]): Promise<readonly string[]> {
   const names = await Promise.all(
-    folders.map(async (folder) => (await namesIn(folder)).map((name) => join(folder, name))),
+    folders.map(async (folder) => (await sortedNames(folder)).map((name) => join(folder, name))),
   );
   // What readers share, and locks.
   return names.flat().filter((path) => !/-shm$|\.lock$/.test(path));

@@ -7,7 +7,7 @@ import { orUndefined } from "#kernel/errors.ts";
 import { askWhole } from "../common/asking.ts";
 import { toInstalledPackages } from "../common/changes.ts";
 import { createPidLocks, type LockHolder } from "../common/locks.ts";
-import { contentMark, databaseFiles, namesIn, rememberByMark } from "../common/marks.ts";
+import { contentMark, databaseFiles, rememberByMark, sortedNames } from "../common/marks.ts";
 import { type Argv, type Asks, hostPlaces, type PackagePorts } from "../common/ports.ts";
 import { createTransactions, type Transact } from "../common/transactions.ts";
 import { createPattern, nevraOf, splitVersion } from "../rpm/names.ts";
@@ -67,7 +67,7 @@ async function databaseMark({ databases, history }: DnfPlaces): Promise<string> 
 
 /** A text that changes when other lists are downloaded. */
 export async function listsMark({ lists }: DnfPlaces): Promise<string> {
-  const names = await namesIn(lists);
+  const names = await sortedNames(lists);
   return (await Promise.all(names.map((name) => contentMark(join(lists, name, "repodata", "repomd.xml"))))).join("\n");
 }
 

@@ -12,7 +12,7 @@ export interface InstalledRpm extends PackageVersion {
 export const installedFormat = "%{name}|%{evr}|%{arch}|%{reason}|%{installsize}";
 export const availableFormat = "%{name}|%{evr}|%{arch}|%{downloadsize}|%{installsize}";
 
-const bytesOf = (text: string | undefined): number => (/^\d+$/.test(text ?? "") ? Number(text) : 0);
+const sizeOrZero = (text: string | undefined): number => (/^\d+$/.test(text ?? "") ? Number(text) : 0);
 const fields = (text: string, count: number): readonly (readonly string[])[] =>
   text
     .split("\n")
@@ -23,7 +23,7 @@ export const parseInstalled = (text: string): readonly InstalledRpm[] =>
   fields(text, 5)
     .filter(([name]) => name !== "gpg-pubkey")
     .map(([name = "", version = "", architecture = "", reason = "", bytes]) => {
-      return { name, version: withoutZeroEpoch(version), architecture, reason, bytes: bytesOf(bytes) };
+      return { name, version: withoutZeroEpoch(version), architecture, reason, bytes: sizeOrZero(bytes) };
     });
 
 export interface OfferedRpm extends PackageVersion {
@@ -37,8 +37,8 @@ export const parseOffered = (text: string): readonly OfferedRpm[] =>
       name,
       version: withoutZeroEpoch(version),
       architecture,
-      downloadBytes: bytesOf(download),
-      bytes: bytesOf(bytes),
+      downloadBytes: sizeOrZero(download),
+      bytes: sizeOrZero(bytes),
     };
   });
 

@@ -4,7 +4,7 @@ import type { OutputReader } from "../common/transactions.ts";
 const most = 3;
 
 /** Where a terminal would show only what follows the last return. */
-const shown = (text: string): readonly string[] =>
+const terminalLines = (text: string): readonly string[] =>
   text.split("\n").map((line) => line.replace(/\r+$/, "").replace(/^.*\r/, "").trimEnd());
 
 export interface ScriptError {
@@ -21,7 +21,7 @@ const step = /^ +\S[^:]* : .* \d+\/\d+$/;
 export function parseScriptErrors(text: string): readonly ScriptError[] {
   const errors: ScriptError[] = [];
   let said: string | undefined;
-  for (const line of shown(text)) {
+  for (const line of terminalLines(text)) {
     const [, script, name] = /^Error in (\S+) scriptlet in rpm package (\S+)$/.exec(line) ?? [];
     if (script !== undefined && name !== undefined) {
       errors.push({ name, script, said });
@@ -69,9 +69,9 @@ function mistrusted(text: string): readonly string[] {
 export function failureReason(text: string, exitCode: number): string {
   const scripts = scriptFailures(text);
   if (scripts !== "") return scripts;
-  const trust = mistrusted(shown(text).join("\n"));
+  const trust = mistrusted(terminalLines(text).join("\n"));
   if (trust.length > 0) return trust.join("; ");
-  const lines = shown(text).filter((line) => line.trim() !== "");
+  const lines = terminalLines(text).filter((line) => line.trim() !== "");
   const own = ownWords(lines).slice(-most);
   const told = own.length > 0 ? own : lines.slice(-1).map((line) => line.trim());
   return told.length > 0 ? told.join("; ") : `exit code ${exitCode}`;

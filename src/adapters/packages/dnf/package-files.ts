@@ -25,12 +25,12 @@ const onlyFiles = [
   "--setopt=installonly_limit=0",
 ] as const;
 
-const quoted = (text: string): string => `'${text.replaceAll("'", `'"'"'`)}'`;
+const shellWord = (text: string): string => `'${text.replaceAll("'", `'"'"'`)}'`;
 
 export const shellLines = ({ install, remove }: Missing): string =>
   [
-    ...(install.length > 0 ? [`install ${install.map(({ path }) => quoted(path)).join(" ")}`] : []),
-    ...(remove.length > 0 ? [`remove ${remove.map((each) => quoted(nevraOf(each))).join(" ")}`] : []),
+    ...(install.length > 0 ? [`install ${install.map(({ path }) => shellWord(path)).join(" ")}`] : []),
+    ...(remove.length > 0 ? [`remove ${remove.map((each) => shellWord(nevraOf(each))).join(" ")}`] : []),
     "run",
     "",
   ].join("\n");

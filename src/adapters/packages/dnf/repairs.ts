@@ -3,7 +3,7 @@ import type { MissingPlan, PackageRepairs } from "#domain/ports/packages.ts";
 import { demandSamePlan, orObstacle } from "../common/asking.ts";
 import type { PlainChange } from "../common/changes.ts";
 import type { OnLine } from "../common/ports.ts";
-import { isPackageName, keyOf, nevraOf } from "../rpm/names.ts";
+import { isPackageName, nameAndArchitecture, nevraOf } from "../rpm/names.ts";
 import { demandNoRemoval } from "../rpm/offers.ts";
 import type { Dnf } from "./host.ts";
 import { changingArgv, replay } from "./replay.ts";
@@ -86,7 +86,7 @@ export function createRepairs(dnf: Dnf): PackageRepairs {
         await replay(dnf, { unit, changes }, signal);
         return;
       }
-      const words = ["reinstall", "--", ...changes.map(keyOf)];
+      const words = ["reinstall", "--", ...changes.map(nameAndArchitecture)];
       await change(unit, "Steward installs packages again (dnf reinstall)", words, signal);
     },
 

@@ -4,7 +4,7 @@ import { type PackageVersion, type Progress, UpdateRefused } from "#domain/ports
 import type { PlainChange } from "../common/changes.ts";
 import type { Argv, OnLine } from "../common/ports.ts";
 import { longestMs } from "../common/transactions.ts";
-import { isPackageName, keyOf, nevraOf, parseNevra } from "../rpm/names.ts";
+import { isPackageName, nameAndArchitecture, nevraOf, parseNevra } from "../rpm/names.ts";
 import { type Dnf, withoutRepositories } from "./host.ts";
 import type { InstalledRpm } from "./lists.ts";
 
@@ -27,12 +27,12 @@ function checked(found: PackageVersion): string {
  * takes the place of something that somebody asked for.
  */
 export function storedTransaction(changes: readonly PlainChange[], installed: readonly InstalledRpm[]): string {
-  const reasons = new Map(installed.map((each) => [keyOf(each), each.reason]));
-  const removed = changes.filter(({ to }) => to === null).map((each) => reasons.get(keyOf(each)));
+  const reasons = new Map(installed.map((each) => [nameAndArchitecture(each), each.reason]));
+  const removed = changes.filter(({ to }) => to === null).map((each) => reasons.get(nameAndArchitecture(each)));
   const ofNew = removed.includes("user") ? "user" : "dependency";
   const rpms = changes.flatMap((change): readonly StoredAction[] => {
     const { name, architecture, from, to } = change;
-    const reason = reasons.get(keyOf(change)) ?? ofNew;
+    const reason = reasons.get(nameAndArchitecture(change)) ?? ofNew;
     const nevra = (version: string): string => checked({ name, architecture, version });
     const step = (action: StoredAction["action"], version: string): StoredAction => {
       return { action, nevra: nevra(version), reason, repo_id: "" };

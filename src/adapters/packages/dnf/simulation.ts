@@ -1,7 +1,7 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import { UpdateRefused } from "#domain/ports/packages.ts";
 import type { PlainChange } from "../common/changes.ts";
-import { keyOf, nevraOf, parseNevra } from "../rpm/names.ts";
+import { nameAndArchitecture, nevraOf, parseNevra } from "../rpm/names.ts";
 import type { Dnf } from "./host.ts";
 import { availableFormat, type InstalledRpm, parseOffered } from "./lists.ts";
 import { failureReason } from "./output.ts";
@@ -32,7 +32,7 @@ interface Section {
 }
 
 /** A name that is too long for its column goes on in the next line, which begins where the column ends. */
-function joined(lines: readonly string[]): readonly string[] {
+function joinWrapped(lines: readonly string[]): readonly string[] {
   const whole: string[] = [];
   for (const line of lines) {
     const last = whole.at(-1);
@@ -46,7 +46,7 @@ function joined(lines: readonly string[]): readonly string[] {
 function rowsOf({ kind, lines }: Section): readonly TableRow[] {
   if (kind === undefined) return [];
   const rows: (TableRow & { replaces: string[] })[] = [];
-  for (const line of joined(lines)) {
+  for (const line of joinWrapped(lines)) {
     const [, old, oldArchitecture, oldVersion] = /^ +replacing +(\S+)\.(\S+) (\S+)$/.exec(line) ?? [];
     const [, name, architecture, version, repository] =
       /^ (\S+) +(\S+) +(\S+) +(\S+) +[\d.]+(?: +[kMGTP]?)?$/.exec(line) ?? [];
@@ -80,18 +80,19 @@ export function parseSummary(text: string): number {
  * goes for it, are one change.
  */
 export function changesOf(rows: readonly TableRow[], installed: readonly InstalledRpm[]): readonly PlainChange[] {
-  const newest = new Map(installed.map((each) => [keyOf(each), each.version]));
+  const newest = new Map(installed.map((each) => [nameAndArchitecture(each), each.version]));
   const removed = [
     ...rows.filter(({ kind }) => kind === "remove"),
     ...rows.flatMap(({ replaces }) => replaces.flatMap((nevra) => parseNevra(nevra) ?? [])),
   ];
-  const gone = new Map(removed.map((each) => [keyOf(each), each]));
+  const gone = new Map(removed.map((each) => [nameAndArchitecture(each), each]));
   const changes = rows.flatMap((row): readonly PlainChange[] => {
     const { kind, name, architecture, version } = row;
     if (kind === "remove" || kind === "reinstall") return [];
-    if (kind !== "install") return [{ name, architecture, from: newest.get(keyOf(row)) ?? null, to: version }];
-    const from = gone.get(keyOf(row))?.version ?? null;
-    gone.delete(keyOf(row));
+    if (kind !== "install")
+      return [{ name, architecture, from: newest.get(nameAndArchitecture(row)) ?? null, to: version }];
+    const from = gone.get(nameAndArchitecture(row))?.version ?? null;
+    gone.delete(nameAndArchitecture(row));
     return [{ name, architecture, from, to: version }];
   });
   const removals = [...gone.values()].map(({ name, architecture, version }): PlainChange => {

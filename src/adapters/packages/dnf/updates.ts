@@ -4,7 +4,7 @@ import type { PackageUpdates } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { marksOf, rememberByMark } from "../common/marks.ts";
 import type { Asks } from "../common/ports.ts";
-import { comparePackageVersions, keyOf } from "../rpm/names.ts";
+import { comparePackageVersions, nameAndArchitecture } from "../rpm/names.ts";
 import { changesTo, createSecurity, newestOf, type Offers as RpmOffers } from "../rpm/offers.ts";
 import { type Dnf, type DnfPlaces, listsMark, type RpmDatabase } from "./host.ts";
 import { parseAdvisories, parseCheckUpdate } from "./lists.ts";
@@ -39,7 +39,7 @@ export function createOffers({ ask, database, places }: Dnf): Asks<Offers> {
     const all = ["--disableplugin=versionlock", "--disableexcludes=all"];
     const list = [...all, "updateinfo", "list", "--security", "--updates"];
     const advised = parseAdvisories(await ask(list, signal)).filter((each) => {
-      const found = newest.get(keyOf(each));
+      const found = newest.get(nameAndArchitecture(each));
       return found !== undefined && comparePackageVersions(each.version, found.version) > 0;
     });
     return { updates: changesTo(offered, newest, advised), advised };

@@ -1,7 +1,8 @@
-import { readdir, readFile, rm, stat } from "node:fs/promises";
+import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult } from "#adapters/exec/index.ts";
+import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { InstalledPackage } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { askWhole } from "../common/asking.ts";
@@ -77,7 +78,7 @@ async function readEntries(local: string, signal: AbortSignal): Promise<Pick<Pac
   const partial: { name: string; version: string }[] = [];
   const read = async (entry: string): Promise<void> => {
     const folder = join(local, entry);
-    const record = parseRecord((await orUndefined(readFile(join(folder, "desc"), "utf8"))) ?? "");
+    const record = parseRecord(await readTextOrEmpty(join(folder, "desc")));
     // The list of its files is written last.
     const hasFiles = (await orUndefined(stat(join(folder, "files")))) !== undefined;
     const named = parseEntry(entry);

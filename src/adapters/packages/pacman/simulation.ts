@@ -39,7 +39,7 @@ export interface OfferedDetails {
 
 const units: Readonly<Record<string, number>> = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4 };
 
-function bytesOf(text: string): number {
+function parseSize(text: string): number {
   const [, amount = "0", unit = "B"] = /^([0-9.]+) (\S+)$/.exec(text) ?? [];
   return Math.round(Number(amount) * (units[unit] ?? 1));
 }
@@ -50,7 +50,7 @@ export const parseDetails = (text: string): readonly OfferedDetails[] =>
     const [name, version] = [field("Name"), field("Version")];
     if (name === undefined || version === undefined) return [];
     const replaces = (field("Replaces") ?? "").split(/\s+/).filter((each) => each !== "" && each !== "None");
-    const bytes = bytesOf(field("Installed Size") ?? "");
+    const bytes = parseSize(field("Installed Size") ?? "");
     return [{ name, version, architecture: field("Architecture") ?? "any", bytes, replaces }];
   });
 
@@ -102,11 +102,11 @@ export function planFrom(
   };
 }
 
-const lineOf = ({ name, from, to }: PackageChange): string => `${name} ${from ?? "-"} ${to ?? "-"}`;
+const describeChange = ({ name, from, to }: PackageChange): string => `${name} ${from ?? "-"} ${to ?? "-"}`;
 
 /** What one plan does and another does not, in words; empty where they are the same. */
 export function differences(one: readonly PackageChange[], other: readonly PackageChange[]): readonly string[] {
-  const [a, b] = [new Set(one.map(lineOf)), new Set(other.map(lineOf))];
+  const [a, b] = [new Set(one.map(describeChange)), new Set(other.map(describeChange))];
   return [...[...a].filter((line) => !b.has(line)), ...[...b].filter((line) => !a.has(line))];
 }
 
@@ -121,7 +121,7 @@ export interface FullUpdate {
 const heldIn = (changes: readonly PackageChange[], { packages, isHeld }: PacmanDatabase): readonly string[] =>
   packages.filter((each) => isHeld(each) && changes.some(({ name }) => name === each.name)).map(({ name }) => name);
 
-async function detailsOf(
+async function fetchDetails(
   { ask }: Pacman,
   databases: string,
   rows: readonly PrintedRow[],
@@ -146,7 +146,7 @@ export async function fullUpdate(
   const { exitCode, stdout, stderr } = await pacman.tryAsking(databases, words, signal);
   if (exitCode !== 0) throw new UpdateRefused(failureReason(`${stdout}\n${stderr}`, exitCode));
   const rows = parsePrinted(stdout);
-  const plan = planFrom(rows, await detailsOf(pacman, databases, rows, signal), database.packages);
+  const plan = planFrom(rows, await fetchDetails(pacman, databases, rows, signal), database.packages);
   const held = heldIn(plan.changes, database);
   if (held.length > 0) throw new UpdateRefused(`pacman would change ${held.join(", ")}, which is held at its version`);
   return { plan, rows };

@@ -67,7 +67,7 @@ export function parseNevra(text: string): PackageVersion | undefined {
 }
 
 /** `name.noarch`, under which several versions may be installed. */
-export const keyOf = ({ name, architecture }: Pick<PackageVersion, "name" | "architecture">): string =>
+export const nameAndArchitecture = ({ name, architecture }: Pick<PackageVersion, "name" | "architecture">): string =>
   `${name}.${architecture}`;
 
 /** What rpm takes for a name; nothing else is passed on. Dnf takes `*`, `?` and brackets for patterns. */

@@ -9,7 +9,7 @@ import {
 } from "#domain/ports/packages.ts";
 import type { PlainChange } from "../common/changes.ts";
 import type { Asks } from "../common/ports.ts";
-import { comparePackageVersions, isPackageName, keyOf, nevraOf } from "./names.ts";
+import { comparePackageVersions, isPackageName, nameAndArchitecture, nevraOf } from "./names.ts";
 
 export interface AdvisedRpm extends PackageVersion {
   /** `FEDORA-2026-0123456789`, `openSUSE-2026-123`. */
@@ -26,12 +26,12 @@ export const byName = (one: PackageVersion, other: PackageVersion): number =>
   one.name === other.name ? comparePackageVersions(one.version, other.version) : one.name < other.name ? -1 : 1;
 
 export const newestOf = ({ packages }: Pick<RpmState, "packages">): ReadonlyMap<string, PackageVersion> =>
-  new Map(packages.map((each) => [keyOf(each), each]));
+  new Map(packages.map((each) => [nameAndArchitecture(each), each]));
 
 export const isSecurityStep = (to: PackageVersion, advised: readonly PackageVersion[], from: string | null): boolean =>
   advised.some(
     (each) =>
-      keyOf(each) === keyOf(to) &&
+      nameAndArchitecture(each) === nameAndArchitecture(to) &&
       comparePackageVersions(each.version, to.version) <= 0 &&
       (from === null || comparePackageVersions(each.version, from) > 0),
   );
@@ -40,8 +40,9 @@ export const isSecurityStep = (to: PackageVersion, advised: readonly PackageVers
 function newestAdvised(advised: readonly AdvisedRpm[]): readonly AdvisedRpm[] {
   const found = new Map<string, AdvisedRpm>();
   for (const each of advised) {
-    const other = found.get(keyOf(each));
-    if (other === undefined || comparePackageVersions(each.version, other.version) > 0) found.set(keyOf(each), each);
+    const other = found.get(nameAndArchitecture(each));
+    if (other === undefined || comparePackageVersions(each.version, other.version) > 0)
+      found.set(nameAndArchitecture(each), each);
   }
   return [...found.values()];
 }
@@ -53,11 +54,16 @@ function securityUpdates(
 ): readonly SecurityUpdate[] {
   const newest = newestOf(state);
   return newestAdvised(advised).flatMap((each) => {
-    const installed = newest.get(keyOf(each));
+    const installed = newest.get(nameAndArchitecture(each));
     if (installed === undefined) return [];
     const { name, architecture } = each;
-    const candidate = updates.find((update) => keyOf(update) === keyOf(each))?.to ?? each.version;
-    const suites = [...new Set(advised.filter((other) => keyOf(other) === keyOf(each)).map((one) => one.advisory))];
+    const candidate =
+      updates.find((update) => nameAndArchitecture(update) === nameAndArchitecture(each))?.to ?? each.version;
+    const suites = [
+      ...new Set(
+        advised.filter((other) => nameAndArchitecture(other) === nameAndArchitecture(each)).map((one) => one.advisory),
+      ),
+    ];
     return [{ name, architecture, installed: installed.version, candidate, suites, isHeld: state.isHeld(installed) }];
   });
 }
@@ -79,7 +85,7 @@ export function wantedAdvised(
 ): readonly AdvisedRpm[] {
   const newest = newestOf(state);
   return newestAdvised(advised).filter((each) => {
-    const installed = newest.get(keyOf(each));
+    const installed = newest.get(nameAndArchitecture(each));
     return installed !== undefined && !state.isHeld(installed) && (names?.includes(each.name) ?? true);
   });
 }
@@ -121,7 +127,7 @@ export const changesTo = (
 ): readonly PackageChange[] =>
   offered.map((to) => {
     const { name, architecture, version } = to;
-    const from = newest.get(keyOf(to))?.version ?? null;
+    const from = newest.get(nameAndArchitecture(to))?.version ?? null;
     return { name, architecture, from, to: version, isSecurity: isSecurityStep(to, advised, from) };
   });
 

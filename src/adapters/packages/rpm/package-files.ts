@@ -9,7 +9,7 @@ import {
 import { fetchCached, fetchDownloaded, type IsWhole } from "../common/package-files.ts";
 import type { Asks, PackagePorts } from "../common/ports.ts";
 import { settle, unitFor } from "../common/transactions.ts";
-import { keyOf, nevraOf, parseNevra, splitVersion, versionOf } from "./names.ts";
+import { nameAndArchitecture, nevraOf, parseNevra, splitVersion, versionOf } from "./names.ts";
 
 const identityFormat = "%{NAME}|%{EPOCHNUM}|%{VERSION}|%{RELEASE}|%{ARCH}\\n";
 
@@ -58,10 +58,10 @@ export function missingOf(
   installed: readonly PackageVersion[],
 ): Missing {
   const present = new Set(installed.map(nevraOf));
-  const gone = new Set(target.remove.map(keyOf));
+  const gone = new Set(target.remove.map(nameAndArchitecture));
   return {
     install: target.files.filter((file) => !present.has(nevraOf(file))),
-    remove: installed.filter((each) => gone.has(keyOf(each))),
+    remove: installed.filter((each) => gone.has(nameAndArchitecture(each))),
   };
 }
 

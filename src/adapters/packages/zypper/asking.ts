@@ -78,7 +78,7 @@ export interface Asking {
 }
 
 /** Zypper's own way from the name of a repository to that of its folder. */
-const folderOf = (alias: string): string => alias.replaceAll("/", "_");
+const listFolder = (alias: string): string => alias.replaceAll("/", "_");
 
 /** The output. @throws CommandFailed where zypper failed. */
 export function demandAnswer({ exitCode, stdout, stderr }: CommandResult): string {
@@ -102,7 +102,7 @@ export function createAsking({ exec, places }: { readonly exec: Exec; readonly p
     });
 
   const listAt = async (alias: string): Promise<number | undefined> => {
-    const paths = listFiles.map((file) => join(places.lists, folderOf(alias), file));
+    const paths = listFiles.map((file) => join(places.lists, listFolder(alias), file));
     const files = await Promise.all(paths.map((path) => orUndefined(stat(path))));
     return files.find((file) => file !== undefined)?.mtimeMs;
   };
@@ -134,7 +134,7 @@ export function createAsking({ exec, places }: { readonly exec: Exec; readonly p
     tryFiles: (folder, words, signal) => run([...onlyFiles(folder), ...words], signal),
     listsAt,
     async listsMark(signal) {
-      const folders = (await aliases(signal)).map((alias) => join(places.lists, folderOf(alias)));
+      const folders = (await aliases(signal)).map((alias) => join(places.lists, listFolder(alias)));
       const files = folders.flatMap((folder) => listFiles.map((file) => join(folder, file)));
       return marksOf([...files, ...places.settings]);
     },

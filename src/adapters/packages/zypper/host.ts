@@ -1,8 +1,7 @@
-import { readFile } from "node:fs/promises";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
+import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { InstalledPackage, PackageVersion } from "#domain/ports/packages.ts";
-import { orUndefined } from "#kernel/errors.ts";
 import { toInstalledPackages } from "../common/changes.ts";
 import { createPidLocks, type LockHolder } from "../common/locks.ts";
 import { contentMark, databaseFiles, marksOf, rememberByMark } from "../common/marks.ts";
@@ -62,7 +61,7 @@ export function openZypper(ports: ZypperPorts): Zypper {
 
   /** Locks are patterns that only zypper itself can read for sure. */
   const heldBy = async (signal: AbortSignal): Promise<ReadonlySet<string>> => {
-    const text = (await orUndefined(readFile(where.packageLocks, "utf8"))) ?? "";
+    const text = await readTextOrEmpty(where.packageLocks);
     if (text.trim() === "") return new Set();
     return parseHeld(demandAnswer(await asking.tryInstalled(["locks", "--solvables"], signal)));
   };
@@ -80,7 +79,7 @@ export function openZypper(ports: ZypperPorts): Zypper {
       return remembered(mark, async () => {
         const packages = await queryAll(signal);
         const held = await heldBy(signal);
-        const automatic = parseAutoInstalled((await orUndefined(readFile(where.autoInstalled, "utf8"))) ?? "");
+        const automatic = parseAutoInstalled(await readTextOrEmpty(where.autoInstalled));
         return { packages, isHeld: (found) => held.has(nevraOf(found)), automatic, mark };
       });
     },

@@ -1,6 +1,5 @@
-import { readFile } from "node:fs/promises";
+import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { PackageManager, SystemRelease, UpdateRequest } from "#domain/ports/packages.ts";
-import { orUndefined } from "#kernel/errors.ts";
 import { describeUnmet } from "../common/changes.ts";
 import type { ManagerPorts } from "../common/ports.ts";
 import { createRpmManager } from "../rpm/manager.ts";
@@ -26,7 +25,7 @@ export const isRolling = (osRelease: string): boolean =>
   /^ID=["']?opensuse-(?:tumbleweed|slowroll|microos)["']?\s*$/m.test(osRelease);
 
 async function upgradeWords({ places }: Zypper, { type, names }: UpdateRequest): Promise<readonly string[]> {
-  const osRelease = (await orUndefined(readFile(places.osRelease, "utf8"))) ?? "";
+  const osRelease = await readTextOrEmpty(places.osRelease);
   // Of single packages there is no upgrade of the distribution.
   if (type !== "packages" && names === undefined && isRolling(osRelease)) return ["dup", "--no-recommends"];
   // One that takes the place of another is a removal.

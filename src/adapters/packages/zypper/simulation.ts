@@ -34,7 +34,7 @@ function changesOf({ parent, attributes }: XmlElement): readonly PlainChange[] {
   ];
 }
 
-const numberOf = (text: string | undefined): number => (/^-?\d+$/.test(text ?? "") ? Number(text) : 0);
+const integerOrZero = (text: string | undefined): number => (/^-?\d+$/.test(text ?? "") ? Number(text) : 0);
 
 /** Reads the summary that zypper writes before it begins; undefined where there is none. */
 export function parseSummary(text: string): Simulation | undefined {
@@ -44,12 +44,12 @@ export function parseSummary(text: string): Simulation | undefined {
   // Patches and products stand for packages, which are listed themselves.
   const packages = elements.filter(({ name, attributes }) => name === "solvable" && attributes.type === "package");
   const read = packages.map(changesOf).filter((changes) => changes.length > 0);
-  if (read.length !== numberOf(summary.attributes["packages-to-change"]))
+  if (read.length !== integerOrZero(summary.attributes["packages-to-change"]))
     throw new CommandFailed("cannot read what zypper would do");
   return {
     changes: read.flat(),
-    downloadBytes: numberOf(summary.attributes["download-size"]),
-    diskBytes: numberOf(summary.attributes["space-usage-diff"]),
+    downloadBytes: integerOrZero(summary.attributes["download-size"]),
+    diskBytes: integerOrZero(summary.attributes["space-usage-diff"]),
   };
 }
 

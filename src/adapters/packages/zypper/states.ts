@@ -3,7 +3,7 @@ import { type PackageFaults, type PackageVersion, UpdateRefused } from "#domain/
 import { heldIn } from "../common/changes.ts";
 import { rememberByMark } from "../common/marks.ts";
 import type { Asks } from "../common/ports.ts";
-import { keyOf } from "../rpm/names.ts";
+import { nameAndArchitecture } from "../rpm/names.ts";
 import { NoLists } from "../rpm/offers.ts";
 import type { Asking } from "./asking.ts";
 import type { Zypper, ZypperDatabase } from "./host.ts";
@@ -36,11 +36,13 @@ async function duplicatesIn(
   { packages }: ZypperDatabase,
   signal: AbortSignal,
 ): Promise<Findings["duplicates"]> {
-  const several = new Map([...Map.groupBy(packages, keyOf)].filter(([, versions]) => versions.length > 1));
+  const several = new Map(
+    [...Map.groupBy(packages, nameAndArchitecture)].filter(([, versions]) => versions.length > 1),
+  );
   if (several.size === 0) return [];
   const found = (await verify(zypper.tryInstalled, signal)) ?? (await verify(zypper.tryAsking, signal));
   return (found?.changes ?? []).flatMap(({ name, architecture, from, to }) => {
-    const kept = several.get(keyOf({ name, architecture }))?.findLast(({ version }) => version !== from);
+    const kept = several.get(nameAndArchitecture({ name, architecture }))?.findLast(({ version }) => version !== from);
     return to === null && from !== null && kept !== undefined
       ? [{ old: { name, architecture, version: from }, kept }]
       : [];

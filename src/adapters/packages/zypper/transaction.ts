@@ -1,9 +1,8 @@
-import { mkdir, readFile, rm } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { CommandResult } from "#adapters/exec/index.ts";
-import { writeFileAtomic } from "#adapters/files/index.ts";
+import { readTextOrEmpty, writeFileAtomic } from "#adapters/files/index.ts";
 import { type PackageVersion, UpdateRefused } from "#domain/ports/packages.ts";
-import { orUndefined } from "#kernel/errors.ts";
 import { areSame, describeChanges, type PlainChange } from "../common/changes.ts";
 import type { Argv, OnLine } from "../common/ports.ts";
 import { longestMs } from "../common/transactions.ts";
@@ -95,7 +94,7 @@ export async function makeChanges(
   await before();
   // Zypper takes what it is told to install for wanted by somebody. What is remembered of an earlier attempt stays.
   const marks = join(folder, `${unit}.auto`);
-  const remembered = parseAutoInstalled((await orUndefined(readFile(marks, "utf8"))) ?? "");
+  const remembered = parseAutoInstalled(await readTextOrEmpty(marks));
   const names = new Set([...remembered, ...automaticAfter(changes, await database(signal))]);
   if (names.size > 0) await writeMarks(marks, names);
 

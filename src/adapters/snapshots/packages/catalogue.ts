@@ -6,7 +6,7 @@ import type { PackageVersion } from "#domain/ports/packages.ts";
 import { SnapshotUnusable, type StoredSnapshot } from "#domain/ports/snapshots.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { isSnapshotId, type Manifest, parseManifest } from "./manifest.ts";
-import { packageKey, type Store, unreadable } from "./store.ts";
+import { packageKey, type Store, toUnusable } from "./store.ts";
 
 export interface Catalogue {
   readonly directory: string;
@@ -32,7 +32,7 @@ export async function readManifest({ directory, store }: Catalogue, id: string):
     try {
       return await work;
     } catch (error) {
-      throw unreadable(error, what);
+      throw toUnusable(error, what);
     }
   };
   const manifest = `the manifest of the snapshot ${id}`;
@@ -63,7 +63,7 @@ function describeDamaged(id: string, error: unknown): StoredSnapshot {
   const createdAt = Date.parse(`${dashed}T${time.replace(/^(..)(..)(..)$/, "$1:$2:$3")}Z`);
   return {
     id,
-    description: `unusable: ${errorMessage(unreadable(error, `what the snapshot ${id} needs`))}`,
+    description: `unusable: ${errorMessage(toUnusable(error, `what the snapshot ${id} needs`))}`,
     createdAt: Number.isNaN(createdAt) ? 0 : createdAt,
     sizeBytes: 0,
     kind: "manual",

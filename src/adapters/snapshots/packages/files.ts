@@ -5,7 +5,7 @@ import { type FileHandle, open } from "node:fs/promises";
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_WRONLY, O_CREAT, O_EXCL } = constants;
 const chunkBytes = 256 * 1024;
 
-export const entryOf = (folder: FileHandle, name: string | Buffer): string | Buffer =>
+export const pathWithin = (folder: FileHandle, name: string | Buffer): string | Buffer =>
   typeof name === "string"
     ? `/proc/self/fd/${folder.fd}/${name}`
     : Buffer.concat([Buffer.from(`/proc/self/fd/${folder.fd}/`), name]);

@@ -25,39 +25,42 @@ export function serialiseManifest({ createdAt, isProtected, ...rest }: Manifest)
   return `${JSON.stringify({ ...head, packages, etc }, undefined, 1)}\n`;
 }
 
-const refuse = (what: string): never => {
+const refuseManifest = (what: string): never => {
   throw new SnapshotUnusable(`the manifest of the snapshot is not one: ${what}`);
 };
 
 function reader(value: unknown, what: string) {
-  const fields: JsonObject = isRecord(value) ? value : refuse(`${what} must be an object`);
+  const fields: JsonObject = isRecord(value) ? value : refuseManifest(`${what} must be an object`);
   const get = (key: string): unknown => (Object.hasOwn(fields, key) ? fields[key] : undefined);
   return {
     text(key: string, form?: RegExp): string {
       const found = get(key);
-      if (typeof found !== "string" || found.includes("\0")) return refuse(`${key} of ${what} must be a string`);
-      return form === undefined || form.test(found) ? found : refuse(`${key} of ${what} has another form`);
+      if (typeof found !== "string" || found.includes("\0"))
+        return refuseManifest(`${key} of ${what} must be a string`);
+      return form === undefined || form.test(found) ? found : refuseManifest(`${key} of ${what} has another form`);
     },
     number(key: string, highest: number): number {
       const found = get(key);
       const isFine = typeof found === "number" && Number.isSafeInteger(found) && found >= 0 && found <= highest;
-      return isFine ? found : refuse(`${key} of ${what} must be a number in range`);
+      return isFine ? found : refuseManifest(`${key} of ${what} must be a number in range`);
     },
     time(key: string): number {
       const found = get(key);
-      return typeof found === "number" && Number.isFinite(found) ? found : refuse(`${key} of ${what} is no time`);
+      return typeof found === "number" && Number.isFinite(found)
+        ? found
+        : refuseManifest(`${key} of ${what} is no time`);
     },
     flag(key: string): boolean {
       const found = get(key);
-      return typeof found === "boolean" ? found : refuse(`${key} of ${what} is neither true nor false`);
+      return typeof found === "boolean" ? found : refuseManifest(`${key} of ${what} is neither true nor false`);
     },
     list(key: string): readonly unknown[] {
       const found: unknown = get(key);
-      return Array.isArray(found) ? (found as readonly unknown[]) : refuse(`${key} of ${what} is no list`);
+      return Array.isArray(found) ? (found as readonly unknown[]) : refuseManifest(`${key} of ${what} is no list`);
     },
     one<const T extends string>(key: string, of: readonly T[]): T {
       const found = get(key);
-      return of.find((each) => each === found) ?? refuse(`${key} of ${what} is unknown`);
+      return of.find((each) => each === found) ?? refuseManifest(`${key} of ${what} is unknown`);
     },
   };
 }
@@ -84,11 +87,11 @@ function isPathBelow(path: string): boolean {
   );
 }
 
-function entryOf(value: unknown): TreeEntry {
+function readTreeEntry(value: unknown): TreeEntry {
   const read = reader(value, "a file");
   const path = read.text("path");
-  if (!isPathBelow(path)) return refuse("the path of a file leads elsewhere");
-  if (isKeptOut(path)) return refuse(`${path} is no file that a snapshot keeps`);
+  if (!isPathBelow(path)) return refuseManifest("the path of a file leads elsewhere");
+  if (isKeptOut(path)) return refuseManifest(`${path} is no file that a snapshot keeps`);
   const owned = { path, uid: read.number("uid", highestId), gid: read.number("gid", highestId) };
   const type = read.one("type", ["file", "folder", "link"]);
   if (type === "link") return { ...owned, type, target: read.text("target", /./s) };
@@ -103,41 +106,41 @@ function inOrder(entries: readonly TreeEntry[]): readonly TreeEntry[] {
   const folders = new Set<string>();
   const seen = new Set<string>();
   for (const { path, type } of entries) {
-    if (seen.has(path)) return refuse(`${path} is listed twice`);
+    if (seen.has(path)) return refuseManifest(`${path} is listed twice`);
     if (path === "" ? type !== "folder" : !folders.has(path.slice(0, Math.max(path.lastIndexOf("/"), 0)))) {
-      return refuse(`${path} is in no folder that is listed`);
+      return refuseManifest(`${path} is in no folder that is listed`);
     }
     seen.add(path);
     if (type === "folder") folders.add(path);
   }
-  return folders.has("") ? entries : refuse("the folder itself is not listed");
+  return folders.has("") ? entries : refuseManifest("the folder itself is not listed");
 }
 
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return refuse("it is not JSON");
+    return refuseManifest("it is not JSON");
   }
 }
 
 /** Reads a manifest. @throws SnapshotUnusable when any of it is not as it is written here. */
 export function parseManifest(text: string, id: string): Manifest {
   const read = reader(parseJson(text), "it");
-  if (read.number("format", 1_000) !== format) return refuse("it was written by another version of Steward");
-  if (read.text("id") !== id) return refuse("it is of another snapshot");
+  if (read.number("format", 1_000) !== format) return refuseManifest("it was written by another version of Steward");
+  if (read.text("id") !== id) return refuseManifest("it is of another snapshot");
   const createdAt = Date.parse(read.text("created_at", /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/));
   const packages = read.list("packages").map(packageOf);
   if (new Set(packages.map(({ name, architecture }) => `${name}:${architecture}`)).size < packages.length) {
-    return refuse("a package is listed twice");
+    return refuseManifest("a package is listed twice");
   }
   return {
     id,
     description: read.text("description"),
     kind: read.one("kind", ["manual", "before_update", "before_rollback"]),
     isProtected: read.flag("protected"),
-    createdAt: Number.isNaN(createdAt) ? refuse("its time is not valid") : createdAt,
+    createdAt: Number.isNaN(createdAt) ? refuseManifest("its time is not valid") : createdAt,
     packages,
-    etc: inOrder(read.list("etc").map(entryOf)),
+    etc: inOrder(read.list("etc").map(readTreeEntry)),
   };
 }

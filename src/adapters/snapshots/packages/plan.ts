@@ -2,9 +2,9 @@ import type { PresentPackage } from "#domain/ports/packages.ts";
 import type { SnapshotDiff } from "#domain/ports/snapshots.ts";
 
 type Key = Pick<PresentPackage, "name" | "architecture">;
-const keyOf = ({ name, architecture }: Key): string => `${name}:${architecture}`;
+const qualifiedName = ({ name, architecture }: Key): string => `${name}:${architecture}`;
 const byKey = <T extends Key>(packages: readonly T[]): ReadonlyMap<string, T> =>
-  new Map(packages.map((each) => [keyOf(each), each]));
+  new Map(packages.map((each) => [qualifiedName(each), each]));
 
 export interface PackagePlan {
   /** To be installed, or only its configuration to be left, as their state says. */
@@ -16,7 +16,7 @@ export function planPackages(earlier: readonly PresentPackage[], now: readonly P
   const was = byKey(earlier);
   // Of a kernel several versions are installed beside each other, so that the key alone does not find it.
   const whole = ({ version, ...each }: PresentPackage, state: PresentPackage["state"]): string =>
-    `${keyOf(each)} ${version} ${state}`;
+    `${qualifiedName(each)} ${version} ${state}`;
   const is = new Set(now.map((each) => whole(each, each.state)));
   const put = earlier.filter((each) => {
     // What was unfinished then is put whole: nobody wants it back as it was.
@@ -28,7 +28,7 @@ export function planPackages(earlier: readonly PresentPackage[], now: readonly P
   // A package that was for another architecture then is replaced by that one, not removed beside it.
   const isReplaced = ({ name }: Key): boolean =>
     put.some((each) => each.name === name) && count(earlier, name) === 1 && count(now, name) === 1;
-  return { put, remove: now.filter((each) => !was.has(keyOf(each)) && !isReplaced(each)) };
+  return { put, remove: now.filter((each) => !was.has(qualifiedName(each)) && !isReplaced(each)) };
 }
 
 const versionOf = (found: PresentPackage | undefined): string | null =>
@@ -37,7 +37,7 @@ const versionOf = (found: PresentPackage | undefined): string | null =>
 type Difference = SnapshotDiff["packages"][number];
 
 /** One that went and one of the same name that came, for another architecture, are one that was changed. */
-function joined(differences: readonly Difference[]): readonly Difference[] {
+function joinReplaced(differences: readonly Difference[]): readonly Difference[] {
   const gone = differences.filter(({ to }) => to === null);
   const come = differences.filter(({ from }) => from === null);
   const pairs = come.flatMap((each) => {
@@ -65,5 +65,5 @@ export function diffPackages(
       return { name, architecture, from: versionOf(was.get(key)), to: versionOf(is.get(key)) };
     })
     .filter(({ from, to }) => from !== to);
-  return joined(differences).toSorted((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
+  return joinReplaced(differences).toSorted((one, other) => (qualifiedName(one) < qualifiedName(other) ? -1 : 1));
 }

@@ -2,17 +2,17 @@ import { randomBytes } from "node:crypto";
 import { type FileHandle, lchown, lstat, mkdir, rename, rmdir, symlink, unlink } from "node:fs/promises";
 import type { Exec } from "#adapters/exec/index.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import { digest, entryOf, openFolder, openNew, using } from "./files.ts";
+import { digest, openFolder, openNew, pathWithin, using } from "./files.ts";
 import { type FileEntry, type FolderEntry, isSameEntry, type LinkEntry, type TreeEntry } from "./tree.ts";
 
-const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
-const folderOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf("/"), 0));
+const lastPart = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+const parentPart = (path: string): string => path.slice(0, Math.max(path.lastIndexOf("/"), 0));
 
 async function openBelow(root: string, path: string): Promise<FileHandle> {
   let folder = await openFolder(root);
   for (const name of path === "" ? [] : path.split("/")) {
     try {
-      const inner = await openFolder(String(entryOf(folder, name)));
+      const inner = await openFolder(String(pathWithin(folder, name)));
       await folder.close();
       folder = inner;
     } catch (error) {
@@ -24,7 +24,7 @@ async function openBelow(root: string, path: string): Promise<FileHandle> {
 }
 
 async function removeEntry(folder: FileHandle, { path, type }: TreeEntry): Promise<void> {
-  const place = entryOf(folder, nameOf(path));
+  const place = pathWithin(folder, lastPart(path));
   await (type === "folder" ? rmdir(place) : unlink(place));
 }
 
@@ -36,8 +36,8 @@ async function own(handle: FileHandle, { uid, gid, mode }: FileEntry | FolderEnt
 
 async function writeFolder(root: string, entry: FolderEntry, isThere: boolean): Promise<void> {
   if (!isThere) {
-    await using(openBelow(root, folderOf(entry.path)), async (parent) => {
-      await mkdir(entryOf(parent, nameOf(entry.path)), { mode: 0o700 });
+    await using(openBelow(root, parentPart(entry.path)), async (parent) => {
+      await mkdir(pathWithin(parent, lastPart(entry.path)), { mode: 0o700 });
     });
   }
   await using(openBelow(root, entry.path), (folder) => own(folder, entry));
@@ -49,10 +49,10 @@ async function replace(
   { path }: TreeEntry,
   write: (place: string) => Promise<void>,
 ): Promise<void> {
-  const beside = String(entryOf(folder, `.steward-${randomBytes(6).toString("hex")}`));
+  const beside = String(pathWithin(folder, `.steward-${randomBytes(6).toString("hex")}`));
   try {
     await write(beside);
-    await rename(beside, entryOf(folder, nameOf(path)));
+    await rename(beside, pathWithin(folder, lastPart(path)));
   } catch (error) {
     const isLeft = await lstat(beside).then(
       () => true,
@@ -95,7 +95,7 @@ export async function restoreTree(
   const attempt = async (path: string, work: () => Promise<void>): Promise<void> => {
     try {
       await work();
-      touched.add(folderOf(path));
+      touched.add(parentPart(path));
     } catch (error) {
       faults.push(`${root}/${path}: ${errorMessage(error)}`);
     }
@@ -107,7 +107,7 @@ export async function restoreTree(
     // A file in the place of a link, or the other way round, is renamed over it.
     if (was.has(entry.path) && entry.type !== "folder" && was.get(entry.path)?.type !== "folder") continue;
     await attempt(entry.path, () =>
-      using(openBelow(root, folderOf(entry.path)), (folder) => removeEntry(folder, entry)),
+      using(openBelow(root, parentPart(entry.path)), (folder) => removeEntry(folder, entry)),
     );
   }
   for (const entry of earlier) {
@@ -115,7 +115,7 @@ export async function restoreTree(
     if (before !== undefined && isSameEntry(entry, before)) continue;
     await attempt(entry.path, () => {
       if (entry.type === "folder") return writeFolder(root, entry, before?.type === "folder");
-      return using(openBelow(root, folderOf(entry.path)), (folder) => {
+      return using(openBelow(root, parentPart(entry.path)), (folder) => {
         if (entry.type === "link") return replace(folder, entry, (place) => writeLink(place, entry));
         return using(openContent(entry), (source) =>
           replace(folder, entry, (place) => writeFile(place, entry, source)),

@@ -17,7 +17,7 @@ import { openFile } from "./files.ts";
 import type { Manifest } from "./manifest.ts";
 import { diffPackages, planPackages } from "./plan.ts";
 import { restoreTree } from "./restore-tree.ts";
-import { packageKey, rollbackPrefix, type Store, unreadable } from "./store.ts";
+import { packageKey, rollbackPrefix, type Store, toUnusable } from "./store.ts";
 import { compareTrees, readTree } from "./tree.ts";
 
 export interface RollbackHost {
@@ -125,7 +125,7 @@ async function restoreEtc({ host, manifest, before, signal }: Rollback): Promise
   const now = await readTree(etc, signal);
   const faults = await restoreTree(etc, { earlier: manifest.etc, now }, ({ sha256 }) =>
     openFile(store.objectPath(sha256)).catch((error: unknown) => {
-      throw unreadable(error, `what the snapshot ${manifest.id} holds of it`);
+      throw toUnusable(error, `what the snapshot ${manifest.id} holds of it`);
     }),
   );
   const changed = compareTrees(manifest.etc, now).map(({ path }) => path);
@@ -133,7 +133,7 @@ async function restoreEtc({ host, manifest, before, signal }: Rollback): Promise
   return [...faults, ...(await refresh([...new Set([...before.files, ...changed])], signal))];
 }
 
-async function outcomeOf(
+async function rollbackOutcome(
   { host, manifest, before, signal }: Rollback,
   reasons: readonly string[],
 ): Promise<RollbackOutcome> {
@@ -184,7 +184,8 @@ export async function rollBack(
     return orLocked(error);
   });
   // The old settings with the new packages would be worse than what there is.
-  if (reason !== "" && (await isUntouched(rollback))) return outcomeOf(rollback, [`nothing was changed: ${reason}`]);
+  if (reason !== "" && (await isUntouched(rollback)))
+    return rollbackOutcome(rollback, [`nothing was changed: ${reason}`]);
   transaction.progress.step(90, "bringing back /etc");
   let faults = await restoreEtc(rollback);
   if (reason !== "") {
@@ -192,5 +193,5 @@ export async function rollBack(
     reason = await restorePackages(rollback).catch(orLocked);
     faults = await restoreEtc(rollback);
   }
-  return outcomeOf(rollback, [...(reason === "" ? [] : [reason]), ...faults]);
+  return rollbackOutcome(rollback, [...(reason === "" ? [] : [reason]), ...faults]);
 }

@@ -34,7 +34,7 @@ async function checkOwn(path: string, type: "file" | "directory", what: string):
 }
 
 /** What cannot be read makes a snapshot unusable. System messages name paths, so only the code is shown. */
-export function unreadable(error: unknown, what: string): unknown {
+export function toUnusable(error: unknown, what: string): unknown {
   const code = errnoCode(error);
   if (code === undefined) return error;
   const reason = code === "ENOENT" ? `${what} is missing` : `cannot read ${what} (${code})`;
@@ -119,7 +119,7 @@ async function kept(at: Directories, version: Version, what: string): Promise<Ke
     return parseKept(await readOwn(keptPath(at, version), `what is noted of ${what}`), what);
   } catch (error) {
     if (errnoCode(error) === "ENOENT") return undefined;
-    throw unreadable(error, `what is noted of ${what}`);
+    throw toUnusable(error, `what is noted of ${what}`);
   }
 }
 
@@ -138,7 +138,7 @@ async function removeWork({ work }: Directories, isOver: (name: string) => boole
   }
 }
 
-async function prepare(at: Directories): Promise<void> {
+async function prepareDirectories(at: Directories): Promise<void> {
   for (const [path, what] of checkedDirectories(at)) {
     await mkdir(path, { recursive: path === at.root, mode: 0o700 }).catch((error: unknown) => {
       if (errnoCode(error) !== "EEXIST") throw error;
@@ -188,7 +188,7 @@ export function createStore(root: string) {
     put: (source: FileHandle) => put(at, source),
     kept: (version: Version, what: string) => kept(at, version, what),
     keep: (version: Version, path: string, origin: KeptPackage["origin"]) => keep(at, version, path, origin),
-    prepare: () => prepare(at),
+    prepare: () => prepareDirectories(at),
     sweep: (needed: Needed) => sweep(at, needed),
 
     async keptSizes(): Promise<ReadonlyMap<string, number>> {
@@ -208,7 +208,7 @@ export function createStore(root: string) {
     async check(): Promise<void> {
       for (const [path, what] of checkedDirectories(at)) {
         await checkOwn(path, "directory", what).catch((error: unknown) => {
-          throw unreadable(error, what);
+          throw toUnusable(error, what);
         });
       }
     },
@@ -218,7 +218,7 @@ export function createStore(root: string) {
     async checkObject(content: Content, what: string, signal: AbortSignal): Promise<void> {
       signal.throwIfAborted();
       const isFine = await isIntact(at, content, what).catch((error: unknown) => {
-        throw unreadable(error, what);
+        throw toUnusable(error, what);
       });
       if (!isFine) throw new SnapshotUnusable(`${what} is damaged or lost: its content is not what was kept`);
     },

@@ -1,7 +1,7 @@
 import { type FileHandle, lstat, readdir, readFile, readlink } from "node:fs/promises";
 import type { SnapshotDiff } from "#domain/ports/snapshots.ts";
 import { errnoCode, isNotFound } from "#kernel/errors.ts";
-import { type Content, digest, entryOf, openFile, openFolder, using } from "./files.ts";
+import { type Content, digest, openFile, openFolder, pathWithin, using } from "./files.ts";
 
 /**
  * What below /etc is no setting of the host, and why a snapshot neither keeps nor touches it. Left alone besides: what is
@@ -64,9 +64,9 @@ export async function readTree(
   const entries: TreeEntry[] = [];
 
   const readEntry = async (folder: FileHandle, name: string, path: string): Promise<void> => {
-    const found = await lstat(entryOf(folder, name));
+    const found = await lstat(pathWithin(folder, name));
     const owned = { path, uid: found.uid, gid: found.gid };
-    const place = String(entryOf(folder, name));
+    const place = String(pathWithin(folder, name));
     if (found.isSymbolicLink()) {
       entries.push({ ...owned, type: "link", target: await readlink(place) });
     } else if (found.isDirectory()) {

@@ -6,7 +6,7 @@ import { isSnapshotId } from "#domain/updates/snapshot.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { type RootLayout, snapshotsFolder } from "./layout.ts";
-import { keyOf, keys, type NamedEntry, nameEntries } from "./names.ts";
+import { keys, type NamedEntry, nameEntries, snapshotKey } from "./names.ts";
 import type { SnapperEntry } from "./parse.ts";
 import type { Programs } from "./programs.ts";
 import { readGivenIds, writeGivenIds } from "./records.ts";
@@ -36,7 +36,7 @@ const ownKinds: readonly StoredSnapshot["kind"][] = ["manual", "before_update", 
 
 export const rootOf = (number: number): string => join(snapshotsFolder, String(number), "snapshot");
 
-const numberOf = (path: string): number => Number(/(?:^|\/)(\d+)\/snapshot$/.exec(path)?.[1] ?? Number.NaN);
+const snapshotNumber = (path: string): number => Number(/(?:^|\/)(\d+)\/snapshot$/.exec(path)?.[1] ?? Number.NaN);
 
 export async function numbersById(
   programs: Programs,
@@ -47,7 +47,7 @@ export async function numbersById(
   const found = await programs.subvolumes(which, signal);
   const pairs = found
     .filter(({ parentId }) => parentId === snapshotsId)
-    .map(({ id, path }) => [id, numberOf(path)] as const);
+    .map(({ id, path }) => [id, snapshotNumber(path)] as const);
   return new Map(pairs.filter(([, number]) => !Number.isNaN(number)));
 }
 
@@ -71,8 +71,8 @@ export async function namedEntries(
     given,
   );
   if (entries.some(({ isFresh }) => isFresh)) {
-    const kept = entries.filter(({ entry, isFresh }) => isFresh || given.has(keyOf(entry)));
-    writeGivenIds(stateDir, new Map(kept.map(({ entry, id }) => [keyOf(entry), id])));
+    const kept = entries.filter(({ entry, isFresh }) => isFresh || given.has(snapshotKey(entry)));
+    writeGivenIds(stateDir, new Map(kept.map(({ entry, id }) => [snapshotKey(entry), id])));
   }
   return entries;
 }
@@ -87,10 +87,10 @@ export async function findEntry(snapper: Snapper, id: string, signal: AbortSigna
 async function countPackages({ counts, installed }: Snapper, entry: SnapperEntry, signal: AbortSignal) {
   const recorded = entry.userdata[keys.packages];
   if (recorded !== undefined && /^\d+$/.test(recorded)) return Number(recorded);
-  return counts.get(keyOf(entry)) ?? (await installed(rootOf(entry.number), signal)).length;
+  return counts.get(snapshotKey(entry)) ?? (await installed(rootOf(entry.number), signal)).length;
 }
 
-async function describe(
+async function describeEntry(
   snapper: Snapper,
   { entry, id }: NamedEntry,
   sizeBytes: number,
@@ -104,7 +104,7 @@ async function describe(
   const isProtected = !isOurs || userdata[keys.isProtected] === "yes";
   try {
     const packagesCount = await countPackages(snapper, entry, signal);
-    snapper.counts = new Map([...snapper.counts, [keyOf(entry), packagesCount]]);
+    snapper.counts = new Map([...snapper.counts, [snapshotKey(entry), packagesCount]]);
     return { ...common, description: isOurs ? entry.description : origin, isProtected, packagesCount };
   } catch (error) {
     signal.throwIfAborted();
@@ -116,10 +116,12 @@ async function describe(
 export async function listSnapshots(snapper: Snapper, signal: AbortSignal): Promise<readonly StoredSnapshot[]> {
   const entries = await namedEntries(snapper, signal);
   const sizeable = entries.map(({ entry }) => {
-    return { key: keyOf(entry), path: rootOf(entry.number), usedSpace: entry.usedSpace };
+    return { key: snapshotKey(entry), path: rootOf(entry.number), usedSpace: entry.usedSpace };
   });
   const present = new Set(sizeable.map(({ key }) => key));
   snapper.counts = new Map([...snapper.counts].filter(([key]) => present.has(key)));
   const measured = await snapper.sizes(sizeable, signal);
-  return Promise.all(entries.map((each) => describe(snapper, each, measured.get(keyOf(each.entry)) ?? 0, signal)));
+  return Promise.all(
+    entries.map((each) => describeEntry(snapper, each, measured.get(snapshotKey(each.entry)) ?? 0, signal)),
+  );
 }

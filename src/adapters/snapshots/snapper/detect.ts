@@ -4,7 +4,7 @@ import type { Exec } from "#adapters/exec/index.ts";
 import { errorMessage, orUndefined } from "#kernel/errors.ts";
 import { judgeLayout, type RootLayout, snapshotsFolder } from "./layout.ts";
 import { parseConfigOf } from "./parse.ts";
-import { createPrograms, run } from "./programs.ts";
+import { createPrograms, runProgram } from "./programs.ts";
 import { filledNested, nestedReason } from "./usable.ts";
 
 export type SnapperFound =
@@ -32,9 +32,13 @@ async function configOfRoot(
   signal: AbortSignal,
 ): Promise<{ readonly config: string } | { readonly reason: string }> {
   try {
-    const listed = await run(exec, ["snapper", ...(isBusGone ? ["--no-dbus"] : []), "--jsonout", "list-configs"], {
-      signal,
-    });
+    const listed = await runProgram(
+      exec,
+      ["snapper", ...(isBusGone ? ["--no-dbus"] : []), "--jsonout", "list-configs"],
+      {
+        signal,
+      },
+    );
     const config = parseConfigOf(listed, "/");
     if (config === undefined) return { reason: "snapper has no configuration for /" };
     // Another user sees the names of the configurations, but no snapshots.

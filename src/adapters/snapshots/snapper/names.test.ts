@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isSnapshotId } from "#domain/updates/snapshot.ts";
-import { keyOf, nameEntries } from "./names.ts";
+import { nameEntries, snapshotKey } from "./names.ts";
 import type { SnapperEntry } from "./parse.ts";
 import type { GivenIds } from "./records.ts";
 
@@ -18,7 +18,7 @@ const none: GivenIds = new Map();
 
 /** The ids that have to be written down. */
 const writtenDown = (entries: readonly SnapperEntry[]): GivenIds =>
-  new Map(nameEntries(entries, none).flatMap(({ entry, id, isFresh }) => (isFresh ? [[keyOf(entry), id]] : [])));
+  new Map(nameEntries(entries, none).flatMap(({ entry, id, isFresh }) => (isFresh ? [[snapshotKey(entry), id]] : [])));
 
 const idsOf = (entries: readonly SnapperEntry[], given = none): ReadonlyMap<number, string> =>
   new Map(nameEntries(entries, given).map(({ entry, id }) => [entry.number, id]));
@@ -53,11 +53,11 @@ describe("ids of snapper's snapshots", () => {
 
   it("that were given to another moment, or are no ids, do not count, and neither does one that is taken", () => {
     const entries = [at(1, 5), at(2, 5), at(3, 7), at(4, 9, "20260131-235908")];
-    const second = (number: number): string => keyOf(at(number, number === 3 ? 7 : 5));
+    const second = (number: number): string => snapshotKey(at(number, number === 3 ? 7 : 5));
     const given = new Map([
       [second(2), "20260131-235908"],
       [second(3), "../../etc"],
-      [keyOf(at(1, 6)), "20260131-235901"],
+      [snapshotKey(at(1, 6)), "20260131-235901"],
     ]);
     expect([...idsOf(entries, given).values()]).toEqual([
       "20260131-235905",

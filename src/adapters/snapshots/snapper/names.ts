@@ -21,7 +21,7 @@ export interface NamedEntry {
 const secondMs = 1_000;
 
 /** What tells a snapshot from one that had its number before. */
-export const keyOf = ({ number, createdAt }: SnapperEntry): string => `${number} ${createdAt}`;
+export const snapshotKey = ({ number, createdAt }: SnapperEntry): string => `${number} ${createdAt}`;
 
 /**
  * Gives every snapshot an id. Those that have one keep it: by their user data, or given earlier. The others, which somebody
@@ -36,7 +36,7 @@ export function nameEntries(entries: readonly SnapperEntry[], given: GivenIds): 
     return true;
   };
   const unnamed = inOrder.filter((entry) => !own(entry, entry.userdata[keys.id]));
-  for (const entry of unnamed) own(entry, given.get(keyOf(entry)));
+  for (const entry of unnamed) own(entry, given.get(snapshotKey(entry)));
   const idOf = new Map([...owners].map(([id, entry]) => [entry, id]));
   return inOrder.map((entry) => {
     const known = idOf.get(entry);

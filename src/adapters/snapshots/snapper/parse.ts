@@ -10,19 +10,19 @@ export interface SnapperEntry {
   readonly usedSpace: number | null;
 }
 
-const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
+const stringOrEmpty = (value: unknown): string => (typeof value === "string" ? value : "");
 
-function entryOf(value: unknown): SnapperEntry {
+function toSnapperEntry(value: unknown): SnapperEntry {
   if (!isRecord(value) || typeof value["number"] !== "number") throw new Error("snapper lists something else");
   const { number, type, date, description, userdata, "used-space": usedSpace } = value;
-  const createdAt = Date.parse(`${textOf(date).replace(" ", "T")}Z`);
+  const createdAt = Date.parse(`${stringOrEmpty(date).replace(" ", "T")}Z`);
   return {
     number,
-    type: textOf(type),
+    type: stringOrEmpty(type),
     createdAt: Number.isNaN(createdAt) ? 0 : createdAt,
-    description: textOf(description),
+    description: stringOrEmpty(description),
     userdata: isRecord(userdata)
-      ? Object.fromEntries(Object.entries(userdata).map(([key, each]) => [key, textOf(each)]))
+      ? Object.fromEntries(Object.entries(userdata).map(([key, each]) => [key, stringOrEmpty(each)]))
       : {},
     usedSpace: typeof usedSpace === "number" ? usedSpace : null,
   };
@@ -32,14 +32,14 @@ export function parseList(text: string, config: string): readonly SnapperEntry[]
   const parsed: unknown = JSON.parse(text);
   const list = isRecord(parsed) ? parsed[config] : undefined;
   if (!Array.isArray(list)) throw new Error(`snapper lists no snapshots of its configuration ${config}`);
-  return list.map(entryOf).filter(({ number }) => number > 0);
+  return list.map(toSnapperEntry).filter(({ number }) => number > 0);
 }
 
 export function parseConfigOf(text: string, subvolume: string): string | undefined {
   const parsed: unknown = JSON.parse(text);
   const configs = isRecord(parsed) && Array.isArray(parsed["configs"]) ? parsed["configs"] : [];
   const found = configs.filter(isRecord).find((each) => each["subvolume"] === subvolume);
-  return found === undefined ? undefined : textOf(found["config"]);
+  return found === undefined ? undefined : stringOrEmpty(found["config"]);
 }
 
 export function parseNumber(text: string): number {

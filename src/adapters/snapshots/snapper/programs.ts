@@ -16,7 +16,7 @@ const timeoutMs = 120_000;
 const compareTimeoutMs = 10 * 60_000;
 const maxStatusBytes = 64 * 1024 * 1024;
 
-export async function run(
+export async function runProgram(
   exec: Exec,
   argv: readonly [program: string, ...args: string[]],
   options: NonNullable<Parameters<Exec>[1]>,
@@ -69,9 +69,9 @@ export function createPrograms({
   readonly isBusGone?: boolean;
 }): Programs {
   const snapper = (args: readonly string[], options: NonNullable<Parameters<Exec>[1]>): Promise<string> =>
-    run(exec, ["snapper", ...(isBusGone ? ["--no-dbus"] : []), `--config=${config}`, ...args], options);
+    runProgram(exec, ["snapper", ...(isBusGone ? ["--no-dbus"] : []), `--config=${config}`, ...args], options);
   const btrfs = (args: readonly string[], signal: AbortSignal): Promise<string> =>
-    run(exec, ["btrfs", ...args], { signal });
+    runProgram(exec, ["btrfs", ...args], { signal });
 
   return {
     list: async (signal) => parseList(await snapper(["--jsonout", "--iso", "--utc", "list"], { signal }), config),
@@ -112,10 +112,12 @@ export function createPrograms({
       await btrfs(["subvolume", "delete", "--", path], signal);
     },
     async copyFolder(from, to, signal) {
-      await run(exec, ["cp", "--archive", "--reflink=auto", "--no-target-directory", "--", from, to], { signal });
+      await runProgram(exec, ["cp", "--archive", "--reflink=auto", "--no-target-directory", "--", from, to], {
+        signal,
+      });
     },
     async allowRemoval(folder, signal) {
-      await run(exec, ["chattr", "-R", "-f", "-a", folder], { signal });
+      await runProgram(exec, ["chattr", "-R", "-f", "-a", folder], { signal });
     },
   };
 }

@@ -7,16 +7,16 @@ import type { Programs } from "./programs.ts";
 
 const subvolumeInode = 256;
 
-const exists = async (path: string): Promise<boolean> => (await orUndefined(lstat(path))) !== undefined;
+const entryExists = async (path: string): Promise<boolean> => (await orUndefined(lstat(path))) !== undefined;
 
 const anyExists = async (paths: readonly string[]): Promise<boolean> =>
-  (await Promise.all(paths.map(exists))).includes(true);
+  (await Promise.all(paths.map(entryExists))).includes(true);
 
 const init = ["sbin/init", "usr/sbin/init", "usr/lib/systemd/systemd", "lib/systemd/systemd"];
 
 /** Kernels in a /boot of its own stay as they are, and need their modules in the root: those that would have none. */
 async function kernelsWithoutModules(root: string, boot = "/boot"): Promise<readonly string[]> {
-  if (!(await exists(boot)) || (await stat(boot)).dev === (await stat("/")).dev) return [];
+  if (!(await entryExists(boot)) || (await stat(boot)).dev === (await stat("/")).dev) return [];
   const kernels = (await readdir(boot)).filter((name) => name.startsWith("vmlinuz-"));
   const versions = kernels.map((name) => name.slice("vmlinuz-".length)).sort();
   const found = await Promise.all(
@@ -59,7 +59,7 @@ export async function whyUnusable(
   try {
     if ((await lstat(root)).ino !== subvolumeInode) return "it is no subvolume";
     for (const folder of ["etc", "usr"]) {
-      if (!(await exists(join(root, folder)))) return `it has no /${folder}`;
+      if (!(await entryExists(join(root, folder)))) return `it has no /${folder}`;
       await readdir(join(root, folder));
     }
     if (!(await anyExists(init.map((path) => join(root, path))))) return "it has no program to boot with";
