@@ -142,15 +142,15 @@ const code = await runCli({
         const { config, options } = await taskOptions();
         return (await import("./app/operation.ts")).runOperation(id, config, options);
       }
-      await requireSettingsOfRoot();
-      // Before anything large is loaded: it may have to wait.
-      const { admitTask } = await import("#adapters/operations/admission.ts");
-      const { systemClock } = await import("#adapters/clock/index.ts");
-      const { places } = await import("#root/places.ts");
-      const isAdmitted = await admitTask(id, { folder: places.answersDir, clock: systemClock });
-      const { config, options, writeRecord } = await taskOptions();
-      const { runRootTask } = await import("./root/task.ts");
-      return runRootTask(id, askedBy, config, { ...options, writeRecord, isAdmitted });
+      const { serveRequest } = await import("./root/serve-request.ts");
+      return serveRequest({
+        instance: id,
+        user: askedBy,
+        async prepare() {
+          await requireSettingsOfRoot();
+          return taskOptions();
+        },
+      });
     },
     async carryState() {
       isClient = false;

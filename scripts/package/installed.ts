@@ -19,6 +19,7 @@ export const installedFiles: readonly InstalledFile[] = [
   { from: "deploy/systemd/steward.service", to: "usr/lib/systemd/system/steward.service" },
   { from: "deploy/systemd/steward.socket", to: "usr/lib/systemd/system/steward.socket" },
   { from: "deploy/systemd/steward-root.socket", to: "usr/lib/systemd/system/steward-root.socket" },
+  { from: "deploy/systemd/steward-task.socket", to: "usr/lib/systemd/system/steward-task.socket" },
   { from: "deploy/systemd/steward-task@.service", to: "usr/lib/systemd/system/steward-task@.service" },
   {
     from: "deploy/systemd/system-stewardtasks.slice",

@@ -94,7 +94,7 @@ function installDocs(tree: string, bundled: readonly string[], { version, epochS
   write(tree, "usr/share/man/man5/steward-config.5.gz", compressed(configPage(version, date)));
   const service = filledIn("deploy/debian/steward.service.8", { date, version });
   write(tree, "usr/share/man/man8/steward.service.8.gz", compressed(service));
-  for (const unit of ["steward-task@.service", "steward.socket", "steward-root.socket"])
+  for (const unit of ["steward-task@.service", "steward-task.socket", "steward.socket", "steward-root.socket"])
     symlinkSync("steward.service.8.gz", join(tree, `usr/share/man/man8/${unit}.8.gz`));
   for (const [shell, path] of Object.entries(completions)) {
     write(tree, path, run([process.execPath, join(root, "src/main.ts"), "completion", shell], { cwd: root }));

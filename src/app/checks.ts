@@ -20,18 +20,20 @@ import { checkPlan, pluginSettings } from "#config/checks.ts";
 import type { Config } from "#config/load.ts";
 import type { Check } from "#domain/health/check.ts";
 import type { Fix } from "#domain/health/fix.ts";
+import type { FixerPorts } from "#domain/health/fixer.ts";
 import { builtInFixes, type FixPorts } from "#domain/health/fixes-registry.ts";
 import { pluginCheck } from "#domain/health/plugin/plugin-check.ts";
 import { builtInChecks } from "#domain/health/registry.ts";
 import type { CheckPlan } from "#domain/health/runner.ts";
-import type { AskFor } from "#root/door.ts";
-import { healthThroughDoor } from "#root/through-door.ts";
+import type { RootSide } from "#root/request.ts";
+import { healthThroughRoot } from "#root/through-root.ts";
 import type { Host } from "./host.ts";
 import { certificatePaths } from "./parts/tls.ts";
 
 export interface HostChecks {
   readonly checks: readonly Check[];
   readonly fixes: (parts: Pick<FixPorts, "security">) => readonly Fix[];
+  readonly openElsewhere?: FixerPorts["openElsewhere"];
   readonly plan: CheckPlan;
 }
 
@@ -43,12 +45,12 @@ export function createHostChecks(parts: {
   readonly certificatePaths?: () => readonly string[];
   /** The unit of this process by default. */
   readonly ownUnit?: string | undefined;
-  /** Asks root, where this process has no rights. */
-  readonly ask?: AskFor | undefined;
+  /** Where this process has no rights. */
+  readonly rootSide?: RootSide | undefined;
   /** The user of monitoring plugins, where root runs them for a service without rights. */
   readonly pluginUser?: PluginUser | undefined;
 }): HostChecks {
-  const { config, exec, ask } = parts;
+  const { config, exec, rootSide } = parts;
   const { facts, systemd, packages } = parts.host;
   const { settings } = config;
   const clock = systemClock;
@@ -90,12 +92,13 @@ export function createHostChecks(parts: {
       ownUnit: parts.ownUnit ?? ownServiceUnit(),
       cleanup: createDiskCleanup({ exec, clock }),
     });
-  if (ask === undefined) return { checks, fixes, plan };
-  const through = healthThroughDoor(
-    checks,
-    ask,
-    clock,
-    plugins.filter(({ isRoots }) => isRoots).map(({ id }) => id),
-  );
-  return { checks: through.checks, fixes: (given) => fixes(given).map(through.fix), plan };
+  if (rootSide === undefined) return { checks, fixes, plan };
+  const rootPlugins = plugins.filter(({ isRoots }) => isRoots).map(({ id }) => id);
+  const through = healthThroughRoot(checks, rootSide, clock, rootPlugins);
+  return {
+    checks: through.checks,
+    fixes: (given) => fixes(given).map(through.fix),
+    openElsewhere: through.openFix,
+    plan,
+  };
 }

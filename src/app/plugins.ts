@@ -11,9 +11,9 @@ import { changedFault, goneFault } from "#domain/plugins/guarded-run.ts";
 import { createHooks } from "#domain/plugins/hooks.ts";
 import { createPlugins, type PluginParts } from "#domain/plugins/plugins.ts";
 import type { ConfirmedPlugins, EnabledPlugins } from "#domain/ports/plugins.ts";
-import type { AskFor } from "#root/door.ts";
 import { places } from "#root/places.ts";
-import { sandboxThroughDoor } from "#root/through-door.ts";
+import type { RequestRoot } from "#root/request.ts";
+import { sandboxThroughRoot } from "#root/through-root.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import { toCheck } from "./plugin-check.ts";
 import { pluginFoldersOf } from "./plugin-folders.ts";
@@ -24,14 +24,14 @@ export function createHostPlugins(
     exec,
     log,
     ownUnit,
-    ask,
+    request,
     confirmed,
   }: {
     readonly exec: Exec;
     readonly log: Pick<Logger, "warn" | "error">;
     readonly ownUnit?: string | undefined;
     /** Asks root to run them, where this process has no rights. */
-    readonly ask?: AskFor | undefined;
+    readonly request?: RequestRoot | undefined;
     /** Root's list of confirmed plugins, for a service without rights. */
     readonly confirmed?: ConfirmedPlugins | undefined;
   },
@@ -40,7 +40,7 @@ export function createHostPlugins(
     exec,
     hidden: [...new Set([stateDir, places.stateDir, places.tasksDir])],
     partOf: ownUnit,
-    ...(ask && { hasSystemd: () => true }),
+    ...(request && { hasSystemd: () => true }),
     onNotEnded({ plugin, unit, error, isTriedAgain }) {
       const fields = { plugin, unit, err: error };
       if (isTriedAgain) log.warn(fields, "plugin not ended at the first attempt");
@@ -49,8 +49,8 @@ export function createHostPlugins(
   });
   const own = confirmed === undefined ? sandbox : confirmedSandbox(sandbox, confirmed);
   return {
-    folders: pluginFoldersOf(settings, ask !== undefined),
-    sandbox: ask === undefined ? own : sandboxThroughDoor(ask, sandbox.description),
+    folders: pluginFoldersOf(settings, request !== undefined),
+    sandbox: request === undefined ? own : sandboxThroughRoot(request, sandbox.description),
     confirmed,
     enabled: openEnabledPlugins({
       stateDir,

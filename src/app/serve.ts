@@ -7,7 +7,7 @@ import type { Config } from "#config/load.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import { createProber } from "#domain/health/prober.ts";
 import { checkOwnAddress, statusWords } from "#domain/health/sign-of-life.ts";
-import { isAtDoor } from "#root/places.ts";
+import { hasRootSide } from "#root/places.ts";
 import type { Logs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { composeService } from "./compose.ts";
@@ -59,32 +59,31 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
   const traces = await buildTracesPart(context);
   const { traced, tracer } = traces;
   const host = await buildHost(context, { traced, prober });
-  const { start } = host.systemd;
   // A service without rights, as the package installs it, asks root.
-  const door = isAtDoor(config.stateDir)
-    ? (await import("#root/door.ts")).createDoor({ start, clock, isSafeMode, audit })
+  const rootSide = hasRootSide(config.stateDir)
+    ? (await import("#root/request.ts")).createRootSide({ clock, isSafeMode, audit })
     : undefined;
-  const system = buildSystemPart(host, door);
+  const system = buildSystemPart(host, rootSide);
   const { journal, grep } = host.journal;
   const logs = createLogsPart({ clock, log, journal, grep });
-  const operations = buildOperationsPart(context, { audit, door, traced, tracer, isSafeMode });
-  const updates = buildUpdatesPart(context, { operations: operations.operations, hookPoints, host, traced, door });
+  const operations = buildOperationsPart(context, { audit, rootSide, traced, tracer, isSafeMode });
+  const updates = buildUpdatesPart(context, { operations: operations.operations, hookPoints, host, traced, rootSide });
   const connectors = buildConnectorsPart(context, { traced, prober });
   const health = buildHealthPart(context, {
     host,
     traced,
-    door,
+    rootSide,
     hookPoints,
     prober,
     security: updates.security,
     certificatePaths: tls.paths,
     firstAnswer: connectors.firstAnswer,
   });
-  const plugins = buildPluginsPart(context, { isSafeMode, hookPoints, health, traced, door });
+  const plugins = buildPluginsPart(context, { isSafeMode, hookPoints, health, traced, rootSide });
   const alerts = buildAlertsPart(context, host);
   return {
     ...{ health, system, updates, operations, connectors, plugins, logs, access, audit, alerts, traces },
-    ...{ tls, prober, host, door },
+    ...{ tls, prober, host, rootSide },
   };
 }
 
@@ -136,8 +135,8 @@ async function drain(clock: PartContext["clock"], { health, plugins }: Built, ht
 }
 
 /** At the end of a service that runs as root; otherwise root does it. */
-async function carryOver({ config, log }: PartContext, { door, host, operations }: Built): Promise<void> {
-  if (door !== undefined) return;
+async function carryOver({ config, log }: PartContext, { rootSide, host, operations }: Built): Promise<void> {
+  if (rootSide !== undefined) return;
   try {
     const { carryOwnState } = await import("./carry.ts");
     await carryOwnState({ ...config, exec }, host.packages, operations.store);

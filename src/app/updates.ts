@@ -19,9 +19,9 @@ import type { Config } from "#config/load.ts";
 import { rebootRequiredCheck } from "#domain/health/checks/reboot-required.ts";
 import type { PackageFiles, PackageManager } from "#domain/ports/packages.ts";
 import type { HostUpdates, SnapshotBackend } from "#domain/ports/snapshots.ts";
-import type { AskFor } from "#root/door.ts";
 import { places } from "#root/places.ts";
-import { backendsThroughDoor, managerThroughDoor } from "#root/through-door.ts";
+import type { RequestRoot } from "#root/request.ts";
+import { backendsThroughRoot, managerThroughRoot } from "#root/through-root.ts";
 
 type Parts = Pick<Config, "stateDir" | "settings"> & { readonly exec: Exec };
 
@@ -66,29 +66,29 @@ function packagesOf({ stateDir, settings, exec }: Parts, files: PackageFiles): r
   return [createPackageSnapshots({ directory: folder, files, clock: systemClock, refresh: createRefresh({ exec }) })];
 }
 
-/** The package manager and snapshot backends of this host. @param ask asks root, where this process has no rights. */
+/** The package manager and snapshot backends of this host. @param request asks root, where this process has no rights. */
 export async function createHostUpdates(
   config: Parts,
   packages: Pick<HostPackages, "states">,
-  ask?: AskFor,
+  request?: RequestRoot,
 ): Promise<HostUpdates> {
-  const updates = await updatesOf(config, packages, ask);
-  if (ask === undefined || updates.manager === undefined) return updates;
-  return { ...updates, manager: managerThroughDoor(updates.manager, ask, systemClock) };
+  const updates = await updatesOf(config, packages, request);
+  if (request === undefined || updates.manager === undefined) return updates;
+  return { ...updates, manager: managerThroughRoot(updates.manager, request, systemClock) };
 }
 
 async function updatesOf(
   config: Parts,
   packages: Pick<HostPackages, "states">,
-  ask: AskFor | undefined,
+  request: RequestRoot | undefined,
 ): Promise<HostUpdates> {
   const ports = { ...shared, exec: config.exec };
   const of = async (manager: PackageManager, files: PackageFiles, hasSnapper: boolean): Promise<HostUpdates> => ({
     manager,
     backends:
-      ask === undefined
+      request === undefined
         ? [...(hasSnapper ? await snapperOf(config) : []), ...packagesOf(config, files)]
-        : await backendsThroughDoor(ask, AbortSignal.timeout(askMs)),
+        : await backendsThroughRoot(request, AbortSignal.timeout(askMs)),
   });
   const name = config.settings.updates?.enabled === false ? undefined : packages.states.manager;
   if (name === "apt")

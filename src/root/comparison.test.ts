@@ -8,7 +8,7 @@ import { collectRequests, compareRequests, readRootRecords } from "./comparison.
 import { createRootRecord } from "./record.ts";
 
 const never = new AbortController().signal;
-const ask = (digit: string): string => `ask-${digit.repeat(32)}`;
+const request = (digit: string): string => `request-${digit.repeat(32)}`;
 const operation = "20260101-000000-000-00000001";
 
 /** A service, root and a journal, with one clock. */
@@ -17,7 +17,7 @@ function createHost() {
   const log = createFakeAuditLog();
   const journal = createFakeJournal();
   const heads: number[] = [];
-  const asRoot = (id: string, uid = 0, unit = `steward-task@${id}.service`) =>
+  const asRoot = (uid = 0, unit = "steward-task@1-2-997.service") =>
     createRootRecord({
       clock,
       write: (line) =>
@@ -41,10 +41,10 @@ function createHost() {
     /** The service logs its newest entry to the journal. */
     head: () => void heads.push(log.entries.length),
     asked: (id: string, request: string) =>
-      logRootRequest({ log, clock }, { id, request, operationId: id.startsWith("ask-") ? null : id }),
+      logRootRequest({ log, clock }, { id, request, operationId: id.startsWith("request-") ? null : id }),
     /** Root does what it was asked for. */
     did(id: string, request: string): void {
-      const record = asRoot(id);
+      const record = asRoot();
       record({ id, request, phase: "begun", input: {} });
       record({ id, request, phase: "done" });
     },
@@ -75,8 +75,8 @@ describe("requests to root in the audit log and in root's own record", () => {
     const host = createHost();
     host.start();
     host.head();
-    host.asked(ask("1"), "plugin.run");
-    host.did(ask("1"), "plugin.run");
+    host.asked(request("1"), "plugin.run");
+    host.did(request("1"), "plugin.run");
     host.asked(operation, "updates.apply");
     host.did(operation, "updates.apply");
     // Begun again after a crash.
@@ -89,30 +89,35 @@ describe("requests to root in the audit log and in root's own record", () => {
   it("differ where root did what the log does not have, or has as something else", async () => {
     const host = createHost();
     host.start();
-    host.did(ask("1"), "plugin.run");
+    host.did(request("1"), "plugin.run");
     host.did(operation, "updates.apply");
-    host.asked(ask("2"), "packages.refresh");
-    host.did(ask("2"), "plugin.run");
-    host.asRoot(ask("3"))({ id: ask("3"), request: "shell.run", phase: "refused", error: "it is not on the list" });
-    host.asRoot(ask("4"))({ id: ask("4"), request: "", phase: "refused", error: "it is not JSON" });
+    host.asked(request("2"), "packages.refresh");
+    host.did(request("2"), "plugin.run");
+    host.asRoot()({
+      id: request("3"),
+      request: "shell.run",
+      phase: "refused",
+      error: "it is not on the list",
+    });
+    host.asRoot()({ id: request("4"), request: "", phase: "refused", error: "it is not JSON" });
     const { mismatches, matched } = await host.compare();
     expect(matched).toBe(0);
     expect(mismatches).toEqual([
-      expect.stringMatching(/^root did plugin\.run \(ask-1+\) at 2026-01-01T.*, of which the log has no entry$/),
+      expect.stringMatching(/^root did plugin\.run \(request-1+\) at 2026-01-01T.*, of which the log has no entry$/),
       expect.stringMatching(/^root did updates\.apply \(20260101-/),
       expect.stringMatching(
-        /^root was asked for plugin\.run \(ask-2+\) at .*, and the log has packages\.refresh in its place$/,
+        /^root was asked for plugin\.run \(request-2+\) at .*, and the log has packages\.refresh in its place$/,
       ),
-      expect.stringMatching(/^root refused shell\.run \(ask-3+\)/),
-      expect.stringMatching(/^root refused something \(ask-4+\)/),
+      expect.stringMatching(/^root refused shell\.run \(request-3+\)/),
+      expect.stringMatching(/^root refused something \(request-4+\)/),
     ]);
   });
 
   it("do not differ by what is read, nor by what there was nothing to do about", async () => {
     const host = createHost();
     host.start();
-    host.asRoot(ask("1"))({ id: ask("1"), request: "plugin.call", phase: "refused", error: "not confirmed" });
-    host.asRoot(ask("2"))({ id: ask("2"), request: "", phase: "left" });
+    host.asRoot()({ id: request("1"), request: "plugin.call", phase: "refused", error: "not confirmed" });
+    host.asRoot()({ id: request("2"), request: "", phase: "left" });
     expect(await host.compare()).toEqual({ matched: 0, mismatches: [], notes: [] });
   });
 
@@ -120,7 +125,7 @@ describe("requests to root in the audit log and in root's own record", () => {
     const host = createHost();
     host.start();
     host.head();
-    host.asked(ask("1"), "plugin.run");
+    host.asked(request("1"), "plugin.run");
     // Just now: root may not have begun.
     expect(await host.compare()).toMatchObject({
       mismatches: [],
@@ -128,7 +133,7 @@ describe("requests to root in the audit log and in root's own record", () => {
     });
     host.head();
     expect((await host.compare()).mismatches).toEqual([
-      expect.stringMatching(/^the log says that root was asked for plugin\.run \(ask-1+\) at .*root has no record/),
+      expect.stringMatching(/^the log says that root was asked for plugin\.run \(request-1+\) at .*root has no record/),
     ]);
   });
 
@@ -137,7 +142,7 @@ describe("requests to root in the audit log and in root's own record", () => {
       "the service says that it got no answer",
       (host) => {
         host.head();
-        host.asked(ask("1"), "plugin.run")();
+        host.asked(request("1"), "plugin.run")();
         host.head();
       },
     ],
@@ -145,8 +150,8 @@ describe("requests to root in the audit log and in root's own record", () => {
       "root found nothing to do",
       (host) => {
         host.head();
-        host.asked(ask("1"), "plugin.run");
-        host.asRoot(ask("1"))({ id: ask("1"), request: "", phase: "left" });
+        host.asked(request("1"), "plugin.run");
+        host.asRoot()({ id: request("1"), request: "", phase: "left" });
         host.head();
       },
     ],
@@ -161,7 +166,7 @@ describe("requests to root in the audit log and in root's own record", () => {
     [
       "the journal begins after it",
       (host) => {
-        host.asked(ask("1"), "plugin.run");
+        host.asked(request("1"), "plugin.run");
         host.head();
       },
     ],
@@ -169,7 +174,7 @@ describe("requests to root in the audit log and in root's own record", () => {
       "the service was killed before it logged another head, and the journal may have lost as much",
       (host) => {
         host.head();
-        host.asked(ask("1"), "plugin.run");
+        host.asked(request("1"), "plugin.run");
         host.start();
         host.head();
       },
@@ -188,7 +193,7 @@ describe("requests to root in the audit log and in root's own record", () => {
   it("cannot be compared from before the service logged them, be it an older version or a file that is gone", async () => {
     const host = createHost();
     host.start(false);
-    host.did(ask("1"), "plugin.run");
+    host.did(request("1"), "plugin.run");
     const note = (count: string) => [
       expect.stringMatching(new RegExp(`^${count} to root cannot be compared: the log has no entries`)),
     ];
@@ -196,22 +201,21 @@ describe("requests to root in the audit log and in root's own record", () => {
     await host.clock.advance(1000);
     host.start();
     expect(await host.compare()).toEqual({ matched: 0, mismatches: [], notes: note("1 request") });
-    host.did(ask("2"), "plugin.run");
+    host.did(request("2"), "plugin.run");
     expect((await host.compare()).mismatches).toHaveLength(1);
     // The oldest file is gone.
     await host.clock.advance(1000);
-    host.asked(ask("3"), "plugin.run");
-    host.did(ask("3"), "plugin.run");
+    host.asked(request("3"), "plugin.run");
+    host.did(request("3"), "plugin.run");
     expect(await host.compare(2)).toEqual({ matched: 1, mismatches: [], notes: note("2 requests") });
   });
 
-  it("are believed of root alone, in the unit of the request", async () => {
+  it("are believed of root alone, in a unit of requests", async () => {
     const host = createHost();
     host.start();
-    const record = { id: ask("1"), request: "plugin.run", phase: "begun" } as const;
-    host.asRoot(ask("1"), 997)(record);
-    host.asRoot(ask("1"), 0, "steward.service")(record);
-    host.asRoot(ask("1"), 0, `steward-task@${ask("2")}.service`)(record);
+    const record = { id: request("1"), request: "plugin.run", phase: "begun" } as const;
+    host.asRoot(997)(record);
+    host.asRoot(0, "steward.service")(record);
     for (const message of [
       '{"msg":"root request"}',
       '"msg":"root request"}',
@@ -219,8 +223,24 @@ describe("requests to root in the audit log and in root's own record", () => {
     ])
       host.journal.write({ message, uid: 0, unit: "steward-task@ask.service" });
     expect(await readRootRecords(host.journal, never)).toEqual({ records: [], missing: undefined });
-    host.asRoot(ask("1"))(record);
+    host.asRoot()(record);
     expect((await readRootRecords(host.journal, never)).records).toHaveLength(1);
+  });
+
+  it("do not agree where root has done one twice: an entry of the log stands for one", async () => {
+    const host = createHost();
+    host.start();
+    host.asked(request("1"), "packages.refresh");
+    host.did(request("1"), "packages.refresh");
+    expect((await host.compare()).mismatches).toEqual([]);
+    host.did(request("1"), "packages.refresh");
+    expect((await host.compare()).mismatches).toEqual([
+      expect.stringMatching(/^root did packages\.refresh \(request-1+\) again at .*, of which the log has one entry$/),
+    ]);
+    // One that was interrupted is begun again.
+    host.asked(operation, "updates.apply");
+    for (let attempt = 0; attempt < 2; attempt += 1) host.did(operation, "updates.apply");
+    expect((await host.compare()).mismatches).toHaveLength(1);
   });
 
   it("are not compared where the journal cannot be read", async () => {

@@ -1,10 +1,10 @@
 import { journalPages, unreadReason } from "#adapters/journald/pages.ts";
 import type { AuditRecord } from "#contract/audit.ts";
-import { isRootAsk, rootAsks } from "#contract/root-tasks.ts";
 import { loggedMember, rootRequested, rootUnanswered } from "#domain/audit/root-requests.ts";
 import type { Journal } from "#domain/ports/journal.ts";
 import { counted } from "#kernel/text.ts";
 import { type RootRecord, recordMessage } from "./record.ts";
+import { isRootTask, rootTasks } from "./tasks.ts";
 
 /** A record of root's as the journal has it. */
 export interface JournalRecord extends RootRecord {
@@ -24,13 +24,13 @@ const maxRecords = 200_000;
 const phases: readonly unknown[] = ["begun", "done", "failed", "refused", "left"] satisfies RootRecord["phase"][];
 const isPhase = (value: unknown): value is RootRecord["phase"] => phases.includes(value);
 
-/** A record as root has written it in the unit of its request; undefined for any other line. */
-function recordIn(message: string, unit: string): RootRecord | undefined {
+/** A record as root has written it; undefined for any other line. */
+function recordIn(message: string): RootRecord | undefined {
   try {
     const { msg, id, request, phase }: Readonly<Record<string, unknown>> = JSON.parse(message);
     if (msg !== recordMessage || typeof id !== "string" || typeof request !== "string" || !isPhase(phase))
       return undefined;
-    return unit === `steward-task@${id}.service` ? { id, request, phase } : undefined;
+    return { id, request, phase };
   } catch {
     return undefined;
   }
@@ -43,8 +43,8 @@ export async function readRootRecords(journal: Pick<Journal, "query">, signal: A
   const wanted = { unit: taskUnits, uid: 0, grep: `"msg":"${recordMessage}"\\}$` };
   try {
     for await (const page of journalPages(journal.query, wanted, signal)) {
-      for (const { message, unit, timestamp: at } of page) {
-        const record = recordIn(message, unit);
+      for (const { message, timestamp: at } of page) {
+        const record = recordIn(message);
         if (record !== undefined) records.push({ ...record, at });
         if (records.length > maxRecords)
           return { records, missing: `there are more than ${maxRecords} records of root in it` };
@@ -105,9 +105,20 @@ export interface RootComparison {
   readonly notes: readonly string[];
 }
 
-/** Whether the service logs a request of this kind. What is on no list it never asks for. */
+/** Whether the service logs a request of this kind. What is on no list it never requests. */
 const isLogged = ({ request, phase }: RootRecord): boolean =>
-  phase !== "left" && !(isRootAsk(request) && rootAsks[request].effect === "read");
+  phase !== "left" && !(isRootTask(request) && rootTasks[request].effect === "read");
+
+/** Requests that root has begun more than once, which none but operations are: each is to have an entry of its own in the log. */
+const repeated = (records: readonly JournalRecord[]): readonly JournalRecord[] => {
+  const begun = new Set<string>();
+  return records.toReversed().filter(({ id, request, phase }) => {
+    if (phase !== "begun" || !isRootTask(request)) return false;
+    const isRepeated = begun.has(id);
+    begun.add(id);
+    return isRepeated;
+  });
+};
 
 /** What root has done of each request, and when it began. */
 function byId(records: readonly JournalRecord[]): ReadonlyMap<string, JournalRecord> {
@@ -130,7 +141,9 @@ export function compareRequests(
   heads: readonly number[],
 ): RootComparison {
   const known = byId(records);
-  const mismatches: string[] = [];
+  const mismatches = repeated(records).map(
+    ({ request, id, at }) => `root did ${request} (${id}) again at ${at}, of which the log has one entry`,
+  );
   const from = since();
   let matched = 0;
   let early = 0;

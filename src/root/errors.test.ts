@@ -1,5 +1,9 @@
 import { expect, it } from "vitest";
+import { DomainError } from "#domain/common/error.ts";
 import { findUnavailable } from "#domain/common/host-unavailable.ts";
+import { PackageFileMissing, PackagesLocked, UpdateRefused } from "#domain/ports/packages.ts";
+import { PluginNotRun } from "#domain/ports/plugins.ts";
+import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import { UnitsUnavailable } from "#domain/ports/units.ts";
 import { fromWire, toWire } from "./errors.ts";
 
@@ -16,10 +20,35 @@ const onRootsSide = [
 it.each(onRootsSide)("what the host lacks on root's side is the same on this one: %s", (error) => {
   const before = findUnavailable(error) ?? expect.fail();
   const wire: unknown = JSON.parse(JSON.stringify(toWire(error)));
-  const after = findUnavailable(new Error("cannot ask", { cause: fromWire(wire as ReturnType<typeof toWire>) }));
+  const after = findUnavailable(new Error("cannot request", { cause: fromWire(wire as ReturnType<typeof toWire>) }));
   expect(after).toMatchObject({ message: before.message, details: before.details });
 });
 
 it("other errors keep their message alone", () => {
   expect(findUnavailable(fromWire(toWire(new Error("broken"))))).toBeUndefined();
+});
+
+it.each([
+  new DomainError("NOT_FOUND", "cannot find it", { id: "x" }),
+  new PackagesLocked("dpkg runs", { pid: 7, program: "dpkg" }),
+  new PackagesLocked("somebody runs"),
+  new UpdateRefused("held"),
+  new SnapshotUnusable("damaged"),
+  new PackageFileMissing("nowhere"),
+  new PluginNotRun("gone"),
+  new PluginNotRun("late", { output: { stdout: "begun", stderr: "" } }),
+  new Error("anything"),
+])("an error means the same on both sides: %s", (error) => {
+  const back = fromWire(toWire(error));
+  expect([back.constructor, back.message]).toEqual([error.constructor, error.message]);
+  if (error instanceof DomainError) expect(back).toMatchObject({ code: error.code, details: error.details });
+  if (error instanceof PackagesLocked) expect(back).toMatchObject({ holder: error.holder });
+  if (error instanceof PluginNotRun) expect(back).toMatchObject({ output: error.output });
+});
+
+it("takes an error of no kind that it knows for an error", () => {
+  for (const kind of ["constructor", "DomainError", "New"]) {
+    const back = fromWire({ kind, message: "m", details: { code: "NO_SUCH" } });
+    expect([back.constructor, back.message]).toEqual([Error, "m"]);
+  }
 });

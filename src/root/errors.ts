@@ -1,5 +1,4 @@
 import { isErrorCode } from "#contract/errors.ts";
-import type { RootAskAnswer } from "#contract/root-tasks.ts";
 import { DomainError } from "#domain/common/error.ts";
 import { findUnavailable, HostUnavailable } from "#domain/common/host-unavailable.ts";
 import { PackageFileMissing, PackagesLocked, UpdateRefused } from "#domain/ports/packages.ts";
@@ -9,13 +8,12 @@ import type { PolicyRefusal } from "#domain/ports/units.ts";
 import { UnitProtected, UnitRefused } from "#domain/ports/units.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { isRecord } from "#kernel/values.ts";
-
-type Wire = Extract<RootAskAnswer, { readonly error: unknown }>["error"];
+import type { WireError } from "./protocol.ts";
 
 const simple = { UnitRefused, UpdateRefused, SnapshotUnusable, PackageFileMissing } as const;
 
-/** An error as it goes through the door: its kind, and its words. */
-export function toWire(error: unknown): Wire {
+/** An error as it is sent: its kind and its message. */
+export function toWire(error: unknown): WireError {
   const message = errorMessage(error);
   if (error instanceof DomainError)
     return { kind: "DomainError", message, details: { code: error.code, details: error.details ?? {} } };
@@ -50,8 +48,14 @@ function hostUnavailable(message: string, { missing, retryable, directory }: Rea
   });
 }
 
-/** The error that went in on the other side. */
-export function fromWire({ kind, message, details = {} }: Wire): Error {
+export const isWireError = (value: unknown): value is WireError =>
+  isRecord(value) &&
+  typeof value["kind"] === "string" &&
+  typeof value["message"] === "string" &&
+  (value["details"] === undefined || isRecord(value["details"]));
+
+/** The error that was sent. */
+export function fromWire({ kind, message, details = {} }: WireError): Error {
   if (kind === "DomainError") return domainError(message, details);
   if (kind === "PackagesLocked") {
     const { pid, program } = details;

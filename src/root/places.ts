@@ -1,8 +1,8 @@
 import { accessSync, constants, lstatSync } from "node:fs";
 
 /**
- * Where a service without rights and root's tasks keep what is theirs, as the package makes it. Root writes nothing below a folder
- * of the service, and the service nothing below one of root's.
+ * Where a service without rights and root's side keep what is theirs, as the package makes it. Root writes nothing below a
+ * directory of the service, and the service nothing below one of root's.
  */
 export const places = {
   /** Of the service. */
@@ -10,30 +10,33 @@ export const places = {
   runDir: "/run/steward-service",
   /** Of root; the group of the service may read. */
   tasksDir: "/var/lib/steward-tasks",
-  answersDir: "/run/steward-tasks",
+  /** Of root; the group of the service may enter. */
+  tasksRunDir: "/run/steward-tasks",
+  /** Made by systemd; only the user of the service may open it. */
+  socket: "/run/steward-tasks/requests.sock",
   /** Of root: the plugins that it lets run as root. */
   confirmedDir: "/var/lib/steward-tasks/confirmed-plugins",
 } as const;
 
 /** The unit of the service, as the package installs it. */
 export const serviceUnit = "steward.service";
-/** In the folder of root's answers, which a boot empties: an operation was done, so that the end of the service may be of interest. */
+/** In a directory of root's that a boot empties: an operation was done, so that the end of the service may be of interest. */
 export const carryName = "carry";
-/** In the run folder of a service that was started without plugins. */
+/** In the run directory of a service that was started without plugins. */
 export const safeModeName = "safe-mode";
 
-/** Whether this process is the service for which the package has made the door: who it is, and what lets it in, is root's to say. */
-export function isAtDoor(stateDir: string): boolean {
+/** Whether this process is the service for which the package has installed root's side: who it is, is root's to say. */
+export function hasRootSide(stateDir: string): boolean {
   const uid = process.getuid?.() ?? 0;
   if (uid === 0 || stateDir !== places.stateDir) return false;
   const ownerOf = (path: string): number | undefined => lstatSync(path, { throwIfNoEntry: false })?.uid;
-  if (ownerOf(places.answersDir) !== 0 || ownerOf(places.tasksDir) !== 0 || ownerOf(places.runDir) !== uid)
+  if (ownerOf(places.tasksRunDir) !== 0 || ownerOf(places.tasksDir) !== 0 || ownerOf(places.runDir) !== uid)
     return false;
   try {
-    accessSync(places.answersDir, constants.R_OK | constants.X_OK);
+    accessSync(places.tasksRunDir, constants.X_OK);
     return true;
   } catch {
-    // Another user's service: the door is not for it.
+    // Another user's service.
     return false;
   }
 }

@@ -11,7 +11,7 @@ type RootPhase = "begun" | "done" | "failed" | "refused" | "left";
 
 /** What root records, in its own words: nothing of it is the service's but the input. */
 export interface RootRecord {
-  /** Of the request: the instance of the unit in which it is done. */
+  /** Of the request, as the service has chosen it, or of the operation; of the connection where there is none. */
   readonly id: string;
   /** Kind of the operation, or name of what is asked; empty where that is not known. */
   readonly request: string;

@@ -2,11 +2,11 @@ import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { pluginSettings } from "#config/checks.ts";
 import type { Config } from "#config/load.ts";
+import { isUnhealthy } from "#contract/checks.ts";
 import type { PluginType } from "#contract/plugins.ts";
-import type { RootAsk, RootAskInput, RootAskOutput } from "#contract/root-tasks.ts";
 import { DomainError } from "#domain/common/error.ts";
-import type { Outcome } from "#domain/health/check.ts";
-import type { Fix, FixPlan } from "#domain/health/fix.ts";
+import type { Check, Outcome } from "#domain/health/check.ts";
+import { type Fix, type FixPlan, fixIdOf } from "#domain/health/fix.ts";
 import { carryOutSteps } from "#domain/health/fix-steps.ts";
 import { runCheckOnce } from "#domain/health/report.ts";
 import { confirmedSandbox } from "#domain/plugins/confirmation.ts";
@@ -16,9 +16,12 @@ import { type PluginEnd, PluginNotRun } from "#domain/ports/plugins.ts";
 import type { HostUpdates, SnapshotBackend } from "#domain/ports/snapshots.ts";
 import { UnitProtected, type Units } from "#domain/ports/units.ts";
 import { createServicePolicy } from "#domain/system/service-policy.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import type { withRootHealth } from "./health.ts";
 import { places, serviceUnit } from "./places.ts";
+import type { FixFound, RootTask, RootTaskInput, RootTaskOutput } from "./tasks.ts";
+import { fixesOfService } from "./through-root.ts";
 
 /** What root does its work with. */
 export interface WorkParts {
@@ -27,10 +30,19 @@ export interface WorkParts {
   readonly log: Pick<Logger, "warn" | "error">;
 }
 
-type Work<A extends RootAsk> = (input: RootAskInput<A>, signal: AbortSignal) => Promise<RootAskOutput<A>>;
-type WorkOf<Group extends string> = { readonly [A in RootAsk as A extends `${Group}.${string}` ? A : never]: Work<A> };
+/** What a task is given beside its input. */
+export interface DuringTask {
+  readonly signal: AbortSignal;
+  /** Sends what was found and planned, and resolves when the service lets it be done. */
+  readonly announce: (found: FixFound) => Promise<void>;
+}
+
+type Work<T extends RootTask> = (input: RootTaskInput<T>, during: DuringTask) => Promise<RootTaskOutput<T>>;
+type WorkOf<Name extends string> = {
+  readonly [T in RootTask as T extends Name | `${Name}.${string}` ? T : never]: Work<T>;
+};
 /** Everything of the closed list, each as it is done. */
-export type RootWork = { readonly [A in RootAsk]: Work<A> };
+export type RootWork = { readonly [T in RootTask]: Work<T> };
 
 const notFound = (what: string): DomainError => new DomainError("NOT_FOUND", `cannot find ${what}`);
 
@@ -39,68 +51,71 @@ type UseHealth<T> = Parameters<typeof withRootHealth<T>>[1];
 const withHealth = async <T>({ config }: WorkParts, use: UseHealth<T>): Promise<T> =>
   (await import("./health.ts")).withRootHealth(config, use);
 
-function checkWork(parts: WorkParts): WorkOf<"checks" | "monitoring"> {
-  const runOnce = (ids: readonly string[], signal: AbortSignal) =>
-    withHealth(parts, async ({ checks, plan: settings }) => {
-      const outcomes: Record<string, Outcome & { details: Record<string, unknown> }> = {};
-      for (const id of ids) {
-        const outcome = await runCheckOnce({ checks, settings, clock: systemClock }, id, signal);
-        if (outcome !== undefined) outcomes[id] = { ...outcome, details: { ...outcome.details } };
-      }
-      return outcomes;
-    });
+/** Of the fixes that are requested here none installs security updates: that is an operation. */
+const byOperation = (): Promise<never> => Promise.reject(new Error("security updates are installed in an operation"));
+
+function healthWork(parts: WorkParts): WorkOf<"checks" | "monitoring" | "fix"> {
+  type Health = Parameters<UseHealth<unknown>>[0];
+  const fixFor = ({ fixes }: Health, check: Check, found: Outcome): Fix | undefined => {
+    const fixId = isUnhealthy(found) ? fixIdOf(check, found) : undefined;
+    if (fixId === undefined || fixesOfService.includes(fixId)) return undefined;
+    return fixes({ security: { plan: byOperation, apply: byOperation } }).find(({ id }) => id === fixId);
+  };
+  const runOnce = (health: Health, id: string, signal: AbortSignal): Promise<Outcome | undefined> =>
+    runCheckOnce({ checks: health.checks, settings: health.plan, clock: systemClock }, id, signal);
+  /** A plan that cannot be made has no steps, and says nothing of whether the fix can do anything. */
+  const planFor = async (
+    fix: Fix,
+    found: Outcome,
+    signal: AbortSignal,
+  ): Promise<{ plan: FixPlan; canFix: boolean }> => {
+    try {
+      const plan = await fix.plan(found, signal);
+      return { plan, canFix: fix.mayFindNothing !== true || plan.steps.length > 0 };
+    } catch (error) {
+      return { plan: { steps: [], reason: errorMessage(error) }, canFix: true };
+    }
+  };
+  /** A check, what it finds, and what its fix would do about that. */
+  const inspect = async (health: Health, id: string, signal: AbortSignal) => {
+    const check = health.checks.find((each) => each.id === id);
+    const found = await runOnce(health, id, signal);
+    if (check?.fixes === undefined || found === undefined) throw notFound(`a check ${id} that has a fix`);
+    const fix = fixFor(health, check, found);
+    if (fix === undefined) return { found };
+    const { plan, canFix } = await planFor(fix, found, signal);
+    return { found: { ...found, canFix }, fix, plan };
+  };
+
   return {
-    "checks.run": async ({ check_ids: ids }, signal) => ({ outcomes: await runOnce(ids, signal) }),
-    async "monitoring.run"({ check_id: id }, signal) {
+    "checks.run": ({ check_ids: ids }, { signal }) =>
+      withHealth(parts, async (health) => {
+        const outcomes: Record<string, Outcome> = {};
+        for (const id of ids) {
+          const outcome = await runOnce(health, id, signal);
+          if (outcome !== undefined) outcomes[id] = outcome;
+        }
+        return { outcomes };
+      }),
+    async "monitoring.run"({ check_id: id }, { signal }) {
       const isRoots = pluginSettings(parts.config.settings).some((plugin) => plugin.id === id && plugin.isRoots);
-      const outcome = isRoots ? (await runOnce([id], signal))[id] : undefined;
+      const outcome = isRoots ? await withHealth(parts, (health) => runOnce(health, id, signal)) : undefined;
       if (outcome === undefined) throw notFound(`the monitoring plugin ${id} among those that run as root`);
       return { outcome };
     },
-  };
-}
-
-/** Of the fixes that are asked for here none installs security updates: that is an operation. */
-const byOperation = (): Promise<never> => Promise.reject(new Error("security updates are installed in an operation"));
-
-function fixWork(parts: WorkParts): WorkOf<"fix"> {
-  /** What the check finds now, and what the fix would do about it. */
-  const planned = <T>(
-    { check_id: checkId, fix_id: fixId }: RootAskInput<"fix.plan">,
-    signal: AbortSignal,
-    use: (fix: Fix, plan: FixPlan) => T | Promise<T>,
-  ): Promise<T> =>
-    withHealth(parts, async ({ checks, fixes, plan: settings }) => {
-      const fix = fixes({ security: { plan: byOperation, apply: byOperation } }).find(({ id }) => id === fixId);
-      const isOfCheck = checks.some(({ id, fixes: ids = [] }) => id === checkId && ids.includes(fixId));
-      if (fix === undefined || !isOfCheck) throw notFound(`the fix ${fixId} of ${checkId}`);
-      const found = await runCheckOnce({ checks, settings, clock: systemClock }, checkId, signal);
-      if (found === undefined) throw notFound(`the check ${checkId}`);
-      const isUnhealthy = found.status === "warn" || found.status === "fail";
-      const nothing = { steps: [], reason: `nothing to fix: ${found.message}` };
-      return use(fix, isUnhealthy ? await fix.plan(found, signal) : nothing);
-    });
-  return {
-    "fix.plan": (request, signal) =>
-      planned(request, signal, (_, { steps, reason, units, packages, ...rest }) => {
-        const { downloadBytes, freesBytes, requiresReboot } = rest;
-        return {
-          actions: steps.map(({ action }) => action),
-          ...(reason !== undefined && { reason }),
-          ...(units !== undefined && { units: [...units] }),
-          ...(packages !== undefined && { packages: [...packages] }),
-          ...(downloadBytes !== undefined && { downloadBytes }),
-          ...(freesBytes !== undefined && { freesBytes }),
-          ...(requiresReboot !== undefined && { requiresReboot }),
-        };
-      }),
-    "fix.steps": (request, signal) =>
-      planned(request, signal, async (fix, plan) => {
-        if (plan.steps.length === 0) throw new Error(plan.reason ?? "there is nothing that it could do");
-        // Only what was planned, and authorized, before: the host may have changed since.
-        const further = plan.units?.find((unit) => !(request.units ?? []).includes(unit));
-        if (further !== undefined) throw new Error(`${further} is to be touched by now as well (call it again)`);
-        return { steps: await carryOutSteps(fix, plan, { signal }, systemClock) };
+    fix: ({ check_id: id }, { signal, announce }) =>
+      withHealth(parts, async (health) => {
+        const { found, fix, plan } = await inspect(health, id, signal);
+        if (plan === undefined) {
+          await announce({ found });
+          return { steps: [], after: found };
+        }
+        const { steps, ...rest } = plan;
+        await announce({ found, plan: { ...rest, steps: steps.map(({ action }) => ({ action })) } });
+        if (steps.length === 0) throw new Error(plan.reason ?? "there is nothing that it could do");
+        const reports = await carryOutSteps(fix, plan, { signal }, systemClock);
+        const { found: after } = await inspect(health, id, signal);
+        return { steps: reports, after };
       }),
   };
 }
@@ -113,7 +128,7 @@ function serviceWork({ config }: WorkParts): WorkOf<"services"> {
     return use(systemd.units).finally(systemd.dispose);
   };
   return {
-    "services.restart": ({ name }, signal) =>
+    "services.restart": ({ name }, { signal }) =>
       withUnits(async (units) => ({ jobResult: await units.restart(name, signal) })),
     "services.reset_failed": ({ name }) =>
       withUnits(async (units) => {
@@ -142,26 +157,20 @@ function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshot
     return found;
   };
   return {
-    async "packages.refresh"(_, signal) {
+    async "packages.refresh"(_, { signal }) {
       await (await packageManager()).refresh(noProgress, signal);
       return {};
     },
-    async "packages.restart_needs"(_, signal) {
-      const { requiresReboot, units } = await (await packageManager()).restartNeeds(signal);
-      return { requiresReboot, units: [...units] };
-    },
+    "packages.restart_needs": async (_, { signal }) => (await packageManager()).restartNeeds(signal),
     async "snapshots.backends"() {
       const { backends } = await updates();
       return { backends: backends.map(({ name, needsReboot }) => ({ name, needsReboot })) };
     },
-    "snapshots.list": async ({ backend: name }, signal) => ({
-      snapshots: [...(await (await backend(name)).list(signal))],
+    "snapshots.list": async ({ backend: name }, { signal }) => ({
+      snapshots: await (await backend(name)).list(signal),
     }),
-    async "snapshots.diff"({ backend: name, id }, signal) {
-      const { packages, files } = await (await backend(name)).diff(id, signal);
-      return { packages: [...packages], files: [...files] };
-    },
-    async "snapshots.verify"({ backend: name, id }, signal) {
+    "snapshots.diff": async ({ backend: name, id }, { signal }) => (await backend(name)).diff(id, signal),
+    async "snapshots.verify"({ backend: name, id }, { signal }) {
       await (await backend(name)).verify(id, signal);
       return {};
     },
@@ -169,7 +178,7 @@ function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshot
 }
 
 /** A plugin as root finds it: in folders that nobody but root may change, and only as what was asked for. */
-async function openPlugin({ config, exec, log }: WorkParts, { path, digest }: RootAskInput<"plugin.try_start">) {
+async function openPlugin({ config, exec, log }: WorkParts, { path, digest }: RootTaskInput<"plugin.try_start">) {
   const { pluginFoldersOf } = await import("#app/plugin-folders.ts");
   const { createPluginSandbox, openConfirmedPlugins } = await import("#adapters/plugins/index.ts");
   const found = await pluginFoldersOf(config.settings).read(path);
@@ -188,7 +197,7 @@ async function openPlugin({ config, exec, log }: WorkParts, { path, digest }: Ro
 
 function pluginWork(parts: WorkParts): WorkOf<"plugin"> {
   const run = async (
-    { path, digest, args, stdin, timeoutMs }: RootAskInput<"plugin.run">,
+    { path, digest, args, stdin, timeoutMs }: RootTaskInput<"plugin.run">,
     types: readonly PluginType[],
     signal: AbortSignal,
   ): Promise<PluginEnd> => {
@@ -197,9 +206,9 @@ function pluginWork(parts: WorkParts): WorkOf<"plugin"> {
     return sandbox.run({ manifest: { ...manifest, timeoutMs }, path, digest, args, stdin }, signal);
   };
   return {
-    "plugin.run": (call, signal) => run(call, ["command"], signal),
-    "plugin.call": (call, signal) => run({ ...call, args: [] }, ["check", "hook"], signal),
-    async "plugin.try_start"(request, signal) {
+    "plugin.run": (call, { signal }) => run(call, ["command"], signal),
+    "plugin.call": (call, { signal }) => run({ ...call, args: [] }, ["check", "hook"], signal),
+    async "plugin.try_start"(request, { signal }) {
       const { manifest, sandbox } = await openPlugin(parts, request);
       await sandbox.tryStart({ ...request, manifest, args: [], stdin: undefined }, signal);
       return {};
@@ -208,8 +217,7 @@ function pluginWork(parts: WorkParts): WorkOf<"plugin"> {
 }
 
 export const createRootWork = (parts: WorkParts): RootWork => ({
-  ...checkWork(parts),
-  ...fixWork(parts),
+  ...healthWork(parts),
   ...serviceWork(parts),
   ...packageWork(parts),
   ...pluginWork(parts),

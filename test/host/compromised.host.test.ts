@@ -7,7 +7,7 @@ const secretFile = "/etc/steward/webhook";
 
 /** What code in the process of the installed service can do, and the edge of it: the sentences of docs/threat-model.md. */
 describeOnHost("a compromised service", (session) => {
-  const { newAsk, newOperation, open, spec, stateOf, write, answerOf } = createIntruder(session);
+  const { newOperation, request, runOperation, spec, stateOf, write } = createIntruder(session);
   let run: (script: string) => Promise<SandboxResult>;
 
   beforeAll(async () => {
@@ -30,10 +30,8 @@ describeOnHost("a compromised service", (session) => {
   });
 
   it("has root do what the operations can do", async () => {
-    const [request, operation] = [newAsk(), newOperation()];
-    await write(`/run/steward-service/asks/${request}.json`, JSON.stringify({ ask: "packages.refresh", input: {} }));
-    await open(request);
-    expect(JSON.parse((await answerOf(request)) ?? "null")).toHaveProperty("output");
+    const operation = newOperation();
+    expect(await request("packages.refresh", {})).toHaveProperty("output");
     await write(
       `/var/lib/steward/operations/${operation}/spec.json`,
       spec(operation, {
@@ -41,7 +39,7 @@ describeOnHost("a compromised service", (session) => {
         input: { request: { type: "packages", isSecurityOnly: true }, takesSnapshot: false, isGuarded: false },
       }),
     );
-    await open(operation);
+    await runOperation(operation);
     // Whatever there was to install: root has taken it over and come to an end.
     expect(await stateOf(operation)).toMatchObject({ status: expect.stringMatching(/^(done|failed)$/) });
   });

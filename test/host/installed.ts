@@ -7,6 +7,7 @@ const places = {
   "steward.service": "/etc/systemd/system/steward.service",
   "steward.socket": "/etc/systemd/system/steward.socket",
   "steward-root.socket": "/etc/systemd/system/steward-root.socket",
+  "steward-task.socket": "/etc/systemd/system/steward-task.socket",
   "steward-task@.service": "/etc/systemd/system/steward-task@.service",
   "system-stewardtasks.slice": "/etc/systemd/system/system-stewardtasks.slice",
   "steward.sysusers.conf": "/etc/sysusers.d/steward.conf",

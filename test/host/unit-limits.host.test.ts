@@ -22,7 +22,7 @@ describeOnHost("the units of the package", (session) => {
       TasksMax: "1024",
       LimitCORE: "0",
     });
-    const task = "steward-task@20260131-235959-999-00000001.service";
+    const task = "steward-task@1-2-997.service";
     expect(await properties(task, "MemoryMax", "TasksMax", "LimitCORE", "Slice")).toEqual({
       MemoryMax: mebibytes(1024),
       TasksMax: "256",
@@ -42,6 +42,7 @@ describeOnHost("the units of the package", (session) => {
         "verify",
         "--man=no",
         "steward.service",
+        "steward-task.socket",
         "steward-task@x.service",
         "system-stewardtasks.slice",
       ],

@@ -3,19 +3,15 @@ import { describe, expect, it } from "vitest";
 import { ManifestFile } from "#adapters/plugins/schema.ts";
 import { Settings } from "#config/settings.ts";
 import { operations } from "#contract/index.ts";
-import { RootAskAnswer, RootAskRequest, rootAsks, rootOperations } from "#contract/root-tasks.ts";
+import { RootRequestSchema, rootOperations, rootTasks } from "#root/tasks.ts";
 
 /** Everything that the program makes validators of, which itself leaves this look out (`ownSchemas`). */
 const schemas: readonly (readonly [name: string, schema: object])[] = [
   ["settings", Settings],
   ["manifest of a plugin", ManifestFile],
-  ["what root is asked", RootAskRequest],
-  ["what root answers", RootAskAnswer],
+  ["request to root", RootRequestSchema],
   ...Object.entries(rootOperations).map(([name, schema]) => [`operation ${name}`, schema] as const),
-  ...Object.entries(rootAsks).flatMap(([name, { input, output }]) => [
-    [`${name}, what is asked`, input] as const,
-    [`${name}, what is answered`, output] as const,
-  ]),
+  ...Object.entries(rootTasks).map(([name, { input }]) => [`${name}, input`, input] as const),
   ...Object.entries(operations).flatMap(([name, operation]) =>
     (["params", "query", "body"] as const).flatMap((part) => {
       const schema = operation[part as keyof typeof operation] as object | undefined;

@@ -6,10 +6,12 @@ import { isWritableByOthers } from "#adapters/files/index.ts";
 export interface PassedSockets {
   readonly members: number | undefined;
   readonly administrator: number | undefined;
+  /** One that it has accepted already, for a unit of `Accept=yes`. */
+  readonly connection?: number | undefined;
 }
 
 const firstPassed = 3;
-const passedNames = { members: "steward", administrator: "root" } as const;
+const passedNames = { members: "steward", administrator: "root", connection: "connection" } as const;
 /** What the kernel takes, its NUL not counted (unix(7)). */
 const longestPath = 107;
 
@@ -27,7 +29,11 @@ export function takePassedSockets(environment: NodeJS.ProcessEnv, pid: number): 
     const at = names.indexOf(name);
     return at === -1 ? undefined : firstPassed + at;
   };
-  return { members: descriptorOf(passedNames.members), administrator: descriptorOf(passedNames.administrator) };
+  return {
+    members: descriptorOf(passedNames.members),
+    administrator: descriptorOf(passedNames.administrator),
+    connection: descriptorOf(passedNames.connection),
+  };
 }
 
 function boundPath(descriptor: number): string | undefined {

@@ -22,7 +22,6 @@ export interface ForeignFolder {
     limits: { readonly maxBytes: number; readonly isSingle?: boolean },
   ) => string | undefined;
   readonly has: (name: string) => boolean;
-  readonly isGone: () => boolean;
   readonly close: () => void;
 }
 
@@ -91,7 +90,6 @@ export function openForeignFolder(
   if (folder === undefined) return undefined;
 
   return {
-    isGone: () => fstatSync(folder).nlink === 0,
     names: () => readdirSync(`/proc/self/fd/${folder}`),
     has(name) {
       const file = isName(name) ? opened(`/proc/self/fd/${folder}/${name}`, 0, `${shown}/${name}`) : undefined;

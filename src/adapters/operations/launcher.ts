@@ -4,11 +4,9 @@ import { join } from "node:path";
 import type { StartDetached } from "#adapters/exec/detached.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { canStartUnits, escapeArgument } from "#adapters/exec/units.ts";
-import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import type { TaskLauncher } from "#domain/ports/operations.ts";
-import type { StartUnit } from "./asking.ts";
 import { isAlive } from "./process.ts";
-import { isOperationId, taskUnit } from "./record.ts";
+import { isOperationId } from "./record.ts";
 
 export interface TaskProgram {
   readonly argv: readonly [program: string, ...args: string[]];
@@ -81,54 +79,6 @@ export function createTaskLauncher(ports: {
     async launch(id) {
       if (!isOperationId(id)) throw new Error(`cannot start a task for ${JSON.stringify(id)}`);
       await (hasSystemd() ? startUnit(id) : startProcess(id));
-    },
-    isAlive,
-  };
-}
-
-/** What stands for results of jobs that are none of a failure: it is done, or nobody heard of it. */
-const well: readonly string[] = ["done", "lost"];
-
-/**
- * Lets systemd start root's task for an operation: for a service without rights, whose package brings the unit and leave to start it.
- * The job of the unit ends with the task; a task that has begun tells its end itself.
- */
-export function createTaskDoor({
-  start,
-  onLaunch = () => () => undefined,
-  failureOf = () => undefined,
-}: {
-  readonly start: StartUnit;
-  /** What the task of an operation has left word of, if it could not write it into the record. */
-  readonly failureOf?: (id: string) => Error | undefined;
-  /** Called with the id of each operation before root hears of it. @returns what is called when its task does not begin. */
-  readonly onLaunch?: (id: string) => () => void;
-}): TaskLauncher {
-  const run = async (id: string): Promise<void> => {
-    const first = await start(taskUnit(id));
-    // Killed, or asked for while it was being killed: systemd takes that for the start that is just failing. A task goes on where
-    // the one before was, and one that has nothing to do ends at once.
-    const result = first === "failed" ? await start(taskUnit(id)) : first;
-    if (well.includes(result)) return;
-    const unit = taskUnit(id);
-    throw (
-      failureOf(id) ??
-      new HostUnavailable(`${unit} ended with: ${result} (journalctl -u ${unit} says why)`, {
-        missing: "privileged side",
-        retryable: true,
-      })
-    );
-  };
-  return {
-    async launch(id) {
-      if (!isOperationId(id)) throw new Error(`cannot start a task for ${JSON.stringify(id)}`);
-      const onNotBegun = onLaunch(id);
-      try {
-        await run(id);
-      } catch (error) {
-        onNotBegun();
-        throw error;
-      }
     },
     isAlive,
   };

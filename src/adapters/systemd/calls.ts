@@ -55,7 +55,6 @@ export const calls = {
   unitFileState: (name: string): Call => toManager("GetUnitFileState", "s", name),
   loadUnit: (name: string): Call => toManager("LoadUnit", "s", name),
   restartUnit: (name: string): Call => toManager("RestartUnit", "ss", name, "replace"),
-  startUnit: (name: string): Call => toManager("StartUnit", "ss", name, "replace"),
   resetFailedUnit: (name: string): Call => toManager("ResetFailedUnit", "s", name),
   getManager: (property: string): Call => toProperties(managerPath, "Get", manager, property),
   getAll: (path: string, ofInterface: string): Call => toProperties(path, "GetAll", ofInterface),

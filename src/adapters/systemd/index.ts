@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { Probe } from "#domain/ports/probe.ts";
-import { type Units, UnitsUnavailable } from "#domain/ports/units.ts";
+import type { Units } from "#domain/ports/units.ts";
 import type { ServicePolicy } from "#domain/system/service-policy.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import type { ObserveCall } from "./connection.ts";
@@ -10,11 +10,6 @@ import { createOfflineUnits } from "./offline.ts";
 export interface HostUnits {
   readonly units: Units;
   readonly probe: Probe;
-  /**
-   * Starts a unit that runs to its end, and resolves with systemd's job result then; `lost` when the bus went away meanwhile.
-   * @throws UnitsUnavailable, UnitRefused.
-   */
-  readonly start: (name: string) => Promise<string>;
   readonly dispose: Dispose;
 }
 
@@ -35,7 +30,6 @@ export function createHostUnits(ports: {
     return {
       units: createOfflineUnits(),
       probe: () => Promise.resolve({ healthy: false, expected: false, reason: "systemd is not running on this host" }),
-      start: () => Promise.reject(new UnitsUnavailable("systemd is not running on this host", false)),
       dispose: () => undefined,
     };
   }
@@ -46,7 +40,6 @@ export function createHostUnits(ports: {
       await live.ping();
       return { healthy: true, expected: true };
     },
-    start: live.start,
     dispose: live.dispose,
   };
 }

@@ -124,26 +124,7 @@ async function restartDetached(systemd: Systemd, given: string): Promise<void> {
   await systemd.call(calls.restartUnit(name), () => undefined);
 }
 
-async function startUnit(systemd: Systemd, name: string): Promise<string> {
-  await systemd.untilReady();
-  const down = systemd.lost();
-  try {
-    const job = systemd
-      .call(calls.startUnit(name), ([path]) => ({ result: systemd.jobs.result(text(path)) }))
-      .then(({ result }) => result);
-    return await Promise.race([job, down.promise]);
-  } finally {
-    down.stop();
-  }
-}
-
 export interface LiveUnits extends Units {
-  /**
-   * Starts a unit and waits, without limit, for the result of its job; for a unit that runs to its end, that comes with the end.
-   * @returns systemd's job result; `lost` when the bus went away meanwhile.
-   * @throws UnitsUnavailable, UnitRefused.
-   */
-  readonly start: (name: string) => Promise<string>;
   readonly ping: () => Promise<void>;
   readonly dispose: Dispose;
 }
@@ -156,7 +137,6 @@ export function createLiveUnits(ports: SessionPorts & { readonly policy: Service
     list: systemd.list,
     failed: () => failedUnits(systemd),
     read: async (name) => (await inspectUnit(systemd, name)).unit,
-    start: (name) => startUnit(systemd, name),
     restart: (name, signal) => restartUnit(systemd, name, signal),
     restartDetached: (name) => restartDetached(systemd, name),
     async resetFailed(name) {

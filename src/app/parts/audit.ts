@@ -8,7 +8,7 @@ import { createRefusals } from "#domain/audit/refusals.ts";
 import { loggedMember } from "#domain/audit/root-requests.ts";
 import type { AuditLog } from "#domain/ports/audit.ts";
 import { errorSummary } from "#kernel/errors.ts";
-import { isAtDoor } from "#root/places.ts";
+import { hasRootSide } from "#root/places.ts";
 import { onceAMinute } from "#telemetry/repeated-trouble.ts";
 
 /** Interval of checkpoints in the journal, while there are new entries. */
@@ -55,7 +55,7 @@ export function buildAuditPart({ config, version, clock, log }: PartContext) {
     ...files,
     /** Records the start, and whether requests to root are recorded. */
     started(): void {
-      const target = { version, pid, ...(isAtDoor(stateDir) && { [loggedMember]: "logged" }) };
+      const target = { version, pid, ...(hasRootSide(stateDir) && { [loggedMember]: "logged" }) };
       files.record(auditEvent("service.started", clock.now(), { target }));
       tellHead();
     },

@@ -6,14 +6,14 @@ import { allows, resourcesOf } from "#domain/access/scopes.ts";
 import type { Check } from "#domain/health/check.ts";
 import type { Fix } from "#domain/health/fix.ts";
 import { createFixability } from "#domain/health/fixability.ts";
-import { createFixer } from "#domain/health/fixer.ts";
+import { createFixer, type FixerPorts } from "#domain/health/fixer.ts";
 import type { SecurityUpdater } from "#domain/health/fixes/apply-security-updates.ts";
 import { checkHandlers, healthHandlers } from "#domain/health/handlers.ts";
 import type { Prober } from "#domain/health/prober.ts";
 import { type CheckPlan, createCheckRunner } from "#domain/health/runner.ts";
 import { createHealthStream } from "#domain/health/stream.ts";
 import type { CheckHistory } from "#domain/ports/check-history.ts";
-import type { Door } from "#root/door.ts";
+import type { RootSide } from "#root/request.ts";
 import { encodeTextFrame } from "#transports/ws/index.ts";
 import type { HookPoints } from "./plugins.ts";
 import type { BuiltHost } from "./system.ts";
@@ -21,6 +21,7 @@ import type { BuiltHost } from "./system.ts";
 type HealthPorts = Pick<PartContext, "clock" | "log" | "metrics" | "createId" | "version"> & {
   readonly checks: readonly Check[];
   readonly fixes: readonly Fix[];
+  readonly openElsewhere?: FixerPorts["openElsewhere"];
   readonly plan: CheckPlan;
   readonly history: CheckHistory;
   readonly hookPoints: Pick<HookPoints, "hooks" | "ready" | "isReady">;
@@ -71,6 +72,7 @@ export function createHealthPart(ports: HealthPorts) {
   const { runner, stream } = createRunner(ports);
   const fixer = createFixer({
     fixes,
+    openElsewhere: ports.openElsewhere,
     runner,
     rights: { allows, allowsSome: (granted, scope) => resourcesOf(granted, scope).length > 0 },
     hooks,
@@ -126,7 +128,7 @@ export function buildHealthPart(
   ports: {
     readonly host: BuiltHost;
     readonly traced: Pick<TracedParts, "exec">;
-    readonly door: Door | undefined;
+    readonly rootSide: RootSide | undefined;
     readonly hookPoints: HookPoints;
     readonly prober: Pick<Prober, "components">;
     readonly security: SecurityUpdater;
@@ -135,20 +137,20 @@ export function buildHealthPart(
   },
 ) {
   const { config, log } = context;
-  const { host, traced, door, security, certificatePaths } = ports;
+  const { host, traced, rootSide, security, certificatePaths } = ports;
   const history = openCheckHistory({
     stateDir: config.stateDir,
     onTrouble: logSetAside(log, "history of checks corrupt, reset"),
   });
-  const { checks, fixes, plan } = createHostChecks({
+  const { fixes, ...own } = createHostChecks({
     config,
     host,
     exec: traced.exec,
     certificatePaths,
-    ask: door?.ask,
+    rootSide,
   });
   return {
-    ...createHealthPart({ ...context, ...ports, checks, fixes: fixes({ security }), plan, history }),
+    ...createHealthPart({ ...context, ...ports, ...own, fixes: fixes({ security }), history }),
     dispose: history.dispose,
   };
 }

@@ -13,7 +13,7 @@ import { isFinished } from "#domain/operations/state.ts";
 import type { AuditLog } from "#domain/ports/audit.ts";
 import type { OperationStore, ProcessIdentity, TaskLauncher } from "#domain/ports/operations.ts";
 import { updateKinds } from "#domain/updates/verbs.ts";
-import type { Door } from "#root/door.ts";
+import type { RootSide } from "#root/request.ts";
 import type { Tracer } from "#telemetry/tracing.ts";
 
 export function createOperationsPart(
@@ -66,18 +66,18 @@ export function buildOperationsPart(
   context: PartContext,
   ports: {
     readonly audit: AuditLog;
-    readonly door: Door | undefined;
+    readonly rootSide: RootSide | undefined;
     readonly traced: TracedParts;
     readonly tracer: Tracer | undefined;
     readonly isSafeMode: boolean;
   },
 ) {
   const { config } = context;
-  const { audit, door, traced, tracer, isSafeMode } = ports;
+  const { audit, rootSide, traced, tracer, isSafeMode } = ports;
   const { stateDir } = config;
-  const store = door?.store ?? openOperationStore({ stateDir });
+  const store = rootSide?.store ?? openOperationStore({ stateDir });
   const launcher =
-    door?.launcher ??
+    rootSide?.launcher ??
     createTaskLauncher({
       exec: traced.exec,
       startDetached: traced.startDetached,

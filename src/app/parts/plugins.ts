@@ -11,8 +11,8 @@ import { createHooks } from "#domain/plugins/hooks.ts";
 import { createPlugins, type PluginParts } from "#domain/plugins/plugins.ts";
 import type { PluginFolders } from "#domain/ports/plugins.ts";
 import { lazy } from "#kernel/async.ts";
-import type { Door } from "#root/door.ts";
 import { places } from "#root/places.ts";
+import type { RootSide } from "#root/request.ts";
 
 /** Where other parts call the hooks of plugins. */
 export function createHookPoints({ clock, log }: Pick<PartContext, "clock" | "log">) {
@@ -99,24 +99,24 @@ export function buildPluginsPart(
     readonly hookPoints: HookPoints;
     readonly health: Parameters<typeof createPluginsPart>[0]["health"];
     readonly traced: Pick<TracedParts, "exec">;
-    readonly door: Door | undefined;
+    readonly rootSide: RootSide | undefined;
   },
 ) {
   const { config, log } = context;
-  const { traced, door, ...given } = ports;
+  const { traced, rootSide, ...given } = ports;
   const load = lazy(async () => {
     // Loaded on demand: most hosts have no plugins.
     const { createHostPlugins } = await import("#app/plugins.ts");
     const { openConfirmedPlugins } = await import("#adapters/plugins/index.ts");
-    const throughDoor = door && { ask: door.ask, confirmed: openConfirmedPlugins(places.confirmedDir) };
-    return createHostPlugins(config, { exec: traced.exec, log, ownUnit: ownServiceUnit(), ...throughDoor });
+    const throughRoot = rootSide && { request: rootSide.request, confirmed: openConfirmedPlugins(places.confirmedDir) };
+    return createHostPlugins(config, { exec: traced.exec, log, ownUnit: ownServiceUnit(), ...throughRoot });
   });
   const part = createPluginsPart({ ...context, ...given, load, takenCheckIds: builtInCheckIds });
   return {
     ...part,
     async reload(settings: Pick<Settings, "plugins">): Promise<void> {
       const { pluginFoldersOf } = await import("#app/plugin-folders.ts");
-      part.replace(pluginFoldersOf(settings, door !== undefined));
+      part.replace(pluginFoldersOf(settings, rootSide !== undefined));
     },
   };
 }

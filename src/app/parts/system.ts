@@ -8,8 +8,8 @@ import type { Prober } from "#domain/health/prober.ts";
 import type { HostFacts } from "#domain/ports/host.ts";
 import type { Units } from "#domain/ports/units.ts";
 import { systemHandlers } from "#domain/system/handlers.ts";
-import type { Door } from "#root/door.ts";
-import { unitsThroughDoor } from "#root/through-door.ts";
+import type { RootSide } from "#root/request.ts";
+import { unitsThroughRoot } from "#root/through-root.ts";
 
 export function createSystemPart(ports: {
   readonly host: HostFacts;
@@ -44,7 +44,10 @@ export async function buildHost(
 
 export type BuiltHost = Awaited<ReturnType<typeof buildHost>>;
 
-export function buildSystemPart({ facts, systemd }: Pick<BuiltHost, "facts" | "systemd">, door: Door | undefined) {
-  const units = door === undefined ? systemd.units : unitsThroughDoor(systemd.units, door.ask);
+export function buildSystemPart(
+  { facts, systemd }: Pick<BuiltHost, "facts" | "systemd">,
+  rootSide: RootSide | undefined,
+) {
+  const units = rootSide === undefined ? systemd.units : unitsThroughRoot(systemd.units, rootSide.request);
   return createSystemPart({ host: facts, units, ownUnit: ownServiceUnit() });
 }

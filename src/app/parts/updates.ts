@@ -10,7 +10,7 @@ import { requireConsent, withAskingSteps } from "#domain/updates/hooks.ts";
 import { createSecurityUpdater } from "#domain/updates/security.ts";
 import type { UpdateKind, UpdateWork } from "#domain/updates/verbs.ts";
 import { lazy } from "#kernel/async.ts";
-import type { Door } from "#root/door.ts";
+import type { RootSide } from "#root/request.ts";
 import type { HookPoints } from "./plugins.ts";
 import type { BuiltHost } from "./system.ts";
 
@@ -90,15 +90,15 @@ export function buildUpdatesPart(
     readonly hookPoints: HookPoints;
     readonly host: Pick<BuiltHost, "packages">;
     readonly traced: Pick<TracedParts, "exec">;
-    readonly door: Door | undefined;
+    readonly rootSide: RootSide | undefined;
   },
 ) {
   const { config, clock } = context;
-  const { operations, hookPoints, door } = ports;
+  const { operations, hookPoints, rootSide } = ports;
   // Loaded on demand, to start faster.
   const load = () => import("#app/updates.ts");
   const host = lazy(async () =>
-    (await load()).createHostUpdates({ ...config, exec: ports.traced.exec }, ports.host.packages, door?.ask),
+    (await load()).createHostUpdates({ ...config, exec: ports.traced.exec }, ports.host.packages, rootSide?.request),
   );
   return {
     ...createUpdatesPart({

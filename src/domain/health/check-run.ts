@@ -3,6 +3,7 @@ import type { Hooks, Veto } from "#domain/common/hooks.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import type { Check, CheckSettings, Outcome } from "./check.ts";
+import { fixIdOf } from "./fix.ts";
 import type { Fixability } from "./fixability.ts";
 
 /** Limits on messages and details: a check that floods must not fill the memory or the history. */
@@ -96,11 +97,11 @@ export function createCheckRun(
       ? undefined
       : hooks.ask("pre_check", { check_id: id, name, category, severity });
 
-  const fixFor = async ({ fixes: [usual] = [] }: Check, found: Outcome): Promise<CheckFinding["fix"]> => {
-    const fixId = (found.fixId === undefined ? usual : found.fixId) ?? undefined;
+  const fixFor = async (check: Check, found: Outcome): Promise<CheckFinding["fix"]> => {
+    const fixId = fixIdOf(check, found);
     if (fixId === undefined) return { fixable: false };
-    const canFix = isUnhealthy(found) && (fixability === undefined || (await fixability(fixId, found, shutdown)));
-    return { fixable: canFix, fix_id: fixId };
+    const fixable = isUnhealthy(found) && (found.canFix ?? (await fixability?.(fixId, found, shutdown)) ?? true);
+    return { fixable, fix_id: fixId };
   };
 
   return async (check: Check, settings: CheckSettings, timeoutMs: number): Promise<CheckFinding> => {

@@ -8,6 +8,8 @@ export interface Outcome {
   readonly details: Readonly<Record<string, unknown>>;
   /** Which of the check's fixes applies, null for none; the first of {@link Check.fixes} by default. Only for warn and fail. */
   readonly fixId?: string | null;
+  /** Whether that fix can do anything about it, where that is known already. */
+  readonly canFix?: boolean;
 }
 
 /** The settings of a check; what they leave out is the check's own. */

@@ -1,7 +1,7 @@
 import { type FixResult, type FixStepReport, type HealthCheckResult, statusRank } from "#contract/checks.ts";
 import type { Plan } from "#contract/operation.ts";
 import { createPlan } from "#domain/common/plan.ts";
-import type { Fix, FixPlan } from "./fix.ts";
+import type { Fix, FixPlan, FixStep } from "./fix.ts";
 
 /** Reason of a plan without steps that gives none. */
 export const nothingPossible = "there is nothing that it could do";
@@ -41,8 +41,11 @@ export function verdict(
   return { success: true, message: `${fixId} is done (${toldOf(steps)}); ${rest}: ${after.message}` };
 }
 
-/** The answer to a dry run. @param questions hooks that are asked before the steps. */
-export function planOf(fix: Fix, plan: FixPlan, questions: readonly string[]): Plan {
+/**
+ * What a fix would do, for a dry run.
+ * @param questions what is asked of others before its steps.
+ */
+export function planOf(fix: Fix, plan: FixPlan<Pick<FixStep, "action">>, questions: readonly string[]): Plan {
   const reason = plan.reason ?? (plan.steps.length > 0 ? undefined : nothingPossible);
   return {
     dry_run: true,

@@ -1,7 +1,7 @@
 import type { FixStepReport } from "#contract/checks.ts";
 import type { Effect } from "#contract/effects.ts";
 import type { Risk } from "#contract/operation.ts";
-import type { Outcome } from "./check.ts";
+import type { Check, Outcome } from "./check.ts";
 
 /** Called with the id of an operation as soon as it has begun. */
 export type OnOperation = (operationId: string) => void;
@@ -17,10 +17,11 @@ export interface FixStep {
   readonly run: (signal: AbortSignal, onOperation?: OnOperation) => Promise<string>;
 }
 
-export interface FixPlan {
-  /** Without steps, `reason` says why. */
-  readonly steps: readonly FixStep[];
-  /** What is left alone, and why. */
+/** What a fix would do about what a check found. */
+export interface FixPlan<Step = FixStep> {
+  /** In order; none when nothing can be done, and then `reason` says why. */
+  readonly steps: readonly Step[];
+  /** Beside steps: what is left alone, and why. */
   readonly reason?: string;
   /** All units and packages that are touched: narrowed scopes are compared with these. */
   readonly units?: readonly string[];
@@ -48,6 +49,24 @@ export interface Fix {
   readonly timeoutMs?: number;
   /** Changes nothing. */
   readonly plan: (found: Outcome, signal: AbortSignal) => Promise<FixPlan>;
-  /** Runs the steps of its plan outside of this process. @throws with a message for people when nothing was done. */
-  readonly carryOut?: (plan: FixPlan, signal: AbortSignal) => Promise<readonly FixStepReport[]>;
 }
+
+/** A fix that another process has planned for what it found itself, and waits to carry out. */
+export interface OpenFix {
+  readonly found: Outcome;
+  /** Undefined where there is nothing to fix, or the fix for it is done in this process. */
+  readonly plan?: FixPlan<Pick<FixStep, "action">>;
+  /**
+   * Carries the plan out, and checks again.
+   * @throws when nothing could be done: the message is what people read.
+   */
+  readonly proceed: (
+    signal: AbortSignal,
+  ) => Promise<{ readonly steps: readonly FixStepReport[]; readonly after: Outcome }>;
+  /** Ends it, done or not. */
+  readonly close: () => Promise<void>;
+}
+
+/** The fix for what a check has found, if there is one. */
+export const fixIdOf = ({ fixes: [usual] = [] }: Pick<Check, "fixes">, { fixId }: Outcome): string | undefined =>
+  (fixId === undefined ? usual : fixId) ?? undefined;

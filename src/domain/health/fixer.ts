@@ -7,8 +7,8 @@ import { DomainError, invalid, missingScope } from "#domain/common/error.ts";
 import { askingSteps, type Hooks, refusedBy } from "#domain/common/hooks.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import type { Outcome } from "./check.ts";
-import type { Fix, FixPlan, OnOperation } from "./fix.ts";
+import type { Check, Outcome } from "./check.ts";
+import type { Fix, FixPlan, FixStep, OnOperation, OpenFix } from "./fix.ts";
 import { nothingPossible, nothingToDo, planOf, verdict } from "./fix-result.ts";
 import { carryOutSteps } from "./fix-steps.ts";
 import type { CheckRunner } from "./runner.ts";
@@ -59,6 +59,8 @@ interface Asked {
 
 export interface FixerPorts {
   readonly fixes: readonly Fix[];
+  /** Has another process run a check and plan its fix, where this one may not carry out fixes. */
+  readonly openElsewhere?: ((checkId: string, signal: AbortSignal) => Promise<OpenFix>) | undefined;
   readonly runner: Pick<CheckRunner, "find" | "rerun">;
   readonly rights: Rights;
   readonly hooks?: Pick<Hooks, "names" | "ask">;
@@ -72,6 +74,20 @@ interface State extends FixerPorts {
   /** The operation that holds each kind. */
   readonly running: Map<Fix["kind"], string>;
 }
+
+/** What is planned, wherever that is. */
+type Planned = FixPlan<Pick<FixStep, "action">>;
+
+/** A check that was run for its fix. */
+interface Found {
+  readonly check: HealthCheckResult;
+  readonly fix: Fix;
+  /** The other process that waits with the plan. */
+  readonly open: OpenFix | undefined;
+}
+
+/** How long another process may take to plan, beyond the limit of the check. */
+const planningMs = 30_000;
 
 const noFix = (checkId: string, why: string): DomainError => invalid("check_id", why, `cannot fix ${checkId}: ${why}`);
 
@@ -87,8 +103,8 @@ function refusalOf({ rights }: State, fix: Fix, asked: Asked): DomainError | und
   return required && lacking(fix, asked, required);
 }
 
-/** @throws DomainError where the caller's scopes do not cover all units of the plan. */
-function authorizePlan({ rights }: State, fix: Fix, plan: FixPlan, asked: Asked): void {
+/** @throws DomainError where the scopes of the caller do not cover all that the plan touches. */
+function authorizePlan({ rights }: State, fix: Fix, plan: Planned, asked: Asked): void {
   if (plan.steps.length === 0 || !fix.does.includes("restart_units")) return;
   const { units = [] } = plan;
   // A plan without units may touch any.
@@ -104,14 +120,33 @@ async function requireConsent({ hooks }: State, fix: Fix, check: HealthCheckResu
   if (veto !== undefined) throw refusedBy(veto, `fix ${check.check_id}`);
 }
 
-async function carryOut(
-  state: State,
-  fix: Fix,
-  before: HealthCheckResult,
-  asked: Asked,
-  onOperation: OnOperation,
-): Promise<FixResult> {
-  const { clock, runner, shutdown } = state;
+/** Does what was planned, and runs the check after it. */
+async function perform(
+  { clock, runner }: State,
+  { fix, check, open }: Found,
+  plan: FixPlan,
+  during: { readonly signal: AbortSignal; readonly onOperation: OnOperation },
+) {
+  if (open === undefined) {
+    const steps = await carryOutSteps(fix, plan, during, clock);
+    return { steps, after: await runner.rerun(check.check_id) };
+  }
+  const { steps, after } = await open.proceed(during.signal);
+  return { steps, after: await runner.rerun(check.check_id, { run: () => Promise.resolve(after) }) };
+}
+
+const byOther = (): Promise<never> => Promise.reject(new Error("another process carries this step out"));
+
+/** @throws what the fix throws that cannot plan. */
+async function planFor({ fix, check, open }: Found, signal: AbortSignal): Promise<FixPlan> {
+  if (open === undefined) return fix.plan(outcomeOf(check), signal);
+  const { steps = [], ...rest } = open.plan ?? {};
+  return { ...rest, steps: steps.map(({ action }) => ({ action, run: byOther })) };
+}
+
+async function carryOut(state: State, found: Found, asked: Asked, onOperation: OnOperation): Promise<FixResult> {
+  const { clock, shutdown } = state;
+  const { fix, check: before } = found;
   const ended = new AbortController();
   const late = new AbortController();
   const timeoutMs = fix.timeoutMs ?? fixTimeoutMs;
@@ -125,15 +160,12 @@ async function carryOut(
     return { success: false, fix_id: fixId, message, steps: [], check: before, risk };
   };
   try {
-    const plan = await fix.plan(outcomeOf(before), signal);
+    const plan = await planFor(found, signal);
     if (plan.steps.length === 0) return nothingDone(plan.reason ?? nothingPossible);
     authorizePlan(state, fix, plan, asked);
     await requireConsent(state, fix, before);
-    const reports = await (fix.carryOut === undefined
-      ? carryOutSteps(fix, plan, { signal, onOperation }, clock)
-      : fix.carryOut(plan, signal));
-    const after = (await runner.rerun(before.check_id)) ?? before;
-    // A check that was cut short by the end of the service is wrong.
+    const { steps: reports, after = before } = await perform(state, found, plan, { signal, onOperation });
+    // What a run says that the end of the service cut short is not so.
     const rest = { fix_id: fixId, steps: [...reports], check: shutdown.signal.aborted ? before : after, risk };
     if (shutdown.signal.aborted && !reports.some(({ status }) => status === "failed")) {
       const message = `${fixId} did all its steps; whether it helped is not known: ${errorMessage(shutdown.signal.reason)}`;
@@ -150,14 +182,15 @@ async function carryOut(
   }
 }
 
-async function dryRun(state: State, fix: Fix, found: HealthCheckResult, asked: Asked): Promise<Plan> {
+/** @throws DomainError as {@link authorizePlan} does. */
+async function dryRun(state: State, found: Found, asked: Asked): Promise<Plan> {
   const { hooks, shutdown } = state;
-  // A failure to plan is a plan without steps, as when the fix is run.
-  const plan = await fix
-    .plan(outcomeOf(found), shutdown.signal)
-    .catch((error: unknown): FixPlan => ({ steps: [], reason: errorMessage(error) }));
-  authorizePlan(state, fix, plan, asked);
-  return planOf(fix, plan, hooks === undefined || plan.steps.length === 0 ? [] : askingSteps(hooks, "pre_fix"));
+  // A plan that cannot be made is one without steps here too, as when it is carried out.
+  const plan = await planFor(found, shutdown.signal).catch(
+    (error: unknown): FixPlan => ({ steps: [], reason: errorMessage(error) }),
+  );
+  authorizePlan(state, found.fix, plan, asked);
+  return planOf(found.fix, plan, hooks === undefined || plan.steps.length === 0 ? [] : askingSteps(hooks, "pre_fix"));
 }
 
 async function alone<T>(
@@ -180,8 +213,25 @@ async function alone<T>(
   }
 }
 
-/** Runs the check and chooses the fix for what it finds. */
-async function findFix(state: State, asked: Asked) {
+/** Runs a check, in the process that is to carry out its fix. */
+async function runForFix({ runner, openElsewhere, shutdown }: State, check: Check) {
+  if (openElsewhere === undefined || check.fixes === undefined)
+    return { found: await runner.rerun(check.id), open: undefined };
+  let open: OpenFix | undefined;
+  const found = await runner.rerun(check.id, {
+    graceMs: planningMs,
+    async run(signal) {
+      const opened = await openElsewhere(check.id, AbortSignal.any([signal, shutdown.signal]));
+      if (signal.aborted || opened.plan === undefined) await opened.close();
+      else open = opened;
+      return opened.found;
+    },
+  });
+  return { found, open };
+}
+
+/** Runs the check, and does something about what it finds with the fix for that. */
+async function withFix<T>(state: State, asked: Asked, use: (found: Found) => Promise<T>): Promise<T> {
   const { runner, fixes } = state;
   const { checkId } = asked;
   const check = runner.find(checkId);
@@ -190,20 +240,23 @@ async function findFix(state: State, asked: Asked) {
   // Without the scopes of any fix, not even the check is run.
   const refusals = possible.flatMap((fix) => refusalOf(state, fix, asked) ?? []);
   if (refusals[0] !== undefined && refusals.length === possible.length) throw refusals[0];
-  // A run in progress may have started before the problem.
-  const run = check && runner.rerun(checkId);
-  if (check === undefined || run === undefined) {
-    const message = `cannot fix ${checkId}: there is no such check, or it is switched off`;
-    throw new DomainError("NOT_FOUND", message, { check_id: checkId });
+  // A run that is under way may have begun before what is to be fixed was so.
+  const { found, open } = check === undefined ? {} : await runForFix(state, check);
+  try {
+    if (check === undefined || found === undefined) {
+      const message = `cannot fix ${checkId}: there is no such check, or it is switched off`;
+      throw new DomainError("NOT_FOUND", message, { check_id: checkId });
+    }
+    const [usual] = check.fixes ?? [];
+    if (usual === undefined) throw noFix(checkId, "there is no fix for this check");
+    const fix = fixOf(found.fix_id ?? (isUnhealthy(found) ? "" : usual));
+    if (fix === undefined) throw noFix(checkId, `there is no fix for what was found: ${found.message}`);
+    const refusal = refusalOf(state, fix, asked);
+    if (refusal !== undefined) throw refusal;
+    return await use({ check: found, fix, open });
+  } finally {
+    await open?.close();
   }
-  const [usual] = check.fixes ?? [];
-  if (usual === undefined) throw noFix(checkId, "there is no fix for this check");
-  const found = await run;
-  const fix = fixOf(found.fix_id ?? (isUnhealthy(found) ? "" : usual));
-  if (fix === undefined) throw noFix(checkId, `there is no fix for what was found: ${found.message}`);
-  const refusal = refusalOf(state, fix, asked);
-  if (refusal !== undefined) throw refusal;
-  return { found, fix };
 }
 
 /** Runs the fixes of checks, one of a kind at a time, and the check again afterwards. */
@@ -213,19 +266,25 @@ export function createFixer(ports: FixerPorts): Fixer {
   const state: State = { ...ports, shutdown, running: new Map() };
 
   return {
-    async fix(checkId, { granted, isDryRun, isConfirmed, onOperation = () => undefined }) {
+    fix(checkId, { granted, isDryRun, isConfirmed, onOperation = () => undefined }) {
       const asked = { checkId, granted };
-      const { found, fix } = await findFix(state, asked);
-      if (!isUnhealthy(found)) return nothingToDo(fix, found, isDryRun);
-      if (isDryRun) return dryRun(state, fix, found, asked);
-      if (fix.risk === "risky" && !isConfirmed)
-        throw invalid("confirm", "Must be true", `cannot fix ${checkId}: ${fix.id} is risky and needs to be confirmed`);
-      const operationId = createId();
-      return alone(state, fix, checkId, operationId, async () => {
-        const startedAtMs = clock.monotonicMs();
-        const result = await carryOut(state, fix, found, asked, onOperation);
-        onFixed({ operationId, checkId, result, durationMs: clock.monotonicMs() - startedAtMs });
-        return result;
+      return withFix<FixResult | Plan>(state, asked, async (found) => {
+        const { check, fix } = found;
+        if (!isUnhealthy(check)) return nothingToDo(fix, check, isDryRun);
+        if (isDryRun) return dryRun(state, found, asked);
+        if (fix.risk === "risky" && !isConfirmed)
+          throw invalid(
+            "confirm",
+            "Must be true",
+            `cannot fix ${checkId}: ${fix.id} is risky and needs to be confirmed`,
+          );
+        const operationId = createId();
+        return alone(state, fix, checkId, operationId, async () => {
+          const startedAtMs = clock.monotonicMs();
+          const result = await carryOut(state, found, asked, onOperation);
+          onFixed({ operationId, checkId, result, durationMs: clock.monotonicMs() - startedAtMs });
+          return result;
+        });
       });
     },
     dispose: () => shutdown.abort(new Error("the service is stopping")),

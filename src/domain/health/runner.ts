@@ -7,7 +7,7 @@ import { createSlots } from "#kernel/async.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
-import type { Check, CheckSettings } from "./check.ts";
+import type { Check, CheckSettings, Outcome } from "./check.ts";
 import { createCheckRun } from "./check-run.ts";
 import { type CheckStates, createCheckStates, summarize } from "./check-states.ts";
 import type { Fixability } from "./fixability.ts";
@@ -32,6 +32,13 @@ export interface CheckRun {
   readonly previousStatus: CheckStatus | undefined;
 }
 
+/** Where an outcome comes from that the check itself does not make. */
+export interface CheckSource {
+  readonly run: (signal: AbortSignal) => Promise<Outcome>;
+  /** What it may take beyond the limit of the check. */
+  readonly graceMs?: number;
+}
+
 export interface CheckRunner {
   /** Ids of the enabled checks: in the order of the registry, then those added later. */
   readonly ids: readonly string[];
@@ -44,8 +51,12 @@ export interface CheckRunner {
   readonly run: (id: string) => Promise<HealthCheckResult> | undefined;
   /** The last result while it is younger than its interval, else a run; undefined for an unknown id. */
   readonly current: (id: string) => Promise<HealthCheckResult> | undefined;
-  /** Runs one check after any run in progress: for use after a change. */
-  readonly rerun: (id: string) => Promise<HealthCheckResult> | undefined;
+  /**
+   * Runs one check anew: a run that is under way is waited for, and not shared. For before and after a change.
+   * @param source makes the outcome in the place of the check.
+   */
+  readonly rerun: (id: string, source?: CheckSource) => Promise<HealthCheckResult> | undefined;
+  /** Runs the checks that have never run. */
   readonly runMissing: () => Promise<void>;
   /** The overall status by the last results, also of earlier processes. It is computed when one changes: asking costs nothing. */
   readonly verdict: () => HealthStatus["status"];
@@ -124,11 +135,13 @@ interface Running extends CheckRunnerPorts {
 
 const entryOf = ({ entries }: Running, id: string): Entry | undefined => entries.find(({ check }) => check.id === id);
 
-async function runEntry(running: Running, entry: Entry): Promise<HealthCheckResult> {
+async function runEntry(running: Running, entry: Entry, source?: CheckSource): Promise<HealthCheckResult> {
   const { states, shutdown, clock, onRun } = running;
   const { check, settings, timeoutMs } = entry;
   const { id, name, category, severity } = check;
-  const found = await running.runCheck(check, settings, timeoutMs);
+  const sourced =
+    source === undefined ? check : { ...check, run: (_: unknown, signal: AbortSignal) => source.run(signal) };
+  const found = await running.runCheck(sourced, settings, timeoutMs + (source?.graceMs ?? 0));
   const state = states.next(id, found);
   const result: HealthCheckResult = {
     check_id: id,
@@ -155,16 +168,24 @@ async function runEntry(running: Running, entry: Entry): Promise<HealthCheckResu
   return result;
 }
 
-/** Runs a check, or returns the run in progress. */
-function run(running: Running, entry: Entry): Promise<HealthCheckResult> {
+/** Runs a check, or gives the run that is under way. */
+function run(running: Running, entry: Entry, source?: CheckSource): Promise<HealthCheckResult> {
   entry.inFlight ??= running
-    .inSlot(() => runEntry(running, entry))
+    .inSlot(() => runEntry(running, entry, source))
     .finally(() => {
       entry.inFlight = undefined;
     });
   return entry.inFlight;
 }
 
+async function rerun(running: Running, entry: Entry, source?: CheckSource): Promise<HealthCheckResult> {
+  if (entry.inFlight !== undefined) await entry.inFlight;
+  // Somebody else who waited may have been first: good enough, unless this run has a source of its own.
+  while (source !== undefined && entry.inFlight !== undefined) await entry.inFlight;
+  return run(running, entry, source);
+}
+
+/** The last result while it is younger than the interval, else a run. */
 function current(running: Running, entry: Entry): Promise<HealthCheckResult> {
   const { result, endedAtMs, intervalMs } = entry;
   const isFresh = running.clock.monotonicMs() - endedAtMs < intervalMs;
@@ -259,10 +280,9 @@ export function createCheckRunner(ports: CheckRunnerPorts): CheckRunner {
       const entry = entryOf(running, id);
       return entry && current(running, entry);
     },
-    rerun(id) {
+    rerun(id, source) {
       const entry = entryOf(running, id);
-      if (entry?.inFlight === undefined) return entry && run(running, entry);
-      return entry.inFlight.then(() => run(running, entry));
+      return entry && rerun(running, entry, source);
     },
     async runMissing() {
       const missing = running.entries.filter(({ result }) => result === undefined);

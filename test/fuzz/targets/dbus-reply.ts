@@ -285,7 +285,6 @@ export const target: FuzzTarget = {
           ping: live.ping(),
           restart: live.restart("a.service", stop.signal),
           reset: live.resetFailed("a.service"),
-          start: live.start("a.service"),
         };
         const results = Promise.allSettled(
           Object.entries(calls).map(async ([name, call]) => [name, await call] as const),

@@ -1,10 +1,18 @@
 import { expect } from "vitest";
+import { installedPrograms } from "../program.ts";
 import type { Session } from "./session.ts";
 
-export const asks = "/run/steward-service/asks";
-export const answers = "/run/steward-tasks";
+export const socket = "/run/steward-tasks/requests.sock";
 export const asked = "/var/lib/steward/operations";
 export const done = "/var/lib/steward-tasks/operations";
+
+/** Sends what is on standard input, keeps its side open, and prints what comes back until the other side ends. */
+const sender = `
+const socket = require("node:net").connect(process.argv[1], () => process.stdin.on("data", (chunk) => socket.write(chunk)));
+socket.on("error", (error) => { console.error(error.code); process.exitCode = 1; });
+socket.on("close", () => process.stdin.destroy());
+socket.pipe(process.stdout);
+`;
 
 /** Whoever has taken over the service: writes and starts what its user may, and looks at what root has made of it. */
 export function createIntruder(session: Pick<Session, "host">) {
@@ -13,9 +21,9 @@ export function createIntruder(session: Pick<Session, "host">) {
     made += 1;
     return `20260131-235959-999-${made.toString(16).padStart(8, "0")}`;
   };
-  const newAsk = (): string => {
+  const newRequest = (): string => {
     made += 1;
-    return `ask-${made.toString(16).padStart(32, "0")}`;
+    return `request-${made.toString(16).padStart(32, "0")}`;
   };
   const hostile = (line: string) =>
     session.host.exec(["sh", "-ec", line], { user: "steward", allowFailure: true, timeoutMs: 60_000 });
@@ -24,8 +32,20 @@ export function createIntruder(session: Pick<Session, "host">) {
     expect({ line, exitCode, stderr }).toMatchObject({ exitCode: 0 });
     return stdout;
   };
-  /** Starts the door, as the service does, and waits until it has closed again. */
-  const open = (id: string) => hostile(`systemctl start --no-ask-password 'steward-task@${id}.service'`);
+  const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+  /** Sends text to root's side, as the service does, and waits until that has ended. */
+  const send = (text: string, user = "steward") =>
+    session.host.exec(
+      ["sh", "-ec", `printf %s ${quoted(text)} | ${installedPrograms[0]} -e ${quoted(sender)} ${socket}`],
+      { user, allowFailure: true, timeoutMs: 60_000 },
+    );
+  /** Sends a request; its answer, undefined when there was none. */
+  const request = async (task: string, input: unknown, id = newRequest()): Promise<unknown> => {
+    const { stdout } = await send(`${JSON.stringify({ id, task, input })}\n`);
+    const last = stdout.trim().split("\n").at(-1) ?? "";
+    return last === "" ? undefined : (JSON.parse(last) as unknown);
+  };
+  const runOperation = (id: string) => request("operation.run", {}, id);
   const spec = (id: string, over: object = {}): string =>
     JSON.stringify({
       id,
@@ -37,7 +57,7 @@ export function createIntruder(session: Pick<Session, "host">) {
       ...over,
     });
   const write = (path: string, text: string): Promise<string> =>
-    must(`umask 077; mkdir -p "$(dirname ${path})"; printf %s '${text.replaceAll("'", "'\\''")}' > ${path}`);
+    must(`umask 077; mkdir -p "$(dirname ${path})"; printf %s ${quoted(text)} > ${path}`);
   const rootsFile = (id: string, name: string): Promise<string | undefined> =>
     session.host.readFile(`${done}/${id}/${name}`).then(
       (text) => text,
@@ -47,11 +67,6 @@ export function createIntruder(session: Pick<Session, "host">) {
     const text = await rootsFile(id, "state.json");
     return text === undefined ? undefined : (JSON.parse(text) as Record<string, unknown>);
   };
-  const answerOf = (id: string): Promise<string | undefined> =>
-    session.host.readFile(`${answers}/${id}.json`).then(
-      (text) => text,
-      () => undefined,
-    );
 
-  return { newOperation, newAsk, hostile, must, open, spec, write, rootsFile, stateOf, answerOf };
+  return { newOperation, newRequest, hostile, must, send, request, runOperation, spec, write, rootsFile, stateOf };
 }

@@ -4,8 +4,8 @@ import type { Fix } from "#domain/health/fix.ts";
 import { createFakeClock } from "../../test/fakes/clock.ts";
 import { createFakePackageManager } from "../../test/fakes/package-manager.ts";
 import { createFakeUnits } from "../../test/fakes/units.ts";
-import type { AskFor } from "./door.ts";
-import { backendsThroughDoor, healthThroughDoor, managerThroughDoor, unitsThroughDoor } from "./through-door.ts";
+import type { RequestRoot, RootFix } from "./request.ts";
+import { backendsThroughRoot, healthThroughRoot, managerThroughRoot, unitsThroughRoot } from "./through-root.ts";
 
 const never = new AbortController().signal;
 const settings = { ignore: [] };
@@ -22,13 +22,13 @@ const check = (id: string, fixes: readonly string[] = []): Check => ({
 /** Answers with what there is for each name, and remembers what it was asked. */
 function asker(answers: Readonly<Record<string, unknown>>) {
   const asked: [string, unknown][] = [];
-  const ask: AskFor = async (name, input) => {
+  const request: RequestRoot = async (name, input) => {
     asked.push([name, input]);
     await Promise.resolve();
     // The test says what root answers.
     return answers[name] as never;
   };
-  return { ask, asked };
+  return { request, asked, root: { request, openFix: () => Promise.reject<RootFix>(new Error("not here")) } };
 }
 
 const outcome = (message: string): Outcome => ({ status: "warn", message, details: {} });
@@ -36,8 +36,8 @@ const outcomes = { disk_space: outcome("disk"), firewall: outcome("fire") };
 
 it("asks root for all checks that need it at once, and again when time has passed", async () => {
   const clock = createFakeClock();
-  const { ask, asked } = asker({ "checks.run": { outcomes } });
-  const { checks } = healthThroughDoor([check("memory"), check("disk_space"), check("firewall")], ask, clock);
+  const { asked, root } = asker({ "checks.run": { outcomes } });
+  const { checks } = healthThroughRoot([check("memory"), check("disk_space"), check("firewall")], root, clock);
   const [memory, disk, fire] = checks;
   const run = async (each: Check | undefined) => each?.run(settings, never);
   expect(await Promise.all([memory, disk, fire].map(run))).toEqual([here, outcomes.disk_space, outcomes.firewall]);
@@ -51,16 +51,16 @@ it("asks root for all checks that need it at once, and again when time has passe
 });
 
 it("asks root for a monitoring plugin of root's by itself, and for no other", async () => {
-  const { ask, asked } = asker({ "monitoring.run": { outcome: outcome("pong") } });
-  const { checks } = healthThroughDoor([check("ping"), check("load")], ask, createFakeClock(), ["ping"]);
+  const { asked, root } = asker({ "monitoring.run": { outcome: outcome("pong") } });
+  const { checks } = healthThroughRoot([check("ping"), check("load")], root, createFakeClock(), ["ping"]);
   const results = await Promise.all(checks.map((each) => each.run(settings, never)));
   expect(results).toEqual([outcome("pong"), here]);
   expect(asked).toEqual([["monitoring.run", { check_id: "ping" }]]);
 });
 
 it("says that root does not have a check", async () => {
-  const { ask } = asker({ "checks.run": { outcomes: {} } });
-  const { checks } = healthThroughDoor([check("firewall")], ask, createFakeClock());
+  const { root } = asker({ "checks.run": { outcomes: {} } });
+  const { checks } = healthThroughRoot([check("firewall")], root, createFakeClock());
   await expect(checks[0]?.run(settings, never)).rejects.toThrow(/does not have this check/);
 });
 
@@ -74,39 +74,46 @@ const fix = (id: string): Fix => ({
   plan: () => Promise.resolve({ steps: [], reason: "here" }),
 });
 
-it("has root plan and carry out what needs it, and looks anew after that", async () => {
-  const steps = [{ action: "a", status: "done", message: "m", duration_ms: 1 }];
-  const { ask, asked } = asker({
-    "checks.run": { outcomes },
-    "fix.plan": { actions: ["a"], freesBytes: 5, units: ["a.service"] },
-    "fix.steps": { steps },
-  });
+it("has root plan and carry out fixes, and checks anew after that", async () => {
+  const { request, asked } = asker({ "checks.run": { outcomes } });
+  const events: string[] = [];
+  const openFix = (id: string): Promise<RootFix> => {
+    events.push(`open ${id}`);
+    return Promise.resolve({
+      found: outcomes.disk_space,
+      plan: { steps: [{ action: "a" }], freesBytes: 5 },
+      proceed() {
+        events.push("proceed");
+        return Promise.resolve({ steps: [], after: here });
+      },
+      close() {
+        events.push("close");
+        return Promise.resolve();
+      },
+    });
+  };
   const checks = [check("disk_space", ["disk_cleanup"]), check("firewall"), check("up", ["apply_security_updates"])];
-  const through = healthThroughDoor(checks, ask, createFakeClock());
-  const cleanup = through.fix(fix("disk_cleanup"));
-  const plan = await cleanup.plan(here, never);
+  const through = healthThroughRoot(checks, { request, openFix }, createFakeClock());
+  const plan = await through.fix(fix("disk_cleanup")).plan(here, never);
   expect(plan).toMatchObject({ steps: [{ action: "a" }], freesBytes: 5 });
+  await expect(plan.steps[0]?.run(never)).rejects.toThrow(/in the process that planned it/);
   await through.checks[0]?.run(settings, never);
-  expect(await cleanup.carryOut?.(plan, never)).toEqual(steps);
+  const open = await through.openFix("disk_space", never);
+  expect(await open.proceed(never)).toEqual({ steps: [], after: here });
   await through.checks[1]?.run(settings, never);
-  const request = { check_id: "disk_space", fix_id: "disk_cleanup" };
-  expect(asked.map(([name, input]) => (name === "checks.run" ? name : [name, input]))).toEqual([
-    ["fix.plan", request],
-    "checks.run",
-    ["fix.steps", { ...request, units: ["a.service"] }],
-    "checks.run",
-  ]);
+  expect(events).toEqual(["open disk_space", "close", "open disk_space", "proceed"]);
+  expect(asked).toHaveLength(2);
   const updates = fix("apply_security_updates");
   expect(through.fix(updates)).toBe(updates);
 });
 
 it("asks root what has to be restarted, and not again at once", async () => {
   const clock = createFakeClock();
-  const { ask, asked } = asker({
+  const { request, asked } = asker({
     "packages.restart_needs": { requiresReboot: false, units: ["a"] },
     "packages.refresh": {},
   });
-  const manager = managerThroughDoor(createFakePackageManager(), ask, clock);
+  const manager = managerThroughRoot(createFakePackageManager(), request, clock);
   const needs = () => manager.restartNeeds(never);
   expect(await Promise.all([needs(), needs()])).toEqual([
     { requiresReboot: false, units: ["a"] },
@@ -119,21 +126,21 @@ it("asks root what has to be restarted, and not again at once", async () => {
 });
 
 it("lists what root keeps, and changes none of it", async () => {
-  const { ask } = asker({
+  const { request } = asker({
     "snapshots.backends": { backends: [{ name: "packages", needsReboot: false }] },
     "snapshots.list": { snapshots: [] },
     "snapshots.verify": {},
   });
-  const [backend] = await backendsThroughDoor(ask, never);
+  const [backend] = await backendsThroughRoot(request, never);
   expect([backend?.name, backend?.needsReboot, await backend?.list(never)]).toEqual(["packages", false, []]);
   await backend?.verify("20260101-000000", never);
   await expect(backend?.remove("20260101-000000", never)).rejects.toThrow(/in an operation/);
 });
 
 it("has root restart services that only the settings permit, and no others", async () => {
-  const { ask, asked } = asker({ "services.restart": { jobResult: "done" }, "services.reset_failed": {} });
+  const { request, asked } = asker({ "services.restart": { jobResult: "done" }, "services.reset_failed": {} });
   const own = createFakeUnits([{ name: "cron.service" }, { name: "rescue.service" }], { allow: ["rescue"] });
-  const units = unitsThroughDoor(own, ask);
+  const units = unitsThroughRoot(own, request);
   for (const name of ["cron.service", "rescue.service"]) {
     await units.resetFailed(name);
     expect(await units.restart(name, never)).toBe("done");

@@ -1,0 +1,81 @@
+import { Ajv } from "ajv";
+import { ownSchemas } from "#contract/schema.ts";
+import { DomainError } from "#domain/common/error.ts";
+import { PluginUnconfirmed } from "#domain/plugins/confirmation.ts";
+import { errorSummary, toError } from "#kernel/errors.ts";
+import type { RootRequest } from "./protocol.ts";
+import type { RecordRoot } from "./record.ts";
+import { type FixFound, isRootTask, type RootTask, type RootTaskInput, rootTasks, rootTaskTimeoutMs } from "./tasks.ts";
+import { createRootWork, type DuringTask, type WorkParts } from "./work.ts";
+
+const ajv = new Ajv(ownSchemas);
+
+export function refuse(why: string): never {
+  throw new DomainError("VALIDATION_ERROR", `cannot do what was requested: ${why}`);
+}
+
+const rejection = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => signal.addEventListener("abort", () => reject(toError(signal.reason)), { once: true }));
+
+type Work = (during: DuringTask) => Promise<unknown>;
+
+/** The task, with an input that its schema has admitted. The service itself would not request what is refused here. */
+function admitted({ task, input }: RootRequest, parts: WorkParts): { readonly task: RootTask; readonly work: Work } {
+  if (!isRootTask(task)) return refuse("it is not on the list");
+  const workFor = <T extends RootTask>(name: T): Work => {
+    const isInput = ajv.compile<RootTaskInput<T>>(rootTasks[name].input);
+    if (!isInput(input))
+      throw new DomainError("VALIDATION_ERROR", `cannot do ${name}: ${ajv.errorsText(isInput.errors)}`);
+    return (during) => createRootWork(parts)[name](input, during);
+  };
+  return { task, work: workFor(task) };
+}
+
+/**
+ * Does what is requested, if it is on the list. What changes the host is in root's own record: the service has one as well, and
+ * may not be trusted.
+ */
+export async function answerRequest(
+  request: RootRequest,
+  ports: WorkParts & {
+    readonly record: RecordRoot;
+    /** Fires when the service has closed its connection. */
+    readonly cancelled: AbortSignal;
+    /** Sends what was found, and resolves when the service lets it be done. */
+    readonly announce: (found: FixFound) => Promise<void>;
+  },
+): Promise<unknown> {
+  const { record, cancelled } = ports;
+  const { id, task: name, input } = request;
+  const refused = (error: unknown): void => record({ id, request: name, phase: "refused", error: errorSummary(error) });
+  let found: ReturnType<typeof admitted>;
+  try {
+    found = admitted(request, ports);
+  } catch (error) {
+    refused(error);
+    throw error;
+  }
+  const { task, work } = found;
+  let isBegun = false;
+  const begin = (): void => {
+    record({ id, request: task, phase: "begun", input });
+    isBegun = true;
+  };
+  if (rootTasks[task].effect === "write" && task !== "fix") begin();
+  const signal = AbortSignal.any([cancelled, AbortSignal.timeout(rootTaskTimeoutMs(task))]);
+  const announce = async (given: FixFound): Promise<void> => {
+    const proceeds = ports.announce(given);
+    if ((given.plan?.steps.length ?? 0) === 0) return;
+    await Promise.race([proceeds, rejection(signal)]);
+    begin();
+  };
+  try {
+    const output = await work({ signal, announce });
+    if (isBegun) record({ id, request: task, phase: "done" });
+    return output;
+  } catch (error) {
+    if (isBegun) record({ id, request: task, phase: "failed", error: errorSummary(error) });
+    else if (error instanceof PluginUnconfirmed) refused(error);
+    throw error;
+  }
+}

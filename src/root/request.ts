@@ -1,0 +1,262 @@
+import { randomBytes } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { openOperationStore, openSharedOperationStore } from "#adapters/operations/index.ts";
+import { isAlive } from "#adapters/operations/process.ts";
+import { logRootRequest } from "#domain/audit/root-requests.ts";
+import { HostUnavailable } from "#domain/common/host-unavailable.ts";
+import { serviceSide } from "#domain/operations/two-sided.ts";
+import type { AuditLog } from "#domain/ports/audit.ts";
+import type { OperationStore, TaskLauncher } from "#domain/ports/operations.ts";
+import { createSlots } from "#kernel/async.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { errnoCode } from "#kernel/errors.ts";
+import { isRecord } from "#kernel/values.ts";
+import { fromWire, isWireError } from "./errors.ts";
+import { places, safeModeName } from "./places.ts";
+import { maxAnswerBytes, proceed, type RootRequest, readMessages, sendMessage } from "./protocol.ts";
+import {
+  type FixFound,
+  operationTask,
+  type RootTask,
+  type RootTaskInput,
+  type RootTaskOutput,
+  rootTasks,
+  rootTaskTimeoutMs,
+} from "./tasks.ts";
+
+/** Requests one task from root. @throws what was thrown on root's side; HostUnavailable when there is no answer. */
+export type RequestRoot = <T extends RootTask>(
+  task: T,
+  input: RootTaskInput<T>,
+  signal: AbortSignal,
+) => Promise<RootTaskOutput<T>>;
+
+/** A fix that root has planned, whose process waits. */
+export interface RootFix extends FixFound {
+  /** Has root carry the plan out, and check again. */
+  readonly proceed: (signal: AbortSignal) => Promise<RootTaskOutput<"fix">>;
+  /** Ends it, done or not, and resolves when root's process has ended. */
+  readonly close: () => Promise<void>;
+}
+
+/** What a service without rights has of root. */
+export interface RootSide {
+  readonly store: OperationStore;
+  readonly launcher: TaskLauncher;
+  readonly request: RequestRoot;
+  /** Has root run a check and plan the fix for what it finds. */
+  readonly openFix: (checkId: string, signal: AbortSignal) => Promise<RootFix>;
+}
+
+/** How many requests are sent at a time. The socket admits more, so that processes that are just ending are no obstacle. */
+const requestsAtOnce = 4;
+/** Of fixes, which wait for hooks and so for other requests. */
+const fixesAtOnce = 6;
+/** How long root may take to begin, and to end what was cancelled. */
+const graceMs = 30_000;
+
+/** One request: a connection, and the process of root that systemd starts for it. */
+interface Exchange {
+  /** What root sends next. @throws what root's side has thrown, or why there is no answer. */
+  readonly next: () => Promise<Readonly<Record<string, unknown>>>;
+  readonly proceed: () => void;
+  readonly close: () => Promise<void>;
+}
+
+/** Root was not reached, or its process ended without an answer: nothing is known of the request. */
+class RootUnanswered extends HostUnavailable {
+  constructor(task: string, error: unknown) {
+    const code = errnoCode(error);
+    const isMissing = code === "ENOENT" || code === "ECONNREFUSED";
+    const reason = isMissing
+      ? `nothing listens on ${places.socket} (systemctl start steward-task.socket)`
+      : code === "EACCES"
+        ? `${places.socket} does not belong to this user`
+        : "its process ended without an answer (journalctl -u steward-task.socket -u 'steward-task@*' says why)";
+    super(`cannot request ${task} from root: ${reason}`, { missing: "privileged side", retryable: true });
+  }
+}
+
+/** Reads what is for nobody any more: only when all is read does the end show. */
+async function drain(messages: AsyncGenerator<unknown, undefined>): Promise<void> {
+  try {
+    let isOver = false;
+    while (!isOver) isOver = (await messages.next()).done === true;
+  } catch {
+    // Whoever waited for an answer was told.
+  }
+}
+
+function openExchange(path: string, request: RootRequest): Exchange {
+  const { task } = request;
+  const socket = connect({ path });
+  // Seen by whoever reads.
+  socket.on("error", () => undefined);
+  const isClosed = new Promise<void>((resolve) => void socket.once("close", () => resolve()));
+  const messages = readMessages(socket, maxAnswerBytes);
+  sendMessage(socket, request);
+  return {
+    async next() {
+      const { value } = await messages.next().catch((error: unknown) => {
+        throw new RootUnanswered(task, error);
+      });
+      if (!isRecord(value)) throw new RootUnanswered(task, undefined);
+      const { error } = value;
+      if (isWireError(error)) throw fromWire(error);
+      return value;
+    },
+    proceed: () => sendMessage(socket, proceed),
+    /** Waits for the end of root's process: two of them are not to do the same at the same time. */
+    async close() {
+      socket.end();
+      const late = setTimeout(() => socket.destroy(), graceMs);
+      await drain(messages);
+      await isClosed;
+      clearTimeout(late);
+    },
+  };
+}
+
+/** Waits for root as long as the caller does; then the connection is closed, by which root ends the task. */
+async function during<T>(signal: AbortSignal, { close }: Exchange, work: () => Promise<T>): Promise<T> {
+  const cancel = (): void => void close();
+  signal.addEventListener("abort", cancel, { once: true });
+  try {
+    signal.throwIfAborted();
+    return await work();
+  } catch (error) {
+    // What root says of its end is not why it was ended.
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", cancel);
+  }
+}
+
+const withLimit = (signal: AbortSignal, task: RootTask): AbortSignal =>
+  AbortSignal.any([signal, AbortSignal.timeout(rootTaskTimeoutMs(task) + graceMs)]);
+
+/** Called before root hears of a request that changes the host. @returns what is called when there is no answer. */
+type OnWrite = (id: string, task: string) => () => void;
+
+/** Sends requests to the socket that systemd listens on for root. */
+export function createRootRequests({
+  path = places.socket,
+  onWrite = () => () => undefined,
+}: {
+  readonly path?: string;
+  readonly onWrite?: OnWrite;
+}): Pick<RootSide, "request" | "openFix"> & { readonly runOperation: (id: string) => Promise<void> } {
+  const inTurn = createSlots(requestsAtOnce);
+  const fixInTurn = createSlots(fixesAtOnce);
+  const newId = (): string => `request-${randomBytes(16).toString("hex")}`;
+
+  const request: RequestRoot = (task, input, signal) =>
+    inTurn(async () => {
+      signal.throwIfAborted();
+      const id = newId();
+      const onUnanswered = rootTasks[task].effect === "write" ? onWrite(id, task) : undefined;
+      const exchange = openExchange(path, { id, task, input });
+      try {
+        const { output } = await during(withLimit(signal, task), exchange, exchange.next);
+        // Root is believed.
+        return output as RootTaskOutput<typeof task>;
+      } catch (error) {
+        if (error instanceof RootUnanswered) onUnanswered?.();
+        throw error;
+      } finally {
+        await exchange.close();
+      }
+    });
+
+  const openFix = async (checkId: string, signal: AbortSignal): Promise<RootFix> => {
+    const opened = Promise.withResolvers<RootFix>();
+    // The slot is held until it is closed.
+    const whole = fixInTurn(async () => {
+      signal.throwIfAborted();
+      const id = newId();
+      const over = Promise.withResolvers<void>();
+      const exchange = openExchange(path, { id, task: "fix", input: { check_id: checkId } });
+      const close = async (): Promise<void> => {
+        await exchange.close();
+        over.resolve();
+      };
+      try {
+        const { progress } = await during(withLimit(signal, "checks.run"), exchange, exchange.next);
+        opened.resolve({
+          // Root is believed.
+          ...(progress as FixFound),
+          async proceed(during2) {
+            const onUnanswered = onWrite(id, "fix");
+            try {
+              const { output } = await during(withLimit(during2, "fix"), exchange, () => {
+                exchange.proceed();
+                return exchange.next();
+              });
+              return output as RootTaskOutput<"fix">;
+            } catch (error) {
+              if (error instanceof RootUnanswered) onUnanswered();
+              throw error;
+            }
+          },
+          close,
+        });
+      } catch (error) {
+        await close();
+        throw error;
+      }
+      await over.promise;
+    });
+    whole.catch(opened.reject);
+    return opened.promise;
+  };
+
+  return {
+    request,
+    openFix,
+    /** Resolves when the process of the operation has ended. The end of this one does not end it. */
+    async runOperation(id) {
+      const exchange = openExchange(path, { id, task: operationTask, input: {} });
+      try {
+        await exchange.next();
+      } finally {
+        await exchange.close();
+      }
+    },
+  };
+}
+
+/** Root's side as the package installs it, for the service that it is made for. */
+export function createRootSide(ports: {
+  readonly clock: Pick<Clock, "now">;
+  readonly isSafeMode: boolean;
+  readonly audit: Pick<AuditLog, "record">;
+}): RootSide {
+  const { clock, isSafeMode, audit: log } = ports;
+  // The directory comes and goes with the service.
+  if (isSafeMode) writeFileSync(join(places.runDir, safeModeName), "", { mode: 0o600 });
+  const own = openOperationStore({ stateDir: places.stateDir });
+  const { request, openFix, runOperation } = createRootRequests({
+    onWrite: (id, task) => logRootRequest({ log, clock }, { id, request: task }),
+  });
+  return {
+    store: serviceSide(own, openSharedOperationStore({ stateDir: places.tasksDir })),
+    launcher: {
+      async launch(id) {
+        const about = { id, request: own.read(id)?.spec.kind ?? "", operationId: id };
+        const onNotBegun = logRootRequest({ log, clock }, about);
+        try {
+          await runOperation(id);
+        } catch (error) {
+          onNotBegun();
+          throw error;
+        }
+      },
+      isAlive,
+    },
+    request,
+    openFix,
+  };
+}

@@ -1,0 +1,172 @@
+import type { Static, TSchema } from "typebox";
+import type { FixStepReport } from "#contract/checks.ts";
+import { Type } from "#contract/type.ts";
+import { packageNamePattern } from "#contract/updates.ts";
+import type { Outcome } from "#domain/health/check.ts";
+import type { FixPlan, FixStep } from "#domain/health/fix.ts";
+import type { PackageManager } from "#domain/ports/packages.ts";
+import type { PluginEnd } from "#domain/ports/plugins.ts";
+import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
+
+/*
+ * What a service without rights may request from root: the closed list. Root checks each input by its schema before it does
+ * anything; what is not here cannot be requested. What root answers has the types of the ports, and is believed.
+ */
+
+const closed = { additionalProperties: false };
+const Name = Type.String({ pattern: "^[a-z][a-z0-9_]{0,63}$" });
+const SnapshotId = Type.String({ pattern: "^[0-9]{8}-[0-9]{6}$" });
+const Nothing = Type.Object({}, closed);
+/** No character that ends a string elsewhere. */
+const plainText = "^[^\\u0000]*$";
+
+/** Operations that root does for the service, by kind: what they are asked with. */
+export const rootOperations = {
+  "updates.apply": Type.Object(
+    {
+      request: Type.Object(
+        {
+          type: Type.Unsafe<"packages" | "system" | "all">({ type: "string", enum: ["packages", "system", "all"] }),
+          isSecurityOnly: Type.Boolean(),
+          names: Type.Optional(
+            Type.Array(Type.String({ pattern: packageNamePattern, maxLength: 255 }), { maxItems: 10_000 }),
+          ),
+        },
+        closed,
+      ),
+      takesSnapshot: Type.Boolean(),
+      isGuarded: Type.Boolean(),
+    },
+    closed,
+  ),
+  "updates.rollback": Type.Object({ snapshotId: SnapshotId }, closed),
+  "snapshots.create": Type.Object({ description: Type.String({ maxLength: 10_000, pattern: plainText }) }, closed),
+  "snapshots.delete": Type.Object({ snapshotId: SnapshotId }, closed),
+} as const;
+
+const ServiceRequest = Type.Object(
+  { name: Type.String({ pattern: String.raw`^[A-Za-z0-9:_\\][A-Za-z0-9:_.\\@-]*\.service$`, maxLength: 255 }) },
+  closed,
+);
+/**
+ * Checks that only root can make out, found by comparing what each says as root and as the user of the service: `sshd -T` reads
+ * host keys, the packet filter wants a capability, and in the sandbox of the service every file system looks read-only. No other
+ * is run as root because it is asked for: those of the settings are programs that run without rights unless root's settings say otherwise.
+ */
+export const rootCheckIds = ["disk_space", "inode_usage", "read_only_filesystems", "ssh_config", "firewall"] as const;
+const RootCheckId = Type.Unsafe<(typeof rootCheckIds)[number]>({ type: "string", enum: [...rootCheckIds] });
+const Backend = Type.Unsafe<"snapper" | "packages">({ type: "string", enum: ["snapper", "packages"] });
+const SnapshotRequest = Type.Object({ backend: Backend, id: SnapshotId }, closed);
+/** Which plugin, as what it was enabled, and what it reads from standard input. */
+const pluginCall = {
+  path: Type.String({ maxLength: 4096, pattern: "^/[^\\u0000]*$" }),
+  digest: Type.String({ pattern: "^[0-9a-f]{64}$" }),
+  stdin: Type.Optional(Type.String({ maxLength: 1024 * 1024 })),
+  timeoutMs: Type.Integer({ minimum: 1, maximum: 86_400_000 }),
+};
+
+interface RootTaskRow {
+  /**
+   * Root records each `write` in the journal, the service in the audit log, and `steward audit verify` compares the two. A `read`
+   * changes nothing, and may come every few seconds.
+   */
+  readonly effect: "read" | "write";
+  readonly input: TSchema;
+  /** After this time root ends it. */
+  readonly timeoutMs?: number;
+}
+
+const minuteMs = 60_000;
+const pluginMs = 25 * 60 * minuteMs;
+
+/** What root does, each while the service waits for it. The service ends a task by closing its connection. */
+export const rootTasks = {
+  "checks.run": {
+    effect: "read",
+    input: Type.Object({ check_ids: Type.Array(RootCheckId, { maxItems: rootCheckIds.length }) }, closed),
+  },
+  /** One monitoring plugin that root's settings give to root. */
+  "monitoring.run": { effect: "read", input: Type.Object({ check_id: Name }, closed), timeoutMs: pluginMs },
+  /**
+   * Runs a check and sends what it found and what its fix would do; after `proceed` carries that out, nothing else, and checks
+   * again. Recorded from `proceed` on.
+   */
+  fix: { effect: "write", input: Type.Object({ check_id: Name }, closed), timeoutMs: 75 * minuteMs },
+  /** Of services that the policy of root's settings permits and that polkit, which has the default, does not. */
+  "services.restart": { effect: "write", input: ServiceRequest },
+  "services.reset_failed": { effect: "write", input: ServiceRequest },
+  "packages.refresh": { effect: "write", input: Nothing, timeoutMs: 15 * minuteMs },
+  "packages.restart_needs": { effect: "read", input: Nothing },
+  "snapshots.backends": { effect: "read", input: Nothing },
+  "snapshots.list": { effect: "read", input: Type.Object({ backend: Backend }, closed) },
+  "snapshots.diff": { effect: "read", input: SnapshotRequest, timeoutMs: 15 * minuteMs },
+  "snapshots.verify": { effect: "read", input: SnapshotRequest, timeoutMs: 15 * minuteMs },
+  /** A command plugin, with the arguments of who calls it. */
+  "plugin.run": {
+    effect: "write",
+    input: Type.Object(
+      {
+        ...pluginCall,
+        args: Type.Array(Type.String({ maxLength: 4096, pattern: plainText }), { maxItems: 256 }),
+      },
+      closed,
+    ),
+    timeoutMs: pluginMs,
+  },
+  /** A check or a hook, with the arguments of its manifest alone. */
+  "plugin.call": { effect: "read", input: Type.Object(pluginCall, closed), timeoutMs: pluginMs },
+  /** Whether the sandbox of a plugin can be made. Nothing of the plugin runs. */
+  "plugin.try_start": {
+    effect: "read",
+    input: Type.Object({ path: pluginCall.path, digest: pluginCall.digest }, closed),
+  },
+} as const satisfies Readonly<Record<string, RootTaskRow>>;
+
+/** A plan as it is sent: what its steps do stays with root. */
+export type SentPlan = FixPlan<Pick<FixStep, "action">>;
+
+/** What root sends before it may change anything. */
+export interface FixFound {
+  readonly found: Outcome;
+  /** Undefined where there is nothing to fix, or its fix is the service's own. */
+  readonly plan?: SentPlan;
+}
+
+interface Outputs {
+  "checks.run": { readonly outcomes: Readonly<Record<string, Outcome>> };
+  "monitoring.run": { readonly outcome: Outcome };
+  fix: { readonly steps: readonly FixStepReport[]; readonly after: Outcome };
+  "services.restart": { readonly jobResult: string };
+  "packages.restart_needs": Awaited<ReturnType<PackageManager["restartNeeds"]>>;
+  "snapshots.backends": { readonly backends: readonly Pick<SnapshotBackend, "name" | "needsReboot">[] };
+  "snapshots.list": { readonly snapshots: Awaited<ReturnType<SnapshotBackend["list"]>> };
+  "snapshots.diff": Awaited<ReturnType<SnapshotBackend["diff"]>>;
+  "plugin.run": PluginEnd;
+  "plugin.call": PluginEnd;
+}
+
+/** Beside the tasks: has root do the operation whose id the request has, which goes on without the service. */
+export const operationTask = "operation.run";
+
+export const RootRequestSchema = Type.Object(
+  {
+    id: Type.String({ pattern: "^(request-[0-9a-f]{32}|[0-9]{8}-[0-9]{6}-[0-9]{3}-[0-9a-f]{8})$" }),
+    task: Type.String({ maxLength: 100 }),
+    input: Type.Unknown(),
+  },
+  closed,
+);
+
+/** The name of a task. */
+export type RootTask = keyof typeof rootTasks;
+export type RootTaskInput<T extends RootTask> = Static<(typeof rootTasks)[T]["input"]>;
+/** What it answers; an empty object unless listed. */
+export type RootTaskOutput<T extends RootTask> = T extends keyof Outputs ? Outputs[T] : Readonly<Record<never, never>>;
+
+/** Root ends a task after this time. */
+export const rootTaskTimeoutMs = (task: RootTask): number => {
+  const { timeoutMs = 2 * minuteMs }: RootTaskRow = rootTasks[task];
+  return timeoutMs;
+};
+
+export const isRootTask = (text: string): text is RootTask => Object.hasOwn(rootTasks, text);

@@ -1,0 +1,121 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { createIntruder } from "./support/intruder.ts";
+import { describeOnHost } from "./support/session.ts";
+
+/** As many processes as systemd starts for the connections of the service (`MaxConnections=`). */
+const mostProcesses = 16;
+const check = { params: { check_id: "slow" } };
+
+/** How the service requests what needs root: a connection, and a process of root, for each request. */
+describeOnHost("requests to root", (session) => {
+  const { shell } = session;
+  const property = async (name: string): Promise<number> =>
+    Number(await shell(`systemctl show -P ${name} steward-task.socket`));
+  /** Waits until no process of root's side is left. */
+  const quiet = () =>
+    shell('until [ "$(systemctl show -P NConnections steward-task.socket)" = 0 ]; do sleep 0.1; done');
+  const slow = () => shell("pgrep -fx '/bin/sleep 7654' || true");
+  const begun = () => shell("until pgrep -fx '/bin/sleep 7654' >/dev/null; do sleep 0.1; done");
+
+  beforeAll(async () => {
+    // Checks run once at the start, and then when they are requested.
+    await session.host.writeFile(
+      "/etc/steward/config.yaml",
+      "health: { interval: 24h, checks: { slow: { command: [/bin/sleep, '7654'], user: root, timeout: 1h } } }\n",
+    );
+    await session.service.restart();
+    await begun();
+  });
+
+  it("end with what they have started when the service ends", async () => {
+    const [before, pid] = [await property("NAccepted"), await session.service.pid()];
+    await shell(`kill -KILL ${pid}`);
+    await quiet();
+    expect([await slow(), await property("NAccepted")]).toEqual(["", before]);
+    await session.service.restart();
+    await begun();
+  });
+
+  it("say so when root's process dies", async () => {
+    await shell("systemctl kill --signal=KILL 'steward-task@*'");
+    const found = async () => (await session.api.getCheckHistory({ ...check, query: { limit: 1 } })).runs[0];
+    await expect
+      .poll(found, { timeout: 20_000 })
+      .toMatchObject({ message: expect.stringContaining("its process ended without an answer") });
+    await shell("pkill -fx '/bin/sleep 7654' || true");
+    await quiet();
+  });
+
+  it("go on when no further ones are accepted, as at the stop of the service", async () => {
+    const { request } = createIntruder(session);
+    const answer = request("monitoring.run", { check_id: "slow" });
+    await begun();
+    await shell(
+      "systemctl stop steward-task.socket; sleep 1; pgrep -fx '/bin/sleep 7654'; pkill -fx '/bin/sleep 7654'",
+    );
+    expect(await answer).toHaveProperty("output.outcome");
+    await shell("systemctl start steward-task.socket");
+    await quiet();
+  });
+
+  it("are no more than some at a time, whoever sends them, and possible again after that", async () => {
+    const { hostile, request } = createIntruder(session);
+    const connect = `const { connect } = require("node:net"); let open = 0; for (let at = 0; at < 40; at += 1) connect("/run/steward-tasks/requests.sock").on("connect", () => (open += 1)).on("error", () => undefined).on("close", () => (open -= 1)); setTimeout(() => { console.log(open); process.exit(); }, 4000);`;
+    const { stdout } = await hostile(`/opt/steward/node_modules/.bin/node -e '${connect}'`);
+    process.stdout.write(`40 connections at once: ${stdout.trim()} admitted\n`);
+    expect(Number(stdout)).toBe(mostProcesses);
+    await quiet();
+    expect(await request("packages.restart_needs", {})).toHaveProperty("output");
+  });
+
+  it("are answered, however many callers the service has", async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, () =>
+        session.api.fixCheck({ params: { check_id: "systemd_failed" }, query: { dry_run: true } }),
+      ),
+    );
+    expect(answers).toEqual(
+      answers.map(() => expect.objectContaining({ reason: expect.stringMatching(/nothing to fix/) })),
+    );
+  }, 120_000);
+
+  describe("of a fix", () => {
+    beforeAll(async () => {
+      await session.writeUnits({ "breaks.service": ["[Service]", "ExecStart=/bin/false"] });
+      await shell("systemctl start breaks.service; until systemctl -q is-failed breaks.service; do sleep 0.1; done");
+      await session.writeUnits({ "breaks.service": ["[Service]", "ExecStart=/bin/sleep infinity"] });
+    });
+
+    it("start one process of root, which checks, plans, fixes and checks again", async () => {
+      const params = { check_id: "systemd_failed" };
+      const count = async <T>(work: () => Promise<T>) => {
+        await quiet();
+        const before = await property("NAccepted");
+        const result = await work();
+        return { result, processes: (await property("NAccepted")) - before };
+      };
+      expect(await count(() => session.api.fixCheck({ params, query: { dry_run: true } }))).toMatchObject({
+        result: { steps: ["restart breaks.service"], units: ["breaks.service"] },
+        processes: 1,
+      });
+      expect(await count(() => session.api.fixCheck({ params }))).toMatchObject({
+        result: { success: true, steps: [{ status: "done" }], check: { status: "pass" } },
+        processes: 1,
+      });
+      const lines = await shell("journalctl -q -o cat -u 'steward-task@*' _UID=0");
+      expect(lines.match(/"request":"fix","phase":"\w+"/g)).toEqual([
+        '"request":"fix","phase":"begun"',
+        '"request":"fix","phase":"done"',
+      ]);
+    });
+  });
+
+  it("say what to do when nothing listens", async () => {
+    await shell("systemctl stop steward-task.socket");
+    await expect(session.api.checkUpdates({ query: { refresh: true } })).rejects.toThrow(
+      /systemctl start steward-task\.socket/,
+    );
+    await shell("systemctl start steward-task.socket");
+    await session.api.listSnapshots();
+  });
+});
