@@ -1,10 +1,10 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { PackageRepairs } from "#domain/ports/packages.ts";
-import type { OnLine } from "../common/ports.ts";
+import type { Asks, OnLine } from "../common/ports.ts";
 import { TransactionFailed } from "../common/transactions.ts";
 import type { Pacman } from "./host.ts";
 import { keepLists, prepareLists, stampLists } from "./lists.ts";
-import { createFindings, describeFindings } from "./states.ts";
+import { describeFindings, type Findings } from "./states.ts";
 
 /** Words of each change: no question, and lines instead of bars. */
 export const changing = ["--noconfirm", "--noprogressbar"] as const;
@@ -41,8 +41,7 @@ const onlyTogether =
   "pacman brings what is missing only together with an update of everything: packages of newer lists would not fit to the older ones that are there";
 
 /** Refreshes lists. Pacman has nothing that finishes or fixes by itself; what would be guessing is refused with the reason. */
-export function createRepairs(pacman: Pacman): PackageRepairs {
-  const findings = createFindings(pacman);
+export function createRepairs(pacman: Pacman, findings: Asks<Findings>): PackageRepairs {
   return {
     async finish(signal) {
       const left = describeFindings(await findings(signal), pacman.places.lock);

@@ -40,8 +40,7 @@ export const describeFindings = ({ database, isLockLeft, unmet }: Findings, lock
   ...unmet.map(describeUnmet),
 ];
 
-export function createFaults(pacman: Pacman): Asks<PackageFaults> {
-  const findings = createFindings(pacman);
+export function createFaults(pacman: Pacman, findings: Asks<Findings>): Asks<PackageFaults> {
   return async (signal) => {
     // First who writes, then what is written: in the middle of a transaction all of it looks broken off.
     const writer = await pacman.writer();

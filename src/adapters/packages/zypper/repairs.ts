@@ -1,11 +1,11 @@
 import type { MissingPlan, PackageRepairs } from "#domain/ports/packages.ts";
 import { demandSamePlan, orObstacle } from "../common/asking.ts";
 import type { PlainChange } from "../common/changes.ts";
-import type { OnLine } from "../common/ports.ts";
+import type { Asks, OnLine } from "../common/ports.ts";
 import { demandLists, demandNoRemoval } from "../rpm/offers.ts";
 import type { Zypper } from "./host.ts";
 import { simulate } from "./simulation.ts";
-import { createFindings, type Findings } from "./states.ts";
+import type { Findings } from "./states.ts";
 import { makeChanges } from "./transaction.ts";
 
 /** To remove what an interrupted transaction left beside what it brought is what it had not come to. */
@@ -25,9 +25,7 @@ export async function refresh({ transact, places }: Zypper, onLine: OnLine, sign
   await transact(transaction, signal);
 }
 
-export function createRepairs(zypper: Zypper): PackageRepairs {
-  const findings = createFindings(zypper);
-
+export function createRepairs(zypper: Zypper, findings: Asks<Findings>): PackageRepairs {
   const planMissing: PackageRepairs["planMissing"] = async (reinstalled, signal) => {
     const plan: MissingPlan = { reinstalled, changes: [], configured: [], downloadBytes: 0, obstacle: null };
     if (reinstalled.length > 0)

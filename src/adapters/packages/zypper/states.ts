@@ -69,8 +69,7 @@ export function createFindings(zypper: Zypper): Asks<Findings> {
   };
 }
 
-export function createFaults(zypper: Zypper): Asks<PackageFaults> {
-  const findings = createFindings(zypper);
+export function createFaults(zypper: Zypper, findings: Asks<Findings>): Asks<PackageFaults> {
   return async (signal) => {
     // First who writes, then what is written: in the middle of a transaction all of it looks broken off.
     const writer = await zypper.writer();
