@@ -1,35 +1,13 @@
 import { expect, it } from "vitest";
 import { ApiError } from "#client/index.ts";
+import { busOf, sleeper } from "./support/bus.ts";
 import { eventually } from "./support/eventually.ts";
 import { refusal } from "./support/refusal.ts";
 import { describeOnHost } from "./support/session.ts";
 import { entry, property, sameAsSystemctl } from "./support/systemctl.ts";
 
-const sleeper = ["[Service]", "ExecStart=/bin/sleep infinity"];
-const backAgainMs = 20_000;
-
 describeOnHost("on the system bus the service", (session) => {
-  const systemctl = (...words: readonly string[]) => session.host.exec(["systemctl", ...words]);
-
-  const healthy = () =>
-    eventually(async () => {
-      expect(await session.api.getHealth()).toMatchObject({ components: { ops: true } });
-    }, backAgainMs);
-
-  const backAgain = async (): Promise<void> => {
-    await healthy();
-    await sameAsSystemctl(session, backAgainMs);
-  };
-
-  /** Of what is open, sockets alone can be connections: files and threads of the traces come and go by themselves. */
-  const openSockets = async (): Promise<number> => {
-    const pid = await session.service.pid();
-    return Number(await session.shell(`ls -l /proc/${pid}/fd | grep -c 'socket:'`));
-  };
-
-  /** What the log says of each time that the bus was connected. */
-  const connections = async (): Promise<number> =>
-    (await session.service.logs()).split("\n").filter((line) => line.includes('"system bus connected"')).length;
+  const { systemctl, backAgain } = busOf(session);
 
   /** Starts the service anew, as often as a test likes. */
   const startAnew = async (): Promise<void> => {
@@ -59,17 +37,6 @@ describeOnHost("on the system bus the service", (session) => {
     await backAgain();
   });
 
-  it.each(["daemon-reload", "daemon-reexec"])("survives a %s", async (verb) => {
-    await session.host.writeFile(`/etc/systemd/system/after-${verb}.service`, `${sleeper.join("\n")}\n`);
-    await systemctl(verb);
-    await backAgain();
-    await systemctl("start", `after-${verb}.service`);
-    await sameAsSystemctl(session);
-
-    expect(await entry(session, `after-${verb}.service`)).toMatchObject({ running: true, load_state: "loaded" });
-    expect(await session.api.restartService({ params: { name: "cron" } })).toMatchObject({ success: true });
-  });
-
   it("comes back when the bus is restarted", async () => {
     const pid = await session.service.pid();
     await systemctl("restart", "dbus.service");
@@ -77,41 +44,6 @@ describeOnHost("on the system bus the service", (session) => {
 
     expect(await session.service.pid()).toBe(pid);
     expect(await session.api.restartService({ params: { name: "cron" } })).toMatchObject({ job_result: "done" });
-  });
-
-  it("knows after a restart of the bus how often a unit that rests was restarted", async () => {
-    await session.writeUnits({
-      "counted.service": [...sleeper, "Restart=always", "RestartSec=50ms"],
-      // Keeps the other one loaded.
-      "refers.service": ["[Unit]", "After=counted.service", ...sleeper],
-    });
-    await systemctl("start", "refers.service", "counted.service");
-    await systemctl("kill", "--signal=KILL", "counted.service");
-    await eventually(async () => expect(await property(session, "counted.service", "NRestarts")).toBe("1"));
-    await systemctl("stop", "counted.service");
-    const known = await connections();
-    await systemctl("restart", "dbus.service");
-    await eventually(async () => expect(await connections()).toBeGreaterThan(known));
-    await backAgain();
-
-    expect(await entry(session, "counted.service")).toMatchObject({ load_state: "loaded", active: false, restarts: 1 });
-  });
-
-  it("restarts the bus itself when asked to, where the settings permit that", async () => {
-    await session.host.writeFile("/etc/steward/config.yaml", "services: { allow: [dbus] }\n");
-    await session.service.restart();
-    const before = await property(session, "dbus.service", "MainPID");
-    const answer = await session.api.restartService({ params: { name: "dbus" } });
-
-    expect(answer).toMatchObject({ name: "dbus.service", success: true, running: true, job_result: "done" });
-    expect(String(answer.main_pid)).not.toBe(before);
-    expect(String(answer.main_pid)).toBe(await property(session, "dbus.service", "MainPID"));
-    await backAgain();
-  });
-
-  it("comes back when the bus is killed", async () => {
-    await systemctl("kill", "--kill-whom=main", "--signal=KILL", "dbus.service");
-    await backAgain();
   });
 
   it("says so as long as the bus is gone, and what changed meanwhile is there afterwards", async () => {
@@ -162,20 +94,5 @@ describeOnHost("on the system bus the service", (session) => {
     const isUp = (await property(session, "cut.service", "ActiveState")) === "active";
     expect(told).toEqual(isUp ? { success: true, status: 200 } : { success: false, status: 503 });
     await backAgain();
-  });
-
-  it("keeps no files open for connections that are gone", async () => {
-    await backAgain();
-    const before = await openSockets();
-    for (let round = 0; round < 20; round += 1) {
-      const known = await connections();
-      await systemctl("reset-failed", "dbus.service");
-      await systemctl("restart", "dbus.service");
-      // The later rounds come faster than the connection does.
-      if (round < 5) await eventually(async () => expect(await connections()).toBeGreaterThan(known), backAgainMs);
-    }
-    await backAgain();
-
-    await eventually(async () => expect(await openSockets()).toBeLessThanOrEqual(before));
   });
 });

@@ -32,13 +32,23 @@ const packagesOfSuite: Readonly<Record<Suite, readonly string[]>> = {
  * others bring a tree of their own (dnf, zypper, pacman), or are of the package manager's or snapper's internals: on Debian 12 alone.
  */
 export const longTestsOn: readonly string[] = [
+  "bus-again",
+  "chaos-network",
+  "chaos-storage",
   "checks-kernel",
+  "demo",
+  "fixes-storage",
+  "host-failures",
   "hostile-texts",
+  "logs-change",
   "package",
   "packages",
   "plugins",
+  "restart-policy",
   "services-follow",
   "updates-apt",
+  "updates-broken",
+  "updates-configs",
 ].map((name) => `test/host/${name}.long.test.ts`);
 
 /** Everything that decides what the image holds. Any change here makes a new image at the next start. */
