@@ -7,6 +7,7 @@ const shared = {
   hookTimeout: 60_000,
   exclude: [...configDefaults.exclude, long],
 };
+const onHosts = { ...shared, globalSetup: "test/host/prepare.ts", hookTimeout: 300_000 };
 
 export default defineConfig({
   test: {
@@ -27,11 +28,10 @@ export default defineConfig({
       { test: { ...shared, name: "security", include: ["test/security/**/*.test.ts"], testTimeout: 120_000 } },
       {
         test: {
-          ...shared,
+          ...onHosts,
           name: "host",
           include: ["test/host/**/*.host.test.ts"],
           testTimeout: 120_000,
-          hookTimeout: 300_000,
           // Two machines at a time: each waits for its systemd and its package manager most of the time.
           maxWorkers: 2,
         },
@@ -39,12 +39,11 @@ export default defineConfig({
       // Commands of their own, for they take minutes: npm test -- --project long, npm test -- --project demo
       {
         test: {
-          ...shared,
+          ...onHosts,
           name: "long",
           include: [long],
           exclude: configDefaults.exclude,
           testTimeout: 120_000,
-          hookTimeout: 300_000,
           maxWorkers: 2,
         },
       },

@@ -38,10 +38,9 @@ const steps: readonly Step[] = [
   {
     name: "tests",
     lanes: [
-      // Half of the processors: the test hosts, which wait for their own systemd part of the time, are not to be short of theirs.
-      [vitest(["!host", "!ports", "!long", "!demo"], "--maxWorkers", "50%")],
-      // Both lanes take about as long.
-      [vitest(["host"]), vitest(["ports"])],
+      // All processors in both, where vitest would leave one out: services, hosts and clients wait for one another much of the time.
+      [vitest(["!host", "!ports", "!long", "!demo"], "--maxWorkers", "100%")],
+      [vitest(["host"]), vitest(["ports"], "--maxWorkers", "100%")],
     ],
   },
 ];
