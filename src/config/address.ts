@@ -11,11 +11,9 @@ export function parseListen(text: string): { readonly host: string; readonly por
   return { host, port };
 }
 
-/** Whether only this machine can reach what listens there. */
 export const isLoopbackAddress = (host: string): boolean =>
   host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 
-/** An IP address, or a network in CIDR notation. */
 export function isAddressOrNetwork(text: string): boolean {
   const [address = "", prefix, ...rest] = text.split("/");
   const version = isIP(address);
@@ -23,7 +21,7 @@ export function isAddressOrNetwork(text: string): boolean {
   return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128));
 }
 
-/** The address as a client on this machine would write it. */
+/** The address for a client on this machine. */
 export function localUrl(
   { listen, tls }: { readonly listen: { readonly host: string; readonly port: number }; readonly tls: unknown },
   port = listen.port,

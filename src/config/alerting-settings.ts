@@ -4,7 +4,7 @@ import { Type } from "#contract/type.ts";
 
 export const strict = { additionalProperties: false } as const;
 export const text = (description: string) => Type.String({ minLength: 1, description });
-/** As many components as settings may add: each is a label of a metric. */
+/** Each component is the label of a metric. */
 const maxProbes = 32;
 
 const ProbeEntry = Type.Object(
@@ -47,7 +47,6 @@ const ProbeEntry = Type.Object(
 );
 export type ProbeEntry = Static<typeof ProbeEntry>;
 
-/** Components to probe besides those of the service itself. */
 export const ProbesSettings = Type.Object({ list: Type.Array(ProbeEntry, { maxItems: maxProbes }) }, strict);
 
 export const AlertsSettings = Type.Object(
@@ -95,7 +94,6 @@ const PagingEmailSettings = Type.Object(
 );
 export type PagingEmailSettings = Static<typeof PagingEmailSettings>;
 
-/** Whom to notify of unhealthy components, and of alerts. */
 export const NotificationsSettings = Type.Object(
   {
     chat: Type.Optional(ChatSettings),
@@ -114,7 +112,6 @@ export const NotificationsSettings = Type.Object(
   strict,
 );
 
-/** The parts of the settings that say what is watched and who is told. */
 export interface AlertingSettings {
   readonly probes?: Static<typeof ProbesSettings>;
   readonly alerts?: Static<typeof AlertsSettings>;

@@ -1,10 +1,10 @@
 import { isAbsolute } from "node:path";
 import type { Severity } from "#contract/checks.ts";
+import { defined } from "#kernel/values.ts";
 import type { Fault } from "./faults.ts";
 import type { Settings } from "./settings.ts";
 import { toMs } from "./time.ts";
 
-/** What the settings say of health checks, with times in milliseconds. */
 export function checkPlan({ health = {} }: Pick<Settings, "health">) {
   const { interval, checks = {} } = health;
   return {
@@ -13,10 +13,7 @@ export function checkPlan({ health = {} }: Pick<Settings, "health">) {
       Object.entries(checks).map(([id, { enabled, interval: own, timeout, warn, fail, ignore }]) => [
         id,
         {
-          ...(warn !== undefined && { warn }),
-          ...(fail !== undefined && { fail }),
-          ...(ignore !== undefined && { ignore }),
-          ...(enabled !== undefined && { isEnabled: enabled }),
+          ...defined({ warn, fail, ignore, isEnabled: enabled }),
           ...(own !== undefined && { intervalMs: toMs(own) }),
           ...(timeout !== undefined && { timeoutMs: toMs(timeout) }),
         },
@@ -25,27 +22,23 @@ export function checkPlan({ health = {} }: Pick<Settings, "health">) {
   };
 }
 
-/** The monitoring plugins that settings make checks of, in their order. */
+/** Monitoring plugins that settings make checks of. */
 export function pluginSettings({ health = {} }: Pick<Settings, "health">): readonly {
   readonly id: string;
   readonly command: readonly [program: string, ...args: string[]];
   readonly name?: string;
   readonly severity?: Severity;
-  /** Whether it is root that runs it, where the service does not. */
+  /** Whether root runs it, where the service has no rights. */
   readonly isRoots: boolean;
 }[] {
   return Object.entries(health.checks ?? {}).flatMap(([id, { command = [], name, severity, user }]) => {
     const [program, ...args] = command;
     if (program === undefined) return [];
-    const given = { ...(name !== undefined && { name }), ...(severity && { severity }) };
-    return [{ id, command: [program, ...args], isRoots: user === "root", ...given }];
+    return [{ id, command: [program, ...args], isRoots: user === "root", ...defined({ name, severity }) }];
   });
 }
 
-/**
- * What is wrong with the settings of checks that have the right form each, but do not go together.
- * @param builtInCheckIds ids of the checks that come with the service: no plugin is given one of them.
- */
+/** Settings of checks that are well-formed but contradictory. @param builtInCheckIds ids that plugins cannot have. */
 export function checkFaults(
   { health = {} }: Pick<Settings, "health">,
   builtInCheckIds: readonly string[],

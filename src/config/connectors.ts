@@ -1,5 +1,6 @@
 import { isAbsolute } from "node:path";
-import type { Fault } from "./faults.ts";
+import { defined } from "#kernel/values.ts";
+import { type Fault, faultIf, type SettingFaults } from "./faults.ts";
 import type { ConnectorSettings, Settings } from "./settings.ts";
 import { toMs } from "./time.ts";
 
@@ -15,39 +16,30 @@ const keySourceOf = (entry: Entry) =>
     return name === undefined ? [] : [{ from: keySettings[setting], name }];
   })[0];
 
-/** What the settings say of connectors, with times in milliseconds. */
 export function connectorSettings({ connectors = {} }: Pick<Settings, "connectors">) {
   const { default: name, list = [], discover = true, budgets = {} } = connectors;
   return {
-    ...(name !== undefined && { default: name }),
-    list: list.map((entry) => {
-      const key = keySourceOf(entry);
-      return {
-        name: entry.name,
-        provider: entry.provider,
-        model: entry.model,
-        ...(entry.base_url !== undefined && { baseUrl: entry.base_url }),
-        ...(key !== undefined && { key }),
-        ...(entry.api !== undefined && { api: entry.api }),
-        ...(entry.timeout !== undefined && { timeoutMs: toMs(entry.timeout) }),
-      };
-    }),
+    ...defined({ default: name }),
+    list: list.map((entry) => ({
+      name: entry.name,
+      provider: entry.provider,
+      model: entry.model,
+      ...defined({ baseUrl: entry.base_url, key: keySourceOf(entry), api: entry.api }),
+      ...(entry.timeout !== undefined && { timeoutMs: toMs(entry.timeout) }),
+    })),
     discovers: discover,
-    budgets: {
-      ...(budgets.tokens_per_day !== undefined && { tokensPerDay: budgets.tokens_per_day }),
-      keys: budgets.keys ?? {},
-    },
+    budgets: { ...defined({ tokensPerDay: budgets.tokens_per_day }), keys: budgets.keys ?? {} },
   };
 }
 
-/** The address of a provider: only as far as the form of an address shows it, without asking for names. */
+/** Whether a host is a link-local address; names are not resolved. */
 const isLinkLocal = (host: string): boolean =>
   /^169\.254\.\d{1,3}\.\d{1,3}$|^\[fe[89ab][0-9a-f]:|^\[::ffff:a9fe:|^\[64:ff9b::a9fe:/.test(host);
 
-/** Providers whose key travels in the same header as credentials of an address. */
+/** Providers whose key is in the same header as the credentials of a URL. */
 const bearers: readonly string[] = ["openai", "mistral"];
 
-/** What is wrong with an address; undefined when nothing is. Credentials in it are not repeated. */
+/** What is wrong with an address, without repeating credentials in it. */
 function addressFault({ base_url: text, provider, ...entry }: Entry): string | undefined {
   if (text === undefined) return provider === "openai-compatible" ? "has to be given for openai-compatible" : undefined;
   if (!URL.canParse(text)) return "must be an address such as http://127.0.0.1:8080/v1";
@@ -62,26 +54,24 @@ function addressFault({ base_url: text, provider, ...entry }: Entry): string | u
   return undefined;
 }
 
-/** What is wrong with one connector, by the setting. */
-function entryFaults(entry: Entry): readonly (readonly [setting: string, message: string])[] {
+function entryFaults(entry: Entry): SettingFaults {
   const [, ...others] = keyNames.filter((setting) => entry[setting] !== undefined);
   const address = addressFault(entry);
   const { api_key_file: file, api_key_credential: credential } = entry;
+  const isForeignApi = entry.api !== undefined && entry.provider !== "openai";
   return [
-    ...(address === undefined ? [] : [["base_url", address] as const]),
-    ...others.map((setting) => [setting, "cannot be given: a connector has one key"] as const),
-    ...(file === undefined || isAbsolute(file) ? [] : [["api_key_file", "must be an absolute path"] as const]),
-    ...(credential === "." || credential === ".." ? [["api_key_credential", "is not a name"] as const] : []),
-    ...(entry.api !== undefined && entry.provider !== "openai"
-      ? [["api", `cannot be given for ${entry.provider}: only openai has two`] as const]
-      : []),
+    ...faultIf(address !== undefined, "base_url", address ?? ""),
+    ...others.flatMap((setting) => faultIf(true, setting, "cannot be given: a connector has one key")),
+    ...faultIf(file !== undefined && !isAbsolute(file), "api_key_file", "must be an absolute path"),
+    ...faultIf(credential === "." || credential === "..", "api_key_credential", "is not a name"),
+    ...faultIf(isForeignApi, "api", `cannot be given for ${entry.provider}: only openai has two`),
   ];
 }
 
-/** Names of connectors that may be found without being listed. */
+/** Connectors that may be discovered. */
 const discovered: readonly string[] = ["openai", "anthropic", "google", "mistral", "ollama"];
 
-/** What is wrong with connectors that have the right form each, but do not go together. */
+/** Settings of connectors that are well-formed but contradictory. */
 export function connectorFaults(
   { connectors = {} }: Pick<Settings, "connectors">,
   faultAt: (path: readonly string[], message: string) => Fault,

@@ -1,11 +1,9 @@
-/** One thing that is wrong with the settings, and where. */
 export interface Fault {
-  /** The file, or the environment variable. */
+  /** File or environment variable. */
   readonly source: string;
-  /** Line and column from 1; absent for what is not in a file. */
   readonly line?: number;
   readonly column?: number;
-  /** The setting: `rate_limits.per_minute`; empty for the whole file. */
+  /** `rate_limits.per_minute`; empty for the whole file. */
   readonly path: string;
   readonly message: string;
 }
@@ -15,6 +13,12 @@ export function formatFault({ source, line, column, path, message }: Fault): str
   const place = line === undefined ? source : `${source}:${line}:${column ?? 1}`;
   return path === "" ? `${place}: ${message}` : `${place}: ${path}: ${message}`;
 }
+
+/** Faults by setting. */
+export type SettingFaults = readonly (readonly [setting: string, message: string])[];
+
+export const faultIf = (isWrong: boolean, setting: string, message: string): SettingFaults =>
+  isWrong ? [[setting, message]] : [];
 
 /** The settings cannot be used. */
 export class SettingsFaulty extends Error {

@@ -14,9 +14,9 @@ import type { Settings } from "./settings.ts";
 import { defaultListen, logLevels } from "./settings.ts";
 import { tracingFaults } from "./tracing.ts";
 
-/** The settings as the service uses them, all defaults filled in. */
+/** The settings with all defaults. */
 export interface Config {
-  /** The file that was read; undefined when built-in defaults are used. */
+  /** Undefined for built-in defaults. */
   readonly file: string | undefined;
   readonly listen: { readonly host: string; readonly port: number };
   readonly tls: NonNullable<Settings["tls"]>;
@@ -26,11 +26,11 @@ export interface Config {
   readonly allowedHosts: readonly string[];
   readonly trustedProxies: readonly string[];
   readonly metricsPublic: "loopback" | "always" | "never";
-  /** Things to tell the administrator at the start. */
+  /** For the log at the start. */
   readonly warnings: readonly string[];
-  /** A fault that shows when the settings are used, with the place of the setting. */
+  /** Makes a fault that is found later, with the place of its setting. */
   readonly faultAt: (path: readonly string[], message: string) => Fault;
-  /** Everything that the file says, for the parts that this record does not name. */
+  /** The settings as given, for parts that this record does not have. */
   readonly settings: Settings;
 }
 
@@ -38,7 +38,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 const defaultConfigFile = "/etc/steward/config.yaml";
 
-/** Loaded on demand: a host without a settings file has no use for a YAML parser and a compiled schema. */
+/** Loaded on demand: hosts without a settings file need no YAML parser and no schema. */
 async function readFrom(file: string | undefined): Promise<SettingsFile> {
   if (file === undefined)
     return {
@@ -50,18 +50,17 @@ async function readFrom(file: string | undefined): Promise<SettingsFile> {
   return readSettings(file);
 }
 
-/** Which file holds the settings: the one that was named, the environment's, else the usual one where it exists. */
+/** The settings file: as named, else of the environment, else the default where it exists. */
 export function configFile(named: string | undefined, environment: Environment): string | undefined {
   return named ?? environment["STEWARD_CONFIG"] ?? (existsSync(defaultConfigFile) ? defaultConfigFile : undefined);
 }
 
-/** Where the service keeps what it keeps, unless settings say otherwise. */
 export function defaultStateDir(environment: Environment, isRoot: boolean): string {
   if (isRoot) return "/var/lib/steward";
   return join(environment["XDG_STATE_HOME"] ?? join(homedir(), ".local/state"), "steward");
 }
 
-/** Settings from the environment, which stand above those of the file. */
+/** Environment variables, which override the file. */
 function readEnvironment(environment: Environment): { overrides: Partial<Settings>; faults: readonly Fault[] } {
   const faults: Fault[] = [];
   const overrides: Partial<Settings> = {};
@@ -80,7 +79,7 @@ function readEnvironment(environment: Environment): { overrides: Partial<Setting
   return { overrides, faults };
 }
 
-/** What is wrong with settings that have the right form each, but do not go together or cannot be used. */
+/** Settings that are well-formed but contradictory or unusable. */
 function usageFaults(
   settings: Settings,
   builtInCheckIds: readonly string[],
@@ -113,29 +112,23 @@ function usageFaults(
   return faults;
 }
 
-/**
- * Whether the settings tell of a proxy on this machine: one that is named, or names under which nobody else could reach a service
- * that listens on loopback alone.
- */
+/** Whether a local proxy is configured: explicitly, or by names under which a service on loopback could not be reached. */
 const isBehindProxy = ({ trusted_proxies: proxies = [], allowed_hosts: hosts = [] }: Settings, host: string): boolean =>
   proxies.length > 0 || (isLoopbackAddress(host) && hosts.length > 0);
 
-/**
- * Reads the settings: file, then environment over it, then defaults.
- * @throws SettingsFaulty with every fault, each with its place.
- */
+/** Loads the settings: file, overridden by environment, then defaults. @throws SettingsFaulty with every fault and its place. */
 export async function loadConfig(input: {
   file: string | undefined;
   environment: Environment;
   isRoot: boolean;
-  /** Ids of the checks that come with the service; asked for where settings make checks of plugins. */
+  /** Ids of built-in checks; called only where settings define plugins as checks. */
   builtInCheckIds: () => Promise<readonly string[]>;
 }): Promise<Config> {
   const file = configFile(input.file, input.environment);
   const { settings: fromFile, faults: fileFaults, faultAt } = await readFrom(file);
   const { overrides, faults: environmentFaults } = readEnvironment(input.environment);
   const settings: Settings = { ...fromFile, ...overrides };
-  // What the environment sets is at fault there, whatever the file says.
+  // A fault of an environment variable is reported there.
   const at = (path: readonly string[], message: string): Fault =>
     path[0] === "listen" && overrides.listen !== undefined
       ? { source: "STEWARD_LISTEN", path: path.join("."), message }

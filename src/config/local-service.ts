@@ -4,7 +4,6 @@ import { parseListen } from "./address.ts";
 import { type Config, configFile, defaultStateDir, type Environment } from "./load.ts";
 import { defaultListen } from "./settings.ts";
 
-/** What a client has to know of the service of this host. */
 export type LocalSettings = Pick<Config, "listen" | "stateDir"> & { readonly tls: "off" | "auto" | "given" };
 
 const textOr = (value: unknown, preset: string): string | undefined => {
@@ -19,15 +18,14 @@ function tlsOf(value: unknown): LocalSettings["tls"] | undefined {
 }
 
 /**
- * Reads of the settings what a client has to know, and checks no more than that: compiling the whole schema takes longer than
- * asking the service. What is wrong elsewhere in the file is the service's to say.
- * @returns undefined where something is odd: {@link loadConfig} then says what.
+ * Reads only what a client has to know, without the schema: compiling it takes longer than a request to the service.
+ * @returns undefined where something is odd: {@link loadConfig} reports it.
  */
 export async function readLocalSettings(environment: Environment, isRoot: boolean): Promise<LocalSettings | undefined> {
   const file = configFile(undefined, environment);
   let settings: unknown = {};
   if (file !== undefined) {
-    // Loaded on demand: a host without a settings file has no use for it.
+    // Loaded on demand: most hosts have no settings file.
     const { parse } = await import("yaml");
     try {
       settings = parse(readRegularFile(file).content.toString("utf8")) ?? {};

@@ -1,7 +1,7 @@
 import type { Document, LineCounter } from "yaml";
 import { isMap, isNode, isScalar } from "yaml";
 
-/** Where in the file a setting stands; its nearest parent when it is missing. */
+/** The place of a setting in the file, or of its nearest parent. */
 export function locate(
   document: Document,
   lines: LineCounter,

@@ -1,7 +1,8 @@
 import { isAbsolute } from "node:path";
+import { defined } from "#kernel/values.ts";
 import { isLoopbackAddress } from "./address.ts";
 import type { AlertingSettings, EmailSettings, PagingEmailSettings } from "./alerting-settings.ts";
-import type { Fault } from "./faults.ts";
+import { type Fault, faultIf, type SettingFaults } from "./faults.ts";
 
 type Notifications = NonNullable<AlertingSettings["notifications"]>;
 
@@ -14,18 +15,14 @@ function mailServer(settings: EmailSettings | PagingEmailSettings, text: string)
   return {
     url,
     startTls: starttls ?? (isLocal(url) ? ("off" as const) : ("required" as const)),
-    ...(caFile !== undefined && { caFile }),
+    ...defined({ caFile }),
     ...(user !== undefined && passwordFile !== undefined && { login: { user, passwordFile } }),
   };
 }
 
-const mailOf = ({ smtp, from, to, ...rest }: EmailSettings) => ({
-  server: mailServer({ smtp, from, to, ...rest }, smtp),
-  from,
-  to,
-});
+const mailOf = (mail: EmailSettings) => ({ server: mailServer(mail, mail.smtp), from: mail.from, to: mail.to });
 
-/** Mail of the paging receiver: by a server of its own, or by that of the other mail. */
+/** Mail of the paging receiver, by its own server or the shared one. */
 function pagingMail({ paging, email }: Notifications) {
   const { email: own } = paging ?? {};
   if (own === undefined) return undefined;
@@ -35,7 +32,6 @@ function pagingMail({ paging, email }: Notifications) {
   return email === undefined ? undefined : { ...mailOf(email), from, to: own.to };
 }
 
-/** Where notifications go, by channel. */
 export function notificationTargets({ notifications = {} }: AlertingSettings) {
   const { chat, email, paging } = notifications;
   const pagingEmail = pagingMail(notifications);
@@ -53,8 +49,6 @@ export function notificationTargets({ notifications = {} }: AlertingSettings) {
   };
 }
 
-type Found = readonly (readonly [setting: string, message: string])[];
-
 function smtpFault(text: string): string | undefined {
   const url = URL.parse(text);
   if (url === null || (url.protocol !== "smtp:" && url.protocol !== "smtps:") || url.hostname === "")
@@ -66,34 +60,31 @@ function smtpFault(text: string): string | undefined {
     : undefined;
 }
 
-function secretFileFault(path: string | undefined): string | undefined {
-  return path === undefined || isAbsolute(path) ? undefined : "must be an absolute path";
-}
+const isRelative = (path: string | undefined): boolean => path !== undefined && !isAbsolute(path);
+const absolutePath = "must be an absolute path";
 
-function serverFaults(settings: EmailSettings | PagingEmailSettings): Found {
+function serverFaults(settings: EmailSettings | PagingEmailSettings): SettingFaults {
   const { smtp, user, password_file: passwordFile, starttls, ca_file: caFile } = settings;
   const fault = smtp === undefined ? undefined : smtpFault(smtp);
   if (fault !== undefined) return [["smtp", fault]];
   const url = smtp === undefined ? null : URL.parse(smtp);
   const isClear = url?.protocol === "smtp:" && starttls === "off" && !isLocal(url);
-  const files = { password_file: secretFileFault(passwordFile), ca_file: secretFileFault(caFile) };
   const own = { user, password_file: passwordFile, starttls, ca_file: caFile };
+  const hasUser = user !== undefined;
+  const hasPassword = passwordFile !== undefined;
   return [
-    ...(smtp === undefined
-      ? Object.entries(own).flatMap(([setting, value]) =>
-          value === undefined ? [] : [[setting, "needs smtp beside it"] as const],
-        )
-      : []),
-    ...(user !== undefined && passwordFile === undefined ? [["user", "needs password_file beside it"] as const] : []),
-    ...(user === undefined && passwordFile !== undefined ? [["password_file", "needs user beside it"] as const] : []),
-    ...(isClear && user !== undefined ? [["starttls", "must be required where a password is sent"] as const] : []),
-    ...Object.entries(files).flatMap(([setting, message]) =>
-      message === undefined ? [] : [[setting, message] as const],
+    ...Object.entries(own).flatMap(([setting, value]) =>
+      faultIf(smtp === undefined && value !== undefined, setting, "needs smtp beside it"),
     ),
+    ...faultIf(hasUser && !hasPassword, "user", "needs password_file beside it"),
+    ...faultIf(!hasUser && hasPassword, "password_file", "needs user beside it"),
+    ...faultIf(isClear && hasUser, "starttls", "must be required where a password is sent"),
+    ...faultIf(isRelative(passwordFile), "password_file", absolutePath),
+    ...faultIf(isRelative(caFile), "ca_file", absolutePath),
   ];
 }
 
-/** What is wrong with notifications that have the right form, but cannot be used. */
+/** Settings of notifications that are well-formed but unusable. */
 export function notificationFaults(
   { notifications = {} }: AlertingSettings,
   faultAt: (path: readonly string[], message: string) => Fault,
@@ -103,10 +94,8 @@ export function notificationFaults(
     (...path: readonly string[]) =>
     ([setting, message]: readonly [string, string]): Fault =>
       faultAt(["notifications", ...path, setting], message);
-  const webhookFaults = (file: string | undefined): Found => {
-    const message = secretFileFault(file);
-    return message === undefined ? [] : [["webhook_url_file", message]];
-  };
+  const webhookFaults = (file: string | undefined): SettingFaults =>
+    faultIf(isRelative(file), "webhook_url_file", absolutePath);
   const pagingEmail = paging?.email;
   const isOrphan = pagingEmail !== undefined && email === undefined;
   return [

@@ -1,18 +1,18 @@
 import { isAbsolute } from "node:path";
 import { componentNames } from "#contract/health.ts";
+import { defined } from "#kernel/values.ts";
 import { parseListen } from "./address.ts";
 import type { AlertingSettings, ProbeEntry } from "./alerting-settings.ts";
-import type { Fault } from "./faults.ts";
+import { type Fault, faultIf, type SettingFaults } from "./faults.ts";
 import { toMs } from "./time.ts";
 
 const defaultTimeoutMs = 5_000;
-/** Shorter than the time after which any probe has failed. */
+/** Less than the timeout of all probes. */
 const longestTimeoutMs = 9_000;
 
 const kinds = ["http", "tcp", "unit", "collector", "prometheus"] as const;
 type Kind = (typeof kinds)[number];
 
-/** What a probe looks at: of a well-formed entry just one. */
 const givenKinds = (entry: ProbeEntry): readonly Kind[] => kinds.filter((kind) => entry[kind] !== undefined);
 
 interface HttpTarget {
@@ -22,23 +22,18 @@ interface HttpTarget {
   readonly certificateDays?: number;
 }
 
-/** What a probe of the settings looks at, with times in milliseconds. */
 export type ProbeTarget =
   | (HttpTarget & { readonly kind: "http"; readonly statuses?: readonly number[] })
   | (HttpTarget & { readonly kind: "collector" | "prometheus" })
   | { readonly kind: "tcp"; readonly host: string; readonly port: number; readonly timeoutMs: number }
   | { readonly kind: "unit"; readonly unit: string };
 
-/** @returns undefined for an entry that has a fault. */
+/** Undefined for a faulty entry. */
 function targetOf(entry: ProbeEntry): ProbeTarget | undefined {
   const { http, tcp, unit, collector, prometheus, timeout, ca_file: caFile, certificate_days: days, statuses } = entry;
   const timeoutMs = timeout === undefined ? defaultTimeoutMs : toMs(timeout);
-  const shared = {
-    timeoutMs,
-    ...(caFile !== undefined && { caFile }),
-    ...(days !== undefined && { certificateDays: days }),
-  };
-  if (http !== undefined) return { kind: "http", url: http, ...shared, ...(statuses !== undefined && { statuses }) };
+  const shared = { timeoutMs, ...defined({ caFile, certificateDays: days }) };
+  if (http !== undefined) return { kind: "http", url: http, ...shared, ...defined({ statuses }) };
   if (collector !== undefined) return { kind: "collector", url: collector, ...shared };
   if (prometheus !== undefined) return { kind: "prometheus", url: prometheus, ...shared };
   if (unit !== undefined) return { kind: "unit", unit };
@@ -46,7 +41,6 @@ function targetOf(entry: ProbeEntry): ProbeTarget | undefined {
   return address === undefined ? undefined : { kind: "tcp", ...address, timeoutMs };
 }
 
-/** The components that settings add. */
 export function probeTargets({ probes = { list: [] } }: AlertingSettings) {
   return probes.list.flatMap((entry) => {
     const target = targetOf(entry);
@@ -54,7 +48,7 @@ export function probeTargets({ probes = { list: [] } }: AlertingSettings) {
   });
 }
 
-/** Who evaluates the alerts: the service itself where it is to, or where no Prometheus is known of. */
+/** Who evaluates the alerts: by default the service where no Prometheus is configured. */
 export function alertEvaluator({ alerts = {}, probes = { list: [] } }: AlertingSettings) {
   const hasPrometheus = probes.list.some(({ prometheus }) => prometheus !== undefined);
   const { local = "auto" } = alerts;
@@ -70,31 +64,29 @@ function urlFault(text: string | undefined): string | undefined {
   return url.username === "" && url.password === "" ? undefined : "cannot bear a user name or a password";
 }
 
-/** What is wrong with one entry, by the setting. */
-function entryFaults(entry: ProbeEntry): readonly (readonly [setting: string, message: string])[] {
+function entryFaults(entry: ProbeEntry): SettingFaults {
   const given = givenKinds(entry);
   const [kind] = given;
   const address = kind === "http" || kind === "collector" || kind === "prometheus" ? entry[kind] : undefined;
   const fault = urlFault(address);
   const isHttps = address?.startsWith("https:") === true;
   const { tcp, statuses, timeout, ca_file: caFile, certificate_days: days } = entry;
+  const isTooLong = timeout !== undefined && toMs(timeout) > longestTimeoutMs;
   return [
-    ...(given.length === 1 ? [] : [["name", `needs one of ${kinds.join(", ")}, and no more`] as const]),
-    ...(fault === undefined || kind === undefined ? [] : [[kind, fault] as const]),
-    ...(tcp !== undefined && parseListen(tcp) === undefined ? [["tcp", "must be host:port"] as const] : []),
-    ...(statuses !== undefined && kind !== "http" ? [["statuses", "is for http alone"] as const] : []),
-    ...(timeout !== undefined && toMs(timeout) > longestTimeoutMs
-      ? [["timeout", `must not be longer than ${longestTimeoutMs / 1000}s`] as const]
-      : []),
-    ...(caFile !== undefined && !isAbsolute(caFile) ? [["ca_file", "must be an absolute path"] as const] : []),
-    ...(caFile !== undefined && !isHttps ? [["ca_file", "is for an address over https"] as const] : []),
-    ...(days !== undefined && !isHttps ? [["certificate_days", "is for an address over https"] as const] : []),
+    ...faultIf(given.length !== 1, "name", `needs one of ${kinds.join(", ")}, and no more`),
+    ...faultIf(fault !== undefined, kind ?? "", fault ?? ""),
+    ...faultIf(tcp !== undefined && parseListen(tcp) === undefined, "tcp", "must be host:port"),
+    ...faultIf(statuses !== undefined && kind !== "http", "statuses", "is for http alone"),
+    ...faultIf(isTooLong, "timeout", `must not be longer than ${longestTimeoutMs / 1000}s`),
+    ...faultIf(caFile !== undefined && !isAbsolute(caFile), "ca_file", "must be an absolute path"),
+    ...faultIf(caFile !== undefined && !isHttps, "ca_file", "is for an address over https"),
+    ...faultIf(days !== undefined && !isHttps, "certificate_days", "is for an address over https"),
   ];
 }
 
 const reserved: readonly string[] = componentNames;
 
-/** What is wrong with probes that have the right form each, but do not go together. */
+/** Settings of probes that are well-formed but contradictory. */
 export function probeFaults(
   { probes = { list: [] } }: AlertingSettings,
   faultAt: (path: readonly string[], message: string) => Fault,

@@ -8,7 +8,7 @@ import type { Fault } from "./faults.ts";
 import { locate } from "./locate.ts";
 import { Settings } from "./settings.ts";
 
-/** Made for the settings that the file has alone: to make it for all of them takes longer than the rest of a start. */
+/** Compiled only for the settings in the file: the whole schema takes longer than the rest of a start. */
 function validatorFor(value: unknown): ValidateFunction<Settings> {
   const isObject = typeof value === "object" && value !== null;
   const there = Object.entries(Settings.properties).filter(([name]) => isObject && Object.hasOwn(value, name));
@@ -25,7 +25,7 @@ const pointer = (path: string): readonly string[] =>
 interface SchemaFault {
   readonly path: readonly string[];
   readonly message: string;
-  /** Whether the name of the setting is at fault, not its value. */
+  /** Whether the name is at fault, not the value. */
   readonly isKey: boolean;
 }
 
@@ -42,10 +42,7 @@ function toSchemaFault({ keyword, instancePath, params, message = "is wrong" }: 
   };
 }
 
-/**
- * What a validation found wrong, once for each place. Each arm of a union reports by itself: of a place
- * all arms are given, but nothing of an arm that was not meant, which shows in faults further inside another.
- */
+/** One fault for each place. Messages of all arms of a union are joined, but for arms that are ruled out by faults inside another. */
 function schemaFaults(found: readonly ErrorObject[]): readonly SchemaFault[] {
   const errors = found.filter(({ keyword }) => keyword !== "anyOf");
   const inside = (outer: string): boolean => errors.some(({ instancePath }) => instancePath.startsWith(`${outer}/`));
@@ -55,19 +52,16 @@ function schemaFaults(found: readonly ErrorObject[]): readonly SchemaFault[] {
   for (const fault of errors.filter((error) => !isArm(error)).map(toSchemaFault)) {
     const key = fault.path.join(".");
     const messages = new Set([...(faults.get(key)?.message.split(", or ") ?? []), fault.message]);
-    // A list of words says already that a word is wanted.
+    // A list of words implies a string.
     if ([...messages].some((message) => message.startsWith("must be one of"))) messages.delete("must be string");
     faults.set(key, { ...fault, message: [...messages].join(", or ") });
   }
   return [...faults.values()];
 }
 
-/** A settings file that was read: what it says, what is wrong with it, and where a setting stands in it. */
 export interface SettingsFile {
-  /** Empty when the file has faults. */
   readonly settings: Settings;
   readonly faults: readonly Fault[];
-  /** A fault of this file at a setting, with its line and column. */
   readonly faultAt: (path: readonly string[], message: string) => Fault;
 }
 
@@ -77,7 +71,6 @@ const unreadable = (file: string, message: string): SettingsFile => ({
   faultAt: (path, text) => ({ source: file, path: path.join("."), message: text }),
 });
 
-/** The settings file as it stands, with every fault, each with its place. */
 export function readSettings(file: string): SettingsFile {
   let text: string;
   try {
@@ -94,7 +87,7 @@ export function readSettings(file: string): SettingsFile {
     const { line, col } = lines.linePos(error.pos[0]);
     return { source: file, line, column: col, path: "", message: error.message };
   });
-  // An alias may stand for more than a file can hold.
+  // An alias may expand to more than a file can hold.
   visit(document, {
     Alias(_, { range }) {
       const { line, col } = lines.linePos(range?.[0] ?? 0);

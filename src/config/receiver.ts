@@ -2,10 +2,9 @@ import { isLoopbackAddress } from "./address.ts";
 
 const defaultKeep = "64MiB";
 const unitBytes: Readonly<Record<string, number>> = { MiB: 2 ** 20, GiB: 2 ** 30 };
-/** Where OTLP is received, by its specification. */
+/** Default ports of OTLP. */
 const defaultPorts = { grpc: 4317, http: 4318 } as const;
 
-/** What of the settings is about receiving traces. */
 export interface ReceiverSettings {
   readonly endpoint?: string;
   readonly receiver?: string;
@@ -13,22 +12,20 @@ export interface ReceiverSettings {
   readonly keep?: string;
 }
 
-/** The ports at which traces are received. */
 export const receiverPorts = ({ ports }: ReceiverSettings): { readonly grpc: number; readonly http: number } => ({
   ...defaultPorts,
   ...ports,
 });
 
-/** Reads a size as the settings write it (`64MiB`), whose form has been checked. */
+/** Parses a size (`64MiB`) that the schema has checked. */
 export function toBytes(text: string): number {
   const [, count, unit = ""] = /^(\d+)([A-Za-z]+)$/.exec(text) ?? [];
   return Number(count) * (unitBytes[unit] ?? Number.NaN);
 }
 
-/** How large the file with the traces may be. */
 export const keepBytes = ({ keep = defaultKeep }: ReceiverSettings): number => toBytes(keep);
 
-/** Whether the collector is expected on this machine, at a port at which the service would receive traces itself. */
+/** Whether the configured collector would be this service's own receiver. */
 export function isOwnCollector(settings: ReceiverSettings): boolean {
   const url = URL.parse(settings.endpoint ?? "");
   if (url === null) return false;

@@ -1,24 +1,19 @@
 import { join } from "node:path";
 import { defaultStateDir, type Environment } from "./load.ts";
 
-/** Where the package has systemd make the sockets. */
+/** The package's systemd sockets. */
 const packagedSocketDir = "/run/steward";
 
-/** The names of the two sockets in their directory. */
 const membersSocketName = "steward.sock";
 const administratorSocketName = (isRoot: boolean): string => (isRoot ? "root.sock" : "owner.sock");
 
-/**
- * The directory of the Unix sockets of a service that makes them itself: the usual one of its user, or the state directory where
- * that is another than usual, so that each service has its own.
- */
+/** The directory of sockets that the service makes itself: the usual one, or the state directory where that is not the default. */
 function socketDir(stateDir: string, environment: Environment, isRoot: boolean): string {
   if (stateDir !== defaultStateDir(environment, isRoot)) return stateDir;
   const { XDG_RUNTIME_DIR: runtimeDir } = environment;
   return isRoot ? packagedSocketDir : runtimeDir?.startsWith("/") ? join(runtimeDir, "steward") : stateDir;
 }
 
-/** The sockets of a service that makes them itself. */
 export function ownSockets(
   stateDir: string,
   environment: Environment,
@@ -28,9 +23,9 @@ export function ownSockets(
   return { members: join(dir, membersSocketName), administrator: join(dir, administratorSocketName(isRoot)) };
 }
 
-/** The sockets where a client may find the service of this host, the first that is there. */
+/** Sockets of the local service, in the order in which a client tries them. */
 export interface SocketPlaces {
-  /** Nobody but the user that runs the client can open these, and no key is needed. */
+  /** Only the client's user can open these; they need no key. */
   readonly administrator: readonly string[];
   /** Those of the group, which take a key. */
   readonly members: readonly string[];
@@ -39,7 +34,7 @@ export interface SocketPlaces {
 /** @param stateDir of the service that the client means. */
 export function socketPlaces(stateDir: string, environment: Environment, isRoot: boolean): SocketPlaces {
   const own = socketDir(stateDir, environment, isRoot);
-  // Whoever says where the service is means no other one.
+  // A service that is named explicitly is the only one meant.
   const isOther =
     isRoot || environment["STEWARD_STATE_DIR"] !== undefined || environment["STEWARD_LISTEN"] !== undefined;
   const shared = stateDir === "/var/lib/steward" || !isOther ? [packagedSocketDir] : [];

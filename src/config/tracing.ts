@@ -7,7 +7,6 @@ const isHttpUrl = (text: string): boolean => {
   return url !== null && (url.protocol === "http:" || url.protocol === "https:");
 };
 
-/** What is wrong with the settings of traces. */
 export function tracingFaults(
   { tracing }: Pick<Settings, "tracing">,
   faultAt: (path: readonly string[], message: string) => Fault,

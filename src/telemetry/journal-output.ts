@@ -2,8 +2,8 @@ import { fstatSync } from "node:fs";
 import type { LineWriter } from "./line-writer.ts";
 
 /**
- * Whether what is written to a file descriptor goes to the systemd journal: it says which stream it has connected, by device and
- * inode (systemd.exec(5), `JOURNAL_STREAM`). Inherited by a process whose output goes elsewhere, the variable alone says nothing.
+ * Whether a file descriptor is connected to the systemd journal: `JOURNAL_STREAM` has its device and inode (systemd.exec(5)). A process
+ * may inherit the variable although its output goes elsewhere.
  */
 export function isJournal(fd: number, environment: Readonly<Record<string, string | undefined>>): boolean {
   const stream = environment["JOURNAL_STREAM"];
@@ -12,7 +12,7 @@ export function isJournal(fd: number, environment: Readonly<Record<string, strin
   return stream === `${dev}:${ino}`;
 }
 
-/** Levels of log lines as numbers, and what marks them for the journal (sd-daemon(3)). It takes what bears no mark for 6, info. */
+/** Priorities (sd-daemon(3)) by log level. Without a mark the journal assumes 6, info. */
 const marks: ReadonlyMap<number, string> = new Map([
   [10, "<7>"],
   [20, "<7>"],
@@ -21,13 +21,13 @@ const marks: ReadonlyMap<number, string> = new Map([
   [60, "<2>"],
 ]);
 
-/** Of a line that passes where only what is of importance is wanted, and that is no warning. */
+/** Mark of a line that is important, but not a warning. */
 export const noticeMark = "<5>";
 
-/** Has a logger leave the level of each line at `lastLevel` before it writes the line. */
+/** Makes pino set `lastLevel` before it writes each line. */
 const wantsLevel = Symbol.for("pino.metadata");
 
-/** Marks each line with its priority, which the journal takes off again. */
+/** Marks each line with its priority, which the journal removes. */
 export function withPriorities(writer: Pick<LineWriter, "write">): Pick<LineWriter, "write"> {
   const marked = {
     [wantsLevel]: true,

@@ -1,27 +1,24 @@
 import { writeSync } from "node:fs";
 import { errnoCode } from "#kernel/errors.ts";
 
-/** Text that waits for a reader who does not read; beyond it the newest lines are dropped. */
+/** Text that may wait for a slow reader; then new lines are dropped. */
 const maxWaitingBytes = 4 * 1024 * 1024;
 const retryMs = 20;
-/** How long a line that has to be out is tried to be written. */
+/** Attempts of `writeNow`. */
 const maxTries = 250;
 
-/** Where log lines go. */
 export interface LineWriter {
   readonly write: (line: string) => void;
-  /** Writes what waits, now. */
   readonly flush: () => void;
-  /** Writes a line before it returns, and what waits before it. @throws Error when nobody takes it within some seconds. */
+  /** Writes synchronously, after all that waits. @throws Error when the output does not take it within some seconds. */
   readonly writeNow: (line: string) => void;
-  /** Lines lost because nobody read the output. */
+  /** Lines lost because the output was not read. */
   readonly dropped: () => number;
 }
 
 /**
- * Writes lines to a file descriptor: all lines of one turn of the event loop with one call to the kernel, at the
- * end of that turn. A line is thus out before the next request is looked at, and a busy service does not pay a
- * call for each. A pipe that is full or closed never stops the service.
+ * Writes lines to a file descriptor with one system call per turn of the event loop, at its end: a line is out before the next
+ * request is handled. A full or closed pipe never blocks the service.
  */
 export function createLineWriter(fd: number, write: typeof writeSync = writeSync): LineWriter {
   let waiting: Buffer[] = [];
@@ -53,7 +50,7 @@ export function createLineWriter(fd: number, write: typeof writeSync = writeSync
           setTimeout(schedule, retryMs).unref();
           return;
         }
-        // Nobody will ever read it (EPIPE), or the disk behind it is full: what waits cannot be kept.
+        // The reader is gone (EPIPE), or the disk is full.
         dropped += waiting.length;
         waiting = [];
         waitingBytes = 0;

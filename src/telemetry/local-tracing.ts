@@ -4,7 +4,7 @@ import type { Attributes, OpenSpan, RequestSpan, SpanKind, Tracer } from "./trac
 import { spanOf, within } from "./tracing.ts";
 import { formatTraceparent, parseTraceparent } from "./tracing-context.ts";
 
-/** A span of the service's own that has ended. */
+/** A finished span. */
 export interface LocalSpan {
   readonly traceId: string;
   readonly spanId: string;
@@ -20,20 +20,18 @@ export interface LocalSpan {
 }
 
 export interface LocalTracingOptions {
-  /** Is given the spans of a request or an operation when it is over. */
+  /** Gets the spans of a request or an operation at its end. */
   readonly onTrace: (spans: readonly LocalSpan[]) => void;
-  /** Routes that are never traced: what is asked again and again by programs that only want to know whether the service is there. */
+  /** Routes that are never traced, since they are polled. */
   readonly ignored: ReadonlySet<string>;
-  /** Milliseconds that never jump. */
   readonly monotonicMs: () => number;
-  /** Traces in a second, of one route and all together. */
+  /** Traces per second. */
   readonly perRoute?: number;
   readonly perSecond?: number;
 }
 
-/** A tracer that makes no span of most requests. */
 export interface LocalTracer extends Tracer {
-  /** Whether the next request of this route is to have a span. */
+  /** Whether the next request of this route gets a span. */
   readonly takes: (route: string) => boolean;
 }
 
@@ -42,14 +40,13 @@ const maxSpans = 512;
 const traceIdBytes = 16;
 const spanIdBytes = 8;
 
-/** What all spans of a request share. */
 interface Root {
   readonly traceId: string;
   readonly traceState: string;
-  /** What the monotonic clock lacks to the time of day, in nanoseconds: one for all, so that children lie within their parents. */
+  /** Time of day minus monotonic time, in nanoseconds: one for all spans, so that children lie within their parents. */
   readonly offsetNs: bigint;
   readonly spans: LocalSpan[];
-  /** False where the caller has decided that the trace is not to be kept. */
+  /** False where the caller decided not to keep the trace. */
   readonly isSampled: boolean;
   isOver: boolean;
 }
@@ -61,7 +58,7 @@ interface Scope {
 
 const one = (header: string | string[] | undefined): string => (typeof header === "string" ? header : "");
 
-/** A few of each route, and a few of all, in each second. */
+/** Limits traces per second, of each route and in total. */
 function createSampler({ ignored, monotonicMs, perRoute = 1, perSecond = 5 }: LocalTracingOptions) {
   const taken = new Map<string, number>();
   let total = 0;
@@ -83,10 +80,7 @@ function createSampler({ ignored, monotonicMs, perRoute = 1, perSecond = 5 }: Lo
   };
 }
 
-/**
- * Spans that stay on this host: of a few requests in each second, made without an SDK. It costs a request that is not traced no
- * more than a look at a counter.
- */
+/** Samples a few requests per second, without an SDK. An untraced request costs no more than a counter. */
 export function createLocalTracer(options: LocalTracingOptions): LocalTracer {
   const { onTrace } = options;
   const active = new AsyncLocalStorage<Scope>();
@@ -121,7 +115,7 @@ export function createLocalTracer(options: LocalTracingOptions): LocalTracer {
         if (root.isOver) return;
         const { traceId, traceState, offsetNs, spans } = root;
         const endNs = process.hrtime.bigint() + offsetNs;
-        // The root, which ends last, always has its place.
+        // There is always room for the root, which ends last.
         if (spans.length < maxSpans || onEnd !== undefined)
           spans.push({ traceId, traceState, spanId, ...place, startNs, endNs, isFailed, attributes });
         onEnd?.();

@@ -4,7 +4,7 @@ import type { LineWriter } from "./line-writer.ts";
 
 export type { Logger };
 
-/** Members that never reach a log line, wherever a caller puts them. */
+/** Members that are redacted in log lines. */
 const secretPaths = [
   "api_key",
   "*.api_key",
@@ -18,7 +18,7 @@ const secretPaths = [
   '*.headers["x-api-key"]',
 ];
 
-/** The member `time` of a line. Lines of one millisecond share the text, which is dear to make. */
+/** The member `time` of a line. Lines of one millisecond share the text, which is expensive. */
 function createTimestamp(): () => string {
   let lastMs = 0;
   let text = "";
@@ -32,21 +32,14 @@ function createTimestamp(): () => string {
   };
 }
 
-/** Where the service writes what happens. */
 export interface Logs {
-  /** For everything; secrets are taken out of what it is given. */
+  /** Redacts secrets. */
   readonly log: Logger;
-  /**
-   * For the line of each request, whose members are a closed list without a secret: looking for some in it
-   * would be the most expensive part of the line.
-   */
+  /** For request lines, whose members are a closed list without secrets: redaction would be their most expensive part. */
   readonly requestLog: Logger;
 }
 
-/**
- * JSON lines with `level` as a word, `time` as RFC 3339, `msg`, and the members that the caller adds.
- * A message is a constant; what varies goes into members.
- */
+/** JSON lines with `level` as a word, `time` in RFC 3339, `msg`, and further members. Messages are constants. */
 export function createLogs(options: { level: string; writer: Pick<LineWriter, "write"> }): Logs {
   const requestLog = pino(
     {

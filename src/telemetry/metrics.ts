@@ -4,12 +4,10 @@ import { type CheckStatus, checkStatuses } from "#contract/checks.ts";
 import { durationBuckets } from "#contract/limits.ts";
 import { streams } from "#contract/streams.ts";
 
-/**
- * What became of spans: on their way to the collector `exported` or `dropped`; of those that were received `kept` or `rejected`.
- */
+/** To a collector: `exported` or `dropped`; received: `kept` or `rejected`. */
 export type SpanResult = "exported" | "dropped" | "kept" | "rejected";
 
-/** One answered request. `endpoint` is the route template, `unmatched` for paths that have none. */
+/** `endpoint` is the route template, or `unmatched`. */
 export interface RequestSample {
   readonly method: string;
   readonly endpoint: string;
@@ -17,55 +15,42 @@ export interface RequestSample {
   readonly seconds: number;
 }
 
-/** One call to a language model. The names of connectors come from the settings, never from a request. */
+/** Names of connectors come from the settings, never from a request. */
 export interface ModelCallSample {
   readonly connector: string;
   readonly result: string;
   readonly seconds: number;
-  /** Undefined where there was no answer. */
+  /** Undefined without an answer. */
   readonly tokens: { readonly input: number; readonly output: number } | undefined;
 }
 
 export interface Metrics {
   readonly request: (sample: RequestSample) => void;
-  /** Where the number of open connections is to be asked. */
   readonly watchConnections: (count: () => number) => void;
   readonly componentUp: (component: string, isUp: boolean) => void;
-  /** A notification to people that was sent or given up. */
   readonly notification: (channel: string, outcome: string) => void;
-  /** How many clients a stream has. */
   readonly streamClients: (stream: string, count: number) => void;
-  /** Frames that a slow client of a stream has lost. */
   readonly streamDropped: (stream: string, frames: number) => void;
-  /** A run of a health check that has ended. */
   readonly checkRun: (check: string, status: CheckStatus, seconds: number) => void;
-  /** A health check that is there no more: nothing of it is told any more. */
+  /** Removes the metrics of a check. */
   readonly checkGone: (check: string) => void;
-  /** Package updates that the last look offered: all of them, or those for security. */
+  /** Pending updates, all or for security. */
   readonly updatesAvailable: (kind: "all" | "security", count: number) => void;
-  /** A fix that has ended. */
   readonly fixRun: (fix: string, isSuccess: boolean) => void;
-  /** A call to a language model that has ended. */
   readonly modelCall: (sample: ModelCallSample) => void;
-  /** A run of a plugin that has ended. */
   readonly pluginRun: (plugin: string, result: string) => void;
-  /** A plugin that is part of the service no more. */
   readonly pluginGone: (plugin: string) => void;
-  /** Something in a journal file that cannot be read. */
   readonly journalFault: () => void;
-  /** Spans of which it is known what became of them. */
   readonly traceSpans: (result: SpanResult, count: number) => void;
-  /** All metrics in the Prometheus text format 0.0.4. */
+  /** The Prometheus text format 0.0.4. */
   readonly text: () => Promise<string>;
 }
 
-/** Upper bounds of the duration of checks in seconds; the last is their time limit. */
+/** Buckets in seconds; the last is the usual time limit. */
 const checkBuckets = [0.01, 0.05, 0.1, 0.5, 1, 5, 30];
 
-/** Upper bounds of the duration of calls to language models in seconds; the last is their usual time limit. */
 const modelCallBuckets = [0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
-/** Kernel clock ticks never reach us: Node gives processor time in microseconds. */
 const microsecondsPerSecond = 1_000_000;
 
 const openFds = (): number => readdirSync("/proc/self/fd").length;
@@ -75,7 +60,7 @@ const maxFds = (): number => {
   return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);
 };
 
-/** The process metrics that every Prometheus client library offers, and no more: each reads one cheap value. */
+/** The usual process metrics of Prometheus client libraries that are cheap. */
 function addProcessMetrics(registers: Registry[]): void {
   const gauges: readonly (readonly [string, string, () => number])[] = [
     ["process_resident_memory_bytes", "Resident memory size in bytes.", () => process.memoryUsage.rss()],
@@ -110,7 +95,6 @@ function addProcessMetrics(registers: Registry[]): void {
   });
 }
 
-/** Makes instruments of one registry. */
 function instrumentsOf(registers: Registry[]) {
   return {
     counter: <L extends string>(name: string, help: string, ...labelNames: L[]) =>
@@ -163,7 +147,7 @@ function streamMetrics({ counter, gauge }: Instruments): Pick<Metrics, "streamCl
     "Frames of a stream that clients lost because they were too slow.",
     "stream",
   );
-  // Known from the start, so that a rate over them has a beginning.
+  // A counter that starts at 0 has a rate from the beginning.
   for (const stream of Object.keys(streams)) {
     clients.set({ stream }, 0);
     dropped.inc({ stream }, 0);
@@ -241,7 +225,6 @@ function pluginMetrics({ counter }: Instruments): Pick<Metrics, "pluginRun" | "p
   };
 }
 
-/** The metrics of the service, in a registry of their own. */
 export function createMetrics(): Metrics {
   const registry = new Registry();
   const registers = [registry];

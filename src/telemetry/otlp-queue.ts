@@ -3,21 +3,19 @@ import { TraceFlags } from "@opentelemetry/api";
 import type { ReadableSpan, SpanExporter, SpanProcessor } from "@opentelemetry/sdk-trace";
 import { toError } from "#kernel/errors.ts";
 
-/** What became of spans on their way to a collector. */
 export type SpanResult = "exported" | "dropped";
 
 export interface QueueLimits {
-  /** Spans that wait; further ones are dropped. */
+  /** Spans that may wait; further ones are dropped. */
   readonly waiting: number;
-  /** Spans that are sent together. */
   readonly batch: number;
   /** How long a span waits for others. */
   readonly delayMs: number;
-  /** How often the same spans are sent; the pause between grows from `delayMs`. */
+  /** Attempts per batch; the pause between grows from `delayMs`. */
   readonly attempts: number;
-  /** How long the collector has to be well before that is worth telling. */
+  /** How long the collector has to work before `onBack`. */
   readonly calmMs: number;
-  /** How long the end may take. */
+  /** Longest duration of `close`. */
   readonly closeMs: number;
 }
 
@@ -31,12 +29,11 @@ const defaultQueueLimits: QueueLimits = {
 };
 
 export interface QueuePorts {
-  /** Makes an exporter; another one after each failure, since one that waits to connect again may wait for minutes. */
+  /** Makes an exporter, also after each failure: one that reconnects may wait for minutes. */
   readonly connect: () => SpanExporter;
   readonly onSpans: (result: SpanResult, count: number) => void;
-  /** The first failure after things were well. */
+  /** The first failure after success. */
   readonly onLost: (error: unknown) => void;
-  /** The collector takes spans again. */
   readonly onBack: () => void;
   readonly limits?: Partial<QueueLimits>;
 }
@@ -48,7 +45,7 @@ export interface SpanQueue {
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
-/** @returns undefined when the collector has taken the spans, else why it has not. */
+/** @returns why the collector did not accept the spans. */
 function send(exporter: SpanExporter, spans: ReadableSpan[]): Promise<Error | undefined> {
   return new Promise((resolve) => {
     try {
@@ -59,14 +56,13 @@ function send(exporter: SpanExporter, spans: ReadableSpan[]): Promise<Error | un
   });
 }
 
-/** The way to the collector, and whether it is lost. */
+/** The connection to the collector, and whether it is lost. */
 function createConnection({ connect, onLost, onBack }: QueuePorts, calmMs: number) {
   let exporter = connect();
   let lostAtMs: number | undefined;
   return {
     isLost: () => lostAtMs !== undefined,
     send: (spans: ReadableSpan[]) => send(exporter, spans),
-    /** Takes note of how it went. */
     judge(error: Error | undefined): void {
       if (error === undefined) {
         if (lostAtMs === undefined || performance.now() - lostAtMs < calmMs) return;
@@ -78,16 +74,13 @@ function createConnection({ connect, onLost, onBack }: QueuePorts, calmMs: numbe
       lostAtMs = performance.now();
       const old = exporter;
       exporter = connect();
-      // What it still had to say was said with its result.
+      // Its errors have been reported with the last result.
       void old.shutdown().catch(() => undefined);
     },
   };
 }
 
-/**
- * Spans on their way to the collector: one batch at a time, a bounded number behind it. What does not fit, and what a collector
- * has not taken after some attempts, is dropped and counted. Nobody ever waits for a collector.
- */
+/** Sends spans to the collector, one batch at a time, with a bounded queue. What does not fit or is not accepted is dropped and counted. */
 export function createSpanQueue(ports: QueuePorts): SpanQueue {
   const { onSpans, limits = {} } = ports;
   const { waiting, batch, delayMs, attempts, calmMs, closeMs } = { ...defaultQueueLimits, ...limits };
@@ -116,7 +109,7 @@ export function createSpanQueue(ports: QueuePorts): SpanQueue {
     }
   };
 
-  // Bound to no request: what a batch opens, such as a connection, must not keep the one alive that filled it.
+  // Not bound to a request: what a batch opens, such as a connection, must not keep a request alive.
   const flush = AsyncLocalStorage.bind((): void => {
     clearTimeout(timer);
     timer = undefined;
@@ -130,7 +123,7 @@ export function createSpanQueue(ports: QueuePorts): SpanQueue {
     if (queue.length > 0 && sending.length === 0) timer ??= setTimeout(flush, delayMs).unref();
   });
 
-  /** What waits, sent without another attempt. */
+  /** Sends what waits without retries. */
   const drain = async (): Promise<void> => {
     for (let spans = queue.splice(0, batch); spans.length > 0; spans = queue.splice(0, batch)) {
       sending = spans;
@@ -145,10 +138,10 @@ export function createSpanQueue(ports: QueuePorts): SpanQueue {
     if (isClosed) return;
     isClosed = true;
     clearTimeout(timer);
-    // Sent twice rather than not at all: nobody knows what became of a batch under way.
+    // A batch under way is sent again: a duplicate is better than a loss.
     queue = [...sending, ...queue];
     sending = [];
-    // A collector that was not there a moment ago is not waited for.
+    // There is no point in waiting for a collector that has just failed.
     if (!connection.isLost()) {
       const late = Promise.withResolvers<void>();
       const deadline = setTimeout(late.resolve, closeMs);

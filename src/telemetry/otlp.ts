@@ -18,35 +18,33 @@ import { spanOf, within } from "./tracing.ts";
 import { formatTraceparent, parseTraceparent } from "./tracing-context.ts";
 
 export interface OtlpOptions extends Omit<QueuePorts, "connect"> {
-  /** Address of the collector; over HTTP the path `/v1/traces` belongs to it and may be left out. */
+  /** Over HTTP the path `/v1/traces` may be left out. */
   readonly endpoint: string;
   readonly protocol: "http" | "grpc";
-  /** Which part of the traces that begin here is kept: 0 to 1. */
+  /** Share of the traces beginning here that are kept, 0 to 1. */
   readonly sample: number;
   readonly version: string;
   readonly limits?: Partial<QueueLimits>;
 }
 
 const tracesPath = "v1/traces";
-/** How long the collector may take. */
 const answerMs = 10_000;
 const maxTextLength = 1024;
 
 const kinds: Readonly<Record<SpanKind, Kinds>> = { internal: Kinds.INTERNAL, client: Kinds.CLIENT };
 
-/** The address that spans are posted to. */
 export function tracesUrl(endpoint: string): string {
   const url = new URL(endpoint);
   if (!url.pathname.endsWith(`/${tracesPath}`)) url.pathname = `${url.pathname.replace(/\/$/, "")}/${tracesPath}`;
   return url.href;
 }
 
-/** Only the one that is used is loaded. */
+/** Imports only the exporter of the protocol. */
 async function exporterMaker({ endpoint, protocol }: OtlpOptions): Promise<() => SpanExporter> {
   if (protocol === "grpc") {
     const { OTLPTraceExporter } = await import("@opentelemetry/exporter-trace-otlp-grpc");
     const connect = (): SpanExporter => new OTLPTraceExporter({ url: endpoint, timeoutMillis: answerMs });
-    // It loads the rest of itself when it is first used, which may be after an update has replaced the files of this program.
+    // It loads more at first use, which may be after an update has replaced the files of this program.
     const first = connect();
     first.export([], () => void first.shutdown());
     return connect;
@@ -58,7 +56,7 @@ async function exporterMaker({ endpoint, protocol }: OtlpOptions): Promise<() =>
 const one = (header: string | string[] | undefined): string | undefined =>
   typeof header === "string" ? header : undefined;
 
-/** The span of another program that headers name; the root where they name none, or name it wrongly. */
+/** The parent span in the headers; the root where there is none. */
 function remoteContext(traceparent: string | undefined, tracestate?: string): Context {
   const parent = traceparent === undefined ? undefined : parseTraceparent(traceparent);
   if (parent === undefined) return ROOT_CONTEXT;
@@ -83,10 +81,9 @@ function headersOf(context: Context | undefined): TraceHeaders {
   };
 }
 
-/** Where work stands that spans may be made of. */
 interface Scope {
   readonly context: Context;
-  /** The request or operation that the trace has begun with, here. */
+  /** The request or operation with which the trace began. */
   readonly root: { isOver: boolean };
 }
 
@@ -98,7 +95,7 @@ const asSpan = (span: SdkSpan): Span => ({
   },
 });
 
-/** Spans by way of OpenTelemetry's SDK, sent to a collector over OTLP. To be loaded only where there is one. */
+/** Traces by OpenTelemetry's SDK, sent over OTLP. To be imported only with a collector. */
 export async function createOtlpTracing(options: OtlpOptions): Promise<Tracing> {
   const queue = createSpanQueue({ ...options, connect: await exporterMaker(options) });
   const provider = new TracerProvider({
@@ -117,7 +114,7 @@ export async function createOtlpTracing(options: OtlpOptions): Promise<Tracing> 
   const sdk = provider.getTracer("steward", options.version);
   const active = new AsyncLocalStorage<Scope>();
 
-  /** Undefined outside of a trace. What goes on after the answer, such as a timer that a request has set, is nobody's. */
+  /** Undefined outside of a trace, and in what goes on after its end, such as timers. */
   const current = (): Scope | undefined => {
     const scope = active.getStore();
     return scope?.root.isOver === true ? undefined : scope;

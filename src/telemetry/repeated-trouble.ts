@@ -1,12 +1,9 @@
-/** How long the same is not said again. */
+/** Interval for repeating the same message. */
 const quietMs = 60_000;
-/** Different things that are remembered to have been said. */
+/** Messages that are remembered. */
 const maxRemembered = 100;
 
-/**
- * Says the same no more than once a minute: a disk that is full makes everything that comes in fail, and each failure a line.
- * @param monotonicMs milliseconds that never jump.
- */
+/** Limits each message to once a minute: with a full disk every request fails. */
 export function onceAMinute(
   say: (message: string, aside?: string) => void,
   monotonicMs: () => number,

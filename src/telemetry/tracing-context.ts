@@ -1,4 +1,4 @@
-/** Where a span belongs, as W3C Trace Context writes it. */
+/** W3C Trace Context. */
 export interface TraceParent {
   /** 32 hex digits. */
   readonly traceId: string;
@@ -12,11 +12,7 @@ const sampledFlag = 1;
 
 const isZero = (digits: string): boolean => /^0+$/.test(digits);
 
-/**
- * Reads a `traceparent` header (https://www.w3.org/TR/trace-context/#traceparent-header). Of versions that are not known yet
- * it reads what this one has, as the specification wants it.
- * @returns undefined when it is malformed, and the trace begins anew.
- */
+/** Parses `traceparent` (https://www.w3.org/TR/trace-context/#traceparent-header), also of later versions; undefined when malformed. */
 export function parseTraceparent(text: string): TraceParent | undefined {
   const [, version, traceId = "", spanId = "", flags = "", rest] = pattern.exec(text) ?? [];
   if (version === undefined || version === "ff" || (version === "00" && rest !== undefined)) return undefined;

@@ -1,33 +1,28 @@
 import { type ExpressionTree, ExpressionUnsupported } from "./expression-tree.ts";
 
-/** Steps that an expression may have once what it counts is written out. Each character of a text costs at most all of them. */
+/** Steps of an expression with its counted repetitions written out. Each character of a text costs at most all of them. */
 export const maxSteps = 4096;
-/** Numbers that remembered states may hold in all; past it they are made anew. */
+/** Total size of remembered states; past it they are made anew. */
 const maxRemembered = 1_000_000;
-/** States that one text may add before it is matched without remembering any: it hardly meets the same one again. */
+/** States that one text may add; then it is matched without remembering, since it rarely meets the same one again. */
 const maxNewStates = 512;
 /** Characters beyond the basic plane whose class is remembered. */
 const maxRememberedAstral = 16_384;
 
-/** What a step does. Assertions and `split` take no character. */
+/** Kinds of steps. Assertions and `split` consume no character. */
 const does = { match: 0, character: 1, split: 2, boundary: 3, inside: 4, start: 5, end: 6 } as const;
 
 /** Steps by number, in columns: they are walked through for every character. */
 interface Program {
   readonly kinds: Uint8Array;
-  /** What comes next. */
   readonly next: Int32Array;
-  /** Of a character the number of its set, of a split the other way on. */
+  /** For a character the number of its set, for a split the alternative. */
   readonly other: Int32Array;
   readonly start: number;
-  /** Texts of the sets of characters. */
   readonly sets: readonly string[];
 }
 
-/**
- * How many steps a tree has once what it counts is written out.
- * @throws ExpressionUnsupported when it is too large.
- */
+/** Number of steps of a tree with counted repetitions written out. @throws ExpressionUnsupported when it is too large. */
 export function sizeOf(tree: ExpressionTree): number {
   const bounded = (size: number): number => {
     if (size <= maxSteps) return size;
@@ -35,7 +30,7 @@ export function sizeOf(tree: ExpressionTree): number {
   };
   switch (tree.kind) {
     case "sequence":
-      // What is empty counts, too: it may be repeated.
+      // An empty sequence counts too: it may be repeated.
       return bounded(
         Math.max(
           1,
@@ -56,7 +51,7 @@ export function sizeOf(tree: ExpressionTree): number {
   }
 }
 
-/** Writes a tree out as steps (Thompson's construction), each part before what it leads to. */
+/** Assembles the steps of a tree (Thompson's construction), each part before its successor. */
 function assemble(tree: ExpressionTree): Program {
   sizeOf(tree);
   const kinds: number[] = [];
@@ -103,56 +98,50 @@ function assemble(tree: ExpressionTree): Program {
   return { kinds: Uint8Array.from(kinds), next: Int32Array.from(nexts), other: Int32Array.from(others), start, sets };
 }
 
-/** A character as assertions see it. */
 type Neighbour = "word" | "other" | "none";
 
-/** What is known between two characters. */
 interface Place {
-  /** Where the automaton stands. */
   readonly positions: Int32Array;
-  /** What came before. */
   readonly before: Neighbour;
 }
 
-/** A class of characters that no set of the expression tells apart. */
+/** Characters that no set of the expression distinguishes. */
 interface CharacterClass {
-  /** By number of the set, 1 where the class is in it. */
+  /** By number of the set: 1 where the class is in it. */
   readonly sets: Uint8Array;
   readonly seenAs: Neighbour;
 }
 
-/** An automaton at work. Plain data and functions over it: one loop serves them all, and is compiled once. */
+/** The state of an automaton. Plain data and functions over it, so that one loop serves them all and is compiled once. */
 interface Machine {
   readonly program: Program;
   readonly isUnicode: boolean;
-  /** By number of the set, whether a character is in it. */
+  /** By number of the set. */
   readonly tests: readonly RegExp[];
   readonly isWord: RegExp;
   readonly classes: CharacterClass[];
   readonly classNumbers: Map<string, number>;
-  /** Class by code unit; 0 where it is not known yet. */
+  /** Class by code unit; 0 where not known yet. */
   readonly ofUnit: Uint16Array;
   readonly ofAstral: Map<number, number>;
-  /** Where states lead: a row for each state, a column for each class; 0 where that is not known yet. */
+  /** Transitions: a row for each state, a column for each class; 0 where not known yet. */
   table: Int32Array;
   columns: number;
-  /** By number of the state. */
   places: Place[];
   stateNumbers: Map<string, number>;
-  /** Positions in all places together. */
   positions: number;
-  /** By step, the last visit that came to it; and the last that went on to it by a character. */
+  /** By step: the last visit that came to it, and the last that reached it by a character. */
   readonly visitedAt: Float64Array;
   readonly reachedAt: Float64Array;
   visit: number;
-  /** Room for the steps that are still to be visited, and for those that are reached. */
+  /** Steps still to visit, and steps reached. */
   readonly stack: Int32Array;
   readonly reached: Int32Array;
 }
 
-/** The end of the text where a class is asked for. */
+/** Class of the end of the text. */
 const endOfText = 0;
-/** States by number: one that has matched, and the one before a text. */
+/** State numbers: matched, and before a text. */
 const matched = 1;
 const initial = 2;
 
@@ -209,7 +198,6 @@ function classOfAstral(machine: Machine, code: number): number {
   return found;
 }
 
-/** Whether an assertion holds between two characters. */
 function holds(kind: number, before: Neighbour, after: Neighbour): boolean {
   switch (kind) {
     case does.start:
@@ -221,7 +209,7 @@ function holds(kind: number, before: Neighbour, after: Neighbour): boolean {
   }
 }
 
-/** Goes on from a place by a character of a class, or to the end; undefined when the expression has matched before it. */
+/** Advances by a character of a class, or to the end; undefined when the expression has matched. */
 function advance(machine: Machine, { positions, before }: Place, classNumber: number): Place | undefined {
   const { program, visitedAt, reachedAt, classes, stack, reached } = machine;
   const { kinds, next, other } = program;
@@ -258,7 +246,6 @@ function advance(machine: Machine, { positions, before }: Place, classNumber: nu
   return { positions: reached.slice(0, count), before: after };
 }
 
-/** Number of the state that is this place. */
 function stateOf(machine: Machine, { positions, before }: Place): number {
   const { stateNumbers, places, columns, table } = machine;
   const sorted = positions.toSorted();
@@ -275,7 +262,7 @@ function stateOf(machine: Machine, { positions, before }: Place): number {
   return made;
 }
 
-/** Finds out where a state leads, and remembers it. */
+/** Computes a transition, and remembers it. */
 function follow(machine: Machine, state: number, classNumber: number): number {
   const place = advance(machine, machine.places[state] ?? edge, classNumber);
   const next = place === undefined ? matched : stateOf(machine, place);
@@ -283,7 +270,7 @@ function follow(machine: Machine, state: number, classNumber: number): number {
   return next;
 }
 
-/** Begins to remember anew, between two texts, where memory is full or there are more classes than columns. */
+/** Forgets the states, between two texts, where memory is full or there are more classes than columns. */
 function tidy(machine: Machine): void {
   const { classes, table, positions } = machine;
   if (classes.length <= machine.columns && table.length + positions <= maxRemembered) return;
@@ -294,10 +281,10 @@ function tidy(machine: Machine): void {
   machine.positions = 0;
 }
 
-/** Whether two code units are one character to the expression. */
+/** Whether two code units are one character. */
 const isPair = (text: string, at: number): boolean => (text.codePointAt(at) ?? 0) > 0xffff;
 
-/** Follows the rest of a text without remembering. */
+/** Matches the rest of a text without remembering. */
 function walk(machine: Machine, text: string, from: number, state: number): boolean {
   let place: Place | undefined = machine.places[state] ?? edge;
   for (let at = from; at < text.length; at += 1) {
@@ -338,9 +325,8 @@ function search(machine: Machine, text: string): boolean {
 }
 
 /**
- * Makes the search for an expression in a text, in time linear in the length of the text whatever both are: all ways to
- * match are followed side by side, and where they lead is remembered.
- * @throws ExpressionUnsupported when the expression is too large.
+ * Searches for an expression in time linear in the length of the text: all alternatives are followed side by side, and
+ * transitions are remembered. @throws ExpressionUnsupported when the expression is too large.
  */
 export function createAutomaton(tree: ExpressionTree, flags: string): { readonly test: (text: string) => boolean } {
   const program = assemble(tree);

@@ -5,7 +5,7 @@ import { createBackoff, journalLost } from "./live-feed.ts";
 import type { Client, EncodeFrame, Search } from "./live-groups.ts";
 import { createLogMatcher } from "./stream-filter.ts";
 
-/** Frames that are handed to a session in one go while it catches up: far less than its queue holds. */
+/** Frames sent to a session at once while it catches up: far less than its queue holds. */
 const framesAtOnce = 64;
 const bytesAtOnce = 64 * 1024;
 
@@ -19,7 +19,7 @@ export interface CatchUpPorts {
   readonly onTrouble: (error: unknown) => void;
 }
 
-/** Clears a search that failed, and says so. */
+/** Clears a search that failed, and reports it. */
 export function clearGrep(client: Client, error: unknown, onTrouble: (error: unknown) => void): void {
   client.filter = { ...client.filter, grep: undefined };
   const isRefused = error instanceof LogQueryRefused;
@@ -32,7 +32,6 @@ export function clearGrep(client: Client, error: unknown, onTrouble: (error: unk
   });
 }
 
-/** The entries that pass the client's current filter. */
 async function wanted(
   { find, onTrouble }: CatchUpPorts,
   client: Client,
@@ -56,13 +55,8 @@ async function wanted(
   }
 }
 
-/** Hands entries over as fast as the client takes them. */
-async function deliver(
-  ports: CatchUpPorts,
-  client: Client,
-  entries: readonly LiveEntry[],
-  signal: AbortSignal,
-): Promise<void> {
+/** Sends entries as fast as the client takes them. */
+async function deliver(ports: CatchUpPorts, client: Client, entries: readonly LiveEntry[], signal: AbortSignal) {
   const { session } = client;
   let frames: Uint8Array[] = [];
   let bytes = 0;
@@ -82,13 +76,8 @@ async function deliver(
   if (frames.length > 0) await flush();
 }
 
-/** Reads on from an entry until the feed can take over. */
-async function readOn(
-  ports: CatchUpPorts,
-  client: Client,
-  from: string | undefined,
-  signal: AbortSignal,
-): Promise<void> {
+/** Reads on until the feed can take over. */
+async function readOn(ports: CatchUpPorts, client: Client, from: string | undefined, signal: AbortSignal) {
   const isTakenOver = (cursor: string | undefined): boolean => {
     client.restsAt = cursor;
     return ports.tryTakeOver(client, cursor);
@@ -111,9 +100,9 @@ function refuseCursor({ session }: Client, { field, message: issue }: LogQueryRe
 }
 
 /**
- * Serves one client at its own pace, by a follower of the journal of its own, until the feed takes over.
- * @param backlog goes to it first.
- * @param from cursor of the last entry that it has, or that is in the backlog.
+ * Serves one client at its own pace, with its own follower of the journal, until the feed takes over.
+ * @param backlog is sent first.
+ * @param from cursor of the last entry that the client has, or of the backlog.
  */
 export async function catchUp(
   ports: CatchUpPorts,

@@ -1,24 +1,19 @@
-/** How often something is repeated; `most` may be Infinity. */
 interface Repeats {
   readonly least: number;
   readonly most: number;
 }
 
-/**
- * An expression by its structure. What a single character may be is left as the text that says so (`a`, `.`, `\w`, `[^a-z]`):
- * the engine of the language itself judges characters.
- */
+/** The structure of an expression. What a single character may be stays text (`a`, `.`, `\w`, `[^a-z]`), which V8 evaluates. */
 export type ExpressionTree =
   | { readonly kind: "character"; readonly source: string }
-  /** Where exactly one of the neighbours is of a word; as `inside` where both or neither are. */
+  /** Where exactly one neighbour is a word character; as `inside` where both or neither are. */
   | { readonly kind: "boundary"; readonly inside: boolean }
-  /** The start or end of the text. */
   | { readonly kind: "edge"; readonly edge: "start" | "end" }
   | { readonly kind: "sequence"; readonly parts: readonly ExpressionTree[] }
   | { readonly kind: "choice"; readonly branches: readonly ExpressionTree[] }
   | ({ readonly kind: "repeat"; readonly body: ExpressionTree } & Repeats);
 
-/** An expression that cannot be matched in time linear in the length of the text, or that is too large. */
+/** The expression cannot be matched in time linear in the length of the text, or is too large. */
 export class ExpressionUnsupported extends Error {
   override readonly name = "ExpressionUnsupported";
 }
@@ -34,13 +29,12 @@ const surrogatePair = /^\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{
 const unicodeEscape = /^\\(?:u\{[0-9a-fA-F]+\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[pP]\{[^}]*\}|c[A-Za-z]|.)/su;
 const plainEscape = /^\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|c[A-Za-z]|.)/s;
 
-/** How many groups are captured, and whether any has a name. */
 function groupsOf(text: string): { readonly count: number; readonly hasNames: boolean } {
   const openings = text.replaceAll(/\\.|\[(?:\\.|[^\]\\])*\]/gs, "").match(/\((?!\?)|\(\?<(?![=!])/g) ?? [];
   return { count: openings.length, hasNames: openings.some((each) => each !== "(") };
 }
 
-/** A place in the text of an expression. */
+/** A position in an expression. */
 interface Reader {
   readonly text: string;
   readonly isUnicode: boolean;
@@ -51,7 +45,6 @@ interface Reader {
 const rest = ({ text, at }: Reader): string => text.slice(at);
 const next = ({ text, at }: Reader): string => text.charAt(at);
 
-/** Goes on behind a part of the text. */
 function take(reader: Reader, length: number): string {
   const { text, at } = reader;
   reader.at += length;
@@ -75,7 +68,7 @@ function readEscape(reader: Reader): ExpressionTree {
   if (letter === "k" && (isUnicode || groups.hasNames)) throw unbounded("Back references");
   if (isUnicode)
     return character(take(reader, (surrogatePair.exec(left) ?? unicodeEscape.exec(left))?.[0].length ?? 2));
-  // Without a letter after `\c` the backslash is itself.
+  // `\c` without a letter is a literal backslash.
   if (letter === "c" && !/^\\c[A-Za-z]/.test(left)) {
     take(reader, 1);
     return character("\\\\");
@@ -92,7 +85,7 @@ function readClass(reader: Reader): ExpressionTree {
 
 function readGroup(reader: Reader): ExpressionTree {
   if (/^\(\?<?[=!]/.test(rest(reader))) throw unbounded("Look-ahead and look-behind");
-  // V8 takes some of them for more than their group (24.21: `/a+(?i:(){,2}^|)?/` finds "KA").
+  // V8 applies some of them beyond their group (24.21: `/a+(?i:(){,2}^|)?/` finds "KA").
   if (modifiers.test(rest(reader))) {
     throw new ExpressionUnsupported("Modifiers are not supported (a capital letter makes case matter)");
   }
@@ -127,7 +120,7 @@ function readRepeats(reader: Reader): Repeats | undefined {
   if (whole !== undefined) {
     take(reader, whole.length);
     const times = Number(least);
-    // The engine takes counts from 2^31 on for endless, whichever is the larger.
+    // V8 treats counts from 2^31 on as infinite.
     return { least: times, most: comma === undefined ? times : most ? Math.max(times, Number(most)) : Infinity };
   }
   if (mark !== "*" && mark !== "+" && mark !== "?") return undefined;
@@ -158,7 +151,7 @@ function readChoice(reader: Reader): ExpressionTree {
 }
 
 /**
- * Reads the structure of an expression that `new RegExp(text, flags)` has accepted (ECMA-262, Patterns and Annex B.1.2).
+ * Parses an expression that `new RegExp(text, flags)` has accepted (ECMA-262, Patterns and Annex B.1.2).
  * @throws ExpressionUnsupported for look-around, back references and modifiers.
  */
 export const readExpression = (text: string, flags: string): ExpressionTree =>

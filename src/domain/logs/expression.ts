@@ -2,18 +2,17 @@ import { invalid } from "#domain/common/error.ts";
 import { createAutomaton, maxSteps, sizeOf } from "./automaton.ts";
 import { type ExpressionTree, readExpression } from "./expression-tree.ts";
 
-/** A regular expression as it is applied: whether it matches somewhere in a text. */
 export interface Expression {
-  /** Takes time linear in the length of the text, times the size of the expression. */
+  /** Takes time linear in the length of the text times the size of the expression. */
   readonly test: (text: string) => boolean;
 }
 
-/** Ways through an expression that the engine of the language may try at each character: it tries them one after the other. */
+/** Alternatives that V8's engine may try at each character: it tries them one after the other. */
 const maxPaths = 64;
-/** Length of a word that is worth looking for before anything else. */
+/** Length of a word that is worth searching for first. */
 const minWordLength = 3;
 
-/** How many ways there are through an expression. */
+/** Number of ways through an expression. */
 function pathsOf(tree: ExpressionTree): number {
   switch (tree.kind) {
     case "sequence":
@@ -34,7 +33,7 @@ function pathsOf(tree: ExpressionTree): number {
   }
 }
 
-/** The longest run of single characters that every match contains. */
+/** The longest run of single characters in every match. */
 function requiredWord(tree: ExpressionTree): readonly string[] {
   let longest: readonly string[] = [];
   let run: string[] = [];
@@ -46,19 +45,19 @@ function requiredWord(tree: ExpressionTree): readonly string[] {
 }
 
 /**
- * The regular expression that a text is, in the language's own syntax less look-around and back references.
- * @throws SyntaxError when it is none, ExpressionUnsupported when it cannot be searched for in bounded time.
+ * Compiles an expression in JavaScript's syntax without look-around and back references.
+ * @throws SyntaxError when it is malformed, ExpressionUnsupported when it cannot be matched in bounded time.
  */
 export function compileExpression(text: string, caseFlag: "" | "i" = ""): Expression {
   const { native, flags } = compileNative(text, caseFlag);
   const tree = readExpression(text, flags);
   const automaton = createAutomaton(tree, flags);
   const paths = pathsOf(tree);
-  // Along all of its ways together the engine goes no further at each character than the automaton might.
+  // V8's engine takes no more steps at each character than the automaton might.
   if (paths <= maxPaths && paths * sizeOf(tree) <= maxSteps) return { test: (each) => native.test(each) };
   const word = requiredWord(tree);
   if (word.length < minWordLength) return automaton;
-  // The engine of the language finds a word several times faster.
+  // V8 finds a word several times faster.
   const hasWord = new RegExp(word.join(""), flags);
   return { test: (each) => hasWord.test(each) && automaton.test(each) };
 }
@@ -67,19 +66,16 @@ function compileNative(text: string, caseFlag: "" | "i"): { readonly native: Reg
   try {
     return { native: new RegExp(text, `${caseFlag}u`), flags: `${caseFlag}u` };
   } catch {
-    // Without the flag more is an expression: `\-` and a lone `{`, as in PCRE.
+    // Without the flag more is allowed: `\-` and a lone `{`, as in PCRE.
     return { native: new RegExp(text, caseFlag), flags: caseFlag };
   }
 }
 
-/** Why a text is no expression, without the engine's repetition of the text. */
+/** The engine's message without the expression. */
 export const expressionFault = (error: unknown): string =>
   error instanceof Error ? error.message.replace(/^.*\/: /s, "") : "malformed";
 
-/**
- * Whether a text is a regular expression, said at once and here: a search for it may have to wait for others.
- * @throws DomainError VALIDATION_ERROR when it is none.
- */
+/** Checks an expression at once: its search may have to wait for others. @throws DomainError VALIDATION_ERROR. */
 export function checkExpression(text: string): string {
   try {
     compileExpression(text);

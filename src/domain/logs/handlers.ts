@@ -8,13 +8,13 @@ import type { LogReader } from "./reader.ts";
 import { canonicalUnit, isWithin } from "./unit-pattern.ts";
 import { isCursor, logWindow } from "./window.ts";
 
-/** The least severe: asking for it is asking for everything, entries without a severity included, as with `journalctl -p`. */
+/** Asking for the least severe means all entries, also those without a severity, as with `journalctl -p`. */
 const leastSevere = 7;
-/** Boots are counted to no more than this many digits. */
+/** An offset of boots has at most this many digits. */
 const bootOffset = /^[+-]?\d{1,9}$/;
 const bootId = /^[0-9a-f]{32}$/;
 
-/** @throws DomainError when the text is neither a boot id nor an offset. */
+/** @throws DomainError for anything else than a boot id or an offset. */
 function parseBoot(text: string): string {
   if (bootOffset.test(text)) return String(Number(text));
   const id = text.replaceAll("-", "").toLowerCase();
@@ -22,16 +22,15 @@ function parseBoot(text: string): string {
   throw invalid("boot", "Must be a boot id of 32 hex digits or an offset such as 0 or -1");
 }
 
-/** The logs part: queries over the journal. */
 export function logsHandlers(ports: {
   reader: LogReader;
   clock: Pick<Clock, "now">;
-  /** Names and patterns of the units whose entries a caller may see. */
+  /** Names and patterns of the units whose entries a caller may read. */
   unitsOf: (caller: Caller) => "all" | readonly string[];
 }): Handlers<typeof logs> {
   const { reader, clock, unitsOf } = ports;
 
-  /** The units to look for; undefined: all. A caller who may see some only gets those. */
+  /** The units to search, undefined for all; narrowed to those that the caller may read. */
   function visibleUnits(text: string | undefined, caller: Caller | undefined): readonly string[] | undefined {
     const wanted = text === undefined ? undefined : canonicalUnit(text);
     const granted = caller === undefined ? [] : unitsOf(caller);

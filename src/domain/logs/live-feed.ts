@@ -3,7 +3,7 @@ import type { Journal, LiveEntry } from "#domain/ports/journal.ts";
 import { LogQueryRefused } from "#domain/ports/journal.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 
-/** How long the feed goes on without anybody, for clients that come back at once. */
+/** How long the feed goes on without clients, for those that reconnect at once. */
 const graceMs = 5_000;
 const firstRetryMs = 1_000;
 const maxRetryMs = 30_000;
@@ -14,7 +14,6 @@ export const journalLost: StreamError = {
   details: { missing: "journal", retryable: true },
 };
 
-/** The pause before each further attempt, longer each time until it is reset. */
 export function createBackoff(clock: Pick<Clock, "sleep">) {
   let waitMs = firstRetryMs;
   return {
@@ -29,26 +28,21 @@ export function createBackoff(clock: Pick<Clock, "sleep">) {
 }
 
 export interface LiveFeed {
-  /** The last entry that was handed on; undefined before the first. */
+  /** The last entry that was delivered. */
   readonly cursor: () => string | undefined;
-  /** Whether the journal cannot be read at this time. */
   readonly isDown: () => boolean;
-  /**
-   * Begins, for a client that is about to come: from here on nothing is missed. A client may write its first line as soon as
-   * it has been let in, which is before it can hold the feed.
-   */
+  /** Starts the feed for a client that is about to join: it may write its first line before it holds the feed. */
   readonly wake: () => void;
-  /** Runs while anybody holds it. Each hold is released once. */
+  /** Runs the feed until `release`. */
   readonly hold: () => void;
   readonly release: () => void;
   readonly dispose: Dispose;
 }
 
 /**
- * The one follower of the journal that all clients share. After a disturbance it goes on behind the last entry.
- * @param on.batch is given each batch, before the feed's cursor moves behind it.
- * @param on.moved is called when it has moved.
- * @param on.lost is called once for each time that the journal becomes unreadable.
+ * The one follower of the journal for all clients. After an interruption it goes on after the last entry.
+ * @param on.batch gets each batch before the feed's cursor moves, `on.moved` is called after that.
+ * @param on.lost called once each time the journal becomes unreadable.
  */
 export function createLiveFeed(
   { journal, clock }: { journal: Pick<Journal, "follow">; clock: Pick<Clock, "sleep" | "every"> },
@@ -82,7 +76,7 @@ export function createLiveFeed(
         if (signal.aborted) return;
         if (!isDown) on.lost(error);
         isDown = true;
-        // The entry is gone with its file: what is written from now on is all that there is to follow.
+        // The entry was deleted with its file: go on with what is written from now on.
         if (error instanceof LogQueryRefused) cursor = undefined;
       }
       await backoff.wait(signal);

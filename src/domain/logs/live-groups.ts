@@ -4,10 +4,9 @@ import { createFairQueue } from "#kernel/fair-queue.ts";
 import type { LogFilter, Sight } from "./stream-filter.ts";
 import { createLogMatcher } from "./stream-filter.ts";
 
-/** Makes the bytes of a frame from its JSON text. */
 export type EncodeFrame = (json: string) => Uint8Array;
 
-/** Entries of one batch, each made a frame at most once however many clients get it. */
+/** Entries of one batch; each is encoded at most once for all clients. */
 export interface Batch {
   readonly entries: readonly LiveEntry[];
   readonly frame: (at: number) => Uint8Array;
@@ -25,9 +24,8 @@ export function createBatch(entries: readonly LiveEntry[], encode: EncodeFrame):
   };
 }
 
-/** Positions of the messages that match; none when nobody wants them any more. */
+/** Indexes of the messages that match; empty when the result is no longer wanted. */
 export type Search = (
-  /** Id of the key that it is for. */
   owner: string,
   pattern: string,
   messages: readonly string[],
@@ -39,10 +37,7 @@ const none: ReadonlySet<number> = new Set();
 /** Each client has one search at a time, and clients are few. */
 const limits = { atOnce: 1, atOncePerOwner: 1, waitingPerOwner: Infinity };
 
-/**
- * Searches one after the other, the keys by turns. What nobody waits for any more when its turn comes is left out: clients
- * that have gone must not hold up the others with what they asked for.
- */
+/** Runs one search at a time, taking turns by key. A search that nobody waits for any more is skipped. */
 export function createSearches(grep: Grep): Search {
   const queue = createFairQueue(limits);
   const never = new AbortController().signal;
@@ -50,34 +45,33 @@ export function createSearches(grep: Grep): Search {
     queue(owner, () => (isWanted() ? grep.matching(pattern, messages) : Promise.resolve(none)), never);
 }
 
-/** An entry that waits for its message to be searched. */
+/** An entry whose message waits for a search. */
 interface Waiting {
   readonly live: LiveEntry;
   readonly frame: () => Uint8Array;
 }
 
-/** A client. It is a member of a group and gets what is being written, or it catches up by a follower of its own. */
+/** A client: a member of a group that gets live entries, or one that catches up with its own follower. */
 export interface Client {
   readonly session: StreamSession;
-  /** Id of its key. */
   readonly owner: string;
   readonly sight: Sight;
   filter: LogFilter;
   group: LiveGroup | undefined;
   catchingUp: AbortController | undefined;
-  /** Where it stands while it catches up and nothing is under way to it. */
+  /** Its position while it catches up and nothing is being sent to it. */
   restsAt: string | undefined;
 }
 
-/** Clients that want to see the same: what they get is chosen and put together once for all of them. */
+/** Clients with the same filter and rights: their frames are selected and joined once. */
 export interface LiveGroup {
   readonly members: Set<Client>;
   readonly deliver: (batch: Batch) => void;
-  /** Entries that were taken and have not gone to the members yet. */
+  /** Entries that have not been sent to the members yet. */
   readonly backlog: () => readonly LiveEntry[];
 }
 
-/** Messages that are searched in one go, and entries that may wait for it before the group gives up the shared pace. */
+/** Messages per search, and entries that may wait before the group is split up. */
 const searchedAtOnce = 256;
 const maxWaiting = 4096;
 const maxWaitingChars = 4 * 1024 * 1024;
@@ -88,8 +82,8 @@ const sendAll = (members: Iterable<{ readonly session: StreamSession }>, frames:
 };
 
 /**
- * @param on.behind the search is too slow for the shared pace: the members must be taken away, each with the backlog.
- * @param on.refused the search failed: likewise.
+ * @param on.behind called when the search is too slow: the members have to leave, each with the backlog.
+ * @param on.refused called when the search failed: likewise.
  */
 export function createLiveGroup(
   { unit, priority, grep: pattern }: LogFilter,
@@ -137,7 +131,7 @@ export function createLiveGroup(
         on.refused(group, error);
       }
     }
-    // Nobody is left who would miss it.
+    // No member is left.
     forget(waiting.length);
     isSearching = false;
   };

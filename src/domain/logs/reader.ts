@@ -7,27 +7,26 @@ import { createTimeLimit, untilAborted } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createFairQueue, type FairQueueLimits, QueueFull } from "#kernel/fair-queue.ts";
 
-/** Searches by expression that run at the same time, whoever they are for: one more than one key may have. */
+/** Concurrent searches: one more than one key may have. */
 export const searchesAtOnce = 3;
-/** Searches read every message of their window. */
+/** A search reads every message of its window. */
 const searchLimits: FairQueueLimits = { atOnce: searchesAtOnce, atOncePerOwner: 2, waitingPerOwner: 8 };
-/** Other queries are answered from indexes, mostly within milliseconds. */
+/** Other queries use indexes, and mostly take milliseconds. */
 export const queriesAtOnce = 3;
 const queryLimits: FairQueueLimits = { atOnce: queriesAtOnce, atOncePerOwner: 2, waitingPerOwner: 64 };
-/** From the request to its answer, the wait for a turn included. Connections on which nothing moves are closed after a minute. */
+/** From request to answer, including the wait for a turn. Idle connections are closed after a minute. */
 const answerWithinMs = 45_000;
 const longestRetrySeconds = 30;
 
-/** Who reads, and how long for. */
 export interface Reading {
-  /** Id of the key: all its credentials share its turns. */
+  /** Id of the key, whose credentials share its turns. */
   readonly owner: string;
   readonly signal: AbortSignal;
 }
 
-/** The journal for callers, who take turns. */
+/** Reads the journal for callers, who take turns. */
 export interface LogReader {
-  /** @throws DomainError VALIDATION_ERROR, RATE_LIMITED when too much of the owner's is waiting, UNAVAILABLE. */
+  /** @throws DomainError VALIDATION_ERROR, UNAVAILABLE, or RATE_LIMITED when the owner has too many waiting. */
   readonly read: (query: LogQuery, reading: Reading) => Promise<SerializedJson<LogList>>;
 }
 
@@ -55,10 +54,10 @@ const asDomainError = (error: unknown): unknown => {
   return error;
 };
 
-/** One kind of reading, with its own turns. */
+/** Turns for one kind of query. */
 function createTurns(limits: FairQueueLimits, what: string, clock: Pick<Clock, "monotonicMs">) {
   const queue = createFairQueue(limits);
-  /** How long the last one took, smoothed: what a caller who is refused waits for. */
+  /** Smoothed duration: the delay that a refused caller is told. */
   let typicalMs = 1_000;
   return async <T>({ owner, signal }: Reading, work: () => Promise<T>): Promise<T> => {
     try {
@@ -88,7 +87,7 @@ function createTurns(limits: FairQueueLimits, what: string, clock: Pick<Clock, "
   };
 }
 
-/** Reads the journal for callers: by turns, each answered in time. What the journal throws becomes what callers are told. */
+/** Reads the journal by turns and in bounded time, and translates its errors. */
 export function createLogReader(ports: {
   readonly journal: Pick<Journal, "query">;
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;

@@ -5,11 +5,11 @@ import { isRecord } from "#kernel/values.ts";
 import { checkExpression } from "./expression.ts";
 import { canonicalUnit, compileUnitPattern, isWithin } from "./unit-pattern.ts";
 
-/** What a client of the stream wants to see; undefined members ask for nothing. All that are set must match. */
+/** The filter of a client; all members that are set must match. */
 export interface LogFilter {
-  /** Name or pattern in canonical form. */
+  /** Canonical name or pattern. */
   readonly unit: string | undefined;
-  /** This severity and more severe ones, 0 to 6: 7 is all, as with `journalctl -p`, and so no filter. */
+  /** This severity and worse, 0 to 6: 7 means all, as with `journalctl -p`, and is no filter. */
   readonly priority: number | undefined;
   readonly grep: string | undefined;
 }
@@ -19,14 +19,12 @@ export const noFilter: LogFilter = { unit: undefined, priority: undefined, grep:
 const maxUnitLength = 255;
 const maxGrepLength = 1024;
 const leastSevere = 7;
-/** Unit names that a matcher remembers; past it, it begins anew. */
+/** Unit names that a matcher remembers before it starts anew. */
 const maxRememberedUnits = 4096;
 
 /** What a client may see. */
 export interface Sight {
-  /** Names and patterns of units. */
   readonly units: "all" | readonly string[];
-  /** All scopes of the key, for a refusal. */
   readonly scopes: readonly string[];
 }
 
@@ -52,17 +50,14 @@ function parsePriority(value: unknown): number | undefined {
 
 const parseGrep = (value: unknown): string => checkExpression(parseText("grep", value, maxGrepLength));
 
-/** The members of a filter as a client gives them; those that are undefined stay as they are, null clears. */
+/** A change of a filter: undefined members stay, null clears. */
 export interface FilterChange {
   readonly unit?: unknown;
   readonly priority?: unknown;
   readonly grep?: unknown;
 }
 
-/**
- * The filter after a change.
- * @throws DomainError VALIDATION_ERROR for a member that is malformed, FORBIDDEN for a unit that the key may not see.
- */
+/** Applies a change. @throws DomainError VALIDATION_ERROR for a malformed member, FORBIDDEN for a unit that the key may not see. */
 export function changeFilter(filter: LogFilter, change: FilterChange, sight: Sight): LogFilter {
   const { unit, priority, grep } = change;
   return {
@@ -72,10 +67,7 @@ export function changeFilter(filter: LogFilter, change: FilterChange, sight: Sig
   };
 }
 
-/**
- * The change that a message asks for.
- * @throws DomainError VALIDATION_ERROR when it asks for something else.
- */
+/** The change in a message of the client. @throws DomainError VALIDATION_ERROR. */
 export function readFilterMessage(message: unknown): FilterChange {
   if (!isRecord(message)) throw invalid("message", "Must be a JSON object");
   if (!("type" in message)) throw invalid("type", "Required field missing");
@@ -84,7 +76,7 @@ export function readFilterMessage(message: unknown): FilterChange {
   return { unit, priority, grep };
 }
 
-/** Remembers the answer for each name: the same few units write most entries. */
+/** Remembers the answer for each name: few units write most entries. */
 function rememberedPatterns(patterns: readonly string[]): (name: string) => boolean {
   const matchers = patterns.map(compileUnitPattern);
   const known = new Map<string, boolean>();
@@ -98,7 +90,7 @@ function rememberedPatterns(patterns: readonly string[]): (name: string) => bool
   };
 }
 
-/** Whether an entry passes all of a filter but its `grep`, and is of a unit that the key may see. */
+/** Whether an entry passes a filter but for `grep`, and the key may see its unit. */
 export function createLogMatcher(
   { unit, priority }: Pick<LogFilter, "unit" | "priority">,
   visible: Sight["units"],

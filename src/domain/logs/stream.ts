@@ -22,17 +22,15 @@ export interface LogStreamPorts {
   readonly grep: Grep;
   readonly clock: Pick<Clock, "sleep" | "every">;
   readonly encode: EncodeFrame;
-  /** Names and patterns of the units whose entries a caller may see. */
+  /** Names and patterns of the units whose entries a caller may read. */
   readonly unitsOf: (caller: Caller) => "all" | readonly string[];
-  /** Told when the journal becomes unreadable, for the log. */
   readonly onTrouble: (error: unknown) => void;
 }
 
-/** The clients of the stream and what they share. */
 interface Shared extends LogStreamPorts, CatchUpPorts {
   readonly clock: LogStreamPorts["clock"];
   readonly feed: LiveFeed;
-  /** By what they want to see and may see. */
+  /** By filter and rights. */
   readonly groups: Map<string, LiveGroup>;
   /** Clients that catch up. */
   readonly stragglers: Set<Client>;
@@ -66,7 +64,7 @@ function groupOf(shared: Shared, client: Client): LiveGroup {
   return made;
 }
 
-/** Takes a client out of its group, or ends its catching up. */
+/** Removes a client from its group, or ends its catching up. */
 function leave({ groups, stragglers }: Shared, client: Client): void {
   client.catchingUp?.abort();
   client.catchingUp = undefined;
@@ -79,10 +77,10 @@ function leave({ groups, stragglers }: Shared, client: Client): void {
   if (group.members.size === 0) groups.delete(groupKey(client));
 }
 
-/** For a client that has all that the feed has handed on: from here on the feed serves it. */
+/** Lets the feed serve a client that has all that was delivered. */
 function tryJoin(shared: Shared, client: Client): boolean {
   const group = groupOf(shared, client);
-  // What waits in a group would reach the client a second time.
+  // The client would get the group's backlog a second time.
   if (group.backlog().length > 0) return false;
   leave(shared, client);
   client.group = group;
@@ -102,7 +100,7 @@ function serveAlone(shared: Shared, client: Client, backlog: readonly LiveEntry[
   });
 }
 
-/** Gives a client its new filter, from the entries on that have not gone to it yet. */
+/** Changes the filter of a client, from the entries on that were not sent to it yet. */
 function refilter(shared: Shared, client: Client, filter: LogFilter): void {
   const { group } = client;
   const backlog = group?.backlog() ?? [];
@@ -128,8 +126,8 @@ function attach(shared: Shared, client: Client, cursor: string | undefined): Str
 }
 
 /**
- * `/ws/logs`. Clients share one follower of the journal, and those with the same filter the work of filtering. One that
- * came with a cursor, or whose search is slow, reads the journal at its own pace until it has reached the others.
+ * `/ws/logs`. Clients share one follower of the journal, and those with the same filter share the filtering. A client with a cursor,
+ * or with a slow search, reads the journal at its own pace until it has caught up.
  */
 export function createLogStream(ports: LogStreamPorts): {
   readonly open: StreamHandlers<typeof streams>["logs"];

@@ -2,19 +2,19 @@ import { invalid } from "#domain/common/error.ts";
 
 const maxNameLength = 255;
 
-/** The name that stands for the kernel's own messages, which belong to no unit. */
+/** The kernel's own messages belong to no unit. */
 const kernel = "kernel";
 
 const unitSuffix = /.\.(service|socket|device|mount|automount|swap|target|path|timer|slice|scope)$/;
-/** Characters of unit names (systemd.unit(5)), and those that patterns have besides. */
+/** Characters of unit names (systemd.unit(5)), and of patterns. */
 const nameCharacters = /^[A-Za-z0-9:_.\\@-]+$/;
 const patternCharacters = /^[A-Za-z0-9:_.\\@[\]!*?-]+$/;
 const isGlob = (text: string): boolean => /[*?[]/.test(text);
 
-/** The only units whose names begin with a dash: the root of the file system and of the slices. */
+/** The only units whose names begin with a dash: the roots of file system and slices. */
 const dashedNames = ["-.mount", "-.slice"];
 
-/** A path as `systemd-escape --path` writes it; undefined for one that it refuses. */
+/** A path escaped as `systemd-escape --path` does; undefined where it refuses. */
 function escapePath(path: string): string | undefined {
   const parts = path.split("/").filter((part) => part !== "" && part !== ".");
   if (parts.includes("..")) return undefined;
@@ -23,7 +23,7 @@ function escapePath(path: string): string | undefined {
   for (const byte of new TextEncoder().encode(parts.join("/"))) {
     const character = String.fromCharCode(byte);
     if (character === "/") escaped += "-";
-    // A dot in front would hide the file of the unit.
+    // A leading dot would hide the unit's file.
     else if (/[A-Za-z0-9:_.]/.test(character) && !(escaped === "" && character === ".")) escaped += character;
     else escaped += `\\x${byte.toString(16).padStart(2, "0")}`;
   }
@@ -39,10 +39,9 @@ function fromPath(path: string): string {
 }
 
 /**
- * The unit name or pattern that a text means, by the rules of `journalctl -u`: `nginx` is `nginx.service`, an absolute
- * path is the mount or device unit of it, a pattern stays as it is. `kernel` stays `kernel`. What systemd would escape
- * in anything but a path is refused: no unit is called so.
- * @throws DomainError VALIDATION_ERROR for what no unit can be called.
+ * The unit name or pattern by the rules of `journalctl -u`: `nginx` is `nginx.service`, an absolute path its mount or device unit, a
+ * pattern or `kernel` stays as it is. Names that systemd would escape are refused: no unit has one.
+ * @throws DomainError VALIDATION_ERROR.
  */
 export function canonicalUnit(text: string): string {
   if (text === kernel) return kernel;
@@ -56,7 +55,6 @@ export function canonicalUnit(text: string): string {
   return name;
 }
 
-/** POSIX character classes in brackets; unit names are ASCII. */
 const classes: Readonly<Record<string, RegExp>> = {
   alnum: /[A-Za-z0-9]/,
   alpha: /[A-Za-z]/,
@@ -73,10 +71,10 @@ const classes: Readonly<Record<string, RegExp>> = {
 };
 
 type Test = (character: string) => boolean;
-/** What a step takes: one character of a kind, or any run of characters. */
+/** A test of one character, or any run of characters. */
 type Step = Test | "run";
 
-/** The bracket expression that begins at a position, and where it ends; undefined when none does: then `[` is itself. */
+/** The bracket expression at a position, and its end; undefined where `[` is literal. */
 function readBracket(pattern: string, start: number): { readonly test: Test; readonly end: number } | undefined {
   let at = start + 1;
   const isNegated = pattern[at] === "!" || pattern[at] === "^";
@@ -84,7 +82,7 @@ function readBracket(pattern: string, start: number): { readonly test: Test; rea
   const tests: Test[] = [];
   for (let isFirst = true; at < pattern.length; isFirst = false) {
     const from = pattern.charAt(at);
-    // A closing bracket that comes first is one of the characters.
+    // A leading closing bracket is literal.
     if (from === "]" && !isFirst) {
       return { test: (character) => tests.some((test) => test(character)) !== isNegated, end: at + 1 };
     }
@@ -122,8 +120,8 @@ function readSteps(pattern: string): readonly Step[] {
 }
 
 /**
- * Matches as fnmatch(3) does with `FNM_NOESCAPE`, which is how journalctl matches. Only the last `*` is ever gone back
- * to, so the time is bounded by the product of the lengths, whatever the pattern.
+ * Matches as fnmatch(3) with `FNM_NOESCAPE`, which journalctl uses. Only the last `*` is backtracked, so the time is bounded by the
+ * product of the lengths.
  */
 function matchSteps(steps: readonly Step[], name: string): boolean {
   let step = 0;
@@ -148,20 +146,14 @@ function matchSteps(steps: readonly Step[], name: string): boolean {
   return steps.slice(step).every((each) => each === "run");
 }
 
-/**
- * What a name or pattern in canonical form matches. A pattern matches names of units, so none but `kernel` itself
- * matches the kernel.
- */
+/** A matcher of a canonical name or pattern. Patterns do not match `kernel`. */
 export function compileUnitPattern(pattern: string): (name: string) => boolean {
   if (!isGlob(pattern)) return (name) => name === pattern;
   const steps = readSteps(pattern);
   return (name) => name !== kernel && matchSteps(steps, name);
 }
 
-/**
- * Whether a name or pattern is all within a wider one that has no special character but `*`. An expression in brackets
- * counts as any character, so what is said to be within is.
- */
+/** Whether a name or pattern is covered by a wider pattern with `*` only. A bracket counts as any character, to be safe. */
 export function isWithin(narrow: string, wide: string): boolean {
   if (!narrow.includes("[")) return compileUnitPattern(wide)(narrow);
   let widened = "";

@@ -2,17 +2,17 @@ import { logWindowMs } from "#contract/limits.ts";
 import { parseTimestamp } from "#contract/schema.ts";
 import { invalid } from "#domain/common/error.ts";
 
-/** What the journal can count to without losing a microsecond: the year 2255. */
+/** The last time with exact microseconds: the year 2255. */
 const latestMicros = Number.MAX_SAFE_INTEGER;
 
 interface Moment {
   /** Whole microseconds since the epoch, rounded down. */
   readonly micros: number;
-  /** The decimals beyond; empty when there are none. */
+  /** Further decimals; may be empty. */
   readonly rest: string;
 }
 
-/** @throws DomainError when the text is not RFC 3339. */
+/** @throws DomainError for anything else than RFC 3339. */
 function parseMoment(field: "since" | "until", text: string): Moment {
   const millis = parseTimestamp(text);
   if (millis === undefined) throw invalid(field, "Must be an RFC 3339 time such as 2026-01-31T12:00:00Z");
@@ -27,16 +27,15 @@ function parseMoment(field: "since" | "until", text: string): Moment {
 const isAfter = (a: Moment, b: Moment): boolean => (a.micros === b.micros ? a.rest > b.rest : a.micros > b.micros);
 const bounded = (micros: number): number => Math.min(Math.max(micros, 0), latestMicros);
 
-/** First and last moment that a query looks at, both included, in microseconds since the epoch. */
+/** First and last time of a query, both included, in microseconds since the epoch. */
 export interface LogWindow {
-  /** One more than `until` when both lie between the same two microseconds: then nothing is in the window. */
+  /** One more than `until` when both lie between the same two microseconds: the window is empty. */
   readonly since: number;
   readonly until: number;
 }
 
 /**
- * The window that a query asks for. It begins one hour ago, or at the beginning where the query says by other means where
- * to look, and ends now.
+ * The window of a query. It begins one hour ago, or at the epoch where cursor or boot say where to look, and ends now.
  * @throws DomainError VALIDATION_ERROR when it ends before it begins.
  */
 export function logWindow(
@@ -45,7 +44,7 @@ export function logWindow(
 ): LogWindow {
   const beginning = query.cursor === undefined && query.boot === undefined ? (nowMs - logWindowMs) * 1000 : 0;
   const since = query.since === undefined ? { micros: beginning, rest: "" } : parseMoment("since", query.since);
-  // The clock tells milliseconds: what is written in this very one is not later than now.
+  // The clock has milliseconds: entries of this one are included.
   const until =
     query.until === undefined ? { micros: nowMs * 1000 + 999, rest: "" } : parseMoment("until", query.until);
   if (isAfter(since, until)) {
@@ -58,7 +57,7 @@ export function logWindow(
   return { since: bounded(since.micros + (since.rest === "" ? 0 : 1)), until: bounded(until.micros) };
 }
 
-/** The parts of a cursor as sd_journal_get_cursor(3) makes it: hexadecimal all of them. */
+/** The parts of a cursor (sd_journal_get_cursor(3)). */
 const parts: Readonly<Record<string, RegExp>> = {
   s: /^[0-9a-f]{32}$/i,
   i: /^[0-9a-f]{1,16}$/i,
@@ -68,7 +67,7 @@ const parts: Readonly<Record<string, RegExp>> = {
   x: /^[0-9a-f]{1,16}$/i,
 };
 
-/** Whether a text is the cursor of an entry. Those of other programs are not: all six parts are needed. */
+/** Whether a text is a cursor of journald, with all six parts. */
 export function isCursor(text: string): boolean {
   const given = text.split(";").map((part) => [part.slice(0, 1), part] as const);
   const byName = new Map(given);

@@ -20,32 +20,30 @@ import type { Work } from "./rollback.ts";
 import { freeSnapshotId } from "./snapshot.ts";
 import { doneOf } from "./transaction.ts";
 
-/** What is wanted: what it comes to is planned when it is done. */
 export interface ApplyInput {
   readonly request: UpdateRequest;
   readonly takesSnapshot: boolean;
   readonly isGuarded: boolean;
 }
 
-/** How far an update has come. */
+/** The progress of an update, for a process that resumes it. */
 export interface ApplyPhase {
   readonly is: "planned" | "snapshot_taken" | "committing" | "committed" | "rolling_back";
   readonly plan: TransactionPlan;
-  /** Of the snapshot to take first; empty for none. */
+  /** Of the snapshot to take first; may be empty. */
   readonly snapshotId: string;
-  /** How the host was before, where the update is guarded. */
+  /** The condition before a guarded update. */
   readonly before?: Condition;
-  /** Why it was not done. */
+  /** Why it failed. */
   readonly reason?: string;
   readonly worse?: readonly string[];
-  /** What lay beside configuration files before. */
+  /** New versions that lay beside configuration files before. */
   readonly offered?: readonly OfferedConfig[];
   readonly safetySnapshotId?: string;
 }
 
 export interface ApplyPorts {
   readonly manager: PackageManager;
-  /** Undefined where no snapshot can be taken. */
   readonly backend: SnapshotBackend | undefined;
   readonly report: ConditionReport;
   readonly clock: Pick<Clock, "now" | "monotonicMs" | "sleep">;
@@ -53,12 +51,11 @@ export interface ApplyPorts {
   readonly configFiles: ConfigFiles;
 }
 
-/** An update that is being carried out. */
 export interface Update extends ApplyPorts, Work<ApplyPhase> {
   readonly input: ApplyInput;
 }
 
-/** The progress of a part of the work, as a share of the whole. */
+/** Maps the progress of a part to that of the whole. */
 export const within = (progress: Progress, from: number, to: number): Progress => ({
   line: progress.line,
   step: (percent, what) => progress.step(from + ((to - from) * percent) / 100, what),
@@ -69,7 +66,7 @@ export function save({ savePhase }: Update, phase: ApplyPhase): ApplyPhase {
   return phase;
 }
 
-/** What went wrong, for people. A task that is told to stop has not gone wrong: it is left as it stands. */
+/** Reports an error. When the task is told to stop, that is not an error: its state stays. */
 export function troubleIn({ signal, progress }: Update, error: unknown): string {
   signal.throwIfAborted();
   const text = errorMessage(error);
@@ -88,14 +85,14 @@ export async function makePlan(update: Update): Promise<ApplyPhase> {
   return save(update, { is: "planned", plan, snapshotId, ...before, ...offered });
 }
 
-/** Without the snapshot that was asked for nothing is changed. */
+/** Without the snapshot nothing is changed. */
 function refuseWithout(update: Update, error: unknown): never {
   const text = troubleIn(update, error);
   if (error instanceof DomainError) throw error;
   if (error instanceof PackagesLocked) throw lockedBy(error);
   const shortage = unavailable("take the snapshot, so nothing was changed", error);
   if (shortage !== undefined) throw shortage;
-  // Others may name paths and programs, which are for the log.
+  // Other messages may name paths and programs, which belong in the log.
   const isForCallers = error instanceof PackageFileMissing || error instanceof SnapshotUnusable;
   const reason = isForCallers ? text : "the log of the operation tells why";
   const details = { missing: "snapshot", retryable: true };
@@ -120,7 +117,7 @@ export async function takeSnapshot(update: Update, last: ApplyPhase): Promise<Ap
   return save(update, { ...last, is: "snapshot_taken" });
 }
 
-/** What is left to do of a plan that another process began. */
+/** Does the rest of a plan that another process began. */
 async function resume(
   { manager, id, signal }: Update,
   { plan }: ApplyPhase,
@@ -144,12 +141,12 @@ export async function commit(update: Update, last: ApplyPhase): Promise<ApplyPha
   if (!isResumed) save(update, { ...last, is: "committing" });
   try {
     const result = isResumed ? await resume(update, last, changing) : await manager.commit(last.plan, changing, signal);
-    // A host that stops may cut off the package manager as well: that is an interruption, not how the update ended.
+    // A host that shuts down may kill the package manager too: that is an interruption, not a failure.
     if (!result.isDone) signal.throwIfAborted();
     return save(update, { ...last, is: "committed", ...(result.isDone ? {} : { reason: result.reason }) });
   } catch (error) {
     const isLocked = error instanceof PackagesLocked;
-    // Before anything is changed the caller may just try again; what an earlier process has changed is to be told.
+    // Nothing has changed yet, so the caller may try again; changes of an earlier process have to be reported.
     if (isLocked && !isResumed) throw lockedBy(error);
     if (!isLocked && !(error instanceof UpdateRefused)) throw error;
     return save(update, { ...last, is: "committed", reason: error.message });

@@ -17,7 +17,7 @@ import { changedOf, doneOf } from "./transaction.ts";
 
 interface Guarded {
   readonly verdict: GuardVerdict;
-  /** Whether what it was rolled back to is there only after a reboot. */
+  /** Whether the rollback takes effect only after a reboot. */
   readonly needsReboot: boolean;
 }
 
@@ -53,7 +53,7 @@ async function isUntouched({ manager, signal }: Update, { plan }: ApplyPhase): P
   return changedOf(plan, await manager.installed(signal)).length === 0 && (await manager.audit(signal)).length === 0;
 }
 
-/** Watches the host after a guarded update, and rolls back when it is worse; undefined for one that is not guarded. */
+/** Watches the host after a guarded update, and rolls back when it is worse. */
 async function guard(update: Update, last: ApplyPhase): Promise<Guarded | undefined> {
   const { before, reason, plan } = last;
   if (before === undefined) return undefined;
@@ -66,7 +66,7 @@ async function guard(update: Update, last: ApplyPhase): Promise<Guarded | undefi
   return worse.length > 0 ? rollBackTo(update, last, worse) : kept("nothing is worse than before");
 }
 
-/** Files that are as they were although their package has another version of them. */
+/** Configuration files that were kept although their package has a new version. */
 async function findKeptFiles({ configFiles, signal }: Update, last: ApplyPhase): Promise<readonly KeptConfig[]> {
   if (last.offered === undefined) return [];
   const before = new Map(last.offered.map(({ offered, changedAt }) => [offered, changedAt]));
@@ -75,7 +75,7 @@ async function findKeptFiles({ configFiles, signal }: Update, last: ApplyPhase):
   return added.map(({ file, offered }) => ({ file, offered }));
 }
 
-/** What has become of an update: packages have changed, so what cannot be found out is said, and the rest is not lost for it. */
+/** The result of an update. Packages have changed, so a failing question is reported without losing the rest. */
 async function report(update: Update, last: ApplyPhase, guarded: Guarded | undefined): Promise<UpdateApply> {
   const { manager, signal, id } = update;
   const { plan, snapshotId, reason } = last;
@@ -120,10 +120,7 @@ async function report(update: Update, last: ApplyPhase, guarded: Guarded | undef
   };
 }
 
-/**
- * Carries out a plan. A process that resumes it, after the first one ended at any time, goes on from the saved phase and
- * from what is installed by then.
- */
+/** Runs an update. A process that resumes it continues from the saved phase and the packages installed by then. */
 export async function applyUpdates(input: ApplyInput, ports: ApplyPorts, work: Work<ApplyPhase>): Promise<UpdateApply> {
   const update: Update = { ...ports, ...work, input };
   let last = work.phase ?? (await makePlan(update));

@@ -2,37 +2,31 @@ import type { CheckStatus } from "#contract/checks.ts";
 import { statusRank } from "#contract/checks.ts";
 import type { Clock } from "#kernel/clock.ts";
 
-/** How the host is: what an update may make worse. */
+/** The condition of the host, which an update may make worse. */
 export interface Condition {
-  /** Status of each health check. */
   readonly checks: Readonly<Record<string, CheckStatus>>;
   readonly failedUnits: readonly string[];
 }
 
-/** Looks at the host anew. */
 export interface ConditionReport {
   readonly look: (signal: AbortSignal) => Promise<Condition>;
 }
 
-/** How often it is looked while an update is guarded. */
 const lookIntervalMs = 15_000;
 
-/** How often it is looked after the time is over while now this and now that is worse. */
+/** Further samples after the end of the time while problems come and go. */
 const lateLooks = 4;
 
-/** What an update is for, or brings with it, by itself: a kernel waits for its reboot, lists grow old. */
+/** Checks that an update affects by itself: a kernel waits for its reboot, lists grow old. */
 const notTheUpdates: readonly string[] = ["reboot_required", "security_updates"];
 
-/**
- * Whether a status is worse than the one before. What could be looked at and cannot be any more is broken, unless the update
- * was to remove packages: then the subject may be gone on purpose. Nothing is worse than to fail.
- */
+/** A subject that disappeared counts as broken, unless the update removes packages. Nothing is worse than a failure. */
 function isWorse(before: CheckStatus, after: CheckStatus, removesPackages: boolean): boolean {
   if (after !== "skip") return statusRank[after] > statusRank[before];
   return !removesPackages && (before === "pass" || before === "warn");
 }
 
-/** Checks that are worse than before, and units that have failed since, as people read it. */
+/** Checks and units that are worse than before, for people. */
 function worseThan(before: Condition, after: Condition, removesPackages: boolean): readonly string[] {
   const checks = Object.entries(after.checks)
     .filter(([id]) => !notTheUpdates.includes(id))
@@ -44,30 +38,28 @@ function worseThan(before: Condition, after: Condition, removesPackages: boolean
   return [...units, ...checks];
 }
 
-/** How long a host is watched, in milliseconds. */
+/** How long a host is watched. */
 export interface GuardTimes {
   readonly guardMs: number;
-  /** When it is over where no look has found anything worse. */
+  /** Sufficient where no sample finds anything worse. */
   readonly enoughMs: number;
 }
 
 const usualTimes: GuardTimes = { guardMs: 5 * 60_000, enoughMs: 90_000 };
 
-/** The times that follow from the setting: whoever says how long gets all of it. */
+/** A configured time is used in full. */
 export const guardTimesOf = (minutes: number | undefined): GuardTimes =>
   minutes === undefined ? usualTimes : { guardMs: minutes * 60_000, enoughMs: minutes * 60_000 };
 
-/** What a host is watched for. */
 export interface Watch extends GuardTimes {
   readonly before: Condition;
-  /** Whether the update removes packages. */
   readonly removesPackages: boolean;
 }
 
 /**
- * Watches the host after an update.
- * @returns what is worse than before in two looks one after the other, as soon as there is such a thing; nothing when the
- * time is over, or earlier where each look has found the host as it was. A host that cannot be looked at is worse than one that could be, and so is one that is never well again.
+ * Watches the host after an update. A host that cannot be checked counts as worse.
+ * @returns what is worse in two consecutive samples, as soon as there is any; nothing when the time is over, or after `enoughMs`
+ * without problems.
  */
 export async function watchAfter(
   { before, removesPackages, guardMs, enoughMs }: Watch,
@@ -90,7 +82,7 @@ export async function watchAfter(
   };
   for (;;) {
     const worse = await look();
-    // A service that is just starting again looks bad for a moment.
+    // A service that is restarting looks bad for a moment.
     const lasting = worse.filter((each) => last.includes(each));
     if (lasting.length > 0) return lasting;
     last = worse;

@@ -15,17 +15,17 @@ import { createSharedRun } from "./shared-run.ts";
 import { isSnapshotId, toSnapshot } from "./snapshot.ts";
 import { backendOf, type UpdateKind, type UpdateWork } from "./verbs.ts";
 
-/** Has work done in a process that outlives this one. */
+/** Runs work in a process that outlives this one. */
 export interface LongWork {
   /**
-   * Waits for the result, unless the caller does not want to.
-   * @throws DomainError: what the work threw, or `CONFLICT` while other work of that kind is done.
+   * Waits for the result, unless the caller prefers not to.
+   * @throws DomainError: that of the work, or `CONFLICT` while other work of its kind runs.
    */
   readonly begin: <K extends UpdateKind>(
     kind: K,
     input: UpdateWork[K]["input"],
     context: Context,
-    /** Refuses what cannot be, before it is written down; not asked for a request that has begun before. */
+    /** Refuses what is impossible before it is recorded; not called for a repeated request. */
     check?: () => Promise<unknown>,
   ) => Promise<UpdateWork[K]["result"] | Accepted>;
 }
@@ -34,10 +34,10 @@ const unsupported = (missing: string, message: string): DomainError =>
   new DomainError("UNAVAILABLE", message, { missing, retryable: false });
 const noPackageManager = "cannot look for updates: no package manager here is supported, or settings forbid it";
 
-/** A repository that does not answer is nothing that the service has done wrong. */
+/** A repository that does not answer is not an internal error. */
 function notRefreshed(error: unknown): never {
   if (error instanceof DomainError || !(error instanceof Error)) throw error;
-  // The address of a repository may hold a password.
+  // The address may contain a password.
   const reason = error.message.replaceAll(/\/\/[^/@\s]*@/g, "//");
   const details = { missing: "package lists", retryable: true };
   throw new DomainError("UNAVAILABLE", `cannot bring the lists up to date: ${reason}`, details, error);
@@ -120,21 +120,19 @@ async function rollbackPlan(backend: SnapshotBackend, snapshotId: string, signal
 }
 
 async function findSnapshot(host: () => Promise<HostUpdates>, snapshotId: string, signal: AbortSignal) {
-  // What is no id is never looked for: a path could be made of it.
+  // An invalid id is never looked up: it may be part of a path.
   if (!isSnapshotId(snapshotId))
     throw new DomainError("NOT_FOUND", "cannot find the snapshot: no snapshot has that id", {});
   return backendOf((await host()).backends, snapshotId, signal);
 }
 
-/** The updates part: what could be updated, updating, snapshots and the way back. */
 export function updatesHandlers(ports: {
-  /** Asked when it is needed: to find out takes a moment. */
+  /** Called on demand: it takes a moment. */
   readonly host: () => Promise<HostUpdates>;
   readonly work: LongWork;
   readonly clock: Pick<Clock, "now">;
-  /** Whether an update takes a snapshot unless it is told otherwise. */
+  /** Whether updates take a snapshot by default. */
   readonly takesSnapshot: boolean;
-  /** Is told what every check has found. */
   readonly onChecked: (found: UpdateCheck) => void;
 }): Handlers<typeof updates> {
   const { host, work, clock, onChecked } = ports;
@@ -145,7 +143,7 @@ export function updatesHandlers(ports: {
     return { manager, backends };
   };
 
-  // Two at once would wait for each other's locks, and the second would bring nothing new.
+  // Two at a time would wait for each other's locks, and the second would find nothing new.
   const refresh = createSharedRun(async (signal) => {
     const { manager } = await managed();
     await refusedAsInvalid(() => manager.refresh(noProgress, signal)).catch(notRefreshed);
@@ -156,7 +154,7 @@ export function updatesHandlers(ports: {
       const { manager } = await managed();
       const signal = context.signal();
       if (query.refresh ?? false) {
-        // It changes files of the host, so it goes into the audit log, however it ends.
+        // A refresh changes files, so it is in the audit log, also when it fails.
         context.touched({ refresh: "true" });
         await refresh(signal);
       }

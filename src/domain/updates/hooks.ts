@@ -8,13 +8,12 @@ import type { UpdateKind, UpdateWork } from "./verbs.ts";
 interface Watched<K extends UpdateKind> {
   readonly pre: PreEvent;
   readonly post: PostEvent;
-  /** In a sentence: `cannot …`. */
+  /** Completes `cannot …`. */
   readonly what: string;
-  /** What hooks are told of a request. */
   readonly subject: (input: UpdateWork[K]["input"]) => HookSubject;
 }
 
-/** Which operations hooks are called for. Snapshots change nothing that is in use. */
+/** Operations with hooks. Snapshots change nothing that is in use. */
 const watched: { readonly [K in UpdateKind]?: Watched<K> } = {
   "updates.apply": {
     pre: "pre_update",
@@ -36,10 +35,7 @@ const watched: { readonly [K in UpdateKind]?: Watched<K> } = {
   },
 };
 
-/**
- * Asks the hooks before an operation is written down.
- * @throws DomainError `FORBIDDEN` where one holds it back.
- */
+/** Asks the hooks before an operation is recorded. @throws DomainError `FORBIDDEN` where one refuses. */
 export async function requireConsent<K extends UpdateKind>(
   hooks: Pick<Hooks, "ask">,
   kind: K,
@@ -52,7 +48,6 @@ export async function requireConsent<K extends UpdateKind>(
   if (veto !== undefined) throw refusedBy(veto, row.what);
 }
 
-/** An operation as it was written down. */
 interface OperationRecord {
   readonly spec: { readonly id: string; readonly kind: string; readonly input: unknown; readonly keyId: string | null };
   readonly state:
@@ -60,7 +55,7 @@ interface OperationRecord {
     | undefined;
 }
 
-/** Tells the hooks how an operation ended, in the process that did it. */
+/** Notifies the hooks of the end of an operation, in its process. */
 export async function tellEnd(hooks: Pick<Hooks, "tell">, { spec, state }: OperationRecord): Promise<void> {
   if (state?.status !== "done" && state?.status !== "failed") return;
   const tell = async <K extends UpdateKind>(kind: K): Promise<void> => {
@@ -69,7 +64,7 @@ export async function tellEnd(hooks: Pick<Hooks, "tell">, { spec, state }: Opera
     await hooks.tell(row.post, {
       operation_id: spec.id,
       key_id: spec.keyId,
-      // What was written down under this kind was checked when it was asked for.
+      // The input was checked before it was recorded.
       ...row.subject(spec.input as UpdateWork[K]["input"]),
       status: state.status,
       result: state.result,
@@ -79,7 +74,7 @@ export async function tellEnd(hooks: Pick<Hooks, "tell">, { spec, state }: Opera
   if (Object.hasOwn(watched, spec.kind)) await tell(spec.kind as UpdateKind);
 }
 
-/** The updates part, whose dry runs say as well which hooks would be asked. */
+/** The handlers with dry runs that name the hooks. */
 export function withAskingSteps(
   handlers: Handlers<typeof updates>,
   hooks: Pick<Hooks, "names">,

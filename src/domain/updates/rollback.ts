@@ -4,35 +4,34 @@ import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { freeSnapshotId } from "./snapshot.ts";
 
-/** How far a rollback has come: what a process that takes it up again begins with. */
+/** The progress of a rollback, for a process that resumes it. */
 export interface RollbackPhase {
-  /** Of the safety snapshot, chosen before it is taken, so that no second one is. */
+  /** Chosen before the safety snapshot is taken, so that there is only one. */
   readonly safetySnapshotId: string;
-  /** How it ended, once it has: what is left is to tidy up. */
+  /** Set at the end: only cleaning up is left. */
   readonly result?: RollbackResult;
 }
 
-/** What every long piece of work of the updates part is given. */
+/** The context of an operation of the updates part. */
 export interface Work<Phase> {
-  /** Id of the operation, after which transactions are named. */
+  /** Id of the operation, also of its transactions. */
   readonly id: string;
   readonly progress: Progress;
-  /** Where an earlier process got to; undefined for the first one. */
+  /** Where an earlier process got to. */
   readonly phase: Phase | undefined;
-  /** On disk when it returns. */
+  /** Saves synchronously. */
   readonly savePhase: (phase: Phase) => void;
   readonly signal: AbortSignal;
 }
 
-/** The reverse of what will happen: what a safety snapshot has to be able to undo. */
+/** The reverse of the coming changes: what a safety snapshot must be able to undo. */
 const changesBetween = (
   packages: readonly Pick<PackageChange, "name" | "architecture" | "from" | "to">[],
 ): readonly PackageChange[] =>
   packages.map(({ name, architecture, from, to }) => ({ name, architecture, from: to, to: from, isSecurity: false }));
 
 /**
- * Returns to a snapshot: verifies all of it before anything is touched, takes a safety snapshot, goes back. Taken up again
- * after an interruption it ends where it would have ended.
+ * Returns to a snapshot: verifies it before anything is touched, takes a safety snapshot, goes back. Can be resumed.
  * @throws SnapshotUnusable when the snapshot is damaged: nothing was touched.
  */
 export async function rollBack(

@@ -6,13 +6,10 @@ import type { ApplyInput } from "./apply-steps.ts";
 
 const requestFor = (names: readonly string[]): UpdateRequest => ({ type: "packages", isSecurityOnly: true, names });
 
-/** Installs security updates of chosen packages, for those who need no more than that: the fix of a health check. */
+/** Installs security updates of chosen packages, for the fix of a health check. */
 export function createSecurityUpdater(ports: {
   readonly host: () => Promise<HostUpdates>;
-  /**
-   * Does it in an operation, whose id it tells at once, and waits for its result.
-   * @throws Error when it failed.
-   */
+  /** Runs an operation, reports its id at once, and waits for its result. @throws Error when it failed. */
   readonly apply: (
     input: ApplyInput,
     signal: AbortSignal,

@@ -4,10 +4,7 @@ interface Run<T> {
   waiting: number;
 }
 
-/**
- * Work that is done once for all who ask for it at the same time. It is told to stop when nobody waits for it any more; who
- * asks then begins anew.
- */
+/** Shares one run of some work among concurrent callers. It is aborted when nobody waits any more. */
 export function createSharedRun<T>(work: (signal: AbortSignal) => Promise<T>): (signal: AbortSignal) => Promise<T> {
   let current: Run<T> | undefined;
 

@@ -3,7 +3,6 @@ import type { SnapshotBackend, StoredSnapshot } from "#domain/ports/snapshots.ts
 import type { Clock } from "#kernel/clock.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 
-/** A snapshot as callers see it. */
 export const toSnapshot = (stored: StoredSnapshot): Snapshot => ({
   id: stored.id,
   description: stored.description,
@@ -21,10 +20,10 @@ const secondMs = 1_000;
 export const snapshotIdAt = (epochMs: number): string =>
   new Date(epochMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "-");
 
-/** Whether a text has the form of an id; anything else is never looked for. */
+/** Whether a text has the form of an id. */
 export const isSnapshotId = (text: string): boolean => /^\d{8}-\d{6}$/.test(text);
 
-/** The id for a snapshot that is taken now: of two in one second, the later one gets a later second. */
+/** The id for a new snapshot; of two in one second, the later one gets a later second. */
 export async function freeSnapshotId(
   backend: Pick<SnapshotBackend, "list">,
   clock: Pick<Clock, "now">,
@@ -36,22 +35,18 @@ export async function freeSnapshotId(
   return snapshotIdAt(atMs);
 }
 
-/** How many snapshots are kept, and for how long. */
 export interface Retention {
   readonly count: number;
   readonly ageMs: number;
   readonly nowMs: number;
 }
 
-/**
- * The snapshots that are kept no longer, oldest first: those beyond the count and those that are too old. The newest stays
- * whatever its age, and protected ones stay and are not counted.
- */
+/** Snapshots to delete, oldest first: those beyond the count or too old, but never the newest or protected ones. */
 export function expired(
   snapshots: readonly StoredSnapshot[],
   { count, ageMs, nowMs }: Retention,
 ): readonly StoredSnapshot[] {
-  // Two of one moment are told apart by their ids, which sort by time.
+  // Of two with one time, the ids decide, which sort by time.
   const newestFirst = snapshots.toSorted(
     (one, other) => other.createdAt - one.createdAt || (one.id < other.id ? 1 : -1),
   );

@@ -3,12 +3,12 @@ import { type UpdateKind, type UpdateVerbs, updateKinds } from "./verbs.ts";
 
 type TaskVerb = (input: unknown, work: Work<unknown>) => Promise<unknown>;
 
-/** As the runner of operations takes them: it knows no kind, and so no type of their inputs. */
+/** The verbs for the runner of operations, which does not know the types of their inputs. */
 export function asVerbs(verbs: UpdateVerbs): Readonly<Record<string, TaskVerb>> {
   const asVerb =
     <K extends UpdateKind>(kind: K): TaskVerb =>
     (input, { phase, ...work }) =>
-      // What was written down under this kind was checked when it was asked for.
+      // The input was checked before it was recorded.
       verbs[kind](input as Parameters<UpdateVerbs[K]>[0], {
         ...work,
         phase: (phase ?? undefined) as Parameters<UpdateVerbs[K]>[1]["phase"],

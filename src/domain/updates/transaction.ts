@@ -1,17 +1,17 @@
 import type { ChangedPackage } from "#contract/updates.ts";
 import type { InstalledPackage, PackageChange, TransactionPlan } from "#domain/ports/packages.ts";
 
-/** Packages of several architectures may be installed under one name. */
+/** Packages of several architectures may have one name. */
 const keyOf = ({ name, architecture }: Pick<InstalledPackage, "name" | "architecture">): string =>
   `${name}:${architecture}`;
 
-/** All versions by package: of a kernel several are installed beside each other. */
+/** All versions of a package: several kernels may be installed. */
 function allVersionsOf(installed: readonly InstalledPackage[]): (change: PackageChange) => readonly string[] {
   const versions = Map.groupBy(installed, keyOf);
   return (change) => (versions.get(keyOf(change)) ?? []).map(({ version }) => version);
 }
 
-/** The changes of a plan that have come true, whoever made them. */
+/** The changes of a plan that are in effect, whoever made them. */
 export function doneOf(plan: TransactionPlan, installed: readonly InstalledPackage[]): readonly PackageChange[] {
   const versions = allVersionsOf(installed.filter(({ isUnfinished = false }) => !isUnfinished));
   return plan.changes.filter((change) => {
@@ -21,14 +21,14 @@ export function doneOf(plan: TransactionPlan, installed: readonly InstalledPacka
   });
 }
 
-/** What has become of the packages of a plan: those whose version is not what it was. */
+/** The packages of a plan whose version has changed. */
 export function changedOf(plan: TransactionPlan, installed: readonly InstalledPackage[]): readonly ChangedPackage[] {
   const versions = allVersionsOf(installed);
   const becomeOf = (change: PackageChange): string | null => {
     const { from, to } = change;
     const now = versions(change);
     if (to !== null && now.includes(to)) return to;
-    // What was to come beside other versions of it has not come.
+    // It was to be installed beside other versions, and is not.
     return from === null || now.includes(from) ? from : (now.at(-1) ?? null);
   };
   return plan.changes

@@ -11,7 +11,7 @@ import { refusedAsInvalid } from "./refusals.ts";
 import { type RollbackPhase, rollBack, type Work } from "./rollback.ts";
 import { expired, freeSnapshotId, toSnapshot } from "./snapshot.ts";
 
-/** What is done in a process of its own. All of them change packages or what returns to them: one at a time. */
+/** The operations of the updates part, with their types. */
 export interface UpdateWork {
   readonly "updates.apply": { readonly input: ApplyInput; readonly phase: ApplyPhase; readonly result: UpdateApply };
   readonly "updates.rollback": {
@@ -32,10 +32,7 @@ export interface UpdateWork {
 }
 export type UpdateKind = keyof UpdateWork;
 
-/**
- * Packages and what returns to them are one thing, so all of this is done one at a time. What saves how far it has come is
- * taken up again when its process is gone.
- */
+/** All of them share a lock, since they change packages or snapshots; `canGoOn`: it is resumed when its process is gone. */
 export const updateKinds = {
   "updates.apply": { lock: "packages", canGoOn: true },
   "updates.rollback": { lock: "packages", canGoOn: true },
@@ -52,12 +49,11 @@ export type UpdateVerbs = {
 
 export interface UpdateWorkPorts {
   readonly manager: PackageManager;
-  /** In the order of preference: new snapshots go to the first, those of all can be returned to. */
+  /** In order of preference: new snapshots go to the first. */
   readonly backends: readonly SnapshotBackend[];
   readonly report: ConditionReport;
   readonly clock: Pick<Clock, "now" | "monotonicMs" | "sleep">;
   readonly guard: GuardTimes;
-  /** How many snapshots are kept. */
   readonly configFiles: ConfigFiles;
   readonly keepSnapshots: number;
 }
@@ -75,17 +71,16 @@ export async function backendOf(
   throw new DomainError("NOT_FOUND", `cannot find the snapshot ${snapshotId}`, { snapshot_id: snapshotId });
 }
 
-/** How long snapshots are kept beyond the newest ones. */
+/** Maximum age of snapshots. */
 const keptForMs = 90 * 24 * 60 * 60 * 1000;
 
-/** The work of the updates part, as it is done in a process of its own. */
 export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
   const { manager, backends, clock } = ports;
   const [backend] = backends;
 
   type Reporting = Pick<Work<never>, "progress" | "signal">;
 
-  /** What cannot be removed is tried again the next time: no result is lost for it. */
+  /** A failure to remove something must not lose the result: it is tried again next time. */
   const orReport = async ({ progress }: Reporting, what: string, change: () => Promise<void>): Promise<void> => {
     try {
       await change();
@@ -94,13 +89,13 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
     }
   };
 
-  /** Removes what interrupted rollbacks have left: this is the only work of its kind, so nobody goes on with one. */
+  /** Removes leftovers of interrupted rollbacks; the lock excludes that another one is running. */
   const tidy = async (work: Reporting): Promise<void> => {
     const settle = (id: string): Promise<void> => manager.settle(id, work.signal);
     for (const each of backends) await orReport(work, "leftovers of rollbacks", () => each.tidy(settle, work.signal));
   };
 
-  /** Removes what is beyond the retention as well, but not what the work that was just done names in its result. */
+  /** Removes expired snapshots but for those in the result, and leftovers. */
   const prune = async (work: Reporting, named: readonly string[]): Promise<void> => {
     const { signal } = work;
     const retention = { count: ports.keepSnapshots, ageMs: keptForMs, nowMs: clock.now() };
@@ -116,7 +111,7 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
 
   return {
     "updates.apply": async (input, work) => {
-      // A guarded update that is rolled back is to be well again at once.
+      // A guarded update has to be rolled back without a reboot, if possible.
       const atOnce = backends.find(({ needsReboot }) => !needsReboot);
       const chosen = input.isGuarded ? (atOnce ?? backend) : backend;
       const result = await applyUpdates(input, { ...ports, manager, backend: chosen }, work);
@@ -129,7 +124,7 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
         return refusedAsInvalid(() => rollBack(snapshotId, { backend: found.backend, clock }, work));
       };
       const result = work.phase?.result ?? (await doIt());
-      // To tidy up takes away what knows how it was before: a process that is killed then has this to tell.
+      // Cleaning up removes the former state: a process that is killed meanwhile still has the result.
       work.savePhase({ safetySnapshotId: result.safety_snapshot_id, result });
       await prune(work, [snapshotId, result.safety_snapshot_id]);
       return result;
@@ -145,7 +140,7 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
       work.savePhase({ snapshotId: id });
       const taken = (await backend.list(signal)).find((each) => each.id === id);
       const create = async (): Promise<StoredSnapshot> => {
-        // What waits to be updated is what will change next: only now are its package files to be had for sure.
+        // Pending updates are what changes next: their current package files are available only now.
         const { updates: changes } = await manager.updates(signal);
         return backend.create({ id, description, kind: "manual", changes, progress }, signal);
       };
