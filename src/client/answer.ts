@@ -14,14 +14,13 @@ const kindOf = (value: unknown): string => {
 
 const isOfType = (kind: string, type: unknown): boolean => kind === type || (kind === "integer" && type === "number");
 
-/** What a schema takes: kinds of JSON values; undefined where it does not say. */
+/** The kinds of JSON values that a schema accepts; undefined for any. */
 function typesOf(schema: Schema): readonly unknown[] | undefined {
   if (schema["type"] !== undefined) return [schema["type"]].flat();
   if (Array.isArray(schema["enum"])) return schema["enum"].map(kindOf);
   return "const" in schema ? [kindOf(schema["const"])] : undefined;
 }
 
-/** Where a value differs from its schema, and in what. */
 interface Mismatch {
   readonly path: string;
   readonly problem: string;
@@ -50,13 +49,13 @@ function memberMismatch(schema: Schema, value: Readonly<Record<string, unknown>>
 }
 
 /**
- * Compares a value with a schema of the contract as far as code that reads it depends on it: types, members, items, dates. Values of
- * enumerations and bounds are not compared: a later version of the service may have more of them.
+ * Compares a value with a schema as far as readers depend on it: types, members, items, dates. Enumerations and bounds are not
+ * compared: a later version of the service may extend them.
  */
 function findMismatch(schema: Schema, value: unknown, path: string): Mismatch | undefined {
   if (Array.isArray(schema["anyOf"])) {
     const arms = (schema["anyOf"] as readonly Schema[]).map((arm) => findMismatch(arm, value, path));
-    // The arm that goes furthest is most likely the one that was meant.
+    // The arm with the deepest mismatch is most likely the intended one.
     return arms.includes(undefined)
       ? undefined
       : arms.reduce((one, other) => ((other?.path.length ?? 0) > (one?.path.length ?? 0) ? other : one));
@@ -73,13 +72,13 @@ function findMismatch(schema: Schema, value: unknown, path: string): Mismatch | 
   return isRecord(value) ? memberMismatch(schema, value, path) : undefined;
 }
 
-/** @returns where a value is not as a schema of the contract says, in words; undefined where it is. */
+/** The first difference of a value from a schema, in words. */
 export function describeMismatch(schema: TSchema, value: unknown): string | undefined {
   const found = findMismatch(schema as unknown as Schema, value, "");
   return found && `${found.path === "" ? "" : `${found.path}: `}${found.problem}`;
 }
 
-/** The error that an answer, or a part of one, stands for that is none of Steward's. */
+/** The error for an answer, or a part of one, that is not from Steward. */
 export function notAnAnswer(response: Pick<Response, "status" | "headers"> | undefined, why: string): ApiError {
   return new ApiError({
     code: "UNREADABLE",
@@ -101,10 +100,7 @@ export function parseJson(text: string, response?: Head): unknown {
   }
 }
 
-/**
- * Reads JSON that has to be as a schema says.
- * @throws ApiError
- */
+/** @throws ApiError for text that does not match the schema. */
 export function parseAs(schema: TSchema, text: string, response?: Head): unknown {
   const value = parseJson(text, response);
   const mismatch = describeMismatch(schema, value);
@@ -114,12 +110,11 @@ export function parseAs(schema: TSchema, text: string, response?: Head): unknown
 
 const acceptedStatus = 202;
 
-/** Whether the service goes on with what it was asked for. */
 export const isAccepted = (operation: Operation, { status }: Pick<Response, "status">): boolean =>
   operation.outlives === true && status === acceptedStatus;
 
 /**
- * Reads what the service answers to a call: text, or JSON that is as the table says; a plan where a dry run was asked for.
+ * Reads an answer: text, JSON as the table says, or a plan for a dry run.
  * @throws ApiError when it is something else.
  */
 export async function readAnswer(

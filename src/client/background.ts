@@ -12,9 +12,9 @@ export type LongOperationName = {
 }[keyof Table];
 
 /**
- * Begins what outlives its request, and does not wait for it. Asking again with the same idempotency key begins nothing else.
- * @returns the operation to look at; undefined where the service had answered before it needed one.
- * @throws ApiError when the service refuses; what `fetch` throws when it cannot be reached.
+ * Begins an operation that outlives its request, without waiting. The same idempotency key begins nothing else.
+ * @returns the operation, or the answer when the service needed none.
+ * @throws ApiError when the service refuses; errors of `fetch` when it cannot be reached.
  */
 export async function beginOperation<K extends LongOperationName>(
   options: ClientOptions,

@@ -10,7 +10,7 @@ import { ApiError, readApiError, toApiError } from "./index.ts";
 export interface ChatOptions {
   /** Address of the service: `http://127.0.0.1:8470`. */
   readonly url: string;
-  /** Left out where a client certificate says who asks. */
+  /** Not needed with a client certificate. */
   readonly key?: string | undefined;
   readonly request: Omit<ChatRequest, "stream">;
   readonly fetch?: typeof globalThis.fetch;
@@ -20,12 +20,12 @@ export interface ChatOptions {
 const Delta = Type.Object({ content: Type.String() });
 type Delta = Static<typeof Delta>;
 
-/** A piece of the answer; the last one is the answer without its text. */
+/** A piece of the answer; `done` has the answer without its text. */
 export type ChatEvent =
   | { readonly event: "delta"; readonly content: string }
   | { readonly event: "done"; readonly answer: ChatResponse };
 
-/** The server-sent events of an answer. Comments, which keep the connection alive, are left out. */
+/** The server-sent events of an answer without comments, which keep the connection alive. */
 async function* eventsIn(body: ReadableStream<BufferSource>): AsyncGenerator<EventSourceMessage> {
   const reader = body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream()).getReader();
   try {
@@ -35,14 +35,14 @@ async function* eventsIn(body: ReadableStream<BufferSource>): AsyncGenerator<Eve
       yield value;
     }
   } finally {
-    // Leaving early ends the call, at the provider too.
+    // Ends the call early, at the provider too.
     await reader.cancel();
   }
 }
 
 /**
- * Has a model answer in pieces. Runs in Node and in browsers.
- * @throws ApiError when the service refuses, or when the answer breaks off; what `fetch` throws when it cannot be reached.
+ * Streams the answer of a model. Runs in Node and in browsers.
+ * @throws ApiError when the service refuses, or the answer breaks off; errors of `fetch` when it cannot be reached.
  */
 export async function* streamChat(options: ChatOptions): AsyncGenerator<ChatEvent> {
   const { url, key, request, fetch = globalThis.fetch, signal } = options;

@@ -21,14 +21,11 @@ type Call<K extends OperationName> = (
     : [Partial<Input<Table[K]>>]
 ) => Promise<Answer<K>>;
 
-/** One method for each operation of the table. */
 export type Client = { readonly [K in OperationName]: Call<K> };
 
-/** The error that an answer stands for. */
 export const toApiError = async (response: Response): Promise<ApiError> =>
   readApiError(response, await response.text());
 
-/** The error that a text stands for, which came with an answer. */
 export function readApiError(response: Response, text: string): ApiError {
   const requestId = response.headers.get("X-Request-Id") ?? undefined;
   let { status } = response;
@@ -36,13 +33,13 @@ export function readApiError(response: Response, text: string): ApiError {
     const body: unknown = JSON.parse(text);
     const error = isRecord(body) ? body["error"] : undefined;
     if (isRecord(error) && typeof error["code"] === "string" && isErrorCode(error["code"])) {
-      // One that comes late comes under the status of the answer that it breaks off.
+      // A late error has the status of the answer that it breaks off.
       status = errorStatus[error["code"]];
       const details = isRecord(error["details"]) ? error["details"] : undefined;
       return new ApiError({ code: error["code"], message: String(error["message"]), status, details, requestId });
     }
   } catch {
-    // Not JSON: something else than the service answered.
+    // Not JSON: not an answer of the service.
   }
   const message = `cannot read the answer: status ${status}, not an error body of Steward`;
   return new ApiError({ code: "UNREADABLE", message, status, details: undefined, requestId });
@@ -60,20 +57,16 @@ function address(base: string, operation: Operation, input: Readonly<Record<stri
   return url;
 }
 
-/** How a service is spoken to. */
 export interface ClientOptions {
   /** Address of the service: `http://127.0.0.1:8470`. */
   readonly url: string;
-  /** API key or token; left out for operations that need none, and where a client certificate says who asks. */
+  /** API key or token; not needed for public operations and with a client certificate. */
   readonly key?: string | undefined;
   readonly fetch?: typeof globalThis.fetch;
   readonly signal?: AbortSignal;
 }
 
-/**
- * Asks for one operation.
- * @throws ApiError when the service refuses; what `fetch` throws when it cannot be reached.
- */
+/** @throws ApiError when the service refuses; errors of `fetch` when it cannot be reached. */
 export async function request(
   options: ClientOptions,
   operation: Operation,
@@ -98,9 +91,8 @@ export async function request(
 }
 
 /**
- * A typed client made from the operations table. Runs in Node and in browsers.
- * @throws ApiError from a call that the service refused, or whose answer is none of Steward's; what `fetch` throws when it cannot be
- * reached.
+ * A typed client made from the operations table, for Node and browsers.
+ * @throws ApiError from calls that the service refuses, or with an unreadable answer; errors of `fetch` when it cannot be reached.
  */
 export function createClient(options: ClientOptions): Client {
   const call = async (operation: Operation, input: Readonly<Record<string, unknown>>): Promise<unknown> => {
@@ -111,6 +103,6 @@ export function createClient(options: ClientOptions): Client {
     name,
     (input: Readonly<Record<string, unknown>> = {}) => call(operation, input),
   ]);
-  // The one place where the table's rows become methods; each has the type that its row gives it.
+  // Each method has the type that its row gives it.
   return Object.fromEntries(methods) as Client;
 }

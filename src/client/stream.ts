@@ -10,31 +10,31 @@ import { ApiError, toApiError } from "./index.ts";
 export interface LogStreamOptions extends Transport {
   /** Address of the service: `http://127.0.0.1:8470`. */
   readonly url: string;
-  /** Left out where a client certificate says who asks. */
+  /** Not needed with a client certificate. */
   readonly key?: string | undefined;
   readonly unit?: string;
   /** Name or number of the least severe priority. */
   readonly priority?: string;
   /** Regular expression over the message. */
   readonly grep?: string;
-  /** Begin behind this entry. */
+  /** Begin after this entry. */
   readonly cursor?: string;
   readonly signal?: AbortSignal;
-  /** Asked before each connection is made; what it throws ends the stream. */
+  /** Called before each connection; an error ends the stream. */
   readonly allow?: (() => Promise<void>) | undefined;
-  /** Told of what the service says besides entries: frames that were lost, and errors that it goes on after. */
+  /** Called with lost frames, and with errors after which the stream goes on. */
   readonly onNotice?: (notice: DroppedFrame | ErrorFrame) => void;
-  /** Told when the connection is lost, which is then made again, and when it is back. */
+  /** Called when the connection is lost and when it is back. */
   readonly onConnection?: (state: "lost" | "back") => void;
 }
 
-/** How a service is reached where `fetch` and `WebSocket` are not the ones that there are. */
+/** Replacements of the global `fetch` and `WebSocket`. */
 export interface Transport {
   readonly fetch?: typeof globalThis.fetch | undefined;
   readonly openSocket?: ((address: URL) => Promise<WebSocket>) | undefined;
 }
 
-/** Entries that wait for a slow reader before the connection is given up until they are read. */
+/** Entries that wait for a slow reader before the connection is closed until they are read. */
 const maxWaiting = 10_000;
 const firstRetryMs = 500;
 const maxRetryMs = 15_000;
@@ -62,8 +62,8 @@ function addressOf(options: LogStreamOptions, cursor: string | undefined): URL {
 }
 
 /**
- * Why a connection was refused. A WebSocket does not tell, so the same is asked without an upgrade, which is refused for
- * want of one where nothing else is wrong.
+ * Why a connection was refused. A WebSocket does not tell, so the same request is sent without an upgrade, whose lack is the only
+ * error if nothing else is wrong.
  */
 async function refusalOf(options: LogStreamOptions, cursor: string | undefined): Promise<ApiError | undefined> {
   const { fetch = globalThis.fetch } = options;
@@ -73,13 +73,12 @@ async function refusalOf(options: LogStreamOptions, cursor: string | undefined):
     ...(options.signal && { signal: options.signal }),
   }).catch(() => undefined);
   const error = await (answer && toApiError(answer).catch(() => undefined));
-  // Out of reach, or no answer any more.
   if (error === undefined) return undefined;
   const isPassing = ["RATE_LIMITED", "INTERNAL_ERROR", "UNAVAILABLE", "UNREADABLE"].includes(error.code);
   return isPassing || error.details?.["field"] === "Upgrade" ? undefined : error;
 }
 
-/** The error that a connection was ended with for good; undefined when it is worth another. */
+/** The final error of a connection; undefined when it can be made again. */
 function endOf(closed: CloseEvent | undefined, lastError: ErrorFrame | undefined): ApiError | undefined {
   const status = closed?.code;
   if (status === closeCodes.keyEnded) {
@@ -96,7 +95,7 @@ function endOf(closed: CloseEvent | undefined, lastError: ErrorFrame | undefined
   return new ApiError({ code, message, status, details, requestId: undefined });
 }
 
-/** A connection, as a queue of frames, until the signal fires. */
+/** A connection as a queue of frames, until the signal fires. */
 async function connect<Frame>(
   address: URL,
   schema: TSchema,
@@ -109,7 +108,7 @@ async function connect<Frame>(
   address.protocol = address.protocol.replace("http", "ws");
   if (key !== undefined) address.searchParams.set("api_key", key);
   const socket = openSocket === undefined ? new WebSocket(address) : await openSocket(address);
-  // Why is said by the answer to the same request without an upgrade.
+  // The reason comes from the same request without an upgrade.
   socket.addEventListener("error", () => undefined);
   const frames: Frame[] = [];
   let wake = (): void => undefined;
@@ -118,7 +117,7 @@ async function connect<Frame>(
   const state = {
     isOpened: false,
     closed: undefined as CloseEvent | undefined,
-    /** Something came that no service of ours sends. */
+    /** Something was received that is not from Steward. */
     fault: undefined as Error | undefined,
   };
   socket.addEventListener("open", () => {
@@ -146,10 +145,7 @@ async function connect<Frame>(
       signal?.removeEventListener("abort", onAbort);
       socket.close();
     },
-    /**
-     * The next frame; undefined once the connection has ended and all is read.
-     * @throws ApiError for what is no frame.
-     */
+    /** @returns undefined at the end. @throws ApiError for something that is not a frame. */
     async next(): Promise<Frame | undefined> {
       while (frames.length === 0 && state.fault === undefined && state.closed === undefined && !signal?.aborted) {
         await new Promise<void>((resolve) => {
@@ -165,8 +161,8 @@ async function connect<Frame>(
 }
 
 /**
- * Entries of the journal as they are written, until the signal fires. A lost connection is made again and goes on behind
- * the last entry. Runs in Node and in browsers.
+ * Journal entries as they are written, until the signal fires. A lost connection is made again after the last entry. Runs in Node and
+ * in browsers.
  * @throws ApiError when the service refuses the key, the filter or the cursor, or the key has ended.
  */
 export async function* streamLogs(options: LogStreamOptions): AsyncGenerator<LogEntry, void, undefined> {
@@ -214,10 +210,7 @@ export async function* streamLogs(options: LogStreamOptions): AsyncGenerator<Log
   }
 }
 
-/**
- * Results of health checks as they come, the last one of each first, until the signal fires or the connection ends. Runs in
- * Node and in browsers.
- */
+/** Results of checks, first the last one of each, until the signal fires or the connection ends. For Node and browsers. */
 export async function* streamChecks(
   options: Pick<LogStreamOptions, "url" | "key" | "signal" | "openSocket">,
 ): AsyncGenerator<HealthFrame, void, undefined> {

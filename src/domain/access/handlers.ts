@@ -26,7 +26,7 @@ const callerOf = ({ caller }: Context): Caller => {
   return caller;
 };
 
-/** The scopes to hand on, checked: known ones, and none that the caller does not have. */
+/** Checks the scopes of a new key: known, and not beyond the caller's. */
 function grantable(wanted: readonly string[], caller: Caller): readonly string[] {
   const expanded = expandScopes(wanted);
   if ("unknown" in expanded) throw invalid("scopes", `unknown scope or role: ${expanded.unknown}`);
@@ -37,7 +37,7 @@ function grantable(wanted: readonly string[], caller: Caller): readonly string[]
   return expanded.scopes;
 }
 
-/** When a new key ends, which is not after the credential that asks for it; null for never. */
+/** The end of a new key, not after that of the caller; null for never. */
 function expiryFor(wanted: string | null | undefined, caller: Caller, now: number): number | null {
   const expiresAt = wanted == null ? null : (parseTimestamp(wanted) ?? null);
   if (expiresAt !== null && expiresAt <= now) throw invalid("expires_at", "lies in the past");
@@ -50,7 +50,7 @@ function expiryFor(wanted: string | null | undefined, caller: Caller, now: numbe
 
 const lastAdmin = "no other key can make keys (on the host, root makes one without a key: steward keys create)";
 
-/** The certificate that is to stand for a new key, as it is stored; openssl writes its fingerprint in capitals, with colons. */
+/** The stored form of a certificate's fingerprint; openssl writes it in capitals, with colons. */
 function certificateFor(fingerprint: string | undefined, keyring: Pick<Keyring, "certified">): { clientCert?: string } {
   if (fingerprint === undefined) return {};
   const clientCert = fingerprint.replaceAll(":", "").toLowerCase();
@@ -60,7 +60,6 @@ function certificateFor(fingerprint: string | undefined, keyring: Pick<Keyring, 
   throw invalid("client_cert_sha256", issue);
 }
 
-/** The access part: keys and tokens. */
 export function accessHandlers(ports: {
   keyring: Pick<Keyring, "list" | "find" | "certified" | "create" | "revoke" | "createToken">;
   clock: Pick<Clock, "now">;

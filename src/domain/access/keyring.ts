@@ -2,65 +2,61 @@ import type { Caller } from "#contract/operation.ts";
 import type { ClientCertificate, CredentialCodec, KeyRecord, KeyStore, TokenRecord } from "#domain/ports/access.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 
-/** What is needed to make a key. Times are epoch milliseconds. */
+/** Times are epoch milliseconds. */
 export interface KeyRequest {
   readonly name: string;
   readonly scopes: readonly string[];
   readonly expiresAt: number | null;
-  /** SHA-256 of a client certificate that is to stand for the key. */
+  /** SHA-256 of a client certificate for the key. */
   readonly clientCert?: string;
 }
 
 /** The key that a client certificate belongs to. */
 export interface CertifiedKey {
   readonly keyId: string;
-  /** Undefined when key or certificate has ended. */
+  /** Undefined when key or certificate has expired. */
   readonly caller: Caller | undefined;
 }
 
-/** All keys and tokens in memory, in step with the store: a request costs no read of it. */
+/** All keys and tokens, in memory and in the store, so that requests read no file. */
 export interface Keyring {
-  /** Who presents this credential; undefined for all that is not good, with no word on why. */
+  /** Undefined for every credential that is not valid, without the reason. */
   readonly authenticate: (credential: string) => Caller | undefined;
-  /** Whose certificate this is; undefined when it is no key's. */
+  /** Undefined when the certificate belongs to no key. */
   readonly identify: (certificate: ClientCertificate) => CertifiedKey | undefined;
-  /** The good key that a certificate stands for. */
+  /** The valid key of a certificate. */
   readonly certified: (sha256: string) => KeyRecord | undefined;
   readonly list: () => readonly KeyRecord[];
   readonly find: (id: string) => KeyRecord | undefined;
-  /**
-   * Makes a key.
-   * @param keep is given the key before the store has it, for a key that nobody would know of after a crash in between.
-   */
+  /** @param keep is called with the key before it is stored, so that a crash leaves no key that nobody knows. */
   readonly create: (
     request: KeyRequest,
     keep?: (text: string) => void,
   ) => { readonly text: string; readonly record: KeyRecord };
   /** Revoking a revoked key changes nothing. */
   readonly revoke: (id: string) => KeyRecord | undefined;
-  /** Whether a caller that was authenticated before would no longer be: its key was revoked, or its credential expired. */
+  /** Whether the key of a caller was revoked, or its credential has expired. */
   readonly hasEnded: (caller: Caller) => boolean;
-  /** Tells of each key that is revoked, right after, for what it holds open. */
+  /** Reports each revoked key, to close its connections. */
   readonly onRevoked: (listener: (id: string) => void) => Dispose;
   readonly createToken: (keyId: string, scopes: readonly string[], expiresAt: number) => string;
-  /** Writes the last uses that are not written yet. */
+  /** Writes pending last uses. */
   readonly flush: () => void;
 }
 
-/** Tokens that one key may have at a time; the one that ends first makes room. */
+/** Tokens of one key; the one that expires first is dropped. */
 const maxTokensPerKey = 100;
 
-/** Stands in for the digest of a credential that does not exist, so that both take the same time. */
+/** Compared where no credential exists, so that both cases take the same time. */
 const noDigest = "0".repeat(64);
 
-/** What the store has, in memory. */
 interface State {
   readonly store: KeyStore;
   readonly codec: CredentialCodec;
   readonly clock: Clock;
   readonly keys: Map<string, KeyRecord>;
   readonly tokens: Map<string, TokenRecord>;
-  /** Ids by certificate: of the keys that it was given to, the newest. */
+  /** Ids by certificate: the newest key of each. */
   readonly byCertificate: Map<string, string>;
   readonly unwrittenUses: Map<string, number>;
   readonly revokedListeners: Set<(id: string) => void>;

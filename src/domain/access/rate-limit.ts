@@ -1,65 +1,61 @@
 import type { StoredWindow, WindowStore } from "#domain/ports/access.ts";
 import type { Clock } from "#kernel/clock.ts";
 
-/** A fixed window: so many requests in so many seconds, counted from the first one. */
+/** A fixed window, counted from its first request. */
 export interface Window {
   /** Name in the `RateLimit` headers. */
   readonly name: string;
   readonly quota: number;
   readonly seconds: number;
-  /** Whether its counts survive a restart of the service. */
+  /** Whether counts survive a restart. */
   readonly isStored?: true;
 }
 
 export interface WindowState {
   readonly window: Window;
   readonly remaining: number;
-  /** Milliseconds until the window starts anew. */
   readonly endsInMs: number;
 }
 
 export interface Decision {
   readonly allowed: boolean;
-  /** The window that ends the budget first: the one that refuses, else the one with least left. */
+  /** The window that refuses, else the one with least left. */
   readonly tightest: WindowState;
   readonly windows: readonly WindowState[];
 }
 
 interface Counter {
   used: number;
-  /** Of the monotonic clock: a clock that is set neither ends a window nor stretches it. */
+  /** Of the monotonic clock, so that setting the clock changes no window. */
   endsAtMs: number;
-  /** What the store has: `used` or somewhat more. */
+  /** The stored count: `used` or somewhat more. */
   stored: number;
 }
 
 export interface RateLimiter {
   readonly take: (subject: string) => Decision;
-  /** Stores what was counted, exactly: for the end of the service. */
+  /** Stores the exact counts, at the end of the service. */
   readonly flush: () => void;
 }
 
 export interface RateLimiterPorts {
   readonly clock: Pick<Clock, "monotonicMs">;
   readonly windows: readonly [Window, ...Window[]];
-  /** Where windows are kept that are stored. It is read at the first request. */
+  /** For stored windows; read at the first request. */
   readonly store?: WindowStore;
-  /** Subjects that are counted for themselves at the same time; those beyond it share one budget. */
+  /** Subjects that are counted separately; all others share one budget. */
   readonly maxSubjects?: number;
 }
 
 const defaultMaxSubjects = 10_000;
-/** Requests that are stored ahead: one write for so many, and after a crash at most so many are lost to the subject, none won. */
+/** Requests that are stored ahead: one write for so many; a crash costs the subject at most these, and gives it none. */
 const storedAhead = 20;
-/** How often a full table is searched for windows that have ended. */
+/** How often a full table is searched for ended windows. */
 const pruneEveryMs = 1_000;
-/** No subject is called so. */
+/** Not the name of any subject. */
 const sharedSubject = "";
 
-/**
- * Counts requests for each subject (a key, or an address) in several windows at once.
- * A refused request takes nothing from any window.
- */
+/** Counts requests for each subject (key or address) in several windows. A refused request is not counted. */
 export function createRateLimiter(ports: RateLimiterPorts): RateLimiter {
   const { clock, windows, store, maxSubjects = defaultMaxSubjects } = ports;
   let subjects: Map<string, Counter[]> | undefined;
@@ -95,7 +91,7 @@ export function createRateLimiter(ports: RateLimiterPorts): RateLimiter {
     const known = subjects.get(subject);
     if (known !== undefined) return [subject, known];
     if (subjects.size >= maxSubjects) prune(subjects, nowMs);
-    // Nobody is forgotten to make room: whoever comes from many addresses would win a fresh budget by it.
+    // No subject is forgotten to make room: many addresses would then give fresh budgets.
     const owner = subjects.size >= maxSubjects ? sharedSubject : subject;
     const counters = subjects.get(owner) ?? freshCounters();
     subjects.set(owner, counters);
@@ -109,7 +105,7 @@ export function createRateLimiter(ports: RateLimiterPorts): RateLimiter {
     endsInMs: counter.endsAtMs - nowMs,
   });
 
-  /** Counts one request, in the store as well before it is answered. */
+  /** Counts a request, in the store too before it is answered. */
   const count = (subject: string, counters: readonly Counter[], nowMs: number): void => {
     for (const [index, counter] of counters.entries()) {
       counter.used += 1;

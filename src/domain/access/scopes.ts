@@ -8,17 +8,14 @@ const isRole = (name: string): name is keyof typeof roles => Object.hasOwn(roles
 function canonical(parsed: ParsedScope): ParsedScope {
   const { scope, resource } = parsed;
   if (resource === undefined || resource.includes("*")) return parsed;
-  // The kernel's own messages are no unit's.
+  // The kernel's messages belong to no unit.
   const isUnit = scope === "services:restart" || (scope === "logs:read" && resource !== "kernel");
   return isUnit ? { scope, resource: serviceUnitName(resource) } : parsed;
 }
 
 const toText = ({ scope, resource }: ParsedScope): string => (resource === undefined ? scope : `${scope}:${resource}`);
 
-/**
- * Replaces role names by their scopes and drops repetitions.
- * @returns the scopes, or the first entry that is neither scope nor role.
- */
+/** Replaces roles by their scopes and drops repetitions; `unknown` is the first entry that is neither. */
 export function expandScopes(list: readonly string[]): { scopes: readonly string[] } | { unknown: string } {
   const expanded = new Set<string>();
   for (const entry of list) {
@@ -32,7 +29,7 @@ export function expandScopes(list: readonly string[]): { scopes: readonly string
   return { scopes: [...expanded] };
 }
 
-/** Whether a pattern, where `*` stands for any run of characters, covers a name (or a narrower pattern). */
+/** Whether a pattern with `*` for any characters covers a name (or a narrower pattern). */
 export function matchesPattern(pattern: string, name: string): boolean {
   if (!pattern.includes("*")) return pattern === name;
   const [head = "", ...rest] = pattern.split("*");
@@ -53,7 +50,7 @@ const satisfies = (granted: ParsedScope, scope: Scope, resource: string | undefi
   return resource !== undefined && matchesPattern(granted.resource, resource);
 };
 
-/** Scopes of a key, taken apart once: every request asks. */
+/** Parsed scopes of a key: every request needs them. */
 const parsedLists = new WeakMap<readonly string[], readonly ParsedScope[]>();
 
 function parsedOf(granted: readonly string[]): readonly ParsedScope[] {
@@ -69,21 +66,18 @@ export function allows(granted: readonly string[], scope: Scope, resource?: stri
   return parsedOf(granted).some((entry) => satisfies(entry, scope, resource));
 }
 
-/**
- * The resources that the granted scopes allow the scope on.
- * @returns `all` where it is not narrowed, else the names and patterns that it is narrowed to: none where it is not granted.
- */
+/** The resources that the scope is granted on: `all`, or names and patterns. */
 export function resourcesOf(granted: readonly string[], scope: Scope): "all" | readonly string[] {
   const entries = parsedOf(granted).filter((entry) => entry.scope === scope);
   const narrowed = entries.flatMap(({ resource }) => resource ?? []);
   return narrowed.length < entries.length ? "all" : narrowed;
 }
 
-/** Without those that no longer exist, or never did: they allow nothing. */
+/** Without scopes that do not exist (any more): they allow nothing. */
 export const knownScopes = (list: readonly string[]): readonly string[] =>
   list.filter((entry) => parseScope(entry) !== undefined);
 
-/** The wanted scopes that the granted ones do not cover: what a caller may not hand on, or take away. */
+/** The wanted scopes beyond the granted ones, which a caller may not give or revoke. */
 export function notCovered(granted: readonly string[], wanted: readonly string[]): readonly string[] {
   return wanted.filter((entry) => {
     const parsed = parseScope(entry);

@@ -1,8 +1,8 @@
 import type { KeyStore } from "#domain/ports/access.ts";
 
 /**
- * A store that tells at once when it can no longer be written to, and when it can be again: the component that stands for it is
- * probed every 30 s, and whoever was refused a change is to see why.
+ * Reports at once when the store cannot be written any more, and when it can again: its component is probed only every 30 s, and
+ * callers with a refused change should see why.
  */
 export function watchedStore(store: KeyStore, onTurn: () => void): KeyStore {
   let isWell = true;

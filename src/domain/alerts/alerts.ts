@@ -4,25 +4,22 @@ import { type Clock, type Dispose, toTimestamp } from "#kernel/clock.ts";
 import { type AlertCondition, type AlertMetric, alertConditions } from "./conditions.ts";
 import { type AlertTelling, evaluated, isQuiet, quietAlert, resumed } from "./evaluation.ts";
 
-/** How often the conditions are looked at: as often as Prometheus scrapes. */
+/** As often as Prometheus scrapes. */
 const evaluationIntervalMs = 15_000;
-/** How long a reading may take. */
 const readingMs = 10_000;
-/** After a longer absence a condition that was pending begins anew, as with Prometheus. */
+/** After a longer absence a pending condition begins anew, as with Prometheus. */
 const toleratedMs = 60 * 60_000;
 
-/** What this host can measure of itself. That it is down it cannot. */
+/** All but whether the host is down, which it cannot measure itself. */
 export type Readings = Readonly<Record<Exclude<AlertMetric, "scrape_target_down">, () => Promise<number>>>;
 
-/** Who evaluates the alerts. */
 export type Evaluator = "steward" | "prometheus" | "nobody";
 
-/** News of an alert. */
 export interface AlertNews {
   readonly what: AlertTelling;
   readonly condition: AlertCondition;
   readonly value: number | undefined;
-  /** Epoch milliseconds; of one that is over, now. */
+  /** Epoch milliseconds; the current time for a resolved alert. */
   readonly since: number;
 }
 
@@ -41,7 +38,7 @@ interface Entry {
 function remembered(store: Pick<AlertStore, "alerts">, clock: Clock, onTrouble: (error: unknown) => void) {
   const resume = ({ name, savedAt, ...tracked }: StoredAlert): [AlertName, Entry] => [
     name,
-    // A clock that went back meanwhile ages nothing.
+    // A clock that was set back ages nothing.
     { tracked: resumed(tracked, Math.max(0, clock.now() - savedAt), toleratedMs), value: undefined },
   ];
   try {
@@ -54,10 +51,7 @@ function remembered(store: Pick<AlertStore, "alerts">, clock: Clock, onTrouble: 
 
 const rounded = (value: number): number => Math.round(value * 10) / 10;
 
-/**
- * Reads what is measured, each within its time. One that hangs is not asked again before it has answered: a question to a dead
- * disk holds a thread, and there are few.
- */
+/** Reads a metric within the time limit. One that hangs is not read again meanwhile: each read of a dead disk holds a thread. */
 function createMeasuring(ports: {
   readonly readings: Readings;
   readonly clock: Clock;
@@ -89,7 +83,7 @@ function createMeasuring(ports: {
   };
 }
 
-/** Evaluates the table of alerts by the host's own figures, where no Prometheus does. */
+/** Evaluates the alerts by the host's own figures, without Prometheus. */
 export function createAlerts(ports: {
   readonly evaluator: Evaluator;
   readonly readings: Readings;
@@ -97,7 +91,7 @@ export function createAlerts(ports: {
   readonly isSilenced: (alert: AlertName) => boolean;
   readonly clock: Clock;
   readonly tell: (news: AlertNews) => void;
-  /** Is told of what cannot be measured or written down. */
+  /** Called with errors of measuring and storing. */
   readonly onTrouble: (error: unknown) => void;
 }): Alerts {
   const { evaluator, readings, store, isSilenced, clock, tell, onTrouble } = ports;
@@ -158,7 +152,7 @@ export function createAlerts(ports: {
     const entry = entries.get(name);
     const { tracked, value } = entry ?? { tracked: quietAlert, value: undefined };
     const holds = isLookedAt && tracked.heldMs !== null;
-    // What is pending or fires stays so while it cannot be measured; of what does not, nobody knows whether it should.
+    // A held alert keeps its state while it cannot be measured; the state of any other is then unknown.
     const isEvaluated = isLookedAt && (holds || entry === undefined || value !== undefined);
     const heldState = tracked.isFiring ? "firing" : "pending";
     return {

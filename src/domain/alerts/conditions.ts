@@ -1,26 +1,24 @@
 import type { AlertName, AlertSeverity } from "#contract/alerts.ts";
 
-/** What a condition looks at: a share in percent that may not exceed the threshold, or whether the service can be scraped. */
+/** A percentage that may not exceed the threshold, or whether scraping the service fails. */
 export type AlertMetric = "cpu_percent" | "memory_percent" | "root_filesystem_percent" | "scrape_target_down";
 
-/** When there is an alert. */
 export interface AlertCondition {
   readonly name: AlertName;
   readonly metric: AlertMetric;
-  /** The value above which it holds. A target that is down counts as 1, one that is up as 0. */
+  /** The condition holds above this value. A target that is down counts as 1, one that is up as 0. */
   readonly threshold: number;
-  /** How long it has to hold without a break. */
+  /** How long it must hold without a break. */
   readonly durationMs: number;
   readonly severity: AlertSeverity;
-  /** The condition in words. */
   readonly expression: string;
-  /** What has happened, for whoever is told. */
+  /** For notifications. */
   readonly summary: string;
 }
 
 const minuteMs = 60_000;
 
-/** The one table of alerts: the rules for Prometheus are generated from it, and without Prometheus the service evaluates it itself. */
+/** All alerts: the rules for Prometheus are generated from these; without Prometheus the service evaluates them. */
 export const alertConditions = [
   {
     name: "HighCPUUsage",
@@ -60,7 +58,7 @@ export const alertConditions = [
   },
 ] as const satisfies readonly AlertCondition[];
 
-/** How alerts of one group are told, here and in the Alertmanager file that is shipped. */
+/** How a group of alerts is notified, here and in the Alertmanager file of the package. */
 export const alertRouting = {
   groupBy: ["alertname", "severity"],
   groupWaitMs: 30_000,

@@ -18,15 +18,14 @@ export const quietAlert: Tracked = {
   isFirstWait: false,
 };
 
-/** Whether nothing has to be remembered of it. */
 export const isQuiet = ({ heldMs, groupMs }: Tracked): boolean => heldMs === null && groupMs === null;
 
-/** A longer time between two looks is one in which nobody knows: a process that was stopped, a machine that stood still. */
+/** Longer intervals between two evaluations count only this much: the process or the machine was stopped. */
 const longestLookMs = 60_000;
 
 type Rule = Pick<AlertCondition, "threshold" | "durationMs">;
 
-/** Pending or firing by what was measured. @param value undefined where it cannot be: everything stays as it is. */
+/** Pending or firing by the measured value; unchanged without one. */
 function judged(tracked: Tracked, rule: Rule, value: number | undefined, elapsedMs: number): Tracked {
   if (value === undefined) return tracked;
   if (value <= rule.threshold) return { ...tracked, heldMs: null, isFiring: false };
@@ -35,7 +34,6 @@ function judged(tracked: Tracked, rule: Rule, value: number | undefined, elapsed
   return { ...tracked, heldMs, isFiring: tracked.isFiring || heldMs >= rule.durationMs };
 }
 
-/** What a group has to say when it is looked through. */
 function news({ isFiring, isToldFiring, sinceToldMs }: Tracked, isSilenced: boolean): AlertTelling | undefined {
   if (isSilenced) return undefined;
   if (!isFiring) return isToldFiring ? "resolved" : undefined;
@@ -43,7 +41,7 @@ function news({ isFiring, isToldFiring, sinceToldMs }: Tracked, isSilenced: bool
   return sinceToldMs >= alertRouting.repeatIntervalMs ? "repeated" : undefined;
 }
 
-/** Looks through the group: says what there is to say, and ends it where nothing is left to be told. */
+/** Flushes the group, and ends it when nothing is left to notify. */
 function flushed(tracked: Tracked, isSilenced: boolean): Evaluation {
   const tell = news(tracked, isSilenced);
   const looked: Tracked = { ...tracked, groupMs: 0, isFirstWait: false };
@@ -54,8 +52,8 @@ function flushed(tracked: Tracked, isSilenced: boolean): Evaluation {
 }
 
 /**
- * One evaluation of one alert: whether it fires, and what people are told, as Alertmanager would: after a first wait, then at
- * most once an interval if something changed, and again while it goes on.
+ * Evaluates one alert, and notifies as Alertmanager does: after a first wait, then at most once an interval on a change, and
+ * repeatedly while it fires.
  */
 export function evaluated(
   before: Tracked,
@@ -74,12 +72,12 @@ export function evaluated(
 }
 
 /**
- * What has been remembered, after a time in which nobody looked. As with Prometheus that time is no part of how long a condition
- * has held: a machine that was busy before it was restarted, and is again while it starts, has not been so for minutes.
+ * Restores a state after a time without evaluation. As with Prometheus this time does not count as held: a machine that was busy
+ * before a restart, and is busy while it starts, was not so for minutes.
  */
 export function resumed(tracked: Tracked, awayMs: number, toleratedMs: number): Tracked {
   const { heldMs, groupMs } = tracked;
-  // After so long nobody knows whether a condition held all the time. One that fired is not told to be over for that.
+  // After so long it is unknown whether the condition held. A firing alert is not resolved for that.
   const isStale = awayMs > toleratedMs && !tracked.isFiring;
   const grown = heldMs === null || !tracked.isFiring ? heldMs : heldMs + awayMs;
   return {

@@ -17,7 +17,6 @@ const toEntry = ({ id, alert, until, comment, createdAt, createdBy }: StoredSile
   created_by: createdBy,
 });
 
-/** The alerts part: their states, and silences. */
 export function alertHandlers(ports: {
   readonly alerts: Pick<Alerts, "list">;
   readonly silences: Silences;

@@ -2,22 +2,18 @@ import { type AlertName, longestSilenceMs } from "#contract/alerts.ts";
 import type { AlertStore, StoredSilence } from "#domain/ports/alerts.ts";
 import type { Clock } from "#kernel/clock.ts";
 
-/** As many silences as there may be at a time. */
 export const maxSilences = 100;
-/** What a clock may be set back without ending the longest silence. */
+/** A clock may be set back by this much without ending the longest silence. */
 const clockStepMs = 24 * 60 * 60 * 1000;
 
 export interface Silences {
-  /** Those that have not ended. */
+  /** Those in force. */
   readonly list: () => readonly StoredSilence[];
   readonly isSilenced: (alert: AlertName) => boolean;
-  /** @throws when it cannot be written down. */
   readonly add: (silence: Omit<StoredSilence, "id" | "createdAt">) => StoredSilence;
-  /** @throws when it cannot be written down. */
   readonly remove: (id: string) => void;
 }
 
-/** Silences in force: they end by themselves. */
 export function createSilences(ports: {
   readonly store: Pick<AlertStore, "silences" | "saveSilence" | "forgetSilence">;
   readonly clock: Pick<Clock, "now">;
@@ -37,11 +33,10 @@ export function createSilences(ports: {
 
   let kept = load();
 
-  /** One made while the clock was years ahead would never end: its end is no longer one that may be given. */
+  /** One made while the clock was far ahead would never end, so an end that could not be given now counts as over. */
   const isOver = ({ until }: StoredSilence, now: number): boolean =>
     until <= now || until - now > longestSilenceMs + clockStepMs;
 
-  /** What has ended is forgotten. */
   const current = (): readonly StoredSilence[] => {
     const now = clock.now();
     const ended = kept.filter((silence) => isOver(silence, now));

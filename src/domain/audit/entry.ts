@@ -1,7 +1,7 @@
 import type { AuditEntry } from "#domain/ports/audit.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 
-/** An entry of which only that is said which is not as usual: the rest is that of an event which no call brought about. */
+/** Fills in the usual values: those of an event without a call. */
 export function auditEvent(
   operation: string,
   now: number,

@@ -5,7 +5,6 @@ import { parseTimestamp } from "#contract/schema.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
 import { type AuditLog, AuditQueryRefused, AuditUnavailable } from "#domain/ports/audit.ts";
 
-/** Turns what the log throws into what a caller is told, in one place. */
 async function onLog<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -25,10 +24,7 @@ function moment(field: "since" | "until", text: string | undefined): number | un
   return millis;
 }
 
-/**
- * Looks up entries as a caller asks for them.
- * @throws DomainError `VALIDATION_ERROR`, `UNAVAILABLE`.
- */
+/** @throws DomainError `VALIDATION_ERROR`, `UNAVAILABLE`. */
 export async function listEntries(
   log: Pick<AuditLog, "list">,
   query: AuditListQuery,
@@ -48,7 +44,6 @@ export async function listEntries(
   return { entries: [...page.entries], next_cursor: page.nextCursor ?? null, unreadable: page.unreadable };
 }
 
-/** The audit part: reading it. Nothing but the service itself writes it. */
 export const auditHandlers = ({ log }: { log: Pick<AuditLog, "list"> }): Handlers<typeof audit> => ({
   listAudit: ({ query }, { signal }) => listEntries(log, query, signal()),
 });

@@ -4,7 +4,7 @@ import { toTimestamp } from "#kernel/clock.ts";
 
 const page = 1000;
 
-/** Whether the log has the entry of a request: the process may have ended between the entry and the end of its note. */
+/** Whether the log has the entry of a request: the process may have ended before it removed the note. */
 async function isRecorded(
   log: Pick<AuditLog, "list">,
   { operation, since, requestId }: { operation: string; since: number; requestId: string | null },
@@ -19,10 +19,7 @@ async function isRecorded(
   }
 }
 
-/**
- * Writes down the calls that were at work when an earlier process ended: each once, as failed and without a status, for nobody
- * knows how much of them was done.
- */
+/** Records the calls in progress when an earlier process ended, as failed and without a status: their progress is unknown. */
 export async function recordInterrupted(
   { log, clock }: { readonly log: AuditLog; readonly clock: Pick<Clock, "now"> },
   signal: AbortSignal,

@@ -6,7 +6,6 @@ import { auditEvent } from "./entry.ts";
 
 const operationEnded = "operation.ended";
 
-/** What of an operation that came to an end is written down. */
 export interface EndedOperation {
   readonly spec: { readonly id: string; readonly kind: string; readonly keyId: string | null };
   readonly state: {
@@ -20,10 +19,7 @@ export interface EndedOperation {
 
 const page = 1000;
 
-/**
- * Writes down the ends of operations: each once, also of those that ended while the service was away.
- * @returns what is told of each end that is noticed, and what is to be told of all operations once after a start.
- */
+/** Records the end of each operation once, also those while the service was stopped. */
 export function createOperationEnds({ log, clock }: { log: AuditLog; clock: Pick<Clock, "now"> }) {
   const ended = ({ spec, state }: EndedOperation): void => {
     const { startedAt, finishedAt, error } = state;
@@ -39,7 +35,7 @@ export function createOperationEnds({ log, clock }: { log: AuditLog; clock: Pick
     );
   };
 
-  /** Of these ids, those that the log has no end of; newest entries are looked at first, since most are there. */
+  /** The ids without an end in the log; the newest entries are read first, since most are there. */
   const unknownOf = async (ids: ReadonlySet<string>, signal: AbortSignal): Promise<ReadonlySet<string>> => {
     const left = new Set(ids);
     const any = { since: undefined, until: undefined, keyId: undefined, outcome: undefined };
@@ -57,7 +53,7 @@ export function createOperationEnds({ log, clock }: { log: AuditLog; clock: Pick
 
   return {
     ended,
-    /** Writes down those of finished operations, oldest first, that are not in the log yet. */
+    /** For finished operations after a start, oldest first. */
     async resume(finished: readonly EndedOperation[], signal: AbortSignal): Promise<void> {
       if (finished.length === 0) return;
       const unknown = await unknownOf(new Set(finished.map(({ spec }) => spec.id)), signal);

@@ -2,28 +2,27 @@ import type { AuditEntry, AuditLog } from "#domain/ports/audit.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { auditEvent } from "./entry.ts";
 
-/** Name of the entries that stand for refused calls which belong to no operation, or of which there are many. */
+/** Operation of entries for refused calls without an operation, or for many of them. */
 export const callsRefused = "calls.refused";
 
 const lookEveryMs = 60_000;
-/** How long those are counted who do not stop: twice as long each time. */
+/** The window is doubled for callers that do not stop. */
 const longestWindowMs = 64 * 60_000;
-/** Who is counted apart from others. */
+/** Callers that are counted separately. */
 const maxWindows = 200;
-/** Entries that newcomers may cause at once, and in each minute from then on. */
+/** Entries of new callers at once, and then in each minute. */
 const burst = 100;
 const refill = 10;
 
-/** What one entry says of all the calls that it stands for. */
 type Told = Pick<
   AuditEntry,
   "outcome" | "status" | "error" | "target" | "key_id" | "key_name" | "certificate" | "remote_address"
 >;
 
 interface Window {
-  /** Refused calls since the last entry. */
+  /** Since the last entry. */
   count: number;
-  /** What those have in common; undefined when there are none. */
+  /** What the counted calls have in common. */
   told: Told | undefined;
   since: string;
   until: string;
@@ -33,7 +32,7 @@ interface Window {
 
 const shared = (one: string | null, other: string | null): string | null => (one === other ? one : null);
 
-/** What holds for both: nobody is named for what somebody else did. */
+/** Keeps only what both share: nobody is named for a call of another. */
 const inCommon = (one: Told, other: Told): Told => ({
   ...one,
   target: Object.fromEntries(Object.entries(one.target).filter(([name, value]) => other.target[name] === value)),
@@ -44,15 +43,15 @@ const inCommon = (one: Told, other: Told): Told => ({
 });
 
 export interface Refusals {
-  /** Takes down a call that was refused. `who` is what calls are counted by: an address, with the key that was used there. */
+  /** @param who is counted separately: an address with its key. */
   readonly refused: (who: string, entry: AuditEntry) => void;
-  /** Writes what was counted. */
+  /** Records the counts. */
   readonly dispose: Dispose;
 }
 
 /**
- * Refused calls cost their callers nothing, so they must not fill the log: the first of somebody with one reason is written at
- * once, what follows is counted and written in one entry for each window. Newcomers beyond a budget are counted together.
+ * Keeps refused calls, which cost their callers nothing, from filling the log: the first of a caller with one reason is recorded at
+ * once, the following are counted in one entry per window. New callers beyond a budget are counted together.
  */
 export function createRefusals({ log, clock }: { log: Pick<AuditLog, "record">; clock: Clock }): Refusals {
   const windows = new Map<string, Window>();
@@ -112,7 +111,7 @@ export function createRefusals({ log, clock }: { log: Pick<AuditLog, "record">; 
         return;
       }
       const crowd = windows.get(reason) ?? open(reason, entry.time, now);
-      // An address of the many would stand for the others; a key that all of them used is worth to know.
+      // One address would stand for all others; a key that all used is worth knowing.
       add(crowd, { ...entry, remote_address: null, target: { ...entry.target, callers: "many" } });
     },
     dispose() {

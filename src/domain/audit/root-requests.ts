@@ -2,17 +2,17 @@ import type { AuditLog } from "#domain/ports/audit.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { auditEvent } from "./entry.ts";
 
-/** Names of the entries about what a service without rights has root do. */
+/** Operations of entries about requests of a service without rights to root. */
 export const rootRequested = "root.requested";
 export const rootUnanswered = "root.unanswered";
 
-/** Member of the target of `service.started` by which a service says that it logs its requests to root. */
+/** Target member of `service.started`: the service logs its requests to root. */
 export const loggedMember = "root_requests";
 
 /**
- * Logs a request to root before root hears of it. Root records the same in the journal, where the service cannot change it.
- * @param operationId of an operation, whose id the request then has.
- * @returns what logs that nothing is known to have come of it.
+ * Logs a request before it is sent to root, which records it in the journal, where the service cannot change it.
+ * @param operationId is the id of the request too.
+ * @returns a function that logs the lack of a result.
  */
 export function logRootRequest(
   { log, clock }: { readonly log: Pick<AuditLog, "record">; readonly clock: Pick<Clock, "now"> },

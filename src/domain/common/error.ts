@@ -1,7 +1,7 @@
 import type { ErrorCode } from "#contract/errors.ts";
 import { findUnavailable } from "./host-unavailable.ts";
 
-/** An error that a caller is meant to see: a code of the contract, a message with its remedy, details. */
+/** An error for callers: a code of the contract, a message with its remedy, details. */
 export class DomainError extends Error {
   override readonly name = "DomainError";
   readonly code: ErrorCode;
@@ -14,21 +14,17 @@ export class DomainError extends Error {
   }
 }
 
-/**
- * What callers are told of an error that says that the host lacks something, see {@link findUnavailable}.
- * @param doing what cannot be done, as the message names it.
- * @returns undefined for every other error.
- */
+/** The error for callers when the host lacks something, see {@link findUnavailable}; undefined for other errors. */
 export function unavailable(doing: string, error: unknown): DomainError | undefined {
   const found = findUnavailable(error);
   return found && new DomainError("UNAVAILABLE", `cannot ${doing}: ${found.message}`, { ...found.details }, error);
 }
 
-/** A request that is wrong in one field. */
+/** A request with a fault in one field. */
 export const invalid = (field: string, issue: string, message = `cannot accept ${field}: ${issue}`): DomainError =>
   new DomainError("VALIDATION_ERROR", message, { field, issue });
 
-/** A caller that lacks a scope, which is named. */
+/** A caller without a scope. */
 export const missingScope = (
   required: string,
   granted: readonly string[],

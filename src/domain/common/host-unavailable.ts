@@ -1,14 +1,13 @@
-/** What callers learn about something on the host that is missing or does not answer. */
 export interface Unavailability {
-  /** What is missing: `systemd`, `disk space`, … */
+  /** `systemd`, `disk space`, … */
   readonly missing: string;
   /** Whether the same request may succeed later. */
   readonly retryable: boolean;
-  /** The directory that cannot be written. */
+  /** That cannot be written. */
   readonly directory?: string;
 }
 
-/** Something on the host is missing or does not answer: callers get `UNAVAILABLE` with this message, and not an internal error. */
+/** Something on the host is missing or does not answer: callers get `UNAVAILABLE` with this message. */
 export class HostUnavailable extends Error {
   override readonly name: string = "HostUnavailable";
   readonly details: Unavailability;
@@ -21,7 +20,6 @@ export class HostUnavailable extends Error {
 
 interface Shortage {
   readonly missing: string;
-  /** Where a directory is known, with its name. */
   readonly why: (directory: string | undefined) => string;
   readonly remedy: string;
 }
@@ -49,7 +47,7 @@ const cannotOpen: Shortage = {
   remedy: "check its owner, its mode and the limit of open files, and try again",
 };
 
-/** By the code of a system call's error (errno(3)). */
+/** By errno(3). */
 const byCode: Readonly<Record<string, Shortage>> = {
   ENOSPC: full,
   EDQUOT: {
@@ -71,14 +69,14 @@ const byCode: Readonly<Record<string, Shortage>> = {
   },
 };
 
-/** Numbers of errors that libuv has no name for. */
+/** Errors that libuv has no name for. */
 const unnamedErrors: Readonly<Record<number, string>> = { [-122]: "EDQUOT", [-117]: "EIO" };
 
-/** By the primary result code of SQLite, the low byte. */
+/** By the primary result code of SQLite. */
 const bySqliteCode: Readonly<Record<number, Shortage>> = { 8: readOnly, 10: broken, 13: full, 14: cannotOpen };
 const primaryCodeMask = 0xff;
 
-/** The members that errors of system calls and of SQLite have. */
+/** Members of errors of system calls and of SQLite. */
 interface SystemError extends Error {
   readonly code?: unknown;
   readonly errno?: unknown;
@@ -99,13 +97,11 @@ function directoryOf({ path, dest }: SystemError): string | undefined {
   return file.slice(0, file.lastIndexOf("/")) || "/";
 }
 
-/** Deeper chains of causes are not searched. */
 const maxCauses = 10;
 
 /**
- * Finds out whether an error, or one that caused it, says that the host lacks something: that a disk is full, over quota,
- * read-only or broken, that no more files can be opened, or that an adapter has found something missing. The only place that
- * knows the codes of such errors.
+ * Finds out whether an error or its cause means that the host lacks something: a disk is full, over quota, read-only or broken, no
+ * more files can be opened, or an adapter found something missing.
  */
 export function findUnavailable(error: unknown): HostUnavailable | undefined {
   let each = error;

@@ -1,22 +1,21 @@
 const keyBegin = /-{4,5} ?BEGIN [A-Z0-9 ]{0,40}(?:PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1) ?-{4,5}/g;
 const keyEnd = /-{4,5} ?END [A-Z0-9 ]{0,40}(?:PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1) ?-{4,5}/g;
-/** Lines that a key may have. */
 const longestKey = 200;
-/** A line of a key whose end is not there: base64, be it with something in front of it; a header (RFC 1421); nothing. */
+/** A line of a key without an end: base64, possibly after a prefix; a header (RFC 1421); empty. */
 const keyLine =
   /(?:^|\s)[A-Za-z0-9+/]{16,}={0,2}\s{0,4}$|^\s{0,16}(?:[A-Za-z0-9+/]{1,76}={0,2}|[A-Za-z-]{1,32}: .{0,200})?\s{0,4}$/;
 const keyOnlyLine = /^\s{0,16}[A-Za-z0-9+/]{16,76}={0,2}\s{0,4}$/;
-/** The last one may be short. */
+/** The last line may be short. */
 const lastKeyLine = /^\s{0,16}[A-Za-z0-9+/]{1,76}={0,2}\s{0,4}$/;
 
-/** First match from a position on. */
+/** The first match from a position on. */
 function findFrom(pattern: RegExp, line: string, at: number): Span | undefined {
   pattern.lastIndex = at;
   const match = pattern.exec(line);
   return match === null ? undefined : spanOf(match);
 }
 
-/** Takes out the keys that begin on a line; `isOpen` when the last one does not end there. */
+/** Removes the keys that begin on a line; `isOpen` when the last one does not end on it. */
 function keysWithin(line: string): { readonly line: string; readonly count: number; readonly isOpen: boolean } {
   let kept = "";
   let at = 0;
@@ -30,7 +29,7 @@ function keysWithin(line: string): { readonly line: string; readonly count: numb
   }
 }
 
-/** A whole line of base64 as keys have it: a part of one whose beginning is elsewhere. */
+/** A whole line of base64 as in keys: part of one that begins elsewhere. */
 function isKeyMaterial(line: string): boolean {
   const text = line.length > 100 ? "" : line.trim();
   return (
@@ -43,7 +42,7 @@ function isKeyMaterial(line: string): boolean {
   );
 }
 
-/** For each line the next one, itself included, on which a private key ends. */
+/** For each line the next one, or itself, on which a private key ends. */
 function endsAhead(lines: readonly string[]): readonly number[] {
   const ends: number[] = [];
   let next = Number.POSITIVE_INFINITY;
@@ -54,7 +53,7 @@ function endsAhead(lines: readonly string[]): readonly number[] {
   return ends;
 }
 
-/** Where the key ends that began on a line and did not end there: the last line that is all its own, and the rest of the next. */
+/** The last line of a key that began on a line and does not end on it. */
 function endOfKey(lines: readonly string[], begun: number, end: number): number {
   if (end - begun <= longestKey) return end;
   let at = begun;
@@ -62,7 +61,7 @@ function endOfKey(lines: readonly string[], begun: number, end: number): number 
   return at;
 }
 
-/** Where the base64 begins that a text ends with, be it with spaces or written line breaks in it; its length where there is none. */
+/** The start of the base64 that a text ends with, spaces and escaped line breaks included; its length without any. */
 function tailOfKey(text: string): number {
   let start = text.length;
   while (start > 0 && /[A-Za-z0-9+/=\\\s]/.test(text.charAt(start - 1))) start -= 1;
@@ -70,19 +69,19 @@ function tailOfKey(text: string): number {
   return first < 0 ? text.length : start + first;
 }
 
-/** Takes out the end of a key whose beginning is not there, and the lines before it, as far as they are of a key. */
+/** Removes the end of a key without a beginning, and the lines of the key before it. */
 function redactTail(lines: string[], at: number, end: Span): void {
   const line = lines[at] ?? "";
   const head = line.slice(0, end.start);
   lines[at] = head.slice(0, tailOfKey(head)) + mark + line.slice(end.end);
   const [before = "", last = ""] = [lines[at - 2], lines[at - 1]];
   let back = at - 1;
-  // A word alone on its line looks the same.
+  // A single word on its line looks the same.
   if (lastKeyLine.test(last) && (/=\s*$/.test(last) || keyOnlyLine.test(before))) lines[back--] = mark;
   for (; back >= 0 && keyOnlyLine.test(lines[back] ?? ""); back -= 1) lines[back] = mark;
 }
 
-/** Takes out private keys over all their lines, each of which becomes one mark. */
+/** Replaces each line of a private key by the mark. */
 export function withoutKeys(given: readonly string[]): { readonly lines: readonly string[]; readonly count: number } {
   const lines = [...given];
   const ends = endsAhead(given);
@@ -105,23 +104,22 @@ export function withoutKeys(given: readonly string[]): { readonly lines: readonl
     if (last === at) continue;
     lines.fill(mark, at + 1, last);
     at = last - 1;
-    // What follows a key on its last line is looked at like any other line.
+    // The text after a key on its last line is checked like any other.
     const tail = last === ending ? findFrom(keyEnd, lines[last] ?? "", 0) : undefined;
     lines[last] = tail === undefined ? mark : mark + (lines[last] ?? "").slice(tail.end);
   }
   return { lines, count };
 }
 
-/** What stands where a secret was. */
+/** Replaces a secret. */
 export const mark = "[redacted]";
 
-/** A part of a line, its end not included. */
+/** A part of a line; `end` is exclusive. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** Where a match stands. */
 export const spanOf = ({ index, 0: text }: RegExpMatchArray): Span => ({
   start: index ?? 0,
   end: (index ?? 0) + text.length,

@@ -1,19 +1,16 @@
 import { mark, type Span, spanOf, withoutKeys } from "./private-keys.ts";
 
-/** Finds secrets in a line; reads each character a bounded number of times, whatever the line. */
+/** Finds secrets in a line, in linear time. */
 type Finder = (line: string) => readonly Span[];
 
-/** Colours of terminals, as they are and as programs write them out: they would stand between a name and its value. */
+/** Terminal colours, also escaped: they could separate a name from its value. */
 const colour = /(?:\p{Cc}|\\u001b|\\x1b|\\e|\\033|#033)\[[0-9;]{0,16}m/giu;
-/** Where a word begins: after what is no letter or digit, or after a line break that is written out. */
+/** The beginning of a word: not after a letter or digit, unless that is an escaped line break. */
 const begin = String.raw`(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))`;
 
-/**
- * Shapes by which a secret is known wherever it stands. What repeats without a limit comes last in each of them, so that
- * none goes over the same text again and again.
- */
+/** Secrets with a recognizable shape. Unlimited repetition comes last in each, to avoid backtracking. */
 const shapes: readonly RegExp[] = [
-  // This service's own, and those of language models.
+  // This service, language models.
   /st[wt]_[0-9A-Za-z]{8}_[0-9A-Za-z]{20,}/g,
   /sk-(?:ant|or|proj|svcacct|admin)-[A-Za-z0-9_-]{16,}/g,
   new RegExp(`${begin}(?:hf|gsk|r8|nvapi|fw|tgp_v1|csk)[_-][A-Za-z0-9_-]{20,}`, "g"),
@@ -24,7 +21,7 @@ const shapes: readonly RegExp[] = [
   /(?<![A-Z0-9])A[KS]IA[A-Z0-9]{16}(?![A-Z0-9])/g,
   /do[opr]_v1_[0-9a-f]{32,}/g,
   new RegExp(`${begin}dapi[0-9a-f]{32,}`, "g"),
-  // Where code and packages are kept.
+  // Code and packages.
   /gh[opsur]_[A-Za-z0-9]{30,}/g,
   /github_pat_[A-Za-z0-9_]{30,}/g,
   new RegExp(`${begin}gl(?:pat|rt|dt|cbt|ptt|ft|oas|soat|imt|agent)-[A-Za-z0-9_.-]{16,}`, "g"),
@@ -49,7 +46,7 @@ const findShapes: Finder = (line) => shapes.flatMap((shape) => [...line.matchAll
 
 const openAiKey = new RegExp(`${begin}sk-[A-Za-z0-9_-]{20,}`, "g");
 
-/** `sk-` begins names of hosts too: a key has a digit and a capital letter, or twenty letters and digits in a row. */
+/** Host names too begin with `sk-`: a key has a digit and a capital letter, or twenty letters and digits in a row. */
 const findOpenAiKeys: Finder = (line) =>
   [...line.matchAll(openAiKey)]
     .filter(([text]) => /[0-9]/.test(text) && (/[A-Z]/.test(text) || /[A-Za-z0-9]{20}/.test(text)))
@@ -57,13 +54,13 @@ const findOpenAiKeys: Finder = (line) =>
 
 const awsSecret = /(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])/g;
 
-/** The secret of an Amazon key has no shape of its own, but its id does: what stands beside one and could be it, is it. */
+/** The secret of an Amazon key has no recognizable shape, but its id has: next to one, any candidate counts. */
 const findAwsSecrets: Finder = (line) =>
   /A[KS]IA[A-Z0-9]{16}/.test(line)
     ? [...line.matchAll(awsSecret)].filter(([text]) => /[A-Z]/.test(text) && /[a-z]/.test(text)).map(spanOf)
     : [];
 
-/** Ends of a match's groups are asked for with the flag `d`. */
+/** Needs the flag `d`. */
 const groupSpan = ({ indices }: RegExpMatchArray, group: number): Span => {
   const [start, end] = indices?.[group] ?? [0, 0];
   return { start, end };
@@ -92,12 +89,12 @@ function isUserAndPassword(text: string): boolean {
 const findBasic: Finder = (line) =>
   [...line.matchAll(basic)].filter(([, text = ""]) => isUserAndPassword(text)).map((match) => groupSpan(match, 1));
 
-/** Position of the quote that ends a text which begins at `start`; of the end of the line where none does. */
+/** The quote that ends the text from `start`, else the end of the line. */
 function closingQuote(line: string, start: number, quote: string, backslashes: number): number {
   let run = 0;
   for (let at = start; at < line.length; at += 1) {
     const character = line.charAt(at);
-    // Text in text: a quote with fewer backslashes than it began with belongs to what is around it.
+    // In nested text a quote with fewer backslashes belongs to the outer text.
     if (character === quote && (backslashes === 0 ? run % 2 === 0 : run <= backslashes))
       return backslashes === 0 ? at : at - run;
     run = character === "\\" ? run + 1 : 0;
@@ -107,7 +104,7 @@ function closingQuote(line: string, start: number, quote: string, backslashes: n
 
 const opening = /(\\{0,7})(["'`])/y;
 
-/** The text in quotes that begins at a position, quotes left out; undefined where none begins. */
+/** The quoted text at a position, without quotes. */
 function quotedAt(line: string, at: number): Span | undefined {
   opening.lastIndex = at;
   const match = opening.exec(line);
@@ -117,15 +114,15 @@ function quotedAt(line: string, at: number): Span | undefined {
   return { start, end: closingQuote(line, start, quote, backslashes.length) };
 }
 
-/** Where a word without quotes ends. A comma, semicolon or ampersand ends it if another name and value follow. */
+/** The end of a word without quotes: a comma, semicolon or ampersand only before another name and value. */
 const nextPair =
   /%26|[,;&][ \t]{0,4}["']?[A-Za-z_][A-Za-z0-9_.-]{0,40}["']?[=:]|\\{0,3}["'`](?=[\s,;)}\]]|$)|[)}\]>,;]{1,8}$/;
 
-/** The part without spaces that was last looked at: a long one is gone through once, and not for each name in it. */
+/** The last run without spaces: a long one is scanned once, not for each name in it. */
 const noRun = { line: "", start: 0, end: 0 };
 let lastRun = noRun;
 
-/** Where the next space is, or the end of the line. */
+/** The next space, or the end of the line. */
 function runEnd(line: string, at: number): number {
   if (at < lastRun.start || at > lastRun.end || line !== lastRun.line) {
     const space = /\s/g;
@@ -141,7 +138,7 @@ function wordAt(line: string, at: number): Span {
   return { start: at, end: cut > 0 ? at + cut : end };
 }
 
-/** The rest of the line, or of the quotes that the line has around a position. */
+/** The rest of the line, or of the quotes around a position. */
 function restAt(line: string, at: number, from: number): Span {
   const before = line.slice(Math.max(0, from - 200), from);
   const isOpen = (quote: string): boolean => before.split(quote).length % 2 === 0;
@@ -156,7 +153,7 @@ const header = new RegExp(
 const scheme = /(?:bearer|basic|token|api-?key|key)\s{1,4}/iy;
 const otherScheme = /(?:digest|negotiate|ntlm|hawk|oauth|aws4-[a-z0-9-]{1,24}|signature|splunk|dpop|vapid|mac)\s/iy;
 
-/** The value of `Authorization`; undefined where a sentence follows the word. */
+/** The value of `Authorization`; undefined when a sentence follows. */
 function authorizationAt(line: string, at: number, from: number): Span | undefined {
   scheme.lastIndex = at;
   otherScheme.lastIndex = at;
@@ -184,28 +181,27 @@ const findHeaders: Finder = (line) => {
     if (match.index < done) continue;
     const span = headerValue(line, match);
     if (span === undefined) continue;
-    // What is a value is not looked at again.
     done = span.end;
     spans.push(span);
   }
   return spans;
 };
 
-/** Names of what is secret, wherever they stand in a longer name. */
+/** Names of secrets, also as part of a longer name. */
 const names =
   /(pass(?:word|wd|phrase|code)|pwd|pass(?![a-z])|secret|token|(?:api|access|private|secret|encryption|signing|master|pre-?shared|shared|account|auth|session|storage|webhook|license)[_-]?key|credential|sess(?:ion)?_?id|connect\.sid|connection[_-]?string|(?:bind|root|user)pw|(?<![a-z])p(?:sk|w)(?![a-z])|(?<=(?:^|[\s"'/;])_)auth)/gi;
-/** What follows the name in the same word; quotes and brackets that end it; what stands between it and its value. */
+/** The rest of the word after the name; closing quotes and brackets; the separator of the value. */
 const rest = /([A-Za-z0-9_.-]{0,32})([\\"'`\]]{0,6})(?:\s(?:is|was))?(\s{0,8})(=>|:=|[=:](?!\/\/)|%3[ad])(\s{0,8})/iy;
 const option = /[A-Za-z0-9_.=-]{0,32}(?:\s{1,4}|["']\s{0,2},\s{0,2}(?=["']))(?!-)(?=\S)/y;
 const quotedAfter = /\s{1,4}(?=['"])/y;
 
-/** Names of what belongs to a secret and is none. */
+/** Endings of names that belong to a secret, but are not secret. */
 const harmlessEnd =
   /(?:file|path|dir|folder|name|types?|expir[a-z_]*|ttl|length|len|count|lifetime|policy|ur[il]|endpoint|age|version|format|status|hint|prompt|store|days|min|max|stdin|fd|command|authentication|limit|usage|algorithm|agent|retries|attempts|enabled|required|env|\.(?:service|socket|timer|path|target|mount|slice|scope|json|ya?ml|conf|cfg|ini|txt|log|sh|py|js|rb|go|php))$/i;
 const harmlessValue =
   /^(?:\[redacted\]?|\*{3,}|x{3,}|null|none|nil|true|false|undefined|yes|no|\$\{[A-Z_][A-Z0-9_]*\}|\$[A-Z_]{3}[A-Z0-9_]*|[{[(|>]-?|(?:\[\]|\{\})[)}\]]{0,8})$/i;
 
-/** Whether what follows a name in the same word leaves it the name of a secret: `SECRET_KEY_BASE`, not `secretary`. */
+/** Whether the rest of the word keeps the name secret: `SECRET_KEY_BASE`, not `secretary`. */
 const endsWord = (suffix: string): boolean =>
   (suffix === "" || /^(?:s$|[0-9]|[_.-]|[A-Z])/.test(suffix)) && !harmlessEnd.test(suffix);
 
@@ -218,7 +214,7 @@ interface Name {
   readonly end: number;
 }
 
-/** The value after a separator: in quotes, up to the end of a line of settings, or a word. */
+/** The value after a separator: quoted, the rest of a line of settings, or a word. */
 function valueAfter(line: string, { text, start }: Name, at: number, separator: string, spaces: string): Span {
   const quoted = quotedAt(line, at);
   if (quoted !== undefined) return quoted;
@@ -228,7 +224,7 @@ function valueAfter(line: string, { text, start }: Name, at: number, separator: 
   return isWhole ? { start: at, end: line.length } : wordAt(line, at);
 }
 
-/** Whether a word that follows a name and a colon goes on as a sentence: `cannot get a token: Permission denied`. */
+/** Whether a sentence follows a name and a colon: `cannot get a token: Permission denied`. */
 function isProse(line: string, name: Name, separator: string, { start, end }: Span): boolean {
   if (separator !== ":" || /pass|pwd/i.test(name.text)) return false;
   return /^[A-Z][a-z]+$/.test(line.slice(start, end)) && /^ [a-z]/.test(line.slice(end, end + 2));
@@ -243,13 +239,13 @@ function assignedTo(line: string, name: Name): Span | undefined {
   // Models count tokens.
   if (/^tokens$/i.test(name.text + suffix)) return undefined;
   if (!endsWord(suffix) || (/^pwd$/i.test(name.text) && line.charAt(at) === "/")) return undefined;
-  // `pass: 3` counts, `credentials: …` goes on as a sentence.
+  // `pass: 3` is a count, `credentials: …` a sentence.
   if (/^(?:pass|credential)$/i.test(name.text) && separator === ":" && quotes === "") return undefined;
   const span = valueAfter(line, name, at, separator, before + after);
   return isProse(line, name, separator, span) ? undefined : span;
 }
 
-/** `--password x`, and the same as a list of words. */
+/** `--password x`, also as a list of words. */
 function givenTo(line: string, name: Name): Span | undefined {
   const word = /[A-Za-z0-9_-]{0,32}$/.exec(line.slice(Math.max(0, name.start - 32), name.start))?.[0] ?? "";
   if (!word.startsWith("-")) {
@@ -273,7 +269,6 @@ const findNamed: Finder = (line) => {
     const name: Name = { text: match[0], start: match.index, end: match.index + match[0].length };
     const span = assignedTo(line, name) ?? givenTo(line, name);
     if (span === undefined || isEmpty(span)) continue;
-    // What is a value is not looked at again.
     done = span.end;
     spans.push(span);
   }
@@ -294,7 +289,7 @@ const pairs: readonly RegExp[] = [
 const findPairs: Finder = (line) =>
   pairs.flatMap((pair) => [...line.matchAll(pair)].map((match) => groupSpan(match, 1)));
 
-/** The password between `://` and the last `@`. One may hold a slash that nobody escaped; a number there is a port. */
+/** The password between `://` and the last `@`. It may contain an unescaped slash; a number there is a port. */
 function urlPassword(line: string, at: number): Span | undefined {
   const stop = /[\s"'<>`]|:\/\//g;
   stop.lastIndex = at;
@@ -307,14 +302,14 @@ function urlPassword(line: string, at: number): Span | undefined {
   const end = within < 0 ? word.lastIndexOf("@") : within;
   if (end <= 0) return undefined;
   if (colon >= 0 && colon < end) return { start: at + colon + 1, end: at + end };
-  // A token in the place of the user.
+  // A token in place of the user.
   return end >= 16 && /[0-9]/.test(word.slice(0, end)) ? { start: at, end: at + end } : undefined;
 }
 
 const findUrls: Finder = (line) =>
   [...line.matchAll(/:\/\//g)].flatMap(({ index }) => urlPassword(line, index + 3) ?? []);
 
-/** `user:password@tcp(host:port)/name`, an address without a scheme. */
+/** `user:password@tcp(host:port)/name`. */
 const findSources: Finder = (line) =>
   [...line.matchAll(/@(?:tcp|unix)\(/g)].flatMap(({ index }) => {
     const word = /[^\s"'=]{1,200}$/.exec(line.slice(Math.max(0, index - 200), index))?.[0] ?? "";
@@ -322,19 +317,19 @@ const findSources: Finder = (line) =>
     return colon < 0 ? [] : [{ start: index - word.length + colon + 1, end: index }];
   });
 
-/** Those that know a secret by itself, and need a long one. */
+/** Finders that need no context, but a long secret. */
 const byShape: readonly Finder[] = [findShapes, findOpenAiKeys, findAwsSecrets];
 const byContext: readonly Finder[] = [findBearers, findBasic, findHeaders, findNamed, findPairs, findUrls, findSources];
 const shortestShape = 15;
-/** What stands between a secret and what tells that it is one. */
+/** Separators between a secret and its context. */
 const between = /[\s=:"'%<]/;
 
-/** What may find something on a line. A text may have very many lines that are too short for most. */
+/** Saves work on the many short lines of a text. */
 function findersFor(line: string): readonly Finder[] {
   return [...(line.length < shortestShape ? [] : byShape), ...(between.test(line) ? byContext : [])];
 }
 
-/** Spans in order, those that touch made one. */
+/** Sorted, overlapping ones merged. */
 function merged(spans: readonly Span[]): readonly Span[] {
   const joined: Span[] = [];
   for (const span of [...spans].sort((a, b) => a.start - b.start || a.end - b.end)) {
@@ -362,7 +357,7 @@ function redactLine(line: string): { readonly line: string; readonly count: numb
   return { line: redacted + line.slice(at), count: spans.length };
 }
 
-/** A name at the end of a line whose value is on the next ones, further in, as YAML has it. */
+/** A name at the end of a line with its value on the next ones, indented, as in YAML. */
 const beginsBlock =
   /^(\s{0,64})(?:-\s{1,4})?["']?[A-Za-z0-9_.-]{0,64}["']?\s{0,4}:\s{0,4}(?:[|>][-+0-9]{0,2})?\s{0,4}$/;
 const indentOf = (line: string): number => /^ */.exec(line)?.[0].length ?? 0;
@@ -374,7 +369,7 @@ function isSecretName(line: string): boolean {
   });
 }
 
-/** Takes out the values that stand further in below the name of a secret. */
+/** Removes the indented values below the name of a secret. */
 function withoutBlocks(given: readonly string[]): { readonly lines: readonly string[]; readonly count: number } {
   let indent: number | undefined;
   let count = 0;
@@ -393,9 +388,8 @@ function withoutBlocks(given: readonly string[]): { readonly lines: readonly str
 }
 
 /**
- * Takes secrets out of lines that belong together, such as those that one program wrote: API keys, tokens, passwords,
- * cookies, private keys, those over several lines too. Gives as many lines as it was given. Addresses and names of hosts stay.
- * The work grows with the length of the text, whatever is in it.
+ * Removes secrets from lines that belong together: API keys, tokens, passwords, cookies, private keys, also over several lines.
+ * Returns as many lines as given. Addresses and host names remain. Linear in the length of the text.
  */
 export function redactLines(given: readonly string[]): { readonly lines: readonly string[]; readonly count: number } {
   const plain = given.map((line) => line.replaceAll(colour, ""));
@@ -411,7 +405,7 @@ export function redactLines(given: readonly string[]): { readonly lines: readonl
   return { lines, count };
 }
 
-/** Takes secrets out of a text, see {@link redactLines}. */
+/** See {@link redactLines}. */
 export function redact(text: string): { readonly text: string; readonly count: number } {
   const { lines, count } = redactLines(text.split("\n"));
   return { text: lines.join("\n"), count };

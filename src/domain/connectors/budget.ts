@@ -6,26 +6,25 @@ import type { Clock } from "#kernel/clock.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 const windowSeconds = dayMs / 1000;
-/** Days that stay in the ledger after their end, for a clock that is set back. */
+/** Days that the ledger keeps, in case the clock is set back. */
 const keptDays = 7;
-/** When to come back where it is calls in flight that hold what is left. */
+/** When calls in flight have reserved the rest. */
 const busyRetrySeconds = 5;
 
-/** Tokens set aside for a call. */
 export interface Reservation {
-  /** Gives back what was set aside and writes down what was used. */
+  /** Releases the reservation and records what was used. */
   readonly settle: (tokens: number) => void;
 }
 
 export interface TokenBudgets {
   /**
-   * Sets tokens aside. A call begins as long as any are left, so that the day ends at most one call over its limit.
-   * @param tokens what the call may take; of parallel calls each sees what the others have set aside.
+   * Reserves tokens. A call may start while any are left, so a day ends at most one call over its limit.
+   * @param tokens the most that the call may use, which other calls see as used meanwhile.
    * @throws DomainError RATE_LIMITED when the day's tokens are used up.
    */
   readonly reserve: (request: {
     readonly keyId: string;
-    /** Undefined: counted, never refused. */
+    /** Undefined: counted only. */
     readonly limit: number | undefined;
     readonly tokens: number;
     readonly drawsOn: (quota: Quota) => void;
@@ -34,16 +33,15 @@ export interface TokenBudgets {
 
 const dayOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, "2026-11-22".length);
 
-/** Counts tokens by key and day in UTC. */
 export function createTokenBudgets(ports: {
   readonly ledger: TokenLedger;
   readonly clock: Pick<Clock, "now">;
   readonly onTrouble: (error: unknown) => void;
 }): TokenBudgets {
   const { ledger, clock, onTrouble } = ports;
-  /** Set aside for calls in flight, by key: whatever day they end on. */
+  /** Reservations of calls in flight, by key. */
   const aside = new Map<string, number>();
-  /** What the ledger would not take, by key and day. A full disk is no way around a budget. */
+  /** What could not be written: a full disk must not lift a budget. */
   const unwritten = new Map<string, { readonly keyId: string; readonly day: string; tokens: number }>();
   let lastDay = "";
 
@@ -116,22 +114,20 @@ export function createTokenBudgets(ports: {
   };
 }
 
-/** What a token of ordinary text takes in UTF-8: a rule of thumb that holds for all common models. */
+/** A rule of thumb for ordinary text and all common models. */
 const bytesPerToken = 4;
-/** What a message costs beside its text: its role, and the marks between messages. */
+/** A message's role and separators. */
 const tokensPerMessage = 4;
 const encoder = new TextEncoder();
 
-/** Length of a text in UTF-8. */
 export const bytesOf = (text: string): number => encoder.encode(text).byteLength;
 
 const tokensOf = (bytes: number): number => Math.ceil(bytes / bytesPerToken);
 
-/** About how many tokens the messages are. */
 export const estimateInput = (messages: readonly ChatMessage[]): number =>
   messages.reduce((sum, { content }) => sum + tokensPerMessage + tokensOf(bytesOf(content)), 0);
 
-/** What was used, where need be estimated from the lengths of the texts. */
+/** Token usage; estimated from the lengths of texts where the provider reports none. */
 export function usageOf(reported: ReportedUsage, messages: readonly ChatMessage[], outputBytes: number): TokenUsage {
   const { inputTokens, outputTokens } = reported;
   const usage = {

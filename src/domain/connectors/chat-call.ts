@@ -10,23 +10,22 @@ import type { Connectors } from "./connectors.ts";
 import { cutShort, mayHaveCost, takenTooSlowly, timeUp, toUnavailable } from "./failure.ts";
 import { withRetries } from "./retry.ts";
 
-/** What an answer is thought to take where the call sets no limit. */
+/** Assumed output of a call without a limit. */
 const usualOutputTokens = 4096;
 
-/** `cancelled`: the client went away or did not read on, or the service ended. */
+/** `cancelled`: the client went away or did not read, or the service stopped. */
 export type CallResult = "success" | ProviderFailure | "cancelled" | "internal_error";
 
-/** A call that has ended. */
 export interface CallReport {
   readonly connector: string;
   readonly result: CallResult;
   readonly durationMs: number;
-  /** Undefined where there was no answer. */
+  /** Undefined without an answer. */
   readonly usage: TokenUsage | undefined;
 }
 
 export interface ChatInput {
-  /** The default connector when undefined. */
+  /** The default connector when left out. */
   readonly connector?: string | undefined;
   readonly messages: readonly ChatMessage[];
   readonly maxTokens?: number | undefined;
@@ -35,7 +34,6 @@ export interface ChatInput {
 
 export type ChatContext = Pick<Context, "caller" | "signal" | "touched" | "drawsOn">;
 
-/** A connector that can be talked to. */
 export interface ChosenConnector {
   readonly definition: ConnectorDefinition;
   readonly provider: ChatProvider;
@@ -60,7 +58,7 @@ const toResponse = (end: ChatEnd, connector: string, usage: TokenUsage, content:
 const tokensIn = ({ input_tokens: input, output_tokens: output }: TokenUsage): number => input + output;
 const nothingReported = { inputTokens: null, outputTokens: null };
 
-/** What surrounds a call, however its answer comes: budget, time limit, status, metrics. */
+/** What both kinds of calls share: budget, time limit, status, metrics. */
 export function beginCall(
   { connectors, budgets, clock, onCall }: ChatCallPorts,
   { definition }: ChosenConnector,
@@ -80,7 +78,7 @@ export function beginCall(
   const outer = context.signal();
   const limit = createTimeLimit(clock, timeoutMs, outer, timeUp);
   const startedAt = clock.monotonicMs();
-  /** How long the client has kept the answer waiting. */
+  /** How long the client has delayed the answer. */
   let heldUpMs = 0;
   let lost = 0;
   let isOver = false;
@@ -92,12 +90,11 @@ export function beginCall(
     reservation.settle(lost + tokens);
     onCall({ connector: name, result, durationMs: clock.monotonicMs() - startedAt, usage });
   };
-  /** What a call that broke off has taken: nobody says, so it is estimated. */
+  /** Estimated usage of a call that broke off. */
   const brokenOff = (outputBytes: number): number => tokensIn(usageOf(nothingReported, messages, outputBytes));
 
   return {
     signal: limit.signal,
-    /** @throws what the last attempt threw. */
     attempt: <T>(work: () => Promise<T>): Promise<T> =>
       withRetries(work, {
         limit,
@@ -106,7 +103,7 @@ export function beginCall(
           if (mayHaveCost(error)) lost += inputTokens;
         },
       }),
-    /** The connector answers, whatever becomes of the call. */
+    /** The connector works, however the call ends. */
     begun: (): void => connectors.used(definition, undefined),
     succeed(end: ChatEnd, outputBytes: number, content: string): ChatResponse {
       const usage = usageOf(end.usage, messages, outputBytes);
@@ -114,9 +111,9 @@ export function beginCall(
       finish("success", tokensIn(usage), usage);
       return toResponse(end, name, usage, content);
     },
-    /** Ends the call. @returns the error for who asked. */
+    /** Ends the call. @returns the error for the caller. */
     fail(error: unknown, outputBytes: number): unknown {
-      // What the attempts took is known already.
+      // Failed attempts are counted in `lost`.
       const tokens = outputBytes === 0 ? 0 : brokenOff(outputBytes);
       if (outer.aborted) {
         finish("cancelled", tokens, undefined);
@@ -126,7 +123,7 @@ export function beginCall(
         finish("internal_error", tokens, undefined);
         return error;
       }
-      // Time that went to waiting for the client says nothing of the provider.
+      // Waiting for the client says nothing about the provider.
       if (error === limit.signal.reason && heldUpMs > timeoutMs / 2) {
         finish("cancelled", tokens, undefined);
         return takenTooSlowly(name, timeoutMs);
@@ -135,13 +132,13 @@ export function beginCall(
       finish(error.failure, tokens, undefined);
       return toUnavailable(name, error);
     },
-    /** Hands a piece to the client, which takes the next when it has read this one. */
+    /** Passes an event on, and measures how long the client takes. */
     *hand(event: ServerSentEvent): Generator<ServerSentEvent> {
       const handedAt = clock.monotonicMs();
       yield event;
       heldUpMs += clock.monotonicMs() - handedAt;
     },
-    /** Ends a call that nobody wants to the end; one that is over stays as it is. */
+    /** Ends a call that is not read to its end. */
     abandon: (outputBytes: number): void => finish("cancelled", brokenOff(outputBytes), undefined),
   };
 }

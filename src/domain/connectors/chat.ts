@@ -10,21 +10,19 @@ import { noDefault, notConfigured } from "./failure.ts";
 
 export interface Chat {
   /**
-   * The connector of this name, or the default one.
-   * @throws DomainError FORBIDDEN where the caller's scope does not cover it, NOT_FOUND, UNAVAILABLE where there is none or
-   * where its key is missing.
+   * The named connector, or the default one.
+   * @throws DomainError FORBIDDEN without the scope for it, NOT_FOUND, UNAVAILABLE where there is none or its key is missing.
    */
   readonly choose: (name: string | undefined, caller: Caller | undefined) => Promise<ChosenConnector>;
-  /** @throws DomainError as `choose`, RATE_LIMITED for a budget that is used up, UNAVAILABLE for a provider that fails. */
+  /** @throws DomainError as `choose`, RATE_LIMITED for a used-up budget, UNAVAILABLE when the provider fails. */
   readonly ask: (input: ChatInput, context: ChatContext) => Promise<ChatResponse>;
-  /** The same in pieces. Throws as `ask` before the first one, and later where the answer breaks off. */
+  /** {@link Chat.ask} as a stream; may also throw after the first event. */
   readonly stream: (input: ChatInput, context: ChatContext) => AsyncIterable<ServerSentEvent>;
 }
 
 export function createChat(
   ports: ChatCallPorts & {
     readonly connectors: Connectors;
-    /** Whether the caller's scope covers a connector. */
     readonly covers: (caller: Caller, connector: string) => boolean;
   },
 ): Chat {
@@ -34,7 +32,7 @@ export function createChat(
     await connectors.ready();
     const name = named ?? connectors.defaultName();
     if (name === null) throw noDefault(connectors.defaultState().name);
-    // Before it shows whether there is such a connector.
+    // Before it can be seen whether the connector exists.
     if (caller === undefined || !covers(caller, name))
       throw missingScope(`connectors:chat:${name}`, caller?.scopes ?? []);
     const definition = connectors.find(name);
@@ -85,7 +83,7 @@ export function createChat(
       throw call.fail(error, outputBytes);
     } finally {
       call.abandon(outputBytes);
-      // Not waited for: it may be deaf, and its signal has fired.
+      // Not awaited: it may ignore its signal, which has fired.
       void parts?.return?.().catch(() => undefined);
     }
   }

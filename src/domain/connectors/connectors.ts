@@ -7,18 +7,17 @@ import type { Clock, Dispose } from "#kernel/clock.ts";
 import { toNullableTimestamp } from "#kernel/clock.ts";
 import { isOfTheCall, statusOf, timeUp } from "./failure.ts";
 
-/** After which a probe, a test or a search for connectors has failed. */
+/** Timeout of a probe, a test or a discovery. */
 const probeTimeoutMs = 10_000;
 
-/** How the default connector is. */
 export interface DefaultState {
-  /** Null where there is none; one that was set and not found is named. */
+  /** Null where there is none. A configured one that is missing has its name. */
   readonly name: string | null;
   readonly status: ConnectorStatus | undefined;
   readonly reason: string | null;
 }
 
-/** How the component that stands for the default connector is. One that is not configured is not missed. */
+/** Health of the component `llm`. A connector that is not configured is not expected. */
 export function defaultConnectorHealth({ name, status, reason }: DefaultState): {
   readonly healthy: boolean;
   readonly expected: boolean;
@@ -31,41 +30,38 @@ export function defaultConnectorHealth({ name, status, reason }: DefaultState): 
   return { healthy: false, expected: isExpected, reason: `connector ${name}: ${reason ?? "not asked yet"}` };
 }
 
-/** What a connector was last seen to be. */
 export interface StatusChange {
   readonly connector: string;
   readonly status: ConnectorStatus;
   readonly reason: string | null;
 }
 
-/** The connectors that there are, each with its status. */
 export interface Connectors {
-  /** Resolves once the plan is there and the first search for connectors is over. */
+  /** Resolves once the plan is loaded and the first discovery is over. */
   readonly ready: () => Promise<void>;
   readonly list: () => ConnectorList;
   readonly find: (name: string) => ConnectorDefinition | undefined;
-  /** Name of the connector that is used unless another is named; null where there is none. */
+  /** Null where there is none. */
   readonly defaultName: () => string | null;
   readonly defaultState: () => DefaultState;
   readonly budgetOf: BudgetOf;
-  /** Takes note of how a real call went; undefined: well. */
+  /** Records the result of a real call; undefined: success. */
   readonly used: (definition: ConnectorDefinition, failure: ProviderFailed | undefined) => void;
   readonly test: (definition: ConnectorDefinition, signal: AbortSignal) => Promise<ConnectorTest>;
-  /** Looks for connectors and asks each that was not used of late. One round at a time: who comes in between waits for it. */
+  /** Discovers connectors and probes those not used lately. Rounds do not overlap: later callers share the current one. */
   readonly probe: () => Promise<void>;
-  /** Puts other connectors in place of those that there are. What is the same keeps its status until it is asked, soon. */
+  /** Replaces the connectors. Unchanged ones keep their status until the next probe. */
   readonly replace: (plan: ConnectorPlan, discovery: ConnectorDiscovery | undefined) => Promise<void>;
   readonly dispose: Dispose;
 }
 
-/** A connector and what is known of it. */
 interface Entry {
   definition: ConnectorDefinition;
   status: ConnectorStatus;
   /** Epoch milliseconds. */
   checkedAt: number | null;
   error: string | null;
-  /** Of the last real call, on the clock that never jumps. */
+  /** Time of the last real call, monotonic. */
   usedAt: number | undefined;
 }
 
@@ -78,7 +74,7 @@ const freshEntry = (definition: ConnectorDefinition): Entry => ({
   usedAt: undefined,
 });
 
-/** Whether what was seen of one says something of the other. */
+/** Whether the status of one applies to the other. */
 const isAlike = (a: ConnectorDefinition, b: ConnectorDefinition): boolean =>
   a.provider === b.provider && a.model === b.model && "missing" in a.access === "missing" in b.access;
 
@@ -91,7 +87,7 @@ const toConnector = ({ definition, status, checkedAt, error }: Entry): Connector
   last_error: error,
 });
 
-/** What a provider threw; what is no failure of a provider is a mistake of ours, and told as one. */
+/** A provider's failure; any other error is an internal one. */
 function failureOf(error: unknown): ProviderFailed {
   if (error instanceof ProviderFailed) return error;
   const reason = error instanceof Error ? error.name : typeof error;
@@ -99,11 +95,10 @@ function failureOf(error: unknown): ProviderFailed {
 }
 
 export interface ConnectorsPorts {
-  /** The first plan, on demand. */
   readonly load: () => Promise<{ readonly plan: ConnectorPlan; readonly discovery: ConnectorDiscovery | undefined }>;
   readonly clock: Clock;
   readonly onChange: (change: StatusChange) => void;
-  /** Is told of what no provider should throw. */
+  /** Called with errors that no provider should throw. */
   readonly onTrouble: (error: unknown) => void;
 }
 
@@ -111,18 +106,17 @@ interface State extends ConnectorsPorts {
   readonly shutdown: AbortController;
   plan: ConnectorPlan;
   discovery: ConnectorDiscovery | undefined;
-  /** What the discovery found last. */
   found: readonly ConnectorDefinition[];
-  /** In the order of the plan, what was found behind it. */
+  /** In the order of the plan, then those discovered. */
   entries: ReadonlyMap<string, Entry>;
-  /** The first plan and the first search. */
+  /** The first load and discovery. */
   loading: Promise<void> | undefined;
   isReplaced: boolean;
-  /** The round of questions that is under way. */
+  /** The current round of probes. */
   round: Promise<void> | undefined;
 }
 
-/** Makes the entries anew from the plan and what was found. */
+/** Rebuilds the entries from the plan and what was discovered. */
 function place(state: State): void {
   const { plan, found, entries: before, onChange } = state;
   const entries = new Map<string, Entry>();
@@ -131,7 +125,7 @@ function place(state: State): void {
     if (entries.has(definition.name)) continue;
     const known = before.get(definition.name);
     const isKnown = known !== undefined && isAlike(known.definition, definition);
-    // One that only looks the same may have another address or key, so it is asked even when the other was just used.
+    // It may have another address or key, so it is probed even when the other was just used.
     const usedAt = known?.definition === definition ? known.usedAt : undefined;
     const entry = isKnown ? { ...known, definition, usedAt } : freshEntry(definition);
     entries.set(definition.name, entry);
@@ -140,7 +134,7 @@ function place(state: State): void {
   }
 }
 
-/** Never another one in place of the one that was set: what is meant for a model on this machine is not for others. */
+/** Never replaces the configured default: what is meant for a local model must not go to others. */
 function defaultName({ plan, entries }: State): string | null {
   if (plan.default === undefined) return entries.keys().next().value ?? null;
   return entries.has(plan.default) ? plan.default : null;
@@ -154,14 +148,14 @@ function defaultState(state: State): DefaultState {
   return { name, status: isUnknown ? undefined : entry?.status, reason: entry?.error ?? null };
 }
 
-/** The entry that stands for a definition now; undefined when it was replaced in the meantime. */
+/** The current entry of a definition; undefined when it was replaced. */
 function entryOf({ entries }: State, definition: ConnectorDefinition): Entry | undefined {
   const entry = entries.get(definition.name);
   return entry?.definition === definition ? entry : undefined;
 }
 
-/** Takes note of how a connector answered; undefined: well. */
-function note(state: State, definition: ConnectorDefinition, failure: ProviderFailed | undefined): void {
+/** Records the result of a probe or call; undefined: success. */
+function recordResult(state: State, definition: ConnectorDefinition, failure: ProviderFailed | undefined): void {
   const entry = entryOf(state, definition);
   if (entry === undefined) return;
   const status = failure === undefined ? "connected" : statusOf(failure);
@@ -173,12 +167,8 @@ function note(state: State, definition: ConnectorDefinition, failure: ProviderFa
   if (isChanged) state.onChange({ connector: definition.name, status, reason });
 }
 
-/** Asks a provider whether it would answer. @returns why not. */
-async function ask(
-  { clock, onTrouble }: State,
-  definition: ConnectorDefinition,
-  signal: AbortSignal,
-): Promise<ProviderFailed | undefined> {
+/** Probes a provider. @returns why it would not answer. */
+async function ask({ clock, onTrouble }: State, definition: ConnectorDefinition, signal: AbortSignal) {
   if ("missing" in definition.access) return undefined;
   const { provider } = definition.access;
   const limit = createTimeLimit(clock, probeTimeoutMs, signal, timeUp);
@@ -194,7 +184,6 @@ async function ask(
   }
 }
 
-/** Searches for connectors. */
 async function discover(state: State): Promise<void> {
   const { discovery: finder, clock, shutdown, onTrouble } = state;
   if (finder === undefined) return;
@@ -208,7 +197,7 @@ async function discover(state: State): Promise<void> {
     limit.end();
   }
   if (finder !== state.discovery || shutdown.signal.aborted) return;
-  // What was there already stays the very same, so that its calls in flight are still known as its own.
+  // Known definitions stay the same objects, so that calls in flight still belong to them.
   const known = new Map(state.found.map((each) => [each.name, each]));
   state.found = fresh.map((each) => {
     const same = known.get(each.name);
@@ -224,14 +213,14 @@ async function askIdle(state: State): Promise<void> {
   await Promise.all(
     [...entries.values()].filter(isIdle).map(async ({ definition }) => {
       const failure = await ask(state, definition, shutdown.signal);
-      if (!shutdown.signal.aborted) note(state, definition, failure);
+      if (!shutdown.signal.aborted) recordResult(state, definition, failure);
     }),
   );
 }
 
 async function loadFirst(state: State): Promise<void> {
   const { plan, discovery } = await state.load();
-  // Settings that were read again in the meantime are newer.
+  // A reload in the meantime is newer.
   if (state.isReplaced) return;
   state.plan = plan;
   state.discovery = discovery;
@@ -268,8 +257,8 @@ async function test(state: State, definition: ConnectorDefinition, signal: Abort
   const latencyMs = Math.round(clock.monotonicMs() - startedAt);
   if ("missing" in definition.access)
     return { success: false, message: `not configured: ${definition.access.missing}`, latency_ms: latencyMs };
-  // Who went away has seen nothing of the connector.
-  if (!signal.aborted) note(state, definition, failure);
+  // An aborted test says nothing about the connector.
+  if (!signal.aborted) recordResult(state, definition, failure);
   const message = failure?.message ?? `${definition.provider} would answer with ${definition.model}`;
   return { success: failure === undefined, message, latency_ms: latencyMs };
 }
@@ -297,7 +286,7 @@ export function createConnectors(ports: ConnectorsPorts): Connectors {
     used(definition, failure) {
       const entry = entryOf(state, definition);
       if (entry !== undefined) entry.usedAt = state.clock.monotonicMs();
-      note(state, definition, failure !== undefined && isOfTheCall(failure) ? undefined : failure);
+      recordResult(state, definition, failure !== undefined && isOfTheCall(failure) ? undefined : failure);
     },
     test: (definition, signal) => test(state, definition, signal),
     probe: () => probe(state),
@@ -308,7 +297,7 @@ export function createConnectors(ports: ConnectorsPorts): Connectors {
       state.discovery = discovery;
       if (discovery === undefined) state.found = [];
       place(state);
-      // A round that is under way asks the connectors of before.
+      // The current round probes the former connectors.
       const again = (): Promise<void> => probe(state);
       return (state.round ?? Promise.resolve()).then(again, again);
     },

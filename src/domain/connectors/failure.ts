@@ -3,23 +3,22 @@ import { DomainError } from "#domain/common/error.ts";
 import type { ConnectorDefinition } from "#domain/ports/connectors.ts";
 import { ProviderFailed } from "#domain/ports/connectors.ts";
 
-/** The time limit of a call or of a probe is over. */
 export const timeUp = (limitMs: number): ProviderFailed =>
   new ProviderFailed(`no answer within ${limitMs / 1000} s`, { failure: "silent", isRetryable: true });
 
 export const statusOf = ({ failure }: ProviderFailed): ConnectorStatus =>
   failure === "refused" || failure === "unreadable" ? "error" : "disconnected";
 
-/** Refusals of what was asked, not of who asks: they say nothing against the connector. */
+/** Refusals that concern the request, not the connector. */
 const ofTheCall: readonly (number | null)[] = [400, 413, 422];
 export const isOfTheCall = ({ failure, status }: ProviderFailed): boolean =>
   failure === "refused" && ofTheCall.includes(status);
 
-/** Whether the provider may have worked for the call, and count its tokens, although there is no answer. */
+/** Whether the provider may have counted tokens although there is no answer. */
 export const mayHaveCost = (error: unknown): boolean =>
   !(error instanceof ProviderFailed) || error.failure === "silent" || error.failure === "unreadable";
 
-/** The failure of a call as callers are told. */
+/** The error for callers. */
 export function toUnavailable(connector: string, error: ProviderFailed): DomainError {
   const { message, status, isRetryable, retryAfterMs } = error;
   const details = {
@@ -31,7 +30,7 @@ export function toUnavailable(connector: string, error: ProviderFailed): DomainE
   return new DomainError("UNAVAILABLE", `cannot get an answer from connector ${connector}: ${message}`, details, error);
 }
 
-/** Nobody waits for the answer any more, or the service is about to end. */
+/** The client has gone, or the service is stopping. */
 export const cutShort = (connector: string): DomainError =>
   new DomainError("UNAVAILABLE", `cannot wait for connector ${connector}: the service is stopping`, {
     connector,
@@ -39,7 +38,7 @@ export const cutShort = (connector: string): DomainError =>
     retryable: true,
   });
 
-/** The time of a call is over, and most of it went to waiting for the client. */
+/** The time limit is over, mostly because the client read slowly. */
 export const takenTooSlowly = (connector: string, limitMs: number): DomainError =>
   new DomainError(
     "UNAVAILABLE",
@@ -47,7 +46,7 @@ export const takenTooSlowly = (connector: string, limitMs: number): DomainError 
     { connector, provider_status: null, retryable: true },
   );
 
-/** @param wanted the default that was set and not found; null where none was set. */
+/** @param wanted the configured default that is missing; null without one. */
 export function noDefault(wanted: string | null): DomainError {
   const reason =
     wanted === null

@@ -9,13 +9,12 @@ import type { Chat } from "./chat.ts";
 import type { ChosenConnector } from "./chat-call.ts";
 import type { Connectors } from "./connectors.ts";
 
-const described = ({ name, provider, model }: ConnectorDefinition): string =>
+const describeConnector = ({ name, provider, model }: ConnectorDefinition): string =>
   `connector ${name} (${provider}, model ${model})`;
 
 const chatStep = ({ definition }: ChosenConnector, messages: number): string =>
-  `send ${counted(messages, "message")} to ${described(definition)}`;
+  `send ${counted(messages, "message")} to ${describeConnector(definition)}`;
 
-/** The connectors part. */
 export function connectorHandlers(ports: {
   readonly connectors: Connectors;
   readonly chat: Chat;
@@ -30,7 +29,7 @@ export function connectorHandlers(ports: {
       await connectors.ready();
       const definition = connectors.find(params.name);
       if (definition === undefined) throw new DomainError("NOT_FOUND", `cannot find connector ${params.name}`);
-      if (query.dry_run) return createPlan([`ask ${described(definition)} whether it would answer`]);
+      if (query.dry_run) return createPlan([`ask ${describeConnector(definition)} whether it would answer`]);
       return connectors.test(definition, context.signal());
     },
     async chat({ query, body }, context) {

@@ -3,22 +3,20 @@ import type { TimeLimit } from "#kernel/async.ts";
 import { untilAborted } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 
-/** Attempts after the first. */
 const maxRetries = 2;
 const firstDelayMs = 500;
 
-/** How long to wait before another attempt; undefined where there is none to be made. */
+/** The delay before another attempt; undefined where none is useful. */
 function delayBefore(error: unknown, retries: number, remainingMs: number): number | undefined {
   if (!(error instanceof ProviderFailed) || !error.isRetryable || retries >= maxRetries) return undefined;
   const delayMs = Math.max(error.retryAfterMs ?? 0, firstDelayMs * 2 ** retries);
-  // Waited for in vain, it would hide what the provider said.
+  // Waiting longer than the limit would hide what the provider said.
   return delayMs < remainingMs ? delayMs : undefined;
 }
 
 /**
- * Does the work until it succeeds, again only where the provider says that this may help.
- * @param onFailed is told of each attempt that failed.
- * @throws what the last attempt threw; the reason of the limit's signal when it fires.
+ * Repeats work where the provider says that this may help. @param ports.onFailed called after each failed attempt.
+ * @throws the last error, or the reason of the limit's signal.
  */
 export async function withRetries<T>(
   work: () => Promise<T>,

@@ -1,11 +1,11 @@
-/** What of a message is looked at: several times what can be shown. */
+/** Characters of a message that are checked: several times what is shown. */
 const usualChars = 2 * 1024;
-/** Each line end takes two bytes when it is written out, so that no more lines than these can be shown. */
+/** An escaped line end takes two bytes, so no more lines can be shown. */
 const mostLines = 250;
-/** Where no secret goes on that is known by its shape: neither key nor token nor address has one of these in it. */
+/** Never part of a key, token or address. */
 const boundaries = " \t\n\r\"'<>`";
 
-/** Where to cut a text that is too long: half a secret is not known as one. */
+/** Where to cut a long text: half a secret is not recognized. */
 function endOf(text: string, most: number): number {
   if (text.length <= most) return text.length;
   let end = most;
@@ -14,8 +14,8 @@ function endOf(text: string, most: number): number {
 }
 
 /**
- * The lines that a text begins with, what was cut off told at the end of the last one. It is for what is looked at for
- * secrets: whoever writes into the log must not decide how long that takes.
+ * The first lines of a text, with a note of what was cut off. Bounds the search for secrets: writers of the log must not decide how
+ * long it takes.
  */
 export function beginningOf(text: string, most: number = usualChars): readonly string[] {
   const lines = text.slice(0, endOf(text, most)).split("\n", mostLines);

@@ -11,20 +11,19 @@ import { journalLines } from "./journal-lines.ts";
 import type { ExplainSources, PastRun, UnitFacts } from "./sources.ts";
 import { subjectsOf } from "./subjects.ts";
 
-/** Bytes that the parts may have; with 32 KiB of journal lines and the words around them, they stay below 64 KiB. */
+/** Limits in bytes; with 32 KiB of journal lines and the surrounding words, all stays below 64 KiB. */
 const mostOf = { message: 1024, details: 11 * 1024, history: 4 * 1024, units: 4 * 1024, unit: 400, run: 300 } as const;
 const mostChanges = 50;
-/** How many times as much as can be shown is looked at for secrets: what is taken out leaves room. */
+/** How many times the shown text is checked for secrets: removing them makes room. */
 const lookedAt = 4;
 
-/** A part of what is sent: lines that are safe to show. */
+/** A part of the message; its lines are safe to show. */
 interface Part {
   readonly lines: readonly string[];
   readonly redactions: number;
   readonly omitted: readonly string[];
 }
 
-/** What is sent of a check. */
 export interface Bundle {
   readonly check: readonly string[];
   readonly history: readonly string[];
@@ -35,10 +34,10 @@ export interface Bundle {
 }
 
 const nothing = (...omitted: readonly string[]): Part => ({ lines: [], redactions: 0, omitted });
-/** Why something cannot be read; whoever threw it may have repeated what it read. */
+/** Without secrets: errors may repeat what was read. */
 const redactedMessage = (error: unknown): string => shown(errorMessage(error), mostOf.run).text;
 
-/** A text without secrets, on one line, in no more than so many bytes. */
+/** The text without secrets, on one line, cut to the bytes. */
 function shown(text: string, most: number) {
   const redacted = redact(beginningOf(text, most * lookedAt).join("\n"));
   return { text: cutTo(inert(redacted.text), most), redactions: redacted.count };
@@ -47,7 +46,7 @@ function shown(text: string, most: number) {
 function checkPart(result: HealthCheckResult): Part {
   const { details, message, name } = result;
   const told = shown(message, mostOf.message);
-  // On one line: a secret and its name stay beside each other.
+  // On one line, so that a secret stays next to its name.
   const figures = shown(JSON.stringify(details), mostOf.details);
   const calm = shown(name, mostOf.run);
   return {
@@ -66,7 +65,7 @@ function checkPart(result: HealthCheckResult): Part {
   };
 }
 
-/** Runs whose status is another than that of the run before. */
+/** Runs with another status than the one before. */
 const changesIn = (runs: readonly PastRun[]): readonly PastRun[] =>
   runs.filter(({ status }, at) => status !== runs[at - 1]?.status);
 
@@ -89,7 +88,7 @@ function historyPart(history: ExplainSources["history"], checkId: string, nowMs:
   };
 }
 
-/** The last of the lines, as many as there is room for. */
+/** The last lines, as many as fit. */
 function newest<T extends { readonly text: string }>(lines: readonly T[], most: number): readonly T[] {
   let used = 0;
   const from = lines.findLastIndex(({ text }) => {
@@ -130,7 +129,7 @@ async function unitsPart(sources: ExplainSources, names: readonly string[], call
   };
 }
 
-/** Puts together what is known of a check: what the caller may see, without secrets, in bounded size. */
+/** Collects what the caller may see of a check, without secrets, in bounded size. */
 export async function makeBundle(
   sources: ExplainSources,
   { result, nowMs, caller }: { result: HealthCheckResult; nowMs: number; caller: Caller },

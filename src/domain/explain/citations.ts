@@ -1,11 +1,8 @@
-/** Numbers of lines in square brackets: `[L3]`, `[L3, L7]`, `[L3-L5]`, `[L3][7]`. */
+/** Line numbers in square brackets: `[L3]`, `[L3, L7]`, `[L3-L5]`, `[L3][7]`. */
 const group = /\[(L[L0-9 ,;–-]{1,200})\]/gi;
 const item = /L?([0-9]{1,4})(?:\s?[–-]\s?L?([0-9]{1,4}))?/gi;
 
-/**
- * The lines that a text cites, counted from 1, in the order in which it names them first.
- * @param count how many lines there are: others are not cited, whatever the text says.
- */
+/** The lines from 1 to `count` that a text cites, in the order of their first mention. */
 export function citedLines(text: string, count: number): readonly number[] {
   const cited = new Set<number>();
   for (const [, list = ""] of text.matchAll(group)) {

@@ -10,11 +10,10 @@ import { bytesOf, cutTo, inertLines } from "./inert.ts";
 import { writePrompt } from "./prompt.ts";
 import type { Asking, ExplainSources } from "./sources.ts";
 
-/** Enough for an answer of 300 words and for what some models think before it. */
+/** Enough for an answer of 300 words and the reasoning of some models before it. */
 const mostAnswerTokens = 4096;
 const mostExplanationBytes = 16 * 1024;
 
-/** What would be sent to whom. */
 type Prepared = Omit<ExplanationPreview, "preview">;
 
 const planOf = (checkId: string, { connector, bytes, redactions, omitted }: Prepared): Plan =>
@@ -26,13 +25,13 @@ const planOf = (checkId: string, { connector, bytes, redactions, omitted }: Prep
 const cursorsOf = ({ journal }: Bundle, text: string): string[] =>
   citedLines(text, journal.length).flatMap((line) => journal[line - 1]?.cursor ?? []);
 
-/** What is shown of an answer. Only that is gone through: how long an answer is, its provider says. */
+/** Only the shown part is processed: the provider decides how long an answer is. */
 function shortened(content: string): string {
   const head = content.slice(0, mostExplanationBytes);
   return cutTo(inertLines(head), mostExplanationBytes, bytesOf(content) - bytesOf(head));
 }
 
-/** Explanations of checks by a language model, with the journal entries that they rest on. */
+/** Explanations of checks by a language model, with the journal entries that they cite. */
 export function explainHandlers(ports: {
   sources: ExplainSources;
   asking: Asking;

@@ -109,16 +109,16 @@ function redactedMessages(entries: readonly LogEntry[]) {
 
 function lineOf({ timestamp, unit, identifier, pid, priority }: LogEntry, message: string) {
   const process = pid === null ? identifier : `${identifier}[${pid}]`;
-  // Programs name themselves as they like.
+  // Programs choose their names.
   const origin = redactLines([`${unit === "" ? "-" : unit} ${process} ${priorityNames[priority] ?? priority}`]);
   const text = cutTo(inert(`${timestamp} ${origin.lines.join("")}: ${message}`), mostLineBytes - numberBytes);
   return { text, redactions: origin.count };
 }
 
-/** Room for the number that stands in front of a line. */
+/** For the number before a line. */
 const numberBytes = 6;
 
-/** As many of the lines, the more telling ones first, as there is room for. */
+/** The entries that fit, in the order of relevance. */
 function withinRoom(ranked: readonly LogEntry[], textOf: (entry: LogEntry) => string): readonly LogEntry[] {
   let used = 0;
   return ranked.filter((entry) => {
@@ -128,8 +128,8 @@ function withinRoom(ranked: readonly LogEntry[], textOf: (entry: LogEntry) => st
 }
 
 /**
- * Journal entries that have to do with a check: of its subjects, from around its last change and from the last hour,
- * warnings and worse before the rest; none that the caller may not see.
+ * The journal entries of the check's subjects that the caller may see, around its last change and of the last hour, warnings and
+ * worse first.
  */
 export async function journalLines(
   sources: Sources,
@@ -151,7 +151,7 @@ export async function journalLines(
       for (const place of places) {
         const found = await find((search) => sources.logs(search, caller, signal), { ...window, ...place });
         isAll &&= found.isAll;
-        // Newest first: what is cut off is then the oldest.
+        // Newest first, so that the oldest are cut off.
         for (const entry of [...found.entries].reverse())
           if (!ranked.has(entry.cursor)) ranked.set(entry.cursor, entry);
       }

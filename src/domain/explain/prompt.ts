@@ -17,7 +17,7 @@ Name the journal lines that you rely on by their numbers in square brackets: [L1
 
 Answer in plain text, in the language of the question, in no more than 300 words: what is wrong, why, and what to look at or to do next, in order. Your answer is shown to the person. Nothing carries it out.`;
 
-/** Two numbers of 32 bits that change with every character (FNV-1a, from two beginnings). */
+/** Two FNV-1a hashes of 32 bits with different starts. */
 function fingerprint(text: string): string {
   const hash = (start: number): string => {
     let value = start;
@@ -27,7 +27,7 @@ function fingerprint(text: string): string {
   return hash(0x811c9dc5) + hash(0x5bd1e995);
 }
 
-/** A code that the text does not contain. It follows from the text, so that the same text is always sent in the same way. */
+/** A code that the text does not contain, derived from it, so that the same text is always sent in the same way. */
 function boundaryFor(text: string): string {
   for (let round = 0; ; round += 1) {
     const code = fingerprint(`${round}\n${text}`);
@@ -38,7 +38,6 @@ function boundaryFor(text: string): string {
 const section = (title: string, lines: readonly string[]): string =>
   [`## ${title}`, ...(lines.length === 0 ? ["(none)"] : lines)].join("\n");
 
-/** What is sent to a model, and how many secrets of the question are not. */
 export interface Prompt {
   readonly messages: readonly ChatMessage[];
   readonly redactions: number;

@@ -1,17 +1,17 @@
 import type { HealthCheckResult } from "#contract/checks.ts";
 
-/** What of the journal and of systemd has to do with a check. */
+/** What a check is about in the journal and in systemd. */
 export interface Subjects {
   /** Canonical names; `kernel` for the kernel. */
   readonly units: readonly string[];
-  /** SYSLOG_IDENTIFIER of programs that belong to no unit that is known. */
+  /** SYSLOG_IDENTIFIER of programs of unknown units. */
   readonly identifiers: readonly string[];
 }
 
 const aptUnits = ["apt-daily.service", "apt-daily-upgrade.service", "unattended-upgrades.service"];
 const dnfUnits = ["dnf-makecache.service", "dnf-automatic.service", "dnf-automatic-install.service"];
 
-/** Units that a check looks at without naming them. Those that the host does not have are not found, and that is all. */
+/** Units of a check that it does not name; those missing on the host are just not found. */
 const belonging: Readonly<Record<string, readonly string[]>> = {
   disk_space: ["kernel"],
   inode_usage: ["kernel"],
@@ -37,10 +37,10 @@ const most = { units: 20, identifiers: 4 } as const;
 
 const unitName =
   /(?<![A-Za-z0-9:_.\\@/-])[A-Za-z0-9:_\\][A-Za-z0-9:_.\\@-]{0,200}\.(?:service|socket|mount|automount|swap|target|path|timer|slice|scope)(?![A-Za-z0-9_@-])/g;
-/** Fields of details that name programs. */
+/** Fields of details with names of programs. */
 const programFields = new Set(["process", "program", "identifier"]);
 
-/** Every text of a value, with the name of the field that it stands in. */
+/** All texts in a value, with the names of their fields. */
 function* textsOf(value: unknown, field: string): Generator<readonly [field: string, text: string]> {
   if (typeof value === "string") yield [field, value];
   else if (Array.isArray(value)) for (const each of value) yield* textsOf(each, field);
@@ -48,7 +48,7 @@ function* textsOf(value: unknown, field: string): Generator<readonly [field: str
     for (const [name, each] of Object.entries(value)) yield* textsOf(each, name);
 }
 
-/** The units and programs that a result names, and the units that belong to its check. */
+/** The units and programs that a result names, and those of its check. */
 export function subjectsOf({ check_id: id, message, details }: HealthCheckResult): Subjects {
   const units = new Set<string>();
   const identifiers = new Set<string>();

@@ -3,18 +3,17 @@ import type { NotificationStore } from "#domain/ports/notifications.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { flapWindowMs, found, passed, type Step, type Telling, unknownComponent, type Watched } from "./flapping.ts";
 
-/** How often it is looked whether a component that flapped has settled. */
+/** How often flapping components are checked for having settled. */
 const settleIntervalMs = 30_000;
 
 type ComponentKind = Extract<NotificationKind, `component_${string}`>;
 
-/** News of a component. */
 export interface ComponentNews {
   readonly kind: ComponentKind;
   readonly component: string;
   readonly isDown: boolean;
   readonly changes: number;
-  /** Why it is not well, as its probe says. */
+  /** Given by its probe. */
   readonly reason: string | undefined;
 }
 
@@ -26,7 +25,7 @@ const kinds: Readonly<Record<Telling, ComponentKind>> = {
 };
 
 export interface ComponentWatch {
-  /** Takes up what a probe found. One that cannot be there is not missed. */
+  /** Takes the result of a probe; a component that is not expected cannot be down. */
   readonly probed: (
     component: string,
     result: { readonly healthy: boolean; readonly expected: boolean; readonly reason?: string },
@@ -44,7 +43,7 @@ interface Entry {
   reason: string | undefined;
 }
 
-/** What is remembered, aged by the time since. A clock that went back meanwhile ages nothing. */
+/** Stored states, aged by the time since; a clock that was set back ages nothing. */
 function remembered(store: Store, clock: Clock, onTrouble: (error: unknown) => void): Map<string, Entry> {
   const lookedAtMs = clock.monotonicMs();
   try {
@@ -61,7 +60,7 @@ function remembered(store: Store, clock: Clock, onTrouble: (error: unknown) => v
   }
 }
 
-/** Makes news from what the probes of components find: each change once, and flapping once. */
+/** Notifies each change of a component once, and flapping once. */
 export function createComponentWatch(ports: {
   readonly components: readonly string[];
   readonly store: Store;
@@ -81,7 +80,7 @@ export function createComponentWatch(ports: {
     }
   };
 
-  // What was taken out of the settings is not told of again, and begins anew should it come back.
+  // A component that was removed from the settings begins anew when it returns.
   for (const name of entries.keys()) {
     if (components.includes(name)) continue;
     entries.delete(name);

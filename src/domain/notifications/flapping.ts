@@ -1,16 +1,15 @@
-/** Changes within this time count together. A component that has not changed for as long has settled. */
+/** Changes within this time count together; a component without any in it has settled. */
 export const flapWindowMs = 10 * 60_000;
-/** As many changes within the window are flapping. */
+/** This many changes within the window are flapping. */
 export const flapChanges = 4;
 
-/** What is known of a component whose changes are told. */
 export interface Watched {
   readonly isDown: boolean;
-  /** How long ago it changed, each time within the window, oldest first. */
+  /** Of changes within the window, oldest first. */
   readonly changeAgesMs: readonly number[];
-  /** Changes since it began to flap; 0 while it does not. */
+  /** Since it began to flap; else 0. */
   readonly flaps: number;
-  /** Changes that nobody was told of. */
+  /** Changes without a notification. */
   readonly untold: number;
 }
 
@@ -21,10 +20,10 @@ export interface Step {
   readonly tell?: { readonly what: Telling; readonly changes: number };
 }
 
-/** A component that nothing is known of is taken for well: one that is not is told at once. */
+/** Taken for healthy, so that an unhealthy one is notified at once. */
 export const unknownComponent: Watched = { isDown: false, changeAgesMs: [], flaps: 0, untold: 0 };
 
-/** Lets time pass. A component that flapped and then stayed as it is has settled, which is told if anything changed since. */
+/** Ages the changes. A flapping component without recent ones has settled, which is notified after further changes. */
 export function passed(watched: Watched, elapsedMs: number): Step {
   const changeAgesMs = watched.changeAgesMs.map((age) => age + elapsedMs).filter((age) => age < flapWindowMs);
   if (watched.flaps === 0 || changeAgesMs.length > 0) return { watched: { ...watched, changeAgesMs } };
@@ -34,7 +33,7 @@ export function passed(watched: Watched, elapsedMs: number): Step {
     : { watched: settled, tell: { what: "settled", changes: watched.flaps } };
 }
 
-/** Takes up what a probe found. A component that flaps is told once, and then not until it has settled. */
+/** Takes the result of a probe. Flapping is notified once, until it has settled. */
 export function found(watched: Watched, isDown: boolean): Step {
   if (watched.isDown === isDown) return { watched };
   const changeAgesMs = [...watched.changeAgesMs, 0].slice(-flapChanges);

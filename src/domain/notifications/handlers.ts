@@ -40,7 +40,6 @@ function toTest(sent: readonly StoredNotification[]): NotificationTest {
   };
 }
 
-/** The notifications part. */
 export function notificationHandlers(ports: {
   readonly outbox: Pick<Outbox, "list" | "sendNow">;
   readonly channels: Channels;

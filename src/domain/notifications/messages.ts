@@ -3,23 +3,22 @@ import type { Message } from "#domain/ports/notifications.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import type { ComponentNews } from "./components.ts";
 
-/** A message before it has an id. */
 export interface Draft extends Omit<Message, "id"> {
   readonly kind: NotificationKind;
   readonly subject: string;
 }
 
 const maxFactChars = 500;
-/** What is not seen, moves the cursor, changes direction or ends a line. */
+/** Invisible characters, and those that move the cursor, change direction or end a line. */
 const active = /[\p{C}\p{Zl}\p{Zp}]+/gu;
 
-/** A text on one line of bounded length, whoever has written it. */
+/** On one line of bounded length, whatever its origin. */
 function plainLine(text: string, maxChars = maxFactChars): string {
   const line = text.replaceAll(active, " ").trim();
   return line.length > maxChars ? `${line.slice(0, maxChars - 1)}…` : line;
 }
 
-/** Facts that have a text, each on one line. */
+/** Without empty ones, each on one line. */
 const factsOf = (facts: readonly (readonly [name: string, text: string | undefined])[]): Message["facts"] =>
   facts.flatMap(([name, text]) => (text === undefined || text === "" ? [] : [[name, plainLine(text)] as const]));
 
@@ -38,7 +37,6 @@ function componentTitle({ kind, component, isDown, changes }: ComponentNews): st
   }
 }
 
-/** What people are told of a component. */
 export function componentDraft(news: ComponentNews, host: string, at: number): Draft {
   const { kind, component, isDown, reason } = news;
   return {
@@ -56,7 +54,6 @@ export function componentDraft(news: ComponentNews, host: string, at: number): D
   };
 }
 
-/** What a test says. */
 export const testDraft = (host: string, keyName: string | undefined, at: number): Draft => ({
   kind: "test",
   subject: "test",
@@ -69,7 +66,6 @@ export const testDraft = (host: string, keyName: string | undefined, at: number)
   ]),
 });
 
-/** What is told of an alert. */
 export interface AlertTold {
   readonly what: "firing" | "repeated" | "resolved";
   readonly name: string;

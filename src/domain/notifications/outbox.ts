@@ -10,22 +10,21 @@ import type { Clock, Dispose } from "#kernel/clock.ts";
 import type { Draft } from "./messages.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
-/** Pause after a failed attempt, doubled with each until the longest. */
+/** Pause after a failed attempt, doubled each time. */
 const firstPauseMs = 10_000;
 const longestPauseMs = 15 * 60_000;
 /** About six hours. */
 const maxAttempts = 30;
-/** How long one attempt may take. */
 const attemptMs = 30_000;
-/** Notifications that may wait for one channel: the oldest gives way. */
+/** Per channel; the oldest is dropped. */
 const maxQueued = 200;
 
 export type Channels = ReadonlyMap<NotificationChannel, Notifier>;
 
 export interface Outbox {
-  /** Writes it down for these channels and sends it; one that is not configured is left out. */
+  /** Stores and sends it; channels that are not configured are skipped. */
   readonly post: (draft: Draft, channels: readonly NotificationChannel[]) => void;
-  /** Sends it once and now. */
+  /** Sends it at once, without a retry. */
   readonly sendNow: (
     draft: Draft,
     channels: readonly NotificationChannel[],
@@ -37,7 +36,6 @@ export interface Outbox {
   readonly dispose: Dispose;
 }
 
-/** The pause after so many failed attempts. */
 export const pauseAfter = (attempts: number): number =>
   Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(attempts - 1, 10));
 
@@ -55,7 +53,7 @@ interface Failure {
   readonly isRetryable: boolean;
 }
 
-/** Words of what has gone wrong elsewhere may hold the address. */
+/** Messages of unknown errors may contain the address. */
 const toFailure = (error: unknown): Failure =>
   error instanceof NotificationFailed
     ? { reason: error.message, isRetryable: error.isRetryable }
@@ -66,22 +64,20 @@ export interface OutboxPorts {
   readonly channels: Channels;
   readonly clock: Clock;
   readonly createId: () => string;
-  /** Is told of each that has ended. */
+  /** Called at the end of each. */
   readonly onEnd: (channel: NotificationChannel, outcome: NotificationOutcome, error: string | null) => void;
-  /** Is told when it cannot be written down, or when a channel does not take what is sent. */
+  /** Called with errors of storing, and of channels. */
   readonly onTrouble: (error: unknown) => void;
 }
 
 interface State extends OutboxPorts {
-  /** By id, in their order of coming. */
+  /** By id, in order of arrival. */
   readonly all: Map<string, StoredNotification>;
   readonly turns: Turns;
   readonly shutdown: AbortController;
-  /** Ids of those that are on their way. */
   readonly sending: Set<string>;
-  /** Ends the pause of a channel in which all that is queued pauses. */
+  /** Ends the wait of a channel. */
   readonly waiting: Map<NotificationChannel, AbortController>;
-  /** Channels that are being drained. */
   readonly pumping: Set<NotificationChannel>;
   isStarted: boolean;
 }
@@ -115,7 +111,7 @@ function end(
 const queued = ({ all }: State, channel: NotificationChannel): readonly StoredNotification[] =>
   [...all.values()].filter((each) => each.channel === channel && each.outcome === "queued");
 
-/** The oldest that have ended make room. */
+/** Removes the oldest that have ended. */
 function trim(state: State): void {
   const { all, store } = state;
   for (const { id, outcome } of all.values()) {
@@ -165,7 +161,7 @@ async function sendOne(state: State, notification: StoredNotification, notifier:
   const { clock, sending, shutdown, turns } = state;
   const { id, channel } = notification;
   const attempts = notification.attempts + 1;
-  // Before it is sent, so that attempts are counted that the service does not outlive.
+  // Stored before it is sent, so that attempts count that end with this process.
   const tried = save(state, { ...notification, attempts });
   sending.add(id);
   const failure = await attempt(clock, tried, notifier, shutdown.signal);
@@ -176,7 +172,7 @@ async function sendOne(state: State, notification: StoredNotification, notifier:
   turns.pause(save(state, { ...tried, error: failure.reason }), queued(state, channel), pauseAfter(attempts));
 }
 
-/** Waits until one is due, or a new one is there. */
+/** Until one is due or added. */
 async function wait({ clock, waiting, shutdown }: State, channel: NotificationChannel, waitMs: number): Promise<void> {
   const over = new AbortController();
   waiting.set(channel, over);
@@ -188,7 +184,7 @@ async function drain(state: State, channel: NotificationChannel, notifier: Notif
   for (;;) {
     const turn = state.turns.turn(queued(state, channel));
     if (turn === undefined || state.shutdown.signal.aborted) {
-      // Here and not when the promise is done: what is posted in between would wait for the next one.
+      // Here, not when the promise resolves: one posted in between would wait.
       state.pumping.delete(channel);
       return;
     }
@@ -227,7 +223,7 @@ async function sendNow(
   signal: AbortSignal,
 ): Promise<StoredNotification> {
   const { clock, shutdown } = state;
-  // Written down as ended: it is not sent again, whatever becomes of this process.
+  // Stored as ended: it is not sent again, even after a crash.
   const interrupted = { attempts: 1, outcome: "failed", error: "interrupted", endedAt: clock.now() } as const;
   const notification = add(state, draft, channel, notifier, interrupted);
   const failure = await attempt(clock, notification, notifier, AbortSignal.any([signal, shutdown.signal]));
@@ -237,9 +233,8 @@ async function sendNow(
 }
 
 /**
- * Notifications, kept on disk until they are sent: one after the other in each channel, again and again with growing pauses,
- * and none behind the pause of another. What is on disk is a mirror of what is in memory: a full disk is a reason to notify,
- * and not one to be silent.
+ * Stored notifications, sent one after the other in each channel, with growing pauses after failures, and none behind the pause of
+ * another. The memory is authoritative: a full disk is a reason to notify.
  */
 export function createOutbox(ports: OutboxPorts): Outbox {
   const { store, channels, clock, onTrouble } = ports;

@@ -1,26 +1,23 @@
 import type { StoredNotification } from "#domain/ports/notifications.ts";
 
-/** What is sent next, or how long it is until there is something. */
 export type Turn = { readonly next: StoredNotification } | { readonly waitMs: number };
 
 /**
- * Whose turn it is in a channel. A notification that is not taken pauses by itself, so that no other waits for it: what is new is
- * tried at once, the newest first. Those of one subject keep their order all the same, since the last word is the one that
- * counts: with each that is tried, those before it are tried once more.
+ * The order of notifications in a channel. One that fails pauses alone: a new one is tried at once, the newest first. Those of one
+ * subject keep their order, since the last one counts: with each that is tried, those before it are tried again.
  */
 export interface Turns {
-  /** @param queued those of the channel in their order of coming. Undefined when there is none. */
+  /** @param queued in order of arrival. @returns undefined when it is empty. */
   readonly turn: (queued: readonly StoredNotification[]) => Turn | undefined;
-  /** Lets one that has failed pause, and those of its subject before it no longer. */
+  /** Pauses a failed one, and those of its subject before it no longer. */
   readonly pause: (failed: StoredNotification, queued: readonly StoredNotification[], pauseMs: number) => void;
-  /** Those of its subject are tried with it. */
+  /** Makes those of its subject due with it. */
   readonly added: (added: StoredNotification, queued: readonly StoredNotification[]) => void;
-  /** Nothing has to be remembered of it any more. */
   readonly ended: (id: string) => void;
 }
 
 export function createTurns(monotonicMs: () => number): Turns {
-  /** When those that have failed are due. All others are, as all are after a restart. */
+  /** When failed ones are due; all others are, and after a restart all. */
   const due = new Map<string, number>();
   const dueAt = ({ id }: StoredNotification): number => due.get(id) ?? Number.NEGATIVE_INFINITY;
 

@@ -7,7 +7,6 @@ import { toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import type { Operations } from "./operations.ts";
 import type { Operation } from "./state.ts";
 
-/** An operation as callers see it. */
 const toOperationEntry = ({ spec, state }: Operation): OperationEntry => ({
   id: spec.id,
   kind: spec.kind,
@@ -20,7 +19,6 @@ const toOperationEntry = ({ spec, state }: Operation): OperationEntry => ({
   error: state.error,
 });
 
-/** Operations that run and have run. */
 export function operationHandlers({
   operations,
 }: {
@@ -39,23 +37,27 @@ export function operationHandlers({
   };
 }
 
-/** What a request says about how it wants to be answered. */
-export interface Wishes {
-  /** It would rather not wait (RFC 7240, `respond-async`). */
+export interface ReplyPreferences {
+  /** Not to wait (RFC 7240, `respond-async`). */
   readonly prefersAsync: boolean;
   readonly idempotencyKey: string | undefined;
 }
 
 /**
- * Begins an operation for a request and waits for its result, unless the request would rather not.
- * @throws DomainError: what the operation failed with; `UNAVAILABLE` when the service stops first, which the operation does
- * not; and what {@link Operations.start} throws.
+ * Begins an operation for a request and waits for its result, unless the request prefers not to.
+ * @throws DomainError: that of the operation, of {@link Operations.start}, or `UNAVAILABLE` when the service stops first.
  */
 export async function beginOperation<Result>(
   operations: Pick<Operations, "admit" | "start" | "wait">,
   work: { readonly kind: string; readonly input: unknown },
-  { caller, signal, touched, prefersAsync, idempotencyKey }: Pick<Context, "caller" | "signal" | "touched"> & Wishes,
-  /** Refuses what cannot be, before it is written down; not asked for what was begun before. */
+  {
+    caller,
+    signal,
+    touched,
+    prefersAsync,
+    idempotencyKey,
+  }: Pick<Context, "caller" | "signal" | "touched"> & ReplyPreferences,
+  /** Refuses what is impossible before it is recorded; not called for a repeated request. */
   check: () => Promise<unknown> = () => Promise.resolve(),
 ): Promise<Result | Accepted> {
   const request = { ...work, keyId: caller?.keyId ?? null, idempotencyKey: idempotencyKey ?? null };
@@ -64,7 +66,7 @@ export async function beginOperation<Result>(
   touched({ operation_id: begun.spec.id });
   if (prefersAsync) return new Accepted(toOperationEntry(begun));
   const { state } = await operations.wait(begun.spec.id, signal());
-  // What the verb of this kind returned, written as JSON and read again.
+  // The verb of this kind returned it, before it was stored as JSON.
   if (state.error === null) return state.result as Result;
   const { code, message, details } = state.error;
   throw new DomainError(code, message, { ...details, operation_id: begun.spec.id });

@@ -2,6 +2,7 @@ import type { OperationStatus } from "#contract/operation-entry.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
 import type { OperationSpec } from "#domain/ports/operations.ts";
 import type { Dispose } from "#kernel/clock.ts";
+import { defined } from "#kernel/values.ts";
 import { inspect, launch, notBegun, type Tracked } from "./reconcile.ts";
 import { canonicalJson, isFinished, kindOf, type Operation, queuedState } from "./state.ts";
 
@@ -14,20 +15,17 @@ export interface StartRequest {
 
 export interface Operations {
   /**
-   * Whether a request may begin now: to be asked before what takes long, or would be refused for what its own operation has
-   * changed by now.
-   * @returns the operation that the same idempotency key began before, whatever became of it.
-   * @throws DomainError as {@link Operations.start} does.
+   * Checks whether a request may begin, before work that takes long or depends on the state that its own operation has changed.
+   * @returns the operation that the same idempotency key began before.
+   * @throws DomainError as {@link Operations.start}.
    */
   readonly admit: (request: StartRequest) => Operation | undefined;
   /**
-   * Writes an operation down and starts its task. The same idempotency key with the same request gives the operation that it
-   * began before.
-   * @throws DomainError: `CONFLICT` while another one with the same lock runs, `VALIDATION_ERROR` for an idempotency key that
-   * belongs to another request.
+   * Records an operation and starts its task; the same idempotency key with the same request returns the earlier one.
+   * @throws DomainError: `CONFLICT` while another one has the lock, `VALIDATION_ERROR` for an idempotency key of another request.
    */
   readonly start: (request: StartRequest) => Operation;
-  /** Waits until it is done or has failed. @throws DomainError `UNAVAILABLE` when the signal fires first, `NOT_FOUND`. */
+  /** Waits for the end. @throws DomainError `UNAVAILABLE` when the signal fires first, `NOT_FOUND`. */
   readonly wait: (id: string, signal: AbortSignal) => Promise<Operation>;
   readonly get: (id: string) => Operation | undefined;
   /** Newest first. */
@@ -36,14 +34,13 @@ export interface Operations {
   readonly dispose: Dispose;
 }
 
-/** How often a waiting caller's operation is inspected, and unfinished ones for which nobody waits. */
+/** Polling intervals: of operations with a waiting caller, and of other unfinished ones. */
 const waitIntervalMs = 200;
 const sweepIntervalMs = 5_000;
 const keptOperations = 200;
 const keptForMs = 30 * 24 * 60 * 60 * 1000;
 const idempotentForMs = 24 * 60 * 60 * 1000;
 
-/** Runs work that nobody waits for. */
 function orTrouble({ onTrouble }: Tracked, work: () => void): void {
   try {
     work();
@@ -63,7 +60,6 @@ function prune(tracked: Tracked): void {
   }
 }
 
-/** The operation that the same idempotency key began before. */
 function findEarlier(tracked: Tracked, request: StartRequest): Operation | undefined {
   const { keyId, idempotencyKey, kind, input } = request;
   if (idempotencyKey === null) return undefined;
@@ -112,14 +108,12 @@ async function wait(tracked: Tracked, id: string, signal: AbortSignal): Promise<
 }
 
 /**
- * Mutations that outlive the service. Each is written down, run by a task in a process of its own, and followed by its
- * record: a task that is gone is noticed at the next inspection, and begun again where its kind can go on.
+ * Mutations that outlive the service. Each is recorded, and run by a task in its own process. The loss of a task is noticed at the next
+ * inspection, and it is started again where its kind can go on.
  */
 export function createOperations(
   ports: Omit<Tracked, "unfinished" | "launches" | "endings"> & {
-    /** Makes an id that sorts by time. */
     readonly createId: () => string;
-    /** The span of the request that is being answered; undefined where nothing is traced. */
     readonly traceparent?: () => string | undefined;
   },
 ): Operations {
@@ -127,7 +121,7 @@ export function createOperations(
   const tracked: Tracked = { ...ports, unfinished: new Set(), launches: new Map(), endings: new Map() };
   const { unfinished } = tracked;
 
-  // What an earlier process of the service left is reconciled before anything new begins.
+  // Reconciles what an earlier process left.
   orTrouble(tracked, () => prune(tracked));
   const stopSweeping = clock.every(sweepIntervalMs, () => {
     for (const id of unfinished) orTrouble(tracked, () => void inspect(tracked, id));
@@ -139,12 +133,7 @@ export function createOperations(
       const earlier = admit(tracked, request);
       if (earlier !== undefined) return earlier;
       const traceparent = ports.traceparent?.();
-      const spec: OperationSpec = {
-        id: createId(),
-        createdAt: clock.now(),
-        ...request,
-        ...(traceparent !== undefined && { traceparent }),
-      };
+      const spec: OperationSpec = { id: createId(), createdAt: clock.now(), ...request, ...defined({ traceparent }) };
       store.create(spec);
       unfinished.add(spec.id);
       launch(tracked, spec.id, 0);

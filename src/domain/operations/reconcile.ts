@@ -4,32 +4,30 @@ import type { OperationStore, ProcessIdentity, TaskLauncher } from "#domain/port
 import type { Clock } from "#kernel/clock.ts";
 import { failedState, isFinished, kindOf, maxAttempts, type Operation, type OperationKinds, stateOf } from "./state.ts";
 
-/** What this process knows of operations beside their records. */
+/** What this process knows of operations besides their records. */
 export interface Tracked {
   readonly store: OperationStore;
   readonly launcher: TaskLauncher;
   readonly clock: Clock;
   readonly kinds: OperationKinds;
-  /** This process. */
   readonly self: ProcessIdentity;
-  /** One that was under way came to its end; not told of those that had ended before this process began. */
+  /** Called when an operation ends that was unfinished in this process. */
   readonly onEnded?: (operation: Operation) => void;
   readonly onTrouble: (error: unknown) => void;
-  /** Those that may still run. */
   readonly unfinished: Set<string>;
-  /** When each was last launched by this process, which claim it had then, and why that failed. */
+  /** The last launch by this process: claim at that time, and failure. */
   readonly launches: Map<
     string,
     { readonly claim: number; readonly atMs: number; readonly failed?: { readonly cause: unknown } }
   >;
-  /** Why those failed whose claim this process holds: kept until it is written. */
+  /** Errors to be written for claims that this process holds. */
   readonly endings: Map<string, OperationError>;
 }
 
-/** How old a request may be that is begun late, and how long a task may take from its launch to its claim. */
+/** Oldest request that is begun late, and longest time from launch to claim. */
 const beginWithinMs = 60_000;
 
-/** Reason of an operation that never began, so that it may be asked for again. */
+/** Reason of an operation that never began and may be requested again. */
 export const notBegun = "not_begun";
 
 function neverBegun(kind: string, why: string, cause?: unknown): OperationError {
@@ -59,14 +57,14 @@ export function launch({ clock, launcher, launches, onTrouble }: Tracked, id: st
   launches.set(id, { claim, atMs });
   launcher.launch(id).catch((error: unknown) => {
     onTrouble(error);
-    // That an earlier one has come to its end says nothing of a later one.
+    // The failure of an earlier launch says nothing about a later one.
     if (launches.get(id)?.claim === claim) launches.set(id, { claim, atMs, failed: { cause: error } });
   });
 }
 
 /**
- * Writes the end of one that nobody works on. The claim is what keeps a late task from beginning meanwhile; once it is ours,
- * the end is true, and is written again until the disk has taken it.
+ * Records the failure of an operation without a task. The claim keeps a late task from beginning meanwhile. Once it is ours the
+ * failure is final, and writing it is repeated until it succeeds.
  */
 function fail(tracked: Tracked, id: string, claim: number, error: OperationError): Operation | undefined {
   const { store, clock, self, endings, onTrouble } = tracked;
@@ -90,10 +88,10 @@ function fail(tracked: Tracked, id: string, claim: number, error: OperationError
   return { spec, state: ended };
 }
 
-/** What is to be done about one that nobody works on. */
+/** Decides about an unfinished operation without a task. */
 function settle(tracked: Tracked, id: string): Operation | undefined {
   const { store, clock, kinds, launches, endings } = tracked;
-  // Read again: the end may have been written between reading the record and looking for its process.
+  // Read again: its task may have recorded its end before it was found gone.
   const stored = store.read(id);
   if (stored === undefined) return undefined;
   const { spec, claim } = stored;
@@ -112,7 +110,7 @@ function settle(tracked: Tracked, id: string): Operation | undefined {
   }
   if (number === 0) {
     const ageMs = clock.now() - spec.createdAt;
-    // A clock that was set back says nothing about its age.
+    // A negative age means that the clock was set back.
     if (ageMs < 0 || ageMs >= beginWithinMs)
       return fail(tracked, id, 0, neverBegun(spec.kind, "the service was not there"));
   } else if (stored.state === undefined) {
@@ -124,7 +122,7 @@ function settle(tracked: Tracked, id: string): Operation | undefined {
   return { spec, state };
 }
 
-/** An operation as it stands; one that has lost its process is begun again, or failed. */
+/** The state of an operation; one that has lost its process is started again or fails. */
 export function inspect(tracked: Tracked, id: string): Operation | undefined {
   const { store, launcher, unfinished, launches, endings } = tracked;
   const stored = store.read(id);

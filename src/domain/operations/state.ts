@@ -1,27 +1,22 @@
 import type { OperationError, OperationStatus } from "#contract/operation-entry.ts";
 import type { OperationSpec, OperationState, StoredOperation } from "#domain/ports/operations.ts";
 
-/** What the service knows of a kind of operation; how it is done is the verb's, which the task has. */
+/** The properties of a kind of operation; the task has its verb. */
 export interface OperationKind {
-  /** Operations with the same lock never run at the same time. */
   readonly lock: string;
-  /**
-   * Whether the verb can go on from the phase that it saved last. One that cannot is never begun twice: when its process is
-   * gone, it has failed.
-   */
+  /** Whether the verb can continue from the last saved phase; otherwise it has failed when its process is gone. */
   readonly canGoOn: boolean;
 }
 
 export type OperationKinds = Readonly<Record<string, OperationKind>>;
 
-/** A kind that only an earlier version knew is safe to wait for, and not to do again. */
+/** Kinds of earlier versions can be waited for, but not run. */
 export const kindOf = (kinds: OperationKinds, kind: string): OperationKind =>
   Object.hasOwn(kinds, kind) ? (kinds[kind] ?? { lock: kind, canGoOn: false }) : { lock: kind, canGoOn: false };
 
-/** How often an operation is begun: the first time and after interruptions. */
+/** Starts of an operation, including the first. */
 export const maxAttempts = 3;
 
-/** An operation as it stands. */
 export interface Operation {
   readonly spec: OperationSpec;
   readonly state: OperationState;
@@ -40,7 +35,7 @@ export const queuedState: OperationState = {
 
 export const isFinished = (status: OperationStatus): boolean => status === "done" || status === "failed";
 
-/** The state as far as it is known: who has a claim has begun. */
+/** The state; with a claim it is running. */
 export function stateOf({ state, claim }: Pick<StoredOperation, "state" | "claim">): OperationState {
   const known = state ?? queuedState;
   return claim !== undefined && known.status === "queued" ? { ...known, status: "running" } : known;
@@ -54,7 +49,7 @@ export const failedState = (state: OperationState, error: OperationError, at: nu
   error,
 });
 
-/** JSON text that is the same for the same value, whatever the order of its members. */
+/** JSON with sorted members, for comparison. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((each) => canonicalJson(each ?? null)).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value ?? null);

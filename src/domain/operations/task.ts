@@ -11,37 +11,31 @@ import type { Clock } from "#kernel/clock.ts";
 import type { OperationKinds } from "./state.ts";
 import { failedState, isFinished, kindOf, maxAttempts, stateOf } from "./state.ts";
 
-/** What a verb is given besides its input. */
 export interface VerbContext {
-  /** Of the operation; the same in each attempt. */
+  /** Of the operation. */
   readonly id: string;
   readonly progress: {
-    /** 0 to 100, and what is being done. */
+    /** @param percent 0 to 100. */
     readonly step: (percent: number, what: string) => void;
-    /** A line for the log of the operation. */
+    /** Adds a line to the log of the operation. */
     readonly line: (text: string) => void;
   };
   /** What an earlier attempt saved last; null in the first one. */
   readonly phase: unknown;
-  /** Saves, before it returns, where a later attempt would go on. @throws Error when it cannot be written. */
+  /** Saves where a later attempt continues. @throws Error when it cannot be written. */
   readonly savePhase: (phase: unknown) => void;
-  /** Fires when the task is told to stop. */
   readonly signal: AbortSignal;
 }
 
-/**
- * Does what an operation is about.
- * @returns the answer to the mutation, JSON.
- * @throws DomainError for what callers are to be told; the operation has then failed.
- */
+/** Runs an operation. @returns the answer to the mutation, JSON. @throws DomainError for callers; the operation fails then. */
 export type Verb = (input: unknown, context: VerbContext) => Promise<unknown>;
 
-/** `left`: there was nothing to do for this process, or another one does it. */
+/** `left`: there was nothing to do, or another process does it. */
 export type TaskOutcome = "done" | "failed" | "left";
 
-/** Progress that follows faster than this is written together. */
+/** Progress is written at most this often. */
 const reportIntervalMs = 250;
-/** How often the end is tried to be written while the disk does not take it. */
+/** Attempts to write the end of an operation to a full disk. */
 const endTries = 300;
 const betweenTriesMs = 1_000;
 
@@ -58,7 +52,7 @@ const errorOf = (error: unknown, kind: string, isStopped: boolean): OperationErr
 
 const textOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));
 
-/** Fails here for what has no JSON, not when the end is written. */
+/** Fails here for values without JSON, not when the end is written. */
 const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null));
 
 type Store = Pick<OperationStore, "read" | "claim" | "write" | "appendLog">;
@@ -70,15 +64,13 @@ interface TaskPorts {
   readonly kinds: OperationKinds;
   readonly verbs: Readonly<Record<string, Verb>>;
   readonly clock: Clock;
-  /** This process. */
   readonly self: ProcessIdentity;
   readonly signal: AbortSignal;
-  /** Whether it is the whole host that stops: who is told to stop then goes on after the boot. */
+  /** Whether the host shuts down: then the operation continues after the boot. */
   readonly isHostStopping?: () => Promise<boolean>;
   readonly onTrouble: (error: unknown) => void;
 }
 
-/** The state of the operation in this process' hands. */
 function createReport({ id, store, clock, onTrouble }: TaskPorts, begun: OperationState) {
   let state = begun;
   let writtenAtMs = -Infinity;
@@ -91,7 +83,7 @@ function createReport({ id, store, clock, onTrouble }: TaskPorts, begun: Operati
     writtenAtMs = clock.monotonicMs();
     isDirty = false;
   };
-  /** Progress that is lost on a full disk is no reason to stop halfway. */
+  /** Losing progress on a full disk is no reason to stop. */
   const tryToWrite = (): void => {
     try {
       write();
@@ -129,9 +121,9 @@ function createReport({ id, store, clock, onTrouble }: TaskPorts, begun: Operati
       write();
     },
     begin: write,
-    /** Writes nothing any more: the next attempt goes on from what is written. */
+    /** Stops writing: the next attempt continues from what is written. */
     leave: () => over.abort(),
-    /** Nothing is known of an operation whose end is not written, so a disk that is full is given time. */
+    /** Repeats writing the end: without it nothing is known of the operation. */
     end: async (ended: OperationState): Promise<void> => {
       over.abort();
       state = ended;
@@ -148,7 +140,7 @@ function createReport({ id, store, clock, onTrouble }: TaskPorts, begun: Operati
   };
 }
 
-/** Takes the operation for this process. @returns undefined when it is not to be done here. */
+/** Claims the operation for this process; undefined when it must not run here. */
 function take({ id, store, launcher, kinds, self }: TaskPorts): StoredOperation | undefined {
   const found = store.read(id);
   if (found === undefined) throw new DomainError("NOT_FOUND", `cannot find operation ${id}`, { id });
@@ -159,12 +151,12 @@ function take({ id, store, launcher, kinds, self }: TaskPorts): StoredOperation 
     if (!kindOf(kinds, found.spec.kind).canGoOn || found.state === undefined) return undefined;
   }
   if (!store.claim(id, (claim?.number ?? 0) + 1, self)) return undefined;
-  // Read again: the one before may have written its end and gone between the look at the record and the look at its process.
+  // Read again: the former process may have recorded the end before it was found gone.
   const taken = store.read(id);
   return taken === undefined || isFinished(stateOf(taken).status) ? undefined : taken;
 }
 
-/** Whether the next attempt, after the boot, is to go on with what this one is told to stop. */
+/** Whether a stopped operation continues after the boot. */
 async function goesOnLater({ spec, claim }: StoredOperation, ports: TaskPorts): Promise<boolean> {
   const { kinds, signal, isHostStopping, onTrouble } = ports;
   if (!signal.aborted || !kindOf(kinds, spec.kind).canGoOn || (claim?.number ?? 0) >= maxAttempts) return false;
@@ -176,7 +168,7 @@ async function goesOnLater({ spec, claim }: StoredOperation, ports: TaskPorts): 
   }
 }
 
-/** What `steward task run <id>` does: claims the operation, runs its verb and writes down how it ended. */
+/** Runs `steward task run <id>`: claims the operation, runs its verb and records its end. */
 export async function runTask(ports: TaskPorts): Promise<TaskOutcome> {
   const { verbs, clock, signal } = ports;
   const taken = take(ports);

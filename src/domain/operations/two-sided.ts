@@ -2,13 +2,12 @@ import type { Claim, OperationStore, StoredOperation } from "#domain/ports/opera
 import { isFinished, queuedState, stateOf } from "./state.ts";
 
 /*
- * Where the service has no rights, an operation has two records: the service's, in which it is asked for, and root's, in which
- * it is done. Each side writes its own and reads the other's. A claim is taken on one's own side first and then looked for on the
- * other: of two that take the same number at least one sees the other and gives way, so that never both have it; where both
- * give way, the next number decides.
+ * Without rights, an operation has two records: the service's, in which it is requested, and root's, in which it is run. Each side
+ * writes its own and reads the other's. A claim is written on one's own side first, then checked on the other: of two with the same
+ * number at least one sees the other and gives way, so never both have it; where both do, the next number decides.
  *
- * The service writes no state but the end of what nobody works on, and only with the newest claim, so that an end of its own is
- * true and final. Root believes of the service's record that something is asked for, and that it is not asked for any more.
+ * The service writes only the end of operations without a task, with the newest claim, so that its end is true and final. Root takes
+ * from the service's record only that something is requested, or is not any more.
  */
 
 type Read = Pick<OperationStore, "read">;
@@ -20,13 +19,13 @@ const newer = (mine: Claim | undefined, theirs: Claim | undefined): Claim | unde
 
 const hasEnded = (operation: StoredOperation): boolean => isFinished(stateOf(operation).status);
 
-/** The operations of a service without rights: what it asked for is its own record, what became of it is root's. */
+/** The operations of a service without rights: requested in its own record, run in root's. */
 export function serviceSide(own: OperationStore, root: Pick<OperationStore, "read" | "tail">): OperationStore {
   return {
     ...own,
     read(id) {
       const mine = own.read(id);
-      // Root's is read last: it is the one that goes on meanwhile.
+      // Root's last: it changes meanwhile.
       const theirs = root.read(id);
       if (mine === undefined || theirs === undefined) return mine;
       const claim = newer(theirs.claim, mine.claim);
@@ -38,9 +37,8 @@ export function serviceSide(own: OperationStore, root: Pick<OperationStore, "rea
 }
 
 /**
- * The operations as root does them. What is asked for is taken over, once, into a record of root's own, and from then on nothing
- * but that is done, whatever becomes of the other. A claim or an end on the other side only makes root leave it alone.
- * @param asked what the other side asks for, checked: nothing else is given.
+ * Root's operations. A request is copied once into root's own record, and only that is run, whatever happens to the other. A claim or
+ * an end on the other side only makes root leave it alone. @param asked validated requests of the other side.
  */
 export function rootSide(own: OperationStore, asked: Read): OperationStore {
   return {

@@ -4,11 +4,11 @@ import type { Dispose } from "#kernel/clock.ts";
 import { pluginKinds } from "./kinds-registry.ts";
 import type { ExtensionPoints, LoadedPlugin, Roles } from "./plugin-kind.ts";
 
-/** An enabled plugin that is part of the service. */
+/** An enabled plugin that is in use. */
 interface ActivePlugin {
   readonly enabled: EnabledPlugin;
   readonly manifest: PluginManifest;
-  /** Takes it out, and resolves when nothing of it runs any more. */
+  /** Removes it, and resolves when nothing of it runs any more. */
   readonly stop: (reason: PluginNotRun) => Promise<void>;
 }
 
@@ -19,11 +19,7 @@ const connect = <T extends PluginType>(
   points: ExtensionPoints,
 ): Dispose => pluginKinds[type].connect(plugin, role, points);
 
-/**
- * The plugins that are part of the service.
- * @param ports.guarded makes what runs one until its signal fires.
- * @param ports.onGone is told of one that is no part of the service any more.
- */
+/** The plugins in use. @param ports.guarded makes the function that runs one until its signal fires. */
 export function createActivePlugins(ports: {
   readonly points: ExtensionPoints;
   readonly guarded: (enabled: EnabledPlugin, manifest: PluginManifest, over: AbortSignal) => LoadedPlugin["run"];
@@ -44,13 +40,11 @@ export function createActivePlugins(ports: {
 
   return {
     get: (name: string): Pick<ActivePlugin, "enabled" | "manifest"> | undefined => active.get(name),
-    /** The names of those that run just now. */
     running: (): readonly string[] => [...new Set([...underWay].map(({ plugin }) => plugin))].sort(),
-    /** Resolves when nothing of it runs any more. */
     deactivate,
     async activate(enabled: EnabledPlugin, manifest: PluginManifest): Promise<void> {
       await deactivate(enabled.name, new PluginNotRun("it was enabled anew meanwhile"));
-      // Enabled it stays, for the next start.
+      // It stays enabled for the next start.
       if (isStopping) return;
       const over = new AbortController();
       const runs = new Set<Promise<unknown>>();
@@ -78,7 +72,7 @@ export function createActivePlugins(ports: {
         },
       });
     },
-    /** Ends all of them, and lets none begin any more. */
+    /** Ends all of them; none can be started any more. */
     async stop(reason: PluginNotRun): Promise<void> {
       isStopping = true;
       const all = [...active.values()];

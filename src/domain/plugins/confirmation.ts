@@ -1,10 +1,7 @@
 import type { ConfirmedPlugins, PluginCall, PluginManifest, PluginSandbox } from "#domain/ports/plugins.ts";
 import { PluginNotRun } from "#domain/ports/plugins.ts";
 
-/**
- * Why a plugin does not run that asks for root, where root keeps a list of its own of those that may.
- * @param confirmed undefined where this process is root itself: then to enable a plugin is to confirm it.
- */
+/** Why a plugin that asks for root is not run. @param confirmed undefined where this process is root: then enabling confirms it. */
 export function confirmationFault(
   { name, permissions }: Pick<PluginManifest, "name" | "permissions">,
   found: Pick<PluginCall, "path" | "digest">,
@@ -14,10 +11,9 @@ export function confirmationFault(
   return `it asks to run as root, and root has not confirmed it as it is now (run on this host: sudo steward plugins confirm ${name})`;
 }
 
-/** It asks to run as root, and root has not confirmed it. */
 export class PluginUnconfirmed extends PluginNotRun {}
 
-/** A sandbox in which nothing runs as root that root has not confirmed. */
+/** Runs as root only what root has confirmed. */
 export function confirmedSandbox(sandbox: PluginSandbox, confirmed: ConfirmedPlugins): PluginSandbox {
   const requireConfirmed = (call: PluginCall): void => {
     const fault = confirmationFault(call.manifest, call, confirmed);

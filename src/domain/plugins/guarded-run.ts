@@ -13,10 +13,10 @@ import type { LoadedPlugin, RunResult } from "./plugin-kind.ts";
 export const changedFault = "it changed on disk since it was enabled: enable it again to accept it as it is now";
 export const goneFault = "its folder is gone";
 
-/** The sandbox ends what takes too long; this is for what it cannot end. */
+/** For runs that the sandbox cannot end. */
 const graceMs = 5_000;
 
-/** Runs enabled plugins: only as what was enabled, only as long as they may. */
+/** Runs enabled plugins only as they were enabled, within their time limit. */
 export function createGuardedRun(ports: {
   readonly parts: () => {
     readonly folders: Pick<PluginFolders, "read">;
@@ -28,13 +28,13 @@ export function createGuardedRun(ports: {
 }): (enabled: EnabledPlugin, manifest: PluginManifest, over: AbortSignal) => LoadedPlugin["run"] {
   const { parts, clock, onRun } = ports;
 
-  /** Looked at right before each run: between the two lies no more than the start of a process. */
+  /** Called right before each run. */
   const requireUnchanged = async ({ path, digest }: EnabledPlugin): Promise<void> => {
     const found = await parts().folders.read(path);
     if (found === undefined) throw new PluginNotRun(goneFault);
     if ("fault" in found.loaded) throw new PluginNotRun(found.loaded.fault);
     if (found.loaded.digest !== digest) throw new PluginNotRun(changedFault);
-    // Root would refuse it as well, and a process of its own is much for that.
+    // Root would refuse it too, at the cost of a process.
     const unconfirmed = confirmationFault(found.loaded.manifest, { path, digest }, parts().confirmed);
     if (unconfirmed !== undefined) throw new PluginNotRun(unconfirmed);
   };
@@ -56,7 +56,7 @@ export function createGuardedRun(ports: {
       ({ result } = answer);
       return answer.value;
     } catch (error) {
-      // Whoever ended it knows better why than the sandbox, which only sees that it was ended.
+      // The reason of the signal is more precise than the sandbox's error.
       throw end.aborted && end.reason instanceof PluginNotRun ? end.reason : error;
     } finally {
       ended.abort();

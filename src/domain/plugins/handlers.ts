@@ -6,7 +6,7 @@ import { type PluginEnd, PluginNotRun } from "#domain/ports/plugins.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { PluginStep, Plugins } from "./plugins.ts";
 
-/** Commands that may run at once. Each is a process or more with memory of its own. */
+/** Concurrent runs of commands: each takes a process with memory. */
 const maxConcurrentRuns = 8;
 
 const plan = (steps: readonly string[], reason?: string): Plan =>
@@ -14,11 +14,11 @@ const plan = (steps: readonly string[], reason?: string): Plan =>
 
 const toChange = ({ plugin, success, message }: PluginStep): PluginChange => ({ ...plugin, success, message });
 
-/** What a step would do; nothing where it cannot be done or is done already. */
+/** The plan of a step; empty where it is impossible or done already. */
 const toPlan = (step: PluginStep, isThere: boolean): Plan =>
   step.success && !isThere ? plan([step.message]) : plan([], step.message);
 
-/** Words as a person would read them in a terminal. */
+/** Words quoted for people. */
 const words = (argv: readonly string[]): string => argv.map((word) => JSON.stringify(word)).join(" ");
 
 function notRun(name: string, error: unknown): never {
@@ -27,7 +27,6 @@ function notRun(name: string, error: unknown): never {
   throw new DomainError("UNAVAILABLE", `cannot run ${name}: ${error.message}`, details, error);
 }
 
-/** The plugins part. */
 export function pluginHandlers(ports: {
   readonly plugins: Plugins;
   readonly clock: Pick<Clock, "monotonicMs">;

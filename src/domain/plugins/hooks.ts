@@ -4,14 +4,14 @@ import { type Clock, type Dispose, toTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import type { PluginHook } from "./plugin-kind.ts";
 
-/** What happened may be told late, but what waits to be told must not fill the memory. */
+/** Limits the events that wait to be delivered. */
 const maxWaiting = 100;
 
 const nobody: readonly PluginHook[] = [];
-/** The hooks that there are: called in the order of their names, one after the other. */
+/** The hooks, called one after the other in the order of their names. */
 export function createHooks(ports: {
   readonly clock: Pick<Clock, "now">;
-  /** Is told of a hook that had no answer, or was not called. */
+  /** Called when a hook fails or is skipped. */
   readonly onFailure: (failure: { readonly hook: string; readonly event: HookEvent; readonly error: unknown }) => void;
 }): Hooks & { readonly add: (hook: PluginHook) => Dispose } {
   const { clock, onFailure } = ports;
@@ -31,7 +31,7 @@ export function createHooks(ports: {
   const messageOf = (event: HookEvent, subject: HookSubject): string =>
     `${JSON.stringify({ event, at: toTimestamp(clock.now()), subject })}\n`;
 
-  /** @returns why it objects. */
+  /** @returns the objection, if any. */
   const call = async (hook: PluginHook, event: HookEvent, message: string): Promise<string | undefined> => {
     try {
       return await hook.call(event, message);

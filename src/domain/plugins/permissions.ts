@@ -1,6 +1,6 @@
 import type { PluginPermissions } from "#domain/ports/plugins.ts";
 
-/** What every plugin may use without asking, as `memory` and `tasks` are unless a manifest says otherwise. */
+/** Limits of plugins that ask for nothing else. */
 const usualMemoryBytes = 256 * 1024 ** 2;
 const usualTasks = 64;
 
@@ -10,7 +10,7 @@ const networks = {
   full: ["reaches the network"],
 } as const;
 
-/** What a plugin asks for beyond its sandbox, in words. */
+/** The permissions beyond the sandbox, for people. */
 export function permissionWords(permissions: PluginPermissions): readonly string[] {
   const { user, network, read, write, memoryBytes, tasks } = permissions;
   return [

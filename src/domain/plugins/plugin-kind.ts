@@ -3,28 +3,25 @@ import type { HookEvent, PluginType } from "#contract/plugins.ts";
 import type { PluginEnd, PluginManifest } from "#domain/ports/plugins.ts";
 import type { Dispose } from "#kernel/clock.ts";
 
-/** What a manifest says of each type. */
+/** The part of a manifest for each type. */
 export type Roles = { readonly [T in PluginType]: Extract<PluginManifest["role"], { readonly type: T }> };
 
-/** What a run of a plugin came to, for the metrics. */
 export type RunResult = "success" | "failure" | "veto";
 
-/** What a plugin is given. */
 export interface PluginInput {
-  /** Behind those of its manifest. */
+  /** Added to those of its manifest. */
   readonly args?: readonly string[];
   readonly stdin?: string;
-  /** What settings say in place of its manifest. */
+  /** From the settings, instead of the manifest's. */
   readonly timeoutMs?: number;
 }
 
-/** An enabled plugin, ready to run. */
 export interface LoadedPlugin {
   readonly manifest: PluginManifest;
   /**
-   * Runs it, when it is still what was enabled.
-   * @param read makes something of what it left, and says what that means; what it throws is a run that failed.
-   * @throws PluginNotRun when there is no result.
+   * Runs it if it is unchanged since it was enabled.
+   * @param read interprets the output; an error is a failed run.
+   * @throws PluginNotRun without a result.
    */
   readonly run: <T>(
     input: PluginInput,
@@ -33,7 +30,6 @@ export interface LoadedPlugin {
   ) => Promise<T>;
 }
 
-/** A check that a plugin brings. */
 export interface PluginCheck {
   readonly id: string;
   readonly title: string;
@@ -45,29 +41,23 @@ export interface PluginCheck {
   readonly run: (timeoutMs: number, signal: AbortSignal) => Promise<PluginEnd>;
 }
 
-/** A hook that a plugin brings. */
 export interface PluginHook {
   readonly name: string;
   readonly events: readonly HookEvent[];
   readonly onFailure: "allow" | "veto";
-  /**
-   * @param message what it reads from its standard input.
-   * @returns why it objects; undefined when it does not.
-   * @throws when it has no answer.
-   */
+  /** @param message its standard input. @returns its objection, if any. @throws when it gives no answer. */
   readonly call: (event: HookEvent, message: string) => Promise<string | undefined>;
 }
 
-/** A command that a plugin brings. */
 export interface PluginCommand {
   readonly name: string;
   readonly run: (input: PluginInput, signal: AbortSignal) => Promise<PluginEnd>;
 }
 
-/** Where plugins come into the service. What is added is there at once, and gone at once when it is disposed. */
+/** Where plugins are added to the service, and removed by disposing. */
 export interface ExtensionPoints {
   readonly checks: {
-    /** Whether a check of the service or of its settings has this id. */
+    /** Whether a built-in or configured check has this id. */
     readonly isTaken: (id: string) => boolean;
     readonly add: (check: PluginCheck) => Dispose;
   };
@@ -75,10 +65,8 @@ export interface ExtensionPoints {
   readonly commands: { readonly add: (command: PluginCommand) => Dispose };
 }
 
-/** What plugins of one type are to the service. */
 export interface PluginKind<T extends PluginType> {
-  /** Why a plugin whose manifest is right cannot be one here; undefined when it can. */
+  /** Why a plugin with a valid manifest cannot be used here. */
   readonly faultOf: (manifest: PluginManifest, points: ExtensionPoints) => string | undefined;
-  /** Makes it part of the service. */
   readonly connect: (plugin: LoadedPlugin, role: Roles[T], points: ExtensionPoints) => Dispose;
 }

@@ -6,7 +6,7 @@ import { pluginKinds } from "./kinds-registry.ts";
 import { permissionWords } from "./permissions.ts";
 import type { ExtensionPoints } from "./plugin-kind.ts";
 
-/** What decides, beside the plugin itself, whether it can run. */
+/** Conditions for running a plugin besides its own. */
 export interface PluginRules {
   readonly points: ExtensionPoints;
   readonly isSafeMode: boolean;
@@ -15,14 +15,13 @@ export interface PluginRules {
 
 const safeModeFault = "safe mode: the service was started without plugins";
 
-/** Why a plugin cannot be part of this service, enabled or not. */
+/** Why a plugin cannot be used, enabled or not. */
 export function ownFault({ points, isSafeMode }: PluginRules, { loaded }: FoundPlugin): string | undefined {
   if ("fault" in loaded) return loaded.fault;
   const { manifest } = loaded;
   return pluginKinds[manifest.role.type].faultOf(manifest, points) ?? (isSafeMode ? safeModeFault : undefined);
 }
 
-/** Why an enabled plugin does not run. */
 export function enabledFault(
   rules: PluginRules,
   found: FoundPlugin | undefined,
@@ -39,7 +38,7 @@ export function enabledFault(
   return confirmationFault(manifest, { path: found.path, digest }, rules.confirmed);
 }
 
-/** What is listed of one whose manifest cannot be read. */
+/** The listing of a plugin with an unreadable manifest. */
 const unreadable = (name: string, path: string, type: PluginType = "command") => ({
   name,
   version: "",
@@ -51,11 +50,7 @@ const unreadable = (name: string, path: string, type: PluginType = "command") =>
   path,
 });
 
-/**
- * A plugin as it is listed.
- * @param found undefined when its folder is gone.
- * @param type what it was when it became part of the service, for one whose folder is gone.
- */
+/** The listing of a plugin; `found` is undefined when its directory is gone, `type` what it was in use as. */
 export function pluginView(
   rules: PluginRules,
   name: string,

@@ -19,16 +19,15 @@ import { createGuardedRun, goneFault } from "./guarded-run.ts";
 import type { ExtensionPoints, PluginCommand, PluginInput, RunResult } from "./plugin-kind.ts";
 import { enabledFault, ownFault, type PluginRules, pluginView } from "./plugin-view.ts";
 
-/** What of this host plugins are made of. */
 export interface PluginParts {
   readonly folders: PluginFolders;
   readonly sandbox: PluginSandbox;
   readonly enabled: EnabledPlugins;
-  /** Root's own list; undefined where this process is root. */
+  /** Root's list; undefined where this process is root. */
   readonly confirmed?: ConfirmedPlugins | undefined;
 }
 
-/** What would be done, or was: `success` false says why not. */
+/** A step that would be taken, or was; `message` says why not. */
 export interface PluginStep {
   readonly plugin: Plugin;
   readonly success: boolean;
@@ -38,46 +37,42 @@ export interface PluginStep {
 }
 
 export interface Plugins {
-  /** Makes the enabled ones part of the service. */
+  /** Starts the enabled plugins. */
   readonly start: () => Promise<void>;
   readonly list: () => Promise<readonly Plugin[]>;
-  /** @throws DomainError: `NOT_FOUND`, `VALIDATION_ERROR` for one that asks for root and is not confirmed. */
+  /** @throws DomainError: `NOT_FOUND`, `VALIDATION_ERROR` for one that asks for root without confirmation. */
   readonly enable: (
     name: string,
     options: { readonly isConfirmed: boolean; readonly isDryRun: boolean },
   ) => Promise<PluginStep>;
-  /** What of it runs is ended when the promise settles. @throws DomainError `NOT_FOUND`. */
+  /** Resolves when nothing of it runs any more. @throws DomainError `NOT_FOUND`. */
   readonly disable: (name: string, options: { readonly isDryRun: boolean }) => Promise<PluginStep>;
-  /** A command that may be run. @throws DomainError: `NOT_FOUND`, `VALIDATION_ERROR`, `UNAVAILABLE`. */
+  /** A command that can be run. @throws DomainError: `NOT_FOUND`, `VALIDATION_ERROR`, `UNAVAILABLE`. */
   readonly command: (name: string) => Promise<{
     readonly manifest: PluginManifest;
     readonly run: (input: PluginInput, signal: AbortSignal) => Promise<PluginEnd>;
   }>;
-  /** Puts other folders in place of those that there are. What is the same in both goes on. */
+  /** Replaces the plugin directories. Unchanged plugins keep running. */
   readonly replace: (folders: PluginFolders) => Promise<void>;
-  /** The names of those that run just now. */
   readonly running: () => readonly string[];
-  /** Ends what runs, for the end of the process, and lets nothing begin any more; resolves when nothing of it is left. */
+  /** Ends all runs and starts none any more; resolves when nothing is left. */
   readonly stop: () => Promise<void>;
 }
 
 export interface PluginsPorts {
-  /** On demand: where no plugin is enabled, a start has no use for it. */
+  /** Called on demand: most starts have no enabled plugin. */
   readonly load: () => Promise<PluginParts>;
   readonly points: Omit<ExtensionPoints, "commands">;
-  /** Whether the service was told to start with none. */
   readonly isSafeMode: boolean;
   readonly clock: Pick<Clock, "now" | "sleep">;
   readonly onRun: (run: { readonly plugin: string; readonly result: RunResult }) => void;
-  /** Is told, once, what plugins are kept from on this host. */
+  /** Called once with a description of the sandbox. */
   readonly onLoaded: (sandbox: string) => void;
-  /** Is told of one that is no part of the service any more. */
   readonly onGone: (plugin: string) => void;
-  /** Is told of an enabled one that does not run. */
+  /** Called with an enabled plugin that does not run. */
   readonly onFault: (fault: { readonly plugin: string; readonly fault: string }) => void;
 }
 
-/** What is loaded and what is part of the service. */
 interface State extends Omit<PluginsPorts, "points"> {
   readonly points: ExtensionPoints;
   readonly commands: Map<string, PluginCommand>;
@@ -86,7 +81,7 @@ interface State extends Omit<PluginsPorts, "points"> {
   readonly stopping: AbortController;
   parts: PluginParts | undefined;
   loading: Promise<void> | undefined;
-  /** The last of the changes that are made one after the other. */
+  /** The last of the changes, which are made one by one. */
   turn: Promise<unknown>;
 }
 
@@ -100,7 +95,7 @@ async function load(state: State): Promise<PluginParts> {
     state.parts = parts;
     state.onLoaded(parts.sandbox.description);
   });
-  // Asked for again after a failure: what was in its way may be gone.
+  // Retried after a failure.
   await state.loading.catch((error: unknown) => {
     state.loading = undefined;
     throw error;
@@ -108,7 +103,7 @@ async function load(state: State): Promise<PluginParts> {
   return partsOf(state);
 }
 
-/** Changes are made one after the other: each sees what the one before has left. */
+/** Makes changes one by one, so that each sees the result of the previous one. */
 function inTurn<T>(state: State, work: (parts: PluginParts) => Promise<T>): Promise<T> {
   const mine = state.turn.then(async () => work(await load(state)));
   state.turn = mine.catch(() => undefined);
@@ -129,7 +124,6 @@ function viewOf(state: State, parts: PluginParts, name: string, found: FoundPlug
   return pluginView(rulesOf(state, parts), name, found, enabledOf(parts, name), type);
 }
 
-/** @throws DomainError `NOT_FOUND` */
 async function find(parts: PluginParts, name: string) {
   const one = (await parts.folders.find()).find((each) => each.name === name);
   const before = enabledOf(parts, name);
@@ -139,8 +133,8 @@ async function find(parts: PluginParts, name: string) {
 }
 
 /**
- * Makes those part of the service that are enabled and can be. One that has changed is there as well: it does not run, and
- * whoever relies on its check or its hook is to see that, not to miss it.
+ * Starts the enabled plugins that can be used. A changed one is kept without running: its check or hook has to fail, not to
+ * disappear.
  */
 async function sync(state: State, parts: PluginParts): Promise<void> {
   const { active, onFault } = state;
@@ -177,7 +171,7 @@ async function list(state: State): Promise<readonly Plugin[]> {
   );
 }
 
-/** Why it could not be started as it is now, on this host. */
+/** Why it cannot be started on this host. */
 async function startTrouble(
   { sandbox }: PluginParts,
   call: Pick<PluginCall, "manifest" | "path" | "digest">,
@@ -256,7 +250,6 @@ async function findCommand(state: State, name: string): ReturnType<Plugins["comm
   throw new DomainError("UNAVAILABLE", `cannot run ${name}: ${reason}`, { reason, retryable: fault === undefined });
 }
 
-/** The plugins of this host, and which of them are part of the service. */
 export function createPlugins(ports: PluginsPorts): Plugins {
   const { isSafeMode, clock, onRun, onGone } = ports;
   const commands = new Map<string, PluginCommand>();
@@ -295,7 +288,7 @@ export function createPlugins(ports: PluginsPorts): Plugins {
     running: state.active.running,
     async stop() {
       state.stopping.abort();
-      // One that is being disabled just now is no longer active, and its run may not be over.
+      // One that is being disabled is no longer active, but may still run.
       await Promise.all([state.active.stop(new PluginNotRun("it was ended, since the service stops")), state.turn]);
     },
   };

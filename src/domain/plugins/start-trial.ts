@@ -1,12 +1,11 @@
 import { type PluginCall, type PluginEnd, PluginNotRun, type PluginSandbox } from "#domain/ports/plugins.ts";
 
-/** Long enough for a busy host to make a sandbox; nothing of the plugin's own runs in it. */
+/** Enough for a busy host to make a sandbox; nothing of the plugin runs in it. */
 const trialMs = 30_000;
 
 /**
- * Makes the sandbox of a plugin for a program of the host, which looks whether the plugin's own could be run there.
- * @param run runs a plugin in its sandbox.
- * @throws PluginNotRun when the sandbox cannot be made on this host, or the program cannot be run in it.
+ * Makes the sandbox of a plugin, and checks in it whether the plugin's program is executable.
+ * @throws PluginNotRun when the sandbox cannot be made or the program cannot be run.
  */
 export async function tryStart(run: PluginSandbox["run"], call: PluginCall, signal: AbortSignal): Promise<void> {
   const { manifest } = call;

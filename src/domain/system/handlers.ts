@@ -9,7 +9,7 @@ import { UnitProtected, UnitRefused } from "#domain/ports/units.ts";
 import { toNullableTimestamp } from "#kernel/clock.ts";
 import { parseServiceName } from "./unit-name.ts";
 
-/** How long a unit is watched after its job: long enough for a program that dies at once to be seen dead. */
+/** Wait after a job, so that a program that exits at once is noticed. */
 const settleMs = 250;
 
 const toEntry = (unit: Unit): ServiceEntry => ({
@@ -28,10 +28,10 @@ const toEntry = (unit: Unit): ServiceEntry => ({
   since: toNullableTimestamp(unit.since),
 });
 
-/** Whether there is more to the unit than a name that other units refer to: it has a file, or it runs or failed without one. */
+/** Whether the unit is more than a referenced name: it has a file, or runs or failed without one. */
 const exists = ({ loadState, activeState }: Unit): boolean => loadState !== "not-found" || activeState !== "inactive";
 
-/** Units do not change in place, so the entry of one is made once. */
+/** Units are immutable, so their entries are made once. */
 const entries = new WeakMap<Unit, ServiceEntry>();
 
 function entryOf(unit: Unit): ServiceEntry {
@@ -44,14 +44,13 @@ function entryOf(unit: Unit): ServiceEntry {
 
 const crashed = (unit: Unit): boolean => unit.activeState === "failed" || unit.subState === "auto-restart";
 
-/** What a restart has done whose job is done. */
 function restartMessage({ name, activeState, isConditionMet }: FoundUnit): string {
   if (activeState !== "inactive") return `${name} restarted`;
-  // To systemd a start that a condition prevents is a success.
+  // For systemd, a start that a condition prevents is a success.
   return isConditionMet ? `${name} ran and ended` : `${name} was not started: a condition of the unit is not met`;
 }
 
-/** The refusal as the caller reads it: like a masked unit, it is not to be had with another key. */
+/** Not FORBIDDEN: like a masked unit, another key would not help. */
 const protectedUnit = (doing: string, { reason, remedy, setting }: PolicyRefusal): DomainError =>
   new DomainError("VALIDATION_ERROR", `cannot ${doing}: ${reason} (${remedy})`, {
     field: "name",
@@ -59,7 +58,6 @@ const protectedUnit = (doing: string, { reason, remedy, setting }: PolicyRefusal
     setting,
   });
 
-/** Turns what the port throws into what a caller is told, in one place. */
 async function onHost<T>(doing: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -70,11 +68,10 @@ async function onHost<T>(doing: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The system part: host facts and services. */
 export function systemHandlers(ports: {
   host: HostFacts;
   units: Units;
-  /** The unit that this process runs in; undefined when it runs in none. */
+  /** Of this process, if any. */
   ownUnit: string | undefined;
 }): Handlers<typeof system> {
   const { host, units, ownUnit } = ports;
@@ -102,9 +99,8 @@ export function systemHandlers(ports: {
   }
 
   /**
-   * systemd keeps the first result of a crash loop (`exit-code`), so that `start-limit-hit` is seen of some units only:
-   * of a failed unit it cannot be told, and to reset the limit of one that is within it does no harm. But a transient unit has
-   * no file: once it is no longer failed, systemd forgets it and could not start it again.
+   * systemd keeps the first result of a crash loop (`exit-code`), so `start-limit-hit` is rarely seen, and resetting the limit of a
+   * failed unit does no harm. But systemd forgets a transient unit that is no longer failed, and could not start it again.
    */
   const mayHaveHitStartLimit = (unit: Unit): boolean =>
     unit.activeState === "failed" && unit.unitFileState !== "transient";

@@ -1,22 +1,22 @@
 import { serviceUnitName } from "#contract/system.ts";
 import type { PolicyRefusal } from "#domain/ports/units.ts";
 
-/** Units that Steward does not restart unless the settings say so, and why. Names are those of services, without `.service`. */
+/** Units that Steward restarts only if the settings allow it. Names are those of services, without `.service`. */
 export interface ProtectedUnits {
-  /** What a restart of one of them does; the end of "it …". */
+  /** The effect of a restart; the end of "it …". */
   readonly reason: string;
-  /** `*` stands for any run of characters. */
+  /** `*` stands for any characters. */
   readonly names: readonly string[];
-  /** Names that the patterns cover and that are not protected, and why a restart of them is safe. */
+  /** Names that match but are not protected, and why a restart is safe. */
   readonly except?: readonly { readonly reason: string; readonly names: readonly string[] }[];
 }
 
-/** Units that Steward starts itself, each for one piece of work. */
+/** Units that Steward starts for single tasks. */
 const ownTasks = ["steward-task*", "steward-packages-*", "steward-plugin-*"];
 
 /**
- * Everything may be restarted but what hands out root or ends the host. `deploy/systemd/50-steward.rules` and
- * `docs/reference/services.md` are generated from this table.
+ * Protects what gives root access or ends the host. `deploy/systemd/50-steward.rules` and `docs/reference/services.md` are generated
+ * from this table.
  */
 export const protectedUnits: readonly ProtectedUnits[] = [
   {
@@ -81,25 +81,23 @@ export const protectedUnits: readonly ProtectedUnits[] = [
   },
 ];
 
-/** The states of a unit (`ActiveState`) in which an instance of a template may be restarted: root has started it, or had. */
+/** The `ActiveState`s in which an instance of a template may be restarted: root has started it. */
 export const instanceStates = ["active", "reloading", "refreshing", "activating", "deactivating", "failed"] as const;
 
-/** `services` of the settings: names, or patterns with `*`, of units; a name without a suffix is that of a service. */
+/** `services` of the settings: names or patterns with `*`; a name without a suffix is that of a service. */
 export interface ServiceLists {
   readonly allow?: readonly string[];
   readonly deny?: readonly string[];
 }
 
-/** What a decision looks at. */
 export interface PolicySubject {
-  /** The unit's own name, whichever of its names was asked for. */
+  /** The unit's own name, not an alias. */
   readonly name: string;
-  /** All names that it has; aliases count as the unit itself. */
+  /** All its names; aliases count as the unit itself. */
   readonly names: readonly string[];
   readonly activeState: string;
 }
 
-/** Which units may be restarted. */
 export interface ServicePolicy {
   /** @returns undefined for a unit that may be restarted. */
   readonly refusal: (unit: PolicySubject) => PolicyRefusal | undefined;
@@ -113,11 +111,10 @@ const source = (pattern: string): string =>
 const anyOf = (patterns: readonly string[]): string => patterns.map(source).join("|");
 const suffix = String.raw`\.service$`;
 
-/** The names of an entry that are not protected. */
 export const permittedNames = ({ except = [] }: ProtectedUnits): readonly string[] =>
   except.flatMap(({ names }) => names);
 
-/** An expression, in the syntax of every JavaScript engine, for the names of the units that an entry of the table protects. */
+/** A regular expression for any JavaScript engine that matches the protected names of an entry. */
 export function protectedExpression(entry: ProtectedUnits): string {
   const permitted = permittedNames(entry);
   const start = permitted.length === 0 ? "^" : `^(?!(${anyOf(permitted)})${suffix})`;
@@ -126,7 +123,7 @@ export function protectedExpression(entry: ProtectedUnits): string {
 
 const ownTaskExpression = new RegExp(`^(${anyOf(ownTasks)})${suffix}`);
 
-/** Whether Steward starts the unit itself for one piece of work: it ends by itself, and nobody restarts it. */
+/** Whether Steward starts the unit for a single task: it ends by itself. */
 export const isOwnTask = (unit: string): boolean => ownTaskExpression.test(unit);
 
 const compiled = protectedUnits.map((entry) => ({ expression: new RegExp(protectedExpression(entry)), entry }));
@@ -137,8 +134,8 @@ const matches = (entry: string, name: string): boolean =>
   hasPattern(entry) ? new RegExp(`^(${source(serviceUnitName(entry))})$`).test(name) : serviceUnitName(entry) === name;
 
 /**
- * The policy of these settings. What is said of a name stands above what is said of a pattern, and `deny` above `allow`:
- * `{ deny: ["*"], allow: [nginx] }` leaves nginx alone to be restarted. A unit is denied by any of its names, and allowed by its own.
+ * Names take precedence over patterns, and `deny` over `allow`: `{ deny: ["*"], allow: [nginx] }` permits only nginx. A unit is denied
+ * by any of its names, and allowed by its own.
  */
 export function createServicePolicy({ allow = [], deny = [] }: ServiceLists = {}): ServicePolicy {
   const said = ({ name, names }: PolicySubject): PolicyRefusal | "allowed" | undefined => {
@@ -181,5 +178,5 @@ export function createServicePolicy({ allow = [], deny = [] }: ServiceLists = {}
   };
 }
 
-/** The policy without settings, which is also that of the polkit rule of the package. */
+/** Without settings, as in the polkit rule of the package. */
 export const defaultServicePolicy = createServicePolicy();

@@ -1,15 +1,15 @@
 import type { PluginEnd } from "#domain/ports/plugins.ts";
 import type { PluginKind, RunResult } from "../plugin-kind.ts";
 
-/** The highest exit code that means something to a monitoring system: `UNKNOWN`. */
+/** The highest exit code with a meaning: `UNKNOWN`. */
 const highestCode = 3;
 
-/** A check that finds something bad has run well. */
+/** A check that finds a problem has run successfully. */
 function resultOf({ exitCode }: PluginEnd, output: "nagios" | "json"): RunResult {
   return exitCode === 0 || (output === "nagios" && exitCode <= highestCode) ? "success" : "failure";
 }
 
-/** A check: it is in the list of checks, in their stream and in their metrics, under the name of the plugin. */
+/** A plugin whose check is listed under the name of the plugin. */
 export const checkKind: PluginKind<"check"> = {
   faultOf: ({ name }, points) =>
     points.checks.isTaken(name) ? `cannot be a check named ${name}: the service has one of that name` : undefined,

@@ -1,6 +1,5 @@
 import type { PluginKind } from "../plugin-kind.ts";
 
-/** A command: run when somebody calls it. */
 export const commandKind: PluginKind<"command"> = {
   faultOf: () => undefined,
   connect({ manifest: { name }, run }, _role, points) {

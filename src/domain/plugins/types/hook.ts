@@ -3,14 +3,14 @@ import { parseJsonObject } from "#kernel/values.ts";
 import type { PluginKind } from "../plugin-kind.ts";
 
 const maxReasonChars = 1000;
-/** Checks wait for it, few at a time: one that hangs must not blind the service for as long as it may run otherwise. */
+/** Checks wait for it, few at a time: one that hangs must not stop them for long. */
 const maxPreCheckMs = 10_000;
-/** What does nothing good in a terminal or on a page: control characters, and those that turn text round or hide. */
+/** Control, bidirectional and invisible characters. */
 const unruly = /[\s\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu;
 
 const inert = (text: string): string => text.replaceAll(unruly, " ").trim().slice(0, maxReasonChars);
 
-/** What a hook objects to. A hook that means to object and fails at it must not pass for one that agrees. */
+/** The objection of a hook. A failed objection must not pass for consent. */
 function objection({ stdout, isTruncated }: PluginEnd): string | undefined {
   if (isTruncated) throw new PluginNotRun("it printed more than is kept of it");
   if (stdout.trim() === "") return undefined;
@@ -28,7 +28,7 @@ function requireSuccess({ exitCode, stderr }: PluginEnd): void {
   throw new PluginNotRun(`it ended with exit code ${exitCode}${complaint === "" ? "" : `: ${complaint}`}`);
 }
 
-/** A hook: called before and after what the service does, with the event as JSON on its standard input. */
+/** Called before and after events, with the event as JSON on standard input. */
 export const hookKind: PluginKind<"hook"> = {
   faultOf: () => undefined,
   connect({ manifest: { name, timeoutMs }, run }, { events, onFailure }, points) {
