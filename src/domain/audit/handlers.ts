@@ -1,8 +1,7 @@
 import type { AuditList, AuditListQuery, audit } from "#contract/audit.ts";
 import { auditListLimit } from "#contract/audit.ts";
 import type { Handlers } from "#contract/operation.ts";
-import { parseTimestamp } from "#contract/schema.ts";
-import { DomainError, invalid } from "#domain/common/error.ts";
+import { DomainError, invalid, readTime } from "#domain/common/error.ts";
 import { type AuditLog, AuditQueryRefused, AuditUnavailable } from "#domain/ports/audit.ts";
 
 async function onLog<T>(work: () => Promise<T>): Promise<T> {
@@ -16,14 +15,6 @@ async function onLog<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** @throws DomainError when the text is not RFC 3339. */
-function moment(field: "since" | "until", text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const millis = parseTimestamp(text);
-  if (millis === undefined) throw invalid(field, "Must be an RFC 3339 time such as 2026-01-31T12:00:00Z");
-  return millis;
-}
-
 /** @throws DomainError `VALIDATION_ERROR`, `UNAVAILABLE`. */
 export async function listEntries(
   log: Pick<AuditLog, "list">,
@@ -32,8 +23,8 @@ export async function listEntries(
 ): Promise<AuditList> {
   const { operation, outcome, cursor, limit = auditListLimit.default } = query;
   const wanted = {
-    since: moment("since", query.since),
-    until: moment("until", query.until),
+    since: query.since === undefined ? undefined : readTime("since", query.since),
+    until: query.until === undefined ? undefined : readTime("until", query.until),
     operation,
     keyId: query.key_id,
     outcome,

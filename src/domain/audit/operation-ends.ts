@@ -1,20 +1,14 @@
-import type { OperationError, OperationStatus } from "#contract/operation-entry.ts";
 import { isUnsuccessful } from "#contract/operation-entry.ts";
 import type { AuditLog } from "#domain/ports/audit.ts";
+import type { OperationSpec, OperationState } from "#domain/ports/operations.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { auditEvent } from "./entry.ts";
 
 const operationEnded = "operation.ended";
 
 export interface EndedOperation {
-  readonly spec: { readonly id: string; readonly kind: string; readonly keyId: string | null };
-  readonly state: {
-    readonly status: OperationStatus;
-    readonly startedAt: number | null;
-    readonly finishedAt: number | null;
-    readonly result: unknown;
-    readonly error: OperationError | null;
-  };
+  readonly spec: Pick<OperationSpec, "id" | "kind" | "keyId">;
+  readonly state: Pick<OperationState, "status" | "startedAt" | "finishedAt" | "result" | "error">;
 }
 
 const page = 1000;

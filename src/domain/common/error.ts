@@ -1,4 +1,5 @@
 import type { ErrorCode } from "#contract/errors.ts";
+import { parseTimestamp } from "#contract/schema.ts";
 import { findUnavailable } from "./host-unavailable.ts";
 
 /** An error for callers: a code of the contract, a message with its remedy, details. */
@@ -30,3 +31,10 @@ export const missingScope = (
   granted: readonly string[],
   message = `this key lacks the scope ${required}`,
 ): DomainError => new DomainError("FORBIDDEN", message, { required_scope: required, granted });
+
+/** @returns epoch milliseconds. @throws DomainError for anything else than RFC 3339. */
+export function readTime(field: string, text: string): number {
+  const millis = parseTimestamp(text);
+  if (millis === undefined) throw invalid(field, "Must be an RFC 3339 time such as 2026-01-31T12:00:00Z");
+  return millis;
+}

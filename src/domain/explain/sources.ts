@@ -1,27 +1,14 @@
-import type { CheckStatus, HealthCheckResult } from "#contract/checks.ts";
+import type { HealthCheckResult } from "#contract/checks.ts";
 import type { ChatMessage, ChatResponse } from "#contract/connectors.ts";
 import type { LogList } from "#contract/logs.ts";
 import type { Caller, Context, SerializedJson } from "#contract/operation.ts";
+import type { StoredRun } from "#domain/ports/check-history.ts";
+import type { Unit } from "#domain/ports/units.ts";
 
 /** Times are epoch milliseconds. */
-export interface PastRun {
-  readonly checkedAt: number;
-  readonly status: CheckStatus;
-  readonly message: string;
-}
+export type PastRun = Omit<StoredRun, "durationMs">;
 
-export interface UnitFacts {
-  readonly name: string;
-  readonly description: string;
-  readonly loadState: string;
-  readonly activeState: string;
-  readonly subState: string;
-  readonly unitFileState: string;
-  readonly restarts: number;
-  readonly result: string;
-  /** Epoch milliseconds. */
-  readonly since: number | null;
-}
+export type UnitFacts = Omit<Unit, "mainPid" | "memoryBytes">;
 
 /** The newest entries of a window of the journal. Times are microseconds since the epoch. */
 export interface LogSearch {

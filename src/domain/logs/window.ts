@@ -1,6 +1,5 @@
 import { logWindowMs } from "#contract/limits.ts";
-import { parseTimestamp } from "#contract/schema.ts";
-import { invalid } from "#domain/common/error.ts";
+import { invalid, readTime } from "#domain/common/error.ts";
 
 /** The last time with exact microseconds: the year 2255. */
 const latestMicros = Number.MAX_SAFE_INTEGER;
@@ -14,8 +13,7 @@ interface Moment {
 
 /** @throws DomainError for anything else than RFC 3339. */
 function parseMoment(field: "since" | "until", text: string): Moment {
-  const millis = parseTimestamp(text);
-  if (millis === undefined) throw invalid(field, "Must be an RFC 3339 time such as 2026-01-31T12:00:00Z");
+  const millis = readTime(field, text);
   const decimals = /\.(\d+)/.exec(text)?.[1] ?? "";
   const seconds = Math.floor(millis / 1000);
   return {

@@ -1,17 +1,11 @@
+import type { StoredComponent } from "#domain/ports/notifications.ts";
+
 /** Changes within this time count together; a component without any in it has settled. */
 export const flapWindowMs = 10 * 60_000;
 /** This many changes within the window are flapping. */
 export const flapChanges = 4;
 
-export interface Watched {
-  readonly isDown: boolean;
-  /** Of changes within the window, oldest first. */
-  readonly changeAgesMs: readonly number[];
-  /** Since it began to flap; else 0. */
-  readonly flaps: number;
-  /** Changes without a notification. */
-  readonly untold: number;
-}
+export type Watched = Omit<StoredComponent, "name" | "savedAt">;
 
 export type Telling = "down" | "up" | "flaps" | "settled";
 

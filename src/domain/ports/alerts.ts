@@ -1,13 +1,12 @@
 import type { AlertName } from "#contract/alerts.ts";
 
-/** What is remembered of an alert between starts of the service. */
 export interface StoredAlert extends Tracked {
   readonly name: AlertName;
   /** Epoch milliseconds. */
   readonly savedAt: number;
 }
 
-/** While it lasts, nobody is told of the alert. Times are epoch milliseconds. */
+/** Suppresses notifications of an alert. Times are epoch milliseconds. */
 export interface StoredSilence {
   readonly id: string;
   readonly alert: AlertName;
@@ -17,32 +16,26 @@ export interface StoredSilence {
   readonly createdBy: string;
 }
 
-/** Alerts and silences, kept over restarts. */
 export interface AlertStore {
   readonly alerts: () => readonly StoredAlert[];
   readonly saveAlert: (alert: StoredAlert) => void;
-  /** Forgets what was remembered of it. */
   readonly forgetAlert: (name: AlertName) => void;
-  /** In their order of coming. */
+  /** Oldest first. */
   readonly silences: () => readonly StoredSilence[];
   readonly saveSilence: (silence: StoredSilence) => void;
   readonly forgetSilence: (id: string) => void;
 }
 
-/**
- * What is known of one alert. Times are ages, which grow by what a clock that never jumps has counted: neither a clock that is
- * set nor a restart shortens or lengthens them.
- */
+/** The state of an alert. Times are ages by the monotonic clock: neither setting the clock nor a restart changes them. */
 export interface Tracked {
-  /** How long the condition has held without a break; null while it does not. */
+  /** How long the condition has held without a break; null when it does not. */
   readonly heldMs: number | null;
   readonly isFiring: boolean;
-  /** What people were told last. */
+  /** The last notification. */
   readonly isToldFiring: boolean;
-  /** Since people were told that it fires. */
+  /** Since the last firing notification. */
   readonly sinceToldMs: number;
-  /** Of its group, since it was looked through last; null while it has none. An alert is a group: no two have one name. */
+  /** Since the last flush of its group; null without a group. Each alert is its own group. */
   readonly groupMs: number | null;
-  /** Whether the group waits for the first time. */
   readonly isFirstWait: boolean;
 }

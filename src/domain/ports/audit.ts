@@ -1,17 +1,16 @@
 import type { AuditOutcome, AuditRecord } from "#contract/audit.ts";
 import type { Dispose } from "#kernel/clock.ts";
 
-/** What is to be written down; its place in the chain is the log's to find. */
+/** An entry without its place in the chain. */
 export type AuditEntry = Omit<AuditRecord, "seq" | "prev" | "hash">;
 
-/** A call that was begun. */
 export interface BegunCall {
-  /** Who asked for what, from where and when; what came of it is not known. */
+  /** Without an outcome. */
   readonly entry: AuditEntry;
   readonly forget: Dispose;
 }
 
-/** What to look for. Moments are epoch milliseconds; undefined: whatever it is. */
+/** Times are epoch milliseconds; undefined matches all. */
 export interface AuditQuery {
   readonly since: number | undefined;
   readonly until: number | undefined;
@@ -19,39 +18,35 @@ export interface AuditQuery {
   readonly keyId: string | undefined;
   readonly outcome: AuditOutcome | undefined;
   readonly limit: number;
-  /** Go on with what is older than the page that this came with. */
+  /** Continue with entries older than the page of this cursor. */
   readonly cursor: string | undefined;
 }
 
 export interface AuditPage {
   /** Newest first. */
   readonly entries: readonly AuditRecord[];
-  /** Undefined when there is nothing older to look at. */
+  /** Undefined when there are no older entries. */
   readonly nextCursor: string | undefined;
-  /** Lines that are no entries. */
+  /** Lines that are not entries. */
   readonly unreadable: number;
 }
 
-/** An append-only log, each entry of which holds the hash of the one before. */
+/** An append-only log; each entry has the hash of the previous one. */
 export interface AuditLog {
   /**
-   * Appends an entry. The kernel has it when this returns: the end of this process does not lose it. Where it cannot be
-   * written, it is kept and written as soon as it can be. `onWritten` is called once the kernel has it, and never if that
-   * does not come about.
+   * Appends an entry; the kernel has it on return. Where that fails, it is kept and written as soon as possible. `onWritten` is called
+   * once the kernel has it.
    */
   readonly record: (entry: AuditEntry, onWritten?: Dispose) => void;
-  /**
-   * Notes a call that is about to change something, so that the end of this process does not leave it unmentioned.
-   * @returns what forgets it: for `onWritten` of its entry.
-   */
+  /** Notes a call before it changes anything, in case this process ends. @returns removes the note; for `onWritten` of its entry. */
   readonly begin: (entry: AuditEntry) => Dispose;
-  /** The calls that earlier processes have begun and not recorded, the oldest first. */
+  /** Calls that earlier processes have begun and not recorded, oldest first. */
   readonly left: readonly BegunCall[];
-  /** @throws AuditQueryRefused when the cursor leads nowhere, AuditUnavailable when the log cannot be read. */
+  /** @throws AuditQueryRefused for an unknown cursor, AuditUnavailable when the log cannot be read. */
   readonly list: (query: AuditQuery, signal: AbortSignal) => Promise<AuditPage>;
 }
 
-/** The query cannot be answered as it is put. */
+/** The query has a fault. */
 export class AuditQueryRefused extends Error {
   override readonly name = "AuditQueryRefused";
   readonly field: string;
@@ -62,7 +57,7 @@ export class AuditQueryRefused extends Error {
   }
 }
 
-/** The log is there and cannot be read. */
+/** The log exists and cannot be read. */
 export class AuditUnavailable extends Error {
   override readonly name = "AuditUnavailable";
 }

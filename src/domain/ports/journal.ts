@@ -1,53 +1,52 @@
 import type { LogEntry, LogList } from "#contract/logs.ts";
 import type { SerializedJson } from "#contract/operation.ts";
 
-/** What to look for in the journal. Moments are microseconds since the epoch, as the journal counts. */
+/** Times are microseconds since the epoch, as in the journal. */
 export interface LogQuery {
   /**
-   * Names or patterns (`*`, `?`, `[…]`) of units in canonical form; entries of any of them, by the rules of
-   * `journalctl -u`; `kernel` stands for the kernel's own messages. Undefined: all entries.
+   * Canonical names or patterns (`*`, `?`, `[…]`) of units, matched as by `journalctl -u`; `kernel` for the kernel's messages. Undefined:
+   * all entries.
    */
   readonly units: readonly string[] | undefined;
-  /** First moment of the window, itself included. */
+  /** Inclusive, as `until`. */
   readonly since: number;
-  /** Last moment of the window, itself included. */
   readonly until: number;
-  /** This severity and more severe ones; undefined: all. */
+  /** Least severe; undefined: all. */
   readonly priority: number | undefined;
   /** SYSLOG_IDENTIFIER. */
   readonly identifier: string | undefined;
-  /** _UID: the user of the process that wrote an entry, as the kernel has told journald; all users unless given. */
+  /** _UID: the user of the process, as the kernel told journald. */
   readonly uid?: number | undefined;
-  /** A boot id, 32 hex digits; or an offset as `journalctl -b` takes it: 0 the last boot, -1 the one before it, 1 the first. */
+  /** A boot id, 32 hex digits; or an offset as in `journalctl -b`: 0 the last boot, -1 the one before, 1 the first. */
   readonly boot: string | undefined;
-  /** Regular expression over the message; without a capital letter in it, case does not matter. */
+  /** Regular expression for the message; without a capital letter it ignores case. */
   readonly grep: string | undefined;
-  /** Go on from this entry, in the direction of `order`. */
+  /** Continue after this entry, in the direction of `order`. */
   readonly cursor: string | undefined;
-  /** `asc`: the newest entries (with a cursor: the next after it), oldest first. `desc`: newest first (with a cursor: the next before it). */
+  /** `asc`: the newest entries (after a cursor: the next), oldest first. `desc`: newest first (before a cursor: the previous). */
   readonly order: "asc" | "desc";
   readonly limit: number;
 }
 
-/** An entry as it is streamed, with what filters look at. */
+/** A streamed entry, with the fields for filters. */
 export interface LiveEntry {
   readonly entry: LogEntry;
-  /** Every unit that the entry belongs to by the rules of `journalctl -u`; `kernel` for the kernel's own messages. */
+  /** All units of the entry by the rules of `journalctl -u`; `kernel` for the kernel's messages. */
   readonly units: readonly string[];
-  /** PRIORITY as it was written; null where it was not. */
+  /** Null without a PRIORITY. */
   readonly priority: number | null;
 }
 
-/** The journal of the host, or of a folder. An absent journal is an empty one. */
+/** The journal of the host, or of a folder; an absent one is empty. */
 export interface Journal {
   /**
-   * @returns the answer, already serialised: the entries are written as JSON where they are read.
-   * @throws LogQueryRefused when the query is at fault, JournalUnavailable when the journal cannot be read at all.
+   * @returns JSON, written where the entries are read.
+   * @throws LogQueryRefused for a fault of the query, JournalUnavailable when the journal cannot be read.
    */
   readonly query: (query: LogQuery, signal: AbortSignal) => Promise<SerializedJson<LogList>>;
   /**
-   * Entries from now on, or from the first after the cursor: each once, in journal order, none left out.
-   * Pulling slowly is safe: what was not pulled yet is read later. Ends when the signal fires.
+   * Entries from now on, or after the cursor: each once, in journal order, until the signal fires. Slow reading loses none: they are
+   * read from the journal when needed.
    */
   readonly follow: (
     options: { readonly cursor: string | undefined },
@@ -55,16 +54,13 @@ export interface Journal {
   ) => AsyncIterable<readonly LiveEntry[]>;
 }
 
-/** Tests messages against expressions that clients chose, which may take for ever: away from the event loop and bounded in time. */
+/** Matches expressions of clients, which may take for ever: outside the event loop, with a time limit. */
 export interface Grep {
-  /**
-   * @returns the positions of the messages that match.
-   * @throws LogQueryRefused when the expression is malformed or takes too long.
-   */
+  /** @returns the positions of matching messages. @throws LogQueryRefused when the expression is malformed or too slow. */
   readonly matching: (pattern: string, messages: readonly string[]) => Promise<ReadonlySet<number>>;
 }
 
-/** The query cannot be answered as it is put: the field at fault and what is wrong with it. */
+/** The query has a fault in this field. */
 export class LogQueryRefused extends Error {
   override readonly name = "LogQueryRefused";
   readonly field: string;
@@ -75,12 +71,11 @@ export class LogQueryRefused extends Error {
   }
 }
 
-/** The journal is there and cannot be read. */
+/** The journal exists and cannot be read. */
 export class JournalUnavailable extends Error {
   override readonly name = "JournalUnavailable";
 }
 
-/** A line of the kernel log. */
 export interface KernelMessage {
   /** RFC 3339. */
   readonly timestamp: string;
@@ -89,9 +84,8 @@ export interface KernelMessage {
 
 export interface KernelLog {
   /**
-   * Messages since a moment (epoch microseconds) that match a regular expression, the newest 1000, oldest first.
-   * @returns undefined where the host keeps no journal.
-   * @throws when the journal is there and cannot be read.
+   * The newest 1000 messages since a time (epoch microseconds) that match, oldest first; undefined without a journal.
+   * @throws when the journal cannot be read.
    */
   readonly matching: (
     pattern: string,
@@ -100,33 +94,27 @@ export interface KernelLog {
   ) => Promise<readonly KernelMessage[] | undefined>;
 }
 
-/** What the files of the journal take, in bytes. */
+/** Sizes of the journal's files in bytes. */
 export interface JournalSize {
   readonly diskBytes: number;
-  /** Of journals in memory, below /run. */
+  /** Below /run. */
   readonly memoryBytes: number;
   readonly files: number;
-  /** Folder of those on the disk. */
+  /** Of the files on disk. */
   readonly folder: string;
-  /** Of the files on the disk, what those take that are written no more and that vacuuming can remove. */
+  /** Files on disk that are complete and can be removed. */
   readonly archivedBytes: number;
-  /** Of the files on the disk, what those take that journald writes: archived ones as soon as it begins new files. */
+  /** Files on disk that journald writes; archived as soon as it begins new ones. */
   readonly activeBytes: number;
 }
 
 export interface JournalStorage {
-  /** @returns undefined where the host keeps no journal. */
+  /** Undefined where the host keeps no journal. */
   readonly size: (signal: AbortSignal) => Promise<JournalSize | undefined>;
-  /** Whether journald writes there, so that its files can be rotated; not so in a folder of journals from elsewhere. */
+  /** Whether journald writes there; not so in a folder of journals from elsewhere. */
   readonly canRotate: boolean;
-  /**
-   * Begins new files: those of now become archived ones.
-   * @throws when journald does not do it.
-   */
+  /** Begins new files. @throws when journald refuses. */
   readonly rotate: (signal: AbortSignal) => Promise<void>;
-  /**
-   * Removes archived files, the oldest first, until those of each folder take no more than this.
-   * @throws when it cannot be done.
-   */
+  /** Removes the oldest archived files until those of each folder take no more than this. @throws when it fails. */
   readonly vacuum: (keepBytes: number, signal: AbortSignal) => Promise<void>;
 }

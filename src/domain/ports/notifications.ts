@@ -1,29 +1,27 @@
 import type { NotificationChannel, NotificationKind, NotificationOutcome } from "#contract/alerts.ts";
 
-/** What people are told: plain text, which whoever sends it makes harmless for where it goes. */
+/** Plain text for people; its sender escapes it for the channel. */
 export interface Message {
-  /** The same each time that it is sent, so that a repetition can be told. */
+  /** The same in each attempt, so that repetitions are recognized. */
   readonly id: string;
-  /** Epoch milliseconds of what it tells of. */
+  /** Epoch milliseconds of the event. */
   readonly at: number;
   readonly isGood: boolean;
   readonly title: string;
-  /** Lines of a name and a text, which may have been written by others. */
+  /** The texts may come from others. */
   readonly facts: readonly (readonly [name: string, text: string])[];
 }
 
-/** Sends to one channel. */
 export interface Notifier {
-  /** Addresses that mail goes to; none for chat. */
+  /** Addresses of mail; none for chat. */
   readonly to: readonly string[];
-  /** @throws NotificationFailed when it was not taken. */
+  /** @throws NotificationFailed when it is refused. */
   readonly send: (message: Message, signal: AbortSignal) => Promise<void>;
 }
 
-/** A notification was not taken. Its message has no secret in it. */
+/** The message has no secret in it. */
 export class NotificationFailed extends Error {
   override readonly name = "NotificationFailed";
-  /** Whether it may be taken when it is sent again. */
   readonly isRetryable: boolean;
 
   constructor(message: string, isRetryable: boolean) {
@@ -32,7 +30,7 @@ export class NotificationFailed extends Error {
   }
 }
 
-/** A notification to one channel, and what has become of it. Times are epoch milliseconds. */
+/** A notification to one channel. Times are epoch milliseconds. */
 export interface StoredNotification {
   readonly id: string;
   readonly kind: NotificationKind;
@@ -46,25 +44,23 @@ export interface StoredNotification {
   readonly endedAt: number | null;
 }
 
-/** What is remembered of a component between starts of the service. */
 export interface StoredComponent {
   readonly name: string;
   readonly isDown: boolean;
-  /** How long ago it changed, each time within the window of flapping, oldest first. */
+  /** Of changes within the window of flapping, oldest first. */
   readonly changeAgesMs: readonly number[];
-  /** Changes since it began to flap; 0 while it does not. */
+  /** Changes since it began to flap; else 0. */
   readonly flaps: number;
-  /** Changes that nobody was told of. */
+  /** Changes without a notification. */
   readonly untold: number;
   /** Epoch milliseconds. */
   readonly savedAt: number;
 }
 
-/** Notifications and what they are made from, kept over restarts. */
 export interface NotificationStore {
-  /** In their order of coming. */
+  /** Oldest first. */
   readonly notifications: () => readonly StoredNotification[];
-  /** Adds it, or puts it in place of the one with its id. */
+  /** Adds it or replaces the one with its id. */
   readonly saveNotification: (notification: StoredNotification) => void;
   readonly forgetNotification: (id: string) => void;
   readonly components: () => readonly StoredComponent[];

@@ -1,21 +1,21 @@
 import type { OperationError, OperationStatus } from "#contract/operation-entry.ts";
 
-/** What was asked for. Written down before anything starts, and never changed. */
+/** The request, recorded before anything starts and never changed. */
 export interface OperationSpec {
   readonly id: string;
   readonly kind: string;
-  /** JSON, as the verb of the kind takes it. */
+  /** JSON for the verb of the kind. */
   readonly input: unknown;
   /** Epoch milliseconds. */
   readonly createdAt: number;
-  /** The key that asked; null when nobody's key did. */
+  /** Null without a key. */
   readonly keyId: string | null;
   readonly idempotencyKey: string | null;
-  /** The span of the request that asked (W3C Trace Context); absent where it was not traced. */
+  /** W3C Trace Context of the request, if it was traced. */
   readonly traceparent?: string;
 }
 
-/** How far it is. Written by the process that holds the newest claim, and by nobody else. */
+/** The progress, written only by the holder of the newest claim. */
 export interface OperationState {
   readonly status: OperationStatus;
   /** 0 to 100. */
@@ -23,21 +23,21 @@ export interface OperationState {
   readonly step: string;
   readonly startedAt: number | null;
   readonly finishedAt: number | null;
-  /** JSON of the verb's own: where it goes on after an interruption; null when it has saved none. */
+  /** JSON of the verb: where to continue after an interruption; null when it has saved none. */
   readonly phase: unknown;
   readonly result: unknown;
   readonly error: OperationError | null;
 }
 
-/** A process, told apart from every other one that has had or will have its number. */
+/** A process, distinct from all others with its number. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** When it started, in clock ticks since the boot. */
+  /** In clock ticks since the boot. */
   readonly startTicks: number;
   readonly bootId: string;
 }
 
-/** The right to work on an operation and to write its state. The first has number 1. */
+/** The right to work on an operation and to write its state; numbered from 1. */
 export interface Claim {
   readonly number: number;
   readonly process: ProcessIdentity;
@@ -47,35 +47,31 @@ export interface StoredOperation {
   readonly spec: OperationSpec;
   /** Undefined when its record is damaged. */
   readonly state: OperationState | undefined;
-  /** The newest; undefined when nobody has begun. */
+  /** The newest. */
   readonly claim: Claim | undefined;
 }
 
-/**
- * Operations on disk. Two processes use it at the same time, the service and the task, and each may be killed at any moment:
- * what is read is always what was written last as a whole.
- */
+/** Operations on disk, used by the service and a task at the same time. Each may be killed: what is read is always whole. */
 export interface OperationStore {
-  /** Writes down a new operation, queued, whole or not at all. @throws Error when it cannot be written. */
+  /** Records a new operation, whole or not at all. @throws Error when it cannot be written. */
   readonly create: (spec: OperationSpec) => void;
-  /** All ids, newest first. */
+  /** Newest first. */
   readonly ids: () => readonly string[];
-  /** Undefined when there is none of that id, or what was asked can no longer be read. */
+  /** Undefined without such an operation, or when its request is unreadable. */
   readonly read: (id: string) => StoredOperation | undefined;
-  /** Takes the claim of this number. Of all that try, one gets it. @returns whether it was got. */
+  /** Takes the claim of this number, which only one process can. @returns whether it did. */
   readonly claim: (id: string, number: number, process: ProcessIdentity) => boolean;
-  /** @throws Error when it cannot be written; the state before it then stands. */
+  /** @throws Error when it cannot be written; the previous state remains. */
   readonly write: (id: string, state: OperationState) => void;
-  /** Adds a line to its log, which is bounded: the oldest lines go. */
+  /** Adds a line to its log; the oldest ones are dropped. */
   readonly appendLog: (id: string, line: string) => void;
-  /** The last lines of its log, oldest first. */
+  /** Oldest first. */
   readonly tail: (id: string, lines: number) => readonly string[];
   readonly remove: (id: string) => void;
 }
 
-/** Starts tasks, and tells whether a process is still there. */
 export interface TaskLauncher {
-  /** Starts `steward task run <id>` where the end of this process does not end it. @throws Error when it cannot be started. */
+  /** Starts `steward task run <id>` independently of this process. @throws Error when it cannot be started. */
   readonly launch: (id: string) => Promise<void>;
   readonly isAlive: (process: ProcessIdentity) => boolean;
 }

@@ -1,21 +1,19 @@
-/** The package managers that are supported. */
 export const packageManagers = ["apt", "dnf", "zypper", "pacman"] as const;
 export type PackageManagerName = (typeof packageManagers)[number];
 
-/** A package as it is installed. Versions are whole, as the package manager writes them: with epoch and revision. */
+/** An installed package. Versions have epoch and revision, as the package manager writes them. */
 export interface InstalledPackage {
   readonly name: string;
   readonly architecture: string;
   readonly version: string;
-  /** Whether somebody asked for it; otherwise it is here because another one needs it. */
+  /** Whether it was requested, not installed as a dependency. */
   readonly isManual: boolean;
-  /** Whether it is kept from being changed. */
   readonly isHeld: boolean;
-  /** Set where its files are there, but it was not set up: it does not work yet, and is not gone either. */
+  /** Whether it is unpacked, but not configured. */
   readonly isUnfinished?: true;
 }
 
-/** What a transaction does to one package: `from` null installs it, `to` null removes it. */
+/** The change of a package: `from` is null for an installation, `to` for a removal. */
 export interface PackageChange {
   readonly name: string;
   readonly architecture: string;
@@ -24,16 +22,16 @@ export interface PackageChange {
   readonly isSecurity: boolean;
 }
 
-/** What could be updated, from the lists on disk. */
+/** By the lists on disk. */
 export interface AvailableUpdates {
   readonly updates: readonly PackageChange[];
-  /** Names of packages that are kept from being changed. */
+  /** Names of packages. */
   readonly held: readonly string[];
-  /** When the lists were last brought up to date, epoch milliseconds; null when there are none. */
+  /** Last refresh of the lists in epoch milliseconds; null without lists. */
   readonly listsAt: number | null;
 }
 
-/** A newer release of the distribution inside the one that is installed, such as a point release of Debian. */
+/** A newer release within the installed one, such as a point release of Debian. */
 export interface SystemRelease {
   readonly version: string;
   /** YYYY-MM-DD, or empty. */
@@ -42,33 +40,31 @@ export interface SystemRelease {
   readonly changelog: string;
 }
 
-/** Which updates are wanted. */
 export interface UpdateRequest {
-  /** `packages` removes nothing; `system` and `all` may, where the distribution's own upgrade does. */
+  /** `packages` removes nothing; `system` and `all` may, as the upgrade of the distribution. */
   readonly type: "packages" | "system" | "all";
   readonly isSecurityOnly: boolean;
-  /** Only these; undefined for all. */
+  /** Undefined for all. */
   readonly names: readonly string[] | undefined;
 }
 
-/** What a transaction would do, as the package manager itself says: nothing else is ever carried out. */
+/** The simulation of the package manager; nothing else is ever done. */
 export interface TransactionPlan {
   readonly changes: readonly PackageChange[];
   readonly downloadBytes: number;
-  /** What the installed packages grow by; negative when they shrink. */
+  /** Growth of the installed packages. */
   readonly diskBytes: number;
 }
 
 export const noChanges = { changes: [], downloadBytes: 0, diskBytes: 0 } as const satisfies TransactionPlan;
 
-/** What became of a transaction. */
 export interface TransactionResult {
   readonly isDone: boolean;
-  /** Last lines of what the package manager printed when it is not done, else empty. */
+  /** On a failure the last lines of the package manager's output, else empty. */
   readonly reason: string;
 }
 
-/** The package manager holds its lock for somebody else. */
+/** Another process has the lock of the package manager. */
 export class PackagesLocked extends Error {
   override readonly name = "PackagesLocked";
   readonly holder: { readonly pid: number; readonly program: string } | undefined;
@@ -79,101 +75,94 @@ export class PackagesLocked extends Error {
   }
 }
 
-/** A request that the package manager cannot carry out: its message says why. */
+/** A request that the package manager cannot fulfil. */
 export class UpdateRefused extends Error {
   override readonly name = "UpdateRefused";
 }
 
-/** The package manager of the host. Nothing here asks questions, and configuration files are kept. */
+/** The package manager of the host. It asks no questions and keeps configuration files. */
 export interface PackageManager {
   readonly name: PackageManagerName;
-  /** Whether it can tell security updates from others. */
+  /** Whether it knows security updates. */
   readonly knowsSecurity: boolean;
   readonly installed: (signal: AbortSignal) => Promise<readonly InstalledPackage[]>;
   readonly updates: (signal: AbortSignal) => Promise<AvailableUpdates>;
   readonly release: (signal: AbortSignal) => Promise<SystemRelease | undefined>;
-  /** @throws PackagesLocked; Error when a list cannot be had. */
+  /** @throws PackagesLocked; Error when a list cannot be loaded. */
   readonly refresh: (progress: Progress, signal: AbortSignal) => Promise<void>;
-  /** @throws UpdateRefused for names that are not installed or are held, or when it cannot be solved. */
+  /** @throws UpdateRefused for names that are not installed or are held, or without a solution. */
   readonly simulate: (request: UpdateRequest, signal: AbortSignal) => Promise<TransactionPlan>;
   /**
-   * Carries out just this plan, in a systemd unit of its own named after the transaction, which goes on whatever happens to
-   * the caller.
-   * @throws PackagesLocked before anything was changed; UpdateRefused when what would be done is no longer the plan.
+   * Makes exactly the changes of the plan, in its own systemd unit named after the transaction, independently of the caller.
+   * @throws PackagesLocked before any change; UpdateRefused when the plan has become obsolete.
    */
   readonly commit: (
     plan: TransactionPlan,
     transaction: {
       readonly id: string;
       readonly progress: Progress;
-      /** How a snapshot was taken before it, if one was: the package manager's own need not take another. */
+      /** How a snapshot was taken before: then the package manager need not take one. */
       readonly snapshot?: "snapper" | "packages";
     },
     signal: AbortSignal,
   ) => Promise<TransactionResult>;
-  /** Waits until a transaction that an earlier process began is over; at once when none of that id runs. */
+  /** Waits for the end of an earlier process' transaction; resolves at once when it does not run. */
   readonly settle: (transactionId: string, signal: AbortSignal) => Promise<void>;
-  /** Finishes what an interrupted transaction left half-done, without changing anything else. */
+  /** Completes an interrupted transaction without further changes. */
   readonly repair: (
     transaction: { readonly id: string; readonly progress: Progress },
     signal: AbortSignal,
   ) => Promise<TransactionResult>;
-  /** What an interrupted or failed transaction left half-done; none when all is well. */
+  /** What is incomplete after an interrupted or failed transaction. */
   readonly audit: (signal: AbortSignal) => Promise<readonly string[]>;
-  /** Whether a package has asked for a reboot, and services that still run what was replaced. */
+  /** Whether a package requests a reboot, and services that run replaced files. */
   readonly restartNeeds: (
     signal: AbortSignal,
   ) => Promise<{ readonly requiresReboot: boolean; readonly units: readonly string[] }>;
 }
 
-/** The configuration of a package's new version, which lies beside a file that was changed on this host and kept as it is. */
+/** The configuration of a package's new version, next to the file that was changed on this host and kept. */
 export interface OfferedConfig {
   readonly file: string;
   /** `/etc/app.conf.dpkg-dist`. */
   readonly offered: string;
-  /** When it was laid there, epoch milliseconds. */
+  /** Epoch milliseconds. */
   readonly changedAt: number;
 }
 
-/** The configuration files of packages. */
 export interface ConfigFiles {
   readonly offered: (signal: AbortSignal) => Promise<readonly OfferedConfig[]>;
 }
 
-/**
- * A package of which something is on the host: only the configuration that its removal left (`configuration`), or what an
- * interrupted transaction left of it (`unfinished`).
- */
+/** A package on the host, of which a removal may have left the configuration, or an interrupted transaction some part. */
 export interface PresentPackage extends InstalledPackage {
   readonly state: "installed" | "configuration" | "unfinished";
 }
 
-/** One version of one package, whatever is left of it. */
 export type PackageVersion = Pick<PresentPackage, "name" | "architecture" | "version">;
 
 export const isSameVersion = (one: PackageVersion, other: PackageVersion): boolean =>
   one.name === other.name && one.architecture === other.architecture && one.version === other.version;
 
-/** The file of a package in a folder, and where it came from: `installed` was put together from what is on the host. */
+/** The file of a package in a folder; `installed`: built from the files on the host. */
 export interface PackageFile {
   readonly name: string;
   readonly origin: "cache" | "repository" | "installed";
 }
 
-/** The file of a package is nowhere to be had. */
+/** The file of a package is not available. */
 export class PackageFileMissing extends Error {
   override readonly name = "PackageFileMissing";
 }
 
-/** Package files by exact version, from which a snapshot returns. */
+/** Package files by exact version, for returning to a snapshot. */
 export interface PackageFiles {
-  /** All packages of which something is on the host. */
   readonly present: (signal: AbortSignal) => Promise<readonly PresentPackage[]>;
-  /** What the file of a package is called in a folder. By another name it may not be taken for a package file at all. */
+  /** The name of a package's file. With another name it may not be accepted as a package. */
   readonly fileName: (wanted: PackageVersion) => string;
   /**
-   * Brings the file of a package into the folder, under that name: from the package manager's cache, from a repository, or else put together
-   * from what is installed. For a package of which only configuration is left it is a file with that alone.
+   * Gets the file of a package into the folder: from the cache, from a repository, or built from the installed files. For a package of
+   * which only configuration is left it contains that alone.
    * @throws PackageFileMissing
    */
   readonly fetch: (
@@ -181,12 +170,11 @@ export interface PackageFiles {
     folder: string,
     signal: AbortSignal,
   ) => Promise<PackageFile>;
-  /** What the file says it is, for a check before it is used. @throws Error when it is not a package file. */
+  /** Reads the identity from the file, to check it. @throws Error when it is not a package file. */
   readonly identify: (path: string, signal: AbortSignal) => Promise<PackageVersion>;
   /**
-   * Brings the host to exactly these packages: `files` are installed, older versions included, of `configuration` only the
-   * configuration stays, and the names of `remove` go with their configuration; marks and holds are set as given. In a unit
-   * of its own, as `commit`. What is there already is left alone, so that it can be called again.
+   * Brings the host to exactly these packages: `files` are installed, also older versions, of `configuration` only the configuration
+   * remains, and `remove` are purged; marks and holds are set. In its own unit, as `commit`. Repeatable.
    * @throws PackagesLocked
    */
   readonly restore: (
@@ -201,97 +189,91 @@ export interface PackageFiles {
   ) => Promise<TransactionResult>;
 }
 
-/** How far something is: what is called while it runs. A type and not an interface, since it is no port. */
+/** Callbacks for progress. A type and not an interface, since it is not a port. */
 export type Progress = {
-  /** 0 to 100, and what is being done. */
+  /** @param percent 0 to 100. */
   readonly step: (percent: number, what: string) => void;
   /** A line of a program's output. */
   readonly line: (text: string) => void;
 };
 
-/** Progress that nobody follows. */
 export const noProgress: Progress = { step: () => undefined, line: () => undefined };
 
-/** A package that the manager began to change and did not finish. */
 export interface UnfinishedPackage {
   readonly name: string;
   readonly version: string;
-  /** The manager's own word: `unpacked`, `half-configured`. */
+  /** In the manager's terms: `unpacked`, `half-configured`. */
   readonly state: string;
-  /** Whether its files cannot be relied on. */
+  /** Whether its files are unreliable. */
   readonly mustBeReinstalled: boolean;
 }
 
-/** What is wrong with the packages of the host. */
 export interface PackageFaults {
-  /** How many are installed. */
+  /** Number of packages. */
   readonly installed: number;
   readonly unfinished: readonly UnfinishedPackage[];
-  /** Whether the manager has written down changes that it has not carried out to the end. */
+  /** Whether recorded changes are incomplete. */
   readonly isInterrupted: boolean;
-  /** Dependencies that are not there, in the manager's words. Not looked for while packages are in the middle of a change. */
+  /** Missing dependencies, in the manager's words. Not checked while packages change. */
   readonly unmet: readonly { readonly name: string; readonly needs: string }[];
   readonly held: readonly { readonly name: string; readonly version: string }[];
-  /** Who is changing packages now. */
+  /** The process that changes packages now. */
   readonly writer: { readonly pid: number; readonly program: string } | undefined;
 }
 
 export interface PackageStates {
-  /** Name of the package manager; undefined where there is none that is supported, and then there are no faults either. */
+  /** Undefined without a supported package manager; then there are no faults either. */
   readonly manager: PackageManagerName | undefined;
-  /** @throws when the manager is there and does not answer. */
+  /** @throws when the manager does not answer. */
   readonly faults: (signal: AbortSignal) => Promise<PackageFaults | undefined>;
 }
 
-/** A newer version of an installed package that closes a security hole. */
+/** An update of an installed package with a security fix. */
 export interface SecurityUpdate {
   readonly name: string;
   readonly architecture: string;
   readonly installed: string;
   readonly candidate: string;
-  /** The archives that call it one: `stable-security`. */
+  /** The archives that declare it: `stable-security`. */
   readonly suites: readonly string[];
-  /** Whether the administrator keeps the package at its version. */
   readonly isHeld: boolean;
 }
 
-/** What the package lists on disk offer. Nothing is downloaded. */
+/** By the package lists on disk. */
 export interface PackageUpdates {
-  /** @returns undefined where there is no package manager that is supported. */
+  /** Undefined without a supported package manager. */
   readonly security: (signal: AbortSignal) => Promise<readonly SecurityUpdate[] | undefined>;
-  /** When the lists were last known to be fresh, epoch milliseconds; undefined where there are none. */
+  /** Last refresh of the lists in epoch milliseconds. */
   readonly refreshedAt: () => Promise<number | undefined>;
 }
 
-/** What it takes to have everything that packages need, without removing any. */
+/** How to install missing dependencies without removing packages. */
 export interface MissingPlan {
-  /** Packages that are to be installed again although they are there. */
+  /** Packages to install again. */
   readonly reinstalled: readonly string[];
-  /** Exactly what is installed; `from` is null for a package that is new. */
+  /** All changes; `from` is null for a new package. */
   readonly changes: readonly {
     readonly name: string;
     readonly architecture: string;
     readonly from: string | null;
     readonly to: string;
   }[];
-  /** Packages that are then set up. */
+  /** Packages to configure afterwards. */
   readonly configured: readonly string[];
   readonly downloadBytes: number;
-  /** Why it cannot be done; null when it can. */
+  /** Why it is impossible, if so. */
   readonly obstacle: string | null;
 }
 
 /**
- * Mends packages. Each waits a while for the locks of the package manager.
- * @throws when it did not succeed: the message says why, in the words of the manager and of the package, or who holds the lock.
+ * Repairs packages. Waits for the locks of the package manager for a while.
+ * @throws with the messages of the manager and the package, or the holder of the lock.
  */
 export interface PackageRepairs {
-  /** Takes up what was interrupted and sets up what is unpacked. */
+  /** Completes what was interrupted, and configures unpacked packages. */
   readonly finish: (signal: AbortSignal) => Promise<void>;
-  /** Changes nothing. */
   readonly planMissing: (reinstalled: readonly string[], signal: AbortSignal) => Promise<MissingPlan>;
-  /** @throws also when it would no longer do what the plan says. */
+  /** @throws also when the plan is obsolete. */
   readonly installMissing: (plan: MissingPlan, signal: AbortSignal) => Promise<void>;
-  /** Downloads the package lists. */
   readonly refreshLists: (signal: AbortSignal) => Promise<void>;
 }

@@ -1,26 +1,26 @@
 import type { Severity } from "#contract/checks.ts";
 import type { HookEvent, PluginType } from "#contract/plugins.ts";
 
-/** What a plugin asks for beyond its sandbox. */
+/** Rights beyond the sandbox. */
 export interface PluginPermissions {
-  /** Undefined: a user of its own that exists only while it runs. */
+  /** Undefined: a dynamic user. */
   readonly user: "root" | undefined;
-  /** `none`: not even loopback. `local`: loopback alone. */
+  /** `none` lacks loopback too; `local` has only loopback. */
   readonly network: "none" | "local" | "full";
-  /** Paths beyond what everybody may read, and paths that it may change. */
+  /** Paths beyond those that every user may read, and paths that it may change. */
   readonly read: readonly string[];
   readonly write: readonly string[];
   readonly memoryBytes: number;
   readonly tasks: number;
 }
 
-/** A plugin as its manifest describes it, checked. */
+/** A valid manifest. */
 export interface PluginManifest {
   readonly name: string;
   readonly version: string;
   readonly author: string;
   readonly description: string;
-  /** Its executable, absolute, inside its folder; and arguments that always come first. */
+  /** The absolute path of its executable inside its folder, and fixed arguments. */
   readonly command: readonly [program: string, ...args: string[]];
   readonly timeoutMs: number;
   readonly permissions: PluginPermissions;
@@ -28,48 +28,44 @@ export interface PluginManifest {
     | { readonly type: "command"; readonly usage: string | undefined }
     | {
         readonly type: "check";
-        /** Display name. */
         readonly title: string;
         readonly severity: Severity;
         readonly intervalMs: number | undefined;
-        /** How its output is read: the plugin interface of Nagios, or one JSON object. */
+        /** Of Nagios plugins, or one JSON object. */
         readonly output: "nagios" | "json";
       }
     | {
         readonly type: "hook";
         readonly events: readonly HookEvent[];
-        /** What a `pre_` event comes to when the hook itself fails. */
+        /** The result of a `pre_` event when the hook fails. */
         readonly onFailure: "allow" | "veto";
       };
 }
 
-/** A folder in which there is, or should be, a plugin. */
+/** A folder for a plugin, with one or without. */
 export interface FoundPlugin {
   readonly path: string;
-  /** Its name as far as it is known: the manifest's, else that of the folder. */
+  /** From the manifest if known, else that of the folder. */
   readonly name: string;
   readonly loaded:
     | {
         readonly manifest: PluginManifest;
-        /** SHA-256 over everything in the folder: names, modes, contents. */
+        /** SHA-256 of names, modes and contents of all files. */
         readonly digest: string;
       }
     | { readonly fault: string; readonly type: PluginType | undefined };
 }
 
-/** The plugin folders of this host. */
 export interface PluginFolders {
-  /** In the order of the settings; of one name the first counts, the others come with a fault. */
+  /** In the order of the settings; repeated names have a fault. */
   readonly find: () => Promise<readonly FoundPlugin[]>;
-  /** Reads one folder again; cheap where nothing in it has changed. Undefined where it is gone. */
+  /** Cheap for an unchanged folder. Undefined when it is gone. */
   readonly read: (path: string) => Promise<FoundPlugin | undefined>;
 }
 
 export interface PluginCall {
   readonly manifest: PluginManifest;
-  /** Its folder. */
   readonly path: string;
-  /** Of all that is in it, as it was found. */
   readonly digest: string;
   readonly args: readonly string[];
   readonly stdin: string | undefined;
@@ -82,26 +78,22 @@ export interface PluginEnd {
   readonly isTruncated: boolean;
 }
 
-/** Runs plugins, each in a process and a sandbox of its own; nothing of it is left when the promise settles. */
+/** Runs plugins, each in its own process and sandbox; nothing remains when the promise settles. */
 export interface PluginSandbox {
-  /** What it keeps a plugin from, in words; and what it cannot keep it from on this host. */
+  /** The restrictions of plugins, and those that this host lacks. */
   readonly description: string;
-  /** @throws PluginNotRun when it could not be started, took too long, or was ended. */
+  /** @throws PluginNotRun when it does not start, takes too long, or is killed. */
   readonly run: (call: PluginCall, signal: AbortSignal) => Promise<PluginEnd>;
-  /**
-   * Makes its sandbox as for a run, and looks whether the program could be run in it. Nothing of the plugin runs.
-   * @throws PluginNotRun with what is wrong.
-   */
+  /** Checks that the program could run in its sandbox, without running it. @throws PluginNotRun */
   readonly tryStart: (call: PluginCall, signal: AbortSignal) => Promise<void>;
 }
 
-/** What a plugin wrote before it was ended. */
 export type PluginOutput = Pick<PluginEnd, "stdout" | "stderr">;
 
-/** Why a plugin has no result, in words for people. */
+/** Why a plugin has no result. */
 export class PluginNotRun extends Error {
   override readonly name = "PluginNotRun";
-  /** The end of what it wrote; undefined where it wrote nothing, or never began. */
+  /** The end of its output, if any. */
   readonly output: PluginOutput | undefined;
 
   constructor(message: string, { output, ...options }: ErrorOptions & { readonly output?: PluginOutput } = {}) {
@@ -110,10 +102,10 @@ export class PluginNotRun extends Error {
   }
 }
 
-/** Which plugins are enabled, and as what; outlives the service. */
+/** Keeps enabled plugins over restarts. */
 export interface EnabledPlugins {
   readonly all: () => readonly EnabledPlugin[];
-  /** On disk when it returns. */
+  /** Durable on return. */
   readonly save: (plugin: EnabledPlugin) => void;
   readonly remove: (name: string) => void;
 }
@@ -126,35 +118,30 @@ export interface EnabledPlugin {
   readonly enabledAt: number;
 }
 
-/** The plugins that root has confirmed, where the service is not root: no other plugin runs as root. */
+/** The plugins that root has confirmed, where the service is not root: no other one runs as root. */
 export interface ConfirmedPlugins {
   readonly has: (plugin: Pick<EnabledPlugin, "path" | "digest">) => boolean;
 }
 
-/** What a plugin left, or why it left nothing. */
 export type PluginRun =
   | {
       readonly isEnded: true;
       readonly exitCode: number;
-      /** Decoded as UTF-8; what is not UTF-8 is U+FFFD. */
+      /** UTF-8; other bytes become U+FFFD. */
       readonly stdout: string;
       readonly stderr: string;
-      /** Whether `stdout` is only the beginning of what was printed. */
+      /** Whether `stdout` is only the beginning. */
       readonly isCut: boolean;
     }
   | {
       readonly isEnded: false;
-      /** After the path of the program it makes a sentence: `does not exist`, `was killed by SIGSEGV`. */
+      /** Completes a sentence after the path of the program: `does not exist`, `was killed by SIGSEGV`. */
       readonly reason: string;
-      /** The end of what it had written by then; undefined where that is nothing, or not known. */
+      /** The end of its output, if any is known. */
       readonly output?: { readonly stdout: string; readonly stderr: string };
     };
 
-/** Starts monitoring plugins. */
 export interface PluginRunner {
-  /**
-   * Runs a program with its arguments, an environment that is the same everywhere and no input. When the signal fires, it
-   * is killed with all that it started.
-   */
+  /** Runs a program with a fixed environment and without input; the signal kills it with all its processes. */
   readonly run: (command: readonly [program: string, ...args: string[]], signal: AbortSignal) => Promise<PluginRun>;
 }

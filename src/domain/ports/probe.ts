@@ -1,9 +1,8 @@
-/** What a probe found of a component. */
 export interface ProbeResult {
   readonly healthy: boolean;
-  /** Whether this host should have the component: one that it cannot have does not make it unhealthy. */
+  /** Whether this host should have the component; otherwise it is not unhealthy. */
   readonly expected: boolean;
-  /** Why it is not healthy, for the log. */
+  /** For the log, when unhealthy. */
   readonly reason?: string;
 }
 
@@ -11,5 +10,5 @@ export const healthy: ProbeResult = { healthy: true, expected: true };
 
 export const unhealthy = (reason: string): ProbeResult => ({ healthy: false, expected: true, reason });
 
-/** Looks at one component once. A probe that throws counts as an expected component that is not healthy. */
+/** Checks a component once. Throwing means expected and unhealthy. */
 export type Probe = (signal: AbortSignal) => Promise<ProbeResult>;

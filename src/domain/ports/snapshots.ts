@@ -1,7 +1,7 @@
 import type { SnapshotKind } from "#contract/updates.ts";
 import type { PackageChange, PackageManager, Progress } from "./packages.ts";
 
-/** A snapshot that can be returned to. Times are epoch milliseconds. */
+/** Times are epoch milliseconds. */
 export interface StoredSnapshot {
   /** `YYYYMMDD-HHMMSS`, in UTC. */
   readonly id: string;
@@ -10,20 +10,18 @@ export interface StoredSnapshot {
   readonly sizeBytes: number;
   readonly kind: SnapshotKind;
   readonly backend: "snapper" | "packages";
-  /** Whether retention leaves it alone. */
+  /** Exempt from retention. */
   readonly isProtected: boolean;
   readonly packagesCount: number;
 }
 
-/** What has changed since a snapshot. */
 export interface SnapshotDiff {
-  /** `from` is the version then, `to` the version now. */
+  /** `from` is the version in the snapshot, `to` the current one. */
   readonly packages: readonly Pick<PackageChange, "name" | "architecture" | "from" | "to">[];
-  /** By whole path. */
+  /** Absolute paths. */
   readonly files: readonly { readonly path: string; readonly change: "added" | "removed" | "modified" }[];
 }
 
-/** What a rollback did, or found. */
 export interface RollbackOutcome {
   readonly isDone: boolean;
   readonly reason: string;
@@ -32,20 +30,19 @@ export interface RollbackOutcome {
   readonly requiresReboot: boolean;
 }
 
-/** A snapshot is damaged, or is not what it says: nothing was touched. */
+/** A snapshot is damaged; nothing was changed. */
 export class SnapshotUnusable extends Error {
   override readonly name = "SnapshotUnusable";
 }
 
-/** One way of keeping snapshots. */
 export interface SnapshotBackend {
   readonly name: StoredSnapshot["backend"];
-  /** Whether a rollback takes effect only when the host is started anew. */
+  /** Whether a rollback needs a reboot to take effect. */
   readonly needsReboot: boolean;
   readonly list: (signal: AbortSignal) => Promise<readonly StoredSnapshot[]>;
   /**
-   * Takes one. `changes` are those that are about to be made: what is needed to undo them is kept.
-   * @throws Error when it could not be taken whole; then nothing is left of it.
+   * Takes a snapshot, with what is needed to undo the planned changes.
+   * @throws Error when it failed; then nothing is left of it.
    */
   readonly create: (
     options: {
@@ -53,7 +50,6 @@ export interface SnapshotBackend {
       readonly description: string;
       readonly kind: StoredSnapshot["kind"];
       readonly changes: readonly PackageChange[];
-      /** Whether retention leaves it alone; false unless given. */
       readonly isProtected?: boolean;
       readonly progress: Progress;
     },
@@ -61,12 +57,12 @@ export interface SnapshotBackend {
   ) => Promise<StoredSnapshot>;
   readonly remove: (id: string, signal: AbortSignal) => Promise<void>;
   readonly diff: (id: string, signal: AbortSignal) => Promise<SnapshotDiff>;
-  /** Reads all of it and compares every hash. @throws SnapshotUnusable */
+  /** Checks all hashes. @throws SnapshotUnusable */
   readonly verify: (id: string, signal: AbortSignal) => Promise<void>;
   /**
-   * Returns to it, after all hashes were compared. Interrupted, refused for a lock, or done, it can be called again with the
-   * same transaction until {@link tidy}, and then still knows what it has changed.
-   * @throws SnapshotUnusable when nothing was touched; PackagesLocked.
+   * Returns to it, after checking all hashes. Can be repeated with the same transaction until {@link tidy}, and then still knows what
+   * it has changed.
+   * @throws SnapshotUnusable when nothing was changed; PackagesLocked.
    */
   readonly rollback: (
     id: string,
@@ -74,16 +70,15 @@ export interface SnapshotBackend {
     signal: AbortSignal,
   ) => Promise<RollbackOutcome>;
   /**
-   * Takes away what rollbacks have left that are done, or were interrupted and that nobody goes on with: to be called while no
-   * other one is under way. `settle` is waited for before each, since what it changed packages with may outlive it.
+   * Removes what finished and abandoned rollbacks have left; only while no other one runs. `settle` is awaited before each, since its
+   * package transaction may outlive it.
    */
   readonly tidy: (settle: (transactionId: string) => Promise<void>, signal: AbortSignal) => Promise<void>;
 }
 
-/** What changes the packages of a host, and what leads back. */
 export interface HostUpdates {
-  /** Undefined where the host has none that is supported. */
+  /** Undefined without a supported one. */
   readonly manager: PackageManager | undefined;
-  /** In the order of preference: new snapshots go to the first, those of all can be returned to. */
+  /** In the order of preference: the first takes new snapshots, all can be returned to. */
   readonly backends: readonly SnapshotBackend[];
 }

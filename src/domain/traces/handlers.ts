@@ -1,9 +1,8 @@
 import { traceListLimit } from "#contract/limits.ts";
 import type { Handlers } from "#contract/operation.ts";
 import { SerializedJson } from "#contract/operation.ts";
-import { parseTimestamp } from "#contract/schema.ts";
 import type { traces } from "#contract/traces.ts";
-import { DomainError, invalid } from "#domain/common/error.ts";
+import { DomainError, readTime } from "#domain/common/error.ts";
 import { type TraceStore, TracesUnavailable } from "#domain/ports/traces.ts";
 import { durationUs } from "./time.ts";
 
@@ -18,14 +17,6 @@ async function onStore<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** @throws DomainError when the text is not RFC 3339. */
-function sinceUs(text: string | undefined): number {
-  if (text === undefined) return 0;
-  const millis = parseTimestamp(text);
-  if (millis === undefined) throw invalid("since", "Must be an RFC 3339 time such as 2026-01-31T12:00:00Z");
-  return millis * 1000;
-}
-
 /** The traces part: what was received, and what the service has made itself. */
 export function tracesHandlers({ store }: { store: Pick<TraceStore, "list" | "trace"> }): Handlers<typeof traces> {
   return {
@@ -34,7 +25,7 @@ export function tracesHandlers({ store }: { store: Pick<TraceStore, "list" | "tr
         service: query.service,
         origin: query.origin,
         minDurationUs: query.min_duration === undefined ? 0 : durationUs(query.min_duration),
-        sinceUs: sinceUs(query.since),
+        sinceUs: query.since === undefined ? 0 : readTime("since", query.since) * 1000,
         limit: query.limit ?? traceListLimit.default,
       };
       return { traces: [...(await onStore(() => store.list(wanted)))] };
