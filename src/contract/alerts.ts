@@ -4,7 +4,7 @@ import { DryRunQuery } from "./operation.ts";
 import { Choice, NullableString, NullableTimestamp, Timestamp } from "./schema.ts";
 import { Type } from "./type.ts";
 
-/** The alerts that there are: a closed list. */
+/** A closed list. */
 export const alertNames = ["HighCPUUsage", "HighMemoryUsage", "DiskSpaceLow", "ServiceDown"] as const;
 export type AlertName = (typeof alertNames)[number];
 
@@ -14,7 +14,7 @@ export type AlertSeverity = (typeof alertSeverities)[number];
 
 const alertStates = ["inactive", "pending", "firing", "not_evaluated"] as const;
 
-/** Where notifications go. `paging_…` are for alerts of severity critical. */
+/** `paging_…` are for alerts of severity critical. */
 export const notificationChannels = ["chat", "email", "paging_chat", "paging_email"] as const;
 export type NotificationChannel = (typeof notificationChannels)[number];
 
@@ -32,7 +32,6 @@ export type NotificationKind = (typeof notificationKinds)[number];
 export const notificationOutcomes = ["queued", "sent", "failed", "dropped"] as const;
 export type NotificationOutcome = (typeof notificationOutcomes)[number];
 
-/** Longest time for which an alert can be silenced. */
 export const longestSilenceMs = 30 * 24 * 60 * 60 * 1000;
 
 /** Bounds and default of `limit` on the list of notifications. */

@@ -3,7 +3,7 @@ import type { Operations } from "./operation.ts";
 import { NullableInteger, NullableString, Timestamp } from "./schema.ts";
 import { Type } from "./type.ts";
 
-/** What became of a call: done; refused by the service, so that nothing was done; or begun and not brought to a good end. */
+/** `ok`: done. `refused`: by the service, so nothing was done. `failed`: begun without success. */
 export const auditOutcomes = ["ok", "refused", "failed"] as const;
 export type AuditOutcome = (typeof auditOutcomes)[number];
 
@@ -18,7 +18,7 @@ const Outcome = Type.Unsafe<AuditOutcome>({
     "`refused`: the service said no, and nothing was done. `failed`: it went wrong, or the answer says `success: false`.",
 });
 
-/** One entry as it stands in the file, member by member. docs/audit.md says what `hash` is made of. */
+/** An entry as in the file, member by member. docs/audit.md defines `hash`. */
 export const AuditRecord = Type.Object({
   seq: Type.Integer({ minimum: 1, description: "Number of the entry; the first has 1, and none is left out." }),
   prev: Digest("`hash` of the entry before; 64 zeros in the first."),

@@ -10,7 +10,6 @@ const ScopeList = Type.Array(Type.String({ minLength: 1, maxLength: 300 }), {
     "Scopes (`system:read`), scopes narrowed to a resource (`services:restart:nginx.service`, `logs:read:app-*`) or roles (`viewer`, `operator`, `admin`).",
 });
 
-/** Who a credential is. */
 export const Identity = Type.Object({
   key_id: Type.String(),
   name: Type.String(),
@@ -20,7 +19,6 @@ export const Identity = Type.Object({
 });
 export type Identity = Static<typeof Identity>;
 
-/** A key without its secret. */
 export const KeyEntry = Type.Object({
   id: Type.String(),
   name: Type.String(),
@@ -57,7 +55,7 @@ const NewKey = Type.Object(
   { additionalProperties: false },
 );
 
-/** The answer to making a key: the only time that the key itself is shown. */
+/** The only answer that shows the key itself. */
 export const CreatedKey = Type.Object({
   id: Type.String(),
   key: Type.String({ description: "The key. It is shown this once." }),

@@ -8,7 +8,7 @@ import { Type } from "./type.ts";
 export const checkStatuses = ["pass", "warn", "fail", "skip"] as const;
 export type CheckStatus = (typeof checkStatuses)[number];
 
-/** How bad each status is, to compare two. */
+/** Severity of the statuses, for comparisons. */
 export const statusRank = { pass: 0, skip: 0, warn: 1, fail: 2 } as const satisfies Record<CheckStatus, number>;
 
 export const isUnhealthy = ({ status }: { readonly status: CheckStatus }): boolean =>
@@ -19,7 +19,7 @@ export type Severity = (typeof severities)[number];
 export const fixStepStatuses = ["done", "failed", "skipped"] as const;
 export type FixStepStatus = (typeof fixStepStatuses)[number];
 
-/** Counts over all checks: total = passed + warned + failed + skipped. */
+/** Total = passed + warned + failed + skipped. */
 export const HealthCheckSummary = Type.Object({
   total: Type.Integer(),
   passed: Type.Integer(),
@@ -62,7 +62,7 @@ export const HealthCheckList = Type.Object({
 });
 export type HealthCheckList = Static<typeof HealthCheckList>;
 
-/** One run of a check as it is kept. */
+/** A stored run of a check. */
 export const HealthCheckRun = Type.Object({
   checked_at: Timestamp("When the check ran."),
   status: Type.Unsafe<CheckStatus>({ type: "string", enum: [...checkStatuses] }),
@@ -78,7 +78,7 @@ export const HealthCheckHistory = Type.Object({
 });
 export type HealthCheckHistory = Static<typeof HealthCheckHistory>;
 
-/** One thing that a fix did, or was to do. */
+/** A step of a fix, done or planned. */
 export const FixStepReport = Type.Object({
   action: Type.String({ description: "What it does, in the words of the dry run." }),
   status: Type.Unsafe<FixStepStatus>({

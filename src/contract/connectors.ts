@@ -5,12 +5,12 @@ import { DryRunQuery } from "./operation.ts";
 import { NullableString, NullableTimestamp } from "./schema.ts";
 import { Type } from "./type.ts";
 
-/** `disconnected`: it could not be reached. `error`: it answered with a refusal. `not_configured`: its key is missing. */
+/** `disconnected`: unreachable. `error`: it refused. `not_configured`: its key is missing. */
 export const connectorStatuses = ["connected", "disconnected", "error", "not_configured"] as const;
 export type ConnectorStatus = (typeof connectorStatuses)[number];
 export const chatRoles = ["system", "user", "assistant"] as const;
 export type ChatRole = (typeof chatRoles)[number];
-/** Why a model stopped: by itself, at `max_tokens`, because its provider held the rest back, or for another reason. */
+/** Why a model stopped: by itself, at `max_tokens`, because the provider held the rest back, or for another reason. */
 export const finishReasons = ["stop", "length", "content_filter", "other"] as const;
 export type FinishReason = (typeof finishReasons)[number];
 
@@ -104,7 +104,7 @@ export const ChatResponse = Type.Object({
 });
 export type ChatResponse = Static<typeof ChatResponse>;
 
-/** What a model says of a check, and the journal entries that it refers to. */
+/** An explanation of a check by a model, with the journal entries that it cites. */
 export const Explanation = Type.Object({
   explanation: Type.String({ description: "The model's words: a claim, not a fact. Nothing acts on them." }),
   model: Type.String(),
@@ -119,7 +119,7 @@ export const Explanation = Type.Object({
 });
 export type Explanation = Static<typeof Explanation>;
 
-/** What would be sent, to the letter. */
+/** Exactly what would be sent. */
 export const ExplanationPreview = Type.Object({
   preview: Type.Literal(true),
   connector: Type.String(),
@@ -178,7 +178,7 @@ export const connectors = {
   },
 } as const satisfies Operations;
 
-/** Belongs to the checks by its path and to the connectors by what it does. */
+/** In the path of the checks, but an operation of the connectors. */
 export const explanations = {
   explainCheck: {
     method: "POST",

@@ -1,6 +1,6 @@
 import type { Scope } from "./scopes.ts";
 
-/** What something does, and the scope that it takes. */
+/** An effect and the scope that it requires. */
 interface EffectRow {
   /** `self`: every caller has it. */
   readonly scope: Scope | "self";
@@ -8,8 +8,8 @@ interface EffectRow {
 }
 
 /**
- * What calls do to the host or to others, each with the scope that it takes, whichever way leads there: an operation, a fix of a
- * health check, a plugin. Reading is not here: it is the scope of the operation that answers.
+ * Effects of calls on the host or on others, each with its scope, whether by an operation, a fix of a health check or a plugin.
+ * Reading is not listed: it needs the scope of its operation.
  */
 export const effects = {
   restart_units: { scope: "services:restart", summary: "Restarts systemd units." },
@@ -45,7 +45,6 @@ export const effects = {
 
 export type Effect = keyof typeof effects;
 
-/** The scopes that effects take, each once. */
 export function scopesOf(list: readonly Effect[]): readonly Scope[] {
   const taken = list.map((effect): Scope | "self" => effects[effect].scope);
   return [...new Set(taken)].filter((scope) => scope !== "self");

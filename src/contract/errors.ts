@@ -1,7 +1,7 @@
 import type { Static } from "typebox";
 import { Type } from "./type.ts";
 
-/** The closed list of error codes and the HTTP status of each. No other file names a failure status. */
+/** The closed list of error codes and their HTTP statuses. No other file names a failure status. */
 export const errorStatus = {
   VALIDATION_ERROR: 400,
   UNAUTHORIZED: 401,
@@ -15,10 +15,9 @@ export const errorStatus = {
 
 export type ErrorCode = keyof typeof errorStatus;
 
-/** Whether a status stands for a refusal or a failure. */
 export const isErrorStatus = (status: number): boolean => status >= errorStatus.VALIDATION_ERROR;
 
-/** What each code means, as the contract words it. */
+/** The meaning of each code, as in the contract. */
 export const errorMeaning: Readonly<Record<ErrorCode, string>> = {
   VALIDATION_ERROR: "Invalid request; `details` carry `field` and `issue`.",
   UNAUTHORIZED: "Invalid or missing API key.",

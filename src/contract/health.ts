@@ -2,7 +2,7 @@ import type { Static } from "typebox";
 import type { Operations } from "./operation.ts";
 import { Type } from "./type.ts";
 
-/** The components that are probed every 30 s. */
+/** Components that are probed every 30 s. */
 export const componentNames = ["cli", "ops", "llm", "security"] as const;
 export type ComponentName = (typeof componentNames)[number];
 

@@ -59,7 +59,7 @@ import {
   updates,
 } from "./updates.ts";
 
-/** The operations table: every operation of the service. A row comes with its handler. */
+/** Every operation of the service. */
 export const operations = {
   ...health,
   ...checks,
@@ -79,7 +79,7 @@ export const operations = {
 
 export type OperationName = keyof typeof operations;
 
-/** Every resource of the contract by name: the names that the OpenAPI document and the clients use. */
+/** Every resource of the contract, by its name in the OpenAPI document and in the clients. */
 export const resources = {
   HealthStatus,
   Liveness,

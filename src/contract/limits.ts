@@ -1,13 +1,13 @@
-/** First part of every HTTP and WebSocket path but the probes and `/metrics`. */
+/** Prefix of every HTTP and WebSocket path except the probes and `/metrics`. */
 export const apiBase = "/api/v1";
 
-/** Requests for each key, as the contract sets them. */
+/** Per key. */
 export const defaultRateLimits = { perMinute: 100, perHour: 1000 } as const;
 
 /** Largest request body that is read. */
 export const maxBodyBytes = 1024 * 1024;
 
-/** Bounds and default of `limit` on the service listing. Outside them is an error, never a silent cut. */
+/** Bounds and default of `limit` on the service listing. Values outside are an error, not cut. */
 export const serviceListLimit = { minimum: 1, maximum: 1000, default: 100 } as const;
 
 /** Bounds and default of `limit` on the log query. */
@@ -19,20 +19,20 @@ export const checkHistoryLimit = { minimum: 1, maximum: 10_000, default: 1000 } 
 /** Bounds and default of `limit` on the trace listing. */
 export const traceListLimit = { minimum: 1, maximum: 1000, default: 100 } as const;
 
-/** How far back the history of a check goes unless asked otherwise, and how long runs are kept. */
+/** Default length of the history of a check, and how long runs are kept. */
 export const checkHistoryWindowMs = 24 * 60 * 60 * 1000;
 export const checkHistoryKeptMs = 30 * checkHistoryWindowMs;
 
-/** How old a result may be before the check runs again, unless its settings say otherwise. */
+/** Default age at which a result is refreshed. */
 export const checkIntervalMs = 60_000;
-/** Time after which a check that has not ended has failed. */
+/** Time limit of a check. */
 export const checkTimeoutMs = 30_000;
-/** Time after which the steps of a fix are told to end. */
+/** Time limit of the steps of a fix. */
 export const fixTimeoutMs = 10 * 60_000;
-/** Checks that run at the same time. */
+/** Of checks. */
 export const maxConcurrentChecks = 4;
 
-/** How far back a log query looks unless it says otherwise. */
+/** Default length of a log query. */
 export const logWindowMs = 60 * 60 * 1000;
 
 /** Upper bounds of the request duration histogram, in seconds. */

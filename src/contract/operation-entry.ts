@@ -11,10 +11,10 @@ export type OperationStatus = (typeof operationStatuses)[number];
 /** Bounds and default of `limit` on the list of operations. */
 export const operationListLimit = { minimum: 1, maximum: 200, default: 50 } as const;
 
-/** Lines of its log that an operation is shown with. */
+/** Log lines in the answer about an operation. */
 export const operationLogLines = 200;
 
-/** Why an operation failed, in the words of an error answer. */
+/** As in an error answer. */
 export interface OperationError {
   readonly code: ErrorCode;
   readonly message: string;
@@ -49,11 +49,11 @@ const entry = {
   }),
 };
 
-/** A mutation that outlives the request, and the service. */
+/** A mutation that outlives its request and the service. */
 export const OperationEntry = Type.Object(entry);
 export type OperationEntry = Static<typeof OperationEntry>;
 
-/** The same with what it wrote. */
+/** With its log. */
 export const OperationDetail = Type.Object({
   ...entry,
   log: Type.Array(Type.String(), { description: `The last ${operationLogLines} lines that it wrote, oldest first.` }),
@@ -66,7 +66,7 @@ export const OperationList = Type.Object({
 });
 export type OperationList = Static<typeof OperationList>;
 
-/** The answer to a mutation that goes on: 202 with the address of its operation. */
+/** The answer 202 to a mutation, with the address of its operation. */
 export class Accepted {
   readonly operation: OperationEntry;
 
@@ -75,5 +75,5 @@ export class Accepted {
   }
 }
 
-/** Whether a result came about and says that what was asked for was not achieved: `success: false`. */
+/** Whether a result reports a failure: `success: false`. */
 export const isUnsuccessful = (result: unknown): boolean => isRecord(result) && result["success"] === false;

@@ -4,11 +4,11 @@ import { DryRunQuery } from "./operation.ts";
 import { NullableString } from "./schema.ts";
 import { Type } from "./type.ts";
 
-/** `command`: run when it is called. `check`: becomes a health check. `hook`: called before and after what the service does. */
+/** `command`: run on request. `check`: a health check. `hook`: called before and after actions of the service. */
 export const pluginTypes = ["command", "check", "hook"] as const;
 export type PluginType = (typeof pluginTypes)[number];
 
-/** What hooks are called for. What begins with `pre_` may be vetoed. */
+/** Events of hooks; those with `pre_` can be vetoed. */
 export const hookEvents = [
   "pre_check",
   "post_check",
@@ -48,7 +48,7 @@ export type Plugin = Static<typeof Plugin>;
 export const PluginList = Type.Object({ plugins: Type.Array(Plugin) });
 export type PluginList = Static<typeof PluginList>;
 
-/** The plugin as it is after the call, and what came of the call. */
+/** The plugin after the call, and the result of the call. */
 export const PluginChange = Type.Object({
   ...Plugin.properties,
   success: Type.Boolean(),

@@ -1,30 +1,26 @@
 import { Type } from "./type.ts";
 
-/** An integer, or null where there is none. */
 export const NullableInteger = (description: string) =>
   Type.Unsafe<number | null>({ type: ["integer", "null"], description });
 
-/** A string, or null where there is none. */
 export const NullableString = (description: string) =>
   Type.Unsafe<string | null>({ type: ["string", "null"], description });
 
-/** A moment as RFC 3339 text. */
+/** RFC 3339. */
 export const Timestamp = (description: string) => Type.String({ format: "date-time", description });
 
-/** A moment as RFC 3339 text, or null where there is none. */
 export const NullableTimestamp = (description: string) =>
   Type.Unsafe<string | null>({ type: ["string", "null"], format: "date-time", description });
 
 const rfc3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
 
-/** What RFC 3339 can write in UTC: an offset may lead out of the years 0000 to 9999. */
+/** The limits of RFC 3339 in UTC; an offset may lead out of the years 0000 to 9999. */
 const earliest = Date.parse("0000-01-01T00:00:00Z");
 const latest = Date.parse("9999-12-31T23:59:59.999Z");
 
 /**
- * Reads RFC 3339 text (§5.6), strictly: the offset is needed, the separator is `T`, and the day must exist.
- * A leap second counts as the second after it.
- * @returns epoch milliseconds, undefined when the text is not of that form.
+ * Parses RFC 3339 (§5.6) strictly: with an offset, the separator `T` and an existing day. A leap second counts as the next second.
+ * @returns epoch milliseconds; undefined for other text.
  */
 export function parseTimestamp(text: string): number | undefined {
   const match = rfc3339.exec(text);
@@ -39,12 +35,8 @@ export function parseTimestamp(text: string): number | undefined {
   return moment >= earliest && moment <= latest ? moment : undefined;
 }
 
-/**
- * How validators are made of schemas of ours: the compiler checks them, and a test does against the meta-schema, which takes 30 ms of
- * each start and of each task.
- */
+/** For validators of our schemas: the compiler and a test check them, and checking at run time would take 30 ms of each start. */
 export const ownSchemas = { strict: false, meta: false, validateSchema: false } as const;
 
-/** One of some words. */
 export const Choice = <const T extends string>(values: readonly T[], description: string) =>
   Type.Unsafe<T>({ type: "string", enum: [...values], description });

@@ -1,4 +1,4 @@
-/** The closed list of scopes. A key has no right that is not listed in it. */
+/** The closed list of scopes. */
 export const scopes = [
   "health:read",
   "health:fix",
@@ -21,7 +21,7 @@ export const scopes = [
 
 export type Scope = (typeof scopes)[number];
 
-/** Scopes that may be narrowed to a resource: `services:restart:nginx.service`, `logs:read:app-*`. */
+/** Scopes that can be narrowed to a resource: `services:restart:nginx.service`, `logs:read:app-*`. */
 export const narrowableScopes: readonly Scope[] = [
   "health:fix",
   "services:restart",
@@ -41,14 +41,14 @@ const operatorAdds: readonly Scope[] = [
   "plugins:run",
 ];
 
-/** Named sets of scopes. A role name stands wherever a scope may stand when a key is made. */
+/** Named sets of scopes, allowed instead of scopes when a key is made. */
 export const roles = {
   viewer,
   operator: [...viewer, ...operatorAdds],
   admin: scopes,
 } as const satisfies Record<string, readonly Scope[]>;
 
-/** A scope taken apart; `resource` is undefined for one that is not narrowed. */
+/** `resource` is undefined for a scope that is not narrowed. */
 export interface ParsedScope {
   readonly scope: Scope;
   readonly resource: string | undefined;
@@ -56,13 +56,10 @@ export interface ParsedScope {
 
 const isScope = (value: string): value is Scope => (scopes as readonly string[]).includes(value);
 
-/** One name or a pattern with `*`: what may follow `services:restart:`. */
+/** The resource of a scope: a name or a pattern with `*`. */
 const resourcePattern = /^[A-Za-z0-9:_.@\\*-]{1,255}$/;
 
-/**
- * Takes a scope string apart.
- * @returns undefined when it names no scope, or narrows one that cannot be narrowed.
- */
+/** @returns undefined for an unknown scope, or one that cannot be narrowed. */
 export function parseScope(text: string): ParsedScope | undefined {
   if (isScope(text)) return { scope: text, resource: undefined };
   const cut = text.indexOf(":", text.indexOf(":") + 1);
