@@ -25,7 +25,7 @@ export function ensureAdminKey(
 }
 
 /** Quotes a word for the shell. */
-const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+const shellQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** Tells where the key is, with a command to paste. */
 export function firstKeyText(path: string, url: string, config: Config, certNames: readonly string[]): string {
@@ -33,12 +33,12 @@ export function firstKeyText(path: string, url: string, config: Config, certName
   const [name] = certNames;
   const isGiven = typeof config.tls === "object";
   const trusted = isGiven ? config.tls.cert : `${config.stateDir}/${certName}`;
-  const trust = config.tls === "off" ? "" : ` --cacert ${quoted(trusted)}`;
+  const trust = config.tls === "off" ? "" : ` --cacert ${shellQuoted(trusted)}`;
   const isAsked = isGiven && config.tls.client_certs === "required";
   const own = isAsked ? " --cert CERTIFICATE --key KEY" : "";
   // A given certificate is rarely valid for the loopback address.
   const isElsewhere = isGiven && name !== undefined;
   const route = isElsewhere ? ` --connect-to ${name}:${port}:${host}` : "";
   const base = isElsewhere ? `https://${name}:${port}` : url;
-  return `\nThe admin key is in ${path}. Try:\n\n  curl${trust}${own}${route} -H "X-API-Key: $(cat ${quoted(path)})" ${base}/api/v1/health\n\n`;
+  return `\nThe admin key is in ${path}. Try:\n\n  curl${trust}${own}${route} -H "X-API-Key: $(cat ${shellQuoted(path)})" ${base}/api/v1/health\n\n`;
 }

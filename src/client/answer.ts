@@ -6,7 +6,7 @@ import { ApiError } from "./error.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
-const kindOf = (value: unknown): string => {
+const jsonType = (value: unknown): string => {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
   return Number.isInteger(value) ? "integer" : typeof value;
@@ -17,8 +17,8 @@ const isOfType = (kind: string, type: unknown): boolean => kind === type || (kin
 /** The kinds of JSON values that a schema accepts; undefined for any. */
 function typesOf(schema: Schema): readonly unknown[] | undefined {
   if (schema["type"] !== undefined) return [schema["type"]].flat();
-  if (Array.isArray(schema["enum"])) return schema["enum"].map(kindOf);
-  return "const" in schema ? [kindOf(schema["const"])] : undefined;
+  if (Array.isArray(schema["enum"])) return schema["enum"].map(jsonType);
+  return "const" in schema ? [jsonType(schema["const"])] : undefined;
 }
 
 interface Mismatch {
@@ -60,7 +60,7 @@ function findMismatch(schema: Schema, value: unknown, path: string): Mismatch | 
       ? undefined
       : arms.reduce((one, other) => ((other?.path.length ?? 0) > (one?.path.length ?? 0) ? other : one));
   }
-  const kind = kindOf(value);
+  const kind = jsonType(value);
   const types = typesOf(schema);
   if (types?.some((type) => isOfType(kind, type)) === false || isRecord(schema["not"]))
     return { path, problem: `expected ${types?.join(" or ") ?? "nothing"}` };

@@ -65,7 +65,7 @@ function addressOf(options: LogStreamOptions, cursor: string | undefined): URL {
  * Why a connection was refused. A WebSocket does not tell, so the same request is sent without an upgrade, whose lack is the only
  * error if nothing else is wrong.
  */
-async function refusalOf(options: LogStreamOptions, cursor: string | undefined): Promise<ApiError | undefined> {
+async function findRefusal(options: LogStreamOptions, cursor: string | undefined): Promise<ApiError | undefined> {
   const { fetch = globalThis.fetch } = options;
   const answer = await fetch(addressOf(options, cursor), {
     headers: { ...(options.key !== undefined && { "X-API-Key": options.key }) },
@@ -79,7 +79,7 @@ async function refusalOf(options: LogStreamOptions, cursor: string | undefined):
 }
 
 /** The final error of a connection; undefined when it can be made again. */
-function endOf(closed: CloseEvent | undefined, lastError: ErrorFrame | undefined): ApiError | undefined {
+function finalError(closed: CloseEvent | undefined, lastError: ErrorFrame | undefined): ApiError | undefined {
   const status = closed?.code;
   if (status === closeCodes.keyEnded) {
     return new ApiError({
@@ -201,7 +201,7 @@ export async function* streamLogs(options: LogStreamOptions): AsyncGenerator<Log
     }
     if (signal?.aborted) return;
     const { closed, isOpened } = connection.state;
-    const end = endOf(closed, lastError) ?? (isOpened ? undefined : await refusalOf(options, cursor));
+    const end = finalError(closed, lastError) ?? (isOpened ? undefined : await findRefusal(options, cursor));
     if (end !== undefined) throw end;
     if (!isLost) options.onConnection?.("lost");
     isLost = true;

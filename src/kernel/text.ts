@@ -16,3 +16,7 @@ export function listNames(names: readonly string[], most = 3): string {
   const rest = names.length - most;
   return rest <= 0 ? names.join(", ") : `${names.slice(0, most).join(", ")} and ${rest} more`;
 }
+
+const encoder = new TextEncoder();
+/** Length in UTF-8. */
+export const utf8Length = (text: string): number => encoder.encode(text).length;

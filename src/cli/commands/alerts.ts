@@ -57,7 +57,7 @@ function printSilences(io: Io, { silences }: Answer<"listSilences">): void {
   );
 }
 
-function addListCommand(alerts: Command, ports: CommandPorts): void {
+function addAlertList(alerts: Command, ports: CommandPorts): void {
   const command = presetCommand(alerts, "list")
     .description("list all alerts and their states")
     .addHelpText(
@@ -106,6 +106,6 @@ function addSilenceCommands(alerts: Command, ports: CommandPorts): void {
 /** `steward alerts [list]|silence|silences|unsilence`. */
 export function addAlertsCommands(program: Command, ports: CommandPorts): void {
   const alerts = program.command("alerts").description("list alerts, and silence them");
-  addListCommand(alerts, ports);
+  addAlertList(alerts, ports);
   addSilenceCommands(alerts, ports);
 }

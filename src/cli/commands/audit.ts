@@ -50,7 +50,7 @@ interface ListOptions {
   readonly json?: boolean;
 }
 
-function addListCommand(audit: Command, { io, now, connect, local }: CommandPorts): void {
+function addEntryList(audit: Command, { io, now, connect, local }: CommandPorts): void {
   const moment = timeOption(now);
   presetCommand(audit, "list")
     .description("who did what, and who was refused; the newest first")
@@ -130,7 +130,7 @@ interface VerifyOptions {
 export function addAuditCommands(program: Command, ports: CommandPorts): void {
   const { io, local, finish } = ports;
   const audit = program.command("audit").description("the audit log: list it, verify it");
-  addListCommand(audit, ports);
+  addEntryList(audit, ports);
   audit
     .command("verify")
     .description("verify on this host that nothing in the audit log was changed, removed or put in")

@@ -74,7 +74,7 @@ Its key is in the file of --key-file, or comes on standard input and is kept in 
     });
 }
 
-function addListCommand(contexts: Command, { io, contexts: store }: Ports): void {
+function addContextList(contexts: Command, { io, contexts: store }: Ports): void {
   presetCommand(contexts, "list")
     .description("all contexts")
     .option("--json", "print them as JSON")
@@ -97,7 +97,7 @@ function addListCommand(contexts: Command, { io, contexts: store }: Ports): void
     });
 }
 
-function addChangeCommands(contexts: Command, { io, contexts: store }: Ports): void {
+function addContextChanges(contexts: Command, { io, contexts: store }: Ports): void {
   contexts
     .command("use")
     .description("use a context where no other is named")
@@ -192,8 +192,8 @@ function addTestCommand(contexts: Command, { io, contexts: store, finish, connec
 /** `steward context add|list|use|remove|test`. */
 export function addContextCommands(program: Command, ports: Ports): void {
   const contexts = program.command("context").description("hosts that commands can ask instead of this one");
-  addListCommand(contexts, ports);
+  addContextList(contexts, ports);
   addAddCommand(contexts, ports);
-  addChangeCommands(contexts, ports);
+  addContextChanges(contexts, ports);
   addTestCommand(contexts, ports);
 }

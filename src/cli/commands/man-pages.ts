@@ -12,7 +12,7 @@ const roff = (text: string): string =>
     .replaceAll("`", "\\(ga")
     .replaceAll(/^(?=[.'])/gm, "\\&");
 
-const quoted = (text: string): string => `"${roff(text).replaceAll('"', "\\(dq")}"`;
+const roffArgument = (text: string): string => `"${roff(text).replaceAll('"', "\\(dq")}"`;
 
 const prose = (text: string): string =>
   text
@@ -21,7 +21,7 @@ const prose = (text: string): string =>
     .join("")
     .replaceAll(/^(?=[.'])/gm, "\\&");
 
-const paragraph = (tag: string, text: string): string => `.TP\n.B ${quoted(tag)}\n${prose(text)}\n`;
+const paragraph = (tag: string, text: string): string => `.TP\n.B ${roffArgument(tag)}\n${prose(text)}\n`;
 
 const optionsOf = (options: readonly OptionNode[]): string =>
   options.map(({ flags, description }) => paragraph(flags, description)).join("");
@@ -45,7 +45,7 @@ const sentence = (text: string): string =>
 
 function sectionOf(node: CommandNode): string {
   return [
-    `.SS ${quoted(node.usage)}\n`,
+    `.SS ${roffArgument(node.usage)}\n`,
     `${prose(sentence(node.description))}\n`,
     node.preset === undefined ? "" : `Where no command is named, ${node.preset.name} is meant.\n`,
     argumentsOf(node.arguments),
@@ -96,9 +96,9 @@ function pageOf(node: CommandNode, root: CommandNode, { version, date }: Edition
   const others = isRoot ? root.commands : [root];
   const below = isRoot ? [] : allCommands(node).slice(1);
   const parts = [
-    `.TH ${quoted(name.toUpperCase())} ${section} "${date}" ${quoted(`Steward ${version}`)} "User Commands"\n`,
+    `.TH ${roffArgument(name.toUpperCase())} ${section} "${date}" ${roffArgument(`Steward ${version}`)} "User Commands"\n`,
     `.SH NAME\n${roff(name)} \\- ${prose(node.description.replace(/\.$/, ""))}\n`,
-    `.SH SYNOPSIS\n.B ${quoted(node.usage)}\n`,
+    `.SH SYNOPSIS\n.B ${roffArgument(node.usage)}\n`,
     `.SH DESCRIPTION\n${prose(sentence(node.description))}\n`,
     node.preset === undefined ? "" : `Where no command is named, ${node.preset.name} is meant.\n`,
     node.notes === "" ? "" : notesOf(node.notes),
@@ -108,7 +108,7 @@ function pageOf(node: CommandNode, root: CommandNode, { version, date }: Edition
     below.length > 0 ? `.SH COMMANDS\n${below.map(sectionOf).join("")}` : "",
     `.SH "EXIT STATUS"\n${list(statuses)}`,
     isRoot ? `.SH ENVIRONMENT\n${list(variables)}.SH FILES\n${list(files)}` : "",
-    `.SH "SEE ALSO"\n${others.map((each) => `.BR ${quoted(pageName(each))} (${section})`).join(",\n")}\n`,
+    `.SH "SEE ALSO"\n${others.map((each) => `.BR ${roffArgument(pageName(each))} (${section})`).join(",\n")}\n`,
   ];
   return { file: `${name}.${section}`, text: parts.join("") };
 }

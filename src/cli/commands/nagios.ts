@@ -29,7 +29,7 @@ function plain(value: number): string {
   return text.includes("e") ? value.toLocaleString("en-US", { useGrouping: false, maximumFractionDigits: 20 }) : text;
 }
 
-const quoted = (label: string): string =>
+const quotedLabel = (label: string): string =>
   /^[\w./:\\-]+$/.test(label) ? label : `'${label.replaceAll(/\p{Cc}+/gu, " ").replaceAll("'", "''")}'`;
 
 /** A figure of a plugin as the plugin wrote it; undefined for anything else. */
@@ -45,13 +45,13 @@ function passedOn(value: unknown): string | undefined {
     bound(value["min"]),
     bound(value["max"]),
   ];
-  return `${quoted(value["label"])}=${fields.join(";").replace(/;+$/, "")}`;
+  return `${quotedLabel(value["label"])}=${fields.join(";").replace(/;+$/, "")}`;
 }
 
 function figureOf([name, value]: readonly [name: string, value: unknown]): string | undefined {
   if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
   const unit = units.find(([pattern]) => pattern.test(name))?.[1] ?? "";
-  return `${quoted(name)}=${plain(value)}${unit}`;
+  return `${quotedLabel(name)}=${plain(value)}${unit}`;
 }
 
 /** The figures of a check as performance data: those of a plugin, else every number of the details. */

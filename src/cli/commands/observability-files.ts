@@ -11,7 +11,7 @@ const caFile = "prometheus/steward-ca.pem";
 const alertmanagerFile = "alertmanager/alertmanager.yml";
 
 // Quotes of JSON are also quotes of YAML, Alloy and systemd.
-const quoted = (text: string): string => JSON.stringify(text);
+const yamlString = (text: string): string => JSON.stringify(text);
 
 function scrapeEdits({ name, url, certificate, serverName }: StackHost, folder: string): readonly Edit[] {
   const { protocol, host, hostname, port } = new URL(url);
@@ -19,13 +19,13 @@ function scrapeEdits({ name, url, certificate, serverName }: StackHost, folder: 
   const address = port === "" ? `${hostname}:${isTls ? 443 : 80}` : host;
   const tls = [
     ...(certificate === undefined ? [] : [`      ca_file: ${folder}/${caFile}`]),
-    ...(serverName === undefined ? [] : [`      server_name: ${quoted(serverName)}`]),
+    ...(serverName === undefined ? [] : [`      server_name: ${yamlString(serverName)}`]),
   ];
   const scheme = ["    scheme: https", ...(tls.length === 0 ? [] : ["    tls_config:", ...tls])].join("\n");
   return [
     ...(isTls ? [["    scheme: http", scheme] as const] : []),
-    ['"127.0.0.1:8470"', quoted(address)],
-    ['instance: "localhost"', `instance: ${quoted(name)}`],
+    ['"127.0.0.1:8470"', yamlString(address)],
+    ['instance: "localhost"', `instance: ${yamlString(name)}`],
   ];
 }
 
@@ -34,9 +34,9 @@ function mailEdits({ mail }: StackHost): readonly Edit[] {
   const { hostname, port, protocol } = new URL(mail.smtp);
   const server = `${hostname}:${port || (protocol === "smtps:" ? 465 : 25)}`;
   return [
-    ['smtp_smarthost: "127.0.0.1:25"', `smtp_smarthost: ${quoted(server)}`],
-    ['smtp_from: "steward@localhost"', `smtp_from: ${quoted(mail.from)}`],
-    ['to: "root@localhost"', `to: ${quoted(mail.to.join(", "))}`],
+    ['smtp_smarthost: "127.0.0.1:25"', `smtp_smarthost: ${yamlString(server)}`],
+    ['smtp_from: "steward@localhost"', `smtp_from: ${yamlString(mail.from)}`],
+    ['to: "root@localhost"', `to: ${yamlString(mail.to.join(", "))}`],
     ...(mail.isTlsRequired
       ? [
           [
@@ -48,7 +48,7 @@ function mailEdits({ mail }: StackHost): readonly Edit[] {
     ...(mail.user === undefined
       ? []
       : [
-          ['# smtp_auth_username: "steward"', `smtp_auth_username: ${quoted(mail.user)}`] as const,
+          ['# smtp_auth_username: "steward"', `smtp_auth_username: ${yamlString(mail.user)}`] as const,
           ["# smtp_auth_password_file:", "smtp_auth_password_file:"] as const,
         ]),
   ];
@@ -56,7 +56,7 @@ function mailEdits({ mail }: StackHost): readonly Edit[] {
 
 /** Edits that adapt the shipped files to the host, by file. */
 function editsFor(host: StackHost, folder: string): Readonly<Record<string, readonly Edit[]>> {
-  const name = quoted(host.name);
+  const name = yamlString(host.name);
   return {
     "prometheus/prometheus.yml": scrapeEdits(host, folder),
     [alertmanagerFile]: mailEdits(host),

@@ -20,7 +20,7 @@ const styles: Readonly<Record<OperationStatus, Style | undefined>> = {
   failed: "red",
 };
 
-function outcomeOf({ status, progress, error, result }: OperationList["operations"][number]): string {
+function describeOutcome({ status, progress, error, result }: OperationList["operations"][number]): string {
   if (status === "failed") return error?.message ?? "";
   if (status !== "done") return `${progress.percent} % ${progress.step}`;
   return isUnsuccessful(result) ? "done, and not all is well" : "";
@@ -38,7 +38,7 @@ export function printOperations(io: Io, { operations, total }: OperationList, no
       each.started_at === null || each.finished_at === null
         ? ""
         : formatSpan((Date.parse(each.finished_at) - Date.parse(each.started_at)) / 1000),
-      outcomeOf(each),
+      describeOutcome(each),
     ]),
   );
   io.out(`${operations.length} of ${total}\n`);
@@ -68,7 +68,7 @@ function addWatchCommand(operations: Command, ports: CommandPorts): void {
       const result = reportOperation(ports, operation);
       finishBy(ports, result);
       if (!options.json && operation.status === "done") {
-        io.out(`${operation.kind} ${operation.id}: ${outcomeOf(operation) || "done"}\n`);
+        io.out(`${operation.kind} ${operation.id}: ${describeOutcome(operation) || "done"}\n`);
       }
     });
 }

@@ -54,7 +54,7 @@ function addReadCommands(snapshots: Command, ports: CommandPorts): void {
   });
 }
 
-function addChangeCommands(snapshots: Command, ports: CommandPorts): void {
+function addSnapshotChanges(snapshots: Command, ports: CommandPorts): void {
   const { io, connect, person } = ports;
   snapshots
     .command("create")
@@ -100,7 +100,7 @@ export function addSnapshotsCommands(program: Command, ports: CommandPorts): voi
     .command("snapshots")
     .description("snapshots of the host: list, compare, take and delete them");
   addReadCommands(snapshots, ports);
-  addChangeCommands(snapshots, ports);
+  addSnapshotChanges(snapshots, ports);
 }
 
 function printRollback(io: Io, result: RollbackResult): void {

@@ -9,7 +9,7 @@ import { mergeTables, parseAnswer } from "./collect.ts";
 const indented = (lines: readonly string[]): string => lines.map((line) => `  ${line}\n`).join("");
 
 /** What a command printed, without the plan in front of it, which has been shown already. */
-function textOf({ collected, plan }: HostResult): string {
+function resultText({ collected, plan }: HostResult): string {
   const text = collected.text();
   const shown = plan === undefined ? "" : indented(planLines(plan));
   return (text.startsWith(shown) ? text.slice(shown.length) : text).trimEnd();
@@ -23,7 +23,7 @@ function printAnswers(io: Io, results: readonly HostResult[]): void {
     answered.map(({ name, collected }) => ({ name, tables: collected.tables() })),
   ))
     printTable(io, head, rows);
-  const said = answered.map((each) => ({ name: each.name, text: textOf(each) })).filter(({ text }) => text !== "");
+  const said = answered.map((each) => ({ name: each.name, text: resultText(each) })).filter(({ text }) => text !== "");
   if (said.every(({ text }) => !text.includes("\n"))) {
     if (said.length > 0)
       printTable(

@@ -7,7 +7,7 @@ const fewestColumns = 10;
 /** Columns that are never dropped. */
 const fewestCells = 2;
 
-const textOf = (cell: Cell): string => oneLine(typeof cell === "object" ? cell.text : String(cell));
+const cellText = (cell: Cell): string => oneLine(typeof cell === "object" ? cell.text : String(cell));
 
 const sumOf = (widths: readonly number[]): number =>
   widths.reduce((sum, width) => sum + width, 0) + gap.length * (widths.length - 1);
@@ -34,12 +34,12 @@ export function printTable(io: Io, head: readonly string[], rows: readonly (read
   }
   const screen = screenOf(io);
   const columns = screen.columns();
-  const texts = rows.map((row) => row.map(textOf));
+  const texts = rows.map((row) => row.map(cellText));
   const natural = head.map((title, at) =>
     texts.reduce((width, row) => Math.max(width, textWidth(row[at] ?? "")), textWidth(title)),
   );
   const widths = fitWidths(natural, columns);
-  const lineOf = (cells: readonly string[], styleAt: (at: number) => Style | undefined): string => {
+  const formatRow = (cells: readonly string[], styleAt: (at: number) => Style | undefined): string => {
     // Where not even the narrowest columns fit, the line is cut.
     let room = columns ?? Number.POSITIVE_INFINITY;
     const parts: string[] = [];
@@ -54,14 +54,14 @@ export function printTable(io: Io, head: readonly string[], rows: readonly (read
     return `${parts.join("").trimEnd()}\n`;
   };
   io.out(
-    lineOf(
+    formatRow(
       head.map((title) => title.toUpperCase()),
       () => "bold",
     ),
   );
   for (const [index, row] of texts.entries()) {
     io.out(
-      lineOf(row, (at) => {
+      formatRow(row, (at) => {
         const cell = rows[index]?.[at];
         return typeof cell === "object" ? cell.style : undefined;
       }),

@@ -78,7 +78,7 @@ export function createRateLimiter(ports: RateLimiterPorts): RateLimiter {
     return loaded;
   };
 
-  const prune = (known: Map<string, Counter[]>, nowMs: number): void => {
+  const pruneSubjects = (known: Map<string, Counter[]>, nowMs: number): void => {
     if (nowMs - prunedAtMs < pruneEveryMs) return;
     prunedAtMs = nowMs;
     for (const [subject, counters] of known) {
@@ -90,7 +90,7 @@ export function createRateLimiter(ports: RateLimiterPorts): RateLimiter {
     subjects ??= load();
     const known = subjects.get(subject);
     if (known !== undefined) return [subject, known];
-    if (subjects.size >= maxSubjects) prune(subjects, nowMs);
+    if (subjects.size >= maxSubjects) pruneSubjects(subjects, nowMs);
     // No subject is forgotten to make room: many addresses would then give fresh budgets.
     const owner = subjects.size >= maxSubjects ? sharedSubject : subject;
     const counters = subjects.get(owner) ?? freshCounters();
@@ -98,7 +98,7 @@ export function createRateLimiter(ports: RateLimiterPorts): RateLimiter {
     return [owner, counters];
   };
 
-  const entryOf = (subject: string, { name }: Window, counter: Counter, nowMs: number): StoredWindow => ({
+  const toStoredWindow = (subject: string, { name }: Window, counter: Counter, nowMs: number): StoredWindow => ({
     subject,
     name,
     used: counter.stored,
@@ -112,7 +112,7 @@ export function createRateLimiter(ports: RateLimiterPorts): RateLimiter {
       const window = windows[index];
       if (store === undefined || !window?.isStored || counter.used <= counter.stored) continue;
       counter.stored = Math.min(counter.used + storedAhead, window.quota);
-      store.save([entryOf(subject, window, counter, nowMs)]);
+      store.save([toStoredWindow(subject, window, counter, nowMs)]);
     }
   };
 
@@ -143,7 +143,7 @@ export function createRateLimiter(ports: RateLimiterPorts): RateLimiter {
           const window = windows[index];
           if (!window?.isStored || counter.endsAtMs <= nowMs || counter.stored === counter.used) continue;
           counter.stored = counter.used;
-          changed.push(entryOf(subject, window, counter, nowMs));
+          changed.push(toStoredWindow(subject, window, counter, nowMs));
         }
       }
       if (changed.length > 0) store?.save(changed);

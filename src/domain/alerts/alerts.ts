@@ -146,7 +146,7 @@ export function createAlerts(ports: {
     }
   };
 
-  const entryOf = (condition: AlertCondition): Alert => {
+  const toAlert = (condition: AlertCondition): Alert => {
     const { name, severity, expression, threshold, durationMs, metric } = condition;
     const isLookedAt = isOwn && metric !== "scrape_target_down";
     const entry = entries.get(name);
@@ -170,7 +170,7 @@ export function createAlerts(ports: {
   };
 
   return {
-    list: () => alertConditions.map(entryOf),
+    list: () => alertConditions.map(toAlert),
     start() {
       if (!isOwn || stop !== undefined) return;
       const run = (): void => void evaluate().catch(onTrouble);

@@ -24,7 +24,7 @@ export function alertHandlers(ports: {
 }): Pick<Handlers<typeof alerts>, "listAlerts" | "listSilences" | "silenceAlert" | "removeSilence"> {
   const { silences, clock } = ports;
 
-  const endOf = (text: string): number => {
+  const silenceEnd = (text: string): number => {
     const until = parseTimestamp(text);
     const now = clock.now();
     if (until === undefined) throw invalid("until", "must be a moment (RFC 3339)");
@@ -43,7 +43,7 @@ export function alertHandlers(ports: {
 
     silenceAlert({ body, query }, context) {
       const { alert, comment = "" } = body;
-      const until = endOf(body.until);
+      const until = silenceEnd(body.until);
       if (silences.list().length >= maxSilences)
         throw new DomainError("CONFLICT", `cannot silence ${alert}: there are ${maxSilences} silences (remove one)`);
       if (query.dry_run) return createPlan([`notify nobody of ${alert} until ${toTimestamp(until)}`]);

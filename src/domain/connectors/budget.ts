@@ -3,6 +3,7 @@ import type { Quota } from "#contract/operation.ts";
 import { DomainError } from "#domain/common/error.ts";
 import type { ReportedUsage, TokenLedger } from "#domain/ports/connectors.ts";
 import type { Clock } from "#kernel/clock.ts";
+import { utf8Length } from "#kernel/text.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 const windowSeconds = dayMs / 1000;
@@ -118,14 +119,11 @@ export function createTokenBudgets(ports: {
 const bytesPerToken = 4;
 /** A message's role and separators. */
 const tokensPerMessage = 4;
-const encoder = new TextEncoder();
-
-export const bytesOf = (text: string): number => encoder.encode(text).byteLength;
 
 const tokensOf = (bytes: number): number => Math.ceil(bytes / bytesPerToken);
 
 export const estimateInput = (messages: readonly ChatMessage[]): number =>
-  messages.reduce((sum, { content }) => sum + tokensPerMessage + tokensOf(bytesOf(content)), 0);
+  messages.reduce((sum, { content }) => sum + tokensPerMessage + tokensOf(utf8Length(content)), 0);
 
 /** Token usage; estimated from the lengths of texts where the provider reports none. */
 export function usageOf(reported: ReportedUsage, messages: readonly ChatMessage[], outputBytes: number): TokenUsage {

@@ -3,7 +3,7 @@ import type { Caller, ServerSentEvent } from "#contract/operation.ts";
 import { DomainError, missingScope } from "#domain/common/error.ts";
 import { type ChatPart, ProviderFailed } from "#domain/ports/connectors.ts";
 import { untilAborted } from "#kernel/async.ts";
-import { bytesOf } from "./budget.ts";
+import { utf8Length } from "#kernel/text.ts";
 import { beginCall, type ChatCallPorts, type ChatContext, type ChatInput, type ChosenConnector } from "./chat-call.ts";
 import type { Connectors } from "./connectors.ts";
 import { noDefault, notConfigured } from "./failure.ts";
@@ -49,7 +49,7 @@ export function createChat(
     const call = beginCall(ports, chosen, input, context);
     try {
       const reply = await call.attempt(() => chosen.provider.chat(toCall(input), call.signal));
-      return call.succeed(reply, bytesOf(reply.content), reply.content);
+      return call.succeed(reply, utf8Length(reply.content), reply.content);
     } catch (error) {
       throw call.fail(error, 0);
     }
@@ -75,7 +75,7 @@ export function createChat(
           return;
         }
         const { text } = part.value;
-        outputBytes += bytesOf(text);
+        outputBytes += utf8Length(text);
         if (text !== "") yield* call.hand({ event: "delta", data: { content: text } });
         part = await untilAborted(parts.next(), call.signal);
       }

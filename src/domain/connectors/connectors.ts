@@ -88,7 +88,7 @@ const toConnector = ({ definition, status, checkedAt, error }: Entry): Connector
 });
 
 /** A provider's failure; any other error is an internal one. */
-function failureOf(error: unknown): ProviderFailed {
+function toProviderFailure(error: unknown): ProviderFailed {
   if (error instanceof ProviderFailed) return error;
   const reason = error instanceof Error ? error.name : typeof error;
   return new ProviderFailed(`internal error (${reason})`, { failure: "unreadable", isRetryable: false, cause: error });
@@ -149,14 +149,14 @@ function defaultState(state: State): DefaultState {
 }
 
 /** The current entry of a definition; undefined when it was replaced. */
-function entryOf({ entries }: State, definition: ConnectorDefinition): Entry | undefined {
+function findEntry({ entries }: State, definition: ConnectorDefinition): Entry | undefined {
   const entry = entries.get(definition.name);
   return entry?.definition === definition ? entry : undefined;
 }
 
 /** Records the result of a probe or call; undefined: success. */
 function recordResult(state: State, definition: ConnectorDefinition, failure: ProviderFailed | undefined): void {
-  const entry = entryOf(state, definition);
+  const entry = findEntry(state, definition);
   if (entry === undefined) return;
   const status = failure === undefined ? "connected" : statusOf(failure);
   const reason = failure?.message ?? null;
@@ -178,7 +178,7 @@ async function ask({ clock, onTrouble }: State, definition: ConnectorDefinition,
   } catch (error) {
     if (signal.aborted) return new ProviderFailed("cut short", { failure: "silent", isRetryable: true });
     if (!(error instanceof ProviderFailed)) onTrouble(error);
-    return failureOf(error);
+    return toProviderFailure(error);
   } finally {
     limit.end();
   }
@@ -284,7 +284,7 @@ export function createConnectors(ports: ConnectorsPorts): Connectors {
     defaultState: () => defaultState(state),
     budgetOf: (key) => state.plan.budgetOf(key),
     used(definition, failure) {
-      const entry = entryOf(state, definition);
+      const entry = findEntry(state, definition);
       if (entry !== undefined) entry.usedAt = state.clock.monotonicMs();
       recordResult(state, definition, failure !== undefined && isOfTheCall(failure) ? undefined : failure);
     },

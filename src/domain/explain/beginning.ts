@@ -6,7 +6,7 @@ const mostLines = 250;
 const boundaries = " \t\n\r\"'<>`";
 
 /** Where to cut a long text: half a secret is not recognized. */
-function endOf(text: string, most: number): number {
+function cutPosition(text: string, most: number): number {
   if (text.length <= most) return text.length;
   let end = most;
   while (end > 0 && !boundaries.includes(text.charAt(end - 1))) end -= 1;
@@ -18,7 +18,7 @@ function endOf(text: string, most: number): number {
  * long it takes.
  */
 export function beginningOf(text: string, most: number = usualChars): readonly string[] {
-  const lines = text.slice(0, endOf(text, most)).split("\n", mostLines);
+  const lines = text.slice(0, cutPosition(text, most)).split("\n", mostLines);
   const kept = lines.reduce((sum, line) => sum + line.length + 1, -1);
   if (kept === text.length) return lines;
   return [...lines.slice(0, -1), `${lines.at(-1) ?? ""}…[${text.length - kept} characters cut off]`];

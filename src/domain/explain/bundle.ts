@@ -4,8 +4,9 @@ import type { Caller } from "#contract/operation.ts";
 import { redact } from "#domain/common/redact.ts";
 import { toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
+import { utf8Length } from "#kernel/text.ts";
 import { beginningOf } from "./beginning.ts";
-import { bytesOf, cutTo, inert } from "./inert.ts";
+import { cutTo, inert } from "./inert.ts";
 import type { JournalLine } from "./journal-lines.ts";
 import { journalLines } from "./journal-lines.ts";
 import type { ExplainSources, PastRun, UnitFacts } from "./sources.ts";
@@ -35,20 +36,20 @@ export interface Bundle {
 
 const nothing = (...omitted: readonly string[]): Part => ({ lines: [], redactions: 0, omitted });
 /** Without secrets: errors may repeat what was read. */
-const redactedMessage = (error: unknown): string => shown(errorMessage(error), mostOf.run).text;
+const redactedMessage = (error: unknown): string => safeText(errorMessage(error), mostOf.run).text;
 
 /** The text without secrets, on one line, cut to the bytes. */
-function shown(text: string, most: number) {
+function safeText(text: string, most: number) {
   const redacted = redact(beginningOf(text, most * lookedAt).join("\n"));
   return { text: cutTo(inert(redacted.text), most), redactions: redacted.count };
 }
 
 function checkPart(result: HealthCheckResult): Part {
   const { details, message, name } = result;
-  const told = shown(message, mostOf.message);
+  const told = safeText(message, mostOf.message);
   // On one line, so that a secret stays next to its name.
-  const figures = shown(JSON.stringify(details), mostOf.details);
-  const calm = shown(name, mostOf.run);
+  const figures = safeText(JSON.stringify(details), mostOf.details);
+  const calm = safeText(name, mostOf.run);
   return {
     lines: [
       `id: ${result.check_id}`,
@@ -77,7 +78,7 @@ function historyPart(history: ExplainSources["history"], checkId: string, nowMs:
     return nothing(`history of the check: it cannot be read (${redactedMessage(error)})`);
   }
   const written = changes.slice(-mostChanges).map(({ checkedAt, status, message }) => {
-    const told = shown(message, mostOf.run);
+    const told = safeText(message, mostOf.run);
     return { text: `${toTimestamp(checkedAt)} ${status}: ${told.text}`, redactions: told.redactions };
   });
   const kept = newest(written, mostOf.history);
@@ -92,7 +93,7 @@ function historyPart(history: ExplainSources["history"], checkId: string, nowMs:
 function newest<T extends { readonly text: string }>(lines: readonly T[], most: number): readonly T[] {
   let used = 0;
   const from = lines.findLastIndex(({ text }) => {
-    used += bytesOf(text) + 1;
+    used += utf8Length(text) + 1;
     return used > most;
   });
   return lines.slice(from + 1);
@@ -120,7 +121,7 @@ async function unitsPart(sources: ExplainSources, names: readonly string[], call
     return nothing(`state of units: it cannot be read (${redactedMessage(error)})`);
   }
   const found = all.filter(({ name }) => services.includes(name));
-  const written = found.map((unit) => shown(stateOf(unit), mostOf.unit)).reverse();
+  const written = found.map((unit) => safeText(stateOf(unit), mostOf.unit)).reverse();
   const kept = [...newest(written, mostOf.units)].reverse();
   return {
     lines: kept.map(({ text }) => text),

@@ -3,10 +3,11 @@ import type { Caller, Handlers, Plan } from "#contract/operation.ts";
 import { DomainError } from "#domain/common/error.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import type { Clock } from "#kernel/clock.ts";
+import { utf8Length } from "#kernel/text.ts";
 import type { Bundle } from "./bundle.ts";
 import { makeBundle } from "./bundle.ts";
 import { citedLines } from "./citations.ts";
-import { bytesOf, cutTo, inertLines } from "./inert.ts";
+import { cutTo, inertLines } from "./inert.ts";
 import { writePrompt } from "./prompt.ts";
 import type { Asking, ExplainSources } from "./sources.ts";
 
@@ -28,7 +29,7 @@ const cursorsOf = ({ journal }: Bundle, text: string): string[] =>
 /** Only the shown part is processed: the provider decides how long an answer is. */
 function shortened(content: string): string {
   const head = content.slice(0, mostExplanationBytes);
-  return cutTo(inertLines(head), mostExplanationBytes, bytesOf(content) - bytesOf(head));
+  return cutTo(inertLines(head), mostExplanationBytes, utf8Length(content) - utf8Length(head));
 }
 
 /** Explanations of checks by a language model, with the journal entries that they cite. */
@@ -69,7 +70,7 @@ export function explainHandlers(ports: {
       const prepared: Prepared = {
         connector,
         messages,
-        bytes: messages.reduce((sum, { content }) => sum + bytesOf(content), 0),
+        bytes: messages.reduce((sum, { content }) => sum + utf8Length(content), 0),
         redactions: bundle.redactions + prompt.redactions,
         omitted: [...bundle.omitted],
       };

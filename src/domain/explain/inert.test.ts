@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { bytesOf, cutTo, inert, inertLines } from "./inert.ts";
+import { utf8Length } from "#kernel/text.ts";
+import { cutTo, inert, inertLines } from "./inert.ts";
 
 describe("inert", () => {
   it.each([
@@ -35,8 +36,8 @@ describe("cutTo", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), fc.integer({ min: 40, max: 80 }), (text, most) => {
         const cut = cutTo(text, most);
-        expect(bytesOf(cut)).toBeLessThanOrEqual(most);
-        expect(cut === text).toBe(bytesOf(text) <= most);
+        expect(utf8Length(cut)).toBeLessThanOrEqual(most);
+        expect(cut === text).toBe(utf8Length(text) <= most);
       }),
       { numRuns: 1000, seed: 6 },
     );

@@ -1,3 +1,5 @@
+import { utf8Length } from "#kernel/text.ts";
+
 /** What is not seen, moves the cursor, changes direction, ends a line or hides text in text. */
 const active = /[\p{C}\p{Zl}\p{Zp}\p{Variation_Selector}]/gu;
 const known: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
@@ -12,23 +14,19 @@ export const inert = (text: string): string => text.replaceAll(active, escaped);
 export const inertLines = (text: string): string =>
   text.replaceAll(active, (character) => (character === "\n" || character === "\t" ? character : escaped(character)));
 
-const encoder = new TextEncoder();
-/** Length in UTF-8. */
-export const bytesOf = (text: string): number => encoder.encode(text).length;
-
 /**
  * The beginning of a text in no more than so many bytes of UTF-8, what was cut off told at its end.
  * @param beyond bytes that were cut off before.
  */
 export function cutTo(text: string, most: number, beyond = 0): string {
-  const bytes = bytesOf(text) + beyond;
+  const bytes = utf8Length(text) + beyond;
   if (bytes <= most) return text;
   const told = (left: number): string => `…[${left} bytes cut off]`;
-  const room = most - bytesOf(told(bytes));
+  const room = most - utf8Length(told(bytes));
   let kept = "";
   let used = 0;
   for (const character of text) {
-    const size = bytesOf(character);
+    const size = utf8Length(character);
     if (used + size > room) break;
     kept += character;
     used += size;

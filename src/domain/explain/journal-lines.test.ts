@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { LogEntry, LogList } from "#contract/logs.ts";
 import { SerializedJson } from "#contract/operation.ts";
-import { bytesOf } from "./inert.ts";
+import { utf8Length } from "#kernel/text.ts";
 import { journalLines } from "./journal-lines.ts";
 import { writePrompt } from "./prompt.ts";
 import type { LogSearch } from "./sources.ts";
@@ -84,7 +84,7 @@ describe("journalLines", () => {
         const entries = given.map(({ message, ...rest }, at) => entryOf(message, at, rest));
         const { lines, redactions, omitted } = await linesOf(entries);
         expect(lines.length).toBeLessThanOrEqual(100);
-        expect(lines.reduce((sum, { text }) => sum + bytesOf(text) + 6, 0)).toBeLessThanOrEqual(32 * 1024);
+        expect(lines.reduce((sum, { text }) => sum + utf8Length(text) + 6, 0)).toBeLessThanOrEqual(32 * 1024);
         const sent = new Set(lines.map(({ cursor }) => cursor));
         expect(entries.map(({ cursor }) => cursor).filter((cursor) => sent.has(cursor))).toEqual([...sent]);
         const { messages } = writePrompt(
@@ -95,7 +95,7 @@ describe("journalLines", () => {
         expect(content.match(/^L\d+ /gm)?.length ?? 0).toBe(lines.length);
         expect(content.match(/^data /gm)?.length).toBe(2);
         expect(content.replaceAll("\n", "")).not.toMatch(/[\p{C}\p{Zl}\p{Zp}]/u);
-        for (const line of content.match(/^L\d+ .*$/gm) ?? []) expect(bytesOf(line)).toBeLessThanOrEqual(500);
+        for (const line of content.match(/^L\d+ .*$/gm) ?? []) expect(utf8Length(line)).toBeLessThanOrEqual(500);
       },
     );
     await fc.assert(property, { numRuns: 150, seed: 6 });

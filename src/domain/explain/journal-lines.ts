@@ -4,8 +4,9 @@ import { priorityNames } from "#contract/logs.ts";
 import type { Caller } from "#contract/operation.ts";
 import { redactLines } from "#domain/common/redact.ts";
 import { errorMessage } from "#kernel/errors.ts";
+import { utf8Length } from "#kernel/text.ts";
 import { beginningOf } from "./beginning.ts";
-import { bytesOf, cutTo, inert } from "./inert.ts";
+import { cutTo, inert } from "./inert.ts";
 import type { ExplainSources, LogSearch } from "./sources.ts";
 import type { Subjects } from "./subjects.ts";
 
@@ -107,7 +108,7 @@ function redactedMessages(entries: readonly LogEntry[]) {
   return { messages, count };
 }
 
-function lineOf({ timestamp, unit, identifier, pid, priority }: LogEntry, message: string) {
+function formatEntry({ timestamp, unit, identifier, pid, priority }: LogEntry, message: string) {
   const process = pid === null ? identifier : `${identifier}[${pid}]`;
   // Programs choose their names.
   const origin = redactLines([`${unit === "" ? "-" : unit} ${process} ${priorityNames[priority] ?? priority}`]);
@@ -122,7 +123,7 @@ const numberBytes = 6;
 function withinRoom(ranked: readonly LogEntry[], textOf: (entry: LogEntry) => string): readonly LogEntry[] {
   let used = 0;
   return ranked.filter((entry) => {
-    used += bytesOf(textOf(entry)) + numberBytes;
+    used += utf8Length(textOf(entry)) + numberBytes;
     return used <= mostBytes;
   });
 }
@@ -164,7 +165,7 @@ export async function journalLines(
 
   const chosen = [...ranked.values()].slice(0, mostLines);
   const { messages, count } = redactedMessages([...chosen].sort(inOrder));
-  const texts = new Map(chosen.map((entry) => [entry, lineOf(entry, messages.get(entry) ?? "")]));
+  const texts = new Map(chosen.map((entry) => [entry, formatEntry(entry, messages.get(entry) ?? "")]));
   const sent = withinRoom(chosen, (entry) => texts.get(entry)?.text ?? "");
   if (!isAll || sent.length < ranked.size)
     omitted.push(`journal entries beyond ${sent.length} that are sent (size limit)`);

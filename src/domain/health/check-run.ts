@@ -21,7 +21,7 @@ const failed = (message: string, error: string): Outcome => ({
   fixId: null,
 });
 
-function bounded({ status, message, details, ...rest }: Outcome): Outcome {
+function boundOutcome({ status, message, details, ...rest }: Outcome): Outcome {
   const size = JSON.stringify(details).length;
   return {
     ...rest,
@@ -42,7 +42,7 @@ export function createContainedRun(clock: Pick<Clock, "sleep">, shutdown: AbortS
     }
     const over = new AbortController();
     const ended = new AbortController();
-    const run = async (): Promise<Outcome> => bounded(await check.run(settings, over.signal));
+    const run = async (): Promise<Outcome> => boundOutcome(await check.run(settings, over.signal));
     let isSettled = false;
     const settled = run()
       .catch((error: unknown) => failed(`The check itself failed: ${errorMessage(error)}`, errorMessage(error)))

@@ -46,7 +46,7 @@ export interface Fixer {
   readonly dispose: Dispose;
 }
 
-const outcomeOf = ({ status, message, details }: HealthCheckResult): Outcome => ({
+const toOutcome = ({ status, message, details }: HealthCheckResult): Outcome => ({
   status,
   message,
   details: { ...details },
@@ -97,7 +97,7 @@ function lacking({ id }: Fix, { checkId, granted }: Asked, required: string): Do
 }
 
 /** An error where the caller has a scope of the fix on no resource. `health:fix` was checked before. */
-function refusalOf({ rights }: State, fix: Fix, asked: Asked): DomainError | undefined {
+function fixRefusal({ rights }: State, fix: Fix, asked: Asked): DomainError | undefined {
   const others = scopesOf(fix.does).filter((scope) => scope !== "health:fix");
   const required = others.find((scope) => !rights.allowsSome(asked.granted, scope));
   return required && lacking(fix, asked, required);
@@ -139,7 +139,7 @@ const byOther = (): Promise<never> => Promise.reject(new Error("another process 
 
 /** @throws what the fix throws that cannot plan. */
 async function planFor({ fix, check, open }: Found, signal: AbortSignal): Promise<FixPlan> {
-  if (open === undefined) return fix.plan(outcomeOf(check), signal);
+  if (open === undefined) return fix.plan(toOutcome(check), signal);
   const { steps = [], ...rest } = open.plan ?? {};
   return { ...rest, steps: steps.map(({ action }) => ({ action, run: byOther })) };
 }
@@ -238,7 +238,7 @@ async function withFix<T>(state: State, asked: Asked, use: (found: Found) => Pro
   const fixOf = (fixId: string): Fix | undefined => fixes.find(({ id }) => id === fixId);
   const possible = (check?.fixes ?? []).flatMap((id) => fixOf(id) ?? []);
   // Without the scopes of any fix, not even the check is run.
-  const refusals = possible.flatMap((fix) => refusalOf(state, fix, asked) ?? []);
+  const refusals = possible.flatMap((fix) => fixRefusal(state, fix, asked) ?? []);
   if (refusals[0] !== undefined && refusals.length === possible.length) throw refusals[0];
   // A run that is under way may have begun before what is to be fixed was so.
   const { found, open } = check === undefined ? {} : await runForFix(state, check);
@@ -251,7 +251,7 @@ async function withFix<T>(state: State, asked: Asked, use: (found: Found) => Pro
     if (usual === undefined) throw noFix(checkId, "there is no fix for this check");
     const fix = fixOf(found.fix_id ?? (isUnhealthy(found) ? "" : usual));
     if (fix === undefined) throw noFix(checkId, `there is no fix for what was found: ${found.message}`);
-    const refusal = refusalOf(state, fix, asked);
+    const refusal = fixRefusal(state, fix, asked);
     if (refusal !== undefined) throw refusal;
     return await use({ check: found, fix, open });
   } finally {

@@ -133,7 +133,7 @@ interface Running extends CheckRunnerPorts {
   stop: Dispose | undefined;
 }
 
-const entryOf = ({ entries }: Running, id: string): Entry | undefined => entries.find(({ check }) => check.id === id);
+const findEntry = ({ entries }: Running, id: string): Entry | undefined => entries.find(({ check }) => check.id === id);
 
 async function runEntry(running: Running, entry: Entry, source?: CheckSource): Promise<HealthCheckResult> {
   const { states, shutdown, clock, onRun } = running;
@@ -237,7 +237,7 @@ function remove(running: Running, entry: Entry): void {
 
 function add(running: Running, check: Check): Dispose {
   const { entries, fixedCount, settings, states, clock, onTrouble } = running;
-  if (entryOf(running, check.id)) throw new Error(`cannot add the check ${check.id}: there is one of that id`);
+  if (findEntry(running, check.id)) throw new Error(`cannot add the check ${check.id}: there is one of that id`);
   if (!isSwitchedOn(check, settings)) return () => undefined;
   const entry = createEntry(check, settings);
   const added = [...entries.slice(fixedCount), entry].sort((a, b) => (a.check.id < b.check.id ? -1 : 1));
@@ -269,19 +269,19 @@ export function createCheckRunner(ports: CheckRunnerPorts): CheckRunner {
     get ids() {
       return running.entries.map(({ check }) => check.id);
     },
-    find: (id) => entryOf(running, id)?.check,
+    find: (id) => findEntry(running, id)?.check,
     add: (check) => add(running, check),
     list: () => list(running),
     run(id) {
-      const entry = entryOf(running, id);
+      const entry = findEntry(running, id);
       return entry && run(running, entry);
     },
     current(id) {
-      const entry = entryOf(running, id);
+      const entry = findEntry(running, id);
       return entry && current(running, entry);
     },
     rerun(id, source) {
-      const entry = entryOf(running, id);
+      const entry = findEntry(running, id);
       return entry && rerun(running, entry, source);
     },
     async runMissing() {

@@ -24,25 +24,25 @@ interface Program {
 
 /** Number of steps of a tree with counted repetitions written out. @throws ExpressionUnsupported when it is too large. */
 export function sizeOf(tree: ExpressionTree): number {
-  const bounded = (size: number): number => {
+  const withinLimit = (size: number): number => {
     if (size <= maxSteps) return size;
     throw new ExpressionUnsupported(`Too large: written out it has over ${maxSteps} steps (count to less)`);
   };
   switch (tree.kind) {
     case "sequence":
       // An empty sequence counts too: it may be repeated.
-      return bounded(
+      return withinLimit(
         Math.max(
           1,
           tree.parts.reduce((sum, part) => sum + sizeOf(part), 0),
         ),
       );
     case "choice":
-      return bounded(tree.branches.reduce((sum, branch) => sum + sizeOf(branch) + 1, -1));
+      return withinLimit(tree.branches.reduce((sum, branch) => sum + sizeOf(branch) + 1, -1));
     case "repeat": {
       const optional = tree.most === Infinity ? 1 : tree.most - tree.least;
       const size = sizeOf(tree.body);
-      return bounded(size * tree.least + (size + 1) * optional);
+      return withinLimit(size * tree.least + (size + 1) * optional);
     }
     case "character":
     case "boundary":

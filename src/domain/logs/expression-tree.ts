@@ -45,7 +45,7 @@ interface Reader {
 const rest = ({ text, at }: Reader): string => text.slice(at);
 const next = ({ text, at }: Reader): string => text.charAt(at);
 
-function take(reader: Reader, length: number): string {
+function readPart(reader: Reader, length: number): string {
   const { text, at } = reader;
   reader.at += length;
   return text.slice(at, reader.at);
@@ -58,7 +58,7 @@ function readEscape(reader: Reader): ExpressionTree {
   const letter = text.charAt(at + 1);
   const left = rest(reader);
   if (letter === "b" || letter === "B") {
-    take(reader, 2);
+    readPart(reader, 2);
     return { kind: "boundary", inside: letter === "B" };
   }
   if (/[1-9]/.test(letter)) {
@@ -67,20 +67,20 @@ function readEscape(reader: Reader): ExpressionTree {
   }
   if (letter === "k" && (isUnicode || groups.hasNames)) throw unbounded("Back references");
   if (isUnicode)
-    return character(take(reader, (surrogatePair.exec(left) ?? unicodeEscape.exec(left))?.[0].length ?? 2));
+    return character(readPart(reader, (surrogatePair.exec(left) ?? unicodeEscape.exec(left))?.[0].length ?? 2));
   // `\c` without a letter is a literal backslash.
   if (letter === "c" && !/^\\c[A-Za-z]/.test(left)) {
-    take(reader, 1);
+    readPart(reader, 1);
     return character("\\\\");
   }
-  return character(take(reader, (octal.exec(left) ?? plainEscape.exec(left))?.[0].length ?? 2));
+  return character(readPart(reader, (octal.exec(left) ?? plainEscape.exec(left))?.[0].length ?? 2));
 }
 
 function readClass(reader: Reader): ExpressionTree {
   const { text, at } = reader;
   let end = at + 1;
   while (text.charAt(end) !== "]") end += text.charAt(end) === "\\" ? 2 : 1;
-  return character(take(reader, end + 1 - at));
+  return character(readPart(reader, end + 1 - at));
 }
 
 function readGroup(reader: Reader): ExpressionTree {
@@ -89,9 +89,9 @@ function readGroup(reader: Reader): ExpressionTree {
   if (modifiers.test(rest(reader))) {
     throw new ExpressionUnsupported("Modifiers are not supported (a capital letter makes case matter)");
   }
-  take(reader, (opening.exec(rest(reader))?.[0] ?? "(").length);
+  readPart(reader, (opening.exec(rest(reader))?.[0] ?? "(").length);
   const body = readChoice(reader);
-  take(reader, 1);
+  readPart(reader, 1);
   return body;
 }
 
@@ -101,7 +101,7 @@ function readAtom(reader: Reader): ExpressionTree {
   switch (first) {
     case "^":
     case "$":
-      take(reader, 1);
+      readPart(reader, 1);
       return { kind: "edge", edge: first === "^" ? "start" : "end" };
     case "(":
       return readGroup(reader);
@@ -110,7 +110,7 @@ function readAtom(reader: Reader): ExpressionTree {
     case "\\":
       return readEscape(reader);
     default:
-      return character(take(reader, isUnicode ? String.fromCodePoint(text.codePointAt(at) ?? 0).length : 1));
+      return character(readPart(reader, isUnicode ? String.fromCodePoint(text.codePointAt(at) ?? 0).length : 1));
   }
 }
 
@@ -118,13 +118,13 @@ function readRepeats(reader: Reader): Repeats | undefined {
   const mark = next(reader);
   const [whole, least, comma, most] = counted.exec(rest(reader)) ?? [];
   if (whole !== undefined) {
-    take(reader, whole.length);
+    readPart(reader, whole.length);
     const times = Number(least);
     // V8 treats counts from 2^31 on as infinite.
     return { least: times, most: comma === undefined ? times : most ? Math.max(times, Number(most)) : Infinity };
   }
   if (mark !== "*" && mark !== "+" && mark !== "?") return undefined;
-  take(reader, 1);
+  readPart(reader, 1);
   return { least: mark === "+" ? 1 : 0, most: mark === "?" ? 1 : Infinity };
 }
 
@@ -135,7 +135,7 @@ function readSequence(reader: Reader): ExpressionTree {
     const repeats = readRepeats(reader);
     parts.push(repeats === undefined ? body : { kind: "repeat", body, ...repeats });
     // Lazy or not, the same texts match.
-    if (repeats !== undefined && next(reader) === "?") take(reader, 1);
+    if (repeats !== undefined && next(reader) === "?") readPart(reader, 1);
   }
   return { kind: "sequence", parts };
 }
@@ -143,7 +143,7 @@ function readSequence(reader: Reader): ExpressionTree {
 function readChoice(reader: Reader): ExpressionTree {
   const branches = [readSequence(reader)];
   while (next(reader) === "|") {
-    take(reader, 1);
+    readPart(reader, 1);
     branches.push(readSequence(reader));
   }
   const [only] = branches;

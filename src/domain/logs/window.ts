@@ -23,7 +23,7 @@ function parseMoment(field: "since" | "until", text: string): Moment {
 }
 
 const isAfter = (a: Moment, b: Moment): boolean => (a.micros === b.micros ? a.rest > b.rest : a.micros > b.micros);
-const bounded = (micros: number): number => Math.min(Math.max(micros, 0), latestMicros);
+const clamped = (micros: number): number => Math.min(Math.max(micros, 0), latestMicros);
 
 /** First and last time of a query, both included, in microseconds since the epoch. */
 export interface LogWindow {
@@ -52,7 +52,7 @@ export function logWindow(
         : "Must not lie after until";
     throw invalid("since", issue);
   }
-  return { since: bounded(since.micros + (since.rest === "" ? 0 : 1)), until: bounded(until.micros) };
+  return { since: clamped(since.micros + (since.rest === "" ? 0 : 1)), until: clamped(until.micros) };
 }
 
 /** The parts of a cursor (sd_journal_get_cursor(3)). */

@@ -122,7 +122,7 @@ function trim(state: State): void {
   }
 }
 
-function add(
+function addNotification(
   state: State,
   draft: Draft,
   channel: NotificationChannel,
@@ -209,7 +209,12 @@ function post(state: State, draft: Draft, channel: NotificationChannel, notifier
   const before = queued(state, channel);
   const oldest = before.find(({ id }) => !sending.has(id));
   if (before.length >= maxQueued && oldest !== undefined) end(state, oldest, "dropped", "too many were waiting");
-  const added = add(state, draft, channel, notifier, { attempts: 0, outcome: "queued", error: null, endedAt: null });
+  const added = addNotification(state, draft, channel, notifier, {
+    attempts: 0,
+    outcome: "queued",
+    error: null,
+    endedAt: null,
+  });
   turns.added(added, queued(state, channel));
   pump(state, channel);
   waiting.get(channel)?.abort();
@@ -225,7 +230,7 @@ async function sendNow(
   const { clock, shutdown } = state;
   // Stored as ended: it is not sent again, even after a crash.
   const interrupted = { attempts: 1, outcome: "failed", error: "interrupted", endedAt: clock.now() } as const;
-  const notification = add(state, draft, channel, notifier, interrupted);
+  const notification = addNotification(state, draft, channel, notifier, interrupted);
   const failure = await attempt(clock, notification, notifier, AbortSignal.any([signal, shutdown.signal]));
   return failure === undefined
     ? end(state, notification, "sent", null)

@@ -51,7 +51,7 @@ function orTrouble({ onTrouble }: Tracked, work: () => void): void {
 
 const all = (tracked: Tracked): readonly Operation[] => tracked.store.ids().flatMap((id) => inspect(tracked, id) ?? []);
 
-function prune(tracked: Tracked): void {
+function pruneFinished(tracked: Tracked): void {
   const { clock, store } = tracked;
   const oldest = clock.now() - keptForMs;
   const finished = all(tracked).filter(({ state }) => isFinished(state.status));
@@ -122,7 +122,7 @@ export function createOperations(
   const { unfinished } = tracked;
 
   // Reconciles what an earlier process left.
-  orTrouble(tracked, () => prune(tracked));
+  orTrouble(tracked, () => pruneFinished(tracked));
   const stopSweeping = clock.every(sweepIntervalMs, () => {
     for (const id of unfinished) orTrouble(tracked, () => void inspect(tracked, id));
   });
@@ -137,7 +137,7 @@ export function createOperations(
       store.create(spec);
       unfinished.add(spec.id);
       launch(tracked, spec.id, 0);
-      orTrouble(tracked, () => prune(tracked));
+      orTrouble(tracked, () => pruneFinished(tracked));
       return { spec, state: queuedState };
     },
     wait: (id, signal) => wait(tracked, id, signal),

@@ -50,7 +50,7 @@ const errorOf = (error: unknown, kind: string, isStopped: boolean): OperationErr
   return { code: "INTERNAL_ERROR", message: `cannot finish ${kind}: internal error (the log of the operation has it)` };
 };
 
-const textOf = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));
+const stackText = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));
 
 /** Fails here for values without JSON, not when the end is written. */
 const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null));
@@ -141,7 +141,7 @@ function createReport({ id, store, clock, onTrouble }: TaskPorts, begun: Operati
 }
 
 /** Claims the operation for this process; undefined when it must not run here. */
-function take({ id, store, launcher, kinds, self }: TaskPorts): StoredOperation | undefined {
+function claimOperation({ id, store, launcher, kinds, self }: TaskPorts): StoredOperation | undefined {
   const found = store.read(id);
   if (found === undefined) throw new DomainError("NOT_FOUND", `cannot find operation ${id}`, { id });
   if (isFinished(stateOf(found).status)) return undefined;
@@ -171,7 +171,7 @@ async function goesOnLater({ spec, claim }: StoredOperation, ports: TaskPorts): 
 /** Runs `steward task run <id>`: claims the operation, runs its verb and records its end. */
 export async function runTask(ports: TaskPorts): Promise<TaskOutcome> {
   const { verbs, clock, signal } = ports;
-  const taken = take(ports);
+  const taken = claimOperation(ports);
   if (taken === undefined) return "left";
   const { spec } = taken;
   const { kind } = spec;
@@ -190,7 +190,7 @@ export async function runTask(ports: TaskPorts): Promise<TaskOutcome> {
     return "done";
   } catch (error) {
     if (isFinished(report.state().status)) throw error;
-    if (!(error instanceof DomainError)) report.line(textOf(error));
+    if (!(error instanceof DomainError)) report.line(stackText(error));
     if (!(error instanceof DomainError) && (await goesOnLater(taken, ports))) {
       report.line("the host stops: it goes on after the boot");
       report.leave();

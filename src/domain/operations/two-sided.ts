@@ -12,7 +12,7 @@ import { isFinished, queuedState, stateOf } from "./state.ts";
 
 type Read = Pick<OperationStore, "read">;
 
-const numberOf = (operation: Pick<StoredOperation, "claim"> | undefined): number => operation?.claim?.number ?? 0;
+const claimNumber = (operation: Pick<StoredOperation, "claim"> | undefined): number => operation?.claim?.number ?? 0;
 
 const newer = (mine: Claim | undefined, theirs: Claim | undefined): Claim | undefined =>
   (theirs?.number ?? 0) > (mine?.number ?? 0) ? theirs : mine;
@@ -31,7 +31,7 @@ export function serviceSide(own: OperationStore, root: Pick<OperationStore, "rea
       const claim = newer(theirs.claim, mine.claim);
       return { spec: mine.spec, state: hasEnded(mine) ? mine.state : theirs.state, claim };
     },
-    claim: (id, number, process) => own.claim(id, number, process) && numberOf(root.read(id)) < number,
+    claim: (id, number, process) => own.claim(id, number, process) && claimNumber(root.read(id)) < number,
     tail: root.tail,
   };
 }
@@ -62,7 +62,7 @@ export function rootSide(own: OperationStore, asked: Read): OperationStore {
         if (spec === undefined) return false;
         own.create(spec);
       }
-      return own.claim(id, number, process) && numberOf(asked.read(id)) < number;
+      return own.claim(id, number, process) && claimNumber(asked.read(id)) < number;
     },
   };
 }

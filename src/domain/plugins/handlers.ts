@@ -34,7 +34,7 @@ export function pluginHandlers(ports: {
   const { plugins, clock } = ports;
   let running = 0;
 
-  const bounded = async (name: string, run: () => Promise<PluginEnd>): Promise<PluginEnd> => {
+  const inTurn = async (name: string, run: () => Promise<PluginEnd>): Promise<PluginEnd> => {
     if (running >= maxConcurrentRuns) {
       const message = `cannot run ${name}: ${running} plugins run already (try again when one has ended)`;
       throw new DomainError("UNAVAILABLE", message, { reason: "too many run already", retryable: true });
@@ -69,9 +69,7 @@ export function pluginHandlers(ports: {
       if (query.dry_run ?? false) return plan([`run ${words([...manifest.command, ...args])} in its sandbox`]);
       const startedAtMs = clock.monotonicMs();
       const input = { args, ...(stdin !== undefined && { stdin }) };
-      const end = await bounded(name, () => run(input, context.signal())).catch((error: unknown) =>
-        notRun(name, error),
-      );
+      const end = await inTurn(name, () => run(input, context.signal())).catch((error: unknown) => notRun(name, error));
       return {
         exit_code: end.exitCode,
         stdout: end.stdout,

@@ -29,12 +29,13 @@ const toEntry = (unit: Unit): ServiceEntry => ({
 });
 
 /** Whether the unit is more than a referenced name: it has a file, or runs or failed without one. */
-const exists = ({ loadState, activeState }: Unit): boolean => loadState !== "not-found" || activeState !== "inactive";
+const isPresent = ({ loadState, activeState }: Unit): boolean =>
+  loadState !== "not-found" || activeState !== "inactive";
 
 /** Units are immutable, so their entries are made once. */
 const entries = new WeakMap<Unit, ServiceEntry>();
 
-function entryOf(unit: Unit): ServiceEntry {
+function cachedEntry(unit: Unit): ServiceEntry {
   const known = entries.get(unit);
   if (known !== undefined) return known;
   const entry = toEntry(unit);
@@ -145,9 +146,9 @@ export function systemHandlers(ports: {
     async listServices({ query }) {
       const all = await onHost("list services", () => units.list());
       const status = query.status ?? "all";
-      const matching = all.filter((unit) => exists(unit) && (status === "all" || unit.activeState === status));
+      const matching = all.filter((unit) => isPresent(unit) && (status === "all" || unit.activeState === status));
       const limit = query.limit ?? serviceListLimit.default;
-      return { services: matching.slice(0, limit).map(entryOf), total: matching.length };
+      return { services: matching.slice(0, limit).map(cachedEntry), total: matching.length };
     },
 
     async restartService({ params, query }, context) {

@@ -47,7 +47,7 @@ const described = ({ attributes, droppedAttributes }: Described) => ({
 });
 
 /** The span as an answer has it. */
-function entryOf(span: SpanData): Omit<Span, "resource" | "origin"> {
+function toSpan(span: SpanData): Omit<Span, "resource" | "origin"> {
   return {
     span_id: span.spanId,
     parent_span_id: span.parentSpanId,
@@ -82,6 +82,6 @@ export function keptSpan(span: SpanData): KeptSpan {
     isError: status === "error",
     startUs: usOfNs(startNs),
     endUs: Math.max(usOfNs(startNs), usOfNs(endNs)),
-    json: JSON.stringify(entryOf(span)),
+    json: JSON.stringify(toSpan(span)),
   };
 }

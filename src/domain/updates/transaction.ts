@@ -2,13 +2,13 @@ import type { ChangedPackage } from "#contract/updates.ts";
 import type { InstalledPackage, PackageChange, TransactionPlan } from "#domain/ports/packages.ts";
 
 /** Packages of several architectures may have one name. */
-const keyOf = ({ name, architecture }: Pick<InstalledPackage, "name" | "architecture">): string =>
+const packageKey = ({ name, architecture }: Pick<InstalledPackage, "name" | "architecture">): string =>
   `${name}:${architecture}`;
 
 /** All versions of a package: several kernels may be installed. */
 function allVersionsOf(installed: readonly InstalledPackage[]): (change: PackageChange) => readonly string[] {
-  const versions = Map.groupBy(installed, keyOf);
-  return (change) => (versions.get(keyOf(change)) ?? []).map(({ version }) => version);
+  const versions = Map.groupBy(installed, packageKey);
+  return (change) => (versions.get(packageKey(change)) ?? []).map(({ version }) => version);
 }
 
 /** The changes of a plan that are in effect, whoever made them. */

@@ -96,7 +96,7 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
   };
 
   /** Removes expired snapshots but for those in the result, and leftovers. */
-  const prune = async (work: Reporting, named: readonly string[]): Promise<void> => {
+  const removeExpired = async (work: Reporting, named: readonly string[]): Promise<void> => {
     const { signal } = work;
     const retention = { count: ports.keepSnapshots, ageMs: keptForMs, nowMs: clock.now() };
     for (const each of backends) {
@@ -115,7 +115,7 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
       const atOnce = backends.find(({ needsReboot }) => !needsReboot);
       const chosen = input.isGuarded ? (atOnce ?? backend) : backend;
       const result = await applyUpdates(input, { ...ports, manager, backend: chosen }, work);
-      await prune(work, [result.snapshot_id]);
+      await removeExpired(work, [result.snapshot_id]);
       return result;
     },
     "updates.rollback": async ({ snapshotId }, work) => {
@@ -126,7 +126,7 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
       const result = work.phase?.result ?? (await doIt());
       // Cleaning up removes the former state: a process that is killed meanwhile still has the result.
       work.savePhase({ safetySnapshotId: result.safety_snapshot_id, result });
-      await prune(work, [snapshotId, result.safety_snapshot_id]);
+      await removeExpired(work, [snapshotId, result.safety_snapshot_id]);
       return result;
     },
     "snapshots.create": async ({ description }, work) => {
@@ -145,7 +145,7 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
         return backend.create({ id, description, kind: "manual", changes, progress }, signal);
       };
       const snapshot = taken ?? (await refusedAsInvalid(create));
-      await prune(work, [snapshot.id]);
+      await removeExpired(work, [snapshot.id]);
       return toSnapshot(snapshot);
     },
     "snapshots.delete": async ({ snapshotId }, work) => {

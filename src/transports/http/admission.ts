@@ -113,7 +113,7 @@ export function createAdmission(ports: AdmissionPorts) {
     return cannotTell("the client certificate does not go with the API key (send one of them)");
   };
 
-  const refuse = (request: FastifyRequest, reason: string): never => {
+  const refuseRequest = (request: FastifyRequest, reason: string): never => {
     const { allowed, tightest } = takeFailure(addressGroup(request.record.remoteAddress ?? ""));
     if (allowed) throw new DomainError("UNAUTHORIZED", reason);
     const retryAfter = wholeSeconds(tightest.endsInMs);
@@ -146,10 +146,11 @@ export function createAdmission(ports: AdmissionPorts) {
     if (certificates.isOutdated(socket)) {
       // The last answer on this connection: on the next one the certificate is verified with the current lists.
       reply.header("Connection", "close");
-      if (hadLastAnswer.has(socket)) return refuse(request, "cannot take more here: certificates are verified anew");
+      if (hadLastAnswer.has(socket))
+        return refuseRequest(request, "cannot take more here: certificates are verified anew");
       hadLastAnswer.add(socket);
     }
-    if (typeof caller === "string") return refuse(request, caller);
+    if (typeof caller === "string") return refuseRequest(request, caller);
     // Set before the checks below: log and audit log name refused callers too.
     request.record.caller = caller;
     if (access?.openToLoopback === undefined) spend(caller, reply);

@@ -37,7 +37,7 @@ const isMutation = ({ route }: RequestRecord): boolean =>
 /** Errors of callers without the right. */
 const denials: readonly ErrorCode[] = ["UNAUTHORIZED", "FORBIDDEN", "RATE_LIMITED"];
 
-function outcomeOf({ isUnsuccessful }: RequestRecord, status: number): AuditEntry["outcome"] {
+function auditOutcome({ isUnsuccessful }: RequestRecord, status: number): AuditEntry["outcome"] {
   if (isErrorStatus(status)) return status < errorStatus.INTERNAL_ERROR ? "refused" : "failed";
   return isUnsuccessful ? "failed" : "ok";
 }
@@ -60,7 +60,7 @@ const paramsOf = ({ record, params }: FastifyRequest): Readonly<Record<string, s
   record.route?.audit?.operation.params === undefined ? {} : withoutSecrets(params as Record<string, string>);
 
 /** Whether a call has an entry of its own, is counted as refused, or is not written down. */
-function kindOf(record: RequestRecord, status: number): "own" | "refused" | undefined {
+function recordedAs(record: RequestRecord, status: number): "own" | "refused" | undefined {
   const { route, caller, error, isAdmitted, touched } = record;
   if (isErrorStatus(status)) {
     const isTried = caller !== undefined && isMutation(record) && error?.code !== "RATE_LIMITED";
@@ -96,13 +96,13 @@ export function createAuditor({ audit, refusals, certificates, clock }: AuditorP
     };
   };
 
-  const entryOf = (request: FastifyRequest, reply: FastifyReply, isClientGone: boolean): AuditEntry => {
+  const toAuditEntry = (request: FastifyRequest, reply: FastifyReply, isClientGone: boolean): AuditEntry => {
     const { route, error, touched, isAdmitted, isReplay } = request.record;
     const { statusCode: status } = reply;
     const { operation_id: operationId = null, ...made } = touched ?? {};
     return auditEvent(route?.audit?.name ?? callsRefused, clock.now(), {
       ...askedBy(request),
-      outcome: outcomeOf(request.record, status),
+      outcome: auditOutcome(request.record, status),
       status,
       error: error?.code ?? null,
       target: {
@@ -120,10 +120,10 @@ export function createAuditor({ audit, refusals, certificates, clock }: AuditorP
   const write = (request: FastifyRequest, reply: FastifyReply, isClientGone: boolean): void => {
     const { record } = request;
     if (record.isAudited) return;
-    const kind = kindOf(record, reply.statusCode);
+    const kind = recordedAs(record, reply.statusCode);
     if (kind === undefined) return;
     record.isAudited = true;
-    const entry = entryOf(request, reply, isClientGone);
+    const entry = toAuditEntry(request, reply, isClientGone);
     if (kind === "own") {
       audit.record(entry, record.forgetBegun);
       return;

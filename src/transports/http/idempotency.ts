@@ -190,7 +190,7 @@ function keptOf(request: FastifyRequest, answer: Answer | undefined): Answer | u
 }
 
 /** The error in a kept answer, for log and audit log. */
-function errorOf({ status, body }: Answer): RequestRecord["error"] {
+function answerError({ status, body }: Answer): RequestRecord["error"] {
   if (!isErrorStatus(status)) return undefined;
   const { error }: Partial<ErrorBody> = JSON.parse(body);
   return error && { code: error.code, field: error.details?.field };
@@ -225,7 +225,7 @@ export function createIdempotencyHooks(
       const { status, headers, body: text } = turn.answer;
       // The audit log must not report it as done twice.
       record.isReplay = true;
-      record.error = errorOf(turn.answer);
+      record.error = answerError(turn.answer);
       reply.code(status).headers(headers).header(replayedHeader, "true");
       reply.serializer((each: string) => each).send(text);
       return true;

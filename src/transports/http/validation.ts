@@ -37,7 +37,7 @@ function fromText(value: unknown, schema: SchemaObject): unknown {
 const upperFirst = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** The faulty member and the issue, in the words of the contract. */
-function describe(error: ErrorObject, part: HttpPart): { field: string; issue: string } {
+function describeError(error: ErrorObject, part: HttpPart): { field: string; issue: string } {
   const at = error.instancePath.split("/").slice(1).join(".");
   // A parameter that is given twice is parsed as a list.
   const isRepeated = part === "query" && error.keyword === "type" && Array.isArray(error.data);
@@ -79,7 +79,7 @@ export function createPartCheck(part: HttpPart, schema: SchemaObject): (value: u
     const validate = compiled;
     if (validate(read)) return read;
     const [error] = validate.errors ?? [];
-    const { field, issue } = error === undefined ? { field: part, issue: "Is wrong" } : describe(error, part);
+    const { field, issue } = error === undefined ? { field: part, issue: "Is wrong" } : describeError(error, part);
     throw new DomainError("VALIDATION_ERROR", `cannot accept ${field}: ${issue}`, { field, issue });
   };
 }

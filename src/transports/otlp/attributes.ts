@@ -13,7 +13,7 @@ const valueCost = 8;
 /** A value that is not kept: too deep or too big. */
 const tooMuch = Symbol("too much");
 
-const numberOf = (value: number): number | string => (Number.isFinite(value) ? value : String(value));
+const jsonNumber = (value: number): number | string => (Number.isFinite(value) ? value : String(value));
 
 /** An integer; as text where a number cannot hold it exactly. */
 function integerOf(value: bigint): number | string {
@@ -65,7 +65,7 @@ function readAny(reader: BinaryReader, end: number, depth: number, budget: Budge
         value = integerOf(int64At(reader, type));
         return true;
       case 4:
-        value = numberOf(doubleAt(reader, type));
+        value = jsonNumber(doubleAt(reader, type));
         return true;
       case 5:
         value = readItems(reader, delimitedEnd(reader, type), (at) => readAny(reader, at, depth + 1, budget));

@@ -101,7 +101,7 @@ function answer(
   response.end(body);
 }
 
-function refuse(response: ServerResponse, format: TraceBody["format"], refusal: Refusal): void {
+function sendRefusal(response: ServerResponse, format: TraceBody["format"], refusal: Refusal): void {
   const { message } = refusal;
   answer(response, format, { ...refusal, body: format === "json" ? refusalReplyJson(message) : refusalReply(message) });
 }
@@ -115,10 +115,10 @@ async function respond(request: IncomingMessage, response: ServerResponse, ports
   const { headers } = request;
   const format = formats[mediaType(headers["content-type"])] ?? "json";
   const refusal = refusalOf(request);
-  if (refusal !== undefined) return refuse(response, format, refusal);
+  if (refusal !== undefined) return sendRefusal(response, format, refusal);
   const body = await readBody(request, ports.room, held);
   if (body === undefined) return;
-  if ("status" in body) return refuse(response, format, body);
+  if ("status" in body) return sendRefusal(response, format, body);
   try {
     const taken = await ports.take({
       bytes: body,
@@ -131,7 +131,7 @@ async function respond(request: IncomingMessage, response: ServerResponse, ports
   } catch (error) {
     const { kind, message } =
       error instanceof TracesRefused ? error : new TracesRefused("failed", "cannot keep traces");
-    refuse(response, format, { status: statusOf[kind], message });
+    sendRefusal(response, format, { status: statusOf[kind], message });
   }
 }
 

@@ -18,11 +18,11 @@ type Message = Readonly<Record<string, readonly [field: number, write: FieldWrit
 
 const latestFixed64 = 2n ** 64n - 1n;
 
-const kindOf = (value: unknown): string =>
+const describeValue = (value: unknown): string =>
   value === null ? "null" : Array.isArray(value) ? "array" : typeof value === "number" ? `${value}` : typeof value;
 
 const mismatch = ({ name }: Member, expected: string, value: unknown): MalformedTraces =>
-  new MalformedTraces(`${name}: expected ${expected}, got ${kindOf(value)}`);
+  new MalformedTraces(`${name}: expected ${expected}, got ${describeValue(value)}`);
 
 function stringOf(member: Member, value: unknown): string {
   if (typeof value !== "string") throw mismatch(member, "string", value);

@@ -17,7 +17,7 @@ export interface Outbox {
   readonly isCongested: () => boolean;
 }
 
-const bytesOf = (frames: readonly Uint8Array[]): number => {
+const totalBytes = (frames: readonly Uint8Array[]): number => {
   let bytes = 0;
   for (const frame of frames) bytes += frame.byteLength;
   return bytes;
@@ -30,7 +30,7 @@ export function createJoiner(): (frames: readonly Uint8Array[]) => Uint8Array | 
     const [first] = frames;
     if (frames.length === 1) return first;
     if (last?.frames === frames) return last.joined;
-    last = { frames, joined: bytesOf(frames) > joinedBytes ? undefined : Buffer.concat(frames) };
+    last = { frames, joined: totalBytes(frames) > joinedBytes ? undefined : Buffer.concat(frames) };
     return last.joined;
   };
 }

@@ -27,7 +27,7 @@ function printPlugins(io: Io, { plugins }: Answer<"listPlugins">): void {
   }
 }
 
-function addListCommand(plugins: Command, ports: CommandPorts): void {
+function addPluginList(plugins: Command, ports: CommandPorts): void {
   const list = presetCommand(plugins, "list")
     .description("all plugins, and what is wrong with those that do not run")
     .addHelpText(
@@ -59,7 +59,7 @@ async function isToBeEnabled(ports: CommandPorts, service: Client, name: string,
   return isWanted(ports, `Enable the plugin ${oneLine(name)}?`, options);
 }
 
-function addChangeCommands(plugins: Command, ports: CommandPorts): void {
+function addPluginChanges(plugins: Command, ports: CommandPorts): void {
   const { io, finish, connect } = ports;
   const report = (answer: Plugin & { success: boolean; message: string }, { dryRun, json }: ChangeOptions) => {
     // A plan has no success of its own.
@@ -183,8 +183,8 @@ Nothing that is there is written over.`,
 /** `steward plugins [list]|enable|disable|confirm|validate|new`. */
 export function addPluginsCommands(program: Command, ports: CommandPorts): void {
   const plugins = program.command("plugins").description("list, enable, disable, confirm, check and make plugins");
-  addListCommand(plugins, ports);
-  addChangeCommands(plugins, ports);
+  addPluginList(plugins, ports);
+  addPluginChanges(plugins, ports);
   addPluginConfirmCommand(plugins, ports);
   addValidateCommand(plugins, ports);
   addNewCommand(plugins, ports, () => ["help", ...program.commands.map((command) => command.name())]);

@@ -11,7 +11,7 @@ const mostListed = 100;
 
 const isOne = (count: number): boolean => count === 1;
 
-function detailsOf(manager: string, faults: PackageFaults): Outcome["details"] {
+function faultDetails(manager: string, faults: PackageFaults): Outcome["details"] {
   const { unfinished, unmet, held, writer } = faults;
   return {
     manager,
@@ -109,7 +109,7 @@ export function packageStatusCheck(ports: {
     async run({ ignore }, signal) {
       const faults = await packages.faults(signal);
       if (faults === undefined) return skip(`${manager} is not there`);
-      const details = detailsOf(manager, faults);
+      const details = faultDetails(manager, faults);
       if (faults.writer !== undefined) return { ...whileWritten(faults.writer), details };
       writing = undefined;
       const fault = faultOf(faults);

@@ -3,7 +3,7 @@ import { type Check, skip } from "../check.ts";
 
 type Verdict = { readonly status: "pass" | "warn" | "fail"; readonly message: string };
 
-function judge({ name, isActive, devices, workingDevices, rebuildPercent }: RaidArray): Verdict {
+function judgeArray({ name, isActive, devices, workingDevices, rebuildPercent }: RaidArray): Verdict {
   if (!isActive) return { status: "fail", message: `${name} does not run` };
   const lost = devices - workingDevices;
   const has = `${name} has ${workingDevices} of ${devices} devices`;
@@ -25,7 +25,7 @@ export const raidStatusCheck = (ports: { raidArrays: RaidArrays }): Check => ({
     if (arrays.length === 0)
       return skip((all ?? []).length > 0 ? "Settings ignore every RAID array" : "This host has no software RAID");
 
-    const verdicts = arrays.map(judge);
+    const verdicts = arrays.map(judgeArray);
     const of = (status: Verdict["status"]) => verdicts.filter((verdict) => verdict.status === status);
     const [failed, warned] = [of("fail"), of("warn")];
     const troubled = [...failed, ...warned];

@@ -123,7 +123,7 @@ function trustFindings(options: Options): readonly Finding[] {
   return findings;
 }
 
-function judge(options: Options, { ignore }: CheckSettings): Outcome {
+function judgeOptions(options: Options, { ignore }: CheckSettings): Outcome {
   const isIgnored = createIgnore(ignore.map((name) => name.toLowerCase()));
   const findings = [...passwordFindings(options), ...trustFindings(options), ...algorithmFindings(options)]
     .filter(({ option }) => !isIgnored(option))
@@ -160,6 +160,6 @@ export const sshConfigCheck = ({ ssh }: { ssh: SshServer }): Check => ({
       const message = `sshd would not start with its configuration: ${config.message}`;
       return { status: "fail", message, details: { error: config.message } };
     }
-    return judge(config.options, settings);
+    return judgeOptions(config.options, settings);
   },
 });

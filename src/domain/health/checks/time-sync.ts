@@ -1,7 +1,7 @@
 import type { TimeSync, TimeSyncState } from "#domain/ports/host.ts";
 import { type Check, type Outcome, skip } from "../check.ts";
 
-function judge({ canSync, isEnabled, isSynchronised, isContainer }: TimeSyncState): Omit<Outcome, "details"> {
+function judgeClock({ canSync, isEnabled, isSynchronised, isContainer }: TimeSyncState): Omit<Outcome, "details"> {
   if (isSynchronised && (isEnabled || isContainer || !canSync))
     return { status: "pass", message: "The clock is synchronised" };
   if (isEnabled)
@@ -28,7 +28,7 @@ export function timeSyncCheck({ time }: { time: Pick<TimeSync, "state"> }): Chec
       if (state === undefined)
         return { ...skip("Nothing on this host tells whether the clock is synchronised"), fixId: null };
       return {
-        ...judge(state),
+        ...judgeClock(state),
         details: {
           can_sync: state.canSync,
           enabled: state.isEnabled,

@@ -7,7 +7,7 @@ import { grade, thresholdsFor } from "../threshold.ts";
 const maxListed = 100;
 
 /** Parents by number of zombies: restarting a parent ends them. */
-function parentsOf(zombies: readonly Zombie[]) {
+function countByParent(zombies: readonly Zombie[]) {
   const children = Map.groupBy(zombies, ({ parentPid }) => parentPid);
   return [...children]
     .map(([pid, own]) => ({ pid, name: own[0]?.parentName ?? "", zombies: own.length }))
@@ -25,7 +25,7 @@ export const zombieProcessesCheck = (ports: { kernel: Pick<KernelLoad, "zombies"
     const zombies = all.filter(
       ({ name, parentName }) => ![name, parentName].some((each) => settings.ignore.includes(each)),
     );
-    const parents = parentsOf(zombies);
+    const parents = countByParent(zombies);
     const names = listNames(parents.map(({ name, pid }) => `${name} (${pid})`));
     const count = counted(zombies.length, "zombie process", "zombie processes");
     return {

@@ -17,7 +17,7 @@ export interface SecurityUpdater {
 const timeoutMs = 60 * 60_000;
 
 /** Names in the check's details, without held packages. */
-function namesIn({ details }: Outcome): readonly string[] {
+function updatableNames({ details }: Outcome): readonly string[] {
   const names = recordsIn(details["updates"]).flatMap(({ name, held }) =>
     typeof name === "string" && held === false ? [name] : [],
   );
@@ -35,7 +35,7 @@ export function applySecurityUpdatesFix({ security }: { security: SecurityUpdate
     endsOnFailure: true,
     timeoutMs,
     async plan(found, signal) {
-      const names = namesIn(found);
+      const names = updatableNames(found);
       if (names.length === 0) return { steps: [], reason: "the updates that are pending are of held packages" };
       const { packages, downloadBytes, hasSnapshot } = await security.plan(names, signal);
       if (packages.length === 0) return { steps: [], reason: "they are installed by now" };

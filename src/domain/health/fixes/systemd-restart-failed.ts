@@ -6,7 +6,7 @@ import type { Fix, FixStep } from "../fix.ts";
 /** How long a unit is watched after its job, to notice a program that dies at once. */
 const settleMs = 250;
 
-const namesIn = ({ details }: Outcome): readonly string[] =>
+const failedUnits = ({ details }: Outcome): readonly string[] =>
   recordsIn(details["units"]).flatMap(({ name }) => (typeof name === "string" ? [name] : []));
 
 const verbs: Readonly<Partial<Record<string, string>>> = {
@@ -72,7 +72,7 @@ export function systemdRestartFailedFix(ports: {
     mayFindNothing: true,
     endsOnFailure: false,
     async plan(found) {
-      const named = namesIn(found);
+      const named = failedUnits(found);
       const others = named.filter((name) => name !== ownUnit);
       const states = await Promise.all(others.map((name) => units.read(name)));
       const stillFailed = states.filter(({ activeState }) => activeState === "failed");

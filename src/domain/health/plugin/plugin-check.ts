@@ -35,7 +35,7 @@ function fitting(values: readonly PerfValue[]): readonly PerfValue[] {
 
 export type Ended = Extract<PluginRun, { isEnded: true }>;
 
-function detailsOf({ exitCode, stderr, isCut }: Ended, output: PluginOutput): Record<string, unknown> {
+function pluginDetails({ exitCode, stderr, isCut }: Ended, output: PluginOutput): Record<string, unknown> {
   const { text, longText, perfdata } = output;
   const values = fitting(perfdata.values);
   const errors = printable(stderr).trim();
@@ -51,7 +51,7 @@ function detailsOf({ exitCode, stderr, isCut }: Ended, output: PluginOutput): Re
   };
 }
 
-function textOf({ text }: PluginOutput, { stderr, exitCode }: Ended): string {
+function messageText({ text }: PluginOutput, { stderr, exitCode }: Ended): string {
   if (text !== "") return text;
   const [complaint = ""] = printable(stderr).trim().split("\n");
   const silence = `The plugin printed no text and ended with exit code ${exitCode}`;
@@ -61,8 +61,8 @@ function textOf({ text }: PluginOutput, { stderr, exitCode }: Ended): string {
 /** The outcome of a run by the plugin interface of Nagios. */
 export function nagiosOutcome(run: Ended): Outcome {
   const output = parseOutput(run.stdout, run.isCut);
-  const details = detailsOf(run, output);
-  const text = textOf(output, run);
+  const details = pluginDetails(run, output);
+  const text = messageText(output, run);
   const status = statuses[run.exitCode];
   if (status !== undefined) return { status, message: text, details };
   const error = `exit code ${run.exitCode}`;
