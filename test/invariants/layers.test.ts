@@ -192,57 +192,6 @@ describe("ports", () => {
   // A probe is a single function, so it is a type and not an interface.
   const ports = [...named, "Probe"];
 
-  it("are found", () => {
-    expect([...ports].sort()).toEqual([
-      "AlertStore",
-      "AuditLog",
-      "CertificateFiles",
-      "ChatProvider",
-      "CheckHistory",
-      "Clock",
-      "ConfigFiles",
-      "ConfirmedPlugins",
-      "ConnectorDiscovery",
-      "CredentialCodec",
-      "DefaultRoutes",
-      "DiskCleanup",
-      "EnabledPlugins",
-      "FileSystems",
-      "Grep",
-      "HostFacts",
-      "Journal",
-      "JournalStorage",
-      "KernelLoad",
-      "KernelLog",
-      "KeyStore",
-      "ListeningSockets",
-      "NameServers",
-      "NotificationStore",
-      "Notifier",
-      "OperationStore",
-      "PackageFiles",
-      "PackageManager",
-      "PackageRepairs",
-      "PackageStates",
-      "PackageUpdates",
-      "PacketFilter",
-      "PluginFolders",
-      "PluginRunner",
-      "PluginSandbox",
-      "Probe",
-      "RaidArrays",
-      "RebootNeed",
-      "SnapshotBackend",
-      "SshServer",
-      "TaskLauncher",
-      "TimeSync",
-      "TokenLedger",
-      "TraceStore",
-      "Units",
-      "WindowStore",
-    ]);
-  });
-
   it.each(ports)("%s has a fake, and a suite that runs on it and on the real one", (port) => {
     const fake = `test/fakes/${kebab(port)}.ts`;
     const suite = `test/ports/${kebab(port)}.test.ts`;

@@ -37,6 +37,20 @@ function expectNamed(page: string, { files, inserts }: Followed, names: Readonly
   }
 }
 
+/** What a recipe's own example writes: each block of code says in its first line where it goes. */
+function exampleOf(page: string): Followed {
+  const blocks = [...read(page).matchAll(/^( *)```ts\n([\s\S]*?)^ *```$/gm)].map(([, indent = "", text = ""]) => {
+    const [head = "", ...lines] = text.split("\n").map((line) => line.slice(indent.length));
+    const [, path = "", before] = /^\/\/ (\S+?)(?:, before: (.+))?$/.exec(head) ?? [];
+    expect([page, head, path === ""]).toEqual([page, head, false]);
+    return { path, before, text: lines.join("\n") };
+  });
+  return {
+    files: Object.fromEntries(blocks.flatMap(({ path, before, text }) => (before === undefined ? [[path, text]] : []))),
+    inserts: blocks.flatMap(({ path, before, text }) => (before === undefined ? [] : [[path, before, text] as const])),
+  };
+}
+
 const gates = [
   ["tsc", "-b"],
   ["biome", "check", "--error-on-warnings"],
@@ -166,5 +180,26 @@ describe("the recipe of", { timeout: 600_000 }, () => {
       "test/api/access-matrix.api.test.ts",
       "test/api/errors.api.test.ts",
     ]);
+  });
+
+  it("a port is followed by its own example, which the gates accept", () => {
+    const port = exampleOf("docs/recipes/port.md");
+    expect(Object.keys(port.files)).toHaveLength(4);
+    follow(copy, port);
+    expectContent(copy, ["test/ports/entropy.test.ts"]);
+  });
+
+  it("a package manager begins with its name, after which the compiler names every place that the page does", () => {
+    const path = "src/domain/ports/packages.ts";
+    const known = 'packageManagers = ["apt", ';
+    expect(copy.read(path)).toContain(known);
+    copy.write(path, copy.read(path).replace(known, `${known}"apk", `));
+    const { output } = copy.run(["tsc", "-b"]);
+    const named = new Set([...output.matchAll(/^(src\/\S+?)\(\d+,/gm)].map(([, file = ""]) => file));
+    expect([...named].sort()).toEqual([
+      "src/domain/health/checks/package-status.ts",
+      "src/domain/health/manager-words.ts",
+    ]);
+    for (const file of [path, ...named]) expect(read("docs/recipes/package-manager.md")).toContain(`\`${file}\``);
   });
 });
