@@ -76,6 +76,36 @@ const namesOnDemand: Plugin = {
   },
 };
 
+/**
+ * Modules of Node without the face that an import gives them: to name their exports it reads all of them, and those of `node:http`
+ * load a whole client with HTTP/2.
+ */
+const modulesOfNode: Plugin = {
+  name: "modules-of-node",
+  setup(build) {
+    const namespace = "node-module";
+    build.onResolve({ filter: /^node:/ }, ({ kind, path }) =>
+      kind === "import-statement" ? { path, namespace, sideEffects: false } : undefined,
+    );
+    build.onLoad({ filter: /.*/, namespace }, ({ path }) => {
+      const names = Object.keys(process.getBuiltinModule(path) ?? {}).filter(
+        (name) => isName(name) && name !== "default",
+      );
+      const given = names.map(
+        (name, at) => `const _${at} = /* @__PURE__ */ get("${name}"); export { _${at} as ${name} };`,
+      );
+      return {
+        contents: [
+          `const module = /* @__PURE__ */ process.getBuiltinModule("${path}");`,
+          "const get = (name) => module[name];",
+          "export default module;",
+          ...given,
+        ].join("\n"),
+      };
+    });
+  },
+};
+
 /** All outputs are in one folder, so what stands beside a source has to be looked for from there. */
 const besideThePackage = (version: string): Plugin => ({
   name: "beside-the-package",
@@ -131,7 +161,7 @@ export async function bundleProgram(
     banner: { js: banner(version) },
     metafile: true,
     logLevel: "warning",
-    plugins: [besideThePackage(version), namesOnDemand],
+    plugins: [besideThePackage(version), namesOnDemand, modulesOfNode],
   });
   return metafile;
 }
