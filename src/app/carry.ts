@@ -7,7 +7,7 @@ import type { Config } from "#config/load.ts";
 import type { OperationStore } from "#domain/ports/operations.ts";
 import { rollbackWaits } from "#domain/updates/reboot.ts";
 import { places } from "#root/places.ts";
-import type { carryState } from "./updates.ts";
+import { carryState } from "./updates.ts";
 
 /** At the end of the service: copies the state to the next boot where a rollback waits for a reboot. */
 export async function carryOwnState(
@@ -21,8 +21,7 @@ export async function carryOwnState(
     return operation !== undefined && rollbackWaits(operation, bootedAt);
   };
   if (!store.ids().some(isWaiting)) return;
-  const updates = await import("./updates.ts");
-  await updates.carryState(config, packages);
+  await carryState(config, packages);
 }
 
 /** {@link carryOwnState} as root, for a service without rights that has just ended. */

@@ -14,7 +14,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const configOf = (text: string) => {
   const file = join(folder, "config.yaml");
   writeFileSync(file, text);
-  return loadConfig({ file, environment: {}, isRoot: false, builtInCheckIds: () => Promise.resolve([]) });
+  return loadConfig({ file, environment: {}, isRoot: false, builtInCheckIds: [] });
 };
 
 const names: Readonly<Record<string, readonly string[]>> = {
@@ -22,7 +22,7 @@ const names: Readonly<Record<string, readonly string[]>> = {
   "hooks.example.org": ["192.0.2.20", "192.0.2.20"],
 };
 const dropIn = async (text: string, given: { clients?: readonly string[]; allow?: readonly string[] } = {}) =>
-  egressDropIn(await configOf(text), {
+  egressDropIn(configOf(text), {
     clients: [],
     allow: [],
     ...given,
@@ -32,10 +32,10 @@ const dropIn = async (text: string, given: { clients?: readonly string[]; allow?
       names[name] === undefined ? Promise.reject(new Error("ENOTFOUND")) : Promise.resolve(names[name]),
   });
 
-it("knows every setting that has the service connect somewhere", async () => {
+it("knows every setting that has the service connect somewhere", () => {
   const webhook = join(folder, "webhook");
   writeFileSync(webhook, "https://hooks.example.org/services/secret\n");
-  const config = await configOf(`
+  const config = configOf(`
 connectors:
   list:
     - { name: claude, provider: anthropic, model: m }

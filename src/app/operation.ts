@@ -111,7 +111,7 @@ export async function runOperation(
   process.once("SIGTERM", () => stop.abort(new Error("stopped by SIGTERM")));
   // Only the service has metrics.
   const tracing = await createHostTracing(config, { version, log, onSpans: () => undefined });
-  const traced = await createTracedParts(tracing?.tracer);
+  const traced = createTracedParts(tracing?.tracer);
   const { exec } = traced;
   const host = await openHost(config.settings, traced);
   // Outside of the span: its first questions to the bus are not the operation's.

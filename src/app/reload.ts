@@ -16,9 +16,9 @@ function partsForRestart(before: Settings, after: Settings): readonly string[] {
 /** Reads the settings again, one reload at a time. A faulty file changes nothing. */
 export function createReload(ports: {
   readonly config: Config;
-  readonly load: () => Promise<Config>;
-  readonly connectors: { readonly reload: (next: Config) => Promise<readonly string[]> };
-  readonly plugins: { readonly reload: (next: Settings) => Promise<void> };
+  readonly load: () => Config;
+  readonly connectors: { readonly reload: (next: Config) => readonly string[] };
+  readonly plugins: { readonly reload: (next: Settings) => void };
   readonly tls: { readonly reload: (next: Config) => Promise<void> };
   /** Reports the reload to the service manager. */
   readonly around: (work: () => Promise<void>) => Promise<void>;
@@ -27,10 +27,10 @@ export function createReload(ports: {
   const { config, load, connectors, plugins, tls, around, log } = ports;
   const reload = async (): Promise<void> => {
     try {
-      const next = await load();
+      const next = load();
       await tls.reload(next);
-      const names = await connectors.reload(next);
-      await plugins.reload(next.settings);
+      const names = connectors.reload(next);
+      plugins.reload(next.settings);
       log.info({ connectors: names }, "settings reloaded");
       const parts = partsForRestart(config.settings, next.settings);
       if (parts.length > 0) log.warn({ parts }, "settings changed that take effect with a restart");

@@ -8,8 +8,10 @@ import { auditEvent } from "#domain/audit/entry.ts";
 import { createProber } from "#domain/health/prober.ts";
 import { checkOwnAddress, statusWords } from "#domain/health/sign-of-life.ts";
 import { hasRootSide } from "#root/places.ts";
+import { createRootSide } from "#root/request.ts";
 import type { Logs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
+import { carryOwnState } from "./carry.ts";
 import { composeService } from "./compose.ts";
 import { ensureAdminKey, firstKeyText, keyMade } from "./first-key.ts";
 import type { PartContext } from "./part.ts";
@@ -39,7 +41,7 @@ export interface ServeOptions {
   /** Whether to make a further admin key, and to replace a lost key store. */
   readonly newAdminKey: boolean;
   readonly isSafeMode: boolean;
-  readonly reload: () => Promise<Config>;
+  readonly reload: () => Config;
   /** Prints for the person at the terminal. */
   readonly tell: (text: string) => void;
 }
@@ -60,9 +62,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
   const { traced, tracer } = traces;
   const host = await buildHost(context, { traced, prober });
   // A service without rights, as the package installs it, asks root.
-  const rootSide = hasRootSide(config.stateDir)
-    ? (await import("#root/request.ts")).createRootSide({ clock, isSafeMode, audit })
-    : undefined;
+  const rootSide = hasRootSide(config.stateDir) ? createRootSide({ clock, isSafeMode, audit }) : undefined;
   const system = buildSystemPart(host, rootSide);
   const { journal, grep } = host.journal;
   const logs = createLogsPart({ clock, log, journal, grep });
@@ -138,7 +138,6 @@ async function drain(clock: PartContext["clock"], { health, plugins }: Built, ht
 async function carryOver({ config, log }: PartContext, { rootSide, host, operations }: Built): Promise<void> {
   if (rootSide !== undefined) return;
   try {
-    const { carryOwnState } = await import("./carry.ts");
     await carryOwnState({ ...config, exec }, host.packages, operations.store);
   } catch (error) {
     log.error({ err: error }, "cannot migrate the state to the next boot");

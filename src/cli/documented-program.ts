@@ -32,7 +32,7 @@ export const documentedProgram = (version: string): CommandNode =>
         finish: () => undefined,
         connect: never,
         connectTo: never,
-        isNamed: never,
+        isNamed: () => false,
         contexts: createContextStore({}),
         given: () => ({}),
       },

@@ -5,6 +5,9 @@ import { lazy } from "#kernel/async.ts";
 import { nagiosUnknown, speaksNagios, unknownCode } from "./commands/nagios.ts";
 import { callPlugin, type PluginCall, pluginCallOf } from "./commands/plugins/call.ts";
 import type { HostRun } from "./contexts/ask.ts";
+import { severalHosts } from "./contexts/choice.ts";
+import { planningFetch } from "./contexts/guard.ts";
+import { runForAll } from "./contexts/run-for-all.ts";
 import { type ContextStore, createContextStore, mayMeanSeveral } from "./contexts/store.ts";
 import { connect, connectToOne, isNamed } from "./core/connect.ts";
 import { explainError, Interrupted, isInterrupted, NeedsDecision } from "./core/errors.ts";
@@ -48,15 +51,13 @@ export async function runCli(given: CliPorts): Promise<number> {
   const shared = { contexts, usesFile };
   if (!mayMeanSeveral(argv)) return runOnce({ ...ports, ...shared });
   try {
-    const { severalHosts } = await import("./contexts/choice.ts");
     const program = createProgram(inertPorts(ports, contexts), {
       version: ports.version,
       writeErr: io.err,
       isWhole: true,
     });
-    const several = await severalHosts(program, argv, contexts);
+    const several = severalHosts(program, argv, contexts);
     if (several === undefined) return await runOnce({ ...ports, ...shared });
-    const { runForAll } = await import("./contexts/run-for-all.ts");
     const local = { ...ports.local, readInput: lazy(ports.local.readInput) };
     const run = ({ signal, isDryRun, ...host }: HostRun): Promise<number> =>
       runOnce({ ...ports, ...shared, ...host, local, person: nobody, oneOfMany: { signal, isDryRun } });
@@ -83,7 +84,7 @@ function inertPorts(ports: Pick<CommandPorts, "io" | "now" | "environment" | "lo
     given: serviceOptionsOf,
     connect,
     connectTo: connect,
-    isNamed: () => Promise.resolve(false),
+    isNamed: () => false,
   };
 }
 
@@ -91,7 +92,6 @@ function inertPorts(ports: Pick<CommandPorts, "io" | "now" | "environment" | "lo
 async function connectOneOfMany(source: Parameters<typeof connectToOne>[0], isDryRun: boolean): Promise<Connection> {
   const connection = await connectToOne(source);
   if (!isDryRun) return connection;
-  const { planningFetch } = await import("./contexts/guard.ts");
   const planning = { ...connection, fetch: planningFetch(connection.fetch ?? globalThis.fetch) };
   return { ...planning, client: createClient(planning) };
 }

@@ -31,7 +31,7 @@ export interface LogStreamOptions extends Transport {
 /** Replacements of the global `fetch` and `WebSocket`. */
 export interface Transport {
   readonly fetch?: typeof globalThis.fetch | undefined;
-  readonly openSocket?: ((address: URL) => Promise<WebSocket>) | undefined;
+  readonly openSocket?: ((address: URL) => WebSocket) | undefined;
 }
 
 /** Entries that wait for a slow reader before the connection is closed until they are read. */
@@ -96,7 +96,7 @@ function finalError(closed: CloseEvent | undefined, lastError: ErrorFrame | unde
 }
 
 /** A connection as a queue of frames, until the signal fires. */
-async function connect<Frame>(
+function connect<Frame>(
   address: URL,
   schema: TSchema,
   options: Pick<LogStreamOptions, "key" | "openSocket"> & {
@@ -107,7 +107,7 @@ async function connect<Frame>(
   const { key, signal, openSocket, onOpen } = options;
   address.protocol = address.protocol.replace("http", "ws");
   if (key !== undefined) address.searchParams.set("api_key", key);
-  const socket = openSocket === undefined ? new WebSocket(address) : await openSocket(address);
+  const socket = openSocket === undefined ? new WebSocket(address) : openSocket(address);
   // The reason comes from the same request without an upgrade.
   socket.addEventListener("error", () => undefined);
   const frames: Frame[] = [];
@@ -176,7 +176,7 @@ export async function* streamLogs(options: LogStreamOptions): AsyncGenerator<Log
   };
   while (!signal?.aborted) {
     await options.allow?.();
-    const connection = await connect<LogServerFrame>(addressOf(options, cursor), streams.logs.serverFrame, {
+    const connection = connect<LogServerFrame>(addressOf(options, cursor), streams.logs.serverFrame, {
       key,
       signal,
       openSocket,
@@ -216,7 +216,7 @@ export async function* streamChecks(
 ): AsyncGenerator<HealthFrame, void, undefined> {
   const { url } = options;
   const address = new URL(`${apiBase}${streams.health.path}`, url);
-  const connection = await connect<HealthServerFrame>(address, streams.health.serverFrame, options);
+  const connection = connect<HealthServerFrame>(address, streams.health.serverFrame, options);
   try {
     for (;;) {
       const frame = await connection.next();

@@ -3,13 +3,13 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { defaultRateLimits } from "#contract/limits.ts";
 import { isAddressOrNetwork, isLoopbackAddress, parseListen } from "./address.ts";
-import { checkFaults, pluginSettings } from "./checks.ts";
+import { checkFaults } from "./checks.ts";
 import { connectorFaults } from "./connectors.ts";
 import type { Fault } from "./faults.ts";
 import { SettingsFaulty } from "./faults.ts";
 import { notificationFaults } from "./notifications.ts";
 import { probeFaults } from "./probes.ts";
-import type { SettingsFile } from "./read-file.ts";
+import { readSettings, type SettingsFile } from "./read-file.ts";
 import type { Settings } from "./settings.ts";
 import { defaultListen, logLevels } from "./settings.ts";
 import { tracingFaults } from "./tracing.ts";
@@ -38,17 +38,11 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 const defaultConfigFile = "/etc/steward/config.yaml";
 
-/** Loaded on demand: hosts without a settings file need no YAML parser and no schema. */
-async function readFrom(file: string | undefined): Promise<SettingsFile> {
-  if (file === undefined)
-    return {
-      settings: {},
-      faults: [],
-      faultAt: (path, message) => ({ source: "settings", path: path.join("."), message }),
-    };
-  const { readSettings } = await import("./read-file.ts");
-  return readSettings(file);
-}
+const noFile: SettingsFile = {
+  settings: {},
+  faults: [],
+  faultAt: (path, message) => ({ source: "settings", path: path.join("."), message }),
+};
 
 /** The settings file: as named, else of the environment, else the default where it exists. */
 export function configFile(named: string | undefined, environment: Environment): string | undefined {
@@ -117,15 +111,15 @@ const isBehindProxy = ({ trusted_proxies: proxies = [], allowed_hosts: hosts = [
   proxies.length > 0 || (isLoopbackAddress(host) && hosts.length > 0);
 
 /** Loads the settings: file, overridden by environment, then defaults. @throws SettingsFaulty with every fault and its place. */
-export async function loadConfig(input: {
+export function loadConfig(input: {
   file: string | undefined;
   environment: Environment;
   isRoot: boolean;
   /** Ids of built-in checks; called only where settings define plugins as checks. */
-  builtInCheckIds: () => Promise<readonly string[]>;
-}): Promise<Config> {
+  builtInCheckIds: readonly string[];
+}): Config {
   const file = configFile(input.file, input.environment);
-  const { settings: fromFile, faults: fileFaults, faultAt } = await readFrom(file);
+  const { settings: fromFile, faults: fileFaults, faultAt } = file === undefined ? noFile : readSettings(file);
   const { overrides, faults: environmentFaults } = readEnvironment(input.environment);
   const settings: Settings = { ...fromFile, ...overrides };
   // A fault of an environment variable is reported there.
@@ -133,8 +127,7 @@ export async function loadConfig(input: {
     path[0] === "listen" && overrides.listen !== undefined
       ? { source: "STEWARD_LISTEN", path: path.join("."), message }
       : faultAt(path, message);
-  const builtInCheckIds = pluginSettings(settings).length > 0 ? await input.builtInCheckIds() : [];
-  const faults = [...fileFaults, ...environmentFaults, ...usageFaults(settings, builtInCheckIds, at)];
+  const faults = [...fileFaults, ...environmentFaults, ...usageFaults(settings, input.builtInCheckIds, at)];
   const listenText = settings.listen ?? defaultListen;
   const listen = parseListen(listenText);
   if (faults.length > 0 || listen === undefined) throw new SettingsFaulty(faults);

@@ -1,3 +1,4 @@
+import { parse } from "yaml";
 import { readRegularFile } from "#adapters/files/index.ts";
 import { isRecord } from "#kernel/values.ts";
 import { parseListen } from "./address.ts";
@@ -21,12 +22,10 @@ function tlsOf(value: unknown): LocalSettings["tls"] | undefined {
  * Reads only what a client has to know, without the schema: compiling it takes longer than a request to the service.
  * @returns undefined where something is odd: {@link loadConfig} reports it.
  */
-export async function readLocalSettings(environment: Environment, isRoot: boolean): Promise<LocalSettings | undefined> {
+export function readLocalSettings(environment: Environment, isRoot: boolean): LocalSettings | undefined {
   const file = configFile(undefined, environment);
   let settings: unknown = {};
   if (file !== undefined) {
-    // Loaded on demand: most hosts have no settings file.
-    const { parse } = await import("yaml");
     try {
       settings = parse(readRegularFile(file).content.toString("utf8")) ?? {};
     } catch {

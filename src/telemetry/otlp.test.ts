@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { createOtlpTracing, tracesUrl } from "./otlp.ts";
+import { createOtlpTracing } from "./otlp.ts";
+import { tracesUrl } from "./tracing.ts";
 
 const traceId = "0af7651916cd43dd8448eb211c80319c";
 const parent = { traceparent: `00-${traceId}-b7ad6b7169203331-00` };

@@ -14,7 +14,7 @@ import type { SpanExporter } from "@opentelemetry/sdk-trace";
 import { ParentBasedSampler, TraceIdRatioBasedSampler, TracerProvider } from "@opentelemetry/sdk-trace";
 import { createSpanQueue, type QueueLimits, type QueuePorts } from "./otlp-queue.ts";
 import type { OpenSpan, RequestSpan, Span, SpanKind, TraceHeaders, Tracer, Tracing } from "./tracing.ts";
-import { spanOf, within } from "./tracing.ts";
+import { spanOf, tracesUrl, within } from "./tracing.ts";
 import { formatTraceparent, parseTraceparent } from "./tracing-context.ts";
 
 export interface OtlpOptions extends Omit<QueuePorts, "connect"> {
@@ -27,17 +27,10 @@ export interface OtlpOptions extends Omit<QueuePorts, "connect"> {
   readonly limits?: Partial<QueueLimits>;
 }
 
-const tracesPath = "v1/traces";
 const answerMs = 10_000;
 const maxTextLength = 1024;
 
 const kinds: Readonly<Record<SpanKind, Kinds>> = { internal: Kinds.INTERNAL, client: Kinds.CLIENT };
-
-export function tracesUrl(endpoint: string): string {
-  const url = new URL(endpoint);
-  if (!url.pathname.endsWith(`/${tracesPath}`)) url.pathname = `${url.pathname.replace(/\/$/, "")}/${tracesPath}`;
-  return url.href;
-}
 
 /** Imports only the exporter of the protocol. */
 async function exporterMaker({ endpoint, protocol }: OtlpOptions): Promise<() => SpanExporter> {

@@ -83,3 +83,12 @@ export const spanOf =
 
 /** The name of an error: its message may hold anything. */
 export const errorTypeOf = (error: unknown): string => (error instanceof Error ? error.name : "unknown");
+
+const tracesPath = "v1/traces";
+
+/** The address that spans are posted to. */
+export function tracesUrl(endpoint: string): string {
+  const url = new URL(endpoint);
+  if (!url.pathname.endsWith(`/${tracesPath}`)) url.pathname = `${url.pathname.replace(/\/$/, "")}/${tracesPath}`;
+  return url.href;
+}

@@ -19,21 +19,21 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 /** The plan of a settings file, on its way from the text to what is used. */
-async function planOf(text: string, environment: Readonly<Record<string, string>> = {}) {
+function planOf(text: string, environment: Readonly<Record<string, string>> = {}) {
   const file = join(folder, "config.yaml");
   writeFileSync(file, text);
-  const { settings } = await loadConfig({
+  const { settings } = loadConfig({
     file,
     environment: {},
     isRoot: true,
-    builtInCheckIds: () => Promise.resolve([]),
+    builtInCheckIds: [],
   });
   return createConnectorPlan(connectorSettings(settings), environment);
 }
 
-it("the example of the documentation makes connectors", async () => {
+it("the example of the documentation makes connectors", () => {
   const page = readFileSync(new URL("../../docs/settings.md", import.meta.url), "utf8");
-  const { connectors, ...plan } = await planOf(/```yaml\n([\s\S]*?)```/.exec(page)?.[1] ?? "");
+  const { connectors, ...plan } = planOf(/```yaml\n([\s\S]*?)```/.exec(page)?.[1] ?? "");
   expect(plan.default).toBe("local");
   expect(connectors).toMatchObject([
     { name: "local", provider: "Ollama" },
@@ -50,7 +50,7 @@ describe("a server on this machine", () => {
         return answerJson(response, path === "/api/tags" ? { models } : { data: models });
       },
       async ({ url, requests }) => {
-        const { connectors } = await planOf(
+        const { connectors } = planOf(
           `connectors: { list: [{ name: a, provider: ${provider}, model: model-1, base_url: "${url}" }] }`,
         );
         const [connector] = connectors;
@@ -74,7 +74,7 @@ describe("a key", () => {
       async ({ url, requests }) => {
         writeFileSync(join(folder, "key"), "sk-from-somewhere\n");
         chmodSync(join(folder, "key"), 0o600);
-        const { connectors } = await planOf(
+        const { connectors } = planOf(
           `connectors: { list: [{ name: a, provider: anthropic, model: m, base_url: "${url}", ${setting.replace("FOLDER", folder)} }] }`,
           { THE_KEY: "sk-from-somewhere", CREDENTIALS_DIRECTORY: folder },
         );

@@ -1,4 +1,5 @@
-import { get, type IncomingMessage, type RequestOptions } from "node:http";
+import http, { type IncomingMessage, type RequestOptions } from "node:http";
+import https from "node:https";
 import type { ConnectorDefinition, ConnectorDiscovery } from "#domain/ports/connectors.ts";
 import { recordsIn } from "#kernel/values.ts";
 import { fieldOf, nonEmptyString } from "./failures.ts";
@@ -8,12 +9,11 @@ import type { Environment } from "./secrets.ts";
 
 const maxBytes = 8 * 1024 * 1024;
 
-async function open(url: URL, options: RequestOptions): Promise<IncomingMessage> {
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  const begin = url.protocol === "https:" ? (await import("node:https")).get : get;
-  begin(url, options, resolve).on("error", reject);
-  return promise;
-}
+const open = (url: URL, options: RequestOptions): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    const get = url.protocol === "https:" ? https.get : http.get;
+    get(url, options, resolve).on("error", reject);
+  });
 
 /**
  * Asks a server on this machine for JSON. With what Node has at hand: the question goes out with every probe, and most hosts

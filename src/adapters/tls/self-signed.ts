@@ -46,10 +46,9 @@ function readKept(files: { cert: string; key: string }): TlsPair | undefined {
 }
 
 async function make(now: number, { hostname: ownName, addresses }: OwnNames): Promise<TlsPair> {
-  // The certificate library decorates its classes at load and needs this to be there before.
-  await import("reflect-metadata");
+  // Large, and for one start of a year.
   const { BasicConstraintsExtension, PemConverter, SubjectAlternativeNameExtension, X509CertificateGenerator } =
-    await import("@peculiar/x509");
+    await import("./x509.ts");
   const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
   const keys = await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
   const cert = await X509CertificateGenerator.createSelfSigned({

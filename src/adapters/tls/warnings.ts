@@ -47,9 +47,8 @@ export async function trustWarnings({ ca, crl }: ClientTrust, now: number): Prom
   const authorities = certificatesIn(ca);
   const dates = dateWarnings(authorities, now).map((warning) => `client_ca: ${warning}`);
   if (crl === undefined) return dates;
-  // Loaded on demand, in this order: the certificate library decorates its classes at load.
-  await import("reflect-metadata");
-  const { X509Certificate: Parsed, X509Crl } = await import("@peculiar/x509");
+  // Large, and for hosts with a list alone.
+  const { X509Certificate: Parsed, X509Crl } = await import("./x509.ts");
   const lists = crl.map((text) => new X509Crl(text));
   const issuers = new Set(lists.map(({ issuerName }) => issuerName.toString()));
   const missing = authorities.filter(({ raw }) => !issuers.has(new Parsed(raw).subjectName.toString()));

@@ -1,3 +1,4 @@
+import { createConnectorPlan, createDiscovery } from "#adapters/llm/index.ts";
 import { openTokenLedger } from "#adapters/token-ledger/index.ts";
 import { logSetAside, type PartContext } from "#app/part.ts";
 import type { TracedParts } from "#app/tracing/tracing.ts";
@@ -12,7 +13,6 @@ import { connectorHandlers } from "#domain/connectors/handlers.ts";
 import type { Prober } from "#domain/health/prober.ts";
 import type { ConnectorDiscovery, ConnectorPlan, TokenLedger } from "#domain/ports/connectors.ts";
 import type { Probe } from "#domain/ports/probe.ts";
-import { lazy } from "#kernel/async.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 
 /** How long a health request waits for the first answer of a model. */
@@ -96,9 +96,7 @@ export function buildConnectorsPart(
   { traced, prober }: { readonly traced: TracedParts; readonly prober: Pick<Prober, "probeNow"> },
 ) {
   const { config, log } = context;
-  const load = async ({ settings }: Pick<Config, "settings">) => {
-    // Loaded on demand: providers need large libraries.
-    const { createConnectorPlan, createDiscovery } = await import("#adapters/llm/index.ts");
+  const load = ({ settings }: Pick<Config, "settings">) => {
     const described = connectorSettings(settings);
     return traced.connectorsOf({
       plan: createConnectorPlan(described, process.env, traced.requestOptions),
@@ -109,12 +107,12 @@ export function buildConnectorsPart(
     stateDir: config.stateDir,
     onTrouble: logSetAside(log, "token ledger corrupt, budgets reset"),
   });
-  const part = createConnectorsPart({ ...context, load: lazy(() => load(config)), ledger, prober });
+  const part = createConnectorsPart({ ...context, load: () => Promise.resolve(load(config)), ledger, prober });
   return {
     ...part,
     /** @returns the names of the connectors. */
-    async reload(next: Pick<Config, "settings">): Promise<readonly string[]> {
-      const found = await load(next);
+    reload(next: Pick<Config, "settings">): readonly string[] {
+      const found = load(next);
       part.replace(found);
       return found.plan.connectors.map(({ name }) => name);
     },

@@ -1,6 +1,9 @@
+import { openConfirmedPlugins } from "#adapters/plugins/index.ts";
 import { ownServiceUnit } from "#adapters/systemd/index.ts";
 import type { PartContext } from "#app/part.ts";
 import { toCheck } from "#app/plugin-check.ts";
+import { pluginFoldersOf } from "#app/plugin-folders.ts";
+import { createHostPlugins } from "#app/plugins.ts";
 import type { TracedParts } from "#app/tracing/tracing.ts";
 import type { Settings } from "#config/settings.ts";
 import type { Check } from "#domain/health/check.ts";
@@ -104,18 +107,15 @@ export function buildPluginsPart(
 ) {
   const { config, log } = context;
   const { traced, rootSide, ...given } = ports;
-  const load = lazy(async () => {
-    // Loaded on demand: most hosts have no plugins.
-    const { createHostPlugins } = await import("#app/plugins.ts");
-    const { openConfirmedPlugins } = await import("#adapters/plugins/index.ts");
+  const load = () => {
     const throughRoot = rootSide && { request: rootSide.request, confirmed: openConfirmedPlugins(places.confirmedDir) };
-    return createHostPlugins(config, { exec: traced.exec, log, ownUnit: ownServiceUnit(), ...throughRoot });
-  });
+    const made = createHostPlugins(config, { exec: traced.exec, log, ownUnit: ownServiceUnit(), ...throughRoot });
+    return Promise.resolve(made);
+  };
   const part = createPluginsPart({ ...context, ...given, load, takenCheckIds: builtInCheckIds });
   return {
     ...part,
-    async reload(settings: Pick<Settings, "plugins">): Promise<void> {
-      const { pluginFoldersOf } = await import("#app/plugin-folders.ts");
+    reload(settings: Pick<Settings, "plugins">): void {
       part.replace(pluginFoldersOf(settings, rootSide !== undefined));
     },
   };

@@ -1,9 +1,14 @@
 import { join } from "node:path";
+import { FileUnreadable } from "#adapters/files/index.ts";
 import { certName } from "#adapters/tls/files.ts";
+import { fingerprintOf, lifetimeOf, namesOf, readClientTrust, readTlsPair } from "#adapters/tls/index.ts";
+import { selfSignedPair } from "#adapters/tls/self-signed.ts";
+import { chainWarnings, trustWarnings } from "#adapters/tls/warnings.ts";
 import type { PartContext } from "#app/part.ts";
 import type { Config } from "#config/load.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
+import { requireHandshake } from "#transports/http/self-handshake.ts";
 import { type ServerTls, verifiesAnew } from "#transports/http/tls.ts";
 
 export interface TlsPart {
@@ -30,21 +35,11 @@ const warnMs = 14 * dayMs;
 
 const onlyByRestart = "settings changed that take effect with a restart";
 
-/** Loaded on demand: most hosts use no given certificates. */
-const loadAdapter = () => import("#adapters/tls/index.ts");
-
-async function pairOf({ tls, stateDir }: Source, now: number, looksAtNames: boolean) {
+async function readTls({ tls, stateDir }: Source, now: number, looksAtNames: boolean): Promise<ServerTls | undefined> {
   if (tls === "off") return undefined;
-  if (tls !== "auto") return (await loadAdapter()).readTlsPair(tls);
-  const { selfSignedPair } = await import("#adapters/tls/self-signed.ts");
-  return selfSignedPair({ stateDir, now, looksAtNames });
-}
-
-async function readTls(source: Source, now: number, looksAtNames: boolean): Promise<ServerTls | undefined> {
-  const pair = await pairOf(source, now, looksAtNames);
-  const { tls } = source;
-  if (pair === undefined || typeof tls === "string" || tls.client_ca === undefined) return pair;
-  const { readClientTrust } = await loadAdapter();
+  if (tls === "auto") return selfSignedPair({ stateDir, now, looksAtNames });
+  const pair = readTlsPair(tls);
+  if (tls.client_ca === undefined) return pair;
   const trust = readClientTrust({ ca: tls.client_ca, crl: tls.client_crl });
   return { ...pair, clients: { ...trust, isRequired: tls.client_certs === "required" } };
 }
@@ -54,7 +49,6 @@ const isSame = (one: ServerTls, other: ServerTls): boolean =>
 
 /** @throws Error when no client could connect. */
 async function requireUsable(tls: ServerTls, source: Source): Promise<void> {
-  const { requireHandshake } = await import("#transports/http/self-handshake.ts");
   try {
     await requireHandshake(tls);
   } catch (error) {
@@ -65,7 +59,6 @@ async function requireUsable(tls: ServerTls, source: Source): Promise<void> {
 
 /** Problems of files that still can be used. */
 async function warningsOf({ cert, clients }: ServerTls, now: number): Promise<readonly string[]> {
-  const { chainWarnings, trustWarnings } = await import("#adapters/tls/warnings.ts");
   const trust = clients && { ca: clients.ca, crl: clients.crl };
   return [...chainWarnings(cert, now), ...(trust === undefined ? [] : await trustWarnings(trust, now))];
 }
@@ -87,7 +80,6 @@ export async function checkTlsFiles({ tls, stateDir }: Source, now: number): Pro
     await requireUsable(read, source);
     return { faults: [], warnings: await warningsOf(read, now) };
   } catch (error) {
-    const { FileUnreadable } = await import("#adapters/files/index.ts");
     const cause = error instanceof Error ? error.cause : undefined;
     const isForbidden = cause instanceof FileUnreadable && cause.code === "EACCES";
     if (!isForbidden) return { faults: [errorMessage(error)], warnings: [] };
@@ -120,7 +112,7 @@ export async function buildTlsPart({
   let warnedAt = Number.NEGATIVE_INFINITY;
 
   const describe = async (tls: ServerTls): Promise<void> => {
-    names = (await loadAdapter()).namesOf(tls.cert);
+    names = namesOf(tls.cert);
     for (const problem of await warningsOf(tls, clock.now())) log.warn({ problem }, "TLS files have a problem");
   };
   if (current !== undefined) {
@@ -129,7 +121,6 @@ export async function buildTlsPart({
   }
 
   const use = async (next: ServerTls): Promise<void> => {
-    const { fingerprintOf, lifetimeOf } = await loadAdapter();
     const { validTo } = lifetimeOf(next.cert);
     if (current !== undefined && validTo <= clock.now() && lifetimeOf(current.cert).validTo > clock.now()) {
       throw new Error("cannot take up the certificate: it has expired, and the one in use has not");
@@ -158,9 +149,8 @@ export async function buildTlsPart({
     }
   };
 
-  const warnOfEnd = async (): Promise<void> => {
+  const warnOfEnd = (): void => {
     if (current === undefined || clock.now() - warnedAt < dayMs) return;
-    const { lifetimeOf } = await loadAdapter();
     const { validFrom, validTo } = lifetimeOf(current.cert);
     if (validTo - clock.now() > Math.min(warnMs, (validTo - validFrom) / 3)) return;
     warnedAt = clock.now();
@@ -200,7 +190,7 @@ export async function buildTlsPart({
     watch(onReplaced) {
       replace = onReplaced;
       if (current === undefined) return () => undefined;
-      void inTurn(warnOfEnd);
+      warnOfEnd();
       return clock.every(lookMs, () => void look());
     },
   };

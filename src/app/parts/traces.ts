@@ -17,7 +17,7 @@ export async function buildTracesPart({ config, version, log, metrics }: PartCon
     ...createTracesPart({ store }),
     /** Undefined when tracing is off. */
     tracer,
-    traced: await createTracedParts(tracer),
+    traced: createTracedParts(tracer),
     ready: open,
     async dispose(): Promise<void> {
       await close();

@@ -1,5 +1,6 @@
 import type { PartContext } from "#app/part.ts";
 import type { TracedParts } from "#app/tracing/tracing.ts";
+import { createHostUpdates } from "#app/updates.ts";
 import { Accepted } from "#contract/operation-entry.ts";
 import type { UpdateApply } from "#contract/updates.ts";
 import { beginOperation } from "#domain/operations/handlers.ts";
@@ -13,8 +14,6 @@ import { lazy } from "#kernel/async.ts";
 import type { RootSide } from "#root/request.ts";
 import type { HookPoints } from "./plugins.ts";
 import type { BuiltHost } from "./system.ts";
-
-const restMs = 1_000;
 
 function waitedFor<T>(answer: T | Accepted): T {
   if (answer instanceof Accepted) throw new Error("cannot wait for an operation that was only accepted");
@@ -93,25 +92,10 @@ export function buildUpdatesPart(
     readonly rootSide: RootSide | undefined;
   },
 ) {
-  const { config, clock } = context;
+  const { config } = context;
   const { operations, hookPoints, rootSide } = ports;
-  // Loaded on demand, to start faster.
-  const load = () => import("#app/updates.ts");
-  const host = lazy(async () =>
-    (await load()).createHostUpdates({ ...config, exec: ports.traced.exec }, ports.host.packages, rootSide?.request),
-  );
-  return {
-    ...createUpdatesPart({
-      ...context,
-      host,
-      operations,
-      hookPoints,
-      takesSnapshot: config.settings.updates?.snapshot ?? true,
-    }),
-    /** Loads the rest after the start, before an update replaces the files of this program. */
-    async ready(): Promise<void> {
-      await clock.sleep(restMs);
-      await load();
-    },
-  };
+  const { exec } = ports.traced;
+  const host = lazy(() => createHostUpdates({ ...config, exec }, ports.host.packages, rootSide?.request));
+  const takesSnapshot = config.settings.updates?.snapshot ?? true;
+  return createUpdatesPart({ ...context, host, operations, hookPoints, takesSnapshot });
 }

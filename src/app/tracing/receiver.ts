@@ -5,9 +5,12 @@ import { errorSummary } from "#kernel/errors.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import type { SpanResult } from "#telemetry/metrics.ts";
 import { onceAMinute } from "#telemetry/repeated-trouble.ts";
-import type { Forwarder } from "#transports/otlp/forward.ts";
+import { tracesUrl } from "#telemetry/tracing.ts";
+import { createForwarder, type Forwarder } from "#transports/otlp/forward.ts";
+import { openReceivers, PortTaken } from "#transports/otlp/index.ts";
 import type { ReceivedBody } from "#transports/otlp/receiver.ts";
 import { createOwnTraces, type OwnTraces } from "./own-traces.ts";
+import { createPeers } from "./peers.ts";
 import { createHostTraces, type HostTraces } from "./traces.ts";
 
 export interface TraceParts {
@@ -30,8 +33,6 @@ async function openForwarder(tracing: Config["settings"]["tracing"], ports: Port
   const { endpoint, protocol = "http" } = tracing ?? {};
   if (endpoint === undefined) return undefined;
   const { log, onSpans } = ports;
-  const { createForwarder } = await import("#transports/otlp/forward.ts");
-  const { tracesUrl } = await import("#telemetry/otlp.ts");
   const { host: collector } = new URL(endpoint);
   return createForwarder({
     url: protocol === "http" ? tracesUrl(endpoint) : endpoint,
@@ -95,8 +96,6 @@ export function createTraceParts(
     async open() {
       // The settings expect another collector on these ports.
       if (receiver === "off" || (receiver === "auto" && isOwnCollector(tracing))) return;
-      const { openReceivers, PortTaken } = await import("#transports/otlp/index.ts");
-      const { createPeers } = await import("./peers.ts");
       const forwarder = await openForwarder(tracing, ports);
       try {
         const receivers = await openReceivers({

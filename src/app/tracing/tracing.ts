@@ -12,6 +12,7 @@ import { errorSummary } from "#kernel/errors.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import type { SpanResult } from "#telemetry/otlp-queue.ts";
 import type { Tracer, Tracing } from "#telemetry/tracing.ts";
+import * as traced from "./traced-ports.ts";
 
 /** Traces to the collector of the settings, if there is one. */
 export async function createHostTracing(
@@ -66,9 +67,8 @@ export const untraced: TracedParts = {
   connectorsOf: (connectors) => connectors,
 };
 
-export async function createTracedParts(tracer: Tracer | undefined): Promise<TracedParts> {
+export function createTracedParts(tracer: Tracer | undefined): TracedParts {
   if (tracer === undefined) return untraced;
-  const traced = await import("./traced-ports.ts");
   return {
     exec: traced.tracedExec(exec, tracer),
     startDetached: traced.tracedStart(startDetached, tracer),

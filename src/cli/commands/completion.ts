@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { Argument } from "commander";
 import { describeCommand } from "../core/command-tree.ts";
 import type { CommandPorts } from "../core/ports.ts";
+import { completionScripts } from "./completion-scripts.ts";
 
 const places = {
   bash: "/etc/bash_completion.d/steward",
@@ -24,8 +25,5 @@ For good:        ${Object.entries(places)
         .map(([shell, place]) => `steward completion ${shell} > ${place}`)
         .join("\n                 ")}`,
     )
-    .action(async (shell: Shell) => {
-      const { completionScripts } = await import("./completion-scripts.ts");
-      io.out(completionScripts[shell](describeCommand(program)));
-    });
+    .action((shell: Shell) => io.out(completionScripts[shell](describeCommand(program))));
 }

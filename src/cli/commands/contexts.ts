@@ -57,7 +57,7 @@ Its key is in the file of --key-file, or comes on standard input and is kept in 
     .action(async (name: string, url: string, options: { use?: true; force?: true; json?: true }, command: Command) => {
       assertName(name);
       const address = asAddress(url);
-      const known = await store.read();
+      const known = store.read();
       if (Object.hasOwn(known.all, name) && !options.force)
         throw new Error(`cannot add ${name}: there is one of this name (--force puts this one in its place)`);
       const keyFile = await keyFileFor(name, ports, command);
@@ -68,7 +68,7 @@ Its key is in the file of --key-file, or comes on standard input and is kept in 
         ...defined({ keyFile, cacert: absolute(cacert), cert: absolute(cert), certKey: absolute(key) }),
       };
       const isUsed = options.use === true || Object.keys(known.all).length === 0;
-      await store.write({ current: isUsed ? name : known.current, all: { ...known.all, [name]: context } });
+      store.write({ current: isUsed ? name : known.current, all: { ...known.all, [name]: context } });
       if (options.json) return printJson(io, listed(name, context, isUsed || known.current === name));
       io.out(`added ${name}${isUsed ? ", which is used from now on" : ""} (steward context test ${name} asks it)\n`);
     });
@@ -78,8 +78,8 @@ function addContextList(contexts: Command, { io, contexts: store }: Ports): void
   presetCommand(contexts, "list")
     .description("all contexts")
     .option("--json", "print them as JSON")
-    .action(async (options: { json?: boolean }) => {
-      const { all, current } = await store.read();
+    .action((options: { json?: boolean }) => {
+      const { all, current } = store.read();
       const known = Object.entries(all).map(([name, context]) => listed(name, context, name === current));
       if (options.json) return printJson(io, { current: current ?? localName, contexts: known });
       if (known.length === 0) return io.out("no context yet: commands ask the service of this host\n");
@@ -103,10 +103,10 @@ function addContextChanges(contexts: Command, { io, contexts: store }: Ports): v
     .description("use a context where no other is named")
     .argument("<name>", `its name; ${localName} for the service of this host`)
     .option("--json", "print which one is used as JSON")
-    .action(async (name: string, options: { json?: boolean }) => {
-      const known = await store.read();
+    .action((name: string, options: { json?: boolean }) => {
+      const known = store.read();
       if (name !== localName) contextNamed(known, name);
-      await store.write({ current: name === localName ? undefined : name, all: known.all });
+      store.write({ current: name === localName ? undefined : name, all: known.all });
       if (options.json) return printJson(io, { current: name });
       io.out(`${name === localName ? "the service of this host" : name} is used from now on\n`);
     });
@@ -115,12 +115,12 @@ function addContextChanges(contexts: Command, { io, contexts: store }: Ports): v
     .description("forget a context, and the key that was kept for it")
     .argument("<name>", "its name")
     .option("--json", "print which one is gone, and which is used, as JSON")
-    .action(async (name: string, options: { json?: boolean }) => {
-      const known = await store.read();
+    .action((name: string, options: { json?: boolean }) => {
+      const known = store.read();
       const context = contextNamed(known, name);
       const { [name]: _, ...all } = known.all;
       const current = known.current === name ? undefined : known.current;
-      await store.write({ current, all });
+      store.write({ current, all });
       store.removeKey(context);
       if (options.json) return printJson(io, { removed: name, current: current ?? localName });
       const was = known.current === name ? "; the service of this host is used from now on" : "";
@@ -157,7 +157,7 @@ function addTestCommand(contexts: Command, { io, contexts: store, finish, connec
     .argument("[names...]", "contexts; all when left out")
     .option("--json", "print the answers as JSON")
     .action(async (names: readonly string[], options: { json?: boolean }) => {
-      const known = await store.read();
+      const known = store.read();
       for (const name of names) contextNamed(known, name);
       const chosen = names.length === 0 ? Object.keys(known.all) : names;
       const tested = await Promise.all(chosen.map(ask));

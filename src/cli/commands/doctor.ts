@@ -77,7 +77,7 @@ interface Found {
 /** Asks the service; runs the checks in this process where there is none. */
 async function findProblems(ports: CommandPorts, options: DoctorOptions, command: Command): Promise<Found> {
   const { io } = ports;
-  const isNamed = !options.offline && (await ports.isNamed(command));
+  const isNamed = !options.offline && ports.isNamed(command);
   let reason = "as it was told";
   let startFaults: readonly string[] = [];
   if (!options.offline) {

@@ -159,11 +159,11 @@ const isAboutProgram = (own: readonly string[], path: readonly string[]): boolea
  * The hosts that a command line is for; undefined where it is for one.
  * @throws Error where a name is unknown, there is no command, or the command is for one host.
  */
-export async function severalHosts(
+export function severalHosts(
   program: Command,
   argv: readonly string[],
   store: Pick<ContextStore, "read">,
-): Promise<SeveralHosts | undefined> {
+): SeveralHosts | undefined {
   const found = split(program, argv);
   const { rest, isPlugin, isAll, context, isWanted, timeout } = found;
   const named = context ?? "";
@@ -177,7 +177,7 @@ export async function severalHosts(
     throw new Error(
       "cannot ask several hosts without a command: say what is to be asked (such as steward --all status)",
     );
-  const contexts = await store.read();
+  const contexts = store.read();
   const names = isAll ? Object.keys(contexts.all) : [...new Set(named.split(",").filter((name) => name !== ""))];
   for (const name of names) if (name !== localName) contextNamed(contexts, name);
   if (names.length === 0)

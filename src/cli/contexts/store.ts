@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { parse, stringify } from "yaml";
 import { writeFileAtomic } from "#adapters/files/index.ts";
 import { errorMessage, isNotFound } from "#kernel/errors.ts";
 import { defined, isRecord } from "#kernel/values.ts";
@@ -24,8 +25,8 @@ export interface Contexts {
 export interface ContextStore {
   readonly file: string;
   /** @throws Error when the file cannot be read or is malformed. */
-  readonly read: () => Promise<Contexts>;
-  readonly write: (contexts: Contexts) => Promise<void>;
+  readonly read: () => Contexts;
+  readonly write: (contexts: Contexts) => void;
   /** Keeps a key that was given as text. @returns the path of its file. */
   readonly writeKey: (name: string, key: string) => string;
   /** Removes a key that `writeKey` has written; other files stay. */
@@ -101,7 +102,7 @@ export function createContextStore(environment: Readonly<Record<string, string |
 
   return {
     file,
-    async read() {
+    read() {
       let text: string;
       try {
         text = readFileSync(file, "utf8");
@@ -109,15 +110,13 @@ export function createContextStore(environment: Readonly<Record<string, string |
         if (isNotFound(error)) return { current: undefined, all: {} };
         throw faulty(error);
       }
-      const { parse } = await import("yaml");
       try {
         return parseContexts(parse(text));
       } catch (error) {
         throw faulty(error);
       }
     },
-    async write(contexts) {
-      const { stringify } = await import("yaml");
+    write(contexts) {
       writePrivate(file, stringify(writtenContexts(contexts)));
     },
     writeKey(name, key) {
@@ -150,11 +149,11 @@ export interface ServiceChoice {
  * @returns a context or `local`; undefined where address and key are given, or nothing is.
  * @throws Error where one level names two: the key of one must not go to the other.
  */
-export async function chooseContext(
+export function chooseContext(
   given: ServiceChoice,
   environment: Readonly<Record<string, string | undefined>>,
-  current: () => Promise<string | undefined>,
-): Promise<string | undefined> {
+  current: () => string | undefined,
+): string | undefined {
   const known = (name: string | undefined): string | undefined => (name === "" ? undefined : name);
   if (given.context !== undefined) {
     if (given.url !== undefined)
@@ -170,7 +169,7 @@ export async function chooseContext(
     return known(named);
   }
   if (url !== undefined || environment["STEWARD_API_KEY"] !== undefined) return undefined;
-  const used = await current();
+  const used = current();
   return known(used === localName ? undefined : used);
 }
 

@@ -63,24 +63,24 @@ interface Meant {
   readonly source: ServiceSource;
 }
 
-async function findMeant(source: ServiceSource): Promise<Meant> {
+function findMeant(source: ServiceSource): Meant {
   const { options, environment, contexts, usesFile } = source;
-  let known: Promise<Contexts> | undefined;
-  const read = (): Promise<Contexts> => {
+  let known: Contexts | undefined;
+  const read = (): Contexts => {
     usesFile(contexts.file);
     known ??= contexts.read();
     return known;
   };
-  const name = await chooseContext(options, environment, async () => (await read()).current);
+  const name = chooseContext(options, environment, () => read().current);
   if (name === undefined) return { context: undefined, source };
   // Address, key and certificates in the environment are those of another service.
   if (name === localName) return { context: undefined, source: { ...source, environment: {} } };
-  return { context: contextNamed(await read(), name), source };
+  return { context: contextNamed(read(), name), source };
 }
 
 /** Whether a service is named at all; otherwise it is that of this host. */
-export async function isNamed(given: ServiceSource): Promise<boolean> {
-  const { context, source } = await findMeant(given);
+export function isNamed(given: ServiceSource): boolean {
+  const { context, source } = findMeant(given);
   return context !== undefined || source.options.url !== undefined || source.environment["STEWARD_URL"] !== undefined;
 }
 
@@ -216,7 +216,7 @@ function connectionTo(given: Omit<Connection, "client">, options: ServiceOptions
 /** A client of the service that is named, else of the local one. @throws Error when no key is found. */
 export async function connect(source: ServiceSource & ConnectOptions): Promise<Connection> {
   const { options, signal, fetch } = source;
-  const meant = await findMeant(source);
+  const meant = findMeant(source);
   await useCertificates(certificatesFor(meant));
   const service = await serviceFor(meant);
   return connectionTo({ ...(fetch && { fetch }), ...service, ...(signal && { signal }) }, options);
@@ -225,7 +225,7 @@ export async function connect(source: ServiceSource & ConnectOptions): Promise<C
 /** {@link connect} for one of several services that this process asks: its certificates are for it alone. */
 export async function connectToOne(source: ServiceSource & { readonly signal: AbortSignal }): Promise<Connection> {
   const { options, signal } = source;
-  const meant = await findMeant(source);
+  const meant = findMeant(source);
   const service = await serviceFor(meant);
   return connectionTo({ fetch: await fetchWith(certificatesFor(meant)), ...service, signal }, options);
 }

@@ -1,3 +1,4 @@
+import { createInterface } from "node:readline";
 import { Interrupted } from "./errors.ts";
 import type { Person } from "./ports.ts";
 
@@ -22,7 +23,6 @@ export function createPerson({ stdin, stderr }: Pick<NodeJS.Process, "stdin" | "
     isThere: stdin.isTTY && stderr.isTTY,
     interrupted,
     async ask(question) {
-      const { createInterface } = await import("node:readline");
       const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
       // Standard output may be a file.
       const lines = createInterface({ input: stdin, output: stderr, terminal: true });

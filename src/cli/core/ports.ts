@@ -51,7 +51,7 @@ export interface CommandPorts {
   /** The service that a command line names. */
   readonly connect: (command: Command, options?: ConnectOptions) => Promise<Connection>;
   /** Whether a service is named, by command line, environment or current context. */
-  readonly isNamed: (command: Command) => Promise<boolean>;
+  readonly isNamed: (command: Command) => boolean;
   readonly connectTo: (context: string, signal: AbortSignal) => Promise<Connection>;
   readonly contexts: ContextStore;
   readonly given: (command: Command) => ServiceOptions;

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
+import { createSecureContext } from "node:tls";
 import type { Agent } from "undici";
 import { errorMessage } from "#kernel/errors.ts";
-import { fetchThrough } from "./fetch.ts";
+import { fetchThrough, loadUndici } from "./fetch.ts";
 
 export interface CertificateOptions {
   readonly cacert?: string | undefined;
@@ -30,7 +31,6 @@ async function agentWith({ cacert, cert, key }: CertificateOptions): Promise<Age
   if (key !== undefined && cert === undefined)
     throw new Error("cannot use --key without --cert: it is the key of that");
   if (cacert === undefined && cert === undefined) return undefined;
-  const [{ createSecureContext }, undici] = await Promise.all([import("node:tls"), import("undici")]);
   const connect = {
     ...(cacert !== undefined && { ca: read(cacert) }),
     // As with curl, both may be in one file.
@@ -42,14 +42,15 @@ async function agentWith({ cacert, cert, key }: CertificateOptions): Promise<Age
     const files = [cacert, cert, key].filter((file) => file !== undefined).join(", ");
     throw new Error(`cannot use ${files}: ${errorMessage(error)}`, { cause: error });
   }
-  return new undici.Agent({ connect });
+  const { Agent } = await loadUndici();
+  return new Agent({ connect });
 }
 
 /** Makes every connection of this process, also streams, use these. @throws Error when they cannot be read or do not match. */
 export async function useCertificates(options: CertificateOptions): Promise<void> {
   const agent = await agentWith(options);
   if (agent === undefined) return;
-  const { setGlobalDispatcher } = await import("undici");
+  const { setGlobalDispatcher } = await loadUndici();
   setGlobalDispatcher(agent);
 }
 

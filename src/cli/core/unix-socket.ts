@@ -1,4 +1,7 @@
-import type { IncomingMessage } from "node:http";
+import { type IncomingMessage, request } from "node:http";
+import { connect } from "node:net";
+import { Readable } from "node:stream";
+import { WebSocket as Socket } from "ws";
 
 const scheme = "unix:";
 /** Host of requests that go over a socket. */
@@ -17,8 +20,7 @@ export function unixPath(url: string): string | undefined {
 
 const noBody = new Set([204, 304]);
 
-async function toResponse(answer: IncomingMessage): Promise<Response> {
-  const { Readable } = await import("node:stream");
+function toResponse(answer: IncomingMessage): Response {
   const { statusCode: status, rawHeaders } = answer;
   const headers = new Headers();
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) headers.append(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
@@ -36,7 +38,6 @@ export const unixFetch =
     const { body, method = "GET", signal } = init;
     if (body != null && typeof body !== "string") throw new TypeError("expected a string as the body of a request");
     signal?.throwIfAborted();
-    const { request } = await import("node:http");
     const { pathname, search, host } = new URL(input);
     const headers = { host, ...Object.fromEntries(new Headers(init.headers)) };
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -60,7 +61,6 @@ export const unixFetch =
 /** WebSockets over a Unix socket, which Node's own cannot. */
 export const unixWebSocket =
   (path: string) =>
-  async (address: URL): Promise<WebSocket> => {
-    const [{ WebSocket: Socket }, { connect }] = await Promise.all([import("ws"), import("node:net")]);
+  (address: URL): WebSocket => {
     return new Socket(address, { createConnection: () => connect({ path }) }) as unknown as WebSocket;
   };

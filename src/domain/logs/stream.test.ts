@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { StreamClient, StreamError, StreamSession } from "#contract/streams.ts";
+import { LogQueryRefused } from "#domain/ports/journal.ts";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
 import { createFakeGrep } from "../../../test/fakes/grep.ts";
 import { createFakeJournal } from "../../../test/fakes/journal.ts";
@@ -196,7 +197,6 @@ it("loses nothing to a search that is slower than the journal", async () => {
 it("closes a client whose cursor the journal refuses, with a word", async () => {
   const { journal, attach, quiet } = start();
   const cursor = journal.write({ message: "start" });
-  const { LogQueryRefused } = await import("#domain/ports/journal.ts");
   const follow = journal.follow;
   Object.assign(journal, {
     async *follow(options: { cursor: string | undefined }, signal: AbortSignal) {

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { DomainError } from "#domain/common/error.ts";
 import type { OperationState, OperationStore, ProcessIdentity, TaskLauncher } from "#domain/ports/operations.ts";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
 import { createFakeOperationStore } from "../../../test/fakes/operation-store.ts";
@@ -108,7 +109,6 @@ describe("an operation", () => {
 
   it("fails with the error of its verb, and hides what is not for callers", async () => {
     const first = operations.start(request()).spec.id;
-    const { DomainError } = await import("#domain/common/error.ts");
     const refused = new DomainError("UNAVAILABLE", "cannot apply: locked", { holder: "apt" });
     expect(await run(first, () => Promise.reject(refused))).toBe("failed");
     expect(operations.get(first)?.state.error).toEqual({

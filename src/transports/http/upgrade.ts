@@ -30,7 +30,7 @@ export interface UpgradeRoute {
   readonly access: RouteAccess;
   readonly query?: SchemaObject;
   /** Checks the admitted request. @throws DomainError to refuse it. */
-  readonly accept: (request: UpgradeRequest) => TakeOver | Promise<TakeOver>;
+  readonly accept: (request: UpgradeRequest) => TakeOver;
 }
 
 const switchingProtocols = 101;
@@ -84,14 +84,14 @@ export function createUpgrades(taken: (request: FastifyRequest, reply: FastifyRe
       app.get<{ Querystring: Record<string, unknown> }>(
         url,
         { config: { access, endpoint: url }, exposeHeadRoute: false },
-        async (request, reply) => {
+        (request, reply) => {
           // RFC 6455 §4.4: a refusal names the version that is spoken.
           reply.header(versionHeader, "13");
           const { id: requestId, headers } = request;
           const { caller } = request.record;
           const { api_key: _, ...given } = request.query;
           const query = Object.assign(given, checkQuery?.(given));
-          const takeOver = await accept({ caller, requestId, query, headers });
+          const takeOver = accept({ caller, requestId, query, headers });
           // Last, so that a client can ask without an upgrade why it is refused: a WebSocket does not say.
           const upgrade = waiting.get(request.raw);
           if (upgrade === undefined) {

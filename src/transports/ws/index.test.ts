@@ -31,10 +31,7 @@ it("lets others have their turn between two messages, however many come at once"
   const streams = createStreamServer({ ...ports, handlers: { logs: opener, health: opener } });
   const server = createServer();
   server.on("upgrade", (request, socket, head) => {
-    streams.accept("logs", { caller, query: {}, headers: request.headers }).then(
-      (takeOver) => takeOver(request, socket, head, []),
-      (error: Error) => all.reject(error),
-    );
+    streams.accept("logs", { caller, query: {}, headers: request.headers })(request, socket, head, []);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
@@ -63,11 +60,10 @@ it("holds nobody whose certificate is to be verified anew since they were let in
   server.on("upgrade", (request, socket, head) => {
     const credential = request.url === "/certificate" ? "certificate" : "key";
     const admitted = { caller: { ...caller, credential }, query: {}, headers: request.headers } as const;
-    void streams.accept("logs", admitted).then((takeOver) => {
-      isAnew = true;
-      streams.endCertified();
-      takeOver(request, socket, head, []);
-    });
+    const takeOver = streams.accept("logs", admitted);
+    isAnew = true;
+    streams.endCertified();
+    takeOver(request, socket, head, []);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { WebSocketServer } from "ws";
+import { WebSocketServer } from "ws";
 import type { Caller } from "#contract/operation.ts";
 import type { StreamClient, StreamHandlers, StreamSession, streams } from "#contract/streams.ts";
 import { closeCodes } from "#contract/streams.ts";
@@ -44,7 +44,7 @@ type TakeOver = (request: IncomingMessage, connection: Duplex, head: Buffer, lin
 
 export interface StreamServer {
   /** @throws DomainError to refuse before the upgrade. */
-  readonly accept: (stream: string, request: StreamRequest) => Promise<TakeOver>;
+  readonly accept: (stream: string, request: StreamRequest) => TakeOver;
   /** Closes clients that were admitted by a certificate, so that they connect again. */
   readonly endCertified: () => void;
   /** Closes all clients: the service stops. */
@@ -151,13 +151,7 @@ export function createStreamServer(ports: StreamServerPorts): StreamServer {
   const sessions = createSessions(ports);
   let isClosing = false;
 
-  // Imported with the first client, to start faster.
-  let server: WebSocketServer | undefined;
-  const loadServer = async (): Promise<WebSocketServer> => {
-    const { WebSocketServer: Server } = await import("ws");
-    server ??= new Server(serverOptions);
-    return server;
-  };
+  const sockets = new WebSocketServer(serverOptions);
 
   const stopListening = onRevoked((keyId) =>
     sessions.close((caller) => caller.keyId === keyId, [closeCodes.keyEnded, "key revoked"]),
@@ -173,12 +167,11 @@ export function createStreamServer(ports: StreamServerPorts): StreamServer {
   };
 
   return {
-    async accept(stream, { caller, query, headers }) {
+    accept(stream, { caller, query, headers }) {
       const opener = openers[stream];
       if (opener === undefined || caller === undefined) throw new DomainError("NOT_FOUND", "cannot find this stream");
       if (headers.upgrade?.toLowerCase() === "websocket") checkHandshake(headers);
       const attach = opener(query, caller);
-      const sockets = await loadServer();
       return (request, connection, head, lines) => {
         const addLines = (answer: string[]): void => void answer.push(...lines);
         sockets.on("headers", addLines);
