@@ -1,9 +1,8 @@
 import { type EventSourceMessage, EventSourceParserStream } from "eventsource-parser/stream";
-import type { Static } from "typebox";
+import { type Static, Type } from "typebox";
 import type { ChatRequest, ChatResponse } from "#contract/connectors.ts";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
-import { Type } from "#contract/type.ts";
 import { parseAs } from "./answer.ts";
 import { ApiError, readApiError, toApiError } from "./index.ts";
 

@@ -1,6 +1,5 @@
-import type { Static } from "typebox";
+import { type Static, Type } from "typebox";
 import { Choice } from "#contract/schema.ts";
-import { Type } from "#contract/type.ts";
 
 export const strict = { additionalProperties: false } as const;
 export const text = (description: string) => Type.String({ minLength: 1, description });

@@ -1,8 +1,7 @@
-import type { Static } from "typebox";
+import { type Static, Type } from "typebox";
 import { severities } from "#contract/checks.ts";
 import { defaultRateLimits } from "#contract/limits.ts";
 import { Choice } from "#contract/schema.ts";
-import { Type } from "#contract/type.ts";
 import { AlertsSettings, NotificationsSettings, ProbesSettings, strict, text } from "./alerting-settings.ts";
 
 const off = Type.Literal("off");

@@ -1,8 +1,7 @@
-import type { Static } from "typebox";
+import { type Static, Type } from "typebox";
 import type { Operations } from "./operation.ts";
 import { DryRunQuery } from "./operation.ts";
 import { Choice, NullableString, NullableTimestamp, Timestamp } from "./schema.ts";
-import { Type } from "./type.ts";
 
 /** A closed list. */
 export const alertNames = ["HighCPUUsage", "HighMemoryUsage", "DiskSpaceLow", "ServiceDown"] as const;

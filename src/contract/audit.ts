@@ -1,7 +1,6 @@
-import type { Static } from "typebox";
+import { type Static, Type } from "typebox";
 import type { Operations } from "./operation.ts";
 import { NullableInteger, NullableString, Timestamp } from "./schema.ts";
-import { Type } from "./type.ts";
 
 /** `ok`: done. `refused`: by the service, so nothing was done. `failed`: begun without success. */
 export const auditOutcomes = ["ok", "refused", "failed"] as const;

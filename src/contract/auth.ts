@@ -1,8 +1,7 @@
-import type { Static } from "typebox";
+import { type Static, Type } from "typebox";
 import type { Operations } from "./operation.ts";
 import { credentialKinds, DryRunQuery } from "./operation.ts";
 import { NullableString, NullableTimestamp, Timestamp } from "./schema.ts";
-import { Type } from "./type.ts";
 
 const ScopeList = Type.Array(Type.String({ minLength: 1, maxLength: 300 }), {
   maxItems: 100,

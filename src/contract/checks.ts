@@ -1,9 +1,8 @@
-import type { Static } from "typebox";
+import { type Static, Type } from "typebox";
 import { checkHistoryLimit } from "./limits.ts";
 import type { Operations, Risk } from "./operation.ts";
 import { DryRunQuery, risks } from "./operation.ts";
 import { Timestamp } from "./schema.ts";
-import { Type } from "./type.ts";
 
 export const checkStatuses = ["pass", "warn", "fail", "skip"] as const;
 export type CheckStatus = (typeof checkStatuses)[number];

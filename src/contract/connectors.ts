@@ -1,9 +1,8 @@
-import type { Static } from "typebox";
+import { type Static, Type } from "typebox";
 import { HealthCheckResult } from "./checks.ts";
 import type { Operations } from "./operation.ts";
 import { DryRunQuery } from "./operation.ts";
 import { NullableString, NullableTimestamp } from "./schema.ts";
-import { Type } from "./type.ts";
 
 /** `disconnected`: unreachable. `error`: it refused. `not_configured`: its key is missing. */
 export const connectorStatuses = ["connected", "disconnected", "error", "not_configured"] as const;

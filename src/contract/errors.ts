@@ -1,5 +1,4 @@
-import type { Static } from "typebox";
-import { Type } from "./type.ts";
+import { type Static, Type } from "typebox";
 
 /** The closed list of error codes and their HTTP statuses. No other file names a failure status. */
 export const errorStatus = {

@@ -1,6 +1,5 @@
-import type { Static } from "typebox";
+import { type Static, Type } from "typebox";
 import type { Operations } from "./operation.ts";
-import { Type } from "./type.ts";
 
 /** Components that are probed every 30 s. */
 export const componentNames = ["cli", "ops", "llm", "security"] as const;

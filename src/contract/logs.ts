@@ -1,8 +1,7 @@
-import type { Static } from "typebox";
+import { type Static, Type } from "typebox";
 import { logQueryLimit } from "./limits.ts";
 import type { Operations } from "./operation.ts";
 import { NullableInteger, NullableString, Timestamp } from "./schema.ts";
-import { Type } from "./type.ts";
 
 /** syslog severities by name; the index is the number. */
 export const priorityNames = ["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"] as const;

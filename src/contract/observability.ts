@@ -1,5 +1,5 @@
+import { Type } from "typebox";
 import type { Operations } from "./operation.ts";
-import { Type } from "./type.ts";
 
 export const observability = {
   getMetrics: {

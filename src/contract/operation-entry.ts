@@ -1,9 +1,8 @@
-import type { Static } from "typebox";
+import { type Static, Type } from "typebox";
 import { isRecord } from "#kernel/values.ts";
 import type { ErrorCode } from "./errors.ts";
 import { errorStatus } from "./errors.ts";
 import { NullableTimestamp, Timestamp } from "./schema.ts";
-import { Type } from "./type.ts";
 
 export const operationStatuses = ["queued", "running", "done", "failed"] as const;
 export type OperationStatus = (typeof operationStatuses)[number];

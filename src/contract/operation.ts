@@ -1,9 +1,8 @@
-import type { Static, TSchema } from "typebox";
+import { type Static, type TSchema, Type } from "typebox";
 import type { Effect } from "./effects.ts";
 import type { ErrorCode } from "./errors.ts";
 import type { Accepted } from "./operation-entry.ts";
 import type { Scope } from "./scopes.ts";
-import { Type } from "./type.ts";
 
 /**
  * One row of the operations table, from which routes, validation, serialisation, the OpenAPI document, the typed client, the table of

@@ -1,3 +1,4 @@
+import { Type } from "typebox";
 import type { Operations } from "./operation.ts";
 import {
   OperationDetail,
@@ -6,7 +7,6 @@ import {
   operationListLimit,
   operationStatuses,
 } from "./operation-entry.ts";
-import { Type } from "./type.ts";
 
 export const longOperations = {
   listOperations: {

@@ -1,8 +1,7 @@
-import type { Static } from "typebox";
+import { type Static, Type } from "typebox";
 import type { Operations } from "./operation.ts";
 import { DryRunQuery } from "./operation.ts";
 import { NullableString } from "./schema.ts";
-import { Type } from "./type.ts";
 
 /** `command`: run on request. `check`: a health check. `hook`: called before and after actions of the service. */
 export const pluginTypes = ["command", "check", "hook"] as const;

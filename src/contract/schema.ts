@@ -1,4 +1,4 @@
-import { Type } from "./type.ts";
+import { Type } from "typebox";
 
 export const NullableInteger = (description: string) =>
   Type.Unsafe<number | null>({ type: ["integer", "null"], description });

@@ -1,11 +1,10 @@
-import type { Static, TSchema } from "typebox";
+import { type Static, type TSchema, Type } from "typebox";
 import { type CheckStatus, checkStatuses, HealthCheckResult } from "./checks.ts";
 import type { ErrorCode } from "./errors.ts";
 import { ErrorBody } from "./errors.ts";
 import { LogEntry, priorityNames } from "./logs.ts";
 import type { Caller, Operation } from "./operation.ts";
 import type { Scope } from "./scopes.ts";
-import { Type } from "./type.ts";
 
 /**
  * One row of the table of streams: a GET that turns into a WebSocket (RFC 6455). The route, the checks, the OpenAPI

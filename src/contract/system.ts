@@ -1,9 +1,8 @@
-import type { Static } from "typebox";
+import { type Static, Type } from "typebox";
 import { serviceListLimit } from "./limits.ts";
 import type { Operations } from "./operation.ts";
 import { DryRunQuery } from "./operation.ts";
 import { NullableInteger, NullableTimestamp } from "./schema.ts";
-import { Type } from "./type.ts";
 
 const percent = (description: string) => Type.Number({ minimum: 0, maximum: 100, description });
 

@@ -1,8 +1,7 @@
-import type { Static } from "typebox";
+import { type Static, Type } from "typebox";
 import { traceListLimit } from "./limits.ts";
 import type { Operations } from "./operation.ts";
 import { Timestamp } from "./schema.ts";
-import { Type } from "./type.ts";
 
 export const spanKinds = ["unspecified", "internal", "server", "client", "producer", "consumer"] as const;
 export type SpanKindName = (typeof spanKinds)[number];

@@ -1,8 +1,7 @@
-import type { Static } from "typebox";
+import { type Static, Type } from "typebox";
 import type { Operations } from "./operation.ts";
 import { DryRunQuery } from "./operation.ts";
 import { NullableInteger, NullableString, NullableTimestamp, Timestamp } from "./schema.ts";
-import { Type } from "./type.ts";
 
 const PackageUpdate = Type.Object({
   name: Type.String(),

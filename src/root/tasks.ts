@@ -1,6 +1,5 @@
-import type { Static, TSchema } from "typebox";
+import { type Static, type TSchema, Type } from "typebox";
 import type { FixStepReport } from "#contract/checks.ts";
-import { Type } from "#contract/type.ts";
 import { packageNamePattern } from "#contract/updates.ts";
 import type { Outcome } from "#domain/health/check.ts";
 import type { FixPlan, FixStep } from "#domain/health/fix.ts";

@@ -13,8 +13,7 @@ afterAll(workspace.dispose);
 /** What only talking to providers, traces and mail have use for. The interface of OpenTelemetry is small, and the metrics take it. */
 const heavy = /node_modules\/(?:undici|@ai-sdk|@grpc|@bufbuild|nodemailer|@opentelemetry\/(?!api\/))/;
 /** The thread of the traces and what only it takes. */
-const traceThread =
-  /\/src\/(?:app\/tracing\/thread|adapters\/trace-store\/|transports\/otlp\/(?:grpc|intake|decode|forward))/;
+const traceThread = /\/src\/(?:app\/tracing\/thread|adapters\/trace-store\/|transports\/otlp\/(?:grpc|intake|decode))/;
 /** Receives traces, on ports that no other service has. */
 const receiving = "tracing: { ports: { grpc: 0, http: 0 } }\n";
 

@@ -1,8 +1,7 @@
-import type { Static } from "typebox";
+import { type Static, Type } from "typebox";
 import { severities } from "#contract/checks.ts";
 import { hookEvents, pluginNamePattern, pluginTypes } from "#contract/plugins.ts";
 import { Choice } from "#contract/schema.ts";
-import { Type } from "#contract/type.ts";
 
 const strict = { additionalProperties: false } as const;
 /** One line that a terminal can show as it is, read in the order in which it is written. */

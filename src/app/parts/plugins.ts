@@ -13,7 +13,6 @@ import { pluginHandlers } from "#domain/plugins/handlers.ts";
 import { createHooks } from "#domain/plugins/hooks.ts";
 import { createPlugins, type PluginParts } from "#domain/plugins/plugins.ts";
 import type { PluginFolders } from "#domain/ports/plugins.ts";
-import { lazy } from "#kernel/async.ts";
 import { places } from "#root/places.ts";
 import type { RootSide } from "#root/request.ts";
 
