@@ -1,4 +1,5 @@
 import { createInterface } from "node:readline";
+import { isatty } from "node:tty";
 import { Interrupted } from "./errors.ts";
 import type { Person } from "./ports.ts";
 
@@ -9,7 +10,7 @@ export const nobody: Person = {
   interrupted: () => new AbortController().signal,
 };
 
-export function createPerson({ stdin, stderr }: Pick<NodeJS.Process, "stdin" | "stderr">): Person {
+export function createPerson(ofProcess: Pick<NodeJS.Process, "stdin" | "stderr">): Person {
   let controller: AbortController | undefined;
   const interrupted = (): AbortSignal => {
     if (controller === undefined) {
@@ -20,9 +21,11 @@ export function createPerson({ stdin, stderr }: Pick<NodeJS.Process, "stdin" | "
     return controller.signal;
   };
   return {
-    isThere: stdin.isTTY && stderr.isTTY,
+    // Without `process.stdin`, which is opened with the first use and takes a part of each start.
+    isThere: isatty(0) && isatty(2),
     interrupted,
     async ask(question) {
+      const { stdin, stderr } = ofProcess;
       const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
       // Standard output may be a file.
       const lines = createInterface({ input: stdin, output: stderr, terminal: true });

@@ -25,6 +25,7 @@ import type { LocalPeers, LocalServers } from "./local-peers.ts";
 import { createOutcomes, type OutcomePorts } from "./outcome.ts";
 import { rawErrorReply, refuseMalformed } from "./raw-reply.ts";
 import { addOperations, type RoutePorts } from "./routes.ts";
+import { compilersFactory } from "./serializers.ts";
 import {
   type ClientCertificates,
   contextOptions,
@@ -165,6 +166,7 @@ function createApp(
     return503OnClosing: false,
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     routerOptions: { maxParamLength },
+    schemaController: { compilersFactory },
     clientErrorHandler: parts.rawRefusals.malformed,
     frameworkErrors: (error, request, reply) => parts.unreadablePaths.reroute(app, error, request, reply),
     ...(tls === undefined
