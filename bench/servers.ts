@@ -14,9 +14,11 @@ export interface Server extends Running {
   readonly startMs: number;
 }
 
-/** The programs that are compared, run by the same Node with the same flags: none. */
+/** What `npm start` runs, which is a bundle of the sources. */
+const run = fileURLToPath(new URL("../scripts/run", import.meta.url));
+
+/** The programs that are compared with it, run by the same Node with the same flags: none. */
 const programs = {
-  steward: fileURLToPath(new URL("../src/main.ts", import.meta.url)),
   bareFastify: fileURLToPath(new URL("./peers/bare-fastify.ts", import.meta.url)),
   bareInfo: fileURLToPath(new URL("./peers/bare-info.ts", import.meta.url)),
   bareBroadcast: fileURLToPath(new URL("./peers/bare-broadcast.ts", import.meta.url)),
@@ -24,7 +26,7 @@ const programs = {
 };
 
 /** A bare server in `peers`. */
-export type PeerName = Exclude<keyof typeof programs, "steward">;
+export type PeerName = keyof typeof programs;
 
 const startTimeoutMs = 20_000;
 const pollIntervalMs = 2;
@@ -105,7 +107,7 @@ export async function startSteward(
   const text = `${limits === "counted" ? countedLimits : ""}${settings}`;
   if (text !== "") writeFileSync(config, text);
   const server = await startServer(workspace, {
-    argv: [process.execPath, programs.steward, "serve", ...(text === "" ? [] : ["--config", config])],
+    argv: ["sh", run, "production", "src/main.ts", "serve", ...(text === "" ? [] : ["--config", config])],
     env: {
       ...withCompileCache(workspace),
       STEWARD_LISTEN: `127.0.0.1:${port}`,
