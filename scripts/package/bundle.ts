@@ -1,9 +1,7 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, relative, resolve, sep } from "node:path";
-import { build, type Metafile, type Plugin } from "esbuild";
-// Packages are loaded here to see what they export, and one of them needs this to be there before.
-import "reflect-metadata";
+import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 import { root } from "./project.ts";
 
 /**
@@ -25,11 +23,18 @@ export const filesOfPackages: Readonly<Record<string, readonly string[]>> = {
   "@fastify/swagger-ui": ["static/swagger-ui.css", "static/swagger-ui-bundle.js"],
 };
 
-const entryPointsOf = (version: string): Readonly<Record<string, string>> => ({
+type Entries = Readonly<Record<string, string>>;
+
+/** What is loaded by name: all that the service, its tasks and the command line run. */
+const programEntries = (version: string): Entries => ({
   program: "src/main.ts",
+  [`command-line-${version}`]: "src/command-line.ts",
+  [`local-commands-${version}`]: "src/local-commands.ts",
+});
+
+const threadEntries = (version: string): Entries => ({
   [`journal-thread-${version}`]: "src/adapters/journald/thread.ts",
   [`trace-thread-${version}`]: "src/app/tracing/thread.ts",
-  compile: "scripts/package/compile.ts",
 });
 
 const require = createRequire(import.meta.url);
@@ -41,17 +46,16 @@ export function folderOfPackage(name: string): string {
   return path.slice(0, path.lastIndexOf(marker) + marker.length - 1);
 }
 
-/** The same place, as seen from a file in `program/`. */
-function placed(source: string, literal: string, version: string): string {
-  const found = relative(root, resolve(dirname(source), literal));
-  const place = filesBeside[found];
-  if (place === undefined) {
-    throw new Error(
-      `cannot bundle ${relative(root, source)}: the package has no place for ${found} (name one in filesBeside)`,
-    );
-  }
-  return `../${place.replace("*", version)}`;
-}
+/** Where something that the program reads beside itself is, as seen from an output. */
+type Place = (path: string) => string | undefined;
+
+const placeInPackage =
+  (version: string): Place =>
+  (path) => {
+    if (path.startsWith("node_modules/")) return `../${path}`;
+    const place = filesBeside[path];
+    return place && `../${place.replace("*", version)}`;
+  };
 
 /** Names that an `export` can have. */
 const isName = (name: string): boolean => /^[A-Za-z_$][\w$]*$/.test(name);
@@ -107,19 +111,26 @@ const modulesOfNode: Plugin = {
 };
 
 /** All outputs are in one folder, so what stands beside a source has to be looked for from there. */
-const besideThePackage = (version: string): Plugin => ({
-  name: "beside-the-package",
+const besideTheOutput = (place: Place): Plugin => ({
+  name: "beside-the-output",
   setup(build) {
     build.onLoad({ filter: /\.ts$/ }, ({ path }) => {
       if (path.includes(`${sep}node_modules${sep}`)) return undefined;
+      const placed = (literal: string): string => {
+        const found = relative(root, resolve(dirname(path), literal));
+        const url = place(found);
+        if (url !== undefined) return url;
+        const name = relative(root, path);
+        throw new Error(`cannot bundle ${name}: the package has no place for ${found} (name one in filesBeside)`);
+      };
       const contents = readFileSync(path, "utf8")
         .replaceAll(
           /new URL\("([^"]+)", import\.meta\.url\)/g,
-          (_, literal: string) => `new URL("${placed(path, literal, version)}", import.meta.url)`,
+          (_, literal: string) => `new URL("${placed(literal)}", import.meta.url)`,
         )
         .replaceAll(/import\.meta\.resolve\("([^"]+)"\)/g, (_, name: string) => {
           if (!Object.hasOwn(filesOfPackages, name)) throw new Error(`cannot bundle ${path}: no files of ${name}`);
-          return `new URL("../node_modules/${name}/index.js", import.meta.url).href`;
+          return `new URL("${place(`node_modules/${name}`)}/index.js", import.meta.url).href`;
         });
       return { contents, loader: "ts" };
     });
@@ -136,6 +147,21 @@ import { createRequire as stewardRequire } from "node:module";
 import { fileURLToPath as stewardPath } from "node:url";
 const require = stewardRequire(import.meta.url), __filename = stewardPath(import.meta.url), __dirname = stewardPath(new URL(".", import.meta.url));`;
 
+const optionsOf = (version: string, place: Place) =>
+  ({
+    absWorkingDir: root,
+    bundle: true,
+    format: "esm",
+    platform: "node",
+    target: "node24",
+    // Their licences are in a file of their own.
+    legalComments: "none",
+    banner: { js: banner(version) },
+    metafile: true,
+    logLevel: "warning",
+    plugins: [besideTheOutput(place), namesOnDemand, modulesOfNode],
+  }) satisfies BuildOptions;
+
 /**
  * Writes the program, or what other entries lead to, to `outdir`: a few files, and a chunk for everything that is loaded on demand.
  * @returns which module went into which output.
@@ -143,31 +169,37 @@ const require = stewardRequire(import.meta.url), __filename = stewardPath(import
 export async function bundleProgram(
   outdir: string,
   version: string,
-  entries: Readonly<Record<string, string>> = entryPointsOf(version),
-): Promise<Metafile> {
-  const { metafile } = await build({
-    absWorkingDir: root,
-    entryPoints: entries,
+  entries?: Entries,
+): Promise<Pick<Metafile, "outputs">> {
+  const options = {
+    ...optionsOf(version, placeInPackage(version)),
     outdir,
-    bundle: true,
-    splitting: true,
-    format: "esm",
-    platform: "node",
-    target: "node24",
     minifySyntax: true,
     minifyWhitespace: true,
-    // Their licences are in a file of their own.
-    legalComments: "none",
-    banner: { js: banner(version) },
-    metafile: true,
-    logLevel: "warning",
-    plugins: [besideThePackage(version), namesOnDemand, modulesOfNode],
-  });
-  return metafile;
+  };
+  const { metafile } = await build({ ...options, entryPoints: entries ?? programEntries(version), splitting: true });
+  if (entries !== undefined) return metafile;
+  // Run once by root, with a folder for compiled code, after an installation.
+  const loaded = Object.keys(programEntries(version)).filter((name) => name !== "program");
+  writeFileSync(join(outdir, "compile.js"), loaded.map((name) => `import "./${name}.js";\n`).join(""));
+  // What a thread shares with the program would be in chunks of its own, and each takes time at the start of both.
+  const threads = await build({ ...options, entryPoints: threadEntries(version) });
+  return { outputs: { ...metafile.outputs, ...threads.metafile.outputs } };
+}
+
+/** Writes the program as a checkout runs it, which has all else where the sources have it. */
+export async function bundleCheckout(outdir: string): Promise<void> {
+  const name = "checkout";
+  const threads = Object.fromEntries(Object.entries(threadEntries(name)).map(([entry, path]) => [path, entry]));
+  const place: Place = (path) =>
+    threads[path] === undefined ? relative(outdir, join(root, path)) : `./${threads[path]}.mjs`;
+  const options = { ...optionsOf(name, place), outdir, outExtension: { ".js": ".mjs" } };
+  await build({ ...options, entryPoints: { program: "src/main.ts" }, splitting: true });
+  await build({ ...options, entryPoints: threadEntries(name) });
 }
 
 /** The installed packages that are in a bundle, by folder below the project. */
-export function packagesIn({ outputs }: Metafile): readonly string[] {
+export function packagesIn({ outputs }: Pick<Metafile, "outputs">): readonly string[] {
   const inputs = Object.values(outputs).flatMap(({ inputs }) =>
     Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : [])),
   );

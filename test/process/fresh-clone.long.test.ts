@@ -1,6 +1,16 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, existsSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { delimiter, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -58,7 +68,9 @@ async function npmStart(use: (started: { output: () => string; pid: number }) =>
       .trim()
       .split(/\s+/)
       .map(Number);
-    const pid = pids.find((each) => readFileSync(`/proc/${each}/cmdline`, "utf8").includes("src/main.ts\0serve"));
+    const pid = pids.find((each) =>
+      /(?:main\.ts|program\.mjs)\0serve/.test(readFileSync(`/proc/${each}/cmdline`, "utf8")),
+    );
     if (pid === undefined) throw new Error("cannot find the service among the processes of npm start");
     use({ output: () => output, pid });
     process.kill(pid, "SIGTERM");
@@ -90,4 +102,44 @@ it("starts with one command: installs what production needs, on the pinned Node,
     expect(output()).not.toContain("admin key written");
   });
   expect(second).toContain('"msg":"stopped"');
+});
+
+const cache = () => join(clone, "node_modules/.cache/program");
+const bundles = (): readonly string[] => readdirSync(cache()).filter((name) => /^\d+-\d+$/.test(name));
+
+/** Runs a short command of the program as `bin/steward` does. @returns what it printed, errors too. */
+const steward = async (...args: readonly string[]): Promise<string> => {
+  const child = spawn("bin/steward", args, { cwd: clone, env: environment(), stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+  await once(child, "close");
+  return output;
+};
+
+it("runs a bundle, which is made anew when a source has changed, also when two start at once", async () => {
+  const before = bundles();
+  expect(before).toHaveLength(1);
+  await npmStart(({ pid }) => {
+    expect(readFileSync(`/proc/${pid}/cmdline`, "utf8")).toContain(`${cache()}/${before[0]}/program.mjs`);
+  });
+  expect(bundles()).toEqual(before);
+  const source = join(clone, "src/cli/program.ts");
+  writeFileSync(source, readFileSync(source, "utf8").replace('.name("steward")', '.name("changed")'));
+  const printed = await Promise.all([steward("--help"), steward("--help")]);
+  expect(printed).toEqual([expect.stringContaining("Usage: changed"), expect.stringContaining("Usage: changed")]);
+  // What may still be started or run is kept.
+  expect(bundles()).toEqual(expect.arrayContaining([...before]));
+  expect(bundles()).toContain(readFileSync(join(cache(), "current"), "utf8").trim());
+});
+
+it("runs the sources where no bundle can be kept, or one cannot be made", async () => {
+  rmSync(cache(), { recursive: true });
+  writeFileSync(cache(), "");
+  expect(await steward("--help")).toContain("Usage: changed");
+  rmSync(cache());
+  appendFileSync(join(clone, "src/app/serve.ts"), "\nthis is no program\n");
+  expect(await steward("--help")).toContain("Usage: changed");
 });

@@ -80,7 +80,7 @@ async function npmStart(script: readonly string[] = ["start"]): Promise<Started>
   if (group === undefined) throw new Error("cannot start npm");
   groups.push(group);
   await until("answer of npm start", () => output.includes('"msg":"ready"') || undefined, 60_000);
-  const pid = groupOf(group).find((each) => commandLine(each).includes("src/main.ts serve"));
+  const pid = groupOf(group).find((each) => /program\.mjs serve|src\/main\.ts serve/.test(commandLine(each)));
   const url = /"url":"([^"]+)"/.exec(output)?.[1];
   if (pid === undefined || url === undefined) throw new Error(`cannot find the service of npm start:\n${output}`);
   return { npm: Object.assign(npm, { pid: group }), pid, url, output: () => output };
