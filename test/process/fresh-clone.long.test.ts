@@ -109,7 +109,11 @@ const bundles = (): readonly string[] => readdirSync(cache()).filter((name) => /
 
 /** Runs a short command of the program as `bin/steward` does. @returns what it printed, errors too. */
 const steward = async (...args: readonly string[]): Promise<string> => {
-  const child = spawn("bin/steward", args, { cwd: clone, env: environment(), stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(join(clone, "bin/steward"), args, {
+    cwd: clone,
+    env: environment(),
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let output = "";
   for (const stream of [child.stdout, child.stderr])
     stream.on("data", (chunk: Buffer) => {
