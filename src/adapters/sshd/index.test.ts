@@ -13,6 +13,14 @@ describe("sshd -T", () => {
     });
   });
 
+  it("gives options by one name, however OpenSSH writes it", () => {
+    expect(parseSshdOptions("UsePAM yes\nPasswordAuthentication yes\nAcceptEnv LANG\nacceptenv LC_*\n")).toEqual({
+      usepam: "yes",
+      passwordauthentication: "yes",
+      acceptenv: "LANG\nLC_*",
+    });
+  });
+
   it("gives back what it is given, whatever the names", () => {
     const options = fc.dictionary(fc.stringMatching(/^[a-z0-9]{1,12}$/), fc.stringMatching(/^[!-~]([ -~]*[!-~])?$/));
     fc.assert(
@@ -23,7 +31,7 @@ describe("sshd -T", () => {
     );
   });
 
-  it.each(["", "Connection closed\n", "\u0000\n"])("gives nothing for %j", (text) => {
+  it.each(["", "Connection: closed\n", "\u0000\n"])("gives nothing for %j", (text) => {
     expect(parseSshdOptions(text)).toEqual({});
   });
 });

@@ -7,13 +7,15 @@ import { orUndefined } from "#kernel/errors.ts";
 const program = "/usr/sbin/sshd";
 const timeoutMs = 10_000;
 
+/** @returns options by names in lower case, which OpenSSH 10.6 no longer prints. */
 export function parseSshdOptions(text: string): Readonly<Record<string, string>> {
   const options = new Map<string, string>();
   for (const line of text.split("\n")) {
-    const [, name, value = ""] = /^([a-z0-9]+)(?:\s+(.*))?$/.exec(line.trim()) ?? [];
+    const [, name, value = ""] = /^([a-z0-9]+)(?:\s+(.*))?$/i.exec(line.trim()) ?? [];
     if (name === undefined) continue;
-    const before = options.get(name);
-    options.set(name, before === undefined ? value : `${before}\n${value}`);
+    const key = name.toLowerCase();
+    const before = options.get(key);
+    options.set(key, before === undefined ? value : `${before}\n${value}`);
   }
   return Object.fromEntries(options);
 }
