@@ -21,6 +21,7 @@ describe("what still runs", () => {
     ["0::/system.slice/system-getty.slice/getty@tty1.service\n", "getty@tty1.service"],
     ["0::/system.slice/app.service/workers\n", "app.service"],
     ["1:name=systemd:/system.slice/old.service\n0::/\n", "old.service"],
+    ["9:name=systemd:/\n1:cpu:/\n0::/system.slice/new.service\n", "new.service"],
     ["0::/user.slice/user-1000.slice/user@1000.service/app.slice/x.service\n", undefined],
     ["0::/user.slice/user-0.slice/session-1.scope\n", undefined],
     ["0::/init.scope\n", undefined],

@@ -10,7 +10,9 @@ export const runsReplacedCode = (maps: string): boolean =>
 
 /** The system's service that a process belongs to, by its `/proc/…/cgroup`; undefined for what users run, and for none. */
 export function unitOf(cgroup: string): string | undefined {
-  const [, path = ""] = /^(?:0:|\d+:name=systemd):(\/.*)$/m.exec(cgroup) ?? [];
+  // Where both versions of control groups are mounted, only that of systemd's own names the unit.
+  const paths = [...cgroup.matchAll(/^(?:0:|\d+:name=systemd):(\/.*)$/gm)].map(([, path = ""]) => path);
+  const path = paths.find((each) => each !== "/") ?? "";
   if (path.startsWith("/user.slice/")) return undefined;
   return path.split("/").find((part) => part.endsWith(".service"));
 }
