@@ -96,7 +96,7 @@ const modulesOfNode: Plugin = {
         (name) => isName(name) && name !== "default",
       );
       const given = names.map(
-        (name, at) => `const _${at} = /* @__PURE__ */ get("${name}"); export { _${at} as ${name} };`,
+        (name) => `const node_${name} = /* @__PURE__ */ get("${name}"); export { node_${name} as ${name} };`,
       );
       return {
         contents: [

@@ -14,8 +14,8 @@ const fuse = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
 function withWorkersFromInside(path: string): void {
   const text = readFileSync(path, "utf8");
   const changed = text.replaceAll(
-    /new Worker\((new URL\("[^"]+",import\.meta\.url\)),\{/g,
-    (_, url: string) => `new Worker(globalThis.stewardWorker(${url}),{eval:!0,`,
+    /new ([\w$]+)\((new URL\("[^"]+",import\.meta\.url\)),\{/g,
+    (_, worker: string, url: string) => `new ${worker}(globalThis.stewardWorker(${url}),{eval:!0,`,
   );
   if (changed !== text) writeFileSync(path, changed);
 }

@@ -131,9 +131,12 @@ it("runs a bundle, which is made anew when a source has changed, also when two s
   });
   expect(bundles()).toEqual(before);
   const source = join(clone, "src/cli/program.ts");
-  writeFileSync(source, readFileSync(source, "utf8").replace('.name("steward")', '.name("changed")'));
+  writeFileSync(source, readFileSync(source, "utf8").replace("Looks after this Linux host", "Changed"));
   const printed = await Promise.all([steward("--help"), steward("--help")]);
-  expect(printed).toEqual([expect.stringContaining("Usage: changed"), expect.stringContaining("Usage: changed")]);
+  expect(printed).toEqual([
+    expect.stringContaining("Changed: serves the API"),
+    expect.stringContaining("Changed: serves the API"),
+  ]);
   // What may still be started or run is kept.
   expect(bundles()).toEqual(expect.arrayContaining([...before]));
   expect(bundles()).toContain(readFileSync(join(cache(), "current"), "utf8").trim());
@@ -142,8 +145,8 @@ it("runs a bundle, which is made anew when a source has changed, also when two s
 it("runs the sources where no bundle can be kept, or one cannot be made", async () => {
   rmSync(cache(), { recursive: true });
   writeFileSync(cache(), "");
-  expect(await steward("--help")).toContain("Usage: changed");
+  expect(await steward("--help")).toContain("Changed: serves the API");
   rmSync(cache());
   appendFileSync(join(clone, "src/app/serve.ts"), "\nthis is no program\n");
-  expect(await steward("--help")).toContain("Usage: changed");
+  expect(await steward("--help")).toContain("Changed: serves the API");
 });
