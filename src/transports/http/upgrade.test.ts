@@ -98,3 +98,45 @@ it("ignores upgrades elsewhere", async () => {
   const { text } = await talk("/plain", { until: "true}" });
   expect(text).toMatch(/^HTTP\/1\.1 200 /);
 });
+
+const upgradeLines = "Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n";
+
+it("takes no connection over on which answers are still to come, and answers in order", async () => {
+  const behind = `GET /api/v1/ws/echo HTTP/1.1\r\nHost: localhost\r\n${upgradeLines}`;
+  const { text } = await talk("/plain", { headers: "", early: behind, until: "ask for an upgrade" });
+  expect([...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(["200", "400"]);
+});
+
+it("takes a connection over once what was asked before is answered", async () => {
+  const text = await new Promise<string>((resolve, reject) => {
+    let received = "";
+    const socket = connect(port, "127.0.0.1", () => socket.write("GET /plain HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+    socket.once("data", () => socket.write(`GET /api/v1/ws/echo HTTP/1.1\r\nHost: localhost\r\n${upgradeLines}again`));
+    socket.on("data", (chunk) => {
+      received += chunk.toString();
+      if (!received.includes("again")) return;
+      resolve(received);
+      socket.destroy();
+    });
+    socket.on("error", reject);
+  });
+  expect(text).toMatch(/HTTP\/1\.1 101 /);
+});
+
+it("gives the answer of the parser alone where an upgrade comes right behind what it refused", async () => {
+  const [first, ...more] = [
+    "GET /plain HTTP/1.1\r\n\r\n",
+    `GET /api/v1/ws/echo HTTP/1.1\r\nHost: x\r\n${upgradeLines}`,
+  ];
+  const text = await new Promise<string>((resolve, reject) => {
+    let received = "";
+    const socket = connect(port, "127.0.0.1", () => socket.write([first, ...more].join("")));
+    socket.on("data", (chunk) => {
+      received += chunk.toString();
+    });
+    socket.on("close", () => resolve(received));
+    socket.on("error", reject);
+  });
+  expect(text).toMatch(/^HTTP\/1\.1 400 /);
+  expect(text).not.toContain("101");
+});

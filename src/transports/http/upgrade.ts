@@ -54,23 +54,39 @@ const pathOf = (url = ""): string => url.split("?", 1)[0] ?? "";
 export function createUpgrades(taken: (request: FastifyRequest, reply: FastifyReply) => void) {
   const paths = new Set<string>();
   const waiting = new WeakMap<IncomingMessage, Waiting>();
+  /** How many answers of a connection are not sent yet. */
+  const unsent = new WeakMap<Duplex, number>();
+  const countUnsent = (socket: Duplex, by: 1 | -1): void => void unsent.set(socket, (unsent.get(socket) ?? 0) + by);
 
   return {
-    /** Whether to take the request out of HTTP at all: elsewhere and over HTTP/1.0 `Upgrade` is ignored (RFC 9110 §7.8). */
-    isUpgrade: ({ method, url, headers, httpVersion }: IncomingMessage): boolean =>
+    /**
+     * Whether to take the request out of HTTP at all: elsewhere, over HTTP/1.0 and behind requests that are not answered yet
+     * `Upgrade` is ignored (RFC 9110 §7.8).
+     */
+    isUpgrade: ({ method, url, headers, httpVersion, socket }: IncomingMessage): boolean =>
       method === "GET" &&
       httpVersion !== "1.0" &&
       headers.upgrade?.toLowerCase() === "websocket" &&
-      paths.has(pathOf(url)),
+      paths.has(pathOf(url)) &&
+      !unsent.get(socket),
 
     /** Routes upgrades with a response to refuse them with. */
     listen(app: FastifyInstance, server: Server = app.server): void {
+      server.on("request", ({ socket }: IncomingMessage, response: ServerResponse) => {
+        countUnsent(socket, 1);
+        response.once("close", () => countUnsent(socket, -1));
+      });
       server.on("upgrade", (request: IncomingMessage, socket: Socket, head: Buffer) => {
         // The server no longer handles errors of the socket.
         socket.on("error", () => socket.destroy());
         const response = new ServerResponse(request);
         response.shouldKeepAlive = false;
-        response.assignSocket(socket);
+        try {
+          response.assignSocket(socket);
+        } catch {
+          // An answer that Node gives by itself, as to a request without Host, is on its way: the client gets that alone.
+          return endSocket(socket);
+        }
         response.once("finish", () => endSocket(socket));
         waiting.set(request, { socket, head, response });
         app.routing(request, response);
