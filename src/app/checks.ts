@@ -61,14 +61,13 @@ export function createHostChecks(parts: {
   const runner = createPluginRunner({ exec, user: parts.pluginUser });
   const plugins = pluginSettings(settings);
   const { units } = systemd;
-  const shared = { clock, fileSystems, journal, time, units, updates: packages.updates };
+  const shared = { clock, fileSystems, journal, time, units, packages };
 
   const builtIn = builtInChecks({
     ...shared,
     kernel: createKernelLoad({ cpuLoad: facts.cpuLoad }),
     servers: createNameServers(),
     routes: createDefaultRoutes(),
-    packages: packages.states,
     reboot: createRebootNeed(),
     log: createKernelLog({ journal: parts.host.journal.journal, dir: settings.journal?.dir }),
     files: certificateFiles,
@@ -87,8 +86,6 @@ export function createHostChecks(parts: {
     builtInFixes({
       ...shared,
       security,
-      repairs: packages.repairs,
-      packages: packages.states,
       ownUnit: parts.ownUnit ?? ownServiceUnit(),
       cleanup: createDiskCleanup({ exec, clock }),
     });

@@ -1,13 +1,26 @@
 import { systemClock } from "#adapters/clock/index.ts";
+import type { Exec } from "#adapters/exec/index.ts";
 import { createHostJournal } from "#adapters/journald/index.ts";
-import { createHostPackages } from "#adapters/packages/index.ts";
+import { createHostPackageManager } from "#adapters/packages/index.ts";
 import { createHostFacts } from "#adapters/procfs/index.ts";
+import { createRebootNeed } from "#adapters/reboot/index.ts";
 import { createHostUnits } from "#adapters/systemd/index.ts";
 import type { Settings } from "#config/settings.ts";
+import { rebootRequiredCheck } from "#domain/health/checks/reboot-required.ts";
 import { createServicePolicy } from "#domain/system/service-policy.ts";
 import type { TracedParts } from "./tracing/tracing.ts";
 
 /** Opens the adapters that read this host. */
+const reboot = rebootRequiredCheck({ reboot: createRebootNeed() });
+
+/** The package manager of this host; undefined where there is none that is supported. */
+export const openPackageManager = (ports: { readonly exec: Exec; readonly stateDir?: string }) =>
+  createHostPackageManager({
+    ...ports,
+    clock: systemClock,
+    needsReboot: async (signal) => (await reboot.run({ ignore: [] }, signal)).status === "warn",
+  });
+
 export async function openHost(
   settings: Pick<Settings, "services" | "journal">,
   ports: Pick<TracedParts, "exec" | "observeCall" | "journalOf"> & {
@@ -26,7 +39,7 @@ export async function openHost(
     onStateChange,
   });
   const journal = ports.journalOf(createHostJournal({ dir: settings.journal?.dir, onUnreadable }));
-  const packages = await createHostPackages({ exec, clock: systemClock, ...(stateDir !== undefined && { stateDir }) });
+  const packages = await openPackageManager({ exec, ...(stateDir !== undefined && { stateDir }) });
   return {
     facts,
     systemd,

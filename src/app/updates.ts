@@ -2,38 +2,33 @@ import { join } from "node:path";
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { createDatabase, readPresent } from "#adapters/packages/apt/database.ts";
-import { createAptManager } from "#adapters/packages/apt/manager.ts";
 import { createAptPackageFiles } from "#adapters/packages/apt/package-files.ts";
-import { createDnfManager } from "#adapters/packages/dnf/manager.ts";
 import { createDnfPackageFiles } from "#adapters/packages/dnf/package-files.ts";
-import type { HostPackages } from "#adapters/packages/index.ts";
-import { createPacmanManager } from "#adapters/packages/pacman/manager.ts";
-import { createZypperManager } from "#adapters/packages/zypper/manager.ts";
 import { createZypperPackageFiles } from "#adapters/packages/zypper/package-files.ts";
-import { createRebootNeed } from "#adapters/reboot/index.ts";
 import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
 import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
 import type { InstalledIn } from "#adapters/snapshots/snapper/index.ts";
 import { carryStateToNextBoot, createSnapperBackend, detectSnapper } from "#adapters/snapshots/snapper/index.ts";
 import type { Config } from "#config/load.ts";
-import { rebootRequiredCheck } from "#domain/health/checks/reboot-required.ts";
-import type { PackageFiles, PackageManager } from "#domain/ports/packages.ts";
+import type { PackageFiles, PackageManager, PackageManagerName } from "#domain/ports/packages.ts";
 import type { HostUpdates, SnapshotBackend } from "#domain/ports/snapshots.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { places } from "#root/places.ts";
 import type { RequestRoot } from "#root/request.ts";
 import { backendsThroughRoot, managerThroughRoot } from "#root/through-root.ts";
 
 type Parts = Pick<Config, "stateDir" | "settings"> & { readonly exec: Exec };
 
-const reboot = rebootRequiredCheck({ reboot: createRebootNeed() });
-const shared = {
-  clock: systemClock,
-  needsReboot: async (signal: AbortSignal): Promise<boolean> =>
-    (await reboot.run({ ignore: [] }, signal)).status === "warn",
-};
-
 /** dpkg's database, which snapper has to restore together with the files. */
 const packageDatabase = "/var/lib/dpkg";
+type FilesFactory = (ports: { readonly exec: Exec; readonly clock: Clock }) => PackageFiles;
+
+/** What snapshots of packages are made with, by package manager. */
+const filesOf: Readonly<Partial<Record<PackageManagerName, FilesFactory>>> = {
+  apt: createAptPackageFiles,
+  dnf: createDnfPackageFiles,
+  zypper: createZypperPackageFiles,
+};
 const lookMs = 10_000;
 const askMs = 60_000;
 
@@ -69,7 +64,7 @@ function packagesOf({ stateDir, settings, exec }: Parts, files: PackageFiles): r
 /** The package manager and snapshot backends of this host. @param request asks root, where this process has no rights. */
 export async function createHostUpdates(
   config: Parts,
-  packages: Pick<HostPackages, "states">,
+  packages: PackageManager | undefined,
   request?: RequestRoot,
 ): Promise<HostUpdates> {
   const updates = await updatesOf(config, packages, request);
@@ -79,31 +74,22 @@ export async function createHostUpdates(
 
 async function updatesOf(
   config: Parts,
-  packages: Pick<HostPackages, "states">,
+  manager: PackageManager | undefined,
   request: RequestRoot | undefined,
 ): Promise<HostUpdates> {
-  const ports = { ...shared, exec: config.exec };
-  const of = async (manager: PackageManager, files: PackageFiles, hasSnapper: boolean): Promise<HostUpdates> => ({
-    manager,
-    backends:
-      request === undefined
-        ? [...(hasSnapper ? await snapperOf(config) : []), ...packagesOf(config, files)]
-        : await backendsThroughRoot(request, AbortSignal.timeout(askMs)),
-  });
-  const name = config.settings.updates?.enabled === false ? undefined : packages.states.manager;
-  if (name === "apt")
-    return of(createAptManager({ ...ports, stateDir: config.stateDir }), createAptPackageFiles(ports), true);
-  // Snapper is supported with dpkg only.
-  if (name === "dnf") return of(createDnfManager(ports), createDnfPackageFiles(ports), false);
-  if (name === "zypper") return of(createZypperManager(ports), createZypperPackageFiles(ports), false);
-  // pacman keeps no packages to go back to.
-  if (name === "pacman") return { manager: createPacmanManager(ports), backends: [] };
-  return { manager: undefined, backends: [] };
+  if (manager === undefined || config.settings.updates?.enabled === false) return { manager: undefined, backends: [] };
+  const files = filesOf[manager.name];
+  // No package file leads back there, and snapper's snapshots are of dpkg's world so far.
+  if (files === undefined) return { manager, backends: [] };
+  if (request !== undefined)
+    return { manager, backends: await backendsThroughRoot(request, AbortSignal.timeout(askMs)) };
+  const snapper = manager.name === "apt" ? await snapperOf(config) : [];
+  return { manager, backends: [...snapper, ...packagesOf(config, files({ exec: config.exec, clock: systemClock }))] };
 }
 
 /** At the end of the service: copies the state to the next boot where a rollback waits for a reboot. */
-export async function carryState(config: Parts, packages: Pick<HostPackages, "states">): Promise<void> {
-  if (packages.states.manager !== "apt" || config.settings.updates?.backend === "packages") return;
+export async function carryState(config: Parts, packages: Pick<PackageManager, "name"> | undefined): Promise<void> {
+  if (packages?.name !== "apt" || config.settings.updates?.backend === "packages") return;
   const signal = AbortSignal.timeout(lookMs);
   const { stateDir, exec } = config;
   const carried = carriedWith(stateDir);

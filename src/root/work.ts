@@ -142,9 +142,9 @@ function serviceWork({ config }: WorkParts): WorkOf<"services"> {
 
 function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshots"> {
   const updates = async (): Promise<HostUpdates> => {
-    const { createHostPackages } = await import("#adapters/packages/index.ts");
+    const { openPackageManager } = await import("#app/host.ts");
     const { createHostUpdates } = await import("#app/updates.ts");
-    return createHostUpdates({ ...config, exec }, await createHostPackages({ exec, clock: systemClock }));
+    return createHostUpdates({ ...config, exec }, await openPackageManager({ exec, stateDir: config.stateDir }));
   };
   const packageManager = async () => {
     const { manager } = await updates();

@@ -1,7 +1,10 @@
 import type {
   InstalledPackage,
+  MissingPlan,
   PackageChange,
+  PackageFaults,
   PackageManager,
+  SecurityUpdate,
   SystemRelease,
   TransactionPlan,
 } from "#domain/ports/packages.ts";
@@ -24,6 +27,15 @@ export interface FakePackageManager extends PackageManager {
   /** Transactions never end. */
   hangs: boolean;
   listsAt: number | null;
+  /** What is wrong with the packages, besides nothing. */
+  faulty: Partial<PackageFaults>;
+  securityUpdates: readonly SecurityUpdate[] | undefined;
+  /** What {@link planMissing} gives. */
+  missing: MissingPlan;
+  /** Why every repair, and the download of lists, fails; null when they succeed. */
+  trouble: string | null;
+  /** Repairs that were called, in order. */
+  readonly calls: string[];
   readonly refreshes: () => number;
   /** Ids of transactions that were begun, in order. */
   readonly transactions: string[];
@@ -38,6 +50,27 @@ export const fakePackage = (name: string, version: string, rest: Partial<Install
   isManual: true,
   isHeld: false,
   ...rest,
+});
+
+/** An update of a package that is not held, but for what is said. */
+export const fakeSecurityUpdate = (changes: Partial<SecurityUpdate> = {}): SecurityUpdate => ({
+  name: "openssl",
+  architecture: "amd64",
+  installed: "3.0.1",
+  candidate: "3.0.2",
+  suites: ["stable-security"],
+  isHeld: false,
+  ...changes,
+});
+
+/** A plan to install one package, but for what is said. */
+export const fakeMissingPlan = (changes: Partial<MissingPlan> = {}): MissingPlan => ({
+  reinstalled: [],
+  changes: [{ name: "needed", architecture: "all", from: null, to: "1.0" }],
+  configured: ["needed", "needy"],
+  downloadBytes: 0,
+  obstacle: null,
+  ...changes,
 });
 
 /** A package manager that does at once what it is told. */
@@ -62,6 +95,11 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
     else packages.set(name, { ...(packages.get(name) ?? fakePackage(name, to)), version: to });
   };
 
+  const does = (call: string): Promise<void> => {
+    fake.calls.push(call);
+    return fake.trouble === null ? Promise.resolve() : Promise.reject(new Error(fake.trouble));
+  };
+
   const fake: FakePackageManager = {
     name: "apt",
     knowsSecurity: true,
@@ -74,9 +112,26 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
     requiresReboot: false,
     hangs: false,
     listsAt: Date.parse("2026-01-01T00:00:00Z"),
+    faulty: {},
+    securityUpdates: [],
+    missing: fakeMissingPlan(),
+    trouble: null,
+    calls: [],
     transactions,
     refreshes: () => refreshes,
     installed: () => Promise.resolve([...packages.values()]),
+    faults: () =>
+      Promise.resolve({
+        installed: packages.size,
+        unfinished: [],
+        isInterrupted: false,
+        unmet: [],
+        held: [],
+        writer: undefined,
+        ...fake.faulty,
+      }),
+    security: () => Promise.resolve(fake.securityUpdates),
+    refreshedAt: () => Promise.resolve(fake.listsAt ?? undefined),
     updates: () =>
       Promise.resolve({
         updates: [...packages.keys()].flatMap((name) => (packages.get(name)?.isHeld ? [] : (change(name) ?? []))),
@@ -87,7 +142,7 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
     async refresh() {
       unlocked();
       refreshes += 1;
-      return Promise.resolve();
+      return does("refresh");
     },
     async simulate({ isSecurityOnly, names }) {
       for (const name of names ?? []) {
@@ -125,6 +180,13 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
     },
     audit: () => Promise.resolve([...fake.halfDone].map((name) => `${name} is half configured`)),
     restartNeeds: () => Promise.resolve({ requiresReboot: fake.requiresReboot, units: [] }),
+    finish: () => does("finish"),
+    planMissing: (reinstalled) => Promise.resolve({ ...fake.missing, reinstalled }),
+    installMissing(plan) {
+      if (plan.obstacle !== null) return Promise.reject(new Error(plan.obstacle));
+      const isSame = JSON.stringify(plan.changes) === JSON.stringify(fake.missing.changes);
+      return isSame ? does("install") : Promise.reject(new Error("what has to be installed has changed meanwhile"));
+    },
   };
   return fake;
 }

@@ -15,8 +15,7 @@ import { createFakeDiskCleanup } from "../fakes/disk-cleanup.ts";
 import { createFakeFileSystems, fakeFileSystem } from "../fakes/file-systems.ts";
 import { createFakeJournalStorage, fakeJournalSize } from "../fakes/journal-storage.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
-import { createFakePackageRepairs, fakeMissingPlan } from "../fakes/package-repairs.ts";
-import { createFakePackageUpdates } from "../fakes/package-updates.ts";
+import { createFakePackageManager, fakeMissingPlan } from "../fakes/package-manager.ts";
 import { plainManifest } from "../fakes/plugin-folders.ts";
 import { createFakeTimeSync } from "../fakes/time-sync.ts";
 import { createFakeUnits } from "../fakes/units.ts";
@@ -161,22 +160,20 @@ function recordedFixes(): { readonly fixes: readonly Fix[]; readonly calls: Port
     plan: (packages) => Promise.resolve({ packages, downloadBytes: 1, hasSnapshot: true }),
     apply: () => Promise.resolve("done"),
   };
-  const repairs = createFakePackageRepairs();
-  repairs.plan = fakeMissingPlan({ changes: [{ name: "needed", architecture: "all", from: null, to: "1" }] });
+  const packages = createFakePackageManager();
+  packages.missing = fakeMissingPlan({ changes: [{ name: "needed", architecture: "all", from: null, to: "1" }] });
   const units = createFakeUnits([{ name: "a.service", activeState: "failed", isLimited: true }]);
   const cleanup = createFakeDiskCleanup([{ kind: "temporary", folder: "/tmp", files: ["tmp.a"], bytes: 5 }]);
   const journal = createFakeJournalStorage(fakeJournalSize({ diskBytes: 9e9, archivedBytes: 8e9 }));
   const time = createFakeTimeSync(off, { ...off, isEnabled: true, isSynchronised: true });
   recordCalls("SecurityUpdater", security, calls);
-  recordCalls("PackageRepairs", repairs, calls);
+  recordCalls("PackageManager", packages, calls);
   recordCalls("Units", units, calls);
   recordCalls("DiskCleanup", cleanup, calls);
   recordCalls("JournalStorage", journal, calls);
   recordCalls("TimeSync", time, calls);
   const fixes = builtInFixes({
-    repairs,
-    packages: { manager: "apt" },
-    updates: createFakePackageUpdates([], 1),
+    packages,
     clock: createFakeClock(),
     units,
     ownUnit: undefined,

@@ -19,14 +19,7 @@ import type {
 } from "#domain/ports/network.ts";
 import type { NotificationStore, Notifier } from "#domain/ports/notifications.ts";
 import type { OperationStore, TaskLauncher } from "#domain/ports/operations.ts";
-import type {
-  ConfigFiles,
-  PackageFiles,
-  PackageManager,
-  PackageRepairs,
-  PackageStates,
-  PackageUpdates,
-} from "#domain/ports/packages.ts";
+import type { ConfigFiles, PackageFiles, PackageManager } from "#domain/ports/packages.ts";
 import type {
   ConfirmedPlugins,
   EnabledPlugins,
@@ -71,9 +64,6 @@ interface Ports {
   readonly OperationStore: OperationStore;
   readonly PackageFiles: PackageFiles;
   readonly PackageManager: PackageManager;
-  readonly PackageRepairs: PackageRepairs;
-  readonly PackageStates: PackageStates;
-  readonly PackageUpdates: PackageUpdates;
   readonly PacketFilter: PacketFilter;
   readonly PluginFolders: PluginFolders;
   readonly PluginRunner: PluginRunner;
@@ -168,7 +158,10 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   },
   PackageManager: {
     installed: none,
+    faults: none,
     updates: none,
+    security: none,
+    refreshedAt: none,
     release: none,
     refresh: ["refresh_package_lists"],
     simulate: none,
@@ -177,15 +170,10 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
     repair: ["change_packages"],
     audit: none,
     restartNeeds: none,
-  },
-  PackageRepairs: {
     finish: ["change_packages"],
     planMissing: none,
     installMissing: ["change_packages"],
-    refreshLists: ["refresh_package_lists"],
   },
-  PackageStates: { faults: none },
-  PackageUpdates: { security: none, refreshedAt: none },
   PacketFilter: { inputChains: none },
   PluginFolders: { find: none, read: none },
   // A monitoring plugin of the settings, as the check that the settings make of it.

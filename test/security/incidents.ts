@@ -43,7 +43,7 @@ export const incidents: readonly Incident[] = [
       [hostileTexts, "option injection: words that begin with a dash are options of nothing"],
       [onHost, "hostile text: runs nothing and changes nothing on a host where everything works"],
       [
-        "test/ports/package-updates.test.ts",
+        "test/ports/package-manager-security.test.ts",
         "passes only names of installed packages on, after the end of the options",
       ],
     ],
@@ -122,7 +122,7 @@ export const incidents: readonly Incident[] = [
     tests: [
       [onHost, "package names: only what the package manager itself has is ever handed to it"],
       [
-        "test/ports/package-updates.test.ts",
+        "test/ports/package-manager-security.test.ts",
         "passes only names of installed packages on, after the end of the options",
       ],
       ["test/api/updates.api.test.ts", "refuses what the package manager cannot tell, and a guard without a way back"],

@@ -1,9 +1,8 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
-import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
+import type { PackageManager } from "#domain/ports/packages.ts";
 import type { Probe } from "#domain/ports/probe.ts";
 import type { Clock } from "#kernel/clock.ts";
-import type { HostPackages } from "./common/ports.ts";
 
 /** Package managers that are looked for, in this order: the program, and a question that it answers at once. */
 const known = [
@@ -31,33 +30,24 @@ function findManager(): (typeof known)[number] | undefined {
   return zypper !== undefined && found[0]?.name === "dnf" && isSuse() ? zypper : found[0];
 }
 
-export type { HostPackages };
-
-export function createNoPackages(): HostPackages {
-  const refuse = () => Promise.reject(new CommandFailed("this host has no package manager that could be used"));
-  return {
-    states: { manager: undefined, faults: () => Promise.resolve(undefined) },
-    updates: { security: () => Promise.resolve(undefined), refreshedAt: () => Promise.resolve(undefined) },
-    repairs: { finish: refuse, planMissing: refuse, installMissing: refuse, refreshLists: refuse },
-  };
-}
-
 /** Its fifth version is another program of the same name: words, output and history are different. */
 const isDnf5 = (): boolean => realpathSync(programs.dnf).endsWith("dnf5");
 
 /** The packages of this host, through the manager that it has: apt, dnf up to its fourth version, zypper or pacman. */
-export async function createHostPackages(ports: {
+export async function createHostPackageManager(ports: {
   readonly exec: Exec;
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
   /** Where answers are kept for the next process; without it they are not. */
   readonly stateDir?: string;
-}): Promise<HostPackages> {
+  /** Whether the host has to be rebooted for what is installed to run. */
+  readonly needsReboot: (signal: AbortSignal) => Promise<boolean>;
+}): Promise<PackageManager | undefined> {
   const name = findManager()?.name;
   if (name === "apt") return (await import("./apt/index.ts")).createApt(ports);
   if (name === "pacman") return (await import("./pacman/index.ts")).createPacman(ports);
   if (name === "zypper") return (await import("./zypper/index.ts")).createZypper(ports);
   if (name === "dnf" && !isDnf5()) return (await import("./dnf/index.ts")).createDnf(ports);
-  return createNoPackages();
+  return undefined;
 }
 
 /** Whether the host's package manager answers; not expected on a host that has none. */

@@ -1,6 +1,6 @@
 import type { TimeSync } from "#domain/ports/host.ts";
 import type { JournalStorage } from "#domain/ports/journal.ts";
-import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/ports/packages.ts";
+import type { PackageManager } from "#domain/ports/packages.ts";
 import type { DiskCleanup, FileSystems } from "#domain/ports/storage.ts";
 import type { Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
@@ -15,9 +15,8 @@ import { systemdRestartFailedFix } from "./fixes/systemd-restart-failed.ts";
 import { vacuumJournalFix } from "./fixes/vacuum-journal.ts";
 
 export interface FixPorts {
-  readonly repairs: PackageRepairs;
-  readonly packages: Pick<PackageStates, "manager">;
-  readonly updates: PackageUpdates;
+  /** Undefined where there is none that is supported. */
+  readonly packages: PackageManager | undefined;
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
   readonly units: Pick<Units, "read" | "resetFailed" | "restart" | "settled">;
   /** The unit of this process, if any. */

@@ -1,6 +1,4 @@
-import type { PackageStates } from "#domain/ports/packages.ts";
-
-export type ManagerName = PackageStates["manager"];
+import type { PackageManager, PackageManagerName } from "#domain/ports/packages.ts";
 
 /** A package manager's commands for the fixes. */
 export interface ManagerWords {
@@ -11,7 +9,7 @@ export interface ManagerWords {
   readonly refreshLists: string;
 }
 
-const words: Readonly<Record<NonNullable<ManagerName>, ManagerWords>> = {
+const words: Readonly<Record<PackageManagerName, ManagerWords>> = {
   apt: {
     finisher: "dpkg",
     finish: "dpkg --configure -a",
@@ -30,7 +28,15 @@ const words: Readonly<Record<NonNullable<ManagerName>, ManagerWords>> = {
 };
 const noWords: ManagerWords = { finisher: "the package manager", finish: "", installMissing: "", refreshLists: "" };
 
-export const wordsOf = (manager: ManagerName): ManagerWords => (manager === undefined ? noWords : words[manager]);
+/** The words of the package manager that this host has. */
+export const wordsOf = (packages: Pick<PackageManager, "name"> | undefined): ManagerWords =>
+  packages === undefined ? noWords : words[packages.name];
+
+/** @throws Error on a host without a package manager. */
+export function demandManager<T>(packages: T | undefined): T {
+  if (packages === undefined) throw new Error("this host has no package manager that could be used");
+  return packages;
+}
 
 /** A text with remarks in brackets; empty ones are left out. */
 export function remarked(text: string, ...remarks: readonly string[]): string {

@@ -8,7 +8,7 @@ import type {
   PacketFilter,
   SshServer,
 } from "#domain/ports/network.ts";
-import { type PackageStates, type PackageUpdates, packageManagers } from "#domain/ports/packages.ts";
+import { type PackageManager, packageManagers } from "#domain/ports/packages.ts";
 import type { FileSystems, RaidArrays } from "#domain/ports/storage.ts";
 import type { Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
@@ -44,8 +44,8 @@ export interface CheckPorts {
   readonly time: TimeSync;
   readonly servers: NameServers;
   readonly routes: DefaultRoutes;
-  readonly packages: PackageStates;
-  readonly updates: PackageUpdates;
+  /** Undefined where there is none that is supported. */
+  readonly packages: PackageManager | undefined;
   readonly reboot: RebootNeed;
   readonly log: KernelLog;
   readonly journal: JournalStorage;

@@ -80,13 +80,70 @@ export class UpdateRefused extends Error {
   override readonly name = "UpdateRefused";
 }
 
+export interface UnfinishedPackage {
+  readonly name: string;
+  readonly version: string;
+  /** In the manager's terms: `unpacked`, `half-configured`. */
+  readonly state: string;
+  /** Whether its files are unreliable. */
+  readonly mustBeReinstalled: boolean;
+}
+
+export interface PackageFaults {
+  /** Number of packages. */
+  readonly installed: number;
+  readonly unfinished: readonly UnfinishedPackage[];
+  /** Whether recorded changes are incomplete. */
+  readonly isInterrupted: boolean;
+  /** Missing dependencies, in the manager's words. Not checked while packages change. */
+  readonly unmet: readonly { readonly name: string; readonly needs: string }[];
+  readonly held: readonly { readonly name: string; readonly version: string }[];
+  /** The process that changes packages now. */
+  readonly writer: { readonly pid: number; readonly program: string } | undefined;
+}
+
+/** An update of an installed package with a security fix. */
+export interface SecurityUpdate {
+  readonly name: string;
+  readonly architecture: string;
+  readonly installed: string;
+  readonly candidate: string;
+  /** The archives that declare it: `stable-security`. */
+  readonly suites: readonly string[];
+  readonly isHeld: boolean;
+}
+
+/** How to install missing dependencies without removing packages. */
+export interface MissingPlan {
+  /** Packages to install again. */
+  readonly reinstalled: readonly string[];
+  /** All changes; `from` is null for a new package. */
+  readonly changes: readonly {
+    readonly name: string;
+    readonly architecture: string;
+    readonly from: string | null;
+    readonly to: string;
+  }[];
+  /** Packages to configure afterwards. */
+  readonly configured: readonly string[];
+  readonly downloadBytes: number;
+  /** Why it is impossible, if so. */
+  readonly obstacle: string | null;
+}
+
 /** The package manager of the host. It asks no questions and keeps configuration files. */
 export interface PackageManager {
   readonly name: PackageManagerName;
   /** Whether it knows security updates. */
   readonly knowsSecurity: boolean;
   readonly installed: (signal: AbortSignal) => Promise<readonly InstalledPackage[]>;
+  /** @throws when it does not answer. */
+  readonly faults: (signal: AbortSignal) => Promise<PackageFaults>;
   readonly updates: (signal: AbortSignal) => Promise<AvailableUpdates>;
+  /** Pending security updates by the lists on disk, of held packages too; undefined where the lists do not tell. */
+  readonly security: (signal: AbortSignal) => Promise<readonly SecurityUpdate[] | undefined>;
+  /** When the lists were last known to be fresh, epoch milliseconds; undefined where there are none. */
+  readonly refreshedAt: () => Promise<number | undefined>;
   readonly release: (signal: AbortSignal) => Promise<SystemRelease | undefined>;
   /** @throws PackagesLocked; Error when a list cannot be loaded. */
   readonly refresh: (progress: Progress, signal: AbortSignal) => Promise<void>;
@@ -119,6 +176,15 @@ export interface PackageManager {
   readonly restartNeeds: (
     signal: AbortSignal,
   ) => Promise<{ readonly requiresReboot: boolean; readonly units: readonly string[] }>;
+  /**
+   * Finishes what was interrupted, whoever began it. This and {@link installMissing} wait a while for locks.
+   * @throws when it did not succeed: in the words of the manager and of the package, or with who holds the lock.
+   */
+  readonly finish: (signal: AbortSignal) => Promise<void>;
+  /** Changes nothing. */
+  readonly planMissing: (reinstalled: readonly string[], signal: AbortSignal) => Promise<MissingPlan>;
+  /** @throws as {@link finish}, and when it would no longer do what the plan says. */
+  readonly installMissing: (plan: MissingPlan, signal: AbortSignal) => Promise<void>;
 }
 
 /** The configuration of a package's new version, next to the file that was changed on this host and kept. */
@@ -198,82 +264,3 @@ export type Progress = {
 };
 
 export const noProgress: Progress = { step: () => undefined, line: () => undefined };
-
-export interface UnfinishedPackage {
-  readonly name: string;
-  readonly version: string;
-  /** In the manager's terms: `unpacked`, `half-configured`. */
-  readonly state: string;
-  /** Whether its files are unreliable. */
-  readonly mustBeReinstalled: boolean;
-}
-
-export interface PackageFaults {
-  /** Number of packages. */
-  readonly installed: number;
-  readonly unfinished: readonly UnfinishedPackage[];
-  /** Whether recorded changes are incomplete. */
-  readonly isInterrupted: boolean;
-  /** Missing dependencies, in the manager's words. Not checked while packages change. */
-  readonly unmet: readonly { readonly name: string; readonly needs: string }[];
-  readonly held: readonly { readonly name: string; readonly version: string }[];
-  /** The process that changes packages now. */
-  readonly writer: { readonly pid: number; readonly program: string } | undefined;
-}
-
-export interface PackageStates {
-  /** Undefined without a supported package manager; then there are no faults either. */
-  readonly manager: PackageManagerName | undefined;
-  /** @throws when the manager does not answer. */
-  readonly faults: (signal: AbortSignal) => Promise<PackageFaults | undefined>;
-}
-
-/** An update of an installed package with a security fix. */
-export interface SecurityUpdate {
-  readonly name: string;
-  readonly architecture: string;
-  readonly installed: string;
-  readonly candidate: string;
-  /** The archives that declare it: `stable-security`. */
-  readonly suites: readonly string[];
-  readonly isHeld: boolean;
-}
-
-/** By the package lists on disk. */
-export interface PackageUpdates {
-  /** Undefined without a supported package manager. */
-  readonly security: (signal: AbortSignal) => Promise<readonly SecurityUpdate[] | undefined>;
-  /** Last refresh of the lists in epoch milliseconds. */
-  readonly refreshedAt: () => Promise<number | undefined>;
-}
-
-/** How to install missing dependencies without removing packages. */
-export interface MissingPlan {
-  /** Packages to install again. */
-  readonly reinstalled: readonly string[];
-  /** All changes; `from` is null for a new package. */
-  readonly changes: readonly {
-    readonly name: string;
-    readonly architecture: string;
-    readonly from: string | null;
-    readonly to: string;
-  }[];
-  /** Packages to configure afterwards. */
-  readonly configured: readonly string[];
-  readonly downloadBytes: number;
-  /** Why it is impossible, if so. */
-  readonly obstacle: string | null;
-}
-
-/**
- * Repairs packages. Waits for the locks of the package manager for a while.
- * @throws with the messages of the manager and the package, or the holder of the lock.
- */
-export interface PackageRepairs {
-  /** Completes what was interrupted, and configures unpacked packages. */
-  readonly finish: (signal: AbortSignal) => Promise<void>;
-  readonly planMissing: (reinstalled: readonly string[], signal: AbortSignal) => Promise<MissingPlan>;
-  /** @throws also when the plan is obsolete. */
-  readonly installMissing: (plan: MissingPlan, signal: AbortSignal) => Promise<void>;
-  readonly refreshLists: (signal: AbortSignal) => Promise<void>;
-}

@@ -5,15 +5,11 @@ import { exec } from "#adapters/exec/index.ts";
 import { createConfigFiles } from "#adapters/packages/config-files.ts";
 import { dnfPlaces } from "#adapters/packages/dnf/host.ts";
 import { createDnf } from "#adapters/packages/dnf/index.ts";
-import { createDnfManager } from "#adapters/packages/dnf/manager.ts";
 import { createDnfPackageFiles } from "#adapters/packages/dnf/package-files.ts";
-import type { HostPackages } from "#adapters/packages/index.ts";
 import { pacmanPlaces } from "#adapters/packages/pacman/host.ts";
 import { createPacman } from "#adapters/packages/pacman/index.ts";
-import { createPacmanManager } from "#adapters/packages/pacman/manager.ts";
 import { zypperPlaces } from "#adapters/packages/zypper/asking.ts";
 import { createZypper } from "#adapters/packages/zypper/index.ts";
-import { createZypperManager } from "#adapters/packages/zypper/manager.ts";
 import { createZypperPackageFiles } from "#adapters/packages/zypper/package-files.ts";
 import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
 import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
@@ -44,23 +40,19 @@ const ports = {
   zypperPlaces: zypperPlaces(root),
 };
 
-interface Adapter extends HostPackages {
+interface Adapter {
   readonly manager: PackageManager;
   readonly files?: PackageFiles;
 }
 
 const adapters: Readonly<Record<string, () => Adapter>> = {
-  dnf: () => ({ ...createDnf(ports), manager: createDnfManager(ports), files: createDnfPackageFiles(ports) }),
-  pacman: () => ({ ...createPacman(ports), manager: createPacmanManager(ports) }),
-  zypper: () => ({
-    ...createZypper(ports),
-    manager: createZypperManager(ports),
-    files: createZypperPackageFiles(ports),
-  }),
+  dnf: () => ({ manager: createDnf(ports), files: createDnfPackageFiles(ports) }),
+  pacman: () => ({ manager: createPacman(ports) }),
+  zypper: () => ({ manager: createZypper(ports), files: createZypperPackageFiles(ports) }),
 };
 const make = adapters[name];
 if (make === undefined) throw new Error(`no package manager is called ${name}`);
-const { manager, states, updates, repairs, files } = make();
+const { manager, files } = make();
 const signal = AbortSignal.timeout(300_000);
 
 const demandFiles = (): PackageFiles => {
@@ -70,8 +62,8 @@ const demandFiles = (): PackageFiles => {
 
 const check = (id: string) =>
   (id === "security_updates"
-    ? securityUpdatesCheck({ updates, clock: systemClock })
-    : packageStatusCheck({ packages: states, clock: systemClock })
+    ? securityUpdatesCheck({ packages: manager, clock: systemClock })
+    : packageStatusCheck({ packages: manager, clock: systemClock })
   ).run({ ignore: [] }, signal);
 
 /** Where packages are updated all together or not at all, no other question makes sense. */
@@ -123,7 +115,7 @@ async function countAgain(): Promise<number> {
     await manager.updates(signal),
     await check(`${name}_status`),
     await check("security_updates"),
-    await updates.refreshedAt(),
+    await manager.refreshedAt(),
   ];
   await look();
   asked = 0;
@@ -172,11 +164,11 @@ async function carryOut(work: PackageWork): Promise<unknown> {
     case "restartNeeds":
       return manager.restartNeeds(signal);
     case "finish":
-      return repairs.finish(signal);
+      return manager.finish(signal);
     case "planMissing":
-      return repairs.planMissing([], signal);
+      return manager.planMissing([], signal);
     case "installMissing":
-      return repairs.installMissing(await repairs.planMissing([], signal), signal);
+      return manager.installMissing(await manager.planMissing([], signal), signal);
     case "fetch":
       return fetchAll(work.names, work.folder);
     case "identify":

@@ -1,28 +1,182 @@
+import type {
+  InstalledPackage,
+  PackageChange,
+  PackageManager,
+  PresentPackage,
+  Progress,
+  TransactionResult,
+} from "#domain/ports/packages.ts";
 import { createLockTable } from "../common/locks.ts";
-import type { HostPackages, PackagePorts } from "../common/ports.ts";
-import { createTransactions } from "../common/transactions.ts";
-import { createDatabase } from "./database.ts";
+import { hostPlaces, type ManagerPorts, type PackagePorts } from "../common/ports.ts";
+import { createStaleUnits } from "../common/stale-units.ts";
+import { asResult, createTransactions, orLocked, settle, type Transaction, unitFor } from "../common/transactions.ts";
+import { createDatabase, qualifiedName, readPresent } from "./database.ts";
+import { createCommit, createMarks, markCommands, progressReporter } from "./manager-commit.ts";
+import { createRelease, type ReleaseFiles } from "./manager-release.ts";
+import { createSimulate } from "./manager-simulate.ts";
 import { createOffers, createUpdates } from "./offers.ts";
 import { aptOutput } from "./output.ts";
-import { createRepairs } from "./repairs.ts";
+import { createRepairs, refreshLists } from "./repairs.ts";
+import { createSnapperHooks } from "./snapper-hooks.ts";
 import { createFaults } from "./states.ts";
 import { type AptPaths, aptPaths } from "./words.ts";
 
-export interface AptPorts extends PackagePorts {
+function createRepair(ports: {
+  readonly transact: ReturnType<typeof createTransactions>;
+  readonly faults: ReturnType<typeof createFaults>;
+  readonly marks: ReturnType<typeof createMarks>;
+  readonly repairsFor: (progress: Progress, unit: string) => ReturnType<typeof createRepairs>;
+  readonly present: () => Promise<readonly PresentPackage[]>;
+}): Pick<PackageManager, "audit" | "repair"> {
+  const { transact, faults, marks, repairsFor, present } = ports;
+
+  const audit: PackageManager["audit"] = async (signal) => {
+    const { writer, isInterrupted, unfinished, unmet } = await faults(signal);
+    if (writer !== undefined) return [];
+    return [
+      ...unfinished.map(({ name, version, state }) => `${name} ${version} is ${state}`),
+      ...unmet.map(({ name, needs }) => `${name} lacks what it needs (${needs})`),
+      ...(isInterrupted && unfinished.length === 0 ? ["dpkg was stopped in the middle of its work"] : []),
+    ];
+  };
+
+  /** Packages that a transaction has brought along, or found marked so, are automatic, however it ended. */
+  const markAgain = async (unit: string, signal: AbortSignal): Promise<void> => {
+    const installed = (await present()).flatMap(({ name, architecture }) => [name, `${name}:${architecture}`]);
+    const words = (await marks.read(unit)).filter((word) => installed.includes(word));
+    for (const argv of markCommands(words))
+      await transact({ unit, description: "Steward marks packages (apt-mark auto)", argv, locks: [] }, signal);
+    await marks.forget(unit);
+  };
+
+  const repair: PackageManager["repair"] = async ({ id, progress }, signal) => {
+    const unit = unitFor(id);
+    const repairs = repairsFor(progress, unit);
+    const { writer, isInterrupted, unfinished } = await faults(signal);
+    const results: TransactionResult[] = [];
+    // A program at work now is waited for, by the wait for its lock.
+    if (writer !== undefined || isInterrupted || unfinished.length > 0) {
+      progress.step(0, "finish what was begun");
+      results.push(await asResult(() => repairs.finish(signal)));
+    }
+    const left = await faults(signal);
+    const again = left.unfinished.filter(({ mustBeReinstalled }) => mustBeReinstalled).map(({ name }) => name);
+    if (left.unmet.length > 0 || again.length > 0) {
+      progress.step(50, "install what is missing");
+      const plan = await repairs.planMissing(again, signal);
+      results.push(
+        plan.obstacle === null
+          ? await asResult(() => repairs.installMissing(plan, signal))
+          : { isDone: false, reason: plan.obstacle },
+      );
+    }
+    await markAgain(unit, signal);
+    const wrong = await audit(signal);
+    if (wrong.length === 0) return { isDone: true, reason: "" };
+    const reasons = results.filter(({ isDone }) => !isDone).map(({ reason }) => reason);
+    return { isDone: false, reason: (reasons.length > 0 ? reasons : wrong).join("; ") };
+  };
+
+  return { audit, repair };
+}
+
+const hostPreferences = "/etc/apt/preferences";
+
+const toInstalled = ({ name, architecture, version, isManual, isHeld, state }: PresentPackage): InstalledPackage => ({
+  name,
+  architecture,
+  version,
+  isManual,
+  isHeld,
+  ...(state === "unfinished" && { isUnfinished: true }),
+});
+
+interface AptPorts extends PackagePorts {
   readonly paths?: AptPaths;
   /** Where answers are kept for the next process; without it they are not. */
   readonly stateDir?: string | undefined;
 }
 
-/** The packages of a host of the Debian family. */
-export function createApt(ports: AptPorts): HostPackages {
-  const { exec, paths = aptPaths, stateDir } = ports;
+/** Apt and dpkg. */
+export function createApt(
+  ports: ManagerPorts &
+    AptPorts & {
+      readonly files?: {
+        readonly extendedStates: string;
+        readonly preferences: string;
+        readonly release: ReleaseFiles;
+        readonly proc: string;
+      };
+    },
+): PackageManager {
+  const { exec, clock, needsReboot, paths = aptPaths, files, stateDir } = ports;
   const database = createDatabase(paths);
   const locks = createLockTable();
   const transact = createTransactions({ ...ports, locks, reader: aptOutput });
+  const { output: folder } = ports.places ?? hostPlaces;
+  const marks = createMarks(folder);
+  const hooks = createSnapperHooks({ exec, folder });
+  const offers = createOffers({ exec, database, paths, stateDir });
+  const faults = createFaults({ exec, database, locks, paths, clock });
+  const { security, refreshedAt } = createUpdates({ offers, paths });
+  const simulate = createSimulate({ exec, database, offers, preferences: files?.preferences ?? hostPreferences });
+  const release = createRelease(files?.release);
+  const staleUnits = createStaleUnits(files?.proc);
+
+  const present = (): Promise<readonly PresentPackage[]> =>
+    files === undefined ? readPresent(database) : readPresent(database, files.extendedStates);
+
+  const isAutomatic = async (): Promise<(change: PackageChange) => boolean> => {
+    const automatic = (await present()).filter(({ isManual }) => !isManual);
+    const keys = new Set(automatic.map(qualifiedName));
+    return (change) => keys.has(qualifiedName(change));
+  };
+
+  /** Reports the output as progress. */
+  const reporting =
+    (progress: Progress, unit?: string) =>
+    (transaction: Transaction, signal: AbortSignal): Promise<string> =>
+      transact({ ...transaction, ...(unit !== undefined && { unit }), onLine: progressReporter(progress) }, signal);
+  const repairsFor = (progress: Progress, unit: string) =>
+    createRepairs({ exec, transact: reporting(progress, unit), paths });
+
+  const { audit, repair } = createRepair({ transact, faults, marks, repairsFor, present });
+
   return {
-    states: { manager: "apt", faults: createFaults({ ...ports, database, locks, paths }) },
-    updates: createUpdates({ offers: createOffers({ exec, database, paths, stateDir }), paths }),
-    repairs: createRepairs({ exec, paths, transact }),
+    name: "apt",
+    knowsSecurity: true,
+    installed: async () => (await present()).filter(({ state }) => state !== "configuration").map(toInstalled),
+
+    faults,
+    security,
+    refreshedAt,
+
+    async updates(signal) {
+      const all = await offers(signal);
+      const { entries } = await database();
+      const listsAt = await refreshedAt();
+      return {
+        updates: all
+          .filter(({ entry }) => entry.want !== "hold")
+          .map(({ entry: { name, architecture, version }, candidate, suites }) => {
+            return { name, architecture, from: version, to: candidate, isSecurity: suites.length > 0 };
+          }),
+        held: entries.filter(({ want, state }) => want === "hold" && state === "installed").map(({ name }) => name),
+        listsAt: listsAt === undefined ? null : Math.floor(listsAt),
+      };
+    },
+
+    release,
+    refresh: (progress, signal) => orLocked(() => refreshLists({ exec, transact: reporting(progress), paths }, signal)),
+    ...createRepairs({ exec, transact, paths }),
+    simulate: (request, signal) => simulate.plan(request, signal),
+    commit: createCommit({ simulate, transact, paths, isAutomatic, marks, hooks }),
+    settle: (id, signal) => settle(ports, unitFor(id), signal),
+    repair,
+    audit,
+    restartNeeds: async (signal) => ({
+      requiresReboot: await needsReboot(signal),
+      units: await staleUnits(signal),
+    }),
   };
 }

@@ -2,7 +2,7 @@ import { lstat, readdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PackageUpdates } from "#domain/ports/packages.ts";
+import type { PackageManager } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { marksOf } from "../common/marks.ts";
 import { type DpkgDatabase, type DpkgEntry, nativeArchitecture, wordFor } from "./database.ts";
@@ -134,7 +134,7 @@ export async function listsAt({
 export function createUpdates(ports: {
   readonly offers: (signal: AbortSignal) => Promise<readonly Offer[]>;
   readonly paths: AptPaths;
-}): PackageUpdates {
+}): Pick<PackageManager, "security" | "refreshedAt"> {
   const { offers, paths } = ports;
   return {
     async security(signal) {

@@ -2,10 +2,11 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { MissingPlan, PackageRepairs } from "#domain/ports/packages.ts";
+import type { MissingPlan } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { demandSamePlan } from "../common/asking.ts";
 import { marksOf } from "../common/marks.ts";
+import type { Repairs } from "../common/ports.ts";
 import type { Transact } from "../common/transactions.ts";
 import { failureReason } from "./output.ts";
 import { olderReleases, refreshFailure } from "./refresh-problems.ts";
@@ -60,7 +61,8 @@ function repairArgs(names: readonly string[]): readonly string[] {
   ];
 }
 
-async function refreshLists({ transact, paths }: RepairPorts, signal: AbortSignal): Promise<void> {
+/** Downloads the package lists. */
+export async function refreshLists({ transact, paths }: RepairPorts, signal: AbortSignal): Promise<void> {
   // By default apt-get succeeds even when it reached no server at all.
   const update = ["--quiet", "--option=APT::Update::Error-Mode=any", "update"];
   const locks = [paths.listsLock];
@@ -94,11 +96,11 @@ async function refreshLists({ transact, paths }: RepairPorts, signal: AbortSigna
   );
 }
 
-export function createRepairs(ports: RepairPorts): PackageRepairs {
+export function createRepairs(ports: RepairPorts): Repairs {
   const { exec, transact, paths } = ports;
   const dpkgLocks = [paths.frontendLock, paths.databaseLock];
 
-  const planMissing: PackageRepairs["planMissing"] = async (reinstalled, signal) => {
+  const planMissing: Repairs["planMissing"] = async (reinstalled, signal) => {
     const words = repairArgs(reinstalled);
     const ask = (option: string) => exec(["/usr/bin/apt-get", ...onlyAsking, option, ...words], { signal });
     const rehearsal = await ask("--simulate");
@@ -145,7 +147,5 @@ export function createRepairs(ports: RepairPorts): PackageRepairs {
         signal,
       );
     },
-
-    refreshLists: (signal) => refreshLists(ports, signal),
   };
 }

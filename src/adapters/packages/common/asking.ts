@@ -1,6 +1,6 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
-import { type MissingPlan, type PackageRepairs, UpdateRefused } from "#domain/ports/packages.ts";
+import { type MissingPlan, type PackageManager, UpdateRefused } from "#domain/ports/packages.ts";
 import type { Argv } from "./ports.ts";
 
 /** Runs a question to a package manager. @throws CommandFailed where the answer has no end. */
@@ -39,7 +39,7 @@ const describeAll = ({ changes }: MissingPlan): string =>
 
 /** The plan as it would be made now. @throws CommandFailed where it is not the one that was decided upon. */
 export async function demandSamePlan(
-  planMissing: PackageRepairs["planMissing"],
+  planMissing: PackageManager["planMissing"],
   plan: MissingPlan,
   signal: AbortSignal,
 ): Promise<MissingPlan> {

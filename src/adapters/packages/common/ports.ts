@@ -1,5 +1,5 @@
 import type { Exec } from "#adapters/exec/index.ts";
-import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/ports/packages.ts";
+import type { PackageManager } from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
 
 /** Where systemd says that it runs, and where the units of transactions write their output. */
@@ -13,17 +13,13 @@ export interface PackagePorts {
   readonly places?: typeof hostPlaces;
 }
 
-/** What a manager of updates takes besides. */
+/** What the fixes of the package manager's own troubles call. */
+export type Repairs = Pick<PackageManager, "finish" | "planMissing" | "installMissing">;
+
+/** What a package manager takes besides. */
 export interface ManagerPorts extends PackagePorts {
   /** Whether the host has to be rebooted for what is installed to run. */
   readonly needsReboot: (signal: AbortSignal) => Promise<boolean>;
-}
-
-/** What health checks and fixes do with packages. */
-export interface HostPackages {
-  readonly states: PackageStates;
-  readonly updates: PackageUpdates;
-  readonly repairs: PackageRepairs;
 }
 
 /** A program and its arguments. */

@@ -1,8 +1,8 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { MissingPlan, PackageRepairs } from "#domain/ports/packages.ts";
+import type { MissingPlan } from "#domain/ports/packages.ts";
 import { demandSamePlan, orObstacle } from "../common/asking.ts";
 import type { PlainChange } from "../common/changes.ts";
-import type { OnLine } from "../common/ports.ts";
+import type { OnLine, Repairs } from "../common/ports.ts";
 import { isPackageName, nameAndArchitecture, nevraOf } from "../rpm/names.ts";
 import { demandNoRemoval } from "../rpm/offers.ts";
 import type { Dnf } from "./host.ts";
@@ -44,13 +44,13 @@ async function wordsFor(dnf: Dnf, reinstalled: readonly string[], signal: AbortS
   return ["--setopt=install_weak_deps=0", "install", "--", ...new Set(needs)];
 }
 
-export function createRepairs(dnf: Dnf): PackageRepairs {
+export function createRepairs(dnf: Dnf): Repairs {
   const { database, places, transact } = dnf;
 
   const change = (unit: string, description: string, words: readonly string[], signal: AbortSignal): Promise<string> =>
     transact({ unit, description, argv: changingArgv(dnf, ...words), locks: [places.transactionLock] }, signal);
 
-  const planMissing: PackageRepairs["planMissing"] = async (reinstalled, signal) => {
+  const planMissing: Repairs["planMissing"] = async (reinstalled, signal) => {
     const plan: MissingPlan = { reinstalled, changes: [], configured: [], downloadBytes: 0, obstacle: null };
     const words = await wordsFor(dnf, reinstalled, signal);
     if (words.at(-1) === "--") return { ...plan, obstacle: "nothing that could be installed would mend it" };
@@ -89,7 +89,5 @@ export function createRepairs(dnf: Dnf): PackageRepairs {
       const words = ["reinstall", "--", ...changes.map(nameAndArchitecture)];
       await change(unit, "Steward installs packages again (dnf reinstall)", words, signal);
     },
-
-    refreshLists: (signal) => refresh(dnf, undefined, signal),
   };
 }

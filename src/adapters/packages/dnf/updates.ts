@@ -1,11 +1,10 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { PackageUpdates } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { marksOf, rememberByMark } from "../common/marks.ts";
 import type { Asks } from "../common/ports.ts";
 import { comparePackageVersions, nameAndArchitecture } from "../rpm/names.ts";
-import { changesTo, createSecurity, newestOf, type Offers as RpmOffers } from "../rpm/offers.ts";
+import { changesTo, newestOf, type Offers as RpmOffers } from "../rpm/offers.ts";
 import { type Dnf, type DnfPlaces, listsMark, type RpmDatabase } from "./host.ts";
 import { parseAdvisories, parseCheckUpdate } from "./lists.ts";
 
@@ -51,8 +50,3 @@ export function createOffers({ ask, database, places }: Dnf): Asks<Offers> {
     return { ...(await remembered(mark, () => askOffers(state, signal))), database: state };
   };
 }
-
-export const createUpdates = (dnf: Dnf): PackageUpdates => ({
-  security: createSecurity(createOffers(dnf)),
-  refreshedAt: () => listsAt(dnf.places),
-});

@@ -1,15 +1,66 @@
-import type { HostPackages } from "../common/ports.ts";
-import { openPacman, type PacmanPorts } from "./host.ts";
-import { createRepairs } from "./repairs.ts";
-import { createFaults, createFindings, createUpdates } from "./states.ts";
+import type { PackageManager } from "#domain/ports/packages.ts";
+import type { ManagerPorts } from "../common/ports.ts";
+import { createStaleUnits } from "../common/stale-units.ts";
+import { orLocked, settle, unitFor } from "../common/transactions.ts";
+import { openPacman, type PacmanPorts, toInstalled } from "./host.ts";
+import { currentLists } from "./lists.ts";
+import { createCommit, telling } from "./manager-commit.ts";
+import { createRepairs, refresh } from "./repairs.ts";
+import { createSimulate, fullUpdate } from "./simulation.ts";
+import { createFaults, createFindings, createOffers, describeFindings } from "./states.ts";
 
-/** The packages of a host of the Arch family. */
-export function createPacman(ports: PacmanPorts): HostPackages {
+/**
+ * Pacman. Its packages fit together only as a whole: an update is of all of them, and lists
+ * that are refreshed lie in a folder of the service's own until the packages follow. A changed configuration file stays, and
+ * the new one lies beside it as `.pacnew`.
+ */
+export function createPacman(ports: ManagerPorts & PacmanPorts): PackageManager {
   const pacman = openPacman(ports);
+  const { database, places } = pacman;
+  const offers = createOffers(pacman);
   const findings = createFindings(pacman);
+  const staleUnits = createStaleUnits();
+
   return {
-    states: { manager: "pacman", faults: createFaults(pacman, findings) },
-    updates: createUpdates(pacman),
-    repairs: createRepairs(pacman, findings),
+    name: "pacman",
+    knowsSecurity: false,
+    installed: async (signal) => toInstalled(await database(signal)),
+
+    faults: createFaults(pacman, findings),
+    // Nothing in its lists tells which updates close holes.
+    security: () => Promise.resolve(undefined),
+    refreshedAt: async () => (await currentLists(places))?.at,
+
+    async updates(signal) {
+      const { updates, database: state, lists } = await offers(signal);
+      const held = state.packages.filter(state.isHeld).map(({ name }) => name);
+      return { updates, held, listsAt: lists?.at ?? null };
+    },
+
+    // Its distributions have no releases: each update is the newest of all.
+    release: () => Promise.resolve(undefined),
+    refresh: (progress, signal) => orLocked(() => refresh(pacman, telling(progress, 0), signal)),
+    ...createRepairs(pacman, findings),
+    simulate: createSimulate(pacman, offers),
+    commit: createCommit({ ...pacman, fullUpdate: (...given) => fullUpdate(pacman, ...given) }),
+    settle: (id, signal) => settle(ports, unitFor(id), signal),
+
+    /** Pacman has nothing to finish with: the next update brings what was not begun, and a lock is for a person to remove. */
+    async repair({ id }, signal) {
+      unitFor(id);
+      const left = describeFindings({ ...(await findings(signal)), unmet: [] }, places.lock);
+      return { isDone: left.length === 0, reason: left.join("; ") };
+    },
+
+    async audit(signal) {
+      // What somebody else is in the middle of is not left over.
+      if ((await pacman.writer()) !== undefined) return [];
+      return describeFindings(await findings(signal), places.lock);
+    },
+
+    restartNeeds: async (signal) => ({
+      requiresReboot: await ports.needsReboot(signal),
+      units: await staleUnits(signal),
+    }),
   };
 }

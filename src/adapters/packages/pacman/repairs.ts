@@ -1,6 +1,5 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { PackageRepairs } from "#domain/ports/packages.ts";
-import type { Asks, OnLine } from "../common/ports.ts";
+import type { Asks, OnLine, Repairs } from "../common/ports.ts";
 import { TransactionFailed } from "../common/transactions.ts";
 import type { Pacman } from "./host.ts";
 import { keepLists, prepareLists, stampLists } from "./lists.ts";
@@ -41,7 +40,7 @@ const onlyTogether =
   "pacman brings what is missing only together with an update of everything: packages of newer lists would not fit to the older ones that are there";
 
 /** Refreshes lists. Pacman has nothing that finishes or fixes by itself; what would be guessing is refused with the reason. */
-export function createRepairs(pacman: Pacman, findings: Asks<Findings>): PackageRepairs {
+export function createRepairs(pacman: Pacman, findings: Asks<Findings>): Repairs {
   return {
     async finish(signal) {
       const left = describeFindings(await findings(signal), pacman.places.lock);
@@ -50,6 +49,5 @@ export function createRepairs(pacman: Pacman, findings: Asks<Findings>): Package
     planMissing: (reinstalled) =>
       Promise.resolve({ reinstalled, changes: [], configured: [], downloadBytes: 0, obstacle: onlyTogether }),
     installMissing: () => Promise.reject(new CommandFailed(onlyTogether)),
-    refreshLists: (signal) => refresh(pacman, undefined, signal),
   };
 }

@@ -1,5 +1,5 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { PackageChange, PackageFaults, PackageUpdates } from "#domain/ports/packages.ts";
+import type { PackageChange, PackageFaults } from "#domain/ports/packages.ts";
 import { describeUnmet, heldIn } from "../common/changes.ts";
 import { rememberByMark } from "../common/marks.ts";
 import type { Asks } from "../common/ports.ts";
@@ -90,9 +90,3 @@ export function createOffers({ tryAsking, database, places }: Pacman): Asks<Offe
     return { updates: await remembered(mark, () => askUpdates(state, lists, signal)), database: state, lists };
   };
 }
-
-/** Nothing in pacman's lists tells which updates close holes. */
-export const createUpdates = ({ places }: Pacman): PackageUpdates => ({
-  security: () => Promise.resolve(undefined),
-  refreshedAt: async () => (await currentLists(places))?.at,
-});

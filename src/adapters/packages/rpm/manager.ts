@@ -2,6 +2,7 @@ import {
   type InstalledPackage,
   noChanges,
   type PackageChange,
+  type PackageFaults,
   type PackageManager,
   type Progress,
   type SystemRelease,
@@ -10,12 +11,13 @@ import {
   type UpdateRequest,
 } from "#domain/ports/packages.ts";
 import type { PlainChange } from "../common/changes.ts";
-import type { Asks, ManagerPorts, OnLine } from "../common/ports.ts";
+import type { Asks, ManagerPorts, OnLine, Repairs } from "../common/ports.ts";
 import { createStaleUnits } from "../common/stale-units.ts";
 import { asResult, orLocked, unitFor } from "../common/transactions.ts";
 import {
   type AdvisedRpm,
   createAvailable,
+  createSecurity,
   demandLists,
   demandNames,
   demandNoRemoval,
@@ -43,6 +45,8 @@ export interface RpmHost<State> {
   readonly toInstalled: (state: State) => readonly InstalledPackage[];
   readonly offers: Asks<Offers<State>>;
   readonly listsAt: Asks<number | undefined>;
+  readonly faults: Asks<PackageFaults>;
+  readonly repairs: Repairs;
   readonly leftovers: Asks<Leftovers>;
   /** Whether somebody is changing packages now. */
   readonly isBusy: () => Promise<boolean>;
@@ -74,7 +78,10 @@ export interface RpmHost<State> {
   readonly asksReboot: Asks<boolean>;
 }
 
-/** Dnf or zypper as the package manager of updates. */
+/** How long the package manager may take to say how old its lists are. */
+const listsMs = 10_000;
+
+/** Dnf or zypper. */
 export function createRpmManager<State extends RpmState>(host: RpmHost<State>, ports: ManagerPorts): PackageManager {
   const { name, database, offers, leftovers, change, telling } = host;
   const staleUnits = createStaleUnits();
@@ -101,10 +108,15 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
     name,
     knowsSecurity: true,
     installed: async (signal) => host.toInstalled(await database(signal)),
+    faults: host.faults,
     updates: createAvailable({ database, offers, listsAt: host.listsAt }),
+    security: createSecurity(offers),
+    refreshedAt: () => host.listsAt(AbortSignal.timeout(listsMs)),
     release: (signal) => orWithoutLists(host.release(signal), undefined),
     refresh: (progress, signal) => orLocked(() => host.refresh(telling(progress), signal)),
     simulate: (request, signal) => demandLists(plan(request, signal)),
+
+    ...host.repairs,
 
     async commit({ changes }, { id, progress }, signal) {
       const unit = unitFor(id);

@@ -2,7 +2,6 @@ import { CommandFailed } from "#adapters/exec/command.ts";
 import {
   type PackageChange,
   type PackageManager,
-  type PackageUpdates,
   type PackageVersion,
   type SecurityUpdate,
   UpdateRefused,
@@ -171,7 +170,7 @@ export function createAvailable(ports: {
 
 /** Updates that close security holes. Without lists none is known, and that there are no lists is what the check says. */
 export const createSecurity =
-  (offers: Asks<Offers<RpmState>>): PackageUpdates["security"] =>
+  (offers: Asks<Offers<RpmState>>): PackageManager["security"] =>
   async (signal) => {
     const found = await orWithoutLists(offers(signal), undefined);
     return found === undefined ? [] : securityUpdates(found.advised, found.updates, found.database);

@@ -1,7 +1,7 @@
-import type { MissingPlan, PackageRepairs } from "#domain/ports/packages.ts";
+import type { MissingPlan } from "#domain/ports/packages.ts";
 import { demandSamePlan, orObstacle } from "../common/asking.ts";
 import type { PlainChange } from "../common/changes.ts";
-import type { Asks, OnLine } from "../common/ports.ts";
+import type { Asks, OnLine, Repairs } from "../common/ports.ts";
 import { demandLists, demandNoRemoval } from "../rpm/offers.ts";
 import type { Zypper } from "./host.ts";
 import { simulate } from "./simulation.ts";
@@ -25,8 +25,8 @@ export async function refresh({ transact, places }: Zypper, onLine: OnLine, sign
   await transact(transaction, signal);
 }
 
-export function createRepairs(zypper: Zypper, findings: Asks<Findings>): PackageRepairs {
-  const planMissing: PackageRepairs["planMissing"] = async (reinstalled, signal) => {
+export function createRepairs(zypper: Zypper, findings: Asks<Findings>): Repairs {
+  const planMissing: Repairs["planMissing"] = async (reinstalled, signal) => {
     const plan: MissingPlan = { reinstalled, changes: [], configured: [], downloadBytes: 0, obstacle: null };
     if (reinstalled.length > 0)
       return { ...plan, obstacle: "zypper knows of no package that is only partly installed" };
@@ -51,7 +51,5 @@ export function createRepairs(zypper: Zypper, findings: Asks<Findings>): Package
       const { changes } = await demandSamePlan(planMissing, plan, signal);
       await makeChanges(zypper, { unit: "steward-zypper-missing", changes }, signal);
     },
-
-    refreshLists: (signal) => refresh(zypper, undefined, signal),
   };
 }

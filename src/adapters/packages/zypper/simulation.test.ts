@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { UpdateRefused } from "#domain/ports/packages.ts";
-import { isRolling } from "./manager.ts";
+import { isRolling } from "./index.ts";
 import { parseSummary, simulate, tolerant } from "./simulation.ts";
 import { automaticAfter, operandOf, wordsFor } from "./transaction.ts";
 

@@ -1,7 +1,6 @@
-import type { PackageUpdates } from "#domain/ports/packages.ts";
 import { rememberByMark } from "../common/marks.ts";
 import type { Asks } from "../common/ports.ts";
-import { changesTo, createSecurity, newestOf, type Offers as RpmOffers } from "../rpm/offers.ts";
+import { changesTo, newestOf, type Offers as RpmOffers } from "../rpm/offers.ts";
 import type { Zypper, ZypperDatabase } from "./host.ts";
 import { advisedFor, parsePatches, parsePatchInfo, parseUpdates } from "./lists.ts";
 
@@ -22,8 +21,3 @@ export function createOffers({ ask, database, listsMark }: Zypper): Asks<Offers>
     });
   };
 }
-
-export const createUpdates = (zypper: Zypper): PackageUpdates => ({
-  security: createSecurity(createOffers(zypper)),
-  refreshedAt: () => zypper.listsAt(AbortSignal.timeout(10_000)),
-});

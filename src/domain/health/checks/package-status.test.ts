@@ -1,13 +1,15 @@
 import { describe, expect, it } from "vitest";
+import type { PackageFaults } from "#domain/ports/packages.ts";
 import { createFakeClock } from "../../../../test/fakes/clock.ts";
-import { createFakePackageStates } from "../../../../test/fakes/package-states.ts";
+import { createFakePackageManager, fakePackage } from "../../../../test/fakes/package-manager.ts";
 import { packageStatusCheck } from "./package-status.ts";
 
 const signal = new AbortController().signal;
 const hour = 60 * 60_000;
 
-const setUp = (changes: Parameters<typeof createFakePackageStates>[0] = {}) => {
-  const packages = createFakePackageStates(changes);
+const setUp = (faulty: Partial<PackageFaults> = {}) => {
+  const packages = createFakePackageManager([fakePackage("dpkg", "1"), fakePackage("steady", "1")]);
+  packages.faulty = faulty;
   const clock = createFakeClock();
   const check = packageStatusCheck({ packages, clock });
   return { packages, clock, check, run: (ignore: readonly string[] = []) => check.run({ ignore }, signal) };
@@ -22,8 +24,7 @@ const unfinished = (name: string, state = "half-configured", mustBeReinstalled =
 describe("package status", () => {
   it("is called after the package manager, and skipped where there is none", async () => {
     expect(setUp().check).toMatchObject({ id: "apt_status", fixes: ["apt_fix_dpkg", "apt_fix_dependencies"] });
-    const packages = { manager: undefined, faults: () => Promise.resolve(undefined) };
-    const check = packageStatusCheck({ packages, clock: createFakeClock() });
+    const check = packageStatusCheck({ packages: undefined, clock: createFakeClock() });
     expect(check.id).toBe("package_status");
     expect(check.fixes).toBeUndefined();
     expect(await check.run({ ignore: [] }, signal)).toMatchObject({ status: "skip", details: {} });
@@ -113,8 +114,7 @@ describe("package status", () => {
       fixId: null,
       message: expect.stringMatching(/^apt-get \(process 7\) has been changing packages for more than an hour/),
     });
-    const { found } = packages;
-    packages.found = found && { ...found, writer: { pid: 8, program: "dpkg" } };
+    packages.faulty = { writer: { pid: 8, program: "dpkg" } };
     expect(await run()).toMatchObject({ status: "pass", message: "dpkg (process 8) is changing packages right now" });
   });
 

@@ -1,4 +1,4 @@
-import type { PackageFaults, PackageManagerName, PackageStates } from "#domain/ports/packages.ts";
+import type { PackageFaults, PackageManager, PackageManagerName } from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import { type Check, type Outcome, skip } from "../check.ts";
@@ -71,11 +71,10 @@ export const statusCheckId = (manager: PackageManagerName): string => `${manager
  * reported, unless it takes longer than an hour. `ignore` takes names and patterns of held packages.
  */
 export function packageStatusCheck(ports: {
-  readonly packages: PackageStates;
+  readonly packages: Pick<PackageManager, "name" | "faults"> | undefined;
   readonly clock: Pick<Clock, "monotonicMs">;
 }): Check {
   const { packages, clock } = ports;
-  const { manager } = packages;
   let writing: { readonly pid: number; readonly sinceMs: number } | undefined;
 
   /** How long the same process has been changing packages. */
@@ -99,8 +98,9 @@ export function packageStatusCheck(ports: {
     category: "updates",
     severity: "high",
   } as const;
-  if (manager === undefined)
+  if (packages === undefined)
     return { ...check, run: () => Promise.resolve(skip("This host has no package manager that is looked after here")) };
+  const manager = packages.name;
   return {
     ...check,
     id: statusCheckId(manager),
@@ -108,7 +108,6 @@ export function packageStatusCheck(ports: {
     fixes: ["apt_fix_dpkg", "apt_fix_dependencies"],
     async run({ ignore }, signal) {
       const faults = await packages.faults(signal);
-      if (faults === undefined) return skip(`${manager} is not there`);
       const details = faultDetails(manager, faults);
       if (faults.writer !== undefined) return { ...whileWritten(faults.writer), details };
       writing = undefined;

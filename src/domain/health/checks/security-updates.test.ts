@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { SecurityUpdate } from "#domain/ports/packages.ts";
-import { createFakePackageUpdates, fakeSecurityUpdate } from "../../../../test/fakes/package-updates.ts";
+import { createFakePackageManager, fakeSecurityUpdate } from "../../../../test/fakes/package-manager.ts";
 import { securityUpdatesCheck } from "./security-updates.ts";
 
 const day = 24 * 60 * 60_000;
@@ -12,7 +12,12 @@ const run = (
   settings: { warn?: number; fail?: number; ignore?: readonly string[] } = {},
 ) =>
   securityUpdatesCheck({
-    updates: createFakePackageUpdates(updates, ageMs === undefined ? undefined : now - ageMs),
+    packages:
+      updates &&
+      Object.assign(createFakePackageManager(), {
+        securityUpdates: updates,
+        listsAt: ageMs === undefined ? null : now - ageMs,
+      }),
     clock: { now: () => now },
   }).run({ ignore: [], ...settings }, new AbortController().signal);
 
@@ -102,7 +107,8 @@ it("says that old lists do not tell, and what they told", async () => {
 });
 
 it("says that there are no lists", async () => {
-  const check = securityUpdatesCheck({ updates: createFakePackageUpdates([]), clock: { now: () => now } });
+  const packages = Object.assign(createFakePackageManager(), { listsAt: null });
+  const check = securityUpdatesCheck({ packages, clock: { now: () => now } });
   expect(await check.run({ ignore: [] }, new AbortController().signal)).toMatchObject({
     status: "warn",
     message: "There are no package lists: which security updates are out is not known",

@@ -1,4 +1,4 @@
-import type { PackageUpdates } from "#domain/ports/packages.ts";
+import type { PackageManager } from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
@@ -17,10 +17,10 @@ const mostListed = 100;
  * lists, or ones older than a week, warn as well. `ignore` takes names and patterns of packages.
  */
 export function securityUpdatesCheck(ports: {
-  readonly updates: PackageUpdates;
+  readonly packages: Pick<PackageManager, "security" | "refreshedAt"> | undefined;
   readonly clock: Pick<Clock, "now">;
 }): Check {
-  const { updates, clock } = ports;
+  const { packages, clock } = ports;
   return {
     id: "security_updates",
     name: "Security updates",
@@ -29,12 +29,13 @@ export function securityUpdatesCheck(ports: {
     intervalMs: 30 * 60_000,
     fixes: ["apply_security_updates", "refresh_package_lists"],
     async run({ warn = 1, fail = Number.POSITIVE_INFINITY, ignore }, signal) {
-      const offered = await updates.security(signal);
-      if (offered === undefined) return skip("This host has no package manager that tells of security updates here");
+      const offered = await packages?.security(signal);
+      if (packages === undefined || offered === undefined)
+        return skip("This host has no package manager that tells of security updates here");
       const isIgnored = createIgnore(ignore);
       const pending = offered.filter(({ name }) => !isIgnored(name));
       const held = pending.filter(({ isHeld }) => isHeld);
-      const refreshedAt = await updates.refreshedAt();
+      const refreshedAt = await packages.refreshedAt();
       const ageMs = refreshedAt === undefined ? undefined : clock.now() - refreshedAt;
       const details = {
         pending: pending.length,

@@ -1,22 +1,21 @@
 import { expect, it } from "vitest";
-import type { PackageRepairs } from "#domain/ports/packages.ts";
-import { createFakePackageRepairs, fakeMissingPlan } from "../../../../test/fakes/package-repairs.ts";
-import type { ManagerName } from "../manager-words.ts";
+import type { PackageManager, PackageManagerName } from "#domain/ports/packages.ts";
+import { createFakePackageManager, fakeMissingPlan } from "../../../../test/fakes/package-manager.ts";
 import { aptFixDependenciesFix } from "./apt-fix-dependencies.ts";
 
 const signal = new AbortController().signal;
 const found = (details: Readonly<Record<string, unknown>>) => ({ status: "fail", message: "", details }) as const;
 const unmet = found({ unmet_dependencies: [{ name: "needy", needs: "Depends: needed" }] });
-const fixOf = (repairs: PackageRepairs, manager: ManagerName = "apt") =>
-  aptFixDependenciesFix({ repairs, packages: { manager } });
+const fixOf = (repairs: PackageManager, name: PackageManagerName = "apt") =>
+  aptFixDependenciesFix({ packages: { ...repairs, name } });
 
 it("has to be confirmed", () => {
-  expect(fixOf(createFakePackageRepairs()).risk).toBe("risky");
+  expect(fixOf(createFakePackageManager()).risk).toBe("risky");
 });
 
 it("installs what the rehearsal named, and says it beforehand", async () => {
-  const repairs = createFakePackageRepairs();
-  repairs.plan = fakeMissingPlan({
+  const repairs = createFakePackageManager();
+  repairs.missing = fakeMissingPlan({
     changes: [
       { name: "needed", architecture: "all", from: null, to: "1.0" },
       { name: "libfoo", architecture: "amd64", from: "1", to: "2" },
@@ -40,27 +39,27 @@ it.each([
   ["zypper", "install needed 1.0, set up needy (zypper install, removing nothing)"],
   ["pacman", "install needed 1.0, set up needy (removing nothing)"],
 ] as const)("speaks of %s where that is the package manager", async (manager, action) => {
-  const fix = fixOf(createFakePackageRepairs(), manager);
+  const fix = fixOf(createFakePackageManager(), manager);
   expect((await fix.plan(unmet, signal)).steps.map((step) => step.action)).toEqual([action]);
   expect(fix.summary).not.toMatch(/apt/);
 });
 
 it("does nothing but what was planned", async () => {
-  const repairs = createFakePackageRepairs();
+  const repairs = createFakePackageManager();
   const plan = await fixOf(repairs).plan(unmet, signal);
-  repairs.plan = fakeMissingPlan({ changes: [{ name: "else", architecture: "all", from: null, to: "1" }] });
+  repairs.missing = fakeMissingPlan({ changes: [{ name: "else", architecture: "all", from: null, to: "1" }] });
   await expect(plan.steps[0]?.run(signal)).rejects.toThrow("changed meanwhile");
   expect(repairs.calls).toEqual([]);
 });
 
 it("says why it cannot be done", async () => {
-  const repairs = createFakePackageRepairs();
-  repairs.plan = fakeMissingPlan({ obstacle: "apt would have to remove needy" });
+  const repairs = createFakePackageManager();
+  repairs.missing = fakeMissingPlan({ obstacle: "apt would have to remove needy" });
   expect(await fixOf(repairs).plan(unmet, signal)).toEqual({
     steps: [],
     reason: "apt would have to remove needy",
   });
-  repairs.plan = fakeMissingPlan({ changes: [], configured: [] });
+  repairs.missing = fakeMissingPlan({ changes: [], configured: [] });
   expect(await fixOf(repairs).plan(unmet, signal)).toEqual({
     steps: [],
     reason: "the package manager knows of nothing that would mend it",
@@ -70,7 +69,7 @@ it("says why it cannot be done", async () => {
 it.each([{}, { unmet_dependencies: [] }, { unmet_dependencies: "x" }, { reinstall: [7] }])(
   "does nothing about %j",
   async (details) => {
-    const plan = await fixOf(createFakePackageRepairs()).plan(found(details), signal);
+    const plan = await fixOf(createFakePackageManager()).plan(found(details), signal);
     expect(plan).toEqual({ steps: [], reason: expect.stringContaining("names no dependency") });
   },
 );

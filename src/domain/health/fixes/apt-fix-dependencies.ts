@@ -1,8 +1,8 @@
-import type { MissingPlan, PackageRepairs, PackageStates } from "#domain/ports/packages.ts";
+import type { MissingPlan, PackageManager } from "#domain/ports/packages.ts";
 import { formatBytes, listNames } from "#kernel/text.ts";
 import type { Outcome } from "../check.ts";
 import type { Fix, FixStep } from "../fix.ts";
-import { remarked, wordsOf } from "../manager-words.ts";
+import { demandManager, remarked, wordsOf } from "../manager-words.ts";
 
 /** Packages to reinstall, and whether dependencies are missing, by the check's details. */
 function faultsIn({ details }: Outcome): { readonly reinstalled: readonly string[]; readonly isUnmet: boolean } {
@@ -20,11 +20,10 @@ const describeChange = ({ name, from, to }: MissingPlan["changes"][number]): str
 
 /** Installs the packages that a simulation names. It never removes one; where nothing else would help, it says so. */
 export function aptFixDependenciesFix(ports: {
-  readonly repairs: Pick<PackageRepairs, "planMissing" | "installMissing">;
-  readonly packages: Pick<PackageStates, "manager">;
+  readonly packages: Pick<PackageManager, "name" | "planMissing" | "installMissing"> | undefined;
 }): Fix {
-  const { repairs } = ports;
-  const { installMissing } = wordsOf(ports.packages.manager);
+  const { packages } = ports;
+  const { installMissing } = wordsOf(packages);
 
   const stepFor = (plan: MissingPlan): FixStep => {
     const changes = plan.changes.map(describeChange);
@@ -33,7 +32,7 @@ export function aptFixDependenciesFix(ports: {
     return {
       action: remarked([...changes, ...setUp].join(", "), installMissing, "removing nothing"),
       async run(signal) {
-        await repairs.installMissing(plan, signal);
+        await demandManager(packages).installMissing(plan, signal);
         const bytes = plan.downloadBytes === 0 ? "nothing" : formatBytes(plan.downloadBytes);
         return `Done: ${changes.length} installed or updated, ${ready.length} set up, ${bytes} downloaded`;
       },
@@ -52,12 +51,12 @@ export function aptFixDependenciesFix(ports: {
       const { reinstalled, isUnmet } = faultsIn(found);
       if (reinstalled.length === 0 && !isUnmet)
         return { steps: [], reason: "the check names no dependency that is not there" };
-      const plan = await repairs.planMissing(reinstalled, signal);
+      const plan = await demandManager(packages).planMissing(reinstalled, signal);
       if (plan.obstacle !== null) return { steps: [], reason: plan.obstacle };
       if (plan.changes.length === 0 && plan.configured.length === 0)
         return { steps: [], reason: "the package manager knows of nothing that would mend it" };
-      const packages = new Set([...plan.changes.map(({ name }) => name), ...plan.configured]);
-      return { steps: [stepFor(plan)], packages: [...packages], downloadBytes: plan.downloadBytes };
+      const names = new Set([...plan.changes.map(({ name }) => name), ...plan.configured]);
+      return { steps: [stepFor(plan)], packages: [...names], downloadBytes: plan.downloadBytes };
     },
   };
 }

@@ -1,16 +1,15 @@
 import { expect, it } from "vitest";
-import type { PackageRepairs } from "#domain/ports/packages.ts";
-import { createFakePackageRepairs } from "../../../../test/fakes/package-repairs.ts";
-import type { ManagerName } from "../manager-words.ts";
+import type { PackageManager, PackageManagerName } from "#domain/ports/packages.ts";
+import { createFakePackageManager } from "../../../../test/fakes/package-manager.ts";
 import { aptFixDpkgFix } from "./apt-fix-dpkg.ts";
 
 const signal = new AbortController().signal;
 const found = (details: Readonly<Record<string, unknown>>) => ({ status: "fail", message: "", details }) as const;
-const fixOf = (repairs: PackageRepairs, manager: ManagerName = "apt") =>
-  aptFixDpkgFix({ repairs, packages: { manager } });
+const fixOf = (repairs: PackageManager, name: PackageManagerName = "apt") =>
+  aptFixDpkgFix({ packages: { ...repairs, name } });
 
 it("lets dpkg finish what the check named", async () => {
-  const repairs = createFakePackageRepairs();
+  const repairs = createFakePackageManager();
   const plan = await fixOf(repairs).plan(found({ unfinished: [{ name: "slow" }, { name: "other" }] }), signal);
   expect(plan).toMatchObject({ packages: ["slow", "other"] });
   expect(plan.steps.map(({ action }) => action)).toEqual([
@@ -22,7 +21,7 @@ it("lets dpkg finish what the check named", async () => {
 });
 
 it("also where dpkg was interrupted and no package is left in between", async () => {
-  const plan = await fixOf(createFakePackageRepairs()).plan(found({ interrupted: true }), signal);
+  const plan = await fixOf(createFakePackageManager()).plan(found({ interrupted: true }), signal);
   expect(plan.steps.map(({ action }) => action)).toEqual(["finish what dpkg had begun (dpkg --configure -a)"]);
 });
 
@@ -31,7 +30,7 @@ it.each([
   ["zypper", "finish what zypper had begun"],
   ["pacman", "finish what pacman had begun"],
 ] as const)("speaks of %s where that is the package manager", async (manager, action) => {
-  const fix = fixOf(createFakePackageRepairs(), manager);
+  const fix = fixOf(createFakePackageManager(), manager);
   const { steps } = await fix.plan(found({ interrupted: true }), signal);
   expect(steps.map((step) => step.action)).toEqual([action]);
   expect(await steps[0]?.run(signal)).toBe(`${manager} has set up what can be set up`);
@@ -41,13 +40,13 @@ it.each([
 it.each([{}, { unfinished: "slow" }, { unfinished: [{ name: 7 }, null] }, { omitted_chars: 9 }])(
   "does nothing about %j",
   async (details) => {
-    const plan = await fixOf(createFakePackageRepairs()).plan(found(details), signal);
+    const plan = await fixOf(createFakePackageManager()).plan(found(details), signal);
     expect(plan).toEqual({ steps: [], reason: expect.stringContaining("names no package") });
   },
 );
 
 it("hands on why it failed", async () => {
-  const repairs = createFakePackageRepairs();
+  const repairs = createFakePackageManager();
   repairs.trouble = "slow: no";
   const plan = await fixOf(repairs).plan(found({ interrupted: true }), signal);
   await expect(plan.steps[0]?.run(signal)).rejects.toThrow("slow: no");

@@ -1,21 +1,18 @@
-import type { PackageRepairs, PackageStates } from "#domain/ports/packages.ts";
+import type { PackageManager } from "#domain/ports/packages.ts";
 import { listNames } from "#kernel/text.ts";
 import { recordsIn } from "#kernel/values.ts";
 import type { Outcome } from "../check.ts";
 import type { Fix } from "../fix.ts";
-import { remarked, wordsOf } from "../manager-words.ts";
+import { demandManager, remarked, wordsOf } from "../manager-words.ts";
 
 /** Packages that are not fully installed, by the check's details. */
 const unfinishedIn = ({ details }: Outcome): readonly string[] =>
   recordsIn(details["unfinished"]).flatMap(({ name }) => (typeof name === "string" ? [name] : []));
 
 /** Lets the package manager finish what was interrupted. Modified configuration files stay as they are. */
-export function aptFixDpkgFix(ports: {
-  readonly repairs: Pick<PackageRepairs, "finish">;
-  readonly packages: Pick<PackageStates, "manager">;
-}): Fix {
-  const { repairs, packages } = ports;
-  const { finisher, finish } = wordsOf(packages.manager);
+export function aptFixDpkgFix(ports: { readonly packages: Pick<PackageManager, "name" | "finish"> | undefined }): Fix {
+  const { packages } = ports;
+  const { finisher, finish } = wordsOf(packages);
   return {
     id: "apt_fix_dpkg",
     summary: remarked("Finishes installations that were interrupted", finish),
@@ -33,7 +30,7 @@ export function aptFixDpkgFix(ports: {
       const step = {
         action: remarked(`finish ${what}`, finish),
         async run(signal: AbortSignal) {
-          await repairs.finish(signal);
+          await demandManager(packages).finish(signal);
           return `${finisher} has set up what can be set up`;
         },
       };

@@ -1,20 +1,19 @@
-import type { PackageRepairs, PackageStates, PackageUpdates } from "#domain/ports/packages.ts";
+import { noProgress, type PackageManager } from "#domain/ports/packages.ts";
 import type { Fix } from "../fix.ts";
-import { remarked, wordsOf } from "../manager-words.ts";
+import { demandManager, remarked, wordsOf } from "../manager-words.ts";
 
 /** Downloads the package lists. Nothing is installed. */
 export function refreshPackageListsFix(ports: {
-  readonly repairs: Pick<PackageRepairs, "refreshLists">;
-  readonly updates: Pick<PackageUpdates, "refreshedAt">;
-  readonly packages: Pick<PackageStates, "manager">;
+  readonly packages: Pick<PackageManager, "name" | "refresh" | "refreshedAt"> | undefined;
 }): Fix {
-  const { repairs, updates, packages } = ports;
-  const { refreshLists } = wordsOf(packages.manager);
+  const { packages } = ports;
+  const { refreshLists } = wordsOf(packages);
   const step = {
     action: remarked("download the package lists", refreshLists),
     async run(signal: AbortSignal) {
-      await repairs.refreshLists(signal);
-      if ((await updates.refreshedAt()) === undefined)
+      const manager = demandManager(packages);
+      await manager.refresh(noProgress, signal);
+      if ((await manager.refreshedAt()) === undefined)
         throw new Error("there was nothing to download: the host has no package sources");
       return "The package lists are as the sources have them";
     },

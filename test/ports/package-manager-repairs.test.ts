@@ -6,10 +6,9 @@ import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
 import { createApt } from "#adapters/packages/apt/index.ts";
 import { aptPaths } from "#adapters/packages/apt/words.ts";
-import { createNoPackages } from "#adapters/packages/index.ts";
-import type { PackageRepairs } from "#domain/ports/packages.ts";
+import { noProgress, type PackageManager } from "#domain/ports/packages.ts";
 import { createFakeClock, type FakeClock } from "../fakes/clock.ts";
-import { createFakePackageRepairs, fakeMissingPlan } from "../fakes/package-repairs.ts";
+import { createFakePackageManager, fakeMissingPlan } from "../fakes/package-manager.ts";
 
 const signal = new AbortController().signal;
 let root: string;
@@ -41,12 +40,18 @@ function onPrograms(
   const exec: Exec = (argv) => Promise.resolve(argv).then(answer);
   const locks = { frontendLock: join(root, "a"), databaseLock: join(root, "b"), listsLock: join(root, "c") };
   const places = { booted, output: join(root, "out") };
-  const { repairs } = createApt({ exec, clock, paths: { ...aptPaths, ...locks }, places });
+  const repairs = createApt({
+    needsReboot: () => Promise.resolve(false),
+    exec,
+    clock,
+    paths: { ...aptPaths, ...locks },
+    places,
+  });
   return { repairs, acted, clock };
 }
 
-function fakeWith(changes: { plan?: ReturnType<typeof fakeMissingPlan>; trouble?: string }): PackageRepairs {
-  return Object.assign(createFakePackageRepairs(), changes);
+function fakeWith(changes: { missing?: ReturnType<typeof fakeMissingPlan>; trouble?: string }): PackageManager {
+  return Object.assign(createFakePackageManager(), changes);
 }
 
 /** Moves the clock on until the work is done, which waits for files in between. */
@@ -73,11 +78,11 @@ const removal = {
 describe.each([
   [
     "fake",
-    () => fakeWith({ plan: planned }),
-    () => fakeWith({ plan: planned, trouble: "needy: no" }),
+    () => fakeWith({ missing: planned }),
+    () => fakeWith({ missing: planned, trouble: "needy: no" }),
     () =>
       fakeWith({
-        plan: fakeMissingPlan({ changes: [], configured: [], obstacle: "apt would have to remove hopeless, other" }),
+        missing: fakeMissingPlan({ changes: [], configured: [], obstacle: "apt would have to remove hopeless, other" }),
       }),
   ],
   [
@@ -95,14 +100,14 @@ describe.each([
     const plan = await repairs.planMissing([], signal);
     expect(plan).toEqual(planned);
     await repairs.installMissing(plan, signal);
-    await repairs.refreshLists(signal);
+    await repairs.refresh(noProgress, signal);
   });
 
   it("say why they failed", async () => {
     const repairs = makeFailing();
     await expect(repairs.finish(signal)).rejects.toThrow("needy: no");
     await expect(repairs.installMissing(planned, signal)).rejects.toThrow("needy: no");
-    await expect(repairs.refreshLists(signal)).rejects.toThrow("needy: no");
+    await expect(repairs.refresh(noProgress, signal)).rejects.toThrow("needy: no");
   });
 
   it("do not what was not planned, nor what is not possible", async () => {
@@ -114,12 +119,6 @@ describe.each([
       obstacle: expect.stringMatching(/^apt would have to remove hopeless, other/),
     });
     await expect(makeHopeless().installMissing(plan, signal)).rejects.toThrow("apt would have to remove");
-  });
-});
-
-describe("repairs of packages: no packages", () => {
-  it("are refused", async () => {
-    await expect(createNoPackages().repairs.finish(signal)).rejects.toThrow("no package manager");
   });
 });
 
@@ -208,7 +207,7 @@ describe("repairs of packages: apt", () => {
   it("do not take lists that could not be fetched for fresh ones", async () => {
     const text = "Err:1 http://x\nW: Failed to fetch http://x/InRelease  Could not connect\n";
     const { repairs, acted } = onPrograms({ act: { exitCode: 0, stdout: text } });
-    await expect(repairs.refreshLists(signal)).rejects.toThrow("Failed to fetch http://x/InRelease");
+    await expect(repairs.refresh(noProgress, signal)).rejects.toThrow("Failed to fetch http://x/InRelease");
     expect(acted).toHaveLength(1);
   });
 

@@ -5,10 +5,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Exec } from "#adapters/exec/index.ts";
 import { createApt } from "#adapters/packages/apt/index.ts";
 import { aptPaths } from "#adapters/packages/apt/words.ts";
-import { createNoPackages } from "#adapters/packages/index.ts";
-import type { PackageUpdates } from "#domain/ports/packages.ts";
+import type { PackageManager } from "#domain/ports/packages.ts";
 import { createFakeClock } from "../fakes/clock.ts";
-import { createFakePackageUpdates, fakeSecurityUpdate } from "../fakes/package-updates.ts";
+import { createFakePackageManager, fakeSecurityUpdate } from "../fakes/package-manager.ts";
 
 const signal = new AbortController().signal;
 const refreshedAt = Date.parse("2026-01-01T00:00:00Z");
@@ -84,13 +83,20 @@ function onFiles() {
     refreshStamp: join(root, "stamp"),
     settings: [join(root, "sources.list")],
   };
-  const { updates } = createApt({ exec, clock: createFakeClock(), paths });
+  const updates = createApt({ needsReboot: () => Promise.resolve(false), exec, clock: createFakeClock(), paths });
   return { updates, asked, paths };
 }
 
 const openssl = fakeSecurityUpdate();
-const offers: readonly [string, () => PackageUpdates][] = [
-  ["fake", () => createFakePackageUpdates([openssl, { ...openssl, architecture: "i386", isHeld: true }], refreshedAt)],
+const offers: readonly [string, () => PackageManager][] = [
+  [
+    "fake",
+    () =>
+      Object.assign(createFakePackageManager(), {
+        securityUpdates: [openssl, { ...openssl, architecture: "i386", isHeld: true }],
+        listsAt: refreshedAt,
+      }),
+  ],
   ["apt", () => onFiles().updates],
 ];
 
@@ -101,16 +107,6 @@ describe.each(offers)("security updates: %s", (_, make) => {
 
   it("come from lists of a certain age", async () => {
     expect(await make().refreshedAt()).toBe(refreshedAt);
-  });
-});
-
-describe.each([
-  ["fake", () => createFakePackageUpdates()],
-  ["no packages", () => createNoPackages().updates],
-])("a host without a package manager: %s", (_, make) => {
-  it("has neither updates nor lists", async () => {
-    expect(await make().security(signal)).toBeUndefined();
-    expect(await make().refreshedAt()).toBeUndefined();
   });
 });
 

@@ -7,12 +7,12 @@ import { createDatabase } from "#adapters/packages/apt/database.ts";
 import { createApt } from "#adapters/packages/apt/index.ts";
 import { createFaults } from "#adapters/packages/apt/states.ts";
 import { aptPaths } from "#adapters/packages/apt/words.ts";
-import { createNoPackages } from "#adapters/packages/index.ts";
-import type { PackageFaults, PackageStates } from "#domain/ports/packages.ts";
+import type { PackageFaults, PackageManager } from "#domain/ports/packages.ts";
 import { createFakeClock } from "../fakes/clock.ts";
-import { createFakePackageStates } from "../fakes/package-states.ts";
+import { createFakePackageManager, fakePackage } from "../fakes/package-manager.ts";
 
 const signal = new AbortController().signal;
+const needsReboot = () => Promise.resolve(false);
 let root: string;
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), "steward-packages-"));
@@ -43,12 +43,12 @@ function onFiles(status: string, updates: readonly string[] = [], unmet = "") {
     frontendLock: join(root, "lock-frontend"),
     databaseLock: join(root, "lock"),
   };
-  const { states } = createApt({ exec, clock: createFakeClock(), paths });
+  const states = createApt({ needsReboot, exec, clock: createFakeClock(), paths });
   return { states, asked, files: paths };
 }
 
 const well = stanza("dpkg", "install ok installed") + stanza("steady", "install ok installed");
-const cases: readonly [string, Partial<PackageFaults>, () => PackageStates][] = [
+const cases: readonly [string, Partial<PackageFaults>, () => PackageManager][] = [
   ["nothing is wrong", {}, () => onFiles(well).states],
   [
     "a package is not set up",
@@ -95,23 +95,19 @@ const cases: readonly [string, Partial<PackageFaults>, () => PackageStates][] = 
 
 describe.each(cases)("packages of which %s", (_, changes, onHost) => {
   it.each([
-    ["fake", () => createFakePackageStates(changes)],
+    [
+      "fake",
+      () =>
+        Object.assign(createFakePackageManager([fakePackage("dpkg", "1"), fakePackage("steady", "1")]), {
+          faulty: changes,
+        }),
+    ],
     ["apt", onHost],
   ])("%s", async (__, make) => {
     const expected = { installed: 2, unfinished: [], isInterrupted: false, unmet: [], held: [], writer: undefined };
     const states = make();
-    expect(states.manager).toBe("apt");
+    expect(states.name).toBe("apt");
     expect(await states.faults(signal)).toEqual({ ...expected, ...changes });
-  });
-});
-
-describe("a host without a package manager", () => {
-  it.each([
-    ["fake", () => ({ ...createFakePackageStates(), manager: undefined, faults: () => Promise.resolve(undefined) })],
-    ["no packages", () => createNoPackages().states],
-  ])("has no faults: %s", async (_, make) => {
-    expect(make().manager).toBeUndefined();
-    expect(await make().faults(signal)).toBeUndefined();
   });
 });
 
@@ -174,7 +170,7 @@ describe("apt", () => {
     const { files } = onFiles(well);
     const exec: Exec = () =>
       Promise.resolve({ exitCode: 100, stdout: "", stderr: "E: The package cache is corrupted\n", truncated: false });
-    const { states } = createApt({ exec, clock: createFakeClock(), paths: files });
+    const states = createApt({ needsReboot, exec, clock: createFakeClock(), paths: files });
     await expect(states.faults(signal)).rejects.toThrow("cannot ask apt: The package cache is corrupted");
   });
 });
