@@ -159,7 +159,7 @@ describe("steward context", () => {
     expect(code).toBe(0);
     const file = join(broken, "steward/contexts.yaml");
     for (const [text, why] of [
-      ["contexts: { x: 1 }", "x is no context"],
+      ["contexts: { x: 1 }", "x must be a mapping with url and key_file or cert"],
       ["contexts: { x: { url: 'http://x', key: stw_x } }", "x has key, which no context has"],
       ["contexts: [", "Flow sequence"],
     ] as const) {

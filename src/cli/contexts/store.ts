@@ -56,7 +56,7 @@ function folderOf(environment: Readonly<Record<string, string | undefined>>): st
 
 function parseContext(name: string, value: unknown): Context {
   assertName(name);
-  if (!isRecord(value)) throw new Error(`${name} must have members`);
+  if (!isRecord(value)) throw new Error(`${name} must be a mapping with url and key_file or cert`);
   const known: Record<string, string> = {};
   for (const [member, text] of Object.entries(value)) {
     const field = Object.entries(members).find(([each]) => each === member)?.[1];
