@@ -65,6 +65,7 @@ async function failedUnits(systemd: Systemd): Promise<readonly FailedUnit[]> {
 
 const jobWaitMs = 25_000;
 const jobPollMs = 100;
+const othersWaitMs = 5_000;
 
 /** The unit under its own name, for a restart: what the policy has judged is then what is restarted. @throws UnitProtected. */
 async function permitted(systemd: Systemd, name: string): Promise<{ readonly name: string; readonly run: UnitRun }> {
@@ -149,6 +150,10 @@ export function createLiveUnits(ports: SessionPorts & { readonly policy: Service
       });
       await clock.sleep(waitMs, over.signal);
       stop();
+      // Where somebody else restarts it meanwhile, what counts is how it is afterwards.
+      const untilMs = clock.monotonicMs() + othersWaitMs;
+      while (!over.signal.aborted && (await inspectUnit(systemd, name)).run.hasJob && clock.monotonicMs() < untilMs)
+        await clock.sleep(jobPollMs);
     },
     async ping() {
       // A service that has just started is still reading the units; a bus that was lost is to be reported at once.

@@ -56,7 +56,7 @@ export interface Units {
   readonly restart: (name: string, signal: AbortSignal) => Promise<string>;
   /** Does not wait: for the unit of this process. @throws UnitProtected. */
   readonly restartDetached: (name: string) => Promise<void>;
-  /** Resolves when the unit has failed, or after the time. */
+  /** Resolves when the unit has failed, or after the time and a job that somebody else has begun meanwhile. */
   readonly settled: (name: string, waitMs: number) => Promise<void>;
 }
 
