@@ -97,7 +97,8 @@ describeOnHost("operations that outlive the service", (session) => {
       await session.shell(`kill -KILL ${task}`);
       const { state } = await look(id);
       expect(state).toMatchObject({ status: "failed", error: { details: { reason: "interrupted", attempts: 1 } } });
-      expect(await eventually(() => session.host.readFile("/tmp/transaction"))).toBe("whole\n");
+      // The file is there before its line is.
+      await eventually(async () => expect(await session.host.readFile("/tmp/transaction")).toBe("whole\n"));
       await eventually(async () => expect(await tasks()).toBe(""));
     });
 
