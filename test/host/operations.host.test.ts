@@ -91,10 +91,11 @@ describeOnHost("operations that outlive the service", (session) => {
 
   describe("the end of the task", () => {
     it("leaves the package manager that it had started alone, and is told as an interruption", async () => {
-      const { id } = await start("once", { argv: ["/usr/bin/sh", "-c", "sleep 2; echo whole > /tmp/transaction"] });
+      const transaction = "until [ -e /tmp/go-on ]; do sleep 0.1; done; echo whole > /tmp/transaction";
+      const { id } = await start("once", { argv: ["/usr/bin/sh", "-c", transaction] });
       const task = await claimOf(id, 1);
       await eventually(async () => expect(await session.shell("pgrep -f /tmp/transaction || true")).not.toBe(""));
-      await session.shell(`kill -KILL ${task}`);
+      await session.shell(`kill -KILL ${task}; touch /tmp/go-on`);
       const { state } = await look(id);
       expect(state).toMatchObject({ status: "failed", error: { details: { reason: "interrupted", attempts: 1 } } });
       // The file is there before its line is.
