@@ -98,10 +98,12 @@ describe("a log that nobody tampered with is whole", () => {
         if (each.kind === "crash" && bytes.length > 0) {
           const start = bytes.lastIndexOf("\n", bytes.length - 2) + 1;
           const kept = start + Math.floor((bytes.length - start) * each.part);
+          // The end of the last line alone is no loss.
+          const isCut = bytes.subarray(kept).some((byte) => byte !== 0x0a);
           truncateSync(newest, kept);
           // A power cut may leave zeros behind what had reached the disk.
-          if (kept < bytes.length - 1 && kept > start) appendFileSync(newest, Buffer.alloc(each.zeros));
-          if (kept < bytes.length - 1) cutOff += 1;
+          if (isCut && kept > start) appendFileSync(newest, Buffer.alloc(each.zeros));
+          if (isCut) cutOff += 1;
           const { broken } = await verifyAudit(log.folder, []);
           expect(broken).toBeUndefined();
         }
@@ -119,7 +121,10 @@ describe("a log that nobody tampered with is whole", () => {
       log.dispose();
       rmSync(stateDir, { recursive: true });
     });
-    await fc.assert(property, { numRuns: 100 });
+    await fc.assert(property, {
+      numRuns: 100,
+      examples: [[[{ kind: "write", text: "" }, ...Array(2).fill({ kind: "crash", part: 0.998, zeros: 0 })], 0]],
+    });
   });
 
   it("says of a crash in the middle of an entry that it was one, before the next start and after it", async () => {
