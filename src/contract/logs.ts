@@ -9,7 +9,8 @@ export const priorityNames = ["emerg", "alert", "crit", "err", "warning", "notic
 export const LogEntry = Type.Object({
   timestamp: Timestamp("When the journal received the entry, to the microsecond."),
   unit: Type.String({
-    description: "systemd unit that wrote the entry; `kernel` for the kernel, empty where there is none.",
+    description:
+      "systemd unit that the entry is about: what `UNIT` says where systemd itself (process 1) wrote it, `COREDUMP_UNIT` of systemd-coredump or `OBJECT_SYSTEMD_UNIT` where root wrote it, else the unit that wrote the entry. `kernel` for the kernel, empty where there is none. A filter for this unit finds the entry.",
   }),
   priority: Type.Integer({ minimum: 0, maximum: 7, description: "syslog severity; 6 (info) where none was given." }),
   message: Type.String({ description: "The whole message; bytes that are not UTF-8 become U+FFFD." }),

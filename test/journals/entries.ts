@@ -54,6 +54,23 @@ export const specialEntries: readonly (readonly Field[])[] = [
   // What systemd says about a unit counts as the unit's; what others say in its name does not.
   [text("MESSAGE", "Started a."), text("_PID", "1"), text("UNIT", "a.service"), text("_SYSTEMD_UNIT", "init.scope")],
   [text("MESSAGE", "forged"), text("_PID", "777"), text("UNIT", "a.service"), text("_UID", "1000")],
+  [text("MESSAGE", "Failed."), text("_PID", "1"), text("UNIT", ""), text("_SYSTEMD_UNIT", "init.scope")],
+  [text("MESSAGE", "forged by c"), text("_PID", "778"), text("UNIT", "a.service"), text("_SYSTEMD_UNIT", "c.service")],
+  [
+    text("MESSAGE", "claimed by c"),
+    text("_UID", "1000"),
+    text("OBJECT_SYSTEMD_UNIT", "b.service"),
+    text("COREDUMP_UNIT", "a.service"),
+    text("MESSAGE_ID", coredump),
+    text("_SYSTEMD_UNIT", "c.service"),
+  ],
+  [
+    text("MESSAGE", "two units at once"),
+    text("_PID", "1"),
+    text("UNIT", "a.service"),
+    text("UNIT", "b.service"),
+    text("_SYSTEMD_UNIT", "init.scope"),
+  ],
   [text("MESSAGE", "forged as ten"), text("_PID", "10"), text("UNIT", "a.service")],
   [text("MESSAGE", "dumped core"), text("MESSAGE_ID", coredump), text("_UID", "0"), text("COREDUMP_UNIT", "a.service")],
   [text("MESSAGE", "not dumped"), text("MESSAGE_ID", coredump), text("_UID", "5"), text("COREDUMP_UNIT", "a.service")],

@@ -29,6 +29,19 @@ function decodeValues(value: unknown): readonly string[] {
 const microsecondsAsTimestamp = (micros: number): string =>
   `${new Date(Math.floor(micros / 1000)).toISOString().slice(0, 19)}.${String(micros % 1_000_000).padStart(6, "0")}Z`;
 
+/** The unit that the entry is about as systemd or root say, else the one that wrote it. */
+function unitOf(fields: KnownEntry["fields"]): string {
+  const has = (name: string, value: string): boolean => fields.get(name)?.includes(value) === true;
+  const names = [
+    ...(has("_TRANSPORT", "kernel") ? ["kernel"] : []),
+    ...((has("_PID", "1") && fields.get("UNIT")) || []),
+    ...((has("_UID", "0") && has("MESSAGE_ID", coredumpMessageId) && fields.get("COREDUMP_UNIT")) || []),
+    ...((has("_UID", "0") && fields.get("OBJECT_SYSTEMD_UNIT")) || []),
+    ...(fields.get("_SYSTEMD_UNIT") ?? []),
+  ];
+  return names.find((name) => name !== "") ?? "";
+}
+
 function decodeEntry(line: string): KnownEntry {
   const fields = new Map(
     Object.entries(JSON.parse(line) as Record<string, unknown>).map(([name, value]) => [name, decodeValues(value)]),
@@ -43,7 +56,7 @@ function decodeEntry(line: string): KnownEntry {
     fields,
     entry: {
       timestamp: microsecondsAsTimestamp(realtime),
-      unit: fields.get("_TRANSPORT")?.includes("kernel") ? "kernel" : (first("_SYSTEMD_UNIT") ?? ""),
+      unit: unitOf(fields),
       priority: /^[0-7]$/.test(priority) ? Number(priority) : 6,
       message: first("MESSAGE") ?? "",
       cursor,

@@ -44,7 +44,7 @@ const expressions = [
 /** Queries that are likely to find something in these entries, and likely to just miss. */
 export function queriesOn(entries: readonly KnownEntry[], goneCursors: readonly string[]): fc.Arbitrary<LogQuery> {
   const unitFields = ["_SYSTEMD_UNIT", "UNIT", "COREDUMP_UNIT", "OBJECT_SYSTEMD_UNIT", "_SYSTEMD_SLICE", "USER_UNIT"];
-  const units = [...new Set(unitFields.flatMap((field) => distinct(entries, field)))];
+  const units = [...new Set(unitFields.flatMap((field) => distinct(entries, field)))].filter((unit) => unit !== "");
   // An argument of a process has no NUL in it and is valid UTF-8.
   const identifiers = distinct(entries, "SYSLOG_IDENTIFIER").filter((each) => !/[\0\ufffd]/.test(each) && each !== "");
   const boots = distinct(entries, "_BOOT_ID");

@@ -92,6 +92,15 @@ describe.skipIf(!canRun)("journal: engine against journalctl", () => {
       expect(damaged.filter((path) => !/^(short|nothing|text|folder)\.journal$/.test(path))).toEqual([]);
     });
 
+    it("finds each entry by its unit", () => {
+      const { logs } = answerOf(engine, everything);
+      for (const [unit, entries] of Map.groupBy(logs, (entry) => entry.unit)) {
+        if (unit === "") continue;
+        const found = new Set(answerOf(engine, { ...everything, units: [unit] }).logs.map(({ cursor }) => cursor));
+        expect([unit, entries.filter(({ cursor }) => !found.has(cursor))]).toEqual([unit, []]);
+      }
+    });
+
     it("answers any query as journalctl's entries say", { timeout: timeoutMs }, () => {
       fc.assert(
         fc.property(queries, (query) => {
@@ -177,6 +186,21 @@ describe.skipIf(!canRun)("journal: cursors, folders and formats", () => {
         expect([query, firstDifference(answerOf(engine, query), expected)]).toEqual([query, undefined]);
       }
     }
+  });
+
+  it("believes only systemd and root about the unit of another's entry", () => {
+    const messagesOf = (unit: string): readonly string[] => {
+      const { logs } = answerOf(engine, { ...everything, units: [unit] });
+      return logs.filter((entry) => entry.unit === unit && entry.message.length < 100).map(({ message }) => message);
+    };
+    const engine = use(write("every kind of entry in one file"));
+    const claims = ["forged", "forged as ten", "not dumped", "no id", "claims b", "forged by c", "claimed by c"];
+    const believed = ["Started a.", "dumped core", "about b", "of a and about b"];
+    const ofBoth = [...messagesOf("a.service"), ...messagesOf("b.service")];
+    expect(ofBoth.filter((message) => claims.includes(message))).toEqual([]);
+    expect(ofBoth).toEqual(expect.arrayContaining(believed));
+    expect(messagesOf("c.service")).toEqual(expect.arrayContaining(["forged by c", "claimed by c"]));
+    expect(messagesOf("init.scope")).toContain("Failed.");
   });
 
   it("refuses what is no cursor, naming the field", () => {

@@ -5,6 +5,8 @@ export interface Collected {
   /** By number of the field. Of a field that is there more than once the first counts, as sd_journal_get_data(3) has it. */
   readonly first: readonly (FieldValue | undefined)[];
   readonly all: readonly FieldValue[];
+  /** The unit that wrote it; undefined where the entry may be about another one. */
+  readonly writer: FieldValue | undefined;
 }
 
 /** Reads entries into one and the same object, which the next call fills anew. */
@@ -12,17 +14,20 @@ export function createCollector(): (source: Source, offset: number) => Collected
   const items: number[] = [];
   const first: (FieldValue | undefined)[] = fieldNames.map(() => undefined);
   const all: FieldValue[] = [];
-  const collected = { first, all };
+  const collected: { -readonly [Key in keyof Collected]: Collected[Key] } = { first, all, writer: undefined };
   return (source, offset) => {
     const count = source.entries.items(offset, items);
     first.fill(undefined);
     all.length = 0;
+    let hasSubject = false;
     for (let index = 0; index < count; index += 1) {
       const value = source.fields.read(items[index] ?? 0);
       if (value === undefined) continue;
       all.push(value);
+      if (subjects.has(value.field) && (value.field !== field._TRANSPORT || value.text === "kernel")) hasSubject = true;
       if (first[value.field] === undefined) first[value.field] = value;
     }
+    collected.writer = hasSubject ? undefined : first[field._SYSTEMD_UNIT];
     return collected;
   };
 }
@@ -46,8 +51,6 @@ export function shownPid({ first }: Collected): number | null {
   return pidText.test(claimed) ? Number(claimed) : null;
 }
 
-export const isFromKernel = ({ first }: Collected): boolean => first[field._TRANSPORT]?.text === "kernel";
-
 /** systemd-coredump's own messages bear this id. */
 export const coredumpMessageId = "fc2e22bc6ee647b6b90729ab34a250b1";
 
@@ -62,23 +65,43 @@ type UnitField =
   | "_TRANSPORT"
   | "MESSAGE_ID";
 
+/** All values of a field of an entry. */
+type Values = (name: UnitField) => readonly string[];
+
 /**
- * The units that an entry belongs to, by the rules of `journalctl -u`: the one that wrote it and its slice; what systemd
- * (process 1) or a program of root wrote about a unit; crashes that root's systemd-coredump tells of. What others claim
- * does not count. `kernel` for the kernel's own messages.
- * @param values all values of a field of the entry.
+ * The unit that an entry is about, then the one that wrote it: what systemd (process 1) or a program of root wrote about a
+ * unit, and crashes that root's systemd-coredump reports. What others claim does not count. `kernel` for the kernel's own
+ * messages.
  */
-export function unitsOfEntry(values: (name: UnitField) => readonly string[]): readonly string[] {
+function namedUnits(values: Values): readonly string[] {
   const isRoot = values("_UID").includes("0");
   const isCoredump = isRoot && values("MESSAGE_ID").includes(coredumpMessageId);
   return [
-    ...new Set([
-      ...values("_SYSTEMD_UNIT"),
-      ...(values("_PID").includes("1") ? values("UNIT") : []),
-      ...(isCoredump ? values("COREDUMP_UNIT") : []),
-      ...(isRoot ? values("OBJECT_SYSTEMD_UNIT") : []),
-      ...values("_SYSTEMD_SLICE").filter((name) => name.endsWith(".slice")),
-      ...(values("_TRANSPORT").includes("kernel") ? ["kernel"] : []),
-    ]),
-  ];
+    ...(values("_TRANSPORT").includes("kernel") ? ["kernel"] : []),
+    ...(values("_PID").includes("1") ? values("UNIT") : []),
+    ...(isCoredump ? values("COREDUMP_UNIT") : []),
+    ...(isRoot ? values("OBJECT_SYSTEMD_UNIT") : []),
+    ...values("_SYSTEMD_UNIT"),
+  ].filter((name) => name !== "");
 }
+
+/** The `unit` of an entry: a filter for that unit finds the entry. Empty where it has none. */
+export const shownUnit = (values: Values): string => namedUnits(values)[0] ?? "";
+
+/** The units that an entry belongs to, by the rules of `journalctl -u`: those that it names, and its slice. */
+export const unitsOfEntry = (values: Values): readonly string[] => [
+  ...new Set([...namedUnits(values), ...values("_SYSTEMD_SLICE").filter((name) => name.endsWith(".slice"))]),
+];
+
+/** Fields by which an entry may be about another unit than the one that wrote it. */
+const subjects: ReadonlySet<number> = new Set([
+  field.UNIT,
+  field.COREDUMP_UNIT,
+  field.OBJECT_SYSTEMD_UNIT,
+  field._TRANSPORT,
+]);
+
+export const valuesOf =
+  ({ all }: Collected): Values =>
+  (name) =>
+    all.flatMap((value) => (value.field === field[name] ? [value.text] : []));

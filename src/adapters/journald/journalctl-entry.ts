@@ -1,6 +1,6 @@
 import type { LiveEntry } from "#domain/ports/journal.ts";
 import { isNumber, parseJsonObject } from "#kernel/values.ts";
-import { unitsOfEntry } from "./collect.ts";
+import { shownUnit, unitsOfEntry } from "./collect.ts";
 import { formatCursor, type Location, parseCursor } from "./order.ts";
 import { createTimestampFormat } from "./render.ts";
 
@@ -87,7 +87,7 @@ export function parseJournalctlLine(line: Buffer): JournalRecord | undefined {
     live: {
       entry: {
         timestamp: formatTimestamp(realtime),
-        unit: values("_TRANSPORT").includes("kernel") ? "kernel" : first("_SYSTEMD_UNIT"),
+        unit: shownUnit(values),
         priority: written ?? defaultPriority,
         message: messages[0] ?? "",
         cursor: formatCursor(location),

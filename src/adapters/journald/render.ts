@@ -1,6 +1,14 @@
 import type { LogEntry } from "#contract/logs.ts";
 import type { LiveEntry } from "#domain/ports/journal.ts";
-import { createCollector, isFromKernel, shownPid, shownPriority, statedPriority, unitsOfEntry } from "./collect.ts";
+import {
+  createCollector,
+  shownPid,
+  shownPriority,
+  shownUnit,
+  statedPriority,
+  unitsOfEntry,
+  valuesOf,
+} from "./collect.ts";
 import { field } from "./fields.ts";
 import type { Found } from "./merge.ts";
 import { formatCursor } from "./order.ts";
@@ -65,7 +73,7 @@ function createWriter(): (found: Found) => string {
     const collected = collect(source, offset);
     const { first } = collected;
     const json = (number: number): string => first[number]?.json ?? emptyText;
-    const unit = isFromKernel(collected) ? '"kernel"' : json(field._SYSTEMD_UNIT);
+    const unit = collected.writer?.json ?? JSON.stringify(shownUnit(valuesOf(collected)));
     return `{"timestamp":"${timestamp(place.realtime)}","unit":${unit},"priority":${shownPriority(collected)},"message":${json(field.MESSAGE)},"cursor":"${cursorOf(found)}","identifier":${json(field.SYSLOG_IDENTIFIER)},"pid":${shownPid(collected)},"hostname":${json(field._HOSTNAME)},"boot_id":"${place.bootId}"}`;
   };
 }
@@ -78,11 +86,12 @@ export function createLiveReader(): (found: Found) => LiveEntry {
   return (found) => {
     const { source, offset, place } = found;
     const collected = collect(source, offset);
-    const { first, all } = collected;
+    const { first } = collected;
+    const values = valuesOf(collected);
     const text = (number: number): string => first[number]?.text ?? "";
     const entry: LogEntry = {
       timestamp: timestamp(place.realtime),
-      unit: isFromKernel(collected) ? "kernel" : text(field._SYSTEMD_UNIT),
+      unit: shownUnit(values),
       priority: shownPriority(collected),
       message: text(field.MESSAGE),
       cursor: cursorOf(found),
@@ -91,7 +100,6 @@ export function createLiveReader(): (found: Found) => LiveEntry {
       hostname: text(field._HOSTNAME),
       boot_id: place.bootId,
     };
-    const units = unitsOfEntry((name) => all.filter((value) => value.field === field[name]).map((value) => value.text));
-    return { entry, units, priority: statedPriority(collected) };
+    return { entry, units: unitsOfEntry(values), priority: statedPriority(collected) };
   };
 }
