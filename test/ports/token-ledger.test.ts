@@ -1,7 +1,6 @@
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { exec } from "#adapters/exec/index.ts";
 import { openExpendable } from "#adapters/sqlite/index.ts";
@@ -101,14 +100,14 @@ describe("token ledger on disk", () => {
     const folder = join(stateDir, "state");
     mkdirSync(folder);
     writeFileSync(join(folder, "tokens.db"), bytes);
-    const kept = openExpendable({
-      path: join(folder, "tokens.db"),
-      format: { version: 1, schema: "CREATE TABLE used (key_id TEXT);", check: "SELECT 1" },
-      prepare: (database: DatabaseSync) => database.prepare("SELECT count(*) AS n FROM used"),
-      onTrouble: (_, aside) => void troubles.push(aside ?? "memory"),
-    });
+    const schema = "CREATE TABLE used (key_id TEXT);";
+    const statements = { count: "SELECT count(*) AS n FROM used" };
+    const kept = openExpendable(
+      { file: "tokens.db", version: 1, schema, check: "SELECT 1", statements },
+      { stateDir: folder, onTrouble: (_, aside) => void troubles.push(aside ?? "memory") },
+    );
     renameSync(folder, join(stateDir, "elsewhere"));
-    const count = () => kept.use((statement) => statement.get()?.["n"]);
+    const count = () => kept.use((prepared) => prepared.count.get()?.["n"]);
     expect([count(), count()]).toEqual([0, 0]);
     expect(troubles).toEqual(["memory"]);
     kept.dispose();

@@ -1,24 +1,21 @@
-import { join } from "node:path";
-import type { DatabaseSync } from "node:sqlite";
-import { type Format, openExpendable } from "#adapters/sqlite/index.ts";
+import {
+  type Format,
+  numberOrNull,
+  openExpendable,
+  type Row,
+  type StoreOptions,
+  textOrNull,
+} from "#adapters/sqlite/index.ts";
 import { alertNames, notificationChannels, notificationKinds, notificationOutcomes } from "#contract/alerts.ts";
 import type { AlertStore, StoredAlert, StoredSilence } from "#domain/ports/alerts.ts";
 import type { NotificationStore, StoredComponent, StoredNotification } from "#domain/ports/notifications.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { isNumber, isString } from "#kernel/values.ts";
 
-export type Row = Readonly<Record<string, unknown>>;
-
 const oneOf = <T extends string>(names: readonly T[], value: unknown): T | undefined =>
   names.find((name) => name === value);
 
-const numberOrNull = (value: unknown): number | null => (value === null ? null : Number(value));
-const textOrNull = (value: unknown): string | null => (typeof value === "string" ? value : null);
-
-const isTextList = (value: unknown): value is readonly string[] =>
-  Array.isArray(value) && value.every((each) => typeof each === "string");
-
-/** A list as JSON; undefined when it is none of what is wanted. */
+/** A list in JSON; undefined unless all its values are wanted. */
 function listOf<T>(text: unknown, isWanted: (value: unknown) => value is T): readonly T[] | undefined {
   try {
     const value: unknown = JSON.parse(String(text));
@@ -28,9 +25,10 @@ function listOf<T>(text: unknown, isWanted: (value: unknown) => value is T): rea
   }
 }
 
-const isFact = (value: unknown): value is readonly [string, string] => isTextList(value) && value.length === 2;
+const isFact = (value: unknown): value is readonly [string, string] =>
+  Array.isArray(value) && value.length === 2 && value.every(isString);
 
-export function toNotification(row: Row): StoredNotification | undefined {
+function toNotification(row: Row): StoredNotification | undefined {
   const kind = oneOf(notificationKinds, row["kind"]);
   const channel = oneOf(notificationChannels, row["channel"]);
   const outcome = oneOf(notificationOutcomes, row["outcome"]);
@@ -53,7 +51,7 @@ export function toNotification(row: Row): StoredNotification | undefined {
   };
 }
 
-export function toComponent(row: Row): StoredComponent | undefined {
+function toComponent(row: Row): StoredComponent | undefined {
   const changeAgesMs = listOf(row["change_ages_ms"], isNumber);
   if (changeAgesMs === undefined) return undefined;
   return {
@@ -66,7 +64,7 @@ export function toComponent(row: Row): StoredComponent | undefined {
   };
 }
 
-export function toAlert(row: Row): StoredAlert | undefined {
+function toAlert(row: Row): StoredAlert | undefined {
   const name = oneOf(alertNames, row["name"]);
   if (name === undefined) return undefined;
   return {
@@ -81,7 +79,7 @@ export function toAlert(row: Row): StoredAlert | undefined {
   };
 }
 
-export function toSilence(row: Row): StoredSilence | undefined {
+function toSilence(row: Row): StoredSilence | undefined {
   const alert = oneOf(alertNames, row["alert"]);
   if (alert === undefined) return undefined;
   return {
@@ -94,9 +92,8 @@ export function toSilence(row: Row): StoredSilence | undefined {
   };
 }
 
-const fileName = "alerts.db";
-
-const format: Format = {
+const format = {
+  file: "alerts.db",
   version: 1,
   schema: `
     CREATE TABLE notifications (
@@ -118,7 +115,26 @@ const format: Format = {
     ) STRICT;
   `,
   check: "SELECT id FROM notifications",
-};
+  statements: {
+    notifications: "SELECT * FROM notifications ORDER BY number",
+    saveNotification: `
+      INSERT INTO notifications
+        (id, kind, subject, channel, recipients, at, is_good, title, facts, attempts, outcome, error, ended_at)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (id) DO UPDATE SET
+        attempts = excluded.attempts, outcome = excluded.outcome, error = excluded.error, ended_at = excluded.ended_at`,
+    forgetNotification: "DELETE FROM notifications WHERE id = ?",
+    components: "SELECT * FROM components ORDER BY name",
+    saveComponent: "INSERT OR REPLACE INTO components VALUES (?, ?, ?, ?, ?, ?)",
+    forgetComponent: "DELETE FROM components WHERE name = ?",
+    alerts: "SELECT * FROM alerts ORDER BY name",
+    saveAlert: "INSERT OR REPLACE INTO alerts VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    forgetAlert: "DELETE FROM alerts WHERE name = ?",
+    silences: "SELECT * FROM silences ORDER BY number",
+    saveSilence: "INSERT INTO silences (id, alert, until, comment, created_at, created_by) VALUES (?, ?, ?, ?, ?, ?)",
+    forgetSilence: "DELETE FROM silences WHERE id = ?",
+  },
+} satisfies Format;
 
 export interface SqliteAlertStore {
   readonly alerts: AlertStore;
@@ -126,52 +142,19 @@ export interface SqliteAlertStore {
   readonly dispose: Dispose;
 }
 
-const prepareAlertStatements = (database: DatabaseSync) => ({
-  notifications: database.prepare("SELECT * FROM notifications ORDER BY number"),
-  saveNotification: database.prepare(`
-    INSERT INTO notifications
-      (id, kind, subject, channel, recipients, at, is_good, title, facts, attempts, outcome, error, ended_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (id) DO UPDATE SET
-      attempts = excluded.attempts, outcome = excluded.outcome, error = excluded.error, ended_at = excluded.ended_at`),
-  forgetNotification: database.prepare("DELETE FROM notifications WHERE id = ?"),
-  components: database.prepare("SELECT * FROM components ORDER BY name"),
-  saveComponent: database.prepare("INSERT OR REPLACE INTO components VALUES (?, ?, ?, ?, ?, ?)"),
-  forgetComponent: database.prepare("DELETE FROM components WHERE name = ?"),
-  alerts: database.prepare("SELECT * FROM alerts ORDER BY name"),
-  saveAlert: database.prepare("INSERT OR REPLACE INTO alerts VALUES (?, ?, ?, ?, ?, ?, ?, ?)"),
-  forgetAlert: database.prepare("DELETE FROM alerts WHERE name = ?"),
-  silences: database.prepare("SELECT * FROM silences ORDER BY number"),
-  saveSilence: database.prepare(`
-    INSERT INTO silences (id, alert, until, comment, created_at, created_by) VALUES (?, ?, ?, ?, ?, ?)`),
-  forgetSilence: database.prepare("DELETE FROM silences WHERE id = ?"),
-});
-
-const readable = <T>(rows: readonly Row[], read: (row: Row) => T | undefined): readonly T[] =>
-  rows.flatMap((row) => read(row) ?? []);
-
 /**
- * Opens what is kept of alerts and notifications in the state folder, making it when it is missing. A damaged file is set
- * aside, and where none can be written it is kept in memory: a service that cannot remember whom it told still tells. Silences
- * are refused then: who made one was told that it lasts.
- * @param ports.onTrouble is told of either, with the path of the file that was set aside.
+ * Opens what is stored of alerts and notifications in the state directory, making it when it is missing. While there is only memory,
+ * notifications are still sent, but silences are refused: who made one was told that it lasts.
  */
-export function openAlertStore(ports: {
-  readonly stateDir: string;
-  readonly onTrouble: (error: Error, aside?: string) => void;
-}): SqliteAlertStore {
-  const { stateDir, onTrouble } = ports;
-  const database = openExpendable({
-    path: join(stateDir, fileName),
-    format,
-    prepare: prepareAlertStatements,
-    onTrouble,
-  });
+export function openAlertStore(options: StoreOptions): SqliteAlertStore {
+  const { use, run, keep, dispose } = openExpendable(format, options);
+  const list = <T>(name: "notifications" | "components" | "alerts" | "silences", read: (row: Row) => T | undefined) =>
+    use((statements) => statements[name].all().flatMap((row) => read(row) ?? []));
 
-  const notifications: NotificationStore = {
-    notifications: () => database.use((statements) => readable(statements.notifications.all(), toNotification)),
-    saveNotification: ({ id, kind, subject, channel, to, message, attempts, outcome, error, endedAt }) =>
-      database.use(({ saveNotification }) => {
+  return {
+    notifications: {
+      notifications: () => list("notifications", toNotification),
+      saveNotification({ id, kind, subject, channel, to, message, attempts, outcome, error, endedAt }) {
         const { at, isGood, title, facts } = message;
         const about = [
           id,
@@ -184,44 +167,26 @@ export function openAlertStore(ports: {
           title,
           JSON.stringify(facts),
         ];
-        saveNotification.run(...about, attempts, outcome, error, endedAt);
-      }),
-    forgetNotification: (id) =>
-      database.use(({ forgetNotification }) => {
-        forgetNotification.run(id);
-      }),
-    components: () => database.use((statements) => readable(statements.components.all(), toComponent)),
-    saveComponent: ({ name, isDown, changeAgesMs, flaps, untold, savedAt }) =>
-      database.use(({ saveComponent }) => {
-        saveComponent.run(name, Number(isDown), JSON.stringify(changeAgesMs), flaps, untold, savedAt);
-      }),
-    forgetComponent: (name) =>
-      database.use(({ forgetComponent }) => {
-        forgetComponent.run(name);
-      }),
+        run("saveNotification", ...about, attempts, outcome, error, endedAt);
+      },
+      forgetNotification: (id) => run("forgetNotification", id),
+      components: () => list("components", toComponent),
+      saveComponent: ({ name, isDown, changeAgesMs, flaps, untold, savedAt }) =>
+        run("saveComponent", name, Number(isDown), JSON.stringify(changeAgesMs), flaps, untold, savedAt),
+      forgetComponent: (name) => run("forgetComponent", name),
+    },
+    alerts: {
+      alerts: () => list("alerts", toAlert),
+      saveAlert({ name, heldMs, isFiring, isToldFiring, sinceToldMs, groupMs, isFirstWait, savedAt }) {
+        const notified = [Number(isFiring), Number(isToldFiring), sinceToldMs];
+        run("saveAlert", name, heldMs, ...notified, groupMs, Number(isFirstWait), savedAt);
+      },
+      forgetAlert: (name) => run("forgetAlert", name),
+      silences: () => list("silences", toSilence),
+      saveSilence: ({ id, alert, until, comment, createdAt, createdBy }) =>
+        keep("saveSilence", id, alert, until, comment, createdAt, createdBy),
+      forgetSilence: (id) => keep("forgetSilence", id),
+    },
+    dispose,
   };
-
-  const alerts: AlertStore = {
-    alerts: () => database.use((statements) => readable(statements.alerts.all(), toAlert)),
-    saveAlert: ({ name, heldMs, isFiring, isToldFiring, sinceToldMs, groupMs, isFirstWait, savedAt }) =>
-      database.use(({ saveAlert }) => {
-        const told = [Number(isFiring), Number(isToldFiring), sinceToldMs];
-        saveAlert.run(name, heldMs, ...told, groupMs, Number(isFirstWait), savedAt);
-      }),
-    forgetAlert: (name) =>
-      database.use(({ forgetAlert }) => {
-        forgetAlert.run(name);
-      }),
-    silences: () => database.use((statements) => readable(statements.silences.all(), toSilence)),
-    saveSilence: ({ id, alert, until, comment, createdAt, createdBy }) =>
-      database.keep(({ saveSilence }) => {
-        saveSilence.run(id, alert, until, comment, createdAt, createdBy);
-      }),
-    forgetSilence: (id) =>
-      database.keep(({ forgetSilence }) => {
-        forgetSilence.run(id);
-      }),
-  };
-
-  return { alerts, notifications, dispose: database.dispose };
 }

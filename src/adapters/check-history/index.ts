@@ -1,13 +1,10 @@
-import { join } from "node:path";
-import type { DatabaseSync } from "node:sqlite";
-import { type Format, openExpendable } from "#adapters/sqlite/index.ts";
+import { type Format, openExpendable, type StoreOptions } from "#adapters/sqlite/index.ts";
 import { type CheckStatus, checkStatuses } from "#contract/checks.ts";
 import type { CheckHistory } from "#domain/ports/check-history.ts";
 import type { Dispose } from "#kernel/clock.ts";
 
-const fileName = "checks.db";
-
-const format: Format = {
+const format = {
+  file: "checks.db",
   version: 1,
   schema: `
     CREATE TABLE runs (
@@ -21,7 +18,15 @@ const format: Format = {
     ) STRICT;
   `,
   check: "SELECT * FROM states",
-};
+  statements: {
+    insertRun: "INSERT INTO runs VALUES (?, ?, ?, ?, ?)",
+    saveState: "INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?)",
+    readState: "SELECT * FROM states WHERE check_id = ?",
+    count: "SELECT count(*) AS total FROM runs WHERE check_id = ? AND checked_at >= ?",
+    newest: "SELECT * FROM runs WHERE check_id = ? AND checked_at >= ? ORDER BY checked_at DESC, rowid DESC LIMIT ?",
+    forget: "DELETE FROM runs WHERE checked_at < ?",
+  },
+} satisfies Format;
 
 export interface SqliteCheckHistory extends CheckHistory {
   readonly dispose: Dispose;
@@ -34,41 +39,17 @@ function statusOf(value: unknown): CheckStatus {
   return status;
 }
 
-const prepareHistoryStatements = (database: DatabaseSync) => ({
-  insertRun: database.prepare("INSERT INTO runs VALUES (?, ?, ?, ?, ?)"),
-  saveState: database.prepare("INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?)"),
-  readState: database.prepare("SELECT * FROM states WHERE check_id = ?"),
-  count: database.prepare("SELECT count(*) AS total FROM runs WHERE check_id = ? AND checked_at >= ?"),
-  newest: database.prepare(
-    "SELECT * FROM runs WHERE check_id = ? AND checked_at >= ? ORDER BY checked_at DESC, rowid DESC LIMIT ?",
-  ),
-  forget: database.prepare("DELETE FROM runs WHERE checked_at < ?"),
-});
-
-/**
- * Opens the history of checks in the state folder, making it when it is missing. It is worth less than a running service, so
- * it never keeps one from starting: a damaged file is set aside, and where none can be written it is kept in memory.
- * @param ports.onTrouble is told of either, with the path of the file that was set aside.
- */
-export function openCheckHistory(ports: {
-  readonly stateDir: string;
-  readonly onTrouble: (error: Error, aside?: string) => void;
-}): SqliteCheckHistory {
-  const { stateDir, onTrouble } = ports;
-  const database = openExpendable({
-    path: join(stateDir, fileName),
-    format,
-    prepare: prepareHistoryStatements,
-    onTrouble,
-  });
+/** Opens the history of checks in the state directory, making it when it is missing. */
+export function openCheckHistory(options: StoreOptions): SqliteCheckHistory {
+  const { use, run, change, dispose } = openExpendable(format, options);
   return {
     record: (id, { checkedAt, status, message, durationMs }, { since, consecutiveFailures, ...state }) =>
-      database.change(({ insertRun, saveState }) => {
+      change(({ insertRun, saveState }) => {
         insertRun.run(id, checkedAt, status, message, durationMs);
         saveState.run(id, state.status, since, consecutiveFailures);
       }),
     state: (id) =>
-      database.use(({ readState }) => {
+      use(({ readState }) => {
         const row = readState.get(id);
         return (
           row && {
@@ -79,7 +60,7 @@ export function openCheckHistory(ports: {
         );
       }),
     runs: (id, since, limit) =>
-      database.use(({ newest, count }) => ({
+      use(({ newest, count }) => ({
         runs: newest
           .all(id, since, limit)
           .map((row) => ({
@@ -91,10 +72,7 @@ export function openCheckHistory(ports: {
           .reverse(),
         total: Number(count.get(id, since)?.["total"]),
       })),
-    forget: (before) =>
-      database.use(({ forget }) => {
-        forget.run(before);
-      }),
-    dispose: database.dispose,
+    forget: (before) => run("forget", before),
+    dispose,
   };
 }

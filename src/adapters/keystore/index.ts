@@ -1,8 +1,8 @@
 import { lstatSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
+import { DatabaseSync } from "node:sqlite";
 import { syncDirectory } from "#adapters/files/index.ts";
-import { isDamage } from "#adapters/sqlite/index.ts";
+import { isDamage, numberOrNull, type Row, textOrNull } from "#adapters/sqlite/index.ts";
 import type { KeyRecord, KeyStore, TokenRecord } from "#domain/ports/access.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { addPath, errorMessage } from "#kernel/errors.ts";
@@ -25,9 +25,6 @@ const schema = `
 
 const fromFirst = `ALTER TABLE keys ADD COLUMN client_cert TEXT; PRAGMA user_version = ${schemaVersion};`;
 
-const number = (value: unknown): number => Number(value);
-const nullableNumber = (value: unknown): number | null => (value === null ? null : Number(value));
-const nullableText = (value: unknown): string | null => (typeof value === "string" ? value : null);
 const splitWords = (value: unknown): readonly string[] => String(value).split(" ").filter(Boolean);
 
 export interface SqliteKeyStore extends KeyStore {
@@ -65,7 +62,7 @@ function openDatabase(stateDir: string, whereLost: "refuse" | "make"): DatabaseS
     // state folder fails here, at its start, instead of working from keys that this one has revoked.
     database.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
     database.exec("BEGIN EXCLUSIVE;");
-    const version = number(database.prepare("PRAGMA user_version").get()?.["user_version"]);
+    const version = Number(database.prepare("PRAGMA user_version").get()?.["user_version"]);
     if (version === 0) makeTables(database, whereLost === "refuse" ? traceOfKeys(stateDir) : undefined);
     else if (version === 1) database.exec(fromFirst);
     else if (version !== schemaVersion) throw new Error(`its format ${version} is of another version of Steward`);
@@ -125,18 +122,16 @@ function openOrReplace(stateDir: string, replaceLost: KeyStoreOptions["replaceLo
   }
 }
 
-type Row = Readonly<Record<string, SQLOutputValue>>;
-
 const toKeyRecord = (row: Row): KeyRecord => ({
   id: String(row["id"]),
   name: String(row["name"]),
   scopes: splitWords(row["scopes"]),
   digest: String(row["digest"]),
-  createdAt: number(row["created_at"]),
-  expiresAt: nullableNumber(row["expires_at"]),
-  lastUsedAt: nullableNumber(row["last_used_at"]),
-  revokedAt: nullableNumber(row["revoked_at"]),
-  clientCert: nullableText(row["client_cert"]),
+  createdAt: Number(row["created_at"]),
+  expiresAt: numberOrNull(row["expires_at"]),
+  lastUsedAt: numberOrNull(row["last_used_at"]),
+  revokedAt: numberOrNull(row["revoked_at"]),
+  clientCert: textOrNull(row["client_cert"]),
 });
 
 const tokenOf = (row: Row): TokenRecord => ({
@@ -144,7 +139,7 @@ const tokenOf = (row: Row): TokenRecord => ({
   keyId: String(row["key_id"]),
   scopes: splitWords(row["scopes"]),
   digest: String(row["digest"]),
-  expiresAt: number(row["expires_at"]),
+  expiresAt: Number(row["expires_at"]),
 });
 
 /**

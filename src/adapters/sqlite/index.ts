@@ -1,13 +1,16 @@
 import { constants, fchmodSync, lstatSync, renameSync, rmSync } from "node:fs";
-import { dirname } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { join } from "node:path";
+import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from "node:sqlite";
 import { withFile } from "#adapters/files/index.ts";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { addPath, toError } from "#kernel/errors.ts";
 
-export interface Format {
+export interface Format<Name extends string = string> {
+  readonly file: string;
   readonly schema: string;
+  /** SQL by name. */
+  readonly statements: Readonly<Record<Name, string>>;
   readonly version: number;
   /** Up to this version what earlier versions of the service have written is given up for a new file. */
   readonly givesUpTo?: number;
@@ -74,30 +77,39 @@ function setAside(path: string): string {
   return aside;
 }
 
+export type Row = Readonly<Record<string, SQLOutputValue>>;
+export type Statements<Name extends string> = Readonly<Record<Name, StatementSync>>;
+
+export const numberOrNull = (value: unknown): number | null => (value === null ? null : Number(value));
+export const textOrNull = (value: unknown): string | null => (typeof value === "string" ? value : null);
+
+export interface StoreOptions {
+  readonly stateDir: string;
+  /** Called with what went wrong, and where the old file is. */
+  readonly onTrouble: (error: Error, aside?: string) => void;
+}
+
 /** A file that the service can do without: it never keeps one from starting, nor stops one that runs. */
-export interface ExpendableDatabase<T> {
-  /** Works with the statements. Damage that shows is met as when opening, and the work is done on the new file. */
-  readonly use: <R>(work: (statements: T) => R) => R;
-  /**
-   * Does work that somebody is told is done: it is on the disk when this returns.
-   * @throws Error where there is nothing but the memory.
-   */
-  readonly keep: <R>(work: (statements: T) => R) => R;
-  readonly change: (work: (statements: T) => void) => void;
+export interface ExpendableDatabase<Name extends string> {
+  /** Works with the statements. Damage that shows is handled as when opening, and the work is done on the new file. */
+  readonly use: <R>(work: (statements: Statements<Name>) => R) => R;
+  readonly run: (name: Name, ...values: readonly SQLInputValue[]) => void;
+  /** Runs a statement that is on the disk when this returns. @throws HostUnavailable where there is nothing but the memory. */
+  readonly keep: (name: Name, ...values: readonly SQLInputValue[]) => void;
+  /** Works in a transaction. */
+  readonly change: (work: (statements: Statements<Name>) => void) => void;
   readonly dispose: Dispose;
 }
 
 /**
- * Opens the file, or a new one in its place where it is damaged, or none but the memory where neither can be written.
- * @param ports.onTrouble is told what went wrong, and where the old file is.
+ * Opens the file in the state directory, or a new one in its place where it is damaged, or none but the memory where neither can
+ * be written.
  */
-export function openExpendable<T>(ports: {
-  readonly path: string;
-  readonly format: Format;
-  readonly prepare: (database: DatabaseSync) => T;
-  readonly onTrouble: (error: Error, aside?: string) => void;
-}): ExpendableDatabase<T> {
-  const { path, format, prepare, onTrouble } = ports;
+export function openExpendable<Name extends string>(
+  format: Format<Name>,
+  { stateDir, onTrouble }: StoreOptions,
+): ExpendableDatabase<Name> {
+  const path = join(stateDir, format.file);
 
   let lastsNoLonger: Error | undefined;
   const inMemory = (error: unknown): DatabaseSync => {
@@ -136,16 +148,20 @@ export function openExpendable<T>(ports: {
   };
 
   let database = openOrReplace();
-  let statements = prepare(database);
+  const prepare = (): Statements<Name> =>
+    Object.fromEntries(
+      Object.entries<string>(format.statements).map(([name, sql]) => [name, database.prepare(sql)]),
+    ) as Statements<Name>;
+  let statements = prepare();
 
-  const use = <R>(work: (statements: T) => R): R => {
+  const use = <R>(work: (statements: Statements<Name>) => R): R => {
     try {
       return work(statements);
     } catch (error) {
       if (!isDamage(error)) throw addPath(error, path);
       database.close();
       database = replace(toError(error));
-      statements = prepare(database);
+      statements = prepare();
       return work(statements);
     }
   };
@@ -155,18 +171,23 @@ export function openExpendable<T>(ports: {
     const reason = `${path} could not be opened: ${lastsNoLonger.message}`;
     throw new HostUnavailable(
       `${reason} (restart the service when that is repaired)`,
-      { missing: "database file", retryable: false, directory: dirname(path) },
+      { missing: "database file", retryable: false, directory: stateDir },
       lastsNoLonger,
     );
   };
 
+  const run = (name: Name, ...values: readonly SQLInputValue[]): void => {
+    use((prepared) => prepared[name].run(...values));
+  };
+
   return {
     use,
-    keep(work) {
+    run,
+    keep(name, ...values) {
       requireFile();
       database.exec("PRAGMA synchronous = FULL");
       try {
-        return use(work);
+        run(name, ...values);
       } finally {
         database.exec("PRAGMA synchronous = NORMAL");
         requireFile();

@@ -1,12 +1,9 @@
-import { join } from "node:path";
-import type { DatabaseSync } from "node:sqlite";
-import { type Format, openExpendable } from "#adapters/sqlite/index.ts";
+import { type Format, openExpendable, type StoreOptions } from "#adapters/sqlite/index.ts";
 import type { TokenLedger } from "#domain/ports/connectors.ts";
 import type { Dispose } from "#kernel/clock.ts";
 
-const fileName = "tokens.db";
-
-const format: Format = {
+const format = {
+  file: "tokens.db",
   version: 1,
   schema: `
     CREATE TABLE used (
@@ -14,46 +11,24 @@ const format: Format = {
     ) STRICT, WITHOUT ROWID;
   `,
   check: "SELECT * FROM used",
-};
+  statements: {
+    read: "SELECT tokens FROM used WHERE key_id = ? AND day = ?",
+    add: "INSERT INTO used VALUES (?, ?, ?) ON CONFLICT (key_id, day) DO UPDATE SET tokens = tokens + excluded.tokens",
+    forget: "DELETE FROM used WHERE day < ?",
+  },
+} satisfies Format;
 
 export interface SqliteTokenLedger extends TokenLedger {
   readonly dispose: Dispose;
 }
 
-const prepareLedgerStatements = (database: DatabaseSync) => ({
-  read: database.prepare("SELECT tokens FROM used WHERE key_id = ? AND day = ?"),
-  add: database.prepare(
-    "INSERT INTO used VALUES (?, ?, ?) ON CONFLICT (key_id, day) DO UPDATE SET tokens = tokens + excluded.tokens",
-  ),
-  forget: database.prepare("DELETE FROM used WHERE day < ?"),
-});
-
-/**
- * Opens the ledger in the state folder, making it when it is missing. A damaged file is set aside, and where none can be
- * written it is kept in memory: budgets then begin anew, which is better than no service.
- * @param ports.onTrouble is told of either, with the path of the file that was set aside.
- */
-export function openTokenLedger(ports: {
-  readonly stateDir: string;
-  readonly onTrouble: (error: Error, aside?: string) => void;
-}): SqliteTokenLedger {
-  const { stateDir, onTrouble } = ports;
-  const database = openExpendable({
-    path: join(stateDir, fileName),
-    format,
-    prepare: prepareLedgerStatements,
-    onTrouble,
-  });
+/** Opens the ledger in the state directory, making it when it is missing. In a new file, or in memory, budgets are reset. */
+export function openTokenLedger(options: StoreOptions): SqliteTokenLedger {
+  const { use, run, dispose } = openExpendable(format, options);
   return {
-    used: (keyId, day) => database.use(({ read }) => Number(read.get(keyId, day)?.["tokens"] ?? 0)),
-    add: (keyId, day, tokens) =>
-      database.use(({ add }) => {
-        add.run(keyId, day, tokens);
-      }),
-    forget: (before) =>
-      database.use(({ forget }) => {
-        forget.run(before);
-      }),
-    dispose: database.dispose,
+    used: (keyId, day) => use(({ read }) => Number(read.get(keyId, day)?.["tokens"] ?? 0)),
+    add: (keyId, day, tokens) => run("add", keyId, day, tokens),
+    forget: (before) => run("forget", before),
+    dispose,
   };
 }

@@ -1,7 +1,12 @@
 import { createHash } from "node:crypto";
-import { join } from "node:path";
-import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
-import { type Format, openExpendable } from "#adapters/sqlite/index.ts";
+import type { SQLOutputValue } from "node:sqlite";
+import {
+  type Format,
+  openExpendable,
+  type Row,
+  type Statements as StatementsOf,
+  type StoreOptions,
+} from "#adapters/sqlite/index.ts";
 import type { SpanOrigin, TraceSummary } from "#contract/traces.ts";
 import {
   type Keeping,
@@ -16,13 +21,25 @@ import {
 import { timestampOfUs } from "#domain/traces/time.ts";
 import type { Dispose } from "#kernel/clock.ts";
 
-const fileName = "traces.db";
-
 /**
  * What one source has of a trace is a part of it, with the number under which it arrived; all that belongs to it bears that number. So
  * nobody can fill or name what somebody else has of the same trace. `bucket` is a service that has a share of its own among those of its source. Spans have row ids, since a row of a table without them takes a page of its own from a kilobyte on. `named_at` is -1 once its root has named it, else the start of the span that did.
  */
-const format: Format = {
+/** How full it is kept after something had to go, so that not every batch has to look for what goes. */
+const roomLeft = 0.95;
+/** Traces that go together. */
+const goTogether = 32;
+/** Services of one source that have a share of their own; further ones have one together. */
+const mostBuckets = 16;
+/** A trace takes no more than this part of the room. */
+const largestPart = 1 / 8;
+/** Bytes of the log that stay on disk once they are in the file. */
+const logBytes = 4 * 1024 * 1024;
+/** A file that is so many times as large as it may be is written anew when it is opened. */
+const tooLarge = 1.25;
+
+const format = {
+  file: "traces.db",
   version: 2,
   givesUpTo: 1,
   schema: `
@@ -43,65 +60,40 @@ const format: Format = {
     CREATE UNIQUE INDEX spans_of_trace ON spans (trace, span_id);
   `,
   check: "SELECT * FROM traces ORDER BY id DESC LIMIT 1",
-};
-
-/** How full it is kept after something had to go, so that not every batch has to look for what goes. */
-const roomLeft = 0.95;
-/** Traces that go together. */
-const goTogether = 32;
-/** Services of one source that have a share of their own; further ones have one together. */
-const mostBuckets = 16;
-/** A trace takes no more than this part of the room. */
-const largestPart = 1 / 8;
-/** Bytes of the log that stay on disk once they are in the file. */
-const logBytes = 4 * 1024 * 1024;
-/** A file that is so many times as large as it may be is written anew when it is opened. */
-const tooLarge = 1.25;
-
-type Row = Readonly<Record<string, SQLOutputValue>>;
-
-const prepareTraceStatements = (database: DatabaseSync) => {
-  database.exec(`PRAGMA journal_size_limit = ${logBytes};`);
-  return {
-    find: database.prepare("SELECT * FROM traces WHERE trace_id = ? AND source = ?"),
-    partsOf: database.prepare("SELECT * FROM traces WHERE trace_id = ? ORDER BY id"),
-    create: database.prepare("INSERT INTO traces VALUES (NULL, ?, ?, ?, '', '', ?, ?, 0, 0, 0, 0)"),
-    describe: database.prepare(
-      "UPDATE traces SET name = ?, service = ?, named_at = ?, start_us = ?, end_us = ?, spans = ?, errors = ?, bytes = ? WHERE id = ?",
-    ),
-    addResource: database.prepare("INSERT OR IGNORE INTO resources VALUES (?, ?, ?, ?)"),
-    addSpan: database.prepare("INSERT OR IGNORE INTO spans VALUES (?, ?, ?, ?, ?)"),
-    pages: database.prepare(
-      "SELECT page_count - freelist_count AS used, page_count AS total, page_size AS size FROM pragma_page_count, pragma_freelist_count, pragma_page_size",
-    ),
-    shares: database.prepare("SELECT source, bucket, sum(bytes) AS bytes FROM traces GROUP BY source, bucket"),
-    bucketsOf: database.prepare("SELECT DISTINCT bucket FROM traces WHERE source = ?"),
-    oldestOf: database.prepare(
-      `SELECT id, bytes FROM traces WHERE source = ? AND bucket = ? ORDER BY id LIMIT ${goTogether}`,
-    ),
-    forget: ["spans WHERE trace", "resources WHERE trace", "traces WHERE id"].map((what) =>
-      database.prepare(`DELETE FROM ${what} = ?`),
-    ),
+  statements: {
+    limitLog: `PRAGMA journal_size_limit = ${logBytes}`,
+    find: "SELECT * FROM traces WHERE trace_id = ? AND source = ?",
+    partsOf: "SELECT * FROM traces WHERE trace_id = ? ORDER BY id",
+    create: "INSERT INTO traces VALUES (NULL, ?, ?, ?, '', '', ?, ?, 0, 0, 0, 0)",
+    describe: `UPDATE traces SET name = ?, service = ?, named_at = ?, start_us = ?, end_us = ?, spans = ?, errors = ?, bytes = ?
+      WHERE id = ?`,
+    addResource: "INSERT OR IGNORE INTO resources VALUES (?, ?, ?, ?)",
+    addSpan: "INSERT OR IGNORE INTO spans VALUES (?, ?, ?, ?, ?)",
+    pages: `SELECT page_count - freelist_count AS used, page_count AS total, page_size AS size
+      FROM pragma_page_count, pragma_freelist_count, pragma_page_size`,
+    shares: "SELECT source, bucket, sum(bytes) AS bytes FROM traces GROUP BY source, bucket",
+    bucketsOf: "SELECT DISTINCT bucket FROM traces WHERE source = ?",
+    oldestOf: `SELECT id, bytes FROM traces WHERE source = ? AND bucket = ? ORDER BY id LIMIT ${goTogether}`,
+    forgetSpans: "DELETE FROM spans WHERE trace = ?",
+    forgetResources: "DELETE FROM resources WHERE trace = ?",
+    forgetTrace: "DELETE FROM traces WHERE id = ?",
     // Each trace by the part that began first.
-    list: database.prepare(
-      `SELECT trace_id FROM traces AS first WHERE start_us >= ?
-        AND (SELECT max(end_us) FROM traces WHERE trace_id = first.trace_id) - start_us >= ?
-        AND (? IS NULL OR EXISTS (SELECT 1 FROM traces JOIN resources ON resources.trace = traces.id
-          WHERE trace_id = first.trace_id AND resources.service = ?))
-        AND (? IS NULL OR EXISTS (SELECT 1 FROM traces WHERE trace_id = first.trace_id AND (source = ${ownSource}) = ?))
-        AND NOT EXISTS (SELECT 1 FROM traces AS other WHERE other.trace_id = first.trace_id
-          AND (other.start_us < first.start_us OR (other.start_us = first.start_us AND other.id < first.id)))
-        ORDER BY start_us DESC, id DESC LIMIT ?`,
-    ),
-    spansOf: database.prepare(
-      `SELECT spans.json AS json, resources.json AS resource, source FROM traces JOIN spans ON spans.trace = traces.id
-        JOIN resources ON resources.trace = traces.id AND resources.hash = spans.resource
-        WHERE trace_id = ? ORDER BY spans.start_us, spans.span_id, traces.id`,
-    ),
-    shrink: () => database.exec("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);"),
-  };
-};
-type Statements = ReturnType<typeof prepareTraceStatements>;
+    list: `SELECT trace_id FROM traces AS first WHERE start_us >= ?
+      AND (SELECT max(end_us) FROM traces WHERE trace_id = first.trace_id) - start_us >= ?
+      AND (? IS NULL OR EXISTS (SELECT 1 FROM traces JOIN resources ON resources.trace = traces.id
+        WHERE trace_id = first.trace_id AND resources.service = ?))
+      AND (? IS NULL OR EXISTS (SELECT 1 FROM traces WHERE trace_id = first.trace_id AND (source = ${ownSource}) = ?))
+      AND NOT EXISTS (SELECT 1 FROM traces AS other WHERE other.trace_id = first.trace_id
+        AND (other.start_us < first.start_us OR (other.start_us = first.start_us AND other.id < first.id)))
+      ORDER BY start_us DESC, id DESC LIMIT ?`,
+    spansOf: `SELECT spans.json AS json, resources.json AS resource, source FROM traces JOIN spans ON spans.trace = traces.id
+      JOIN resources ON resources.trace = traces.id AND resources.hash = spans.resource
+      WHERE trace_id = ? ORDER BY spans.start_us, spans.span_id, traces.id`,
+    vacuum: "VACUUM",
+    checkpoint: "PRAGMA wal_checkpoint(TRUNCATE)",
+  },
+} satisfies Format;
+type Statements = StatementsOf<keyof (typeof format)["statements"]>;
 
 const hashOf = (text: string): number => createHash("sha256").update(text).digest().readUIntBE(0, 6);
 
@@ -214,8 +206,8 @@ function size({ pages }: Statements): { readonly used: number; readonly total: n
   return { used: Number(used) * Number(pageBytes), total: Number(total) * Number(pageBytes) };
 }
 
-function forgetPart({ forget }: Pick<Statements, "forget">, id: number): void {
-  for (const statement of forget) statement.run(id);
+function forgetPart({ forgetSpans, forgetResources, forgetTrace }: Statements, id: number): void {
+  for (const statement of [forgetSpans, forgetResources, forgetTrace]) statement.run(id);
 }
 
 function sharesOf({ shares }: Statements): Map<SpanSource, Map<string, number>> {
@@ -283,27 +275,19 @@ export interface SqliteTraces {
 }
 
 /**
- * Opens the traces in the state folder, making the file when it is missing. They are worth less than a running service: a damaged
- * file is set aside, and where none can be written they are kept in memory.
+ * Opens the traces in the state directory, making the file when it is missing.
  * @param options.keepBytes the file grows no further, but for what one batch takes.
  */
-export function openTraces(options: {
-  readonly stateDir: string;
-  readonly keepBytes: number;
-  readonly onTrouble: (error: Error, aside?: string) => void;
-}): SqliteTraces {
-  const { stateDir, keepBytes, onTrouble } = options;
-  const database = openExpendable({
-    path: join(stateDir, fileName),
-    format,
-    prepare: prepareTraceStatements,
-    onTrouble,
-  });
+export function openTraces(options: StoreOptions & { readonly keepBytes: number }): SqliteTraces {
+  const { keepBytes } = options;
+  const database = openExpendable(format, options);
   const traceBytes = Math.min(maxTraceBytes, keepBytes * largestPart);
   // It may have been allowed to be larger the last time.
   database.change((statements) => makeRoom(statements, keepBytes));
   database.use((statements) => {
-    if (size(statements).total > keepBytes * tooLarge) statements.shrink();
+    if (size(statements).total <= keepBytes * tooLarge) return;
+    statements.vacuum.run();
+    statements.checkpoint.all();
   });
   return {
     add(groups, source) {

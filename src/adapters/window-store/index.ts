@@ -1,14 +1,17 @@
-import { join } from "node:path";
-import type { DatabaseSync } from "node:sqlite";
 import { readBootId } from "#adapters/boot-id/index.ts";
-import { type ExpendableDatabase, type Format, openExpendable } from "#adapters/sqlite/index.ts";
+import {
+  type ExpendableDatabase,
+  type Format,
+  openExpendable,
+  type Row,
+  type StoreOptions,
+} from "#adapters/sqlite/index.ts";
 import type { StoredWindow, WindowStore } from "#domain/ports/access.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { toError } from "#kernel/errors.ts";
 
-const fileName = "limits.db";
-
-const format: Format = {
+const format = {
+  file: "limits.db",
   version: 1,
   // Ends are kept by both clocks: within a boot the one that nobody can set decides.
   schema: `
@@ -19,15 +22,12 @@ const format: Format = {
     ) STRICT, WITHOUT ROWID;
   `,
   check: "SELECT * FROM windows",
-};
-
-const prepareWindowStatements = (database: DatabaseSync) => ({
-  all: database.prepare("SELECT * FROM windows"),
-  put: database.prepare("INSERT OR REPLACE INTO windows VALUES (?, ?, ?, ?, ?, ?)"),
-  forget: database.prepare("DELETE FROM windows WHERE subject = ? AND name = ?"),
-});
-
-type Row = Record<string, unknown>;
+  statements: {
+    all: "SELECT * FROM windows",
+    put: "INSERT OR REPLACE INTO windows VALUES (?, ?, ?, ?, ?, ?)",
+    forget: "DELETE FROM windows WHERE subject = ? AND name = ?",
+  },
+} satisfies Format;
 
 export interface WindowClocks {
   readonly uptimeMs: () => number;
@@ -41,25 +41,14 @@ const hostClocks: WindowClocks = {
   bootId: readBootId,
 };
 
-/**
- * The store in the state folder, opened with the first request. A damaged file is set aside, and where none can be written
- * windows are kept in memory: they then begin anew with the service, which is better than no service.
- * @param ports.onTrouble is told of either, with the path of the file that was set aside, and of what cannot be written.
- */
-export function createWindowStore(ports: {
-  readonly stateDir: string;
-  readonly onTrouble: (error: Error, aside?: string) => void;
-  readonly clocks?: WindowClocks;
-}): WindowStore & { readonly dispose: Dispose } {
-  const { stateDir, onTrouble, clocks = hostClocks } = ports;
-  let database: ExpendableDatabase<ReturnType<typeof prepareWindowStatements>> | undefined;
+/** The store in the state directory, opened with the first request. In a new file, or in memory, windows start anew. */
+export function createWindowStore(
+  options: StoreOptions & { readonly clocks?: WindowClocks },
+): WindowStore & { readonly dispose: Dispose } {
+  const { onTrouble, clocks = hostClocks } = options;
+  let database: ExpendableDatabase<keyof (typeof format)["statements"]> | undefined;
   const opened = () => {
-    database ??= openExpendable({
-      path: join(stateDir, fileName),
-      format,
-      prepare: prepareWindowStatements,
-      onTrouble,
-    });
+    database ??= openExpendable(format, options);
     return database;
   };
   const quietly = <T>(work: () => T, otherwise: T): T => {
@@ -80,7 +69,7 @@ export function createWindowStore(ports: {
       quietly(() => {
         const left: StoredWindow[] = [];
         opened().change(({ all, forget }) => {
-          for (const row of all.all() as Row[]) {
+          for (const row of all.all()) {
             const [subject, name] = [String(row["subject"]), String(row["name"])];
             const endsInMs = leftOf(row);
             if (endsInMs > 0) left.push({ subject, name, used: Number(row["used"]), endsInMs });
