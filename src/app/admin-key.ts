@@ -15,10 +15,7 @@ async function holderOf(url: URL, own: ReadonlySet<number>): Promise<Holder> {
   return [...users].find((uid) => !own.has(uid)) ?? "service";
 }
 
-/**
- * Reads the admin key of this host's service, and who listens at the address: any user may take a port while the service does not
- * hold it. Over TLS the certificate shows that. @throws Error when the key cannot be read.
- */
+/** Any user may take the port while the service does not hold it, so the holder counts. @throws Error when unreadable. */
 export async function readAdminKey(
   path: string,
   url: string,

@@ -2,27 +2,22 @@ import type { KnownHead } from "#adapters/audit/index.ts";
 import { journalPages, unreadReason } from "#adapters/journald/pages.ts";
 import type { Journal } from "#domain/ports/journal.ts";
 
-/** Log message with the newest entry of the audit log. */
 export const checkpointMessage = "audit checkpoint";
 /** The second is that of earlier versions. */
 const messages: readonly unknown[] = [checkpointMessage, "audit head"];
 
 /** Four years of heads, one in ten minutes. */
 const maxHeads = 200_000;
-/** Upper bound for the rest of a line with a head. */
 const restOfLine = 300;
 
 export interface JournalHeads {
   readonly heads: readonly KnownHead[];
-  /** Two different entries of one number. */
   readonly contradiction: readonly [KnownHead, KnownHead] | undefined;
-  /** Why heads may be missing; undefined when they are complete. */
   readonly missing: string | undefined;
 }
 
 const hashForm = /^[0-9a-f]{64}$/;
 
-/** The head in a log line; undefined for other lines. */
 function headIn(message: string, folder: string): Pick<KnownHead, "seq" | "hash"> | undefined {
   try {
     const { seq, hash, folder: of, msg }: Readonly<Record<string, unknown>> = JSON.parse(message);
@@ -45,10 +40,7 @@ interface Log {
   readonly unit: string;
 }
 
-/**
- * All heads that a unit has logged. None is too old: whoever can log as the unit could otherwise push earlier ones out with
- * false ones.
- */
+/** No head is too old: whoever can log as the unit could otherwise push earlier ones out. */
 export async function readHeads(journal: Pick<Journal, "query">, log: Log, signal: AbortSignal): Promise<JournalHeads> {
   const bySeq = new Map<number, KnownHead>();
   const so = (rest: Partial<JournalHeads> = {}): JournalHeads => ({

@@ -36,7 +36,6 @@ async function askJournal(
   }
 }
 
-/** Adds a break that only the journal shows: two different entries of one number. */
 function contradicted(verdict: AuditVerdict, [one, other]: readonly [KnownHead, KnownHead], folder: string) {
   const what = `${one.source} and ${other.source} know different entries ${one.seq}: the log was written anew`;
   return { ...verdict, entries: 0, broken: { file: folder, line: 0, seq: one.seq, what } };
@@ -44,15 +43,11 @@ function contradicted(verdict: AuditVerdict, [one, other]: readonly [KnownHead, 
 
 export interface AuditReport extends AuditVerdict {
   readonly folder: string;
-  /** Why the log was not compared with all that the journal knows of it. */
   readonly notCompared: string | undefined;
-  /** Requests to root that are both in the log and in root's own record. */
   readonly rootRequests: number;
-  /** Requests that are only in one of the two. */
   readonly mismatches: readonly string[];
 }
 
-/** Verifies the audit log of this host, without the service. @throws Error when it cannot be read. */
 export async function verifyHostAudit(
   { stateDir, settings }: Pick<Config, "stateDir" | "settings">,
   { heads, unit }: { readonly heads: readonly KnownHead[]; readonly unit: string | undefined },
@@ -82,6 +77,5 @@ export async function verifyHostAudit(
   };
 }
 
-/** Lists entries of the audit log of this host, without the service. @throws DomainError when it cannot be read. */
 export const listHostAudit = ({ stateDir }: Pick<Config, "stateDir">, query: AuditListQuery): Promise<AuditList> =>
   listEntries(createReader(auditFolder(stateDir)), query, new AbortController().signal);

@@ -41,11 +41,8 @@ export function createHostChecks(parts: {
   readonly config: Config;
   readonly host: Pick<Host, "facts" | "systemd" | "journal" | "packages">;
   readonly exec: Exec;
-  /** The certificates of the settings by default. */
   readonly certificatePaths?: () => readonly string[];
-  /** The unit of this process by default. */
   readonly ownUnit?: string | undefined;
-  /** Where this process has no rights. */
   readonly rootSide?: RootSide | undefined;
   /** The user of monitoring plugins, where root runs them for a service without rights. */
   readonly pluginUser?: PluginUser | undefined;

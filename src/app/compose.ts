@@ -15,12 +15,10 @@ import type { createSystemPart } from "./parts/system.ts";
 import type { createTracesPart } from "./parts/traces.ts";
 import type { createUpdatesPart } from "./parts/updates.ts";
 
-/** The parts behind the HTTP server, on this host or on fakes. */
 export interface BackParts {
   readonly audit: ReturnType<typeof createAuditPart>;
   readonly access: Part & ReturnType<typeof createAccessPart>;
   readonly traces: Part & ReturnType<typeof createTracesPart>;
-  /** What several parts read the host by. */
   readonly host?: Part;
   readonly system: ReturnType<typeof createSystemPart>;
   readonly logs: ReturnType<typeof createLogsPart>;
@@ -41,7 +39,6 @@ export function composeService<H extends Http>(
   front: {
     readonly prober: Prober;
     readonly http: (ports: Pick<HttpPorts, "access" | "audit" | "handlers" | "streams" | "onClosing">) => H;
-    /** Probes of the components besides that of the language models. */
     readonly probes: (http: H) => Omit<Parameters<typeof createComponentsPart>[0]["probes"], "llm">;
   },
 ): { readonly http: H; readonly parts: Parts } {

@@ -8,15 +8,12 @@ import { probeTargets } from "#config/probes.ts";
 import { readServiceFile } from "#config/service-file.ts";
 
 export interface EgressTarget {
-  /** The setting, for people. */
   readonly purpose: string;
-  /** Name or address, without brackets. */
   readonly host: string;
 }
 
 const hostOf = (url: string | URL): string => new URL(url).hostname.replace(/^\[(.*)\]$/, "$1");
 
-/** All connection targets of the settings. @throws Error for a file of the settings that cannot be read. */
 export function egressTargets({ settings }: Pick<Config, "settings">): readonly EgressTarget[] {
   const connectors = connectorSettings(settings).list.flatMap(
     ({ name, provider, baseUrl = providers[provider].baseUrl }) =>
@@ -42,7 +39,6 @@ export function egressTargets({ settings }: Pick<Config, "settings">): readonly 
 
 export interface EgressDropIn {
   readonly text: string;
-  /** Targets whose names were not resolved. */
   readonly unresolved: readonly EgressTarget[];
 }
 
@@ -54,12 +50,7 @@ const heading = (file: string, at: string): string => `# Written by \`steward co
 # and nothing is limited. What root's tasks do, such as installing packages, is not limited by this.
 `;
 
-/**
- * A drop-in for steward.service that permits only the addresses that the settings need.
- * @param ports.clients networks of clients, where the service listens beyond this host.
- * @param ports.allow further addresses and networks.
- * @throws Error where something is missing, with a remedy.
- */
+/** @param ports.clients networks of clients. @throws Error where something is missing, with a remedy. */
 export async function egressDropIn(
   config: Config,
   ports: {

@@ -6,10 +6,8 @@ import { adminKeyFile } from "#config/service-file.ts";
 import { roles } from "#contract/scopes.ts";
 import type { Keyring } from "#domain/access/keyring.ts";
 
-/** Audit event: a start has made an admin key. */
 export const keyMade = "key.made";
 
-/** Makes the admin key when there is no key, or a further one was asked for. */
 export function ensureAdminKey(
   keyring: Pick<Keyring, "list" | "create">,
   stateDir: string,
@@ -24,10 +22,8 @@ export function ensureAdminKey(
   return { path, id: record.id };
 }
 
-/** Quotes a word for the shell. */
 const shellQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** Tells where the key is, with a command to paste. */
 export function firstKeyText(path: string, url: string, config: Config, certNames: readonly string[]): string {
   const { host, port } = new URL(url);
   const [name] = certNames;

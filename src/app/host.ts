@@ -10,10 +10,8 @@ import { rebootRequiredCheck } from "#domain/health/checks/reboot-required.ts";
 import { createServicePolicy } from "#domain/system/service-policy.ts";
 import type { TracedParts } from "./tracing/tracing.ts";
 
-/** Opens the adapters that read this host. */
 const reboot = rebootRequiredCheck({ reboot: createRebootNeed() });
 
-/** The package manager of this host; undefined where there is none that is supported. */
 export const openPackageManager = (ports: { readonly exec: Exec; readonly stateDir?: string }) =>
   createHostPackageManager({
     ...ports,

@@ -3,10 +3,8 @@ import { fileURLToPath } from "node:url";
 import type { TaskProgram } from "#adapters/operations/launcher.ts";
 import type { Config } from "#config/load.ts";
 
-/** Tells a task that the service was started in safe mode. */
 export const safeModeVariable = "STEWARD_SAFE_MODE";
 
-/** The command line and environment of a task: this program with the same settings. */
 export function operationProgram(
   { stateDir, file, settings }: Pick<Config, "stateDir" | "file" | "settings">,
   isSafeMode = false,

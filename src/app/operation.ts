@@ -20,7 +20,6 @@ import { type Host, openHost } from "./host.ts";
 import { startTaskPlugins, type TaskPlugins } from "./plugins.ts";
 import { createHostUpdates } from "./updates.ts";
 
-/** The condition of the host by the service's checks and those of plugins, and the hooks of plugins. */
 async function createReport(
   config: Config,
   host: Host,
@@ -53,7 +52,6 @@ async function createReport(
   };
 }
 
-/** Calls the hooks after the end, which they cannot change. */
 async function tellHooks(
   outcome: TaskOutcome,
   hooks: TaskPlugins["hooks"],
@@ -67,15 +65,12 @@ interface TaskParts {
   readonly version: string;
   readonly log: Logger;
   readonly isSafeMode: boolean;
-  /** In the state directory by default. */
   readonly store?: OperationStore;
   /** Runs the work, or throws a DomainError to refuse it. */
   readonly around?: AroundWork;
-  /** Those of the state directory by default. */
   readonly enabled?: EnabledPlugins;
   /** Plugins that may run as root; all by default. */
   readonly confirmed?: ConfirmedPlugins;
-  /** The user of monitoring plugins; this process's by default. */
   readonly pluginUser?: PluginUser;
 }
 
@@ -89,10 +84,7 @@ const surrounded = (verbs: Readonly<Record<string, Verb>>, around: AroundWork): 
     ]),
   );
 
-/**
- * Runs a recorded operation in this process, which is not the service's. All that it needs is loaded before: an update may replace the
- * files of this program. Its span is a child of the request that began it.
- */
+/** Loads everything first: an update may replace this program. Its span is a child of the request. */
 export async function runOperation(
   id: string,
   config: Config,

@@ -9,28 +9,22 @@ export interface PartContext {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** Ids that are unique and sort by time. */
   readonly createId: () => string;
 }
 
-/** Each of these is called at most once. */
 export interface Part {
   /** Called once the service listens; it is ready when all parts have started. */
   readonly start?: () => void | Promise<void>;
-  /** Called once the service is ready. */
   readonly ready?: () => void | Promise<void>;
   /** Ends background work, while the last requests are answered. */
   readonly stop?: () => void | Promise<void>;
-  /** Called after the last request. */
   readonly dispose?: () => void | Promise<void>;
 }
 
-/** The parts of a service; each depends on earlier ones. */
 export interface Parts {
   readonly add: <T extends Part>(part: T) => T;
   readonly start: () => Promise<void>;
   readonly ready: () => Promise<void>;
-  /** In reverse order. */
   readonly stop: () => Promise<void>;
   /** In reverse order, one by one; errors are logged. */
   readonly dispose: () => Promise<void>;

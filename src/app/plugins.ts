@@ -60,7 +60,6 @@ export function createHostPlugins(
   };
 }
 
-/** The enabled plugins of a task. */
 export interface TaskPlugins {
   readonly hooks: Pick<Hooks, "tell">;
   readonly checks: readonly Check[];
@@ -83,7 +82,6 @@ function withoutOwnFaults(check: Check, replaced: Set<string>): Check {
   };
 }
 
-/** Loads the enabled plugins for a task. One that cannot be loaded is left out. */
 export async function startTaskPlugins(ports: {
   readonly config: Config;
   readonly exec: Exec;
@@ -91,7 +89,6 @@ export async function startTaskPlugins(ports: {
   readonly checks: readonly Check[];
   readonly plan: CheckPlan;
   readonly isSafeMode: boolean;
-  /** Those of the state directory by default. */
   readonly enabled?: EnabledPlugins | undefined;
   readonly confirmed?: ConfirmedPlugins | undefined;
 }): Promise<TaskPlugins> {

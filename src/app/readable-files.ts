@@ -6,7 +6,6 @@ export interface NamedFile {
   readonly file: string;
 }
 
-/** Members of `tls` that name files. */
 const tlsMembers: readonly string[] = ["cert", "key", "client_ca", "client_crl"];
 
 export function filesOfSettings(settings: Settings): readonly NamedFile[] {

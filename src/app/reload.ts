@@ -5,7 +5,6 @@ import type { Logger } from "#telemetry/logger.ts";
 
 const reloadable: readonly (keyof Settings)[] = ["connectors", "plugins", "tls"];
 
-/** Changed parts of the settings that need a restart. */
 function partsForRestart(before: Settings, after: Settings): readonly string[] {
   const parts = new Set([...Object.keys(before), ...Object.keys(after)] as (keyof Settings)[]);
   return [...parts].filter(
@@ -20,7 +19,6 @@ export function createReload(ports: {
   readonly connectors: { readonly reload: (next: Config) => readonly string[] };
   readonly plugins: { readonly reload: (next: Settings) => void };
   readonly tls: { readonly reload: (next: Config) => Promise<void> };
-  /** Reports the reload to the service manager. */
   readonly around: (work: () => Promise<void>) => Promise<void>;
   readonly log: Logger;
 }): () => void {

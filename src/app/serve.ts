@@ -42,7 +42,6 @@ export interface ServeOptions {
   readonly newAdminKey: boolean;
   readonly isSafeMode: boolean;
   readonly reload: () => Config;
-  /** Prints for the person at the terminal. */
   readonly tell: (text: string) => void;
 }
 
@@ -89,7 +88,6 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
 
 type Built = Awaited<ReturnType<typeof buildParts>>;
 
-/** Puts the parts behind the HTTP server of this host. */
 function buildFront(context: PartContext, built: Built, { logs, passed, manager }: Started) {
   const { access, audit, tls, prober, traces, host } = built;
   const { http, parts } = composeService(context, built, {
@@ -109,7 +107,6 @@ function buildFront(context: PartContext, built: Built, { logs, passed, manager 
 
 type Http = ReturnType<typeof buildFront>["http"];
 
-/** Makes the key of the first start, and says where it is. */
 function makeFirstKey(context: PartContext, { access, audit, tls }: Built, http: Http, options: ServeOptions): void {
   const { config, clock, log } = context;
   const made = ensureAdminKey(access.keyring, config.stateDir, options.newAdminKey);
@@ -119,7 +116,6 @@ function makeFirstKey(context: PartContext, { access, audit, tls }: Built, http:
   options.tell(firstKeyText(made.path, http.url(), config, tls.names()));
 }
 
-/** Lets requests in flight finish, for as long as that may take. */
 async function drain(clock: PartContext["clock"], { health, plugins }: Built, http: Http): Promise<void> {
   health.drain();
   const closed = http.close();
@@ -144,7 +140,6 @@ async function carryOver({ config, log }: PartContext, { rootSide, host, operati
   }
 }
 
-/** Takes what the service manager passes on, and reports the start. */
 function meetServiceManager({ log }: Logs): Pick<Started, "manager" | "passed"> {
   const manager = createServiceManager({
     variables: takeManagerVariables(process.env, process.pid),

@@ -9,7 +9,6 @@ import { localUrl } from "#config/address.ts";
 import type { Config } from "#config/load.ts";
 import { notificationTargets } from "#config/notifications.ts";
 
-/** The certificate of the service; undefined without TLS. */
 function certificateOf({ tls, stateDir }: Pick<Config, "tls" | "stateDir">): string | undefined {
   if (tls === "off") return undefined;
   const path = tls === "auto" ? join(stateDir, certName) : tls.cert;
@@ -18,7 +17,6 @@ function certificateOf({ tls, stateDir }: Pick<Config, "tls" | "stateDir">): str
   throw new Error(`cannot read ${path}: the first start of the service makes it`);
 }
 
-/** What a client needs to accept the certificate at this address. */
 function trustFor(pem: string, url: string): { readonly certificate?: string; readonly serverName?: string } {
   const certificate = new X509Certificate(pem);
   const isSelfSigned = certificate.checkIssued(certificate);
@@ -46,7 +44,6 @@ function mailOf(config: Config) {
   };
 }
 
-/** This host, for the files of the observability stack. */
 export function stackHost(config: Config, givenUrl: string | undefined) {
   const url = givenUrl ?? localUrl(config);
   const isOwn = new URL(url).protocol === "https:" && config.tls !== "off";

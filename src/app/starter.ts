@@ -1,9 +1,6 @@
 const checkMs = 500;
 
-/**
- * Ends this process when its starter is gone: npm passes on only SIGINT and SIGTERM, and without a terminal the service would keep
- * its port. The scripts of package.json name npm in the environment.
- */
+/** npm passes on only SIGINT and SIGTERM, and without a terminal the service would keep its port. */
 export function endWithStarter(environment: NodeJS.ProcessEnv = process.env): void {
   const starter = environment["STEWARD_STARTED_BY"];
   delete environment["STEWARD_STARTED_BY"];

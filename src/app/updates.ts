@@ -19,11 +19,9 @@ import { backendsThroughRoot, managerThroughRoot } from "#root/through-root.ts";
 
 type Parts = Pick<Config, "stateDir" | "settings"> & { readonly exec: Exec };
 
-/** dpkg's database, which snapper has to restore together with the files. */
 const packageDatabase = "/var/lib/dpkg";
 type FilesFactory = (ports: { readonly exec: Exec; readonly clock: Clock }) => PackageFiles;
 
-/** What snapshots of packages are made with, by package manager. */
 const filesOf: Readonly<Partial<Record<PackageManagerName, FilesFactory>>> = {
   apt: createAptPackageFiles,
   dnf: createDnfPackageFiles,
@@ -32,7 +30,6 @@ const filesOf: Readonly<Partial<Record<PackageManagerName, FilesFactory>>> = {
 const lookMs = 10_000;
 const askMs = 60_000;
 
-/** The packages below a root directory: of the host, or of a snapshot. */
 const installedIn: InstalledIn = async (root) => {
   const dpkg = join(root, packageDatabase);
   const database = createDatabase({ status: join(dpkg, "status"), updates: join(dpkg, "updates") });
@@ -61,7 +58,6 @@ function packagesOf({ stateDir, settings, exec }: Parts, files: PackageFiles): r
   return [createPackageSnapshots({ directory: folder, files, clock: systemClock, refresh: createRefresh({ exec }) })];
 }
 
-/** The package manager and snapshot backends of this host. @param request asks root, where this process has no rights. */
 export async function createHostUpdates(
   config: Parts,
   packages: PackageManager | undefined,
@@ -87,7 +83,6 @@ async function updatesOf(
   return { manager, backends: [...snapper, ...packagesOf(config, files({ exec: config.exec, clock: systemClock }))] };
 }
 
-/** At the end of the service: copies the state to the next boot where a rollback waits for a reboot. */
 export async function carryState(config: Parts, packages: Pick<PackageManager, "name"> | undefined): Promise<void> {
   if (packages?.name !== "apt" || config.settings.updates?.backend === "packages") return;
   const signal = AbortSignal.timeout(lookMs);

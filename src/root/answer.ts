@@ -19,7 +19,6 @@ const rejection = (signal: AbortSignal): Promise<never> =>
 
 type Work = (during: DuringTask) => Promise<unknown>;
 
-/** The task, with an input that its schema has admitted. The service itself would not request what is refused here. */
 function admitted({ task, input }: RootRequest, parts: WorkParts): { readonly task: RootTask; readonly work: Work } {
   if (!isRootTask(task)) return refuse("it is not on the list");
   const workFor = <T extends RootTask>(name: T): Work => {
@@ -31,17 +30,13 @@ function admitted({ task, input }: RootRequest, parts: WorkParts): { readonly ta
   return { task, work: workFor(task) };
 }
 
-/**
- * Does what is requested, if it is on the list. What changes the host is in root's own record: the service has one as well, and
- * may not be trusted.
- */
+/** What changes the host is in root's own record: the service's may not be trusted. */
 export async function answerRequest(
   request: RootRequest,
   ports: WorkParts & {
     readonly record: RecordRoot;
     /** Fires when the service has closed its connection. */
     readonly cancelled: AbortSignal;
-    /** Sends what was found, and resolves when the service lets it be done. */
     readonly announce: (found: FixFound) => Promise<void>;
   },
 ): Promise<unknown> {

@@ -6,16 +6,12 @@ import { counted } from "#kernel/text.ts";
 import { type RootRecord, recordMessage } from "./record.ts";
 import { isRootTask, rootTasks } from "./tasks.ts";
 
-/** A record of root's as the journal has it. */
 export interface JournalRecord extends RootRecord {
-  /** When the journal received it, RFC 3339. */
   readonly at: string;
 }
 
-/** What the journal has of root's records. */
 export interface JournalRecords {
   readonly records: readonly JournalRecord[];
-  /** Why there may be more; undefined when these are all. */
   readonly missing: string | undefined;
 }
 
@@ -24,7 +20,6 @@ const maxRecords = 200_000;
 const phases: readonly unknown[] = ["begun", "done", "failed", "refused", "left"] satisfies RootRecord["phase"][];
 const isPhase = (value: unknown): value is RootRecord["phase"] => phases.includes(value);
 
-/** A record as root has written it; undefined for any other line. */
 function recordIn(message: string): RootRecord | undefined {
   try {
     const { msg, id, request, phase }: Readonly<Record<string, unknown>> = JSON.parse(message);
@@ -36,7 +31,6 @@ function recordIn(message: string): RootRecord | undefined {
   }
 }
 
-/** All records of root in the journal, the newest first. */
 export async function readRootRecords(journal: Pick<Journal, "query">, signal: AbortSignal): Promise<JournalRecords> {
   const records: JournalRecord[] = [];
   // Programs without rights run in these units too: what they write is not root's.
@@ -62,13 +56,10 @@ interface Claim {
   readonly request: string;
 }
 
-/** What the audit log says of requests to root. */
 export interface LoggedRequests {
-  /** Takes the entries of the log in their order. */
   readonly add: (record: AuditRecord) => void;
   readonly claims: ReadonlyMap<string, Claim>;
   readonly unanswered: ReadonlySet<string>;
-  /** Numbers of the entries by which the service has started. */
   readonly starts: readonly number[];
   /** From when on requests are logged, RFC 3339; undefined: not at all. */
   readonly since: () => string | undefined;
@@ -96,11 +87,8 @@ export function collectRequests(): LoggedRequests {
   };
 }
 
-/** What came of the comparison. */
 export interface RootComparison {
-  /** Requests that both have. */
   readonly matched: number;
-  /** What one has and the other lacks, in words. */
   readonly mismatches: readonly string[];
   readonly notes: readonly string[];
 }
@@ -120,7 +108,6 @@ const repeated = (records: readonly JournalRecord[]): readonly JournalRecord[] =
   });
 };
 
-/** What root has done of each request, and when it began. */
 function byId(records: readonly JournalRecord[]): ReadonlyMap<string, JournalRecord> {
   const oldestFirst = records.toReversed();
   const known = new Map<string, JournalRecord>();
@@ -131,10 +118,7 @@ function byId(records: readonly JournalRecord[]): ReadonlyMap<string, JournalRec
   return known;
 }
 
-/**
- * Compares what root has recorded in the journal with what the service has logged of its requests.
- * @param heads numbers of the entries that the journal knows: it has what root recorded between two of them that it has.
- */
+/** @param heads entries that the journal knows: between two of them it has root's records. */
 export function compareRequests(
   { claims, unanswered, starts, since }: Omit<LoggedRequests, "add">,
   records: readonly JournalRecord[],

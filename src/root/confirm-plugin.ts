@@ -5,12 +5,9 @@ import type { Config } from "#config/load.ts";
 import { permissionWords } from "#domain/plugins/permissions.ts";
 import { places } from "./places.ts";
 
-/** A plugin that root may confirm. */
 export interface Confirmable extends Omit<ConfirmedPlugin, "confirmedAt"> {
-  /** What it may do beyond its sandbox, in words. */
   readonly permissions: readonly string[];
   readonly needsRoot: boolean;
-  /** Whether it is confirmed as it is now. */
   readonly isConfirmed: boolean;
 }
 
@@ -25,11 +22,9 @@ function openList() {
   return openConfirmedPlugins(places.confirmedDir);
 }
 
-/** Root's side of `steward plugins confirm`. */
 export function createPluginConfirmation({ settings }: Pick<Config, "settings">) {
   return {
     list: () => openList().all(),
-    /** @throws Error when there is no such plugin, or it cannot be loaded. */
     async find(name: string): Promise<Confirmable> {
       const list = openList();
       const found = (await pluginFoldersOf(settings, true).find()).find((each) => each.name === name);

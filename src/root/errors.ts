@@ -12,7 +12,6 @@ import type { WireError } from "./protocol.ts";
 
 const simple = { UnitRefused, UpdateRefused, SnapshotUnusable, PackageFileMissing } as const;
 
-/** An error as it is sent: its kind and its message. */
 export function toWire(error: unknown): WireError {
   const message = errorMessage(error);
   if (error instanceof DomainError)
@@ -54,7 +53,6 @@ export const isWireError = (value: unknown): value is WireError =>
   typeof value["message"] === "string" &&
   (value["details"] === undefined || isRecord(value["details"]));
 
-/** The error that was sent. */
 export function fromWire({ kind, message, details = {} }: WireError): Error {
   if (kind === "DomainError") return domainError(message, details);
   if (kind === "PackagesLocked") {

@@ -4,7 +4,6 @@ import { untraced } from "#app/tracing/tracing.ts";
 import type { Config } from "#config/load.ts";
 import { serviceUnit } from "./places.ts";
 
-/** Checks and fixes as the service has them, looked up by root itself: what the service found is not believed. */
 export async function withRootHealth<T>(
   config: Config,
   work: (health: ReturnType<typeof createHostChecks>) => Promise<T>,

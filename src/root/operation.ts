@@ -29,10 +29,8 @@ const keptForMs = 90 * 24 * 60 * 60 * 1000;
 const maxListBytes = 1024 * 1024;
 
 const ajv = new Ajv(ownSchemas);
-/** Of the closed list, with what that kind takes. */
 function isAllowed({ kind, input }: Pick<OperationSpec, "kind" | "input">): boolean {
   const schema = new Map<string, object>(Object.entries(rootOperations)).get(kind);
-  // Compiled once for each schema by ajv itself.
   return schema !== undefined && ajv.compile(schema)(input);
 }
 
@@ -49,10 +47,7 @@ function prune(store: OperationStore): void {
   }
 }
 
-/**
- * The service does one operation at a time, but what keeps it to that is its own: of two that were started beside each other at
- * least one sees the other, since each has its claim by now.
- */
+/** Of two that were started together at least one sees the other, since each has its claim by now. */
 function requireAlone(store: OperationStore, id: string): void {
   for (const other of store.ids()) {
     if (other === id) continue;
@@ -124,15 +119,11 @@ async function runRecorded(
   }
 }
 
-/**
- * Does an operation as root. What is to be done is read from the service's record, checked against the closed list, and from then
- * on root's own. That the service ends, or closes its connection, does not end it.
- */
+/** Read from the service's record, checked against the closed list. The end of the service does not end it. */
 export function runRootOperation(
   id: string,
   config: Config,
   ports: {
-    /** Of the user of the service. */
     readonly uid: number;
     readonly gid: number;
     readonly version: string;

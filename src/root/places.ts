@@ -1,11 +1,7 @@
 import { accessSync, constants, lstatSync } from "node:fs";
 
-/**
- * Where a service without rights and root's side keep what is theirs, as the package makes it. Root writes nothing below a
- * directory of the service, and the service nothing below one of root's.
- */
+/** Root writes nothing below a directory of the service, and the service nothing below one of root's. */
 export const places = {
-  /** Of the service. */
   stateDir: "/var/lib/steward",
   runDir: "/run/steward-service",
   /** Of root; the group of the service may read. */
@@ -18,7 +14,6 @@ export const places = {
   confirmedDir: "/var/lib/steward-tasks/confirmed-plugins",
 } as const;
 
-/** The unit of the service, as the package installs it. */
 export const serviceUnit = "steward.service";
 /** In a directory of root's that a boot empties: an operation was done, so that the end of the service may be of interest. */
 export const carryName = "carry";
@@ -36,7 +31,6 @@ export function hasRootSide(stateDir: string): boolean {
     accessSync(places.tasksRunDir, constants.X_OK);
     return true;
   } catch {
-    // Another user's service.
     return false;
   }
 }

@@ -1,10 +1,8 @@
 import type { Duplex } from "node:stream";
 
-/** More than any message takes. */
 export const maxRequestBytes = 4 * 1024 * 1024;
 export const maxAnswerBytes = 32 * 1024 * 1024;
 
-/** What the service sends first. Operations are requested by their id, everything else by a new one. */
 export interface RootRequest {
   readonly id: string;
   readonly task: string;
@@ -23,10 +21,7 @@ export const proceed = { proceed: true } as const;
 
 const newline = 10;
 
-/**
- * Splits what arrives into lines, and parses each as JSON.
- * @throws Error for a line that is not JSON, is longer than allowed, or was cut off.
- */
+/** Messages as lines of JSON. @throws Error for a line that is invalid, too long, or cut off. */
 export async function* readMessages(
   chunks: AsyncIterable<Uint8Array>,
   maxBytes: number,

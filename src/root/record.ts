@@ -3,7 +3,6 @@ import { redact } from "#domain/common/redact.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 
-/** The message by which root records what it was asked for, and what came of it. */
 export const recordMessage = "root request";
 
 /** `begun`: before anything is done. `refused`: it is not permitted, or not known. `left`: nothing was done, for there was nothing to do. */
@@ -24,7 +23,6 @@ const maxTextLength = 200;
 const maxItems = 20;
 const maxInputLength = 4096;
 
-/** Values as they are recorded: bounded, and without secrets as far as they are known by their shape. */
 function bounded(value: unknown, depth = 0): unknown {
   if (typeof value === "string") return redact(value).text.slice(0, maxTextLength);
   if (typeof value !== "object" || value === null) return value;
@@ -41,7 +39,6 @@ function bounded(value: unknown, depth = 0): unknown {
   );
 }
 
-/** What was asked for, bounded; and the digest of all of it. */
 function inputMembers(input: unknown): Readonly<Record<string, unknown>> {
   const text = JSON.stringify(input) ?? "";
   const shown = bounded(input);
@@ -49,10 +46,7 @@ function inputMembers(input: unknown): Readonly<Record<string, unknown>> {
   return { input: isShort ? shown : "…", input_sha256: createHash("sha256").update(text).digest("hex") };
 }
 
-/**
- * Records what root does for the service, as lines of its own unit: who wrote them, and in which unit, is journald's to say.
- * @param write writes a line before it returns. Nothing is done that cannot be recorded.
- */
+/** Lines of its own unit, which journald vouches for. @param write before it returns, a line is written. */
 export function createRootRecord({
   write,
   clock,

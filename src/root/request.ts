@@ -33,20 +33,16 @@ export type RequestRoot = <T extends RootTask>(
   signal: AbortSignal,
 ) => Promise<RootTaskOutput<T>>;
 
-/** A fix that root has planned, whose process waits. */
 export interface RootFix extends FixFound {
-  /** Has root carry the plan out, and check again. */
   readonly proceed: (signal: AbortSignal) => Promise<RootTaskOutput<"fix">>;
   /** Ends it, done or not, and resolves when root's process has ended. */
   readonly close: () => Promise<void>;
 }
 
-/** What a service without rights has of root. */
 export interface RootSide {
   readonly store: OperationStore;
   readonly launcher: TaskLauncher;
   readonly request: RequestRoot;
-  /** Has root run a check and plan the fix for what it finds. */
   readonly openFix: (checkId: string, signal: AbortSignal) => Promise<RootFix>;
 }
 
@@ -57,7 +53,6 @@ const fixesAtOnce = 6;
 /** How long root may take to begin, and to end what was cancelled. */
 const graceMs = 30_000;
 
-/** One request: a connection, and the process of root that systemd starts for it. */
 interface Exchange {
   /** What root sends next. @throws what root's side has thrown, or why there is no answer. */
   readonly next: () => Promise<Readonly<Record<string, unknown>>>;
@@ -84,9 +79,7 @@ async function drain(messages: AsyncGenerator<unknown, undefined>): Promise<void
   try {
     let isOver = false;
     while (!isOver) isOver = (await messages.next()).done === true;
-  } catch {
-    // Whoever waited for an answer was told.
-  }
+  } catch {}
 }
 
 function openExchange(path: string, request: RootRequest): Exchange {
@@ -138,10 +131,8 @@ async function during<T>(signal: AbortSignal, { close }: Exchange, work: () => P
 const withLimit = (signal: AbortSignal, task: RootTask): AbortSignal =>
   AbortSignal.any([signal, AbortSignal.timeout(rootTaskTimeoutMs(task) + graceMs)]);
 
-/** Called before root hears of a request that changes the host. @returns what is called when there is no answer. */
 type OnWrite = (id: string, task: string) => () => void;
 
-/** Sends requests to the socket that systemd listens on for root. */
 export function createRootRequests({
   path = places.socket,
   onWrite = () => () => undefined,
@@ -161,7 +152,6 @@ export function createRootRequests({
       const exchange = openExchange(path, { id, task, input });
       try {
         const { output } = await during(withLimit(signal, task), exchange, exchange.next);
-        // Root is believed.
         return output as RootTaskOutput<typeof task>;
       } catch (error) {
         if (error instanceof RootUnanswered) onUnanswered?.();
@@ -186,7 +176,6 @@ export function createRootRequests({
       try {
         const { progress } = await during(withLimit(signal, "checks.run"), exchange, exchange.next);
         opened.resolve({
-          // Root is believed.
           ...(progress as FixFound),
           async proceed(during2) {
             const onUnanswered = onWrite(id, "fix");
@@ -228,7 +217,6 @@ export function createRootRequests({
   };
 }
 
-/** Root's side as the package installs it, for the service that it is made for. */
 export function createRootSide(ports: {
   readonly clock: Pick<Clock, "now">;
   readonly isSafeMode: boolean;

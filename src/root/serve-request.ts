@@ -22,7 +22,6 @@ import {
 import { createRootRecord } from "./record.ts";
 import { operationTask, RootRequestSchema } from "./tasks.ts";
 
-/** How long the service may take to send its request, and to read the answer. */
 const requestMs = 10_000;
 const readMs = 30_000;
 
@@ -44,11 +43,9 @@ function requirePeer(instance: string, uid: number): void {
     throw new Error(`cannot serve the connection ${instance}: it is not of user ${uid}`);
 }
 
-/** The connection that systemd has accepted. @throws Error when the unit was started without one. */
 function takeConnection(): Socket {
   const fd = takePassedSockets(process.env, process.pid)?.connection;
   if (fd === undefined) throw new Error("cannot serve a request: this process was started without a connection");
-  // What the service does not send any more is no end of what it reads.
   const connection = new Socket({ fd, readable: true, writable: true, allowHalfOpen: true });
   // Seen by whoever reads.
   connection.on("error", () => undefined);
@@ -57,7 +54,6 @@ function takeConnection(): Socket {
 
 type Messages = ReturnType<typeof readMessages>;
 
-/** What is requested; undefined when the connection was closed before. */
 async function readRequest(messages: Messages): Promise<RootRequest | undefined> {
   const late = AbortSignal.timeout(requestMs);
   const tooLate = new Promise<never>((_, reject) => {
@@ -68,7 +64,6 @@ async function readRequest(messages: Messages): Promise<RootRequest | undefined>
   return isRequest(value) ? value : refuse("it has not the form of a request");
 }
 
-/** What the service says after its request: go on, or nothing more, which cancels. */
 function listen(messages: Messages) {
   const cancelled = new AbortController();
   const proceed = Promise.withResolvers<void>();
@@ -89,7 +84,6 @@ function listen(messages: Messages) {
   return { cancelled: cancelled.signal, proceed: proceed.promise };
 }
 
-/** Sends the last message, and waits until it has been taken. */
 async function finish(connection: Socket, message: unknown): Promise<void> {
   const text = encodeMessage(message);
   const isTooLong = Buffer.byteLength(text) > maxAnswerBytes;
@@ -100,11 +94,9 @@ async function finish(connection: Socket, message: unknown): Promise<void> {
   clearTimeout(late);
 }
 
-/** What this process has been started with: read when there is somebody to tell of faults in it. */
 interface Prepared {
   readonly config: Config;
   readonly options: { readonly version: string; readonly log: Logger; readonly isSafeMode: boolean };
-  /** Writes a line of root's record before it returns. */
   readonly writeRecord: (line: string) => void;
 }
 
@@ -150,10 +142,7 @@ async function serve(
   });
 }
 
-/**
- * What `steward-task@<connection>.service` does as root for a service without rights: one request, from the connection that
- * systemd has accepted. The service decides what is requested; what is done is checked against the closed list.
- */
+/** One request of a service without rights, as root, checked against the closed list. */
 export async function serveRequest(ports: Parameters<typeof serve>[1]): Promise<TaskOutcome> {
   const connection = takeConnection();
   let message: unknown;

@@ -2,10 +2,7 @@ import { lstatSync } from "node:fs";
 import { dirname } from "node:path";
 import { isSticky, isWritableByOthers } from "#adapters/files/index.ts";
 
-/**
- * That only root can say what root does: the settings file, and all that leads to it.
- * @throws Error with what helps.
- */
+/** Root's settings, and what leads to them, have to be root's own. @throws Error with a remedy. */
 export function requireRootSettings(file: string): void {
   for (let path = file; ; path = dirname(path)) {
     const stat = lstatSync(path);

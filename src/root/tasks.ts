@@ -7,10 +7,7 @@ import type { PackageManager } from "#domain/ports/packages.ts";
 import type { PluginEnd } from "#domain/ports/plugins.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
 
-/*
- * What a service without rights may request from root: the closed list. Root checks each input by its schema before it does
- * anything; what is not here cannot be requested. What root answers has the types of the ports, and is believed.
- */
+/** The closed list of what a service without rights may request. Inputs are validated; answers are believed. */
 
 const closed = { additionalProperties: false };
 const Name = Type.String({ pattern: "^[a-z][a-z0-9_]{0,63}$" });
@@ -19,7 +16,6 @@ const Nothing = Type.Object({}, closed);
 /** No character that ends a string elsewhere. */
 const plainText = "^[^\\u0000]*$";
 
-/** Operations that root does for the service, by kind: what they are asked with. */
 export const rootOperations = {
   "updates.apply": Type.Object(
     {
@@ -47,16 +43,11 @@ const ServiceRequest = Type.Object(
   { name: Type.String({ pattern: String.raw`^[A-Za-z0-9:_\\][A-Za-z0-9:_.\\@-]*\.service$`, maxLength: 255 }) },
   closed,
 );
-/**
- * Checks that only root can make out, found by comparing what each says as root and as the user of the service: `sshd -T` reads
- * host keys, the packet filter wants a capability, and in the sandbox of the service every file system looks read-only. No other
- * is run as root because it is asked for: those of the settings are programs that run without rights unless root's settings say otherwise.
- */
+/** Checks that need root: host keys, the packet filter, and file systems outside of the sandbox. */
 export const rootCheckIds = ["disk_space", "inode_usage", "read_only_filesystems", "ssh_config", "firewall"] as const;
 const RootCheckId = Type.Unsafe<(typeof rootCheckIds)[number]>({ type: "string", enum: [...rootCheckIds] });
 const Backend = Type.Unsafe<"snapper" | "packages">({ type: "string", enum: ["snapper", "packages"] });
 const SnapshotRequest = Type.Object({ backend: Backend, id: SnapshotId }, closed);
-/** Which plugin, as what it was enabled, and what it reads from standard input. */
 const pluginCall = {
   path: Type.String({ maxLength: 4096, pattern: "^/[^\\u0000]*$" }),
   digest: Type.String({ pattern: "^[0-9a-f]{64}$" }),
@@ -65,13 +56,9 @@ const pluginCall = {
 };
 
 interface RootTaskRow {
-  /**
-   * Root records each `write` in the journal, the service in the audit log, and `steward audit verify` compares the two. A `read`
-   * changes nothing, and may come every few seconds.
-   */
+  /** Each `write` is in root's journal and in the service's audit log, which `steward audit verify` compares. */
   readonly effect: "read" | "write";
   readonly input: TSchema;
-  /** After this time root ends it. */
   readonly timeoutMs?: number;
 }
 
@@ -84,12 +71,8 @@ export const rootTasks = {
     effect: "read",
     input: Type.Object({ check_ids: Type.Array(RootCheckId, { maxItems: rootCheckIds.length }) }, closed),
   },
-  /** One monitoring plugin that root's settings give to root. */
   "monitoring.run": { effect: "read", input: Type.Object({ check_id: Name }, closed), timeoutMs: pluginMs },
-  /**
-   * Runs a check and sends what it found and what its fix would do; after `proceed` carries that out, nothing else, and checks
-   * again. Recorded from `proceed` on.
-   */
+  /** Announces what it found and planned, and after `proceed` does just that. Recorded from `proceed` on. */
   fix: { effect: "write", input: Type.Object({ check_id: Name }, closed), timeoutMs: 75 * minuteMs },
   /** Of services that the policy of root's settings permits and that polkit, which has the default, does not. */
   "services.restart": { effect: "write", input: ServiceRequest },
@@ -112,7 +95,6 @@ export const rootTasks = {
     ),
     timeoutMs: pluginMs,
   },
-  /** A check or a hook, with the arguments of its manifest alone. */
   "plugin.call": { effect: "read", input: Type.Object(pluginCall, closed), timeoutMs: pluginMs },
   /** Whether the sandbox of a plugin can be made. Nothing of the plugin runs. */
   "plugin.try_start": {
@@ -124,7 +106,6 @@ export const rootTasks = {
 /** A plan as it is sent: what its steps do stays with root. */
 export type SentPlan = FixPlan<Pick<FixStep, "action">>;
 
-/** What root sends before it may change anything. */
 export interface FixFound {
   readonly found: Outcome;
   /** Undefined where there is nothing to fix, or its fix is the service's own. */
@@ -156,13 +137,10 @@ export const RootRequestSchema = Type.Object(
   closed,
 );
 
-/** The name of a task. */
 export type RootTask = keyof typeof rootTasks;
 export type RootTaskInput<T extends RootTask> = Static<(typeof rootTasks)[T]["input"]>;
-/** What it answers; an empty object unless listed. */
 export type RootTaskOutput<T extends RootTask> = T extends keyof Outputs ? Outputs[T] : Readonly<Record<never, never>>;
 
-/** Root ends a task after this time. */
 export const rootTaskTimeoutMs = (task: RootTask): number => {
   const { timeoutMs = 2 * minuteMs }: RootTaskRow = rootTasks[task];
   return timeoutMs;

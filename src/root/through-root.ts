@@ -16,10 +16,7 @@ const roundMs = 1_500;
 /** How old an answer about services that run what was replaced may be. */
 const needsAgeMs = 15_000;
 
-/**
- * The checks, and the plans of fixes, those that need root made by it. Checks all at a time, since they come due together and a
- * process takes its start; but after a fix the next outcome is of after it.
- */
+/** Checks that need root run together, since they come due together; after a fix they run anew. */
 export function healthThroughRoot(
   checks: readonly Check[],
   { request, openFix }: Pick<RootSide, "request" | "openFix">,
@@ -96,7 +93,6 @@ export function unitsThroughRoot<U extends Pick<Units, "read" | "restart" | "res
   };
 }
 
-/** The package manager, queried by the service itself where everybody may do that. */
 export function managerThroughRoot(
   manager: PackageManager,
   request: RequestRoot,
@@ -126,7 +122,6 @@ export function managerThroughRoot(
 
 const byOperation = (): Promise<never> => Promise.reject(new Error("it is done in an operation, by root"));
 
-/** What root keeps snapshots with. What changes them is an operation. */
 export async function backendsThroughRoot(
   request: RequestRoot,
   signal: AbortSignal,
@@ -145,7 +140,6 @@ export async function backendsThroughRoot(
   }));
 }
 
-/** Plugins in the sandbox that root can give them. */
 export function sandboxThroughRoot(request: RequestRoot, description: string): PluginSandbox {
   return {
     description,

@@ -23,17 +23,14 @@ import { places, serviceUnit } from "./places.ts";
 import type { FixFound, RootTask, RootTaskInput, RootTaskOutput } from "./tasks.ts";
 import { fixesOfService } from "./through-root.ts";
 
-/** What root does its work with. */
 export interface WorkParts {
   readonly config: Config;
   readonly exec: Exec;
   readonly log: Pick<Logger, "warn" | "error">;
 }
 
-/** What a task is given beside its input. */
 export interface DuringTask {
   readonly signal: AbortSignal;
-  /** Sends what was found and planned, and resolves when the service lets it be done. */
   readonly announce: (found: FixFound) => Promise<void>;
 }
 
@@ -41,13 +38,11 @@ type Work<T extends RootTask> = (input: RootTaskInput<T>, during: DuringTask) =>
 type WorkOf<Name extends string> = {
   readonly [T in RootTask as T extends Name | `${Name}.${string}` ? T : never]: Work<T>;
 };
-/** Everything of the closed list, each as it is done. */
 export type RootWork = { readonly [T in RootTask]: Work<T> };
 
 const notFound = (what: string): DomainError => new DomainError("NOT_FOUND", `cannot find ${what}`);
 
 type UseHealth<T> = Parameters<typeof withRootHealth<T>>[1];
-/** Loaded on demand, as all else here: a task does one thing, and its start is what there is to wait for. */
 const withHealth = async <T>({ config }: WorkParts, use: UseHealth<T>): Promise<T> =>
   (await import("./health.ts")).withRootHealth(config, use);
 
@@ -76,7 +71,6 @@ function healthWork(parts: WorkParts): WorkOf<"checks" | "monitoring" | "fix"> {
       return { plan: { steps: [], reason: errorMessage(error) }, canFix: true };
     }
   };
-  /** A check, what it finds, and what its fix would do about that. */
   const inspect = async (health: Health, id: string, signal: AbortSignal) => {
     const check = health.checks.find((each) => each.id === id);
     const found = await runOnce(health, id, signal);

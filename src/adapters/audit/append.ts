@@ -113,7 +113,6 @@ export function syncAppender(log: Appender): void {
   });
 }
 
-/** Why the file is not as it was written here; undefined when it is. */
 export function checkAppender({ handle, path, size }: Appender): string | undefined {
   const stat = fstatSync(handle);
   if (stat.nlink === 0) return `audit log ${path} was deleted while it is in use (restart the service)`;

@@ -18,7 +18,6 @@ const removeNote = (path: string): void => {
   }
 };
 
-/** A file that an earlier process has left; undefined when it is no note, or was cut off: then nothing was begun. */
 function readLeft(path: string): BegunCall["entry"] | undefined {
   const handle = openSync(path, readFlags);
   try {
@@ -35,10 +34,7 @@ export interface BegunCalls {
   readonly left: readonly BegunCall[];
 }
 
-/**
- * Notes of the calls that are at work, a file for each: what is left of them after a crash says what was begun.
- * @throws Error when the folder cannot be made or read.
- */
+/** Notes of the calls in progress, a file for each: what is left of them after a crash says what was begun. */
 export function openBegunCalls(stateDir: string): BegunCalls {
   // Beside the log: in its own folder nothing can be removed where it is for appending only.
   const folder = join(stateDir, "audit-begun");
@@ -54,7 +50,6 @@ export function openBegunCalls(stateDir: string): BegunCalls {
       return [];
     })
     .sort((a, b) => Date.parse(a.entry.time) - Date.parse(b.entry.time));
-  // Names do not come twice, also not those of the processes before.
   const prefix = `${process.pid}-${Date.now().toString(36)}`;
   let count = 0;
   return {

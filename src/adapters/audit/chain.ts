@@ -14,7 +14,6 @@ const sha256 = (data: string | Buffer): string => hash("sha256", data, "hex");
 
 export const maxLineBytes = 1024 * 1024;
 
-/** Longest text of a member: what a caller names may be as long as a body. */
 const maxTextLength = 4096;
 
 /** Text that every JSON tool writes the same way: well-formed, and without DEL, which some escape and some do not. */
@@ -73,7 +72,6 @@ const recordForms = { seq: isCount, prev: isDigest, ...entryForms, hash: isDiges
 
 type Forms = Readonly<Record<string, (value: unknown) => boolean>>;
 
-/** The members of an entry whose values verification would not accept, such as those that are missing. */
 const faultsOf = (forms: Forms, value: object): readonly string[] =>
   Object.entries(forms)
     .filter(([name, isOfForm]) => !isOfForm((value as Readonly<Record<string, unknown>>)[name]))
@@ -102,7 +100,6 @@ const hashMember = /,"hash":"([0-9a-f]{64})"\}$/;
 
 const unnamedEvent = "audit.unnamed";
 
-/** An entry with neutral values in the place of the members that are at fault, which its target names. */
 function repaired(entry: AuditEntry, faults: readonly string[], now: number): AuditEntry {
   const accepted = Object.fromEntries(Object.entries(entry).filter(([name]) => !faults.includes(name)));
   const whole: AuditEntry = { ...auditEvent(unnamedEvent, now, { outcome: "failed" }), ...accepted };
@@ -160,17 +157,12 @@ export function readSealed(line: Buffer): SealedRecord | undefined {
   return { seq, prev, hash: digest, record: isAuditRecord(value) ? value : undefined, faults };
 }
 
-/** Names of the entries that tell of what stands before them in the file. */
 export const tornEvent = "audit.torn";
 export const damagedEvent = "audit.damaged";
-/** Names of the entries that tell of what is not in the log any more, or never was. */
 export const prunedEvent = "audit.pruned";
 export const lostEvent = "audit.lost";
 
-/**
- * Whether bytes behind an entry are what is left of others that followed it and were cut off: a crash and a full disk leave
- * the beginnings of lines, and a power cut zeros after them.
- */
+/** Whether bytes are starts of the next entry, as a crash or a full disk leaves, perhaps with zeros after a power cut. */
 export function isTorn(bytes: Buffer, after: Link): boolean {
   const head = headOf(after);
   return bytes

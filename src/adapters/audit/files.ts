@@ -37,7 +37,6 @@ export function openToAppend(path: string, isNew: boolean): number {
 
 export const openNew = (path: string): number => openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
 
-/** How files are opened for reading: what was put in their place, a link or a pipe, holds nobody up. */
 export const readFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
 
 export interface Tail {

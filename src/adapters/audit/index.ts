@@ -15,7 +15,6 @@ export { type AuditVerdict, type KnownHead, verifyAudit } from "./verify.ts";
 export interface FileAuditLog extends AuditLog {
   readonly head: () => Link;
   readonly folder: string;
-  /** @returns the reason when the log cannot be written, or was changed by somebody else. */
   readonly check: () => string | undefined;
   readonly dispose: Dispose;
 }
@@ -33,11 +32,7 @@ export const defaultAuditLimits = { maxBytes: 16 * 1024 * 1024, keepFiles: 10 };
 const maxWaiting = 1000;
 const syncEveryMs = 1000;
 
-/**
- * An append-only log in files that are never renamed, cut or written anywhere but at their end. It has one writer: whoever has
- * the key store open.
- * @throws Error when it cannot be opened for appending.
- */
+/** An append-only log in files that are never renamed or cut; one writer, whoever has the key store open. */
 export function openAuditLog(options: AuditOptions): FileAuditLog {
   const { stateDir, clock, limits = defaultAuditLimits, onTrouble, onRepaired, onRotated } = options;
   const folder = auditFolder(stateDir);

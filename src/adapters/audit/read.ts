@@ -66,7 +66,6 @@ const timeLength = 24;
 interface Search {
   readonly query: AuditQuery;
   readonly needles: readonly string[];
-  /** The bounds of the query as the log writes times, and the one before which nothing is looked at any more. */
   readonly since: string | undefined;
   readonly until: string | undefined;
   readonly end: string | undefined;
@@ -74,7 +73,6 @@ interface Search {
   unreadable: number;
 }
 
-/** A bound as text; one that no log can reach is none. */
 function bound(epochMs: number | undefined): string | undefined {
   const text = epochMs === undefined || Number.isNaN(new Date(epochMs).getTime()) ? "" : toTimestamp(epochMs);
   return text.length === timeLength ? text : undefined;

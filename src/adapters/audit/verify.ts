@@ -50,12 +50,10 @@ const newline = 0x0a;
 const chunkBytes = 1024 * 1024;
 const namedMalformed = 20;
 
-/** The lines of a file, some at a time. Of what is too long the beginning is given, and nothing after it. */
 async function* linesOf(path: string): AsyncGenerator<readonly Buffer[]> {
   await using handle = await open(path, readFlags);
   let carry = Buffer.alloc(0);
   while (carry.length <= maxLineBytes) {
-    // A buffer for each read: lines that are no entries are kept until an entry tells of them.
     const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(chunkBytes), 0, chunkBytes);
     if (bytesRead === 0) break;
     const bytes =
@@ -159,10 +157,7 @@ function settleStrange(walk: Walk, next: SealedRecord | undefined): void {
   );
 }
 
-/**
- * Versions that did not know malformed entries took those at the end of the log for remains of a crash, and went on from the
- * entry before them.
- */
+/** Earlier versions took malformed entries at the end for remains of a crash, and overwrote them. */
 function settlePending(walk: Walk, next: SealedRecord): void {
   const { pending, place, notes } = walk;
   if (pending === undefined || misplaced(next, pending.after) !== undefined) return;
@@ -258,11 +253,7 @@ function finish(walk: Walk): void {
     );
 }
 
-/**
- * Verifies that nothing in the log was changed, removed, put in or swapped, as far as the chain and the given heads can tell.
- * @param onEntry is given each entry in its order, up to the first break.
- * @throws Error when the log cannot be read.
- */
+/** @param onEntry is given each entry in order, up to the first break. @throws Error when the log cannot be read. */
 export async function verifyAudit(
   folder: string,
   heads: readonly KnownHead[],

@@ -32,7 +32,6 @@ export interface SqliteCheckHistory extends CheckHistory {
   readonly dispose: Dispose;
 }
 
-/** @throws Error for a status that this version does not know. */
 function statusOf(value: unknown): CheckStatus {
   const status = checkStatuses.find((each) => each === value);
   if (status === undefined) throw new Error(`cannot read the history: unknown status ${String(value)}`);

@@ -40,12 +40,7 @@ async function loopNames(sysDir: string): Promise<readonly string[]> {
   return (await Promise.all(files)).map((path) => basename(path.trim().replace(/ \(deleted\)$/, "")));
 }
 
-/**
- * Names of files that some process has open, has mapped or sees mounted, that are swapped to, or that a loop device stands on.
- * By the last part of the path alone: a process in a container knows the same file by another path, and a file that is
- * spared by mistake does no harm.
- * @returns undefined where it may not look at all processes: then any file may be in use.
- */
+/** Last parts of the paths that are open, mapped, mounted or swapped to; undefined where not all processes can be read. */
 export async function namesInUse(
   { procDir, sysDir }: { procDir: string; sysDir: string },
   signal: AbortSignal,

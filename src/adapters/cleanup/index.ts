@@ -12,7 +12,6 @@ export function createDiskCleanup(ports: {
   rules?: readonly Rule[];
   caches?: readonly PackageCache[];
   kernel?: { readonly procDir: string; readonly sysDir: string };
-  /** Whose folders are trusted, besides those of root. */
   owner?: number;
 }): DiskCleanup {
   const { exec, clock, rules = hostRules, caches = packageCaches } = ports;

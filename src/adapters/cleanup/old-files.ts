@@ -7,14 +7,12 @@ import { isKnownName, mayGo, type Rule } from "./rules.ts";
 
 const maxFiles = 10_000;
 
-/** A real folder of root's, or of the owner given, in which nobody else can move what is not his own. */
 async function isOwnFolder(path: string, owner: number): Promise<boolean> {
   const found = await orUndefined(lstat(path));
   if (found === undefined || !found.isDirectory() || (found.uid !== 0 && found.uid !== owner)) return false;
   return !isWritableByOthers(found) || isSticky(found);
 }
 
-/** The same for all folders above: then nobody else can put another folder or a link in its place. */
 async function isSafe(folder: string, owner: number): Promise<boolean> {
   if (!(await isOwnFolder(folder, owner))) return false;
   return dirname(folder) === folder || isSafe(dirname(folder), owner);
@@ -50,14 +48,7 @@ export async function findOld(
   };
 }
 
-/**
- * Removes files of a folder that a rule still lets go.
- *
- * Why nobody can turn this against a file of someone else: only entries of the folder itself are removed, and the folders
- * above them belong to root, with the sticky bit where others may write. So no part of the path before the name can become a
- * link, and the last part is not followed by unlink(2). Between the look and the removal an owner can put another of his
- * files under the name, which is then gone, as if he had removed it himself.
- */
+/** Safe against links: only entries are removed, without following them, from directories that only root can rename in. */
 export async function removeOld(
   { folder, files }: CleanupCandidate,
   rule: Rule,

@@ -15,7 +15,6 @@ export interface PackageCache {
   readonly keeps: RegExp;
 }
 
-/** The caches of packages that can be removed. The programs take the locks of their package managers. */
 export const packageCaches: readonly PackageCache[] = [
   {
     folder: "/var/cache/apt/archives",

@@ -9,11 +9,7 @@ export interface Rule {
   readonly names: readonly RegExp[];
 }
 
-/**
- * Temporary files that are known by the names that their programs give them. Names that a person might choose are not among
- * them, so where the end of a name is drawn by lot, a word there does not count. Neither are folders: what is in one may be
- * anything.
- */
+/** Names that programs give, never a person: random parts without words. No directories. */
 const temporaryNames = [
   // mktemp(1) without a template.
   /^tmp\.[A-Za-z0-9]{10}$/,
@@ -31,7 +27,6 @@ const temporaryNames = [
   /^(?:apt\.(?:conf|sig|data|key)|fileutl\.message)\.[A-Za-z0-9]{6}$/,
 ];
 
-/** The whole list. Ten and three days are what systemd-tmpfiles keeps in /tmp and of core dumps. */
 export const rules: readonly Rule[] = [
   { kind: "temporary", folder: "/tmp", minAgeMs: 10 * dayMs, names: temporaryNames },
   { kind: "temporary", folder: "/var/tmp", minAgeMs: 10 * dayMs, names: temporaryNames },
@@ -53,10 +48,7 @@ export interface FileFacts {
   readonly ctimeMs: number;
 }
 
-/**
- * Whether a file may go. All three times count: an archive that was unpacked has old times of content and a new one of the
- * entry, which nobody can set back. Of a file with a second name, nothing would become free.
- */
+/** All three times count: an unpacked archive has old times of content. A second name would free nothing. */
 export function isOld(file: FileFacts, minAgeMs: number, nowMs: number): boolean {
   const youngest = Math.max(file.atimeMs, file.mtimeMs, file.ctimeMs);
   return file.isFile() && file.nlink === 1 && youngest <= nowMs - minAgeMs;

@@ -13,7 +13,6 @@ export const systemClock: Clock = {
     return () => clearInterval(timer);
   },
   async sleep(durationMs, signal) {
-    // An abort only ends the wait early: whoever sleeps looks at the signal itself.
     await delay(Math.min(durationMs, longestMs), undefined, signal && { signal }).catch(() => undefined);
   },
 };

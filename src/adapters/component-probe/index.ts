@@ -11,7 +11,6 @@ import { errorMessage } from "#kernel/errors.ts";
 export interface HttpTarget {
   readonly url: string;
   readonly timeoutMs: number;
-  /** Certificates to trust besides those of the host; PEM. */
   readonly caFile?: string;
   /** How many days its certificate has to be good for; being good now is enough unless given. */
   readonly certificateDays?: number;
@@ -24,7 +23,6 @@ export interface Answer {
 
 const linkLocal = (): Error => new Error("it leads to a link-local address, which is never asked");
 
-/** Resolves names as the host does, without the addresses where nobody is asked. */
 const lookup = guardedLookup(linkLocal);
 
 function checkHost(host: string): void {
@@ -40,7 +38,6 @@ const worded = (error: Error): Error =>
 const certificateEndOf = (socket: unknown): number | undefined =>
   socket instanceof TLSSocket ? Date.parse(socket.getPeerCertificate().valid_to) : undefined;
 
-/** Asks once, on a connection of its own, and reads no more than the beginning of the answer. Follows no redirect. */
 async function ask(
   target: HttpTarget,
   { path, body }: { readonly path?: string; readonly body?: string },
@@ -136,7 +133,6 @@ export type ReadUnit = (name: string) => Promise<Pick<Unit, "loadState" | "activ
 
 const runs: readonly string[] = ["active", "reloading", "refreshing", "activating"];
 
-/** Whether a unit runs, or is about to. One that waits to be tried again does not. */
 async function probeUnit(name: string, read: ReadUnit): Promise<ProbeResult> {
   const { loadState, activeState, subState, result } = await read(name);
   if (loadState === "not-found") return { healthy: false, expected: true, reason: `there is no unit ${name}` };

@@ -6,7 +6,6 @@ import { healthy, type Probe, unhealthy } from "#domain/ports/probe.ts";
 
 export interface OwnTls {
   readonly cert: () => string;
-  /** Whether it turns away who has no certificate of their own, as this probe. */
   readonly asksForCertificate: boolean;
 }
 
@@ -15,12 +14,7 @@ const timeoutMs = 5_000;
 /** The alert of TLS 1.3 that is sent for want of a certificate (RFC 8446 §6.2), which the probe speaks with itself. */
 const certificateMissing = "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED";
 
-/**
- * Whether the service's own address answers `/livez`: the way that the command line goes. Over TLS it has to show the
- * certificate that it is meant to; who signed that, and until when it is good, is for a health check to say. Where clients need a
- * certificate, to be turned away for want of one is the answer.
- * @param ports.tls undefined without TLS.
- */
+/** Probes `/livez` on the service's own address. Over TLS it has to show the expected certificate. */
 export function createEndpointProbe(ports: { url: string; tls: OwnTls | undefined }): Probe {
   const { tls } = ports;
   const url = new URL("/livez", ports.url);

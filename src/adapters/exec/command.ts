@@ -7,7 +7,6 @@ export interface CommandOutput {
 
 const noOutput: CommandOutput = { stdout: "", stderr: "" };
 
-/** The command could not be run to its end: not found, out of time, cancelled. */
 export class CommandFailed extends Error {
   override readonly name = "CommandFailed";
   readonly output: CommandOutput;
@@ -21,10 +20,7 @@ export class CommandFailed extends Error {
   }
 }
 
-/**
- * The whole environment of every command: nothing of the caller's leaks in, so neither its PATH nor its
- * locale decides what runs or how it answers.
- */
+/** The whole environment of every command: nothing of the caller's leaks in. */
 export const environment = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C.UTF-8", HOME: "/nonexistent" };
 
 /** Kills a child and its process group. A process that has left the group may hold the outputs open: they are closed here. */
@@ -33,7 +29,5 @@ export function killGroup({ pid, stdin, stdout, stderr }: ChildProcess): void {
   if (pid === undefined) return;
   try {
     process.kill(-pid, "SIGKILL");
-  } catch {
-    // ESRCH: the group has ended meanwhile, which is what was wanted.
-  }
+  } catch {}
 }

@@ -6,16 +6,12 @@ export interface DetachedOptions {
   readonly output: number;
 }
 
-/** Starts a program that goes on when this process ends, and resolves once it runs. */
 export type StartDetached = (
   argv: readonly [program: string, ...args: string[]],
   options: DetachedOptions,
 ) => Promise<void>;
 
-/**
- * In a session of its own, so that neither a terminal nor the end of this process's group reaches it.
- * @throws CommandFailed when the program cannot be started.
- */
+/** In a session of its own. @throws CommandFailed when the program cannot be started. */
 export const startDetached: StartDetached = ([program, ...args], { environment, output }) =>
   new Promise((resolve, reject) => {
     const child = spawn(program, args, {

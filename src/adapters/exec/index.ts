@@ -14,7 +14,6 @@ export interface CommandOptions {
   readonly timeoutMs?: number;
   readonly maxOutputBytes?: number;
   readonly signal?: AbortSignal;
-  /** What it reads from its standard input, which is empty otherwise. It need not read all of it. */
   readonly input?: string;
   readonly cwd?: string;
 }
@@ -44,11 +43,7 @@ function collector(limit: number): { take: (chunk: Buffer) => void; text: () => 
   };
 }
 
-/**
- * The only place that starts a process. The command runs in a process group of its own, which is killed
- * whole when its time is over or the signal fires.
- * @throws CommandFailed when the program cannot be started, or did not end by itself.
- */
+/** Runs in a process group of its own, killed whole on timeout or abort. @throws CommandFailed when it did not end by itself. */
 export const exec: Exec = ([program, ...args], options = {}) => {
   const { timeoutMs = defaultTimeoutMs, maxOutputBytes = defaultMaxOutputBytes, signal, input, cwd = "/" } = options;
   return new Promise((resolve, reject) => {
@@ -93,7 +88,6 @@ export const exec: Exec = ([program, ...args], options = {}) => {
     // A command that ends, or closes its input, without having read all of it has what it wanted.
     child.stdin?.on("error", () => undefined);
     child.stdin?.end(input);
-    // Without a free descriptor the process has no outputs, and an error is on its way.
     child.stdout?.on("data", stdout.take);
     child.stderr?.on("data", stderr.take);
   });

@@ -11,7 +11,6 @@ export interface LineSplitter {
 
 const newline = 0x0a;
 
-/** Cuts a stream into lines, holding no more of one than `maxLineBytes`. */
 export function createLineSplitter(maxLineBytes: number): LineSplitter {
   let parts: Buffer[] = [];
   let held = 0;

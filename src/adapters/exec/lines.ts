@@ -6,14 +6,12 @@ export interface LinesOptions {
   readonly signal?: AbortSignal;
   /** How long the command may run, time in which nobody pulls included; no bound unless given. */
   readonly timeoutMs?: number;
-  /** A longer line comes cut, see {@link OutputLine}; 64 MiB unless given. */
   readonly maxLineBytes?: number;
 }
 
 export class CommandExited extends Error {
   override readonly name = "CommandExited";
   readonly exitCode: number;
-  /** The first 64 KiB of what it wrote to its error output. */
   readonly stderr: string;
 
   constructor(program: string, exitCode: number, stderr: string) {
@@ -36,13 +34,7 @@ type Ending =
   | { readonly kind: "error"; readonly error: Error }
   | { readonly kind: "exit"; readonly code: number | null; readonly killedBy: NodeJS.Signals | null };
 
-/**
- * Starts a program as `exec` does, in the same environment and a process group of its own. It starts with the first pull,
- * and who pulls slowly slows it down. The group is killed whole when the signal fires, when its time is over, and when the
- * caller stops pulling (`break`, `return`).
- * @throws CommandFailed when the program cannot be started, or did not end by itself; CommandExited when its exit code is
- * not 0. Both come after all lines.
- */
+/** Starts with the first pull; backpressure slows the program. @throws CommandFailed, or CommandExited, after all lines. */
 export const execLines: ExecLines = async function* ([program, ...args], options = {}) {
   const { signal, timeoutMs, maxLineBytes = defaultMaxLineBytes } = options;
   if (signal?.aborted) throw new CommandFailed(`cannot run ${program}: cancelled`);
@@ -107,7 +99,6 @@ export const execLines: ExecLines = async function* ([program, ...args], options
   }
 };
 
-/** Without a free descriptor the process has no outputs, and an error is on its way. */
 async function* outputOf(output: NodeJS.ReadableStream | null): AsyncGenerator<Buffer> {
   if (output === null) return;
   for await (const chunk of output) yield typeof chunk === "string" ? Buffer.from(chunk) : chunk;

@@ -4,7 +4,6 @@ import { errnoCode, errorMessage, orUndefined } from "#kernel/errors.ts";
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
 
-/** More than settings, keys and certificates need; a bundle of all public certificate authorities has a quarter of it. */
 const defaultMaxBytes = 1024 * 1024;
 const pieceBytes = 64 * 1024;
 
@@ -24,7 +23,6 @@ const reasons: Readonly<Record<string, string>> = {
   EACCES: "permission denied",
   EPERM: "permission denied",
   ELOOP: "it is a symbolic link that is not followed, or a loop of them",
-  // What opening a socket says, and a device without its driver.
   ENXIO: "it is not a regular file (a socket or a device)",
 };
 
@@ -66,11 +64,7 @@ function readUpTo(handle: number, maxBytes: number): Buffer {
   throw new FileUnreadable(`it is larger than ${maxBytes / 1024} KiB`);
 }
 
-/**
- * Reads a file that settings or an administrator name. Waits for nothing and reads no more than `maxBytes`, whatever is in its
- * place: a named pipe, a device, a directory or a file without end is refused.
- * @throws FileUnreadable
- */
+/** Never blocks and reads at most `maxBytes`: pipes, devices and directories are refused. @throws FileUnreadable */
 export function readRegularFile(path: string, options: ReadOptions = {}): RegularFile {
   const { maxBytes = defaultMaxBytes, followsLinks = true } = options;
   let handle: number | undefined;
@@ -86,10 +80,7 @@ export function readRegularFile(path: string, options: ReadOptions = {}): Regula
   }
 }
 
-/**
- * Reads a text file as {@link readRegularFile} does.
- * @throws Error `cannot read <path>: <why>`, caused by a FileUnreadable.
- */
+/** @throws Error `cannot read <path>: <why>`, caused by a FileUnreadable. */
 export function readTextFile(path: string, options: ReadOptions = {}): string {
   try {
     return readRegularFile(path, options).content.toString("utf8");
@@ -100,22 +91,16 @@ export function readTextFile(path: string, options: ReadOptions = {}): string {
 
 type Mode = { readonly mode: number | bigint };
 
-/** Whether others than the owner may change it: the group, or everybody. */
 export const isWritableByOthers = ({ mode }: Mode): boolean => (Number(mode) & 0o022) !== 0;
 
 /** Whether entries of the directory can be renamed and removed by their owners only, as in /tmp. */
 export const isSticky = ({ mode }: Mode): boolean => (Number(mode) & 0o1000) !== 0;
 
-/** Whether everybody on the host can read or write it. */
 export const isOpenToEverybody = ({ mode }: Mode): boolean => (Number(mode) & 0o007) !== 0;
 
 const maxSecretBytes = 64 * 1024;
 
-/**
- * Reads the one line of a file that holds a secret, without the space around it.
- * @param options.isGuarded whether somebody else decides who may read the file, as systemd does for its credentials.
- * @throws FileUnreadable when everybody can read the file, or it holds anything but one line; never with a part of the secret.
- */
+/** Reads a one-line secret. @param options.isGuarded whether systemd controls access. @throws FileUnreadable */
 export function readSecretFile(path: string, options: { readonly isGuarded?: boolean } = {}): string {
   const file = readRegularFile(path, { maxBytes: maxSecretBytes });
   if (options.isGuarded !== true && isOpenToEverybody(file.stat)) {
@@ -127,6 +112,5 @@ export function readSecretFile(path: string, options: { readonly isGuarded?: boo
   return text;
 }
 
-/** The text of a file as it is; empty where there is none, such as what this kernel does not have. */
 export const readTextOrEmpty = async (path: string): Promise<string> =>
   (await orUndefined(readFile(path, "utf8"))) ?? "";

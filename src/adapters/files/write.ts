@@ -19,10 +19,7 @@ import { addPath } from "#kernel/errors.ts";
 const { O_RDONLY, O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW, O_DIRECTORY } = constants;
 const ownerOnly = 0o600;
 
-/**
- * Opens a file, never through a symbolic link, and closes it whatever happens. What it creates is private to its owner.
- * @throws what opening it or the work throws, with the path of the file, see {@link addPath}.
- */
+/** Never through a symbolic link; new files are private. @throws with the path, see {@link addPath}. */
 export function withFile<T>(path: string, flags: number, work: (handle: number) => T): T {
   const handle = openSync(path, flags | O_NOFOLLOW, ownerOnly);
   try {
@@ -42,7 +39,6 @@ export interface WriteOptions {
   readonly group?: number;
 }
 
-/** Writes a file to disk, under a name that nobody reads yet: readers may see half of it. */
 export function writeFileSynced(path: string, content: string, { mode = ownerOnly, group }: WriteOptions = {}): void {
   withFile(path, O_WRONLY | O_CREAT | O_TRUNC, (handle) => {
     if (group !== undefined) fchownSync(handle, -1, group);
@@ -65,10 +61,7 @@ export function writeFileAtomic(path: string, content: string, options: WriteOpt
   syncDirectory(dirname(path));
 }
 
-/**
- * Makes a directory that only this user may read, with those above it, and takes away what others may do in one that exists.
- * @throws Error when something else is in its place, or it belongs to another user.
- */
+/** Makes it private, also where it exists. @throws Error when it is something else or another user's. */
 export function preparePrivateDirectory(path: string): void {
   mkdirSync(path, { mode: 0o700, recursive: true });
   const stat = lstatSync(path);

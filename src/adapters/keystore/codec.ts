@@ -42,10 +42,7 @@ const digestOf = (secret: string): string => hash("sha256", secret, "hex");
 const digestLength = 64;
 const [left, right] = [Buffer.alloc(digestLength), Buffer.alloc(digestLength)];
 
-/**
- * Credentials `stw_<8 character id>_<43 character secret><6 character CRC32>` for keys and `stt_…` for tokens,
- * all base 62. A secret has 256 bits, so its plain SHA-256 is enough to store.
- */
+/** `stw_<8 character id>_<43 character secret><6 character CRC32>` for keys, `stt_…` for tokens; base 62, 256 bits. */
 export const credentialCodec: CredentialCodec = {
   mint(kind) {
     const id = randomText(idLength);

@@ -28,10 +28,7 @@ const fromFirst = `ALTER TABLE keys ADD COLUMN client_cert TEXT; PRAGMA user_ver
 const splitWords = (value: unknown): readonly string[] => String(value).split(" ").filter(Boolean);
 
 export interface SqliteKeyStore extends KeyStore {
-  /**
-   * Whether the store is private (readable by its owner alone) and can be read.
-   * @returns the reason when not.
-   */
+  /** @returns the reason when it is readable by others or cannot be read. */
   readonly check: () => string | undefined;
   readonly dispose: Dispose;
 }
@@ -47,7 +44,6 @@ function requireIntact(database: DatabaseSync): void {
   if (verdict !== "ok") throw new KeyStoreLost(`it is corrupt: ${String(verdict)}`);
 }
 
-/** @param whereLost what to do where there is no store and there was one: refuse, or make another. */
 function openDatabase(stateDir: string, whereLost: "refuse" | "make"): DatabaseSync {
   const path = join(stateDir, keyStoreName);
   const loss = whereLost === "refuse" ? findKeyStoreLoss(stateDir) : undefined;
@@ -58,8 +54,7 @@ function openDatabase(stateDir: string, whereLost: "refuse" | "make"): DatabaseS
     throw new Error("it is not a file of this user's own");
   const database = new DatabaseSync(path);
   try {
-    // FULL: a commit is on the disk before it is acknowledged. EXCLUSIVE: a second service on the same
-    // state folder fails here, at its start, instead of working from keys that this one has revoked.
+    // A commit is on disk before it is acknowledged, and a second service on this state directory fails at its start.
     database.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
     database.exec("BEGIN EXCLUSIVE;");
     const version = Number(database.prepare("PRAGMA user_version").get()?.["user_version"]);
@@ -87,10 +82,7 @@ const remedy =
 export const lostKeys = (stateDir: string, reason: string): KeyStoreLost =>
   new KeyStoreLost(`cannot open the key store ${join(stateDir, keyStoreName)}: ${reason} (${remedy})`);
 
-/**
- * What a start would say of a key store that is missing or empty though there were keys. Opens nothing.
- * @returns undefined where there is nothing to say, also where this user may not look.
- */
+/** Why a start would refuse the key store. Opens nothing; undefined also where this user may not look. */
 export function describeKeyStoreLoss(stateDir: string): string | undefined {
   try {
     const loss = findKeyStoreLoss(stateDir);
@@ -142,12 +134,7 @@ const tokenOf = (row: Row): TokenRecord => ({
   expiresAt: Number(row["expires_at"]),
 });
 
-/**
- * Opens the key store, making it in a fresh state directory.
- * @param options.replaceLost what to do with a store that was lost: it is moved aside, this is told of it, and another one made.
- * @throws KeyStoreLost when it is missing, empty or corrupt and the service has run here before.
- * @throws Error when it cannot be opened, or another service has it open.
- */
+/** @throws KeyStoreLost when it is missing, empty or corrupt after an earlier run. @throws Error when it is open elsewhere. */
 export function openKeyStore({ stateDir, replaceLost }: KeyStoreOptions): SqliteKeyStore {
   const path = join(stateDir, keyStoreName);
   let database: DatabaseSync;

@@ -16,10 +16,7 @@ function makeFolder(path: string): void {
   }
 }
 
-/**
- * Makes the state folder, readable by its owner alone, and takes away what others may do in it.
- * @throws Error when it is not a folder of this user's own.
- */
+/** @throws Error when it is not a directory of this user's own. */
 export function prepareStateDir(path: string): void {
   try {
     makeFolder(path);
@@ -41,7 +38,6 @@ export function prepareStateDir(path: string): void {
   }
 }
 
-/** The store of the keys is gone or corrupt, and the service must not start as if there had never been any. */
 export class KeyStoreLost extends Error {
   override readonly name = "KeyStoreLost";
 }
@@ -67,11 +63,7 @@ export function traceOfKeys(stateDir: string, files: readonly string[] = witness
   return traces.length === 0 ? undefined : `but the service has run here before (there is ${traces.join(", ")})`;
 }
 
-/**
- * Whether the key store is missing or empty though there were keys. Changes nothing, not even as much as opening it would:
- * SQLite throws away the log of a database that is empty.
- * @returns what is wrong; undefined for a store with content, and for a fresh state folder.
- */
+/** Without opening it, which would delete SQLite's log of an empty database. @returns undefined for an intact or new one. */
 export function findKeyStoreLoss(stateDir: string): string | undefined {
   const stat = lstatSync(join(stateDir, keyStoreName), { throwIfNoEntry: false });
   if (stat !== undefined && stat.size > 0) return undefined;
@@ -81,10 +73,7 @@ export function findKeyStoreLoss(stateDir: string): string | undefined {
 
 const endings = ["", "-wal", "-shm", "-journal"];
 
-/**
- * Moves what is left of a key store aside, for somebody who wants to recover keys from it.
- * @returns where it is; undefined when there was nothing.
- */
+/** @returns where it was moved; undefined when there was nothing. */
 export function moveKeyStoreAside(stateDir: string, now: number): string | undefined {
   const path = join(stateDir, keyStoreName);
   const aside = `${path}.lost-${new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, "")}`;

@@ -1,10 +1,7 @@
 import { lookup } from "node:dns";
 import { BlockList, isIP, type LookupFunction } from "node:net";
 
-/**
- * Addresses where a cloud keeps the credentials of a machine, and others that only hosts on the same wire have. No model
- * is served there.
- */
+/** Cloud metadata services, and hosts of the same link only. */
 const linkLocal = new BlockList();
 linkLocal.addSubnet("169.254.0.0", 16, "ipv4");
 linkLocal.addSubnet("fe80::", 10, "ipv6");
@@ -15,18 +12,13 @@ linkLocal.addSubnet("64:ff9b::169.254.0.0", 112, "ipv6");
 linkLocal.addAddress("fd00:ec2::254", "ipv6");
 linkLocal.addAddress("fd20:ce::254", "ipv6");
 
-/** Whether an IP address, in brackets or not, is one that is never asked. A name is none. */
 export function isLinkLocal(host: string): boolean {
   const [address = ""] = host.replace(/^\[(.*)\]$/, "$1").split("%");
   const version = isIP(address);
   return version !== 0 && linkLocal.check(address, version === 4 ? "ipv4" : "ipv6");
 }
 
-/**
- * Resolves names as the host does, without the addresses where nobody is asked. A name may have such beside others: multicast
- * DNS tells all that a host has.
- * @param refusal what is wrong where there are no others.
- */
+/** A name may resolve to link-local addresses beside others: multicast DNS returns all of a host. */
 export const guardedLookup =
   (refusal: (address: string) => Error, resolve: LookupFunction = lookup): LookupFunction =>
   (host, options, callback) => {

@@ -43,7 +43,6 @@ interface Gathered {
   readonly warnings: string[];
 }
 
-/** What one part of a stream comes to; undefined for parts that are of no use here, such as the model's reasoning. */
 function readPart(
   part: LanguageModelV4StreamPart,
   gathered: Gathered,

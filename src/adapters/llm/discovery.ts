@@ -15,12 +15,7 @@ const open = (url: URL, options: RequestOptions): Promise<IncomingMessage> =>
     get(url, options, resolve).on("error", reject);
   });
 
-/**
- * Asks a server on this machine for JSON. With what Node has at hand: the question goes out with every probe, and most hosts
- * have nothing else to ask, for which the client of the providers would have to be loaded.
- * @returns undefined for an answer that is no success.
- * @throws Error where there is none, none in time, too much of it or no JSON.
- */
+/** With Node's own client: each probe asks, and most hosts need no other. @returns undefined unless it succeeds. */
 async function getFromLoopback(
   url: string,
   { headers = {}, signal }: { readonly headers?: Readonly<Record<string, string>>; readonly signal: AbortSignal },
@@ -50,14 +45,10 @@ async function getFromLoopback(
 const defaultPort = 11_434;
 const timeoutMs = 2_000;
 
-/** Scheme, host, port and path of `OLLAMA_HOST`, each of which may be left out. */
 const hostForm = /^(?:(https?):\/\/)?(\[[0-9a-fA-F:]+\]|[^:/?#@\s]*)(?::(\d{1,5}))?(\/[^?#\s]*)?$/;
 const everywhere: Readonly<Record<string, string>> = { "": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]" };
 
-/**
- * Where an Ollama on this machine listens, from `OLLAMA_HOST` as its own programs read it; undefined when that names
- * another machine.
- */
+/** From `OLLAMA_HOST` as Ollama reads it; undefined for another machine. */
 export function ollamaAddress(host: string | undefined): string | undefined {
   const match = hostForm.exec((host ?? "").trim());
   if (match === null) return undefined;
@@ -68,7 +59,6 @@ export function ollamaAddress(host: string | undefined): string | undefined {
   return isLoopback && URL.canParse(url) ? url : undefined;
 }
 
-/** The first model of a listing that can talk: others turn text into numbers. */
 const firstModel = (listing: unknown): string | undefined =>
   recordsIn(fieldOf(listing, "models"))
     .filter(({ details }) => !/bert/i.test(nonEmptyString(fieldOf(details, "family")) ?? ""))
@@ -92,7 +82,6 @@ async function askOllama(
   }
 }
 
-/** Finds an Ollama on this machine, unless the settings have one or say not to look. */
 export function createDiscovery(
   { list, discovers }: ConnectorSettings,
   environment: Environment,
@@ -106,7 +95,6 @@ export function createDiscovery(
       if (address === undefined || isKnown || !discovers) return [];
       const model = await askOllama(address, limits, signal);
       if (model === undefined) return [];
-      // The same connector as long as it has the same model, connections and all.
       if (last?.model !== model) {
         last = defineConnector({ name: "ollama", provider: "ollama", model, baseUrl: address }, environment, limits);
       }

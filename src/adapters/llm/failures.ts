@@ -4,7 +4,6 @@ import { scrub } from "./scrub.ts";
 
 export const fieldOf = (value: unknown, name: string): unknown => (isRecord(value) ? value[name] : undefined);
 
-/** A text that says something; undefined for everything else. */
 export const nonEmptyString = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined;
 
@@ -13,7 +12,6 @@ const maxMs = 86_400_000;
 const inBounds = (ms: number): number | null =>
   Number.isFinite(ms) ? Math.min(Math.max(Math.ceil(ms), 0), maxMs) : null;
 
-/** The form of a date in HTTP (RFC 9110, 5.6.7). Others would be guessed at. */
 const dateForm = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
 function fromHeader(value: string, now: number): number | null {
@@ -22,7 +20,6 @@ function fromHeader(value: string, now: number): number | null {
   return dateForm.test(text) ? inBounds(Date.parse(text) - now) : null;
 }
 
-/** How long the provider asked to be left alone, in milliseconds; null where it did not say, or not in a known form. */
 export function readRetryAfter(
   { headers, body }: { readonly headers: Readonly<Record<string, string>>; readonly body: string },
   now: number,
@@ -69,7 +66,6 @@ interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** What the library says of it: the status it was told in a stream, and whether to try again. */
   readonly message: string | undefined;
   readonly isRetryable: boolean | undefined;
 }
@@ -120,11 +116,9 @@ function refusalWords(status: number, { model, remedy }: Party): string {
   return status >= 500 ? "has trouble of its own" : "refuses this";
 }
 
-/** Statuses that say that the same request may be answered another time. */
 const isRetryableStatus = (status: number): boolean =>
   status === 408 || status === 409 || status === 429 || (status >= 500 && status !== 501 && status !== 505);
 
-/** Whether the provider itself says to try again, or that it is of no use. */
 function toldToRetry({ headers, body, isRetryable }: Answer): boolean | undefined {
   const header = headers["x-should-retry"];
   if (header === "true" || header === "false") return header === "true";
@@ -201,10 +195,7 @@ export const notUnderstood = ({ provider }: Pick<Party, "provider">): ProviderFa
 export const brokenOff = ({ provider }: Pick<Party, "provider">): ProviderFailed =>
   new ProviderFailed(`the answer of ${provider} broke off`, { failure: "unreachable", isRetryable: true });
 
-/**
- * Whatever was thrown on the way to a provider and back, as what it means. Nothing of what was thrown is kept: it bears
- * the request, and with it the key.
- */
+/** Nothing of what was thrown is kept: it may contain the key. */
 export function toProviderFailed(error: unknown, party: Party, now: number): ProviderFailed {
   const chain = chainOf(error);
   const known = chain.find((each) => each instanceof ProviderFailed);

@@ -9,7 +9,6 @@ export interface FetchLimits {
   readonly headersMs: number;
   readonly idleMs: number;
   readonly answerBytes: number;
-  /** Bytes of a whole stream of events, whose wrapping is many times the text. */
   readonly streamBytes: number;
   readonly headers?: () => Readonly<Record<string, string>>;
 }
@@ -71,7 +70,6 @@ function gaugeEvents(eventLimit: number, limit: number): Gauge {
   };
 }
 
-/** The body, asked for piece by piece, and given up when it is too much: with an error, or cut short without one. */
 function boundedBody(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   isTooMuch: Gauge,
@@ -99,7 +97,6 @@ interface Answer {
   readonly body: ReadableStream<Uint8Array> | null;
 }
 
-/** The same answer, within the limits. */
 function boundedAnswer({ status, ok, headers, body }: Answer, limits: FetchLimits): Response {
   const kept = new Headers([...headers].filter(([name]) => !bodyHeaders.includes(name)));
   // Its own words for the status are left behind: they may be anything.
@@ -111,9 +108,7 @@ function boundedAnswer({ status, ok, headers, body }: Answer, limits: FetchLimit
   return new Response(boundedBody(body.getReader(), gauge, ok ? tooMuch(answerBytes) : undefined), init);
 }
 
-/** An HTTP client that opens connections only where it may, and holds on to none for longer than a few seconds. */
 async function openClient({ connectMs, headersMs, idleMs }: FetchLimits, resolve: LookupFunction) {
-  // Loaded on demand, with the first call.
   const { Agent, fetch } = await import("undici");
   const dispatcher = new Agent({
     connect: { timeout: connectMs, lookup: guardedLookup(neverAsked, resolve) },
@@ -139,11 +134,7 @@ function readRequest(input: string | URL | Request, init: RequestInit = {}) {
   return { url: new URL(input), init: { method: init.method ?? "GET", headers: [...headers], body, signal } };
 }
 
-/**
- * `fetch` for talking to providers: within limits of time and size, to no link-local address, without following
- * redirects and without proxies from the environment. TLS is as Node has it, `NODE_EXTRA_CA_CERTS` included.
- * @param resolve for tests: turns names into addresses.
- */
+/** `fetch` with limits of time and size, without link-local addresses, redirects and proxies. */
 export function createFetch(given: Partial<FetchLimits> = {}, resolve: LookupFunction = lookup): Fetch {
   const limits = { ...defaultLimits, ...given };
   const client = lazy(() => openClient(limits, resolve));

@@ -30,10 +30,7 @@ export async function probeModel(
   }
 }
 
-/**
- * Looks for the model in the listing. Servers that speak like OpenAI may have none, or take any name for the one model
- * that they serve: then a chat tells.
- */
+/** Servers that speak like OpenAI may have no listing, or take any name: then a chat tells. */
 export async function probeListing(
   url: string,
   { model, isOwnAddress }: Pick<Access, "model" | "isOwnAddress">,

@@ -10,7 +10,6 @@ export interface ConnectorEntry {
   readonly provider: ProviderName;
   readonly model: string;
   readonly baseUrl?: string;
-  /** Unless given, the variable that usually holds the key of the provider. */
   readonly key?: KeySource;
   readonly api?: "chat" | "responses";
   readonly timeoutMs?: number;
@@ -38,7 +37,6 @@ function connectorKey({ key }: ConnectorEntry, kind: ProviderKind, environment: 
   return kind.needsKey ? firstKey(kind.keyVariables, environment) : undefined;
 }
 
-/** A connector as an entry has it, ready to be used or with the reason why it is not. */
 export function defineConnector(
   entry: ConnectorEntry,
   environment: Environment,

@@ -4,10 +4,7 @@ import type { ChatMessage } from "#contract/connectors.ts";
 const toMessage = ({ role, content }: ChatMessage): LanguageModelV4Message =>
   role === "system" ? { role, content } : { role, content: [{ type: "text", text: content }] };
 
-/**
- * The messages as the libraries take them. Where a provider has one place for system messages, all of them go there, in
- * their order.
- */
+/** Some providers take system messages in one place only. */
 export function toPrompt(
   messages: readonly ChatMessage[],
   hoistsSystem: boolean,

@@ -31,7 +31,6 @@ const openaiCompatible: ProviderKind = {
   probe: (access, asking) => probeListing(`${access.baseUrl}/models`, access, asking),
 };
 
-/** Fewest tokens that the responses interface takes for a limit. */
 const leastTokens = 16;
 
 const openai: ProviderKind = {
@@ -114,7 +113,6 @@ const mistral: ProviderKind = {
   probe: (access, asking) => probeListing(`${access.baseUrl}/models`, access, asking),
 };
 
-/** Its own interface stands beside the one that speaks like OpenAI. */
 const rootOf = (baseUrl: string): string => baseUrl.replace(/\/v1$/, "");
 
 const ollama: ProviderKind = {

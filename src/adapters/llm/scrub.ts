@@ -2,7 +2,6 @@ const redacted = "[redacted]";
 const maxLength = 300;
 /** Longest text that is looked at for one: the patterns below may take the square of it. */
 const maxScanned = 2048;
-/** A piece of a secret of this length and more is not shown. */
 const pieceLength = 6;
 
 function formsOf(secret: string): readonly string[] {
@@ -10,7 +9,6 @@ function formsOf(secret: string): readonly string[] {
   return [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1), base64, base64.replaceAll("=", "")];
 }
 
-/** Where in the text a run of at least `pieceLength` characters of a form stands; shorter forms as a whole. */
 function markPieces(text: string, form: string, marks: boolean[]): void {
   const length = Math.min(pieceLength, form.length);
   const pieces = new Set(Array.from({ length: form.length - length + 1 }, (_, at) => form.slice(at, at + length)));
@@ -35,7 +33,6 @@ function withoutPieces(text: string, secrets: readonly string[]): string {
   return result;
 }
 
-/** What looks like a secret wherever it comes from: keys partly shown, tokens, credentials in addresses. */
 const patterns: readonly (readonly [RegExp, string])[] = [
   [/[^\s"'`,;:=]*[*•]{2,}[^\s"'`,;]*/g, redacted],
   [/\b[\w-]{2,}(?:\.{3,}|…)[\w-]+/g, redacted],
@@ -45,10 +42,7 @@ const patterns: readonly (readonly [RegExp, string])[] = [
   [/\/\/[^\s/@]{1,256}@/g, `//${redacted}@`],
 ];
 
-/**
- * A sentence of a provider as it may be shown: on one line, of bounded length, without the secrets that were sent, whole
- * or in part, and without what looks like one.
- */
+/** A provider's message for people: one line, bounded, without the secrets that were sent or what looks like one. */
 export function scrub(text: string, secrets: readonly string[]): string {
   // Control characters and those that change the direction of a line have no place in a message.
   const line = text
@@ -63,7 +57,6 @@ export function scrub(text: string, secrets: readonly string[]): string {
 const shortest = 8;
 
 export interface Screen {
-  /** The text as far as it is sure that no secret begins in it which the next piece goes on with. */
   readonly push: (text: string) => string;
   readonly end: () => string;
 }
@@ -77,10 +70,7 @@ function lengthOfBeginning(text: string, secrets: readonly string[]): number {
   return 0;
 }
 
-/**
- * For what a model says: a server that repeats what it was sent, headers and all, must not tell the key to whoever may only
- * chat. Nothing but the secrets themselves is taken out, since an answer may be about anything.
- */
+/** A server that echoes its headers must not reveal the key to callers. Removes only the secrets themselves. */
 export function createScreen(given: readonly string[]): Screen {
   const secrets = given.filter(({ length }) => length >= shortest);
   const without = (text: string): string => secrets.reduce((each, secret) => each.replaceAll(secret, redacted), text);

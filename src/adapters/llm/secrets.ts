@@ -17,7 +17,6 @@ function checked(text: string, where: string): Key {
   return /^[\x21-\x7e]+$/.test(key) ? { key } : { missing: `${where} holds characters that no key has` };
 }
 
-/** @param isGuarded whether it is enough that the file is readable: who else may read it is systemd's to say. */
 function readKeyFile(path: string, isGuarded: boolean): Key {
   try {
     return checked(readSecretFile(path, { isGuarded }), path);
@@ -41,7 +40,6 @@ export function readKey({ from, name }: KeySource, environment: Environment): Ke
 
 export interface ProviderAddress {
   readonly baseUrl: string;
-  /** Host and port, as messages name it. */
   readonly host: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly secrets: readonly string[];
@@ -55,7 +53,6 @@ const decoded = (text: string): string => {
   }
 };
 
-/** @param path what stands behind an address that has none. */
 export function readAddress(text: string, path: string): ProviderAddress {
   const url = new URL(text);
   const given = [url.username, url.password].map(decoded);

@@ -6,7 +6,6 @@ import { isWritableByOthers } from "#adapters/files/index.ts";
 export interface PassedSockets {
   readonly members: number | undefined;
   readonly administrator: number | undefined;
-  /** One that it has accepted already, for a unit of `Accept=yes`. */
   readonly connection?: number | undefined;
 }
 
@@ -15,11 +14,7 @@ const passedNames = { members: "steward", administrator: "root", connection: "co
 /** What the kernel takes, its NUL not counted (unix(7)). */
 const longestPath = 107;
 
-/**
- * Takes the variables of sd_listen_fds(3) out of an environment. Sockets are known by the name that their unit gives them
- * (`FileDescriptorName=`).
- * @returns undefined when none were handed over.
- */
+/** Takes the variables of sd_listen_fds(3) out of an environment; undefined when no sockets were passed. */
 export function takePassedSockets(environment: NodeJS.ProcessEnv, pid: number): PassedSockets | undefined {
   const { LISTEN_PID: meant, LISTEN_FDS: count = "", LISTEN_FDNAMES: text = "" } = environment;
   for (const name of ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"]) delete environment[name];
@@ -128,11 +123,7 @@ async function makeSockets(servers: Servers, paths: SocketPaths): Promise<string
   return paths.members;
 }
 
-/**
- * Listens on the Unix sockets that were handed over, else on sockets that it makes.
- * @returns the path of the socket that takes a key; undefined where there is none.
- * @throws Error when it cannot.
- */
+/** On the passed sockets, else on its own. @returns the path of the one that takes a key. */
 export async function listenLocally(
   servers: Servers,
   where: { readonly passed: PassedSockets | undefined; readonly paths: SocketPaths },

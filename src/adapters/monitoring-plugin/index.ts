@@ -23,7 +23,6 @@ export interface PluginUser {
 
 type Argv = readonly [program: string, ...args: string[]];
 
-/** What makes another user of root for good: no capability is left, and none to be gained. */
 const asUser = ({ uid, gid }: PluginUser, command: Argv): Argv => [
   "/usr/bin/setpriv",
   `--reuid=${uid}`,
@@ -37,10 +36,7 @@ const asUser = ({ uid, gid }: PluginUser, command: Argv): Argv => [
   ...command,
 ];
 
-/**
- * Monitoring plugins as programs of this host, started as the user of the service.
- * @param ports.user who that is, where this process is root's for a service without rights; this process's unless given.
- */
+/** @param ports.user the user of the plugins; this process's by default. */
 export function createPluginRunner({
   exec,
   user,

@@ -19,7 +19,6 @@ type Found = { readonly chains: readonly InputChain[] } | { readonly untold: str
 
 const pathExists = async (path: string): Promise<boolean> => (await orUndefined(stat(path))) !== undefined;
 
-/** Tables of the old iptables that the kernel has for this network: none where nobody has used it. Undefined where it may not be read. */
 async function legacyTables(path: string): Promise<readonly string[] | undefined> {
   try {
     return (await readFile(path, "utf8")).split("\n").filter((name) => name !== "");
@@ -30,10 +29,7 @@ async function legacyTables(path: string): Promise<readonly string[] | undefined
   }
 }
 
-/**
- * Rules of the kernel's packet filter for the network that this process is in: those of nftables, with which iptables-nft,
- * ufw and firewalld write theirs, and those of the old iptables where it has been used.
- */
+/** Rules of nftables, with iptables-nft, ufw and firewalld, and of legacy iptables, for this network namespace. */
 export function createPacketFilter(ports: {
   exec: Exec;
   paths?: {

@@ -27,7 +27,6 @@ function refusesSome(rules: ReadonlyMap<string, readonly Rule[]>, chain: string,
   );
 }
 
-/** The chain INPUT in what `iptables-legacy-save -t filter` prints; undefined where there is none. */
 export function parseIptablesSave(text: string, family: "ipv4" | "ipv6"): InputChain | undefined {
   const rules = new Map<string, Rule[]>();
   let policy: InputChain["policy"] | undefined;

@@ -26,7 +26,6 @@ interface Rule {
   readonly isNarrow: boolean;
 }
 
-/** Whether a match lets a rule stand for certain senders only, or for packets that begin no connection. */
 function isNarrowing(part: JsonObject): boolean {
   const match = objectIn(part, "match");
   if (match === undefined || match["op"] === "!=") return false;
@@ -56,7 +55,6 @@ function targetsOf(part: JsonObject): readonly string[] {
 
 const mapRefuses = (part: JsonObject): boolean => verdictsOf(part).some(refuses);
 
-/** Whether what a map is asked about is the sender or the state of the connection. */
 function isNarrowMap(part: JsonObject): boolean {
   const key = objectIn(part, "vmap")?.["key"];
   return isRecord(key) && isNarrowing({ match: { op: "==", left: key } });
@@ -70,7 +68,6 @@ function readRule(rule: JsonObject): Rule {
   return { isRefusing, targets: parts.flatMap(targetsOf), isNarrow: refusesByState || parts.some(isNarrowing) };
 }
 
-/** Whether a packet that no sender or state sets apart may be refused on the way through a chain. */
 function refusesSome(rules: ReadonlyMap<string, readonly Rule[]>, chain: string, seen = new Set<string>()): boolean {
   if (seen.has(chain)) return false;
   seen.add(chain);
@@ -94,10 +91,7 @@ const tablesIn = (listed: readonly JsonObject[]): readonly JsonObject[] =>
   listed.map((each) => objectIn(each, "table")).filter((each) => each !== undefined);
 const tableKey = (family: unknown, name: unknown): string => JSON.stringify([family, name]);
 
-/**
- * Whether the JSON does not say what a table is marked as: nftables 1.0.6, which Debian 12 has, writes the name of the table
- * where the mark belongs.
- */
+/** nftables 1.0.6 (Debian 12) writes the table's name where its flags belong. */
 export const hasUnclearFlags = (text: string): boolean =>
   tablesIn(listedIn(text)).some((table) =>
     flagsOf(table).some((flag) => !tableFlags.includes(flag) || flag === table["name"]),
@@ -110,12 +104,7 @@ function dormantIn(plain: string): readonly string[] {
     .map(([, family, name]) => tableKey(family, name));
 }
 
-/**
- * Chains at the input hook in what `nft --json list ruleset` prints, which includes those of iptables-nft, ufw and firewalld.
- * Those of dormant tables are left out: they are listed, and see no packet.
- * @param plain what `nft list ruleset` prints, where the flags of tables are unclear without it.
- * @throws SyntaxError when the text is not JSON.
- */
+/** Without dormant tables, which see no packets. @param plain `nft list ruleset`, where {@link hasUnclearFlags}. */
 export function parseNftRuleset(text: string, plain?: string): readonly InputChain[] {
   const listed = listedIn(text);
   const placeOf = (item: JsonObject, chain: string): string => JSON.stringify([item["family"], item["table"], chain]);

@@ -11,7 +11,6 @@ const timeoutMs = 15_000;
 const entities: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
 const escaped = (text: string): string => text.replaceAll(/[&<>]/g, (character) => entities[character] ?? character);
 
-/** Text of others as code, in which no name calls anybody and no address becomes a link. */
 const asCode = (text: string): string => `\`${escaped(text).replaceAll("`", "'")}\``;
 
 function toChatBody({ title, facts, isGood }: Message): string {
@@ -29,7 +28,6 @@ function parseWebhook(text: string): URL {
   return url;
 }
 
-/** Posts to a webhook. A redirect is not followed: who may answer there is not who was configured. */
 function post(url: URL, body: string, lookup: LookupFunction, signal: AbortSignal): Promise<number> {
   const send = url.protocol === "https:" ? requestHttps : requestHttp;
   return new Promise((resolve, reject) => {
@@ -48,7 +46,6 @@ function post(url: URL, body: string, lookup: LookupFunction, signal: AbortSigna
     request.on("response", (response) => {
       const { statusCode = 0 } = response;
       resolve(statusCode);
-      // Its words are of no use here, and there may be no end of them.
       response.destroy();
     });
     request.on("timeout", () => request.destroy(new NotificationFailed("no answer in time", true)));

@@ -13,7 +13,6 @@ export interface MailServer {
   readonly url: URL;
   /** Of `smtp:`: whether the connection has to become a TLS one, or is to stay as it is. */
   readonly startTls: "required" | "off";
-  /** Certificates to trust besides; PEM. */
   readonly caFile?: string;
   readonly login?: { readonly user: string; readonly passwordFile: string };
 }
@@ -68,7 +67,6 @@ async function sendMail(
   const { url, startTls, caFile, login } = server;
   const host = hostOf(url);
   const isTls = url.protocol === "smtps:";
-  // Loaded on demand: most services never send a mail.
   const { createTransport } = await import("nodemailer");
   const transport = createTransport({
     host: address,
@@ -90,7 +88,6 @@ async function sendMail(
   }
 }
 
-/** Mail by way of one server. The password is in its file, and nowhere else. */
 export function createEmailNotifier(ports: {
   readonly settings: MailSettings;
   readonly resolve?: LookupFunction;

@@ -8,7 +8,6 @@ export const forbidden = (): NotificationFailed =>
 
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, "$1");
 
-/** @throws NotificationFailed when a name leads nowhere that may be asked. */
 export function resolveHost(host: string, lookUp: LookupFunction): Promise<string> {
   if (isIP(host) !== 0) return Promise.resolve(host);
   return new Promise((resolve, reject) => {
@@ -56,10 +55,7 @@ function orFailed<T>(path: string, read: () => T): T {
   }
 }
 
-/**
- * Reads the one line of a file that holds a secret. It is read each time that it is needed, so that a new one takes effect at once.
- * @throws NotificationFailed for a file that everybody can read, or that holds anything but one line.
- */
+/** Read each time, so that a new secret takes effect at once. @throws NotificationFailed */
 export const readSecret = (path: string): string => orFailed(path, () => readSecretFile(path));
 
 export const readCaFile = (path: string): string =>

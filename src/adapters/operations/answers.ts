@@ -14,7 +14,6 @@ export interface AnswerFiles {
 const idShape = /^[0-9A-Za-z_-]{43}$/;
 const suffix = ".json";
 
-/** First answers to requests with an idempotency key, one file each in `<state folder>/answers/`. */
 export function openAnswerFiles({ stateDir }: { readonly stateDir: string }): AnswerFiles {
   const root = join(stateDir, "answers");
   preparePrivateDirectory(root);

@@ -17,10 +17,7 @@ function orDamaged<T>(read: () => T): T | undefined {
   }
 }
 
-/**
- * What a service without rights asks for, as root reads it: no links, nothing of other users, nothing that is not on the list.
- * @param isAllowed whether the kind of a spec is on the list, with this input.
- */
+/** Requests of a service without rights, as root reads them: no links, nothing of other users. */
 export function readAskedOperations(ports: {
   readonly stateDir: string;
   readonly uid: number;

@@ -5,7 +5,6 @@ import { errnoCode, isNotFound, orUndefinedSync } from "#kernel/errors.ts";
 
 const { O_CREAT, O_APPEND, O_RDONLY } = constants;
 
-/** There is no file of ours: nothing at all, or a directory that somebody else put there. */
 export const isNoFile = (error: unknown): boolean => isNotFound(error) || errnoCode(error) === "EISDIR";
 
 export function readIfThere(path: string): string | undefined {

@@ -8,15 +8,9 @@ export class ForeignFileRefused extends Error {
   override readonly name = "ForeignFileRefused";
 }
 
-/** A folder that belongs to a user who is not trusted, held open: whatever its name leads to later, this is what is read. */
 export interface ForeignFolder {
   readonly names: () => readonly string[];
-  /**
-   * A file in it: no link, nothing but a file, of its user and of bounded size.
-   * @param isSingle whether it may have no other name; files that are being linked into place have two for a moment.
-   * @returns undefined where there is none.
-   * @throws ForeignFileRefused
-   */
+  /** @param isSingle whether it may have no second name, as files being linked into place do. @throws ForeignFileRefused */
   readonly text: (
     name: string,
     limits: { readonly maxBytes: number; readonly isSingle?: boolean },
@@ -52,11 +46,7 @@ function readAll(handle: number, maxBytes: number, shown: string): string {
 
 const isName = (name: string): boolean => /^[0-9A-Za-z_.-]+$/.test(name) && name !== "." && name !== "..";
 
-/**
- * Opens the folder that the names lead to, one after the other, from a path that only root can change.
- * @returns undefined where it is not there.
- * @throws ForeignFileRefused for a link on the way, or a folder that is not of this user alone.
- */
+/** From a path that only root can change. @throws ForeignFileRefused for links, and for directories that others can write. */
 export function openForeignFolder(
   base: string,
   names: readonly string[],

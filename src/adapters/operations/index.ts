@@ -21,17 +21,13 @@ function entryNames(folder: string): readonly string[] | undefined {
   }
 }
 
-/**
- * Operations in `<state folder>/operations/<id>/`: `spec.json`; `state.json`, replaced whole; `claim.<number>`, linked into
- * place, which succeeds for one process only; `log`.
- */
+/** `<id>/`: `spec.json`; `state.json`; `claim.<number>`, linked into place, so that one process wins; `log`. */
 export function openOperationStore({ stateDir }: { readonly stateDir: string }): OperationStore {
   const root = join(stateDir, foldersName);
   preparePrivateDirectory(root);
   return storeIn(root, ownModes);
 }
 
-/** The same for operations that root does for a service without rights, which may read all of it and change nothing. */
 export function openSharedOperationStore({ stateDir }: { readonly stateDir: string }): OperationStore {
   return storeIn(join(stateDir, foldersName), groupModes);
 }
@@ -81,7 +77,6 @@ function storeIn(root: string, modes: Modes): OperationStore {
       const number = newestClaim(names);
       const state = parseState(readIfThere(join(folder, stateName)) ?? "");
       if (number === 0) return { spec, state, claim: undefined };
-      // Whose claim cannot be read is nobody that can be found at work.
       const process = parseProcess(readIfThere(join(folder, claimName(number))) ?? "") ?? nobody;
       return { spec, state, claim: { number, process } };
     },
@@ -90,7 +85,6 @@ function storeIn(root: string, modes: Modes): OperationStore {
       const beside = join(folder, `.claim-${randomBytes(6).toString("hex")}`);
       writeFileSynced(beside, JSON.stringify(process), { mode: modes.file });
       try {
-        // Whole from the first moment, and refused where there is one already.
         linkSync(beside, join(folder, claimName(number)));
       } catch (error) {
         if (errnoCode(error) === "EEXIST") return false;
@@ -105,7 +99,6 @@ function storeIn(root: string, modes: Modes): OperationStore {
     appendLog: (id, line) => appendLine(folderOf(id), line, modes),
     tail: (id, lines) => (isOperationId(id) ? tailOf(join(root, id), lines) : []),
     remove(id) {
-      // Renamed first: half an operation is never to be seen.
       renameSync(folderOf(id), join(root, `${removing}${id}`));
       clear(removing);
     },

@@ -15,11 +15,9 @@ export interface TaskProgram {
 
 const baseEnvironment = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C.UTF-8" };
 
-/** How long a task may take to end by itself when it is told to: a package manager in it is not to be cut off. */
 const stopTimeout = "30min";
 
 const properties = [
-  // Only the task itself is told to stop: a package manager that it has started comes to its end.
   "KillMode=process",
   `TimeoutStopSec=${stopTimeout}`,
   // A process of the package manager that the kernel kills for its memory is a failure to report, not the end of the task.
@@ -29,10 +27,7 @@ const properties = [
   "UMask=0077",
 ];
 
-/**
- * Starts tasks in a systemd unit of their own, outside the control group of the service; where systemd does not run, as a
- * process in a session of its own whose output goes to `output` in the folder of the operation.
- */
+/** In a systemd unit, outside the service's control group; without systemd in a session of its own, with output to a file. */
 export function createTaskLauncher(ports: {
   readonly exec: Exec;
   readonly startDetached: StartDetached;

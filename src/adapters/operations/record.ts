@@ -10,10 +10,8 @@ export const claimName = (number: number): string => `claim.${number}`;
 export const newestClaim = (names: readonly string[]): number =>
   Math.max(0, ...names.map((name) => Number(claimShape.exec(name)?.[1] ?? 0)));
 
-/** Who is nobody that can be found at work: no process has number 0. */
 export const nobody = { pid: 0, startTicks: 0, bootId: "" };
 
-/** What may be the name of an operation's folder: nothing that leads elsewhere. */
 const operationIdShape = /^[0-9a-z][0-9a-z-]{0,63}$/;
 
 export const isOperationId = (text: string): boolean => operationIdShape.test(text);

@@ -4,7 +4,6 @@ import type { PackageManager } from "#domain/ports/packages.ts";
 import type { Probe } from "#domain/ports/probe.ts";
 import type { Clock } from "#kernel/clock.ts";
 
-/** Package managers that are looked for, in this order: the program, and a question that it answers at once. */
 const known = [
   { name: "apt", argv: ["/usr/bin/dpkg-query", "--show", "dpkg"] },
   { name: "dnf", argv: ["/usr/bin/rpm", "--query", "rpm"] },
@@ -37,9 +36,7 @@ const isDnf5 = (): boolean => realpathSync(programs.dnf).endsWith("dnf5");
 export async function createHostPackageManager(ports: {
   readonly exec: Exec;
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
-  /** Where answers are kept for the next process; without it they are not. */
   readonly stateDir?: string;
-  /** Whether the host has to be rebooted for what is installed to run. */
   readonly needsReboot: (signal: AbortSignal) => Promise<boolean>;
 }): Promise<PackageManager | undefined> {
   const name = findManager()?.name;

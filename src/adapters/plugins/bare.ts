@@ -18,7 +18,6 @@ const dropsRights = [
   "--bounding-set=-all",
 ];
 
-/** Runs plugins as plain processes, where systemd does not run or the service may not start units. */
 export function createBareSandbox(ports: { readonly exec: Exec; readonly uid?: number }): PluginSandbox {
   const { exec, uid = process.getuid?.() ?? 0 } = ports;
   const isRoot = uid === 0;

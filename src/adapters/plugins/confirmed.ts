@@ -19,9 +19,7 @@ export interface ConfirmedPlugin {
   readonly confirmedAt: number;
 }
 
-/** Root's list: one file for each plugin, so that two who write at once write different files. */
 interface ConfirmedPluginFiles extends ConfirmedPlugins {
-  /** By name. What cannot be read is not confirmed, and not listed. */
   readonly all: () => readonly ConfirmedPlugin[];
   /** On disk when it returns. @throws Error when this process is not root, or the directory is not its own. */
   readonly add: (plugin: ConfirmedPlugin) => void;
@@ -35,7 +33,6 @@ const isConfirmed = (value: unknown): value is ConfirmedPlugin => {
   return [name, version, path, digest].every((each) => typeof each === "string") && typeof confirmedAt === "number";
 };
 
-/** Only root can say what runs as root. */
 const isRoots = (stat: Stats): boolean => stat.uid === 0 && !isWritableByOthers(stat);
 
 function read(file: string): ConfirmedPlugin | undefined {

@@ -49,11 +49,7 @@ const throwFault = (fault: Distrusted): void => {
   throw fault;
 };
 
-/**
- * All that is in a folder, the folder itself first, in an order that is always the same.
- * @param onFault is told of each thing that is not as it should be; the first one ends it unless given.
- * @throws Distrusted
- */
+/** In a stable order. @param onFault is called with each fault; throws the first by default. @throws Distrusted */
 export function listContent(folder: string, owner: Owner, onFault = throwFault): readonly Entry[] {
   const check = (work: () => void): void => {
     try {
@@ -85,7 +81,6 @@ export function listContent(folder: string, owner: Owner, onFault = throwFault):
   return entries;
 }
 
-/** What changes when something in the folder does; takes no reading of contents. */
 export const signatureOf = (entries: readonly Entry[]): string =>
   JSON.stringify(
     entries.map(({ path, stat: { dev, ino, mode, uid, size, mtimeNs, ctimeNs } }) =>

@@ -14,7 +14,6 @@ const isPlugin = (value: unknown): value is EnabledPlugin =>
   [value["name"], value["path"], value["digest"]].every((each) => typeof each === "string") &&
   typeof value["enabledAt"] === "number";
 
-/** What `enabled.json` says. @throws Error when it is not such a list. */
 export function readEnabledPlugins(text: string): readonly EnabledPlugin[] {
   const value: unknown = JSON.parse(text);
   const plugins: unknown = isRecord(value) ? value["plugins"] : undefined;
@@ -32,13 +31,9 @@ function readList(path: string): string | undefined {
   return file.content.toString("utf8");
 }
 
-/**
- * Which plugins are enabled, in `enabled.json` of the state folder. A file that cannot be read for what it is gives nobody
- * leave to run: it is set aside, and none is enabled.
- */
+/** A damaged `enabled.json` is moved aside, and no plugin is enabled. */
 export function openEnabledPlugins(ports: {
   readonly stateDir: string;
-  /** Told of a damaged file, with the path under which it is kept. */
   readonly onTrouble: (error: unknown, aside: string | undefined) => void;
 }): EnabledPlugins {
   const { stateDir, onTrouble } = ports;

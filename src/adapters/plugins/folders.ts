@@ -18,7 +18,6 @@ import { Distrusted, isPlain, type Owner, requireReachable, requireTrustedWay } 
 /** A change may come in the same moment of the file system's clock as the one before it, and is then not seen by its time. */
 const settledMs = 2_000;
 
-/** One sentence why a folder is not used. It names files, whose names may hold anything. */
 const describeFault = (error: unknown): string => oneLine(errorMessage(error));
 
 function requireProgram({ command: [program], permissions }: PluginManifest, folder: string, owner: Owner): void {
@@ -48,7 +47,6 @@ function readingOf(folder: string): ManifestReading {
   return readManifest(bytes.toString("utf8"), folder);
 }
 
-/** A name with a dot before it is that of what was put away. */
 const isShown = (name: string): boolean => !name.startsWith(".");
 const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 const self = (): Owner => ({ uid: process.getuid?.() ?? 0 });
@@ -56,7 +54,6 @@ const self = (): Owner => ({ uid: process.getuid?.() ?? 0 });
 const oddPath = "the path of its folder has other characters than A-Z a-z 0-9 . _ @ + , ~ - (rename it)";
 const isLink = (path: string): string => `${path} is a link (put the folder itself there)`;
 
-/** Every fault of a folder that is there: of what leads to it, of all in it, of its manifest and of its program. */
 export function inspectPlugin(path: string, owner: Owner = self()): readonly string[] {
   const faults: string[] = [];
   const look = (work: () => void): void => {
@@ -85,11 +82,9 @@ interface Kept {
   readonly found: FoundPlugin;
 }
 
-/** The plugins below these folders, whose owners and modes decide whether they are used. */
 export function createPluginFolders(ports: {
   readonly dirs: readonly string[];
   readonly now: () => number;
-  /** Who the service is; this process unless given. */
   readonly owner?: Owner;
 }): PluginFolders {
   const { now, owner = self() } = ports;
@@ -166,7 +161,6 @@ export function createPluginFolders(ports: {
       const found: FoundPlugin[] = [];
       for (const lookNext of dirs.flatMap(below)) {
         const plugin = lookNext();
-        // Others have their turn between two folders.
         await new Promise<void>((done) => setImmediate(done));
         if (plugin === undefined) continue;
         if (!("manifest" in plugin.loaded)) {

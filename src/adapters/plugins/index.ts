@@ -12,7 +12,6 @@ export { createPluginFolders, inspectPlugin } from "./folders.ts";
 const trial = `const socket = require("node:dgram").createSocket("udp4");
 socket.send("", 9, "127.0.0.1", (error) => { process.stdout.write(error?.code ?? "sent"); socket.close(); });`;
 
-/** Finds out, once, whether systemd can keep a unit from addresses: it starts those that it cannot keep from them all the same. */
 function createAddressTrial(exec: Exec): () => Promise<boolean> {
   let known: Promise<boolean> | undefined;
   const options = ["--pipe", "--wait", "--collect", "--quiet", "--no-ask-password", "--property=IPAddressDeny=any"];
@@ -27,12 +26,10 @@ function createAddressTrial(exec: Exec): () => Promise<boolean> {
   };
 }
 
-/** The tightest sandbox that this host can give. */
 export function createPluginSandbox(ports: {
   readonly exec: Exec;
   readonly hidden: readonly string[];
   readonly partOf?: string | undefined;
-  /** Is told of a plugin that systemd was asked to end, and that did not end. */
   readonly onNotEnded: (trouble: NotEnded) => void;
   readonly hasSystemd?: () => boolean;
 }): PluginSandbox {

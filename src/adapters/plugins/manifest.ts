@@ -21,11 +21,9 @@ const validator = (): ValidateFunction<ManifestFile> => {
 interface Flaw {
   readonly path: readonly string[];
   readonly message: string;
-  /** Whether the name of the setting is at fault, not its value. */
   readonly isKey?: boolean;
 }
 
-/** What a manifest says, or every fault of it: `plugin.yaml:3:7: exec: must be string`. */
 export type ManifestReading =
   | { readonly manifest: PluginManifest }
   | {
@@ -207,7 +205,6 @@ function known(value: unknown): { readonly type: PluginType | undefined; readonl
   };
 }
 
-/** Reads the text of a manifest; `folder` is what its `exec` is in. */
 export function readManifest(text: string, folder: string): ManifestReading {
   const unknown = { type: undefined, name: undefined };
   const lines = new LineCounter();
@@ -222,7 +219,6 @@ export function readManifest(text: string, folder: string): ManifestReading {
     if (errors.length > 0) return { faults: errors.map(faultLine), ...unknown };
     value = document.toJS({ maxAliasCount: 0 }) ?? {};
   } catch (error) {
-    // Aliases, and brackets without end.
     return {
       faults: [faultLine(`${manifestName}: ${errorMessage(error)}`)],
       ...unknown,
@@ -240,7 +236,6 @@ export function readManifest(text: string, folder: string): ManifestReading {
 }
 
 const maxFaults = 10;
-/** Faults in one text, of which a list shows no more than the first ones. */
 export const faultText = (faults: readonly string[]): string =>
   [...faults.slice(0, maxFaults), ...(faults.length > maxFaults ? [`and ${faults.length - maxFaults} more`] : [])].join(
     "; ",
@@ -249,7 +244,6 @@ export const faultText = (faults: readonly string[]): string =>
 /** Text that comes from a file or a file's name, as one line that no terminal takes for more than text. */
 export const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, "\ufffd");
 
-/** The longest fault of a manifest: what is wrong with it may itself be as long as the file. */
 const maxFaultLength = 500;
 const faultLine = (text: string): string => oneLine(text).slice(0, maxFaultLength);
 

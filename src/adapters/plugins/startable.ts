@@ -27,14 +27,10 @@ function requireInterpreter(interpreter: string, program: string, owner: Owner):
   }
 }
 
-/** What `env` looks for: the first word that is neither an option nor a variable. */
 const soughtBy = (words: readonly string[]): string | undefined =>
   words.find((word) => !word.startsWith("-") && !word.includes("="));
 
-/**
- * A script has to say what reads it: the system would guess, and some programs would take a shell.
- * @throws Distrusted
- */
+/** A script has to name its interpreter: the system would guess. @throws Distrusted */
 export function requireStartable(program: string, owner: Owner): void {
   const beginning = beginningOf(program, maxFirstLine);
   if (beginning.subarray(0, 4).equals(Buffer.from("\x7fELF", "latin1"))) return;

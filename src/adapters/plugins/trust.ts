@@ -2,17 +2,12 @@ import { type BigIntStats, lstatSync, readlinkSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { isSticky, isWritableByOthers } from "#adapters/files/index.ts";
 
-/** Whether a path is a folder, or somewhere in it. Both are absolute and without `.` and `..`. */
 export const isInside = (path: string, folder: string): boolean =>
   path === folder || path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
 
-/**
- * Whether a path means itself wherever it is written: in a list of paths, after a variable's `=`, in a setting with options.
- * Nothing is quoted anywhere, so nothing can be quoted wrong.
- */
+/** Nothing quotes paths anywhere, so they have no characters that would need it. */
 export const isPlain = (path: string): boolean => /^(\/(?!\.\.?(\/|$))[A-Za-z0-9._@+,~-]+)+$/.test(path);
 
-/** Why something is not used, as a sentence with what helps. */
 export class Distrusted extends Error {
   override readonly name = "Distrusted";
 }
@@ -80,7 +75,6 @@ export function requireTrustedFile(path: string, owner: Owner): void {
   }
 }
 
-/** That a user of no rights can go into a folder, and all that lead to it. @throws Distrusted */
 export function requireReachable(folder: string): void {
   for (const path of [...foldersAbove(folder), folder]) {
     const { mode } = lstatSync(path, { bigint: true });
@@ -90,10 +84,7 @@ export function requireReachable(folder: string): void {
   }
 }
 
-/**
- * What keeps a path from meaning the same for ever: a link on the way to it, or a folder in which somebody else than root
- * could put one. Undefined where nothing does.
- */
+/** A link on the way, or a directory in which others than root could put one. */
 export function whatLeadsElsewhere(path: string): string | undefined {
   for (const part of [...foldersAbove(path), path]) {
     const stat = lstatSync(part, { bigint: true, throwIfNoEntry: false });

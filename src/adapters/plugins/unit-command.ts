@@ -21,7 +21,6 @@ export function boundsMemory(): boolean {
   try {
     return readFileSync("/sys/fs/cgroup/cgroup.controllers", "utf8").split(/\s+/).includes("memory");
   } catch {
-    // cgroup v1, where systemd may have the memory controller or not.
     return false;
   }
 }
@@ -42,7 +41,6 @@ function requireFixed(paths: readonly string[]): void {
   }
 }
 
-/** What of the host is the same for all plugins. */
 export type CommandPlace = Pick<UnitPlace, "ends" | "hidden" | "boundsMemory"> & {
   readonly partOf: string | undefined;
 };

@@ -2,7 +2,6 @@ import type { PluginCall } from "#domain/ports/plugins.ts";
 import { isInside } from "./trust.ts";
 
 export interface UnitPlace {
-  /** Where the end of a unit is told, in a folder that holds nothing else: root's alone. */
   readonly ends: string;
   readonly hidden: readonly string[];
   readonly boundsMemory: boolean;
@@ -11,17 +10,12 @@ export interface UnitPlace {
   readonly topFiles: readonly string[];
 }
 
-/**
- * The only place that a plugin may write to unasked, its $TMPDIR. Not /tmp: the private one that comes with a user of
- * its own is on the disk of the host, as big as that, and what bounds it is left out beside it.
- */
+/** The plugin's . Not the private /tmp, which is on the disk of the host and unbounded. */
 export const workFolderOf = ({ manifest }: PluginCall): string =>
   manifest.permissions.user === "root" ? "/tmp" : "/dev/shm";
 
-/** Longer than the time of the plugin itself: only where nobody is left to end it. */
 const spareMs = 15_000;
 
-/** Of /etc, what programs need to run at all, and names and certificates to be looked up. */
 const commonSettings = [
   "alternatives",
   "ca-certificates",
@@ -52,7 +46,6 @@ const commonSettings = [
   "timezone",
 ];
 
-/** Holds for every plugin, root or not: how it ends, and how much of the host it takes. */
 const bounds = (unit: string, call: PluginCall, { ends, boundsMemory }: UnitPlace): readonly string[] => {
   const { timeoutMs, permissions } = call.manifest;
   const { memoryBytes, tasks } = permissions;
@@ -76,9 +69,7 @@ const bounds = (unit: string, call: PluginCall, { ends, boundsMemory }: UnitPlac
     "KeyringMode=private",
     // What ends with an exit code has run, whatever the code says: that is no failed unit.
     `SuccessExitStatus=${Array.from({ length: 199 }, (_, at) => at + 1).join(" ")}`,
-    // That it started and ended is in the metrics and traces; the journal gets what went wrong.
     "LogLevelMax=notice",
-    // What the service and the programs of the host have to do comes first.
     "CPUWeight=20",
     "IOWeight=20",
     // Not the folder that it may write to: from systemd 256 on no unit starts in a folder below /dev.
@@ -125,10 +116,7 @@ const system = [
   "SystemCallErrorNumber=EPERM",
 ];
 
-/**
- * Who has no network has no business with the services of the host either: over the bus everybody may ask for the
- * environment that a unit was given.
- */
+/** Over the bus everybody may read the environment of units, so a plugin without network has no bus. */
 const buses = ["/run/dbus/system_bus_socket", "/run/systemd/io.systemd.Manager"];
 
 /** What the kernel shows to root alone, which a capability to read would open. */
@@ -144,10 +132,7 @@ const kernelSecrets = [
 
 const homes = ["/home", "/root", "/run/user"];
 
-/**
- * To read what is closed to it a plugin gets the capability, and that would open all of the host: so all but programs and
- * what it asked for is taken out of its sight.
- */
+/** The capability to read would open the whole host, so all but programs and what was asked for is hidden. */
 function viewProperties({ manifest }: PluginCall, { ends, topFolders, topFiles }: UnitPlace): readonly string[] {
   const { read, write } = manifest.permissions;
   const capabilities = write.length > 0 ? "CAP_DAC_READ_SEARCH CAP_DAC_OVERRIDE" : "CAP_DAC_READ_SEARCH";
@@ -174,7 +159,6 @@ function ownUserProperties(call: PluginCall, place: UnitPlace): readonly string[
   const hasHome = needed.some((path) => homes.some((home) => isInside(path, home)));
   return [
     "DynamicUser=yes",
-    // The user is no one else's, so that this holds for the plugin alone.
     `LimitNPROC=${tasks}`,
     `ProtectHome=${hasHome ? "tmpfs" : "yes"}`,
     ...system,
@@ -185,7 +169,6 @@ function ownUserProperties(call: PluginCall, place: UnitPlace): readonly string[
   ];
 }
 
-/** Root is not contained by any of this, only kept from slips of the hand. */
 const rootProperties = ({ manifest }: PluginCall): readonly string[] => [
   "ProtectSystem=strict",
   "PrivateTmp=yes",

@@ -11,12 +11,9 @@ import { boundsMemory, type CommandPlace, unitCommand } from "./unit-command.ts"
 import { ended, endedFor, maxOutputBytes, signalExitCode } from "./words.ts";
 
 const usualRunFolder = "/run/steward-plugins";
-/** How long after its time the unit of a plugin may take to be gone. */
 const graceMs = 20_000;
 const betweenStopsMs = 100;
-/** How often systemd is asked in vain to end what should be gone already. */
 const lastStops = 20;
-/** Exit code of `systemctl stop` for a unit that is not there. */
 const notLoaded = 5;
 /** Ends that nobody came for are those of a service that was killed. */
 const forgottenMs = 3_600_000;
@@ -26,7 +23,6 @@ function demandCommandFailure(error: unknown): CommandFailed {
   throw error;
 }
 
-/** How a unit ended, as systemd tells it: `signal`, `killed`, `KILL`. */
 interface UnitEnd {
   readonly result: string;
   readonly how: string;
@@ -61,7 +57,6 @@ function notBegun({ exitCode, stderr }: CommandResult): PluginNotRun {
   return isSetupCode(exitCode) ? withoutSandbox(exitCode) : new PluginNotRun("systemd did not tell how it ended");
 }
 
-/** The unit of a plugin that systemd was asked to end, and that did not end. */
 export interface NotEnded {
   readonly plugin: string;
   readonly unit: string;
@@ -72,12 +67,10 @@ export interface NotEnded {
 
 interface UnitPorts {
   readonly exec: Exec;
-  /** Directories that no plugin may see. */
   readonly hidden: readonly string[];
   readonly partOf: string | undefined;
   readonly filtersAddresses: () => Promise<boolean>;
   readonly onNotEnded: (trouble: NotEnded) => void;
-  /** Gone with the next boot, as the units are. */
   readonly runFolder?: string;
 }
 
@@ -92,11 +85,7 @@ async function stopUnit(exec: Exec, unit: string): Promise<void> {
   throw new CommandFailed(`cannot stop ${unit}: systemctl ended with exit code ${exitCode}: ${stderr.trim()}`);
 }
 
-/**
- * Stops the unit again and again until nobody waits for it any more: the first time may come before there is a unit, and when
- * the service is stopped, systemd ends all programs of the service, also those that are to stop a plugin.
- * @throws PluginNotRun when it may still be there.
- */
+/** Stops the unit until nobody waits for it: the first attempt may come too early, or be killed with the service. */
 async function endUnit(
   { exec, onNotEnded }: UnitHost,
   { plugin, unit }: Pick<NotEnded, "plugin" | "unit">,
@@ -151,7 +140,6 @@ async function runUnit(host: UnitHost, call: PluginCall, signal: AbortSignal): P
     ending ??= endUnit(host, { plugin: manifest.name, unit }, () => isOver);
     return ending;
   };
-  // What is thrown is awaited below.
   const onOver = (): void => void end().catch(() => undefined);
   over.addEventListener("abort", onOver, { once: true });
   if (over.aborted) onOver();
@@ -164,7 +152,6 @@ async function runUnit(host: UnitHost, call: PluginCall, signal: AbortSignal): P
   const isCutShort = ending !== undefined;
   const unitEnd = takeEnd(place.ends, unit);
   if (!isCutShort && unitEnd !== undefined && !(outcome instanceof CommandFailed)) return toEnd(call, unitEnd, outcome);
-  // systemd-run may be gone before the unit is.
   await end();
   takeEnd(place.ends, unit);
   if (isCutShort) throw endedFor(call, !signal.aborted, outcome instanceof CommandFailed ? outcome.output : outcome);
@@ -172,7 +159,6 @@ async function runUnit(host: UnitHost, call: PluginCall, signal: AbortSignal): P
   throw new PluginNotRun(`it could not be run: ${outcome.message}`, { cause: outcome });
 }
 
-/** Runs plugins in systemd units of their own, each with a user that exists as long as it runs. */
 export function createUnitSandbox(ports: UnitPorts): PluginSandbox {
   const { hidden, partOf, runFolder = usualRunFolder } = ports;
   const place = { ends: join(runFolder, "ends"), hidden, partOf, boundsMemory: boundsMemory() };

@@ -1,15 +1,12 @@
 import { constants } from "node:os";
 import { type PluginCall, type PluginEnd, PluginNotRun, type PluginOutput } from "#domain/ports/plugins.ts";
 
-/** Of each of the two outputs; the rest is read and dropped. */
 export const maxOutputBytes = 1024 ** 2;
 
 const seconds = (ms: number): string => (ms % 60_000 === 0 ? `${ms / 60_000} min` : `${ms / 1000} s`);
 
-/** Of each output of a plugin that was ended, its last characters tell where it was. */
 const keptOutputChars = 4_000;
 
-/** Why a plugin was ended: its own time was over, or whoever called it is gone. */
 export const endedFor = (
   { manifest }: PluginCall,
   isLate: boolean,

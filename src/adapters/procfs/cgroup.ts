@@ -2,17 +2,10 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Memory, parseCpuMax, parseFlatKey } from "./parse.ts";
 
-/**
- * Limits of the control group at the root of the mount. On a host that is the kernel's root group, which has
- * none; in a container it is the container's own. The group of the service is not asked: a limit on Steward
- * itself says nothing about the host.
- */
+/** Of the root group: in a container its own. A limit on Steward's unit says nothing about the host. */
 export interface ContainerLimits {
-  /** The host's memory, cut to what the container may use. */
   readonly memory: (host: Memory) => Memory;
-  /** Processors worth of time; undefined for no limit. */
   readonly cpus: () => number | undefined;
-  /** Processor time used so far in microseconds; undefined where it is not accounted. */
   readonly cpuTimeMicros: () => number | undefined;
 }
 

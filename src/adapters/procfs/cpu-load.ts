@@ -15,7 +15,6 @@ interface Sample {
 }
 
 export interface CpuLoad {
-  /** Share of processor time in use over the last interval, 0 to 100. */
   readonly percent: () => Promise<number>;
   /** The same over the last minute, or since the start when that is less. */
   readonly minutePercent: () => Promise<number>;
@@ -34,7 +33,6 @@ export function startCpuLoad(ports: { clock: Clock; limits: ContainerLimits; pro
     return { atMs, busy: total - idle, total };
   };
 
-  /** Oldest first: one that is at least a minute old, and all after it. */
   let samples: readonly Sample[] = [take()];
   const sampleAt = (index: number): Sample => samples.at(index) ?? take();
   const advance = (): void => {
@@ -48,7 +46,6 @@ export function startCpuLoad(ports: { clock: Clock; limits: ContainerLimits; pro
   };
   const stop = clock.every(sampleIntervalMs, advance);
 
-  /** Right after the start: waits until there is something to compare with. */
   const untilTwoSamples = async (): Promise<void> => {
     if (samples.length > 1) return;
     const age = clock.monotonicMs() - sampleAt(-1).atMs;

@@ -1,6 +1,5 @@
 import { createMountLookup, type Mount } from "./mountinfo.ts";
 
-/** Kinds that cannot be written, whatever is done. They are always full. */
 const imageTypes = new Set(["squashfs", "iso9660", "erofs", "cramfs", "romfs", "udf"]);
 /** Kinds that hold data on this host without a device below /dev. */
 const typesWithoutDevice = new Set(["tmpfs", "zfs", "ubifs", "jffs2"]);
@@ -22,7 +21,6 @@ function holdsData({ type, source, path, options }: Mount): boolean {
   return source.startsWith("/dev/") || typesWithoutDevice.has(type);
 }
 
-/** A folder of a file system that is mounted elsewhere. A subvolume of btrfs is not one. */
 const isBind = ({ type, root, superOptions }: Mount): boolean =>
   root !== "/" && !(type === "btrfs" && superOptions.includes(`subvol=${root}`));
 
@@ -47,10 +45,7 @@ const rank = (mount: Mount): number => (mount.path === "/" ? 0 : isBind(mount) ?
 const byRank = (a: Mount, b: Mount): number =>
   rank(a) - rank(b) || a.path.length - b.path.length || (a.path < b.path ? -1 : 1);
 
-/**
- * Paths at which a file system is seen that is mounted nowhere as a whole, nor as the root. Container runtimes bind single files
- * (`/etc/hosts`), which do not stand for a file system: the caller finds out which of the paths are directories.
- */
+/** File systems that are mounted nowhere as a whole. Container runtimes bind single files, which do not count. */
 export function boundPaths(mounts: readonly Mount[]): readonly string[] {
   const perDevice = Map.groupBy(mounts.filter(isData(mounts)), ({ device }) => device);
   return [...perDevice.values()]
@@ -65,12 +60,7 @@ export function dataMountHolding(mounts: readonly Mount[], path: string): string
   return same.filter(isData(mounts)).toSorted(byRank)[0]?.path;
 }
 
-/**
- * Chooses the mounts that hold data: no pseudo file systems, images, remote or FUSE file systems. Of each device `/`, else the
- * shortest path at which all of it is mounted, else that of a bind mount.
- * @param readOnlyPaths mount points that are to be read-only.
- * @param files paths of {@link boundPaths} that are no directories.
- */
+/** Of each device `/`, else the shortest whole mount, else a bind mount. @param files bound paths that are no directories. */
 export function chooseDataMounts(
   mounts: readonly Mount[],
   readOnlyPaths: ReadonlySet<string>,

@@ -31,10 +31,7 @@ function shared<T>(ask: (path: string) => Promise<T>): (path: string) => Promise
   };
 }
 
-/**
- * The mounts as the host sees them. Those of the service are others when its unit has a sandbox: folders hidden, everything
- * read-only. An unprivileged service may not look at the first process and takes its own.
- */
+/** As the host sees them: the sandbox of the unit has others. Without rights, those of this process. */
 function readMounts(procDir: string): { text: string; rootDir: string } {
   const rootDir = join(procDir, "1/root");
   try {
@@ -46,21 +43,15 @@ function readMounts(procDir: string): { text: string; rootDir: string } {
 }
 
 function readFstab(path: string): string {
-  // Containers have none.
   return orUndefinedSync(() => readFileSync(path, "utf8")) ?? "";
 }
 
-/**
- * File systems of the host, from mountinfo, fstab and statfs(2). Remote and FUSE file systems are left out, since a question
- * about one whose server is gone never ends. A local disk that does not answer holds one thread, and is not asked again
- * before it has answered.
- */
+/** A remote file system without its server never answers, so these are left out; a hung disk holds one thread. */
 export function createFileSystems(ports: { clock: Pick<Clock, "sleep">; procDir?: string }): FileSystems {
   const { clock, procDir = "/proc" } = ports;
   const askSizes = shared(readSizes);
   const askIsFile = shared(async (path) => !(await stat(path)).isDirectory());
 
-  /** Those of the paths that are no directories; what cannot be told is left to whoever asks for its sizes. */
   const filesAmong = async (paths: readonly string[], rootDir: string, signal: AbortSignal): Promise<Set<string>> => {
     const over = new AbortController();
     const late = clock.sleep(answerTimeoutMs, AbortSignal.any([signal, over.signal])).then(() => false);

@@ -8,9 +8,7 @@ import { type CpuLoad, startCpuLoad } from "./cpu-load.ts";
 import { type CpuInfo, parseCpuInfo, parseMemory, parseOsRelease } from "./parse.ts";
 
 export interface ProcHostFacts extends HostFacts {
-  /** Its samples of the processors, for others who need them. */
   readonly cpuLoad: Pick<CpuLoad, "minutePercent">;
-  /** What is used of memory and of the root file system, each by itself: a disk that hangs keeps nobody from the other. */
   readonly memoryPercent: () => number;
   readonly diskPercent: () => Promise<number>;
   readonly dispose: Dispose;
@@ -42,7 +40,6 @@ function readCpu(procDir: string, limits: ContainerLimits): CpuInfo {
   return { model: model || deviceModel() || process.arch, cores: Math.min(cores, allowed), threads: allowed };
 }
 
-/** A file system as df(1) counts it: what is reserved for root is neither used nor free. */
 async function readDisk(path: string) {
   const { frsize, blocks, bfree, bavail } = await statfs(path);
   const used = blocks - bfree;

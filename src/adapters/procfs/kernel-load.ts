@@ -31,10 +31,7 @@ async function readProcesses(procDir: string): Promise<readonly ProcessStat[]> {
   return found;
 }
 
-/**
- * How busy the kernel is, from /proc. Memory is cut to the limit of the container; swap is the host's.
- * @param ports.cpuLoad the sampler of the host facts: two would read the same counters twice.
- */
+/** Memory is cut to the container's limit; swap is the host's. */
 export function createKernelLoad(ports: { cpuLoad: Pick<CpuLoad, "minutePercent">; procDir?: string }): KernelLoad {
   const { cpuLoad, procDir = "/proc" } = ports;
   const limits = createContainerLimits();

@@ -1,8 +1,6 @@
-/** One line of /proc/PID/mountinfo, proc_pid_mountinfo(5). */
 export interface Mount {
   readonly id: number;
   readonly parentId: number;
-  /** `major:minor`, the same for all mounts of one file system. */
   readonly device: string;
   readonly root: string;
   readonly path: string;
@@ -37,7 +35,6 @@ export function parseMountinfo(text: string): readonly Mount[] {
   });
 }
 
-/** Mount points that fstab(5) wants read-only. */
 export function parseReadOnlyPaths(fstab: string): ReadonlySet<string> {
   const wanted = new Set<string>();
   for (const line of fstab.split("\n")) {
@@ -47,10 +44,7 @@ export function parseReadOnlyPaths(fstab: string): ReadonlySet<string> {
   return wanted;
 }
 
-/**
- * Finds the mount that a path leads to. A mount may lie hidden below another that was put over it or over a folder above it;
- * then its path leads to that one.
- */
+/** A mount may be hidden below another that was put over it. */
 export function createMountLookup(mounts: readonly Mount[]): (path: string) => Mount | undefined {
   const ids = new Set(mounts.map(({ id }) => id));
   // In a chroot, and at the top, the parent is not in the list.

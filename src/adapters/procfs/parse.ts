@@ -70,7 +70,6 @@ export function parseMemory(text: string): Memory {
   return { totalBytes, availableBytes: Math.min(totalBytes, kib(text, "MemAvailable") ?? estimate) };
 }
 
-/** Swap space of /proc/meminfo; none is 0 of 0. */
 export const parseSwap = (text: string): { readonly swapTotalBytes: number; readonly swapFreeBytes: number } => ({
   swapTotalBytes: kib(text, "SwapTotal") ?? 0,
   swapFreeBytes: kib(text, "SwapFree") ?? 0,
@@ -102,7 +101,6 @@ export function parseFlatKey(text: string, key: string): number | undefined {
   return found === undefined ? undefined : Number(found);
 }
 
-/** Processors worth of time that cpu.max (`quota period`, cgroup v2) allows; undefined for no limit. */
 export function parseCpuMax(text: string): number | undefined {
   const [quota = "max", period = "100000"] = text.trim().split(/\s+/);
   const share = Number(quota) / Number(period);

@@ -17,10 +17,7 @@ function parseMembers(words: readonly string[]): readonly Member[] {
   });
 }
 
-/**
- * Progress of what makes an array whole again. One that waits for another on the same disks stands at 0. A check of the data
- * does not count: it is regular care for an array that is whole.
- */
+/** A rebuild that waits for another stands at 0. A check of the data is regular care, and not counted. */
 function parseRebuild(text: string): number | null {
   const progress = /\b(?:recovery|resync|reshape)\s*=\s*(?:([\d.]+)%|(DELAYED|PENDING|REMOTE))/.exec(text);
   return progress === null ? null : Number(progress[1] ?? 0);
@@ -48,7 +45,6 @@ export function parseMdstat(text: string): readonly RaidArray[] {
   });
 }
 
-/** Software RAID from /proc/mdstat. The file exists once the md module is loaded. */
 export function createRaidArrays(ports: { procDir?: string } = {}): RaidArrays {
   const { procDir = "/proc" } = ports;
   return {

@@ -13,7 +13,6 @@ export function createRebootNeed(
 ): RebootNeed {
   const isThere = async (path: string): Promise<boolean> => (await orUndefined(stat(path))) !== undefined;
 
-  /** Folders that a kernel package brought: `modules.order` is its own, what depmod makes may outlive it. */
   const installedKernels = async (): Promise<readonly string[]> => {
     const found = (await orUndefined(readdir(folders.modules))) ?? [];
     const areInstalled = await Promise.all(found.map((name) => isThere(join(folders.modules, name, "modules.order"))));

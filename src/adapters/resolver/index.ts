@@ -6,10 +6,7 @@ import { errnoCode, orUndefined } from "#kernel/errors.ts";
 
 const timeoutMs = 3_000;
 
-/**
- * An empty answer is an answer: the server knows the name and has nothing of that kind. So is, to the question for the
- * root, that there is no such name: a server of a network that is closed off says so of everything but its own.
- */
+/** An empty answer is an answer, and so is that there is no root, as closed networks say. */
 const isAnswer = (code: string, name: string): boolean => code === "ENODATA" || (name === "." && code === "ENOTFOUND");
 
 /** The resolver of glibc takes no more (MAXNS, resolv.conf(5)). */
@@ -23,10 +20,7 @@ export function parseNameServers(text: string): readonly string[] {
     .slice(0, maxServers);
 }
 
-/**
- * The name servers of the host, asked directly over the network.
- * @param port for tests: where the servers listen, 53 unless given.
- */
+/** @param port for tests. */
 export function createNameServers(options: { file?: string; port?: number } = {}): NameServers {
   const { file = "/etc/resolv.conf", port = 53 } = options;
   return {

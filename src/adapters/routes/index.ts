@@ -17,7 +17,6 @@ const rowsOf = (text: string): readonly (readonly string[])[] =>
     .filter((line) => line.trim() !== "")
     .map((line) => line.trim().split(/\s+/));
 
-/** An address as the kernel prints it: a 32-bit number in the byte order of the machine, little-endian on what Node runs on. */
 const toIpv4 = (hex: string): string =>
   (hex.match(/../g) ?? [])
     .map((byte) => Number.parseInt(byte, 16))

@@ -3,24 +3,19 @@ import type { Clock } from "#kernel/clock.ts";
 import { toError } from "#kernel/errors.ts";
 
 export interface ManagerVariables {
-  /** Where it is told; a path, or with `@` an abstract name. */
   readonly address: string;
   readonly watchdogMs: number | undefined;
 }
 
 const names = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"] as const;
 
-/** An interval of microseconds that is meant for this process, sd_watchdog_enabled(3). */
 function watchdogOf({ WATCHDOG_USEC: usec = "", WATCHDOG_PID: watched }: NodeJS.ProcessEnv, pid: number) {
   if (watched !== undefined && watched !== String(pid)) return undefined;
   const ms = /^\d+$/.test(usec) ? Number(usec) / 1000 : 0;
   return ms > 0 ? ms : undefined;
 }
 
-/**
- * Takes the variables of sd_notify(3) out of an environment: what this process starts is not to speak for it.
- * @returns undefined when nobody wants to be told.
- */
+/** Takes the variables of sd_notify(3) out of an environment: programs that are started must not notify. */
 export function takeManagerVariables(environment: NodeJS.ProcessEnv, pid: number): ManagerVariables | undefined {
   const { NOTIFY_SOCKET: address = "" } = environment;
   const watchdogMs = watchdogOf(environment, pid);
@@ -30,25 +25,17 @@ export function takeManagerVariables(environment: NodeJS.ProcessEnv, pid: number
 
 type Words = () => string | Promise<string>;
 
-/** Who started the service and wants to know how it is: systemd, by sd_notify(3). */
 export interface ServiceManager {
-  /** It has begun to start. Asks for more time as long as it is not ready. */
   readonly starting: () => void;
-  /**
-   * It is ready, and from now on shows that it lives.
-   * @param look why it is not well, or undefined. As long as it is not, the manager gets no sign of life.
-   * @param status how it is, in words, looked at again and again.
-   */
+  /** @param look why the service is unhealthy: then no watchdog pings are sent. @param status for people. */
   readonly ready: (look: (signal: AbortSignal) => Promise<string | undefined>, status: Words) => void;
   readonly reload: (work: () => Promise<void>) => Promise<void>;
   readonly stopping: () => void;
-  /** Resolves when all that was to be told has been. */
   readonly close: () => Promise<void>;
 }
 
 const sendTimeoutMs = 5_000;
 const retryMs = 1_000;
-/** How often a slow start asks for more time, for how much, and for how long at most. */
 const startTurnMs = 10_000;
 const startExtensionMs = 30_000;
 const longestStartMs = 300_000;
@@ -62,12 +49,7 @@ const nobody: ServiceManager = {
   close: () => Promise.resolve(),
 };
 
-/**
- * Tells the service manager by way of `systemd-notify`, since Node has no datagrams on local sockets. It waits until the message
- * is read: a sender that is gone by then belongs to no unit any more.
- * @param ports.variables undefined when nobody wants to be told; then all of this does nothing.
- * @param ports.onTrouble called with what keeps the manager from being told, and with why no sign of life was given.
- */
+/** By `systemd-notify`, since Node has no datagram sockets; it waits until systemd has read the message. */
 export function createServiceManager(ports: {
   readonly variables: ManagerVariables | undefined;
   readonly exec: Exec;
@@ -96,7 +78,6 @@ export function createServiceManager(ports: {
       return false;
     }
   };
-  /** One after the other, with the words on how it is when they have changed. */
   const tell = (...words: readonly string[]): Promise<boolean> => {
     last = last.then(async () => {
       const text = `STATUS=${await status()}`;
@@ -129,7 +110,6 @@ export function createServiceManager(ports: {
       if (ended.signal.aborted) return;
       if (trouble !== undefined) onTrouble(new Error(`cannot give a sign of life: ${trouble}`));
       await (watchdogMs === undefined || trouble !== undefined ? tell() : tell("WATCHDOG=1"));
-      // What was but a moment is over before the time is.
       await clock.sleep(trouble === undefined ? turnMs : turnMs / 8, ended.signal);
       if (ended.signal.aborted) return;
     }

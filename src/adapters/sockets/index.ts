@@ -11,7 +11,6 @@ import { hasGlobalIpv6, parsePortRange, parseSockets, states } from "./parse.ts"
 const batchSize = 256;
 const maxDescriptors = 50_000;
 
-/** What a process that has ended meanwhile, or that is not ours to look at, answers. */
 const isOutOfReach = (error: unknown): boolean => isProcessGone(error) || isPermissionDenied(error);
 
 function ifInReach<T>(read: () => T, otherwise: T): T {
@@ -23,7 +22,6 @@ function ifInReach<T>(read: () => T, otherwise: T): T {
   }
 }
 
-/** Sockets of the network that this process is in, as the kernel lists them below /proc. */
 export function createListeningSockets(procDir = "/proc"): ListeningSockets {
   const net = (name: string): Promise<string> => readTextOrEmpty(join(procDir, "net", name));
   return {

@@ -15,20 +15,14 @@ export interface NetworkFacts {
   readonly hasGlobalIpv6: boolean;
 }
 
-/**
- * Over which kinds of address a socket is reached. One that is bound to all of IPv6 takes IPv4 as well, unless it was told not
- * to: that the kernel does not show.
- */
+/** A socket on all of IPv6 takes IPv4 too, unless told otherwise, which the kernel does not show. */
 function familiesOf(address: string, { hasGlobalIpv6 }: NetworkFacts): OpenPort["families"] {
   if (!address.includes(":")) return ["ipv4"];
   if (address !== "::") return ["ipv6"];
   return hasGlobalIpv6 ? ["ipv4", "ipv6"] : ["ipv4"];
 }
 
-/**
- * The sockets that others reach. UDP knows no listening, so there those count that have no peer and a port that somebody
- * chose: a port that the kernel gave out belongs to somebody who asks, not to somebody who answers.
- */
+/** UDP has no listening state: sockets without a peer count, unless the kernel chose their port. */
 export function openPorts(
   sockets: { readonly listening: readonly ParsedSocket[]; readonly unconnected: readonly ParsedSocket[] },
   facts: NetworkFacts,
@@ -52,10 +46,7 @@ export function openPorts(
 
 const everywhere = new Set(["0.0.0.0", "::"]);
 
-/**
- * The users whose sockets take what is sent to an address of this machine: those of this very address, and those of all
- * addresses. Of a name, which may stand for several addresses, those of any.
- */
+/** Users whose sockets receive at this address, or at all addresses. */
 export async function listenersAt(
   { host, port }: { readonly host: string; readonly port: number },
   procDir = "/proc",

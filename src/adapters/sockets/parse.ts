@@ -22,7 +22,6 @@ const toIpv6 = (bytes: readonly number[]): string => {
   return new URL(`http://[${groups.join(":")}]`).hostname.slice(1, -1);
 };
 
-/** What an IPv4 address mapped into IPv6 begins with (RFC 4291 §2.5.5.2). */
 export const mappedPrefix = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 
 export function toAddress(hex: string): string {
@@ -34,10 +33,7 @@ export function toAddress(hex: string): string {
 const line =
   /^\s*\d+:\s+([0-9A-F]{8}|[0-9A-F]{32}):([0-9A-F]{4})\s+[0-9A-F]+:([0-9A-F]{4})\s+([0-9A-F]{2})\s+\S+\s+\S+\s+\S+\s+(\d+)\s+\d+\s+(\d+)/;
 
-/**
- * The sockets of one of the files that are in a state; what is not a line of one is left out. A busy host has a hundred thousand
- * others, which are passed over without being read.
- */
+/** Skips other states unparsed: a busy host has a hundred thousand of them. */
 export function parseSockets(text: string, state: (typeof states)[keyof typeof states]): readonly ParsedSocket[] {
   const lines = text.split("\n").filter((each) => each.includes(` ${state} `));
   return lines.flatMap((each) => {
@@ -54,7 +50,6 @@ export function parsePortRange(text: string): { readonly first: number; readonly
   return { first: Number(first), last: Number(last) };
 }
 
-/** Whether /proc/net/if_inet6 has an address that others than those on the same link reach. */
 export function hasGlobalIpv6(text: string): boolean {
   return text.split("\n").some((each) => {
     const [, , , scope, , name] = each.trim().split(/\s+/);

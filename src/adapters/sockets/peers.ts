@@ -30,7 +30,6 @@ function printed(bytes: readonly number[]): string {
   return words.map((word) => [...word].reverse().map(hexOf).join("")).join("");
 }
 
-/** The ways in which the kernel may print an address and a port: a socket of IPv6 may speak IPv4. */
 function endsOf(address: string, port: number): readonly string[] {
   const bytes = addressBytes(address.replace(/^::ffff:(?=\d+\.)/i, ""));
   const all = bytes.length === 4 ? [bytes, [...mappedPrefix, ...bytes]] : [bytes];
@@ -41,10 +40,7 @@ function endsOf(address: string, port: number): readonly string[] {
 /** What follows the ends in a line: state, queues, timer, retransmissions, user, timeout, inode. */
 const rest = /^[0-9A-F]{2} \S+ \S+ \S+ +(\d+) +\d+ +(\d+)/;
 
-/**
- * The user of the other end of a connection, from what the files of /proc/net say; undefined where they do not. A socket that its
- * program has closed has no inode any more, and is said to be root's.
- */
+/** Undefined where unknown; a socket that its program has closed is shown as root's. */
 export function peerIn(text: string, connection: LocalConnection): number | undefined {
   const { remoteAddress, remotePort, localAddress, localPort } = connection;
   if (remoteAddress === undefined || remotePort === undefined || localAddress === undefined || localPort === undefined)
@@ -60,11 +56,7 @@ export function peerIn(text: string, connection: LocalConnection): number | unde
   return undefined;
 }
 
-/**
- * Finds out which users open connections on this machine. However many come at once, the files of the kernel are read one time after
- * the other: each connection is looked for in a reading that began after it was made.
- * @returns the user, as the user namespace of this process numbers it; undefined where the kernel does not say.
- */
+/** Reads the kernel's files once for all connections that wait. @returns the uid in this user namespace. */
 export function createPeerLookup(procDir = "/proc"): (connection: LocalConnection) => Promise<number | undefined> {
   const read = async (): Promise<string> =>
     (await Promise.all(["tcp", "tcp6"].map((name) => readTextOrEmpty(join(procDir, "net", name))))).join("");

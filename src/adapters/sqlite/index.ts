@@ -9,26 +9,22 @@ import { addPath, toError } from "#kernel/errors.ts";
 export interface Format<Name extends string = string> {
   readonly file: string;
   readonly schema: string;
-  /** SQL by name. */
   readonly statements: Readonly<Record<Name, string>>;
   readonly version: number;
   /** Up to this version what earlier versions of the service have written is given up for a new file. */
   readonly givesUpTo?: number;
-  /** Reads what shows damage that is in the tables, so that it is met when the file is opened and not later. */
   readonly check: string;
 }
 
 /** SQLITE_CORRUPT and SQLITE_NOTADB, the primary codes in the low byte. */
 const damageCodes = [11, 26];
 
-/** Whether an error says that the file itself is damaged, and not that the disk is full or the like. */
 export const isDamage = (error: unknown): boolean =>
   error instanceof Error &&
   "errcode" in error &&
   typeof error.errcode === "number" &&
   damageCodes.includes(error.errcode & 0xff);
 
-/** The file is what an earlier version wrote, which nobody misses. */
 class Outdated extends Error {
   override readonly name = "Outdated";
 }
@@ -37,14 +33,12 @@ class NotOurs extends Error {
   override readonly name = "NotOurs";
 }
 
-/** Makes the file where it is missing, mode 0600 whatever the umask; SQLite gives its log the mode of the file. */
 const makePrivate = (path: string): void =>
   withFile(path, constants.O_RDWR | constants.O_CREAT, (handle) => fchmodSync(handle, 0o600));
 
 const make = (database: DatabaseSync, { schema, version }: Format): void =>
   database.exec(`${schema} PRAGMA user_version = ${version};`);
 
-/** @throws Error when it cannot be opened; NotOurs or one that {@link isDamage} knows when the file is at fault. */
 function open(path: string, format: Format): DatabaseSync {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (stat !== undefined && (!stat.isFile() || stat.uid !== process.getuid?.()))
@@ -52,8 +46,7 @@ function open(path: string, format: Format): DatabaseSync {
   makePrivate(path);
   const database = new DatabaseSync(path);
   try {
-    // NORMAL: a killed service loses nothing; a power cut may take the last entries, which is not worth a wait for the disk
-    // with each of them.
+    // NORMAL: a killed service loses nothing; a power cut may take the last entries.
     database.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
     database.exec("BEGIN EXCLUSIVE;");
     const version = Number(database.prepare("PRAGMA user_version").get()?.["user_version"]);
@@ -85,7 +78,6 @@ export const textOrNull = (value: unknown): string | null => (typeof value === "
 
 export interface StoreOptions {
   readonly stateDir: string;
-  /** Called with what went wrong, and where the old file is. */
   readonly onTrouble: (error: Error, aside?: string) => void;
 }
 
@@ -96,15 +88,11 @@ export interface ExpendableDatabase<Name extends string> {
   readonly run: (name: Name, ...values: readonly SQLInputValue[]) => void;
   /** Runs a statement that is on the disk when this returns. @throws HostUnavailable where there is nothing but the memory. */
   readonly keep: (name: Name, ...values: readonly SQLInputValue[]) => void;
-  /** Works in a transaction. */
   readonly change: (work: (statements: Statements<Name>) => void) => void;
   readonly dispose: Dispose;
 }
 
-/**
- * Opens the file in the state directory, or a new one in its place where it is damaged, or none but the memory where neither can
- * be written.
- */
+/** Opens it, or a new file where it is damaged, or memory where neither can be written. */
 export function openExpendable<Name extends string>(
   format: Format<Name>,
   { stateDir, onTrouble }: StoreOptions,

@@ -25,11 +25,7 @@ export function parseSshdRefusal(stderr: string): string {
   return lines.find((line) => line !== "") ?? "it gives no reason";
 }
 
-/**
- * OpenSSH's server. It is asked what it makes of its configuration (`sshd -T`), so files that are included count, and so do
- * `Match` blocks that fit every connection; those for certain users or addresses do not. It needs root: the keys of the host
- * are read on the way.
- */
+/** By `sshd -T`, with includes and `Match` blocks that fit all connections. It needs root for the host keys. */
 export function createSshServer(ports: { exec: Exec; path?: string; isRoot?: boolean }): SshServer {
   const { exec, path = program, isRoot = geteuid?.() === 0 } = ports;
   return {

@@ -9,7 +9,6 @@ export const serviceInterface = "org.freedesktop.systemd1.Service";
 /** The interface that tells of the result of a unit, by its suffix; the other kinds give none. */
 const resultKinds = ["Service", "Mount", "Automount", "Socket", "Timer", "Path", "Swap", "Scope"];
 
-/** The interface of a unit's own kind; undefined for kinds that have no result (targets, devices, slices). */
 export function kindInterface(name: string): string | undefined {
   const suffix = name.slice(name.lastIndexOf(".") + 1);
   const kind = resultKinds.find((each) => each.toLowerCase() === suffix);
@@ -21,7 +20,6 @@ export const propertiesInterface = properties;
 /** PID 1 looks at every installed unit file for it. */
 const listFilesTimeoutMs = 30_000;
 
-/** A call of systemd's manager; `signature` describes the arguments. */
 const toManager = (member: string, signature: string, ...body: unknown[]): Call => ({
   path: managerPath,
   interface: manager,
@@ -61,7 +59,6 @@ export const calls = {
   get: (path: string, ofInterface: string, property: string): Call => toProperties(path, "Get", ofInterface, property),
 } as const;
 
-/** What the bus must deliver for the mirror to stay true. */
 export const matchRules = [
   `type='signal',sender='org.freedesktop.systemd1',path='${managerPath}',interface='${manager}'`,
   `type='signal',sender='org.freedesktop.systemd1',path_namespace='${managerPath}/unit',interface='${properties}',member='PropertiesChanged'`,

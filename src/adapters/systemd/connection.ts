@@ -11,7 +11,6 @@ export interface Signal {
   readonly body: readonly unknown[];
 }
 
-/** A method call; `signature` describes `body` in the notation of the D-Bus specification. */
 export interface Call {
   readonly destination?: string;
   readonly path: string;
@@ -22,14 +21,10 @@ export interface Call {
   readonly timeoutMs?: number;
 }
 
-/** Told of each call before it is made, and does it. */
 export type ObserveCall = <T>(call: Pick<Call, "interface" | "member">, work: () => Promise<T>) => Promise<T>;
 
 export interface Connection {
-  /**
-   * Calls a method and hands the reply to `onReply` in the order of arrival, signals included: a promise
-   * would settle only after signals that came later had been handled.
-   */
+  /** Runs `onReply` in order of arrival with signals; a promise would settle after later signals. */
   readonly call: <T>(call: Call, onReply: (values: readonly unknown[]) => T) => Promise<T>;
   readonly isUp: () => boolean;
   readonly dispose: Dispose;
@@ -55,7 +50,6 @@ const callOfBus = (member: string, argument: string): Call => ({
   body: [argument],
 });
 
-/** Errors by which systemd says that this very unit cannot be acted on. */
 const refusals = new Set(
   ["OnlyByDependency", "BadUnitSetting", "LoadFailed", "UnitMasked", "NoSuchUnit"].map(
     (name) => `${systemdName}.${name}`,
@@ -96,19 +90,11 @@ const invoke = <T>(bus: MessageBus, call: Call, onReply: (values: readonly unkno
     });
   });
 
-/**
- * Whether a signal is systemd's own, or the bus's. Match rules do not ensure that: the bus lets every user send a signal to
- * any client, past all rules. It writes the sender into each message itself.
- * @param systemd the address of systemd on the bus.
- */
+/** The bus lets every user send a signal to any client, past all match rules, but writes the sender itself. */
 const isGenuine = ({ sender, member }: Message, systemd: string): boolean =>
   sender === (member === "NameOwnerChanged" ? busName : systemd);
 
-/**
- * Connects, and connects again whenever the connection is lost, waiting longer after each failure.
- * @param listener `onUp` runs after each connect, with the match rules in place; nothing is remembered
- * from one connection to the next.
- */
+/** Reconnects with a growing delay. @param listener `onUp` runs after each connect, with the match rules in place. */
 export function openConnection(ports: {
   clock: Clock;
   socket?: string;
@@ -122,7 +108,6 @@ export function openConnection(ports: {
   let pending = 0;
   const waiting: (() => void)[] = [];
 
-  /** A slot that is freed is handed on: were it free for a moment, a newcomer would take it beside the one who waited. */
   const slot = async (): Promise<void> => {
     if (pending < maxPending) pending += 1;
     else await new Promise<void>((resolve) => waiting.push(resolve));
@@ -133,7 +118,6 @@ export function openConnection(ports: {
     else next();
   };
 
-  /** One connection from dialling to its end; resolves with the reason of the end. */
   const live = (): Promise<string> =>
     new Promise((resolve) => {
       const bus = createClient({ socket, authMethods: ["EXTERNAL"], timeout: callTimeoutMs });

@@ -13,13 +13,9 @@ export interface HostUnits {
   readonly dispose: Dispose;
 }
 
-/** sd_booted(3): whether systemd is the service manager of this host. */
 const isBootedWithSystemd = (): boolean => existsSync("/run/systemd/system");
 
-/**
- * Service units of this host, over D-Bus where systemd runs, else from the unit files on disk.
- * @param ports `policy` says which units may be restarted; `observe` is told of each call over the bus.
- */
+/** Over D-Bus where systemd runs, else from the unit files on disk. */
 export function createHostUnits(ports: {
   clock: Clock;
   policy: ServicePolicy;

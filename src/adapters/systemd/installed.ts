@@ -10,10 +10,7 @@ export type Installed = ReadonlyMap<string, MirroredUnit>;
 
 export interface InstalledFiles {
   readonly units: () => Promise<Installed>;
-  /**
-   * The states of the files of instances, which systemd does not list; empty where one has no file. Each question has systemd read
-   * all folders: it is asked once, when somebody wants to know, and not for each instance that comes and goes.
-   */
+  /** Files of instances, which systemd does not list; each question makes it read all directories, so they are cached. */
   readonly statesOfInstances: (names: readonly string[]) => Promise<ReadonlyMap<string, string>>;
   readonly invalidate: () => void;
 }
@@ -26,7 +23,6 @@ function readDescription(path: string): string {
   }
 }
 
-/** Folders of links below a unit folder: what is in them is what "enabled" means. */
 function linkFolders(folder: string): readonly string[] {
   try {
     const names = readdirSync(folder).filter((name) => /\.(wants|requires|upholds)$/.test(name));

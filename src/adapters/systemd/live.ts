@@ -74,10 +74,7 @@ async function permitted(systemd: Systemd, name: string): Promise<{ readonly nam
   return { name: unit.name, run };
 }
 
-/**
- * How a restart ended whose result was lost with the bus. The unit shows it once no job is left.
- * @param before the run that the restart was to end.
- */
+/** How a restart ended whose result was lost with the bus. @param before the run that it was to end. */
 async function resultByUnit(systemd: Systemd, name: string, before: UnitRun, signal: AbortSignal): Promise<string> {
   const { clock } = systemd;
   const untilMs = clock.monotonicMs() + jobWaitMs;

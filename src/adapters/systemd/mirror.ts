@@ -4,10 +4,8 @@ import { calls, managerInterface, propertiesInterface, serviceInterface, unitInt
 import type { Connection, Signal } from "./connection.ts";
 import { blankUnit, type MirroredUnit, parseListedUnit, sinceProperty, withProperties } from "./parse.ts";
 
-/** Loaded service units, kept up to date by systemd's signals, so that reading them costs no round trip. */
 export interface Mirror {
   readonly units: () => ReadonlyMap<string, MirroredUnit>;
-  /** Reads everything; resolves when the mirror is up to date. */
   readonly synchronise: () => Promise<void>;
   readonly clear: () => void;
   readonly onSignal: (signal: Signal) => void;
@@ -56,11 +54,7 @@ async function getProperty(mirror: MirrorState, path: string, ofInterface: strin
   await mirror.call(calls.get(path, ofInterface, property), ([value]) => change(mirror, path, { [property]: value }));
 }
 
-/**
- * What a listing leaves open. A unit that is not active is asked about only where asking cannot make
- * systemd load it again: a question about an unloaded unit loads it, which is a signal, which would
- * lead to the next question, without end.
- */
+/** An inactive unit is asked about only where that cannot load it: a loaded unit is a signal, and so on without end. */
 async function complete(mirror: MirrorState, unit: MirroredUnit, isFirstSight: boolean): Promise<void> {
   const { path } = unit;
   const isIdle = unit.activeState === "inactive";
@@ -106,14 +100,12 @@ function onManagerSignal(mirror: MirrorState, { member, body }: Signal): void {
       mirror.appeared.add(first);
       return;
     case "UnitRemoved":
-      // What is really gone is missing in the listing that follows the reload.
       if (isService(first) && !mirror.isReloading) dropUnit(mirror, first);
       return;
     case "UnitFilesChanged":
       mirror.onReload();
       return;
     case "Reloading":
-      // true when it begins, false when it is over.
       mirror.isReloading = first === true;
       if (first === false) mirror.onReload();
       return;
@@ -153,30 +145,23 @@ export function createMirror(ports: Pick<MirrorState, "call" | "onChange" | "onR
   };
 }
 
-/** Where a control group's memory is to be read, in cgroup v2 and in v1. */
 const files = (controlGroup: string): readonly string[] => [
   `/sys/fs/cgroup${controlGroup}/memory.current`,
   `/sys/fs/cgroup/memory${controlGroup}/memory.usage_in_bytes`,
 ];
 
-/**
- * Memory of a unit's control group in bytes, read from the kernel: systemd sends no signal when it changes.
- * @returns null where it is not accounted for this unit.
- */
+/** Null where it is not accounted. systemd sends no signals for it. */
 export function readMemory(unit: MirroredUnit): number | null {
   if (unit.controlGroup === "" || unit.activeState === "inactive") return null;
   for (const file of files(unit.controlGroup)) {
     try {
       const bytes = Number(readFileSync(file, "utf8"));
       return Number.isSafeInteger(bytes) ? bytes : null;
-    } catch {
-      // Not accounted in this hierarchy, or the group ended just now.
-    }
+    } catch {}
   }
   return null;
 }
 
-/** Memory of the control groups is read at most this often. */
 const maxAgeMs = 5_000;
 
 export function createMemoryRefresh(mirror: Pick<Mirror, "units" | "replace">, clock: Pick<Clock, "monotonicMs">) {

@@ -28,7 +28,6 @@ const linkTarget = (path: string): string | undefined => {
   }
 };
 
-/** Names that `*.wants` and `*.requires` folders of the configuration pull in: what "enabled" means on disk. */
 function pulledIn(root: string, folder: string): ReadonlySet<string> {
   const enabled = new Set<string>();
   const at = join(root, folder);
@@ -39,7 +38,6 @@ function pulledIn(root: string, folder: string): ReadonlySet<string> {
   return enabled;
 }
 
-/** An enabled unit may also be linked under an alias of its own. */
 function aliasedIn(root: string, folder: string): ReadonlySet<string> {
   const aliased = new Set<string>();
   for (const name of names(join(root, folder))) {
@@ -70,7 +68,6 @@ function readUnit(root: string, path: string, name: string, isEnabled: (name: st
   }
 }
 
-/** Installed service unit files below a root folder, read from disk alone; aliases of others among them are left out. */
 export function readInstalledUnits(root = "/"): readonly Unit[] {
   const lasting = new Set([...pulledIn(root, "/etc/systemd/system"), ...aliasedIn(root, "/etc/systemd/system")]);
   const untilReboot = new Set([...pulledIn(root, "/run/systemd/system"), ...aliasedIn(root, "/run/systemd/system")]);
@@ -94,7 +91,6 @@ export function readInstalledUnits(root = "/"): readonly Unit[] {
   return [...units.values()].filter((unit) => !isOtherName(unit)).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** A host where systemd is not running: what is installed can be listed, nothing can be done. */
 export function createOfflineUnits(root = "/"): Units {
   const refuse = (): Promise<never> =>
     Promise.reject(new UnitsUnavailable("systemd is not running on this host", false));

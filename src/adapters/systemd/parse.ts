@@ -44,7 +44,6 @@ const epochMs = (value: unknown): number | null => {
   return micros === 0 ? null : Math.floor(micros / 1000);
 };
 
-/** A unit together with what the mirror needs to keep it up to date. */
 export interface MirroredUnit extends Unit {
   /** Object path on the bus; empty for a unit file that is not loaded. */
   readonly path: string;
@@ -91,7 +90,6 @@ export function unitNames(properties: unknown): readonly string[] {
   return Array.isArray(names) ? names.map(String) : [];
 }
 
-/** One run of a unit, from a start to the next. */
 export interface UnitRun {
   /** Another one with each start; empty for a unit that has not been started. */
   readonly invocation: string;
@@ -104,7 +102,6 @@ export function conditionIn(properties: unknown): boolean | undefined {
   return isLookedAt ? member(properties, "ConditionResult") !== false : undefined;
 }
 
-/** What the properties of a unit tell about starting it. */
 export function startingOf(properties: unknown): { readonly run: UnitRun; readonly isManual: boolean } {
   const of = (name: string): unknown => member(properties, name);
   const invocation = of("InvocationID");
@@ -135,10 +132,7 @@ const readers: Readonly<Record<string, (value: unknown) => Partial<MirroredUnit>
   MemoryCurrent: (value) => ({ memoryBytes: integer(value) ?? null }),
 };
 
-/**
- * Which property tells since when a unit is in this state, as `systemctl status` has it. StateChangeTimestamp would not do:
- * a daemon-reload sets it for units that have never run.
- */
+/** As `systemctl status`. A daemon-reload sets StateChangeTimestamp of units that have never run. */
 export function sinceProperty(activeState: string): string {
   switch (activeState) {
     case "inactive":
@@ -153,7 +147,6 @@ export function sinceProperty(activeState: string): string {
   }
 }
 
-/** The unit with these properties (as the bus names them) taken over; the same object when none of them matters. */
 export function withProperties(unit: MirroredUnit, properties: unknown): MirroredUnit {
   if (typeof properties !== "object" || properties === null) return unit;
   const changes: Partial<MirroredUnit>[] = [];

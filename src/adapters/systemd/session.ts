@@ -14,7 +14,6 @@ export const lostResult = "lost";
 export interface Jobs {
   readonly onSignal: (signal: Signal) => void;
   readonly result: (path: string) => Promise<string>;
-  /** The connection is gone: results that have not arrived never will. */
   readonly clear: () => void;
 }
 
@@ -51,13 +50,10 @@ export function createJobs(): Jobs {
 /** How long a request waits for the bus, and for a mirror that is being synchronised. */
 const syncWaitMs = 5_000;
 
-/** systemd over the bus, with what is remembered from one request to the next. It reconnects by itself. */
 export interface Session extends Pick<Connection, "call" | "isUp" | "dispose"> {
   readonly jobs: Jobs;
-  /** @throws UnitsUnavailable when the bus does not answer in this time. */
   readonly untilReady: (waitMs?: number, signal?: AbortSignal) => Promise<void>;
   readonly wasReady: () => boolean;
-  /** Never rejects; resolves once the connection is lost. */
   readonly lost: () => { readonly promise: Promise<typeof lostResult>; readonly stop: Dispose };
   readonly list: () => Promise<readonly Unit[]>;
   /** Paths of units whose conditions did not hold when systemd last checked. It forgets that when it unloads the unit. */
@@ -65,7 +61,6 @@ export interface Session extends Pick<Connection, "call" | "isUp" | "dispose"> {
   readonly watch: (name: string, onChange: (unit: MirroredUnit) => void) => Dispose;
 }
 
-/** Whether the session is ready, for those that wait for it and those that need to know when it no longer is. */
 function createReadiness(clock: Clock) {
   let ready = Promise.withResolvers<void>();
   let isReady = false;

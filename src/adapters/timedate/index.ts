@@ -23,7 +23,6 @@ export function parseTimedate(text: string) {
   return { canSync: canSync === "yes", isEnabled: isEnabled === "yes", isSynchronised: isSynchronised === "yes" };
 }
 
-/** The clock as systemd-timedated tells of it, which knows timesyncd and whatever registers in ntp-units.d. */
 export function createTimeSync(ports: { exec: Exec; paths?: typeof hostPaths }): TimeSync {
   const { exec, paths = hostPaths } = ports;
   return {

@@ -8,7 +8,6 @@ export interface TlsPair {
   readonly key: string;
 }
 
-/** Who may sign certificates of clients, and which of them are revoked; PEM. */
 export interface ClientTrust {
   readonly ca: string;
   /** One element for each list: of several in one text, OpenSSL takes the first and ignores the others. */
@@ -18,7 +17,6 @@ export interface ClientTrust {
 const certificateBlock = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 const crlBlock = /-----BEGIN X509 CRL-----[\s\S]*?-----END X509 CRL-----/g;
 
-/** @throws Error when there is no certificate: OpenSSL ignores what is none. */
 export function certificatesIn(text: string): readonly X509Certificate[] {
   const blocks = text.match(certificateBlock);
   if (blocks === null) throw new Error("there is no certificate in it");
@@ -55,10 +53,7 @@ const inFile = <T>(path: string, work: () => T): T => {
   }
 };
 
-/**
- * Reads a given pair.
- * @throws Error when a file cannot be read, others can read the private key, or the two do not belong together.
- */
+/** @throws Error when a file cannot be read, others can read the private key, or the two do not match. */
 export function readTlsPair(files: { cert: string; key: string }): TlsPair {
   const cert = readTextFile(files.cert);
   const key = inFile(files.key, () => {
@@ -75,10 +70,7 @@ export function readTlsPair(files: { cert: string; key: string }): TlsPair {
   return { cert, key };
 }
 
-/**
- * Reads what certificates of clients are verified with.
- * @throws Error when a file cannot be read, or is not what it should be.
- */
+/** @throws Error when a file cannot be read or is invalid. */
 export function readClientTrust(files: { ca: string; crl: string | undefined }): ClientTrust {
   const ca = readTextFile(files.ca);
   // OpenSSL ignores what is not a certificate, and would then trust nobody without a word.
@@ -103,12 +95,10 @@ export function lifetimeOf(chain: string): { readonly validFrom: number; readonl
   };
 }
 
-/** DNS names that a certificate is for, without patterns, in lower case. */
 export function namesOf(cert: string): readonly string[] {
   const names = new X509Certificate(cert).subjectAltName ?? "";
   return [...names.matchAll(/DNS:([A-Za-z0-9.-]+)/g)].map(([, name = ""]) => name.toLowerCase());
 }
 
-/** SHA-256 of a certificate, lower-case hexadecimal. */
 export const fingerprintOf = (cert: string): string =>
   new X509Certificate(cert).fingerprint256.replaceAll(":", "").toLowerCase();

@@ -17,26 +17,20 @@ const ownNames = (): OwnNames => ({
 
 /** Longest lifetime that clients accept of a certificate, in days. */
 const lifetimeDays = 397;
-/** A self-signed pair is made anew when it has less than this to live, in days. */
 const renewDays = 30;
 const dayMs = 86_400_000;
 
-/** Addresses with a zone are of one link only, and no certificate can name them. */
 const namable = (addresses: readonly string[]): readonly string[] => [
   ...new Set(["127.0.0.1", "::1", ...addresses.filter((address) => !address.includes("%"))]),
 ];
 
-/**
- * Whether the certificate is for this machine as it is now. An IPv6 address that is missing is no reason to make another:
- * temporary ones come and go every day (RFC 8981), and whoever was told of the certificate would have to be told again.
- */
+/** Missing IPv6 addresses are no reason for a new one: temporary addresses change daily (RFC 8981). */
 function isForNames(certificate: X509Certificate, { hostname: name, addresses }: OwnNames): boolean {
   const isForName = ["localhost", name].every((each) => certificate.checkHost(each) !== undefined);
   const lasting = namable(addresses).filter((address) => !address.includes(":"));
   return isForName && lasting.every((address) => certificate.checkIP(address) !== undefined);
 }
 
-/** The pair of the state folder; undefined when there is none, or a crash left halves that do not belong together. */
 function readKept(files: { cert: string; key: string }): TlsPair | undefined {
   try {
     return readTlsPair(files);
@@ -69,12 +63,7 @@ async function make(now: number, { hostname: ownName, addresses }: OwnNames): Pr
   return { cert: cert.toString("pem"), key };
 }
 
-/**
- * The self-signed pair of the state folder, made when it is missing, about to expire, or of a machine with another name or
- * other addresses.
- * @param names this machine's own unless given.
- * @param looksAtNames whether other names than those in the certificate are a reason to make another.
- */
+/** Made when missing, about to expire, or for other names. @param looksAtNames whether other names count. */
 export async function selfSignedPair(ports: {
   stateDir: string;
   now: number;

@@ -21,7 +21,6 @@ function dateWarnings(certificates: readonly X509Certificate[], now: number): re
   });
 }
 
-/** What clients may object to in a chain that the service can use. */
 export function chainWarnings(cert: string, now: number): readonly string[] {
   const chain = certificatesIn(cert);
   const [own] = chain;
@@ -42,7 +41,6 @@ export function chainWarnings(cert: string, now: number): readonly string[] {
   ];
 }
 
-/** Certificates of clients that would all be refused. */
 export async function trustWarnings({ ca, crl }: ClientTrust, now: number): Promise<readonly string[]> {
   const authorities = certificatesIn(ca);
   const dates = dateWarnings(authorities, now).map((warning) => `client_ca: ${warning}`);
@@ -74,7 +72,6 @@ function datesOf(encoded: string | Buffer): CertificateDates {
   };
 }
 
-/** More than any file with certificates that programs are given to trust. */
 const maxBytes = 16 * 1024 * 1024;
 
 function readDates(path: string): readonly CertificateDates[] {
@@ -87,7 +84,6 @@ function readDates(path: string): readonly CertificateDates[] {
   }
 }
 
-/** Certificates in files: PEM, alone or as a chain or beside a key, or a single one as DER. */
 export const certificateFiles: CertificateFiles = {
   read: (path) => new Promise((resolve) => resolve(readDates(path))),
 };

@@ -21,19 +21,13 @@ import {
 import { timestampOfUs } from "#domain/traces/time.ts";
 import type { Dispose } from "#kernel/clock.ts";
 
-/**
- * What one source has of a trace is a part of it, with the number under which it arrived; all that belongs to it bears that number. So
- * nobody can fill or name what somebody else has of the same trace. `bucket` is a service that has a share of its own among those of its source. Spans have row ids, since a row of a table without them takes a page of its own from a kilobyte on. `named_at` is -1 once its root has named it, else the start of the span that did.
- */
-/** How full it is kept after something had to go, so that not every batch has to look for what goes. */
+/** `bucket`: a service with its own share. `named_at`: -1 once named by its root. Large rows need row ids. */
 const roomLeft = 0.95;
-/** Traces that go together. */
 const goTogether = 32;
 /** Services of one source that have a share of their own; further ones have one together. */
 const mostBuckets = 16;
 /** A trace takes no more than this part of the room. */
 const largestPart = 1 / 8;
-/** Bytes of the log that stay on disk once they are in the file. */
 const logBytes = 4 * 1024 * 1024;
 /** A file that is so many times as large as it may be is written anew when it is opened. */
 const tooLarge = 1.25;
@@ -125,7 +119,6 @@ const tallyOf = (row: Row): Tally => ({
 
 const namedByRoot = -1;
 
-/** Says what traces of a service are counted as: whoever invents services has no more room for it. */
 function bucketsFor({ bucketsOf }: Statements, source: SpanSource): (service: string) => string {
   let known: Set<string> | undefined;
   return (service) => {
@@ -265,7 +258,6 @@ function summaryOf(id: SQLOutputValue | undefined, parts: readonly Row[]): Trace
   };
 }
 
-/** Traces on disk. It works synchronously, in a thread of its own. */
 export interface SqliteTraces {
   readonly add: (groups: readonly SpanGroup[], source: SpanSource) => Keeping;
   readonly list: (query: TraceQuery) => readonly TraceSummary[];
@@ -274,10 +266,7 @@ export interface SqliteTraces {
   readonly dispose: Dispose;
 }
 
-/**
- * Opens the traces in the state directory, making the file when it is missing.
- * @param options.keepBytes the file grows no further, but for what one batch takes.
- */
+/** @param options.keepBytes exceeded by one batch at most. */
 export function openTraces(options: StoreOptions & { readonly keepBytes: number }): SqliteTraces {
   const { keepBytes } = options;
   const database = openExpendable(format, options);

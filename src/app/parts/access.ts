@@ -18,7 +18,6 @@ import type { AuditPart } from "./audit.ts";
 const maxKeys = 1_000_000;
 const flushIntervalMs = 60_000;
 
-/** Keys, tokens and rate limits. */
 export function createAccessPart(
   ports: Pick<PartContext, "clock"> & {
     readonly store: KeyStore;
@@ -55,14 +54,12 @@ export function createAccessPart(
   };
 }
 
-/** Whether a key was ever made: keys are never deleted, so a store without keys is that of a first start. */
 async function knowsOfKeys(audit: Pick<AuditPart, "list">): Promise<boolean> {
   const any = { since: undefined, until: undefined, keyId: undefined, outcome: undefined, cursor: undefined };
   const { entries } = await audit.list({ ...any, operation: keyMade, limit: 1 }, new AbortController().signal);
   return entries.length > 0;
 }
 
-/** @throws KeyStoreLost unless a lost store is replaced. */
 async function openStore({ config, log }: PartContext, audit: Pick<AuditPart, "list">, isReplaced: boolean) {
   const { stateDir } = config;
   let lost: LostKeyStore | undefined;
@@ -116,14 +113,12 @@ export async function buildAccessPart(
     try {
       part.keyring.flush();
     } catch (error) {
-      // The uses stay in memory until the next time.
       log.error({ err: error }, "last uses of keys not written");
     }
   };
   const stopFlushing = clock.every(flushIntervalMs, flushUses);
   return {
     ...part,
-    /** What is wrong with the store, if anything. */
     check: store.check,
     dispose(): void {
       stopFlushing();

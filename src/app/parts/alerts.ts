@@ -31,7 +31,6 @@ function createTrouble(log: Logger): (error: unknown) => void {
   };
 }
 
-/** Alerts, and notifications of alerts and components. */
 export function createAlertsPart(
   ports: Pick<PartContext, "clock" | "log" | "metrics" | "createId"> & {
     readonly alerts: AlertStore;
@@ -39,9 +38,7 @@ export function createAlertsPart(
     readonly channels: Channels;
     readonly evaluator: Evaluator;
     readonly readings: Readings;
-    /** The name of this host in notifications. */
     readonly host: string;
-    /** Components that settings add, by name. */
     readonly probes: Readonly<Record<string, Probe>>;
   },
 ) {

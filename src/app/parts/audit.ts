@@ -11,7 +11,6 @@ import { errorSummary } from "#kernel/errors.ts";
 import { hasRootSide } from "#root/places.ts";
 import { onceAMinute } from "#telemetry/repeated-trouble.ts";
 
-/** Interval of checkpoints in the journal, while there are new entries. */
 const headIntervalMs = 10 * 60_000;
 
 export function createAuditPart({ log, clock }: { readonly log: AuditLog } & Pick<PartContext, "clock">) {
@@ -21,7 +20,6 @@ export function createAuditPart({ log, clock }: { readonly log: AuditLog } & Pic
 
 export type AuditPart = ReturnType<typeof buildAuditPart>;
 
-/** Opens the audit log; checkpoints with its newest entry go to the service's log. */
 export function buildAuditPart({ config, version, clock, log }: PartContext) {
   const { stateDir, settings } = config;
   const { max_size: maxSize, keep_files: keepFiles = defaultAuditLimits.keepFiles } = settings.audit ?? {};
@@ -53,7 +51,6 @@ export function buildAuditPart({ config, version, clock, log }: PartContext) {
   return {
     ...part,
     ...files,
-    /** Records the start, and whether requests to root are recorded. */
     started(): void {
       const target = { version, pid, ...(hasRootSide(stateDir) && { [loggedMember]: "logged" }) };
       files.record(auditEvent("service.started", clock.now(), { target }));

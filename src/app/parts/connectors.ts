@@ -15,7 +15,6 @@ import type { ConnectorDiscovery, ConnectorPlan, TokenLedger } from "#domain/por
 import type { Probe } from "#domain/ports/probe.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 
-/** How long a health request waits for the first answer of a model. */
 const firstAnswerMs = 1_000;
 
 async function within(clock: Pick<Clock, "sleep">, ms: number, answer: Promise<void>): Promise<void> {
@@ -29,7 +28,6 @@ export interface FoundConnectors {
   readonly discovery: ConnectorDiscovery | undefined;
 }
 
-/** Connectors and chats. */
 export function createConnectorsPart(
   ports: Pick<PartContext, "clock" | "log" | "metrics"> & {
     readonly load: () => Promise<FoundConnectors>;
@@ -110,7 +108,6 @@ export function buildConnectorsPart(
   const part = createConnectorsPart({ ...context, load: () => Promise.resolve(load(config)), ledger, prober });
   return {
     ...part,
-    /** @returns the names of the connectors. */
     reload(next: Pick<Config, "settings">): readonly string[] {
       const found = load(next);
       part.replace(found);

@@ -26,11 +26,9 @@ type HealthPorts = Pick<PartContext, "clock" | "log" | "metrics" | "createId" | 
   readonly history: CheckHistory;
   readonly hookPoints: Pick<HookPoints, "hooks" | "ready" | "isReady">;
   readonly prober: Pick<Prober, "components">;
-  /** What a health request waits for first. */
   readonly firstAnswer: () => Promise<void> | undefined;
 };
 
-/** The checks and their stream. */
 function createRunner({ clock, log, metrics, checks, fixes, plan, history, hookPoints: { hooks } }: HealthPorts) {
   const runner = createCheckRunner({
     checks,
@@ -43,7 +41,6 @@ function createRunner({ clock, log, metrics, checks, fixes, plan, history, hookP
       // The check runs without anybody asking for updates.
       if (check === "security_updates" && "pending" in details && typeof details.pending === "number")
         metrics.updatesAvailable("security", details.pending);
-      // A first pass is not a change.
       if ((run.previousStatus ?? "pass") !== status)
         log.info({ check, status, previous: run.previousStatus, message }, "check changed");
       stream.publish(run);

@@ -31,7 +31,6 @@ import { addWelcome } from "#transports/http/welcome.ts";
 import { createStreamServer } from "#transports/ws/index.ts";
 import type { TlsPart } from "./tls.ts";
 
-/** Failed logins per address and minute. */
 const failedLogins: Window = { name: "failed", quota: 60, seconds: 60 };
 
 export interface HttpPorts extends Pick<PartContext, "version" | "clock" | "metrics"> {
@@ -47,7 +46,6 @@ export interface HttpPorts extends Pick<PartContext, "version" | "clock" | "metr
   readonly tls: Pick<TlsPart, "current" | "names">;
   /** Stores answers to requests with an idempotency key; they are only in memory without it. */
   readonly answerFiles?: AnswerFiles;
-  /** Called when no more requests come in. */
   readonly onClosing: () => Promise<void>;
 }
 
@@ -143,7 +141,6 @@ function closeInOrder(app: FastifyInstance, onClosing: () => Promise<void>): voi
 export function buildHttpPart(
   context: PartContext,
   ports: Omit<HttpPorts, keyof PartContext | "settings" | "administrator" | "answerFiles"> & {
-    /** Sockets from the service manager. */
     readonly passed: PassedSockets | undefined;
   },
 ) {
@@ -190,7 +187,6 @@ export function buildHttpPart(
   };
 }
 
-/** The certificates for probing the own address. */
 function ownTls({ current }: Pick<TlsPart, "current">) {
   const tls = current();
   if (tls === undefined) return undefined;
@@ -199,7 +195,6 @@ function ownTls({ current }: Pick<TlsPart, "current">) {
 
 export function securityProbe(ports: {
   readonly config: Pick<Config, "tls" | "listen">;
-  /** Each returns what is wrong, if anything. */
   readonly checks: readonly (() => string | undefined)[];
   readonly endpoint: Probe;
 }): Probe {

@@ -11,7 +11,6 @@ export function createLogsPart(
   ports: Pick<PartContext, "clock" | "log"> & { readonly journal: Journal; readonly grep: Grep },
 ) {
   const { clock, log, journal, grep } = ports;
-  /** Names and patterns of the units whose entries a caller may read. */
   const unitsOf = ({ scopes }: Caller) => resourcesOf(scopes, "logs:read");
   const reader = createLogReader({ journal, clock });
   const stream = createLogStream({

@@ -61,7 +61,6 @@ export function createOperationsPart(
   };
 }
 
-/** Opens the records in the state directory; operations run as programs of their own. */
 export function buildOperationsPart(
   context: PartContext,
   ports: {

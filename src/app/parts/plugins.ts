@@ -16,7 +16,6 @@ import type { PluginFolders } from "#domain/ports/plugins.ts";
 import { places } from "#root/places.ts";
 import type { RootSide } from "#root/request.ts";
 
-/** Where other parts call the hooks of plugins. */
 export function createHookPoints({ clock, log }: Pick<PartContext, "clock" | "log">) {
   const started = Promise.withResolvers<void>();
   let isReady = false;
@@ -25,7 +24,6 @@ export function createHookPoints({ clock, log }: Pick<PartContext, "clock" | "lo
       clock,
       onFailure: ({ hook, event, error }) => log.warn({ plugin: hook, event, err: error }, "hook without an answer"),
     }),
-    /** Resolves once the hooks of all plugins are registered. */
     ready: started.promise,
     isReady: () => isReady,
     setReady(): void {
@@ -39,7 +37,6 @@ export type HookPoints = ReturnType<typeof createHookPoints>;
 
 export function createPluginsPart(
   ports: Pick<PartContext, "clock" | "log" | "metrics"> & {
-    /** Called when plugins are first needed. */
     readonly load: () => Promise<PluginParts>;
     readonly isSafeMode: boolean;
     readonly hookPoints: HookPoints;
@@ -86,7 +83,6 @@ export function createPluginsPart(
     },
     /** Plugins must not outlive the service. */
     stop: () => plugins.stop().catch((error: unknown) => log.error({ err: error }, "plugins not ended in order")),
-    /** Logs those that still run. */
     tellLeft(): void {
       const left = plugins.running();
       if (left.length > 0) log.error({ plugins: left }, "plugins not ended in time");

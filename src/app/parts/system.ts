@@ -14,13 +14,11 @@ import { unitsThroughRoot } from "#root/through-root.ts";
 export function createSystemPart(ports: {
   readonly host: HostFacts;
   readonly units: Units;
-  /** The unit of this process, if any. */
   readonly ownUnit: string | undefined;
 }) {
   return { handlers: systemHandlers(ports), units: ports.units };
 }
 
-/** Opens the adapters that read this host, for several parts. */
 export async function buildHost(
   { config, log, metrics }: PartContext,
   { traced, prober }: { readonly traced: TracedParts; readonly prober: Pick<Prober, "probeNow"> },

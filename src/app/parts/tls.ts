@@ -12,16 +12,13 @@ import { requireHandshake } from "#transports/http/self-handshake.ts";
 import { type ServerTls, verifiesAnew } from "#transports/http/tls.ts";
 
 export interface TlsPart {
-  /** Undefined where TLS is off. */
   readonly current: () => ServerTls | undefined;
   readonly names: () => readonly string[];
-  /** Files with certificates whose expiry is checked. */
   readonly paths: () => readonly string[];
   /** Reads files and settings again. Errors are logged, and the former certificate stays. */
   readonly reload: (next: Pick<Config, "tls" | "stateDir">) => Promise<void>;
   /** Checks for renewed files, and the expiry of the certificate. */
   readonly look: () => Promise<void>;
-  /** Checks every hour; new certificates are passed to `replace`. */
   readonly watch: (replace: (tls: ServerTls) => void) => Dispose;
 }
 
@@ -47,7 +44,6 @@ async function readTls({ tls, stateDir }: Source, now: number, looksAtNames: boo
 const isSame = (one: ServerTls, other: ServerTls): boolean =>
   one.cert === other.cert && one.key === other.key && !verifiesAnew(one, other);
 
-/** @throws Error when no client could connect. */
 async function requireUsable(tls: ServerTls, source: Source): Promise<void> {
   try {
     await requireHandshake(tls);
@@ -57,13 +53,11 @@ async function requireUsable(tls: ServerTls, source: Source): Promise<void> {
   }
 }
 
-/** Problems of files that still can be used. */
 async function warningsOf({ cert, clients }: ServerTls, now: number): Promise<readonly string[]> {
   const trust = clients && { ca: clients.ca, crl: clients.crl };
   return [...chainWarnings(cert, now), ...(trust === undefined ? [] : await trustWarnings(trust, now))];
 }
 
-/** The part of `steward config check` about certificates and keys. */
 export interface TlsReport {
   readonly faults: readonly string[];
   readonly warnings: readonly string[];
@@ -99,7 +93,6 @@ const keepAsking = (before: ServerTls, { clients, ...pair }: ServerTls): ServerT
     ? pair
     : { ...pair, clients: { ...(clients ?? before.clients), isRequired: before.clients.isRequired } };
 
-/** Reads or makes the certificate. @throws Error when it cannot be used. */
 export async function buildTlsPart({
   config,
   clock,

@@ -15,7 +15,6 @@ export async function buildTracesPart({ config, version, log, metrics }: PartCon
   const tracer = tracing?.tracer ?? own?.tracer;
   return {
     ...createTracesPart({ store }),
-    /** Undefined when tracing is off. */
     tracer,
     traced: createTracedParts(tracer),
     ready: open,

@@ -20,13 +20,11 @@ function waitedFor<T>(answer: T | Accepted): T {
   return answer;
 }
 
-/** Updates, rollbacks and snapshots: operations that hooks may hold back. */
 export function createUpdatesPart(
   ports: Pick<PartContext, "clock" | "metrics"> & {
     readonly host: () => Promise<HostUpdates>;
     readonly operations: Operations;
     readonly hookPoints: Pick<HookPoints, "hooks" | "ready">;
-    /** Whether updates take a snapshot by default. */
     readonly takesSnapshot: boolean;
   },
 ) {
@@ -66,7 +64,6 @@ export function createUpdatesPart(
   });
   return {
     handlers: withAskingSteps(handlers, hooks),
-    /** For the fix that installs security updates. */
     security: createSecurityUpdater({
       host,
       takesSnapshot,

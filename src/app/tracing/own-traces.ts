@@ -3,7 +3,6 @@ import { type KeptSpan, ownSource, type TraceStore } from "#domain/ports/traces.
 import { keptSpan } from "#domain/traces/span.ts";
 import { createLocalTracer, type LocalSpan, type LocalTracer } from "#telemetry/local-tracing.ts";
 
-/** Routes that are polled. */
 const ignored: ReadonlySet<string> = new Set(["/livez", "/readyz", "/metrics"]);
 /** Spans that may wait; further ones are dropped. */
 const maxWaiting = 2048;
@@ -13,7 +12,6 @@ const delayMs = 30_000;
 
 export interface OwnTraces {
   readonly tracer: LocalTracer;
-  /** Stores what waits. */
   readonly flush: () => Promise<void>;
 }
 
@@ -38,11 +36,9 @@ const keptOf = ({ traceId, spanId, parentSpanId, traceState, name, kind, ...span
     droppedLinks: 0,
   });
 
-/** Stores the service's own traces without a collector. */
 export function createOwnTraces(ports: {
   readonly store: Pick<TraceStore, "add">;
   readonly version: string;
-  /** Lost spans. */
   readonly onDropped: (spans: number) => void;
   readonly onTrouble: (error: unknown) => void;
 }): OwnTraces {

@@ -5,7 +5,6 @@ import type { ReceivedBody, RefusalKind } from "#transports/otlp/receiver.ts";
 export interface TraceThreadSetup {
   readonly stateDir: string;
   readonly keepBytes: number;
-  /** Whether bodies are returned for forwarding. */
   readonly forwards: boolean;
 }
 
@@ -18,7 +17,6 @@ export type TraceJob =
 
 export interface TakenBody extends Keeping {
   readonly reason: string;
-  /** The request as protobuf, if it is to be forwarded. */
   readonly protobuf: Uint8Array<ArrayBuffer> | undefined;
 }
 

@@ -15,7 +15,6 @@ import { createHostTraces, type HostTraces } from "./traces.ts";
 
 export interface TraceParts {
   readonly store: Pick<TraceStore, "list" | "trace">;
-  /** Undefined where a collector gets the service's own spans. */
   readonly own: OwnTraces | undefined;
   /** Opens the ports of the settings. @throws PortTaken with `receiver: on`. */
   readonly open: () => Promise<void>;
@@ -28,7 +27,6 @@ interface Ports {
   readonly onSpans: (result: SpanResult, count: number) => void;
 }
 
-/** Forwards received traces where the settings name a collector. */
 async function openForwarder(tracing: Config["settings"]["tracing"], ports: Ports): Promise<Forwarder | undefined> {
   const { endpoint, protocol = "http" } = tracing ?? {};
   if (endpoint === undefined) return undefined;
@@ -52,7 +50,6 @@ async function take(traces: HostTraces, forwarder: Forwarder | undefined, body: 
   return { rejected, message: reason };
 }
 
-/** The traces of this host by its settings. Nothing is opened before it is needed. */
 export function createTraceParts(
   { settings, stateDir }: Pick<Config, "settings" | "stateDir">,
   ports: Ports,

@@ -48,7 +48,6 @@ function perform(job: TraceJob): TraceAnswers[TraceJob["kind"]] {
   }
 }
 
-/** Buffers that are transferred instead of copied. */
 function transferOf(answer: TraceAnswers[TraceJob["kind"]]): readonly ArrayBuffer[] {
   if (answer instanceof Uint8Array) return [answer.buffer];
   return answer !== undefined && "protobuf" in answer && answer.protobuf !== undefined ? [answer.protobuf.buffer] : [];

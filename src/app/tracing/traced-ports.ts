@@ -23,7 +23,6 @@ export const tracedExec =
     const name = basename(argv[0]);
     return tracer.span("client", name, { "process.executable.name": name }, async (span) => {
       const result = await exec(argv, options);
-      // Not a failure by itself.
       span.set({ "process.exit.code": result.exitCode });
       return result;
     });
@@ -78,7 +77,6 @@ const endAttributes = ({ model, usage, finishReason }: ChatEnd): Attributes => (
   "gen_ai.usage.output_tokens": usage.outputTokens ?? undefined,
 });
 
-/** Marks a failed span. */
 function failed(span: Span, error: unknown): void {
   const isKnown = error instanceof ProviderFailed;
   if (isKnown) span.set({ "http.response.status_code": error.status ?? undefined });

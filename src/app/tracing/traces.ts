@@ -9,7 +9,6 @@ const maxHeapMb = 256;
 /** Young generation: less is slower, more is memory that is not returned. */
 const maxYoungHeapMb = 16;
 const maxWaitingBytes = 32 * 1024 * 1024;
-/** Bodies, and all jobs, that wait for the thread. */
 const maxWaitingBodies = 800;
 const maxWaiting = 1000;
 const tooMany = "too many traces at the same time";
@@ -22,7 +21,6 @@ interface Waiting {
 }
 
 interface TraceThreadOptions extends TraceThreadSetup {
-  /** Trouble with the file, or the thread has ended. */
   readonly onTrouble: (message: string, aside?: string) => void;
   readonly idleMs?: number;
 }
@@ -124,7 +122,6 @@ function createTraceThread(options: TraceThreadOptions) {
   return {
     ask,
     waiting: () => waiting.size,
-    /** Pending while the thread is being ended. */
     closing: () => closing,
     isClosed: () => isClosed,
     close: async (): Promise<void> => {
@@ -138,7 +135,6 @@ function createTraceThread(options: TraceThreadOptions) {
 export interface HostTraces extends TraceStore {
   /** Parses and stores the spans of a body. @throws TracesRefused. */
   readonly takeBody: (body: ReceivedBody) => Promise<TraceAnswers["body"]>;
-  /** Stores what waits and closes the file. */
   readonly close: () => Promise<void>;
 }
 
@@ -147,7 +143,6 @@ export function createHostTraces(options: TraceThreadOptions): HostTraces {
   const bytesRoom = createRoom(maxWaitingBytes);
   const bodyRoom = createRoom(maxWaitingBodies);
 
-  /** @throws TracesUnavailable */
   async function askStore<K extends "add" | "list" | "trace">(
     job: Extract<TraceJob, { kind: K }>,
   ): Promise<TraceAnswers[K]> {

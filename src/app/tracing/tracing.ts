@@ -14,7 +14,6 @@ import type { SpanResult } from "#telemetry/otlp-queue.ts";
 import type { Tracer, Tracing } from "#telemetry/tracing.ts";
 import * as traced from "./traced-ports.ts";
 
-/** Traces to the collector of the settings, if there is one. */
 export async function createHostTracing(
   { settings }: Pick<Config, "settings">,
   ports: {
@@ -42,12 +41,10 @@ export async function createHostTracing(
   });
 }
 
-/** Adapters with or without spans around their calls. */
 export interface TracedParts {
   readonly exec: Exec;
   readonly startDetached: StartDetached;
   readonly observeCall: ObserveCall | undefined;
-  /** Headers that name the current span. */
   readonly requestOptions: { readonly headers?: Tracer["headers"] };
   readonly journalOf: (journal: HostJournal) => HostJournal;
   readonly connectorsOf: <T extends Connectors>(connectors: T) => T;

@@ -50,7 +50,6 @@ export function parseStatusFile(text: string): readonly DpkgEntry[] {
   return text.split(/\n\n+/).flatMap((stanza) => parseStanza(stanza) ?? []);
 }
 
-/** `libc6:amd64`. */
 export const qualifiedName = ({ name, architecture }: Pick<DpkgEntry, "name" | "architecture">): string =>
   `${name}:${architecture}`;
 
@@ -72,7 +71,6 @@ export interface DpkgDatabase {
   readonly mark: string;
 }
 
-/** Reads dpkg's database, and what has not changed only once: the file of a large host has some megabytes. */
 export function createDatabase(paths: Pick<AptPaths, "status" | "updates">): () => Promise<DpkgDatabase> {
   let last: { readonly mark: string; readonly entries: readonly DpkgEntry[] } | undefined;
 

@@ -54,7 +54,6 @@ function createRepair(ports: {
     const repairs = repairsFor(progress, unit);
     const { writer, isInterrupted, unfinished } = await faults(signal);
     const results: TransactionResult[] = [];
-    // A program at work now is waited for, by the wait for its lock.
     if (writer !== undefined || isInterrupted || unfinished.length > 0) {
       progress.step(0, "finish what was begun");
       results.push(await asResult(() => repairs.finish(signal)));
@@ -93,11 +92,9 @@ const toInstalled = ({ name, architecture, version, isManual, isHeld, state }: P
 
 interface AptPorts extends PackagePorts {
   readonly paths?: AptPaths;
-  /** Where answers are kept for the next process; without it they are not. */
   readonly stateDir?: string | undefined;
 }
 
-/** Apt and dpkg. */
 export function createApt(
   ports: ManagerPorts &
     AptPorts & {
@@ -132,7 +129,6 @@ export function createApt(
     return (change) => keys.has(qualifiedName(change));
   };
 
-  /** Reports the output as progress. */
   const reporting =
     (progress: Progress, unit?: string) =>
     (transaction: Transaction, signal: AbortSignal): Promise<string> =>

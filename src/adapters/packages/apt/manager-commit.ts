@@ -17,10 +17,7 @@ import { parseStatusLine, readableLine } from "./output.ts";
 import type { SnapperHooks } from "./snapper-hooks.ts";
 import { type AptPaths, type AptWords, isPackageName, isVersion, toArguments } from "./words.ts";
 
-/**
- * Which packages have to be marked as not asked for once a transaction is over. They are written down before it begins: of a
- * package that was not yet set up when it broke off apt takes no such mark.
- */
+/** Packages to be marked automatic after a transaction; written down before it, since apt takes no mark of half-installed ones. */
 export function createMarks(folder: string) {
   const pathOf = (unit: string): string => join(folder, `${unit}.auto`);
 
@@ -74,7 +71,7 @@ export const wordsFor = (changes: readonly PackageChange[]): AptWords => ({
   operands: changes.map(operandOf),
 });
 
-/** Apt takes what it is told to install for wanted by somebody: who came along before is to be marked again as such. */
+/** Apt marks what it is told to install as manual: packages that were automatic have to be marked again. */
 export const wordsToMark = (
   changes: readonly PackageChange[],
   isAutomatic: (change: PackageChange) => boolean,
@@ -162,7 +159,6 @@ export function createCommit(ports: {
     );
     if (!downloaded.isDone) return downloaded;
     await marks.remember(unit, wordsToMark(plan.changes, await isAutomatic(signal)));
-    // One is there already.
     const settings = snapshot === "snapper" ? await hooks.leaveOut(unit, signal) : [];
     const changed = await asResult(async () =>
       transact(

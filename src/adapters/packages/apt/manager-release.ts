@@ -14,7 +14,6 @@ export interface ReleaseHead {
 }
 
 export function parseReleaseHead(text: string): ReleaseHead {
-  // The lists of hashes follow: what comes then is none of it.
   const [head = ""] = text.split(/^(?:MD5Sum|SHA\d+):/m, 1);
   const field = (name: string): string => new RegExp(`^${name}:[ \t]*(.*)$`, "m").exec(head)?.[1]?.trim() ?? "";
   const time = Date.parse(field("Date"));

@@ -19,7 +19,6 @@ import { type AptWords, isPackageName, onlyAsking, toArguments } from "./words.t
 /** More than any archive has by itself, and not enough to go back to an older version. */
 const priority = 1000;
 
-/** Preferences with which an upgrade brings security versions and nothing else: all other packages stay where they are. */
 export const securityPreferences = (offers: readonly Offer[], native: string): string =>
   offers
     .map(({ entry, securityVersion }) => {
@@ -28,7 +27,6 @@ export const securityPreferences = (offers: readonly Offer[], native: string): s
     })
     .join("\n");
 
-/** Does the work with preferences of its own, ahead of those of the host, which count for everything else. */
 export async function withPreferences<T>(
   text: string,
   hostPreferences: string,
@@ -76,7 +74,6 @@ function demandOnlySecurity(changes: readonly PackageChange[]): void {
     throw new UpdateRefused(`${other.name} ${other.to ?? "removed"} would be needed, which is no security update`);
 }
 
-/** Asks apt what would be done; nothing on the host changes. */
 export function createSimulate(ports: {
   readonly exec: Exec;
   readonly database: () => Promise<DpkgDatabase>;

@@ -13,7 +13,6 @@ export interface KeptAnswers {
 const seal = (key: string, answer: string): string =>
   createHash("sha256").update(`${key.length}\n${key}`).update(answer).digest("hex");
 
-/** Only what nobody else can have written counts: a hash can be made by anybody. */
 const isOwn = (stat: Stats): boolean => stat.uid === process.getuid?.() && !isWritableByOthers(stat);
 
 /** A file that cannot be read or written costs a question, nothing else: a disk that is full or read-only, a folder that is gone. */
@@ -24,7 +23,6 @@ const isThere = (error: unknown): boolean => errnoCode(error) === "EEXIST";
 const mostBytes = 16 * 1024 * 1024;
 const sealBytes = 65;
 
-/** What is in a file of our own; undefined for a link, a pipe, what is of somebody else, and what is too large. */
 async function readOwn(path: string): Promise<string | undefined> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
@@ -37,11 +35,7 @@ async function readOwn(path: string): Promise<string | undefined> {
   }
 }
 
-/**
- * Keeps answers in a folder of the service's own. The first line of a file is the hash of key and answer, so that neither an
- * answer to something else nor half of one is believed, however the host went down; nothing is believed that somebody else may
- * have written.
- */
+/** Caches answers on disk, each with a hash of key and answer, so that neither a torn nor a foreign file is believed. */
 export function createKeptAnswers(folder: string): KeptAnswers {
   const pathOf = (question: string): string => join(folder, question);
 

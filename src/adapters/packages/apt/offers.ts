@@ -14,22 +14,15 @@ import { type AptPaths, isPackageName, onlyAsking } from "./words.ts";
 export interface Offer {
   readonly entry: DpkgEntry;
   readonly candidate: string;
-  /** The security archives whose versions are newer than what is installed. */
   readonly suites: readonly string[];
-  /** The newest version that a security archive itself has. */
   readonly securityVersion: string | null;
 }
 
 const settledAfterMs = 1_000;
 
-/** By which apt decides who is among the first to get an update. */
 const machineId = "/etc/machine-id";
 
-/**
- * Whether a change that comes after a look will be seen by the times of files: what changes twice within one tick of the kernel,
- * or one second where a file system counts in those, looks as if it had changed once. So it is not said of what has just changed,
- * or will only have, since the clock was set back.
- */
+/** Whether a later change will show in the times of files, whose resolution may be a second. A clock that was set back counts. */
 const isSettled = (mark: string, lookedAtMs: number): boolean =>
   mark.split("\n").every((line) => Number(/ (\d+)$/.exec(line)?.[1] ?? 0) / 1e6 < lookedAtMs - settledAfterMs);
 
@@ -61,7 +54,6 @@ export function createOffers(ports: {
     return stdout;
   };
 
-  /** The answer that was kept when all that it depends on was as it is now, else apt's. */
   const answerTo = async (
     asked: { readonly name: string; readonly words: readonly string[]; readonly mark: () => Promise<string> },
     signal: AbortSignal,
@@ -74,7 +66,6 @@ export function createOffers(ports: {
     const kept = await answers.recall(name, key);
     if (kept !== undefined) return kept;
     const answer = await ask(words, signal);
-    // Nobody knows which of the two it is about when something has changed meanwhile.
     if (isSettled(before, lookedAtMs) && (await mark()) === before) await answers.keep(name, key, answer);
     return answer;
   };
@@ -113,11 +104,7 @@ const isList = (name: string): boolean => !["lock", "partial", "auxfiles"].inclu
 /** The Release files of sources that have a server: of folders (`_srv_…`) and disks (`Debian%20…`) nothing is fetched. */
 const isFetchedRelease = (name: string): boolean => /^[^_%]+_.*_?(?:In)?Release$/.test(name);
 
-/**
- * When all sources had last been asked, and had answered as they should, epoch milliseconds; undefined where there are no lists.
- * apt touches the Release file of a source when it is new and when it is still the same, and leaves it alone when the source does not
- * answer, or gives what is older or not signed: the one that was left alone for longest tells. The times of content are the servers'.
- */
+/** When all sources were last refreshed, epoch ms: apt touches the Release file of each source that answered as it should. */
 export async function listsAt({
   lists,
   refreshStamp,

@@ -11,13 +11,11 @@ export interface DpkgError {
 const beginning = /^(Setting up|Unpacking|Preparing to unpack|Removing|Purging|Processing triggers|Selecting) /;
 const noise = /^\(Reading database|^Errors were encountered|^ \S+$|^(?:Get|Hit|Ign|Err):\d+ /;
 
-/** What a terminal would show of a line: only what follows the last return. */
 const shownLine = (line: string): string => line.replace(/\r+$/, "").replace(/^.*\r/, "").trimEnd();
 
 export interface AptStatus {
   readonly kind: "download" | "install";
   readonly percent: number;
-  /** `Unpacking libssl3 (amd64)`. */
   readonly what: string;
 }
 

@@ -13,10 +13,7 @@ const aptGet = "/usr/bin/apt-get";
 const dpkg = "/usr/bin/dpkg";
 const locks = [aptPaths.frontendLock, aptPaths.databaseLock] as const;
 
-/**
- * Configuration files stay as they are. A file that has gone from one package to another is in the older version of the one
- * while the other has it still: dpkg's rules about replacing are written for the way forward.
- */
+/** Configuration files stay. A file that has moved between packages belongs to both in older versions. */
 const dpkgOptions = ["--force-confold", "--force-confdef", "--force-overwrite", "--force-downgrade"] as const;
 
 /** Without sources apt knows only what is installed and the files given: it takes no other file of the same version, and downloads nothing. */
@@ -90,19 +87,16 @@ const describeMissing = ({ install, configuration, remove }: Missing): string =>
 export const simulatedRemovals = (text: string): readonly string[] =>
   [...text.matchAll(/^(?:Remv|Purg) ([^\s:]+)/gm)].map(([, name = ""]) => name);
 
-/** The files and links in the output of `dpkg-deb --contents`, whose names may be quoted byte by byte. */
 export function parseContents(text: string): readonly string[] {
   const pattern = /^[-lh]\S+ \S+ +\d+ \S+ \S+ \.(\/.*?)(?: -> .*| link to .*)?$/gm;
   return [...text.matchAll(pattern)].map(([, path = ""]) => {
     const bytes = path.replace(/\\(?:([0-7]{3})|(.))/g, (_, octal: string | undefined, plain: string | undefined) =>
       octal === undefined ? (plain ?? "") : String.fromCharCode(parseInt(octal, 8)),
     );
-    // Where nothing was quoted the name came as it is.
     return bytes === path ? path : Buffer.from(bytes, "latin1").toString("utf8");
   });
 }
 
-/** Brings the packages of a host to exact versions; see the port. */
 export function createRestore(ports: {
   readonly exec: Exec;
   readonly transact: Transact;
@@ -120,20 +114,17 @@ export function createRestore(ports: {
 
   return async (target, { id, progress }, signal) => {
     const unit = unitFor(id);
-    // A unit of an earlier call goes on although that call has ended.
     await settled(unit, signal);
     const files = await identifyAll(target.files, signal);
     const configuration = await identifyAll(target.configuration, signal);
     const missing = async (): Promise<Missing> =>
       missingOf({ files, configuration, remove: target.remove }, await present(signal));
 
-    /** @returns why it failed. Not being able to run it is an error; what packages say is an answer. */
     const step = async (argv: Argv): Promise<string | undefined> => {
       const description = "Steward returns to a snapshot of packages";
       const onLine = (line: string): void => {
         if (line.trim() !== "") progress.line(line);
       };
-      // What packages say is an answer; whoever has the lock may have it for long, so nothing else is tried then.
       const result = await asResult(() => transact({ unit, description, argv, locks, onLine }, signal));
       return result.isDone ? undefined : result.reason;
     };
@@ -146,7 +137,6 @@ export function createRestore(ports: {
 
     let left = await missing();
     if (missingCount(left) > 0) {
-      // What an interrupted transaction left is taken up first; whether that went well shows in what is missing afterwards.
       await step([dpkg, ...dpkgOptions, "--configure", "--pending"]);
       left = await missing();
     }
@@ -190,7 +180,6 @@ const operands = ({ install, remove }: Missing): readonly string[] => [
   ...remove.map((each) => `${qualifiedName(each)}-`),
 ];
 
-/** Whether apt finds a way, and one that removes nothing else. */
 async function isSolvable(exec: Exec, left: Missing, signal: AbortSignal): Promise<boolean> {
   const { exitCode, stdout } = await exec([aptGet, "--simulate", ...aptOptions, "install", "--", ...operands(left)], {
     signal,
@@ -200,10 +189,7 @@ async function isSolvable(exec: Exec, left: Missing, signal: AbortSignal): Promi
   return exitCode === 0 && simulatedRemovals(stdout).every((name) => allowed.has(name));
 }
 
-/**
- * When a file goes back to another package, dpkg leaves it with the newer version of the one that has it, and takes it away
- * with that: then nobody has it. Only what the package files hold shows that. What is in /etc comes back by itself.
- */
+/** Restores files that dpkg lost when they moved back between packages. Files in /etc come back with the snapshot. */
 async function packagesWithLosses(exec: Exec, files: readonly Found[], signal: AbortSignal): Promise<readonly Found[]> {
   const lossy: Found[] = [];
   for (const file of files) {

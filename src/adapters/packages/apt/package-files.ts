@@ -13,10 +13,8 @@ import { createRestore } from "./package-files-restore.ts";
 import { repack } from "./repack.ts";
 import { aptPaths, onlyAsking, onlyTrusted } from "./words.ts";
 
-/** A repository that does not answer is one that does not have it. */
 const downloads = ["--option=Acquire::Retries=0", "--option=Acquire::http::Timeout=15"] as const;
 
-/** How apt says that a repository does not answer, which takes its time; one that answers with "not found" does so at once. */
 const noAnswer = /Could not (resolve|connect)|Unable to connect|Temporary failure|timed out|unreachable/i;
 const silenceMs = 10 * 60_000;
 
@@ -31,7 +29,6 @@ export function parseIdentity(text: string): PackageVersion {
 /** Its version is left out: of a package for one architecture there is one. */
 const fileName: PackageFiles["fileName"] = ({ name, architecture }) => `${name}_${architecture}.deb`;
 
-/** Package files of a host with apt and dpkg. */
 export function createAptPackageFiles(ports: PackagePorts): PackageFiles {
   const { exec, clock } = ports;
   /** Until then the repositories are not asked again: for hundreds of packages the waits would add up. */
@@ -60,7 +57,6 @@ export function createAptPackageFiles(ports: PackagePorts): PackageFiles {
     const { name, architecture, version } = wanted;
     const selector = architecture === "all" ? name : `${name}:${architecture}`;
     const words = [...onlyAsking, ...onlyTrusted, ...downloads, "download", "--", `${selector}=${version}`];
-    // It writes into the folder that it is in.
     const argv = ["/usr/bin/env", `--chdir=${own}`, "/usr/bin/apt-get", "--quiet=2", ...words] as const;
     const { exitCode, stderr } = await exec(argv, { signal, timeoutMs: 10 * 60_000 });
     if (exitCode !== 0 && noAnswer.test(stderr)) silentUntilMs = clock.monotonicMs() + silenceMs;

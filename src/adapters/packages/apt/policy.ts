@@ -19,7 +19,6 @@ export interface PackagePolicy {
 }
 
 function releaseOf(location: string, line: string): PackageFile {
-  // A value may hold a comma; what follows one is a new field only if it looks like one.
   const fields = new Map(
     line.split(/,(?=[a-z]=)/).map((field) => [field.slice(0, field.indexOf("=")), field.slice(field.indexOf("=") + 1)]),
   );
@@ -89,10 +88,7 @@ export function newerVersions({ installed, candidate, versions }: PackagePolicy)
 const securityFilesOf = ({ locations }: Version, files: readonly PackageFile[]): readonly PackageFile[] =>
   files.filter((file) => locations.includes(file.location) && isSecurity(file));
 
-/**
- * Whether an upgrade to the candidate brings a security update: the candidate itself, or a version between it and what is
- * installed, comes from a security archive. The suites are those of the versions that do.
- */
+/** Suites of the security archives that have the candidate, or a version between it and what is installed. */
 export function securitySuites(policy: PackagePolicy, files: readonly PackageFile[]): readonly string[] {
   const versions = newerVersions(policy);
   const found = files.filter((file) => versions.some((version) => securityFilesOf(version, files).includes(file)));

@@ -26,7 +26,6 @@ const remedies: readonly (readonly [words: RegExp, remedy: string])[] = [
   ],
 ];
 
-/** Programs that verify differ in their words. */
 const otherwise = "it is not signed as it should be: use another mirror, or ask its maker, before it is trusted";
 const most = 3;
 const unspecific = /^Some index files failed to download/;
@@ -35,14 +34,12 @@ const unspecific = /^Some index files failed to download/;
 const sourceIn = (line: string): string | undefined =>
   /[a-z+]+:\/*[^\s']+/.exec(line)?.[0].replace(/\/(?:\.\/|dists\/.*)?(?:InRelease|Release|Release\.gpg)?$/, "");
 
-/** Why the lists of some sources are not what they should be: which source, what apt says of it, and what is to be done. */
 export function refreshFailure(text: string, exitCode: number): string {
   const lines = text.split("\n").map((line) => line.trim());
   const signatures = lines.flatMap(
     (line) => /^W: (?:.*\b)?(?:GPG error|OpenPGP signature verification failed): (.*)$/.exec(line)?.[1] ?? [],
   );
   const errors = lines.flatMap((line) => /^E: (.*)$/.exec(line)?.[1] ?? []).filter((line) => !unspecific.test(line));
-  // What is wrong with a signature says more than that, for it, there is none.
   const isTold = (line: string): boolean =>
     sourceIn(line) !== undefined && signatures.some((other) => sourceIn(other) === sourceIn(line));
   const problems = [...signatures, ...errors.filter((line) => !isTold(line))];
@@ -77,10 +74,7 @@ export function fetchedReleases(text: string): readonly FetchedRelease[] {
   });
 }
 
-/**
- * Sources that gave a Release file which apt has silently put aside, since it is older than the one that it has: a mirror
- * that lags behind, or somebody who withholds what came since.
- */
+/** Sources whose Release file is older than the known one: a mirror that lags behind, or somebody who withholds updates. */
 export function olderReleases(
   text: string,
   before: ReadonlyMap<string, string>,

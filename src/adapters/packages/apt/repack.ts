@@ -82,7 +82,6 @@ async function keepMeta(path: string, found: BigIntStats): Promise<void> {
 
 async function addFolder({ root }: Tree, path: string, real: string): Promise<void> {
   const found = await orUndefined(stat(real, { bigint: true }));
-  // Somebody has removed it, and all that was in it.
   if (found?.isDirectory() !== true) return;
   await mkdir(join(root, path), { recursive: true });
   await keepMeta(join(root, path), found);
@@ -114,10 +113,7 @@ async function addFile(tree: Tree, path: string, real: string): Promise<boolean>
   return true;
 }
 
-/**
- * A configuration file as the package may have brought it. Where the administrator has changed it, the package gets another
- * text than the one in use: dpkg then still knows it for changed and keeps it at the next update.
- */
+/** A changed configuration file gets other content in the package, so that dpkg still knows that it was changed. */
 async function addConfigurationFile(tree: Tree, { path, md5 }: ConfigurationFile, real: string): Promise<void> {
   const target = join(tree.root, path);
   const found = await orUndefined(lstat(real));
@@ -130,10 +126,7 @@ async function addConfigurationFile(tree: Tree, { path, md5 }: ConfigurationFile
   await lchown(target, found?.uid ?? 0, found?.gid ?? 0);
 }
 
-/**
- * Puts the file of a package together from what is installed of it.
- * @returns its path in the folder; undefined when this version is not what is installed.
- */
+/** Rebuilds a package file from what is installed; undefined when another version is installed. */
 export async function repack(
   wanted: PackageVersion & Pick<PresentPackage, "state">,
   { exec, folder, database = dpkgFolder }: { readonly exec: Exec; readonly folder: string; readonly database?: string },

@@ -61,7 +61,6 @@ function repairArgs(names: readonly string[]): readonly string[] {
   ];
 }
 
-/** Downloads the package lists. */
 export async function refreshLists({ transact, paths }: RepairPorts, signal: AbortSignal): Promise<void> {
   // By default apt-get succeeds even when it reached no server at all.
   const update = ["--quiet", "--option=APT::Update::Error-Mode=any", "update"];

@@ -4,7 +4,6 @@ import type { Offer } from "./offers.ts";
 
 export interface SimulatedStep {
   readonly kind: "install" | "remove" | "configure";
-  /** With its architecture where that is not the machine's own. */
   readonly name: string;
   readonly from: string | null;
   readonly to: string | null;
@@ -53,7 +52,6 @@ export function parseGrowthBytes(text: string): number {
 
 export interface UnmetDependency {
   readonly name: string;
-  /** `Depends: libfoo1 (>= 2)`. */
   readonly needs: string;
 }
 

@@ -3,13 +3,9 @@ import { join } from "node:path";
 import type { Exec } from "#adapters/exec/index.ts";
 import { writeFileAtomic } from "#adapters/files/index.ts";
 
-/** Lists of commands that apt runs before and after dpkg. */
 const lists = ["DPkg::Pre-Invoke", "DPkg::Post-Invoke"] as const;
 
-/**
- * The commands that Debian's package of snapper (0.10, Debian 12 to sid) puts into them. They take a snapshot before and one after, and
- * look for DISABLE_APT_SNAPSHOT in a file that comes with the value "no", so that no variable of the environment reaches them.
- */
+/** The hooks of Debian's snapper package (0.10, Debian 12 to sid). No environment variable disables them. */
 const ofSnapper: readonly string[] = [
   "if [ -e /etc/default/snapper ]; then . /etc/default/snapper; fi; if [ -x /usr/bin/snapper ] && [ ! x$DISABLE_APT_SNAPSHOT = 'xyes' ] && [ -e /etc/snapper/configs/root ]; then rm -f /var/tmp/snapper-apt || true ; snapper create -d apt -c number -t pre -p > /var/tmp/snapper-apt || true ; snapper cleanup number || true ; fi",
   "if [ -e /etc/default/snapper ]; then . /etc/default/snapper; fi; if [ -x /usr/bin/snapper ] && [ ! x$DISABLE_APT_SNAPSHOT = 'xyes' ] && [ -e /var/tmp/snapper-apt ]; then snapper create -d apt -c number -t post --pre-number=`cat /var/tmp/snapper-apt` || true ; snapper cleanup number || true ; fi",
@@ -21,15 +17,11 @@ interface Hook {
 }
 
 export interface SnapperHooks {
-  /**
-   * Writes settings for apt with which all its commands stay but snapper's.
-   * @returns the arguments for apt; none where there are no such hooks, or something about them is not as it is known.
-   */
+  /** Writes apt settings without snapper's hooks. @returns arguments for apt; none where there are no such hooks. */
   readonly leaveOut: (unit: string, signal: AbortSignal) => Promise<readonly string[]>;
   readonly forget: (unit: string) => Promise<void>;
 }
 
-/** One line of what apt-config gives, the command with some characters as %20; undefined when it is no command of a list. */
 function parseHook(line: string): Hook | undefined {
   const at = line.indexOf("::=");
   const list = lists.find((each) => each.toLowerCase() === line.slice(0, at).toLowerCase());
@@ -47,7 +39,6 @@ function parseHooks(text: string): readonly Hook[] | undefined {
   return hooks.every((hook) => hook !== undefined) ? hooks : undefined;
 }
 
-/** Whether settings can say it just as it is. */
 const isPlain = ({ command }: Hook): boolean => /^[\x20-\x7e]+$/.test(command) && !command.includes('"');
 
 const areSame = (left: readonly Hook[], right: readonly Hook[]): boolean =>
@@ -67,7 +58,6 @@ export function createSnapperHooks({ exec, folder }: { readonly exec: Exec; read
     async leaveOut(unit, signal) {
       const hooks = (await read(signal)) ?? [];
       const others = hooks.filter(({ command }) => !ofSnapper.includes(command));
-      // Each once, or not as the package has it.
       if (hooks.length - others.length !== ofSnapper.length || !others.every(isPlain)) return [];
       const path = pathOf(unit);
       await mkdir(folder, { recursive: true, mode: 0o700 });

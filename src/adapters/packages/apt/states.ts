@@ -16,10 +16,7 @@ const unfinishedStates: ReadonlySet<string> = new Set([
   "triggers-pending",
 ]);
 
-/**
- * Between two runs of dpkg, of which one unpacks and the next sets up, apt holds only the lock of the frontends: for moments, while a
- * frontend that waits for somebody to answer holds it for hours.
- */
+/** Between two runs of dpkg apt holds only the frontend lock, briefly; an interactive frontend holds it for hours. */
 const mostLooks = 5;
 const betweenLooksMs = 200;
 

@@ -5,10 +5,7 @@ export const aptPaths = {
   databaseLock: "/var/lib/dpkg/lock",
   lists: "/var/lib/apt/lists",
   listsLock: "/var/lib/apt/lists/lock",
-  /**
-   * Touched after each successful refresh, as Ubuntu's own hook does. The daily job touches `update-stamp` beside it even when it
-   * reached no server, which tells nothing.
-   */
+  /** Touched after each successful refresh; apt's own `update-stamp` is touched after failures too. */
   refreshStamp: "/var/lib/apt/periodic/update-success-stamp",
   settings: [
     "/etc/apt/sources.list",
@@ -24,10 +21,7 @@ export type AptPaths = {
   readonly [name in keyof typeof aptPaths]: name extends "settings" ? readonly string[] : string;
 };
 
-/**
- * Options with which apt reads what is there. It takes its own caches for fresh when the status file has the same size and
- * the same second as when they were made, and then answers, and acts, by what was installed before.
- */
+/** Apt trusts its caches when size and second of the status file match, and then acts on outdated data. */
 export const withoutCaches = ["--option=Dir::Cache::pkgcache=", "--option=Dir::Cache::srcpkgcache="] as const;
 
 /** Options with which apt takes no lock and writes neither caches nor logs: a question changes nothing on disk. */
@@ -39,7 +33,6 @@ export const onlyTrusted = [
   "--option=APT::Get::Force-Yes=false",
 ] as const;
 
-/** Options with which apt looks at what is installed and at nothing else, which costs little. */
 export const withoutSources = [
   "--option=Dir::Etc::sourcelist=/dev/null",
   "--option=Dir::Etc::sourceparts=/dev/null",
@@ -50,13 +43,9 @@ export const isPackageName = (name: string): boolean => /^[a-z0-9][a-z0-9+.-]*(:
 
 export const isVersion = (version: string): boolean => /^[A-Za-z0-9][A-Za-z0-9.+:~-]*$/.test(version);
 
-/** Settings files that somebody changed stay as they are; for the others the package decides. */
 export const keepSettings = ["--force-confdef", "--force-confold"] as const;
 
-/**
- * What apt-get is told whatever it does, when it is asked and when it acts: nothing is removed but what the plan says, and
- * settings of the host that would have it do more, or less carefully, do not count.
- */
+/** Nothing is removed beyond the plan, and settings of the host do not widen it. */
 const commonWords = [
   "--quiet",
   "--assume-yes",

@@ -3,7 +3,6 @@ import type { CommandResult, Exec } from "#adapters/exec/index.ts";
 import { type MissingPlan, type PackageManager, UpdateRefused } from "#domain/ports/packages.ts";
 import type { Argv } from "./ports.ts";
 
-/** Runs a question to a package manager. @throws CommandFailed where the answer has no end. */
 export async function askWhole(
   { exec, manager }: { readonly exec: Exec; readonly manager: string },
   argv: Argv,
@@ -15,13 +14,11 @@ export async function askWhole(
   return result;
 }
 
-/** The failures of scripts, bounded, in one sentence. */
 export function joinFailures(failures: readonly string[], most = 3): string {
   const more = failures.length > most ? [`and ${failures.length - most} more scripts`] : [];
   return [...failures.slice(0, most), ...more].join("; ");
 }
 
-/** A plan, or the obstacle that the package manager names. */
 export async function orObstacle(plan: MissingPlan, work: () => Promise<MissingPlan>): Promise<MissingPlan> {
   try {
     return await work();

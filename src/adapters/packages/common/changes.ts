@@ -9,17 +9,14 @@ export function areSame(one: readonly PlainChange[], other: readonly PlainChange
   return told(one) === told(other);
 }
 
-/** `libssl3 3.0.13`, `old removed`, for people. */
 export function describeChanges(changes: readonly PlainChange[], most = 5): string {
   const told = changes.slice(0, most).map(({ name, to }) => (to === null ? `${name} removed` : `${name} ${to}`));
   const more = changes.length - told.length;
   return [...told, ...(more > 0 ? [`${more} more`] : [])].join(", ") || "nothing";
 }
 
-/** Changes before it is known which are for security. */
 export type PlainChange = Omit<PackageChange, "isSecurity">;
 
-/** What is installed, as the ports have it. */
 export const toInstalledPackages = <T extends PackageVersion>(
   { packages, isHeld }: { readonly packages: readonly T[]; readonly isHeld: (found: T) => boolean },
   isManual: (found: T) => boolean,
@@ -29,7 +26,6 @@ export const toInstalledPackages = <T extends PackageVersion>(
     return { name, architecture, version, isManual: isManual(each), isHeld: isHeld(each) };
   });
 
-/** Packages that are kept at their version. */
 export const heldIn = <T extends PackageVersion>(state: {
   readonly packages: readonly T[];
   readonly isHeld: (found: T) => boolean;

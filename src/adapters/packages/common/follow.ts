@@ -39,7 +39,6 @@ function createLineReader(path: string, onLine: (line: string) => void) {
   };
 }
 
-/** Does the work and gives the lines that are written into the file meanwhile, all of them by the time it is over. */
 export async function following<T>(
   path: string,
   onLine: ((line: string) => void) | undefined,

@@ -6,7 +6,6 @@ export interface LockHolder {
   readonly program: string;
 }
 
-/** The locks of whole files and parts of them in /proc/locks that are held, not waited for, by a process that can be seen. */
 export function parseLocks(text: string): readonly { readonly pid: number; readonly inode: number }[] {
   return text.split("\n").flatMap((line) => {
     const [, pid, inode] = /^\d+: POSIX +\S+ +WRITE +(\d+) [0-9a-f]+:[0-9a-f]+:(\d+) /.exec(line) ?? [];
@@ -58,7 +57,6 @@ export type LockTable = ReturnType<typeof createLockTable>;
 export function createPidLocks(programs: readonly string[], proc = "/proc"): LockTable {
   const { program } = createLockTable(proc);
 
-  /** A number that was given to another process meanwhile is not that of a package manager. */
   const isPackageManager = async (pid: number): Promise<boolean> => {
     const text = (await orUndefined(readFile(`${proc}/${pid}/cmdline`, "utf8"), isProcessGone)) ?? "";
     return text.split(/[/\0]/).some((word) => programs.includes(word));
@@ -75,14 +73,10 @@ export function createPidLocks(programs: readonly string[], proc = "/proc"): Loc
   };
 }
 
-/** A process may end while it is looked at. */
 const pidsIn = async (proc: string): Promise<readonly number[]> =>
   (await readdir(proc)).filter((name) => /^\d+$/.test(name)).map(Number);
 
-/**
- * Pacman's lock is a file that is empty and locked by nothing: it counts by being there. Who made it has it open until it is
- * removed, so that a lock that nobody has open is left over from somebody who was killed.
- */
+/** Pacman's lock is an empty file that counts by being there; whoever holds it has it open. */
 export function createOpenLocks(proc = "/proc"): LockTable {
   const { program } = createLockTable(proc);
 
@@ -110,7 +104,6 @@ export function createOpenLocks(proc = "/proc"): LockTable {
   };
 }
 
-/** Whether a lock is there that nobody has open. */
 export async function isLeftOver(path: string, { holder }: Pick<LockTable, "holder">): Promise<boolean> {
   const before = await orUndefined(stat(path, { bigint: true }), isProcessGone);
   if (before === undefined || (await holder(path)) !== undefined) return false;

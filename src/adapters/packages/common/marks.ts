@@ -18,7 +18,6 @@ export async function marksOf(paths: readonly string[]): Promise<string> {
   return marks.flat().join("\n");
 }
 
-/** Does the work anew only where the mark is another one than the last time. */
 export function rememberByMark<T>(): (mark: string, work: () => Promise<T>) => Promise<T> {
   let last: { readonly mark: string; readonly value: T } | undefined;
   return async (mark, work) => {
@@ -33,16 +32,13 @@ export async function contentMark(path: string): Promise<string> {
   return file === undefined ? `${path} -` : `${path} ${file.ino} ${file.size} ${file.mtimeNs}`;
 }
 
-/** Names in a folder, in order; none where it is not there. */
 export async function sortedNames(folder: string): Promise<readonly string[]> {
   return ((await orUndefined(readdir(folder))) ?? []).sort();
 }
 
-/** Files by which a change to rpm's database can be seen, whichever of the folders it is in. */
 export async function databaseFiles(folders: readonly string[]): Promise<readonly string[]> {
   const names = await Promise.all(
     folders.map(async (folder) => (await sortedNames(folder)).map((name) => join(folder, name))),
   );
-  // What readers share, and locks.
   return names.flat().filter((path) => !/-shm$|\.lock$/.test(path));
 }

@@ -4,13 +4,11 @@ import { join } from "node:path";
 import type { PackageVersion } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 
-/** Whether a file is just this package, and undamaged. */
 export type IsWhole = (path: string, wanted: PackageVersion, signal: AbortSignal) => Promise<boolean>;
 
 interface Fetching {
   readonly wanted: PackageVersion;
   readonly isWhole: IsWhole;
-  /** Where the file goes. */
   readonly target: string;
 }
 
@@ -28,10 +26,7 @@ export async function fetchCached(
   return false;
 }
 
-/**
- * Downloads the file of a package.
- * @param download brings it into a folder, and resolves with its path; undefined where it cannot be had.
- */
+/** @param download brings the file into a directory; resolves with its path, undefined where it cannot be had. */
 export async function fetchDownloaded(
   { wanted, isWhole, target }: Fetching,
   download: (folder: string) => Promise<string | undefined>,

@@ -17,7 +17,6 @@ export function unitOf(cgroup: string): string | undefined {
   return path.split("/").find((part) => part.endsWith(".service"));
 }
 
-/** A process may end while it is looked at, and of those of others an unprivileged one sees little. */
 const isUnseen = (error: unknown): boolean => isProcessGone(error) || isPermissionDenied(error);
 
 /** The services whose processes still run code that an update has replaced, less those that carry out the work of Steward itself. */

@@ -14,7 +14,6 @@ export interface Transaction {
   readonly description: string;
   readonly argv: Argv;
   readonly locks: readonly string[];
-  /** Looks, when nobody is in the way any more, whether it is still to be done. */
   readonly before?: () => Promise<void>;
   /** Run when it is over, however it ended, in the same unit. They may fail. */
   readonly afterwards?: readonly Argv[];
@@ -23,13 +22,11 @@ export interface Transaction {
   readonly timeoutMs?: number;
   /** Whether it may be cut off when the host goes down, as what only downloads may; otherwise that waits for its end. */
   readonly isInterruptible?: boolean;
-  /** Says why it failed; the reader of the package manager's output unless given. */
   readonly failureReason?: OutputReader["failureReason"];
 }
 
 export class TransactionFailed extends CommandFailed {}
 
-/** Somebody else held a lock for all the time that was waited. */
 export class LockHeld extends CommandFailed {
   readonly holder: LockHolder | undefined;
 
@@ -60,11 +57,7 @@ const usualMs = 30 * 60_000;
 export const longestMs = 6 * 60 * 60_000;
 const keptOutputBytes = 64 * 1024;
 
-/**
- * A unit that is told to stop, mostly because the host goes down, comes to its end first: the signal is one that asks for nothing,
- * and systemd waits for the package manager, which waits for its scripts. What these may need stays until then. Who means to end
- * it can: `systemctl kill`.
- */
+/** On shutdown the unit is stopped with a harmless signal, and systemd waits for the package manager and its scripts. */
 const comesToItsEnd = [
   "KillMode=process",
   "KillSignal=SIGCONT",
@@ -95,7 +88,6 @@ interface Ended {
 export const parseKill = (text: string): string | undefined =>
   /^Main processes terminated with: code=(?:killed|dumped)\W+status=(?:\d+\/)?([A-Z][A-Z0-9]*)/m.exec(text)?.[1];
 
-/** Logs of the last transactions stay for people; whatever was told of the others is in the logs of their operations. */
 const keptLogs = 20;
 
 async function removeOldLogs(folder: string): Promise<void> {
@@ -147,10 +139,7 @@ export async function settle(
 
 export type Transact = (transaction: Transaction, signal: AbortSignal) => Promise<string>;
 
-/**
- * Runs commands that change packages. Where systemd runs, each is a unit of its own that writes into a file: the end of the
- * service neither kills it nor takes its output away, on which it would fail. A held lock is waited for; it is never removed.
- */
+/** Runs each transaction in a systemd unit, which survives the end of the service. Waits for held locks, never removes them. */
 export function createTransactions(
   ports: PackagePorts & { readonly locks: LockTable; readonly reader: OutputReader },
 ): Transact {
@@ -179,11 +168,9 @@ export function createTransactions(
       const output = await tailOf(path);
       const killedBy = parseKill(stderr);
       if (killedBy !== undefined) return { exitCode, output, killedBy };
-      // What systemd-run says of its own accord counts only where it could start nothing.
       const isStarted = output !== "" || /^Running as unit: /m.test(stderr);
       return { exitCode, output: isStarted || exitCode === 0 ? output : stderr };
     } catch (error) {
-      // What could not be started has a cause; otherwise only the wait for it was broken off.
       if (!(error instanceof CommandFailed) || error.cause !== undefined) throw error;
       throw new CommandFailed(`${error.message}; ${unit}.service goes on by itself (see systemctl status ${unit})`, {
         cause: error,
@@ -245,14 +232,12 @@ export function createTransactions(
   };
 }
 
-/** @throws Error for what cannot be part of the name of a unit. */
 export function unitFor(id: string): string {
   if (!/^[0-9A-Za-z-]{1,100}$/.test(id))
     throw new Error(`cannot use ${JSON.stringify(id)} as the name of a transaction`);
   return `steward-packages-${id}`;
 }
 
-/** A held lock in the words of the domain. */
 export async function orLocked<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -15,7 +15,6 @@ import { byName, NoLists } from "../rpm/offers.ts";
 import { type InstalledRpm, installedFormat, parseExcludes, parseInstalled, parseVersionLocks } from "./lists.ts";
 import { dnfOutput, failureReason } from "./output.ts";
 
-/** Where rpm and dnf keep what is read here, and the words that make them work there. */
 export interface DnfPlaces {
   readonly dnf: Argv;
   readonly databases: readonly string[];
@@ -29,7 +28,6 @@ export interface DnfPlaces {
   readonly versionLocks: string;
 }
 
-/** The host itself, or a tree on it that has packages of its own, with settings of its own. */
 export function dnfPlaces(root = "/"): DnfPlaces {
   const isTree = root !== "/";
   const below = (path: string): string => join(root, path);
@@ -47,10 +45,6 @@ export function dnfPlaces(root = "/"): DnfPlaces {
   };
 }
 
-/**
- * Words of every question: the lists on disk are what counts, nothing is downloaded. Plugins may talk, and the history is
- * the only log of what is asked.
- */
 const onlyAsking = ["--cacheonly", "--quiet", "--setopt=exit_on_lock=1", "--setopt=logfilelevel=0"] as const;
 /** Questions about what is installed: no list is needed. */
 export const withoutRepositories = "--disablerepo=*";
@@ -65,7 +59,6 @@ async function databaseMark({ databases, history }: DnfPlaces): Promise<string> 
   return (await Promise.all([...files, last].map(contentMark))).join("\n");
 }
 
-/** A text that changes when other lists are downloaded. */
 export async function listsMark({ lists }: DnfPlaces): Promise<string> {
   const names = await sortedNames(lists);
   return (await Promise.all(names.map((name) => contentMark(join(lists, name, "repodata", "repomd.xml"))))).join("\n");
@@ -99,18 +92,12 @@ export interface DnfPorts extends PackagePorts {
   readonly dnfPlaces?: DnfPlaces;
 }
 
-/** Dnf on a host. */
 export interface Dnf {
   readonly places: DnfPlaces;
-  /** Where files lie that dnf reads while it runs. */
   readonly folder: string;
-  /** @throws NoLists; CommandFailed where dnf does not answer. */
   readonly ask: (words: readonly string[], signal: AbortSignal) => Promise<string>;
-  /** The same, whatever the exit code is. */
   readonly tryAsking: (words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
-  /** What is installed; what has not changed is read only once. */
   readonly database: Asks<RpmDatabase>;
-  /** Who is changing packages now. */
   readonly writer: () => Promise<LockHolder | undefined>;
   readonly transact: Transact;
 }

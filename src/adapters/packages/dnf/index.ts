@@ -16,7 +16,6 @@ import { createOffers, listsAt } from "./updates.ts";
 /** How often what takes the place of others is left out before it is seen that there is no way without it. */
 const mostRounds = 5;
 
-/** What an upgrade would do. Packages take the place of others only in one of the whole system. */
 async function upgradeRows(
   dnf: Dnf,
   { type }: UpdateRequest,
@@ -29,15 +28,10 @@ async function upgradeRows(
     const rows = await simulate(dnf, [...[...excluded].map((name) => `--exclude=${name}`), ...words], signal);
     const taking = rows.filter(({ kind, replaces }) => kind === "install" && replaces.length > 0);
     if (type !== "packages" || taking.length === 0 || round > mostRounds) return rows;
-    // An option of dnf says that none should, and a plain upgrade does not heed it.
     for (const { name } of taking) excluded.add(name);
   }
 }
 
-/**
- * Dnf and rpm. A plan is carried out as a stored transaction (`dnf history replay`), of
- * which dnf itself does all and nothing else.
- */
 export function createDnf(ports: ManagerPorts & DnfPorts): PackageManager {
   const dnf = openDnf(ports);
   const { ask, tryAsking, database } = dnf;

@@ -3,7 +3,6 @@ import { parseNevra, withoutZeroEpoch } from "../rpm/names.ts";
 import type { AdvisedRpm } from "../rpm/offers.ts";
 
 export interface InstalledRpm extends PackageVersion {
-  /** Why it is here: `user`, `dependency`. */
   readonly reason: string;
   readonly bytes: number;
 }
@@ -45,7 +44,6 @@ export const parseOffered = (text: string): readonly OfferedRpm[] =>
 /** Reads `check-update`: what an upgrade would bring, without what takes the place of other packages. */
 export function parseCheckUpdate(text: string): readonly PackageVersion[] {
   const [list = ""] = text.split(/^Obsoleting Packages$/m);
-  // A long name has its version in the next line.
   const lines = list.replace(/\n +/g, " ").split("\n");
   return lines.flatMap((line) => {
     const [, name, architecture, version] = /^(\S+)\.([^\s.]+) +(\S+) +(\S+) *$/.exec(line) ?? [];

@@ -10,7 +10,6 @@ const terminalLines = (text: string): readonly string[] =>
 export interface ScriptError {
   readonly name: string;
   readonly script: string;
-  /** The last line that was printed before, mostly by the script itself. */
   readonly said: string | undefined;
 }
 
@@ -36,7 +35,6 @@ export function parseScriptErrors(text: string): readonly ScriptError[] {
 const describeScript = ({ name, script, said }: ScriptError): string =>
   `${name}: its ${script} script failed${said === undefined ? "" : ` (${said})`}`;
 
-/** What failed although dnf went on and says that it was done; empty where nothing did. */
 export const scriptFailures = (text: string): string => joinFailures(parseScriptErrors(text).map(describeScript));
 
 function ownWords(lines: readonly string[]): readonly string[] {
@@ -53,7 +51,6 @@ function ownWords(lines: readonly string[]): readonly string[] {
   return words;
 }
 
-/** Packages that dnf has downloaded and does not take, before it says no more than that a check failed. */
 function mistrusted(text: string): readonly string[] {
   if (!/^Error: GPG check FAILED$/m.test(text)) return [];
   const unsigned = [...text.matchAll(/^Package (\S+) is not signed$/gm)].map(
@@ -77,7 +74,6 @@ export function failureReason(text: string, exitCode: number): string {
   return told.length > 0 ? told.join("; ") : `exit code ${exitCode}`;
 }
 
-/** The process that holds a lock, as dnf tells when it is not to wait for it. */
 export function parseLockConflict(text: string): { readonly pid: number | undefined } | undefined {
   const [, by] =
     /^(?:.*already locked by|Waiting for process with pid|\s*The application with PID) (\d+)/m.exec(text) ?? [];

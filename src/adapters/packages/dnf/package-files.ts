@@ -10,10 +10,7 @@ import { failureReason, scriptFailures } from "./output.ts";
 import { changingArgv, telling } from "./replay.ts";
 import { parseSummary, parseTable } from "./simulation.ts";
 
-/**
- * Only the files that are given count: no repository is asked, nothing is held back, nothing comes along and nothing that is no
- * longer needed goes. An older version may be what is wanted, whatever says that it takes the place of what.
- */
+/** Only the given files count: no repository, no holds, no automatic additions or removals; downgrades are allowed. */
 const onlyFiles = [
   withoutRepositories,
   "--disableplugin=versionlock",
@@ -35,7 +32,6 @@ export const shellLines = ({ install, remove }: Missing): string =>
     "",
   ].join("\n");
 
-/** Whether dnf would do all of it and nothing else. What a package says that it takes the place of is no removal in its table. */
 export function isExact(text: string, missing: Missing): boolean {
   const rows = parseTable(text);
   if (rows === undefined || rows.length !== parseSummary(text)) return false;
@@ -46,7 +42,6 @@ export function isExact(text: string, missing: Missing): boolean {
   return isJust(done, missing);
 }
 
-/** Which packages have to be marked otherwise: arguments of `dnf mark`. */
 export function marksFor(
   wanted: readonly InstalledPackage[],
   present: readonly InstalledPackage[],
@@ -61,7 +56,6 @@ export function marksFor(
   ].filter((mark) => mark.names.length > 0);
 }
 
-/** Package files of a host with dnf. What is held is said in a file below /etc, which comes back with that. */
 export function createDnfPackageFiles(ports: DnfPorts): PackageFiles {
   const dnf = openDnf(ports);
   const { database, folder, places, transact } = dnf;
@@ -77,7 +71,6 @@ export function createDnfPackageFiles(ports: DnfPorts): PackageFiles {
     },
 
     async download(wanted, own, signal) {
-      // Held back or not: it is the version that is installed.
       const all = ["--disableplugin=versionlock", "--disableexcludes=all"];
       const words = ["--quiet", ...all, "download", `--destdir=${own}`, "--", nevraOf(wanted)];
       const { exitCode } = await ports.exec([...places.dnf, ...words], { signal, timeoutMs: 10 * 60_000 });

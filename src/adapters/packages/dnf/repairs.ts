@@ -10,10 +10,7 @@ import { changingArgv, replay } from "./replay.ts";
 import { changesOf, simulate, sizesOf } from "./simulation.ts";
 import { type Findings, findingsOf } from "./states.ts";
 
-/**
- * The versions that an interrupted transaction left beside the ones that it brought: to remove them is what it had not come
- * to. What it brought may be the older one.
- */
+/** Versions left beside the ones that an interrupted transaction brought; the one it brought may be the older. */
 export const leftovers = ({ duplicates, brought }: Pick<Findings, "duplicates" | "brought">): readonly PlainChange[] =>
   duplicates.map(({ old, kept }) => {
     const isOldBrought = brought.some((each) => nevraOf(each) === nevraOf(old));
@@ -21,7 +18,6 @@ export const leftovers = ({ duplicates, brought }: Pick<Findings, "duplicates" |
     return { name, architecture, from: version, to: null };
   });
 
-/** Downloads the lists of all repositories; one that cannot be reached is an error. */
 export async function refresh(dnf: Dnf, onLine: OnLine, signal: AbortSignal): Promise<void> {
   const transaction = {
     unit: "steward-dnf-makecache",
@@ -34,7 +30,6 @@ export async function refresh(dnf: Dnf, onLine: OnLine, signal: AbortSignal): Pr
   await dnf.transact(transaction, signal);
 }
 
-/** What dnf installs: packages to be installed again, or what installed ones need. */
 async function wordsFor(dnf: Dnf, reinstalled: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
   const wrong = reinstalled.find((name) => !isPackageName(name));
   if (wrong !== undefined) throw new CommandFailed(`cannot install ${wrong} again: that is no name of a package`);

@@ -22,10 +22,7 @@ function checked(found: PackageVersion): string {
   return nevra;
 }
 
-/**
- * A stored transaction that makes just these changes. Reasons stay as they are; what is new is there for others, unless it
- * takes the place of something that somebody asked for.
- */
+/** Keeps reasons; new packages count as dependencies, unless they replace something that a user asked for. */
 export function storedTransaction(changes: readonly PlainChange[], installed: readonly InstalledRpm[]): string {
   const reasons = new Map(installed.map((each) => [nameAndArchitecture(each), each.reason]));
   const removed = changes.filter(({ to }) => to === null).map((each) => reasons.get(nameAndArchitecture(each)));
@@ -43,7 +40,6 @@ export function storedTransaction(changes: readonly PlainChange[], installed: re
   return JSON.stringify({ version: "0.0", rpms });
 }
 
-/** How far dnf is, from a line such as `  Upgrading : name-2.0-1.noarch   3/7`. */
 export function parseStep(line: string): { readonly percent: number; readonly what: string } | undefined {
   const [, verb, name, at, of] = /^ +(\S[^:]*?) *: (\S+) +(\d+)\/(\d+)\s*$/.exec(line.replace(/\r/g, "")) ?? [];
   if (verb === undefined || name === undefined || Number(of) === 0) return undefined;
@@ -64,14 +60,12 @@ export const telling =
 /** Words of each change: no question, no wait for locks, and what is not to be had is an error. */
 const changing = ["--assumeyes", "--setopt=exit_on_lock=1", "--setopt=strict=1"] as const;
 
-/** The command that changes something with dnf. */
 export const changingArgv = ({ places }: Dnf, ...words: readonly string[]): Argv => [
   ...places.dnf,
   ...changing,
   ...words,
 ];
 
-/** Makes just these changes with a stored transaction: dnf refuses one that it would have to add to, or cannot do wholly. */
 export async function replay(
   dnf: Dnf,
   {
@@ -86,7 +80,6 @@ export async function replay(
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, `${unit}.json`);
   await writeFile(path, storedTransaction(changes, packages), { mode: 0o600 });
-  // Without it no package is removed because another one says that it takes its place.
   const takesPlaces = changes.some(({ to }) => to === null);
   const run = (description: string, words: readonly string[]): Promise<string> => {
     const obsoletes = `--setopt=obsoletes=${takesPlaces ? 1 : 0}`;

@@ -12,7 +12,6 @@ export interface TableRow {
   readonly architecture: string;
   readonly version: string;
   readonly repository: string;
-  /** `name-version.architecture` of installed packages that this one takes the place of. */
   readonly replaces: readonly string[];
 }
 
@@ -31,7 +30,6 @@ interface Section {
   readonly lines: string[];
 }
 
-/** A name that is too long for its column goes on in the next line, which begins where the column ends. */
 function joinWrapped(lines: readonly string[]): readonly string[] {
   const whole: string[] = [];
   for (const line of lines) {
@@ -75,10 +73,6 @@ export function parseSummary(text: string): number {
   return counted.reduce((sum, line) => sum + Number(/(\d+) Packages?$/.exec(line)?.[1] ?? 0), 0);
 }
 
-/**
- * Changes from the rows. Of a package of which several versions are kept, such as a kernel, the new one and the oldest, which
- * goes for it, are one change.
- */
 export function changesOf(rows: readonly TableRow[], installed: readonly InstalledRpm[]): readonly PlainChange[] {
   const newest = new Map(installed.map((each) => [nameAndArchitecture(each), each.version]));
   const removed = [
@@ -101,7 +95,6 @@ export function changesOf(rows: readonly TableRow[], installed: readonly Install
   return [...changes, ...removals];
 }
 
-/** What the words would do, as dnf says: changes nothing. @throws UpdateRefused where it cannot be solved. */
 export async function simulate(
   { tryAsking }: Pick<Dnf, "tryAsking">,
   words: readonly string[],

@@ -6,13 +6,9 @@ import { nevraOf } from "../rpm/names.ts";
 import { cannotAsk, type Dnf, withoutRepositories } from "./host.ts";
 import { type CheckFindings, hasTransactions, isUnfinished, parseCheck, unfinishedIn } from "./lists.ts";
 
-/** What a transaction that did not come to its end has left, and what does not fit together. */
 export interface Findings extends CheckFindings {
-  /** Whether the last transaction has no end and something of it is not done. */
   readonly isInterrupted: boolean;
-  /** Packages that the last transaction was to bring, where it has no end. */
   readonly brought: readonly PackageVersion[];
-  /** What of it was not done: packages that are not there, and ones that are still there. */
   readonly missing: readonly PackageVersion[];
   readonly remaining: readonly PackageVersion[];
 }
@@ -20,7 +16,6 @@ export interface Findings extends CheckFindings {
 export async function findingsOf({ tryAsking, database }: Dnf, signal: AbortSignal): Promise<Findings> {
   const list = await tryAsking([withoutRepositories, "history", "list"], signal);
   if (list.exitCode !== 0) throw cannotAsk(list);
-  // Without any transaction, dnf fails when it is asked for the last one.
   let last = "";
   if (hasTransactions(list.stdout)) {
     const info = await tryAsking([withoutRepositories, "history", "info", "last"], signal);
@@ -38,7 +33,6 @@ export async function findingsOf({ tryAsking, database }: Dnf, signal: AbortSign
   return { ...found, isInterrupted: isUnfinished(last) && isLeft, brought, missing, remaining };
 }
 
-/** What is wrong with the packages, asked of dnf and remembered until rpm's database or the history change. */
 export function createFaults(dnf: Dnf): Asks<PackageFaults> {
   const remembered = rememberByMark<Findings>();
   const unfinished = (state: string, { name, version }: PackageVersion) => {

@@ -10,12 +10,10 @@ import { parseAdvisories, parseCheckUpdate } from "./lists.ts";
 
 type Offers = RpmOffers<RpmDatabase>;
 
-/** When the lists were last refreshed; undefined where there are none. */
 export async function listsAt({ lists }: Pick<DnfPlaces, "lists">): Promise<number | undefined> {
   const names = (await orUndefined(readdir(lists))) ?? [];
   const times = await Promise.all(names.map((name) => newestIn(join(lists, name, "repodata"))));
   const known = times.filter((time) => time !== undefined);
-  // The oldest of several lists is what counts.
   return known.length === 0 ? undefined : Math.min(...known);
 }
 
@@ -27,7 +25,6 @@ async function newestIn(folder: string): Promise<number | undefined> {
   return times.length === 0 ? undefined : Math.floor(Math.max(...times));
 }
 
-/** What could be updated, asked of dnf and remembered until its lists, its settings or what is installed change. */
 export function createOffers({ ask, database, places }: Dnf): Asks<Offers> {
   const remembered = rememberByMark<Omit<Offers, "database">>();
 

@@ -26,7 +26,6 @@ export interface PacmanPlaces {
   readonly settings: readonly string[];
 }
 
-/** The host itself, or a tree on it that has packages of its own, with settings of its own. */
 export function pacmanPlaces(root = "/"): PacmanPlaces {
   const isTree = root !== "/";
   const below = (path: string): string => join(root, path);
@@ -45,7 +44,6 @@ export function pacmanPlaces(root = "/"): PacmanPlaces {
   };
 }
 
-/** What `pacman-conf` prints when it is asked for several settings: `name = value`. */
 export function parseSettings(text: string): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
   for (const line of text.split("\n")) {
@@ -83,7 +81,6 @@ async function readEntries(local: string, signal: AbortSignal): Promise<Pick<Pac
     const hasFiles = (await orUndefined(stat(join(folder, "files")))) !== undefined;
     const named = parseEntry(entry);
     if (record !== undefined && hasFiles) packages.push(record);
-    // It may have been removed meanwhile.
     else if (named !== undefined && (await orUndefined(stat(folder))) !== undefined) partial.push(named);
   };
   const names = await entryNames(local);
@@ -107,20 +104,12 @@ export interface PacmanPorts extends PackagePorts {
 /** Pacman on a host. Nothing that is asked needs its lock, the network, or leaves a trace. */
 export interface Pacman {
   readonly places: PacmanPlaces;
-  /** Whatever the answer is; `databases` is the folder whose lists count. */
   readonly tryAsking: (databases: string, words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
-  /** @throws CommandFailed where pacman does not answer. */
   readonly ask: (databases: string, words: readonly string[], signal: AbortSignal) => Promise<string>;
-  /** What is installed; what has not changed is read only once. */
   readonly database: Asks<PacmanDatabase>;
-  /** Who is changing packages now. */
   readonly writer: () => Promise<LockHolder | undefined>;
-  /** Whether the lock is there and nobody has it. */
   readonly isLockLeft: () => Promise<boolean>;
-  /**
-   * Runs a transaction of the host, and tells of a lock that nobody holds. That one is never removed: what was interrupted with
-   * it is for a person to look at first.
-   */
+  /** A lock without a holder is reported and never removed: a person has to look at what was interrupted. */
   readonly hostTransact: (transaction: Omit<Transaction, "locks">, signal: AbortSignal) => Promise<string>;
   /** Runs what changes only the service's own lists; a lock that is left there hinders nobody. */
   readonly listsTransact: (transaction: Omit<Transaction, "locks" | "before">, signal: AbortSignal) => Promise<string>;
@@ -142,7 +131,6 @@ export function openPacman(ports: PacmanPorts): Pacman {
   const tryAsking: Pacman["tryAsking"] = (databases, words, signal) =>
     run([...places.pacman, "--dbpath", databases, "--noconfirm", ...words], signal);
 
-  /** The values of settings count with those of files that they include. */
   const readHolds = async (signal: AbortSignal): Promise<PacmanDatabase["isHeld"]> => {
     const kinds = ["IgnorePkg", "IgnoreGroup"];
     const found = parseSettings(demandAnswer(await run([...places.settingsReader, "--verbose", ...kinds], signal)));

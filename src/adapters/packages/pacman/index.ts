@@ -9,11 +9,7 @@ import { createRepairs, refresh } from "./repairs.ts";
 import { createSimulate, fullUpdate } from "./simulation.ts";
 import { createFaults, createFindings, createOffers, describeFindings } from "./states.ts";
 
-/**
- * Pacman. Its packages fit together only as a whole: an update is of all of them, and lists
- * that are refreshed lie in a folder of the service's own until the packages follow. A changed configuration file stays, and
- * the new one lies beside it as `.pacnew`.
- */
+/** Its packages fit together only as a whole: an update is of all, and refreshed lists stay apart until then. */
 export function createPacman(ports: ManagerPorts & PacmanPorts): PackageManager {
   const pacman = openPacman(ports);
   const { database, places } = pacman;
@@ -37,7 +33,6 @@ export function createPacman(ports: ManagerPorts & PacmanPorts): PackageManager 
       return { updates, held, listsAt: lists?.at ?? null };
     },
 
-    // Its distributions have no releases: each update is the newest of all.
     release: () => Promise.resolve(undefined),
     refresh: (progress, signal) => orLocked(() => refresh(pacman, telling(progress, 0), signal)),
     ...createRepairs(pacman, findings),

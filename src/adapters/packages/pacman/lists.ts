@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { orUndefined } from "#kernel/errors.ts";
 import type { PacmanPlaces } from "./host.ts";
 
-/** Package lists that can be asked. */
 export interface PackageLists {
   readonly databases: string;
   readonly isOwn: boolean;
@@ -13,7 +12,6 @@ export interface PackageLists {
 interface ListFile {
   readonly name: string;
   readonly mark: string;
-  /** What the server says. */
   readonly madeAt: number;
   readonly changedAt: number;
 }
@@ -42,11 +40,7 @@ const hasNewer = (files: readonly ListFile[], others: readonly ListFile[]): bool
   return files.some(({ name, madeAt }) => madeAt > (times.get(name) ?? 0));
 };
 
-/**
- * The lists that count: the service's own, or those of the host where the administrator has brought them up to date since.
- * Where nothing on a server was new, pacman leaves no trace of having asked: the host's may be fresher than is known here.
- * @returns undefined where there are none.
- */
+/** The service's own lists, or those of the host where the administrator has refreshed them since. */
 export async function currentLists(
   places: Pick<PacmanPlaces, "lists" | "databases">,
 ): Promise<PackageLists | undefined> {
@@ -64,7 +58,6 @@ export const listsMark = async ({ databases }: PackageLists): Promise<string> =>
   `${databases}\n${markOf(await filesIn(databases))}`;
 
 export async function prepareLists({ lists, databases }: Pick<PacmanPlaces, "lists" | "databases">): Promise<void> {
-  // Newer versions of pacman download as a user of their own.
   await mkdir(join(lists, "sync"), { recursive: true, mode: 0o755 });
   const [link, target] = [join(lists, "local"), join(databases, "local")];
   if ((await orUndefined(readlink(link))) === target) return;
@@ -72,10 +65,7 @@ export async function prepareLists({ lists, databases }: Pick<PacmanPlaces, "lis
   await symlink(target, link);
 }
 
-/**
- * Keeps a copy of the service's own lists: pacman looks at a signature only when it has put the new list in the place of the old one.
- * @returns what gives them back.
- */
+/** Copies the service's own lists: pacman verifies a signature only after it has replaced the list. @returns restores them. */
 export async function keepLists({ lists }: Pick<PacmanPlaces, "lists">): Promise<() => Promise<void>> {
   const kept = join(lists, "kept");
   const before = await filesIn(lists);
@@ -107,10 +97,7 @@ async function removeOthers(databases: string, kept: readonly ListFile[]): Promi
     if (!kept.some((each) => each.name === name)) await rm(join(databases, "sync", name));
 }
 
-/**
- * Gives the host the service's own lists, right before its packages follow them.
- * @returns what takes that back, unless somebody has brought others since.
- */
+/** Gives the host the service's own lists. @returns undoes it, unless somebody has refreshed them since. */
 export async function adoptLists(places: Pick<PacmanPlaces, "lists" | "databases">): Promise<() => Promise<void>> {
   const previous = join(places.lists, "previous");
   const before = await filesIn(places.databases);

@@ -29,19 +29,13 @@ export function telling({ line: tell, step }: Progress, total: number): (line: s
   };
 }
 
-/**
- * Names of exactly the versions that packages go to: pacman does nothing where one of them is not to be had. What is new is
- * left to pacman, which would otherwise take it for wanted by somebody.
- */
+/** Exact versions of installed packages. New ones are left to pacman, which would otherwise mark them explicit. */
 export const targetsOf = (rows: readonly PrintedRow[], { changes }: TransactionPlan): readonly string[] =>
   rows
     .filter(({ name }) => changes.some((change) => change.name === name && change.from !== null))
     .map(({ repository, name, version }) => `${repository}/${name}=${version}`);
 
-/**
- * Carries out exactly a plan; see the port. First all packages are downloaded. Then the host is given the lists that the plan
- * was made from, and follows them at once; where that fails before a package was changed, it gets its own ones back.
- */
+/** Downloads, then gives the host the lists of the plan; these are taken back where it fails before a change. */
 export function createCommit(
   pacman: Pick<Pacman, "database" | "hostTransact" | "listsTransact" | "places"> & {
     readonly fullUpdate: (databases: string, database: PacmanDatabase, signal: AbortSignal) => Promise<FullUpdate>;
@@ -80,7 +74,6 @@ export function createCommit(
     let mark = "";
     let giveBack: (() => Promise<void>) | undefined;
     const before = async (): Promise<void> => {
-      // Who had the lock meanwhile may have brought other lists, or other packages.
       await giveBack?.();
       giveBack = undefined;
       if ((await currentLists(places))?.databases !== databases)

@@ -36,7 +36,6 @@ export function parseScriptErrors(text: string): readonly ScriptError[] {
 const describeScript = ({ name, said }: ScriptError): string =>
   `${name}: its script failed${said === undefined ? "" : ` (${said})`}`;
 
-/** What failed although pacman went on and says that it was done; empty where nothing did. */
 export const scriptAndHookFailures = (text: string): string =>
   joinFailures(parseScriptErrors(text).map(describeScript));
 
@@ -48,7 +47,6 @@ const details = [
 ];
 
 export function failureReason(text: string, exitCode: number): string {
-  // What follows a colon may be on the next line.
   const whole = text.replace(/^(error: .*:)\n(?=\()/gm, "$1 ");
   const lines = whole.split("\n").map((line) => line.trim());
   const told = lines.flatMap((line) => {
@@ -62,7 +60,6 @@ export function failureReason(text: string, exitCode: number): string {
   return lines.findLast((line) => line !== "") ?? `exit code ${exitCode}`;
 }
 
-/** Pacman does not know who holds its lock. */
 export const parseLockConflict = (text: string): { readonly pid: undefined } | undefined =>
   /^error: .*unable to lock database/m.test(text) ? { pid: undefined } : undefined;
 

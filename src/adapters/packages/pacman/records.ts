@@ -10,7 +10,6 @@ export interface InstalledRecord {
 /** What pacman takes for a name; nothing else is passed on. */
 export const isPackageName = (name: string): boolean => /^[A-Za-z0-9@_+][A-Za-z0-9@._+-]*$/.test(name);
 
-/** Name and version in the name of a folder, `name-1:2.0-3`; undefined where it is none. */
 export function parseEntry(text: string): { readonly name: string; readonly version: string } | undefined {
   const [, name, version] = /^(.+)-([^\s-]+-[^\s-]+)$/.exec(text) ?? [];
   return name === undefined || version === undefined ? undefined : { name, version };

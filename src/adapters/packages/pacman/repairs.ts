@@ -8,12 +8,8 @@ import { describeFindings, type Findings } from "./states.ts";
 /** Words of each change: no question, and lines instead of bars. */
 export const changing = ["--noconfirm", "--noprogressbar"] as const;
 
-/**
- * Downloads the package lists of all repositories into a folder of the service's own. Those of the host stay as they are: with
- * newer lists and older packages, whatever somebody installs next would not fit to the rest.
- */
+/** Downloads lists into a directory of its own: newer lists with older packages would break what is installed next. */
 export async function refresh({ listsTransact, places }: Pacman, onLine: OnLine, signal: AbortSignal): Promise<void> {
-  // The log is of the host's own lists and packages.
   const own = ["--dbpath", places.lists, "--logfile", "/dev/null"];
   await prepareLists(places);
   const giveBack = await keepLists(places);
@@ -39,7 +35,6 @@ const byHand =
 const onlyTogether =
   "pacman brings what is missing only together with an update of everything: packages of newer lists would not fit to the older ones that are there";
 
-/** Refreshes lists. Pacman has nothing that finishes or fixes by itself; what would be guessing is refused with the reason. */
 export function createRepairs(pacman: Pacman, findings: Asks<Findings>): Repairs {
   return {
     async finish(signal) {

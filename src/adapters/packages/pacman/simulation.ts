@@ -33,7 +33,6 @@ export interface OfferedDetails {
   readonly version: string;
   readonly architecture: string;
   readonly bytes: number;
-  /** What it takes the place of: a name, or a name with versions. */
   readonly replaces: readonly string[];
 }
 
@@ -104,13 +103,11 @@ export function planFrom(
 
 const describeChange = ({ name, from, to }: PackageChange): string => `${name} ${from ?? "-"} ${to ?? "-"}`;
 
-/** What one plan does and another does not, in words; empty where they are the same. */
 export function differences(one: readonly PackageChange[], other: readonly PackageChange[]): readonly string[] {
   const [a, b] = [new Set(one.map(describeChange)), new Set(other.map(describeChange))];
   return [...[...a].filter((line) => !b.has(line)), ...[...b].filter((line) => !a.has(line))];
 }
 
-/** So many names fit on one command line. */
 const namesAtOnce = 500;
 
 export interface FullUpdate {
@@ -135,7 +132,6 @@ async function fetchDetails(
   return details;
 }
 
-/** Asks pacman what an update of everything would do. @throws UpdateRefused where it cannot be solved. */
 export async function fullUpdate(
   pacman: Pacman,
   databases: string,
@@ -152,7 +148,6 @@ export async function fullUpdate(
   return { plan, rows };
 }
 
-/** @throws UpdateRefused for what is not installed, or held. */
 function demandNames(names: readonly string[], { packages, isHeld }: PacmanDatabase): void {
   for (const name of names) {
     const found = isPackageName(name) ? packages.find((each) => each.name === name) : undefined;
@@ -171,7 +166,6 @@ function demandAll(changes: readonly PackageChange[], names: readonly string[]):
   );
 }
 
-/** @throws UpdateRefused for a removal. To leave out what takes the place of another one would be a partial update. */
 function demandNoRemoval(changes: readonly PackageChange[]): void {
   const removed = changes.filter(({ to }) => to === null).map(({ name }) => name);
   if (removed.length > 0)
@@ -180,7 +174,6 @@ function demandNoRemoval(changes: readonly PackageChange[]): void {
     );
 }
 
-/** What a request comes to; see the port. */
 export function createSimulate(pacman: Pacman, offers: Asks<Offers>): PackageManager["simulate"] {
   return async ({ type, isSecurityOnly, names }, signal) => {
     if (isSecurityOnly) throw new UpdateRefused("pacman cannot tell security updates from others");

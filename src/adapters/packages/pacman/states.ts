@@ -8,7 +8,6 @@ import { currentLists, listsMark, type PackageLists } from "./lists.ts";
 import { failureReason } from "./output.ts";
 import { parseOffered, parseUnmet } from "./records.ts";
 
-/** What a transaction that did not come to its end has left, and what does not fit together. */
 export interface Findings {
   readonly database: PacmanDatabase;
   readonly isLockLeft: boolean;
@@ -16,7 +15,6 @@ export interface Findings {
   readonly unmet: PackageFaults["unmet"];
 }
 
-/** Looks for what is wrong with the packages; what needs what is remembered until what is installed changes. */
 export function createFindings({ tryAsking, database, isLockLeft, places }: Pacman): Asks<Findings> {
   const remembered = rememberByMark<Findings["unmet"]>();
   return async (signal) => {
@@ -33,7 +31,6 @@ export function createFindings({ tryAsking, database, isLockLeft, places }: Pacm
   };
 }
 
-/** What of it a person has to fix, in words; none where all is well. */
 export const describeFindings = ({ database, isLockLeft, unmet }: Findings, lock: string): readonly string[] => [
   ...(isLockLeft ? [`${lock} is left of a pacman that was stopped in the middle of its work`] : []),
   ...database.partial.map(({ name, version }) => `${name} ${version} is only partly installed`),
@@ -60,13 +57,11 @@ export function createFaults(pacman: Pacman, findings: Asks<Findings>): Asks<Pac
 }
 
 export interface Offers {
-  /** Held packages left out, and what would be new or be replaced: only a whole simulation tells. */
   readonly updates: readonly PackageChange[];
   readonly database: PacmanDatabase;
   readonly lists: PackageLists | undefined;
 }
 
-/** What could be updated, asked of pacman and remembered until its lists, its settings or what is installed change. */
 export function createOffers({ tryAsking, database, places }: Pacman): Asks<Offers> {
   const remembered = rememberByMark<readonly PackageChange[]>();
 

@@ -30,15 +30,12 @@ import {
 } from "./offers.ts";
 import { settleRpm } from "./package-files.ts";
 
-/** What an interrupted transaction has left. */
 export interface Leftovers {
-  /** Changes that finish what it had not come to. */
   readonly changes: readonly PlainChange[];
   /** For people, besides those changes. */
   readonly other: readonly string[];
 }
 
-/** What is different between the package managers that work with rpm. */
 export interface RpmHost<State> {
   readonly name: "dnf" | "zypper";
   readonly database: Asks<State>;
@@ -48,7 +45,6 @@ export interface RpmHost<State> {
   readonly faults: Asks<PackageFaults>;
   readonly repairs: Repairs;
   readonly leftovers: Asks<Leftovers>;
-  /** Whether somebody is changing packages now. */
   readonly isBusy: () => Promise<boolean>;
   /** What a request comes to. `removals` are those to be refused where nothing may be removed. */
   readonly plan: (
@@ -61,7 +57,6 @@ export interface RpmHost<State> {
     readonly removals: readonly PlainChange[];
     readonly sizes: () => Promise<Omit<TransactionPlan, "changes">>;
   }>;
-  /** Makes just these changes. @returns the output. */
   readonly change: (
     unit: string,
     changes: readonly PlainChange[],
@@ -70,7 +65,6 @@ export interface RpmHost<State> {
   ) => Promise<string>;
   /** Whether a failure says that the changes cannot be made as they were planned. */
   readonly isRefusal?: (reason: string) => boolean;
-  /** What failed although the package manager says that all was done; empty where nothing did. */
   readonly scriptFailures: (output: string) => string;
   readonly telling: (progress: Progress) => (line: string) => void;
   readonly refresh: (onLine: OnLine, signal: AbortSignal) => Promise<void>;
@@ -78,10 +72,8 @@ export interface RpmHost<State> {
   readonly asksReboot: Asks<boolean>;
 }
 
-/** How long the package manager may take to say how old its lists are. */
 const listsMs = 10_000;
 
-/** Dnf or zypper. */
 export function createRpmManager<State extends RpmState>(host: RpmHost<State>, ports: ManagerPorts): PackageManager {
   const { name, database, offers, leftovers, change, telling } = host;
   const staleUnits = createStaleUnits();
@@ -135,7 +127,6 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
     async repair({ id, progress }, signal) {
       const unit = unitFor(id);
       const { changes } = await leftovers(signal);
-      // What was not begun is left to the next transaction that brings it.
       if (changes.length === 0) return { isDone: true, reason: "" };
       progress.step(0, `remove what is left of ${changes.map((each) => each.name).join(", ")}`);
       return asResult(() => change(unit, changes, telling(progress), signal));

@@ -1,6 +1,5 @@
 import type { PackageVersion } from "#domain/ports/packages.ts";
 
-/** The parts that are compared one after the other; what stands between them only separates. */
 const parts = (text: string): readonly string[] => text.match(/\d+|[A-Za-z]+|~|\^/g) ?? [];
 
 const isNumeric = (part: string): boolean => /^\d/.test(part);
@@ -57,7 +56,6 @@ export const versionOf = (epoch: string, version: string, release: string): stri
 export const nevraOf = ({ name, version, architecture }: PackageVersion): string =>
   `${name}-${version}.${architecture}`;
 
-/** Takes such a name apart; undefined where it is none. */
 export function parseNevra(text: string): PackageVersion | undefined {
   const [, name, epoch = "0", version, release, architecture] =
     /^(\S+)-(?:(\d+):)?([\w.+~^%{}]+)-([\w.+~^%{}]+)\.(\w+)$/.exec(text) ?? [];

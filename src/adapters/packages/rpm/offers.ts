@@ -35,7 +35,6 @@ export const isSecurityStep = (to: PackageVersion, advised: readonly PackageVers
       (from === null || comparePackageVersions(each.version, from) > 0),
   );
 
-/** The newest of the versions that close a hole, for each package. */
 function newestAdvised(advised: readonly AdvisedRpm[]): readonly AdvisedRpm[] {
   const found = new Map<string, AdvisedRpm>();
   for (const each of advised) {
@@ -67,7 +66,6 @@ function securityUpdates(
   });
 }
 
-/** @throws UpdateRefused for what is not installed, or held. */
 export function demandNames(names: readonly string[], state: RpmState): void {
   for (const name of names) {
     const found = isPackageName(name) ? state.packages.filter((each) => each.name === name) : [];
@@ -76,7 +74,6 @@ export function demandNames(names: readonly string[], state: RpmState): void {
   }
 }
 
-/** The versions that close holes in what may be changed. */
 export function wantedAdvised(
   advised: readonly AdvisedRpm[],
   state: RpmState,
@@ -101,13 +98,11 @@ export function demandSecurity(changes: readonly PlainChange[], advised: readonl
   throw new UpdateRefused(`the security updates need more than themselves: ${names.join(", ")}`);
 }
 
-/** @throws UpdateRefused for a removal. */
 export function demandNoRemoval(manager: string, changes: readonly PlainChange[]): void {
   const removed = changes.filter(({ to }) => to === null).map(({ name }) => name);
   if (removed.length > 0) throw new UpdateRefused(`${manager} would have to remove ${removed.join(", ")}`);
 }
 
-/** The lists are not there: nobody has downloaded them yet, or they were removed. */
 export class NoLists extends CommandFailed {}
 
 export interface Offers<State> {
@@ -118,7 +113,6 @@ export interface Offers<State> {
   readonly database: State;
 }
 
-/** What is offered, as changes of what is installed. */
 export const changesTo = (
   offered: readonly PackageVersion[],
   newest: ReadonlyMap<string, PackageVersion>,
@@ -130,7 +124,6 @@ export const changesTo = (
     return { name, architecture, from, to: version, isSecurity: isSecurityStep(to, advised, from) };
   });
 
-/** What comes of it, or what is so before the lists are there. */
 export async function orWithoutLists<T, Otherwise>(work: Promise<T>, otherwise: Otherwise): Promise<T | Otherwise> {
   try {
     return await work;
@@ -140,7 +133,6 @@ export async function orWithoutLists<T, Otherwise>(work: Promise<T>, otherwise: 
   }
 }
 
-/** @throws UpdateRefused where there are no lists. */
 export async function demandLists<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -168,7 +160,6 @@ export function createAvailable(ports: {
   };
 }
 
-/** Updates that close security holes. Without lists none is known, and that there are no lists is what the check says. */
 export const createSecurity =
   (offers: Asks<Offers<RpmState>>): PackageManager["security"] =>
   async (signal) => {

@@ -13,14 +13,12 @@ import { nameAndArchitecture, nevraOf, parseNevra, splitVersion, versionOf } fro
 
 const identityFormat = "%{NAME}|%{EPOCHNUM}|%{VERSION}|%{RELEASE}|%{ARCH}\\n";
 
-/** Reads what `rpm --query` prints in that format; undefined where it is no package. */
 export function parseIdentity(text: string): PackageVersion | undefined {
   const [name = "", epoch = "", version = "", release = "", architecture = ""] = text.trim().split("|");
   const found = { name, version: versionOf(epoch, version, release), architecture };
   return parseNevra(nevraOf(found)) === undefined ? undefined : found;
 }
 
-/** The name of the file of a package in repositories. */
 export const fileNameOf = ({ name, version, architecture }: PackageVersion): string => {
   const { version: main, release } = splitVersion(version);
   return `${name}-${main}-${release}.${architecture}.rpm`;
@@ -29,10 +27,7 @@ export const fileNameOf = ({ name, version, architecture }: PackageVersion): str
 /** What files of packages are called here: with the epoch too, which repositories leave out. */
 export const keptNameOf = (wanted: PackageVersion): string => `${nevraOf(wanted).replaceAll(":", "%3a")}.rpm`;
 
-/**
- * Rpm names what it unpacks after the second in which it began: what one that was killed has left is in the way ("File exists")
- * of the next one in the same second.
- */
+/** Rpm names temporary files by the second: residue of a killed one blocks the next within the same second. */
 const rpmSecondMs = 1_000;
 
 export async function settleRpm(host: Parameters<typeof settle>[0], unit: string, signal: AbortSignal): Promise<void> {
@@ -47,7 +42,6 @@ interface FoundFile extends PackageVersion {
   readonly path: string;
 }
 
-/** What of a target is not there yet. */
 export interface Missing {
   readonly install: readonly FoundFile[];
   readonly remove: readonly PackageVersion[];
@@ -65,7 +59,6 @@ export function missingOf(
   };
 }
 
-/** Whether what would be done, `+nevra` and `-nevra`, is all that is missing and nothing else. */
 export function isJust(done: readonly string[], { install, remove }: Missing): boolean {
   const wanted = [...install.map((each) => `+${nevraOf(each)}`), ...remove.map((each) => `-${nevraOf(each)}`)];
   return [...new Set(done)].sort().join() === wanted.sort().join();
@@ -77,13 +70,10 @@ export function createRpmPackageFiles<State extends { readonly packages: readonl
   host: {
     readonly database: Asks<State>;
     readonly toInstalled: (state: State) => readonly InstalledPackage[];
-    /** Where a cache would have a file. */
     readonly cached: (wanted: PackageVersion) => Promise<readonly string[]>;
-    /** Downloads it below a folder; undefined where it cannot be had. */
     readonly download: (wanted: PackageVersion, folder: string, signal: AbortSignal) => Promise<string | undefined>;
     /** Does what is missing. @returns why it was not done, or what failed on the way; else empty. */
     readonly change: (unit: string, left: Missing, progress: Progress, signal: AbortSignal) => Promise<string>;
-    /** Marks what somebody asked for and what came along. */
     readonly mark: (unit: string, wanted: Target["marks"], signal: AbortSignal) => Promise<void>;
   },
 ): PackageFiles {

@@ -15,7 +15,6 @@ export interface ZypperPlaces {
   readonly rpm: Argv;
   readonly databases: readonly string[];
   readonly autoInstalled: string;
-  /** The lists as they were downloaded, a folder for each repository. */
   readonly lists: string;
   /** Package files as they were downloaded, where the repository says that they are to be kept. */
   readonly packages: string;
@@ -26,7 +25,6 @@ export interface ZypperPlaces {
   readonly osRelease: string;
 }
 
-/** The host itself, or a tree on it that has packages of its own, with settings of its own. */
 export function zypperPlaces(root = "/"): ZypperPlaces {
   const tree = root === "/" ? [] : ["--root", root];
   const below = (path: string): string => join(root, path);
@@ -51,10 +49,7 @@ export const commonWords = ["--non-interactive", "--no-refresh", "--xmlout"] as 
 
 export const onlyInstalled = ["--disable-repositories"] as const;
 
-/**
- * There are no repositories, as opposed to some that do not count: then package files would not either. Zypper removes the lists
- * of those that it does not see, so it is shown other ones.
- */
+/** No repositories at all; with disabled ones, package files would not count either. It removes lists of those it cannot see. */
 export const onlyFiles = (folder: string): readonly string[] => [
   ...["--reposd-dir", join(folder, "no-repositories")],
   ...["--raw-cache-dir", join(folder, "raw"), "--solv-cache-dir", join(folder, "solv")],
@@ -68,11 +63,9 @@ export interface Asking {
   readonly tryAsking: (words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
   /** Downloads packages into a folder. @throws NoLists */
   readonly tryInto: (folder: string, words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
-  /** Only about what is installed: no list is needed. */
   readonly tryInstalled: (words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
   /** Only about what is installed and about package files: there are no repositories. The folder holds what is made for it. */
   readonly tryFiles: (folder: string, words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
-  /** When the oldest of the lists was brought up to date; undefined where one is not there. */
   readonly listsAt: (signal: AbortSignal) => Promise<number | undefined>;
   readonly listsMark: (signal: AbortSignal) => Promise<string>;
 }
@@ -80,7 +73,6 @@ export interface Asking {
 /** Zypper's own way from the name of a repository to that of its folder. */
 const listFolder = (alias: string): string => alias.replaceAll("/", "_");
 
-/** The output. @throws CommandFailed where zypper failed. */
 export function demandAnswer({ exitCode, stdout, stderr }: CommandResult): string {
   if (exitCode !== 0) throw new CommandFailed(`cannot ask zypper: ${failureReason(`${stdout}\n${stderr}`, exitCode)}`);
   return stdout;
@@ -97,7 +89,6 @@ export function createAsking({ exec, places }: { readonly exec: Exec; readonly p
   const aliases = async (signal: AbortSignal): Promise<readonly string[]> =>
     remembered(await marksOf(places.settings), async () => {
       const result = await run(["repos"], signal);
-      // 6 says that there are none.
       return result.exitCode === 6 ? [] : parseRepositories(demandAnswer(result));
     });
 

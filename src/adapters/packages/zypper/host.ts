@@ -20,7 +20,6 @@ const programs = ["zypper", "zypp-refresh", "packagekitd", "y2start", "y2base"];
 export interface ZypperDatabase {
   readonly packages: readonly PackageVersion[];
   readonly isHeld: (found: PackageVersion) => boolean;
-  /** Names of packages that nobody asked for. */
   readonly automatic: ReadonlySet<string>;
   readonly mark: string;
 }
@@ -32,15 +31,11 @@ export interface ZypperPorts extends PackagePorts {
   readonly zypperPlaces?: ZypperPlaces;
 }
 
-/** Zypper on a host. */
 export interface Zypper extends Asking {
   readonly exec: Exec;
   readonly places: ZypperPlaces;
-  /** Where files lie that are needed while a transaction runs. */
   readonly folder: string;
-  /** What is installed; what has not changed is read only once. */
   readonly database: Asks<ZypperDatabase>;
-  /** Who is changing packages now. */
   readonly writer: () => Promise<LockHolder | undefined>;
   readonly transact: Transact;
 }

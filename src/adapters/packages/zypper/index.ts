@@ -12,32 +12,22 @@ import { createFaults, createFindings } from "./states.ts";
 import { makeChanges, operandOf } from "./transaction.ts";
 import { createOffers } from "./updates.ts";
 
-/** What the package that says which release this is provides. */
 const releaseName = "distribution-release";
-/** What zypper exits with where the host should be rebooted. */
 const rebootCode = 102;
 
-/**
- * Whether a distribution has no releases. Its way of upgrading is then `dup`, which goes to what the repositories have, whatever
- * goes for it; inside a release it is `update`, and `dup` would take what is not in its repositories for something to get rid of.
- */
+/** Whether a distribution has no releases and is upgraded with `dup`. */
 export const isRolling = (osRelease: string): boolean =>
   /^ID=["']?opensuse-(?:tumbleweed|slowroll|microos)["']?\s*$/m.test(osRelease);
 
 async function upgradeWords({ places }: Zypper, { type, names }: UpdateRequest): Promise<readonly string[]> {
   const osRelease = await readTextOrEmpty(places.osRelease);
-  // Of single packages there is no upgrade of the distribution.
   if (type !== "packages" && names === undefined && isRolling(osRelease)) return ["dup", "--no-recommends"];
   // One that takes the place of another is a removal.
   const keeping = type === "packages" ? ["--no-allow-name-change"] : [];
   return ["update", "--type", "package", "--no-recommends", ...keeping, "--", ...(names ?? [])];
 }
 
-/**
- * Zypper and rpm. A plan is carried out as an installation in which each version is named,
- * after a rehearsal of it that says just the same. A changed configuration file stays, and the new one lies beside it as
- * `.rpmnew`.
- */
+/** A plan is carried out as an installation of exact versions, after a rehearsal with the same result. */
 export function createZypper(ports: ManagerPorts & ZypperPorts): PackageManager {
   const zypper = openZypper(ports);
   const { exec, places, database } = zypper;

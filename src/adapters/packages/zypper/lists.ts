@@ -36,10 +36,8 @@ export const parsePatches = (text: string): readonly string[] => [
   ),
 ];
 
-/** A patch is not there for as long as a package is older than this. */
 export interface PatchedVersion {
   readonly patch: string;
-  /** `name` or `name.architecture`. */
   readonly subject: string;
   readonly version: string;
 }
@@ -75,7 +73,6 @@ export const advisedFor = (
   );
 };
 
-/** Reads `locks --solvables`: installed packages that are kept as they are, as `name-version.architecture`. */
 export const parseHeld = (text: string): ReadonlySet<string> =>
   new Set(
     parseElements(text).flatMap(({ name: element, attributes: { kind, name, edition, arch, installed } }) => {
@@ -85,7 +82,6 @@ export const parseHeld = (text: string): ReadonlySet<string> =>
     }),
   );
 
-/** Reads zypper's own file of packages that nobody asked for. */
 export const parseAutoInstalled = (text: string): ReadonlySet<string> =>
   new Set(
     text
@@ -94,7 +90,6 @@ export const parseAutoInstalled = (text: string): ReadonlySet<string> =>
       .filter((line) => line !== "" && !line.startsWith("#")),
   );
 
-/** Reads what `rpm --verify` says of dependencies. */
 export const parseUnmet = (text: string): readonly { readonly name: string; readonly needs: string }[] =>
   text.split("\n").flatMap((line) => {
     const [, what = "", verb, nevra = ""] =

@@ -7,14 +7,10 @@ export interface XmlElement {
   readonly name: string;
   readonly parent: string;
   readonly attributes: Readonly<Record<string, string>>;
-  /** Its own text, without that of elements inside. */
   readonly text: string;
 }
 
-/**
- * Reads what zypper writes with `--xmlout`: elements, attributes and text, as they end. Its beginning may be missing, and what
- * programs print between the elements is text, well-formed or not: such faults are passed over.
- */
+/** Reads `--xmlout`, from any point on. What programs print between elements is text, well-formed or not. */
 export function createXmlReader(): (piece: string) => readonly XmlElement[] {
   const open: { name: string; attributes: XmlElement["attributes"]; text: string }[] = [];
   let ended: XmlElement[] = [];
@@ -77,7 +73,6 @@ export function parseScriptErrors(text: string): readonly ScriptError[] {
   });
 }
 
-/** What failed although zypper went on and says that it was done; empty where nothing did. */
 export function scriptFailures(text: string): string {
   const errors = parseScriptErrors(text);
   const more = errors.length > most ? [`and ${errors.length - most} more scripts`] : [];
@@ -85,13 +80,11 @@ export function scriptFailures(text: string): string {
   return [...told, ...more].join("; ");
 }
 
-/** Says only that something was said before. */
 const isEcho = (text: string): boolean =>
   /^(?:Problem occurred during or after installation|Skipping repository |Could not refresh the repositories|Some of the repositories have not)/.test(
     text,
   );
 
-/** Words of zypper in one line, without those that only say who passes them on. */
 function condensed(text: string): string {
   const lines = linesIn(text)
     .filter((line) => !/^(?:rpm: |Please |History:$| *Solution \d)/.test(line))
@@ -111,7 +104,6 @@ function told({ name, parent, attributes, text }: XmlElement): readonly string[]
   return attributes.type === "error" ? [condensed(text)].filter((line) => line !== "") : [];
 }
 
-/** What newer ones exit with when all was done but a script. */
 const scriptCode = 107;
 
 export function failureReason(text: string, exitCode: number): string {
@@ -152,7 +144,6 @@ function parseStep(
 /** To download counts as a third of all. */
 const downloadPercent = 33;
 
-/** Passes on what zypper prints, without the XML around it. */
 export function telling({ line: tell, step }: Progress): (line: string) => void {
   const read = createXmlReader();
   let last = "";

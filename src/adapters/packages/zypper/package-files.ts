@@ -13,7 +13,6 @@ import { scriptFailures, telling } from "./output.ts";
 import { simulate } from "./simulation.ts";
 import { makeChanges, marksCommand, operandOf, type Source, wordsFor, writeMarks } from "./transaction.ts";
 
-/** The words that install these files and remove these packages. Of files the hashes of the snapshot say that they are right. */
 export function wordsToReturn({ install, remove }: Missing): readonly string[] {
   const words = wordsFor([]);
   const operands = [...install.map(({ path }) => path), ...remove.map((each) => `!${operandOf(each)}`)];
@@ -28,7 +27,6 @@ export const isExact = (changes: readonly PlainChange[], missing: Missing): bool
     missing,
   );
 
-/** Names that nobody asked for where the marks are as given; of others it stays as it is. */
 export function automaticAs(wanted: readonly InstalledPackage[], database: ZypperDatabase): ReadonlySet<string> {
   const given = new Map(wanted.map(({ name, isManual }) => [name, isManual]));
   const names = database.packages.map(({ name }) => name);
@@ -57,7 +55,6 @@ export function createZypperPackageFiles(ports: ZypperPorts): PackageFiles {
 
     async download(wanted, own, signal) {
       const words = ["download", "--all-matches", "--", operandOf(wanted)];
-      // Without lists it is not known where it would be.
       const result = await orWithoutLists(zypper.tryInto(own, words, signal), undefined);
       if (result?.exitCode !== 0) return undefined;
       const names = await readdir(own, { recursive: true });

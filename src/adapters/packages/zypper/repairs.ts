@@ -8,11 +8,9 @@ import { simulate } from "./simulation.ts";
 import type { Findings } from "./states.ts";
 import { makeChanges } from "./transaction.ts";
 
-/** To remove what an interrupted transaction left beside what it brought is what it had not come to. */
 export const leftovers = ({ duplicates }: Pick<Findings, "duplicates">): readonly PlainChange[] =>
   duplicates.map(({ old: { name, architecture, version } }) => ({ name, architecture, from: version, to: null }));
 
-/** Downloads the lists of all repositories; one that cannot be reached, or is not signed as it should be, is an error. */
 export async function refresh({ transact, places }: Zypper, onLine: OnLine, signal: AbortSignal): Promise<void> {
   const transaction = {
     unit: "steward-zypper-refresh",

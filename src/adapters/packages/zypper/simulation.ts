@@ -11,10 +11,7 @@ export interface Simulation {
   readonly diskBytes: number;
 }
 
-/**
- * Exit codes that say that all was done, and something beside it: that the host should be started anew (102), that zypper has
- * updated itself (103).
- */
+/** Success: the host should be rebooted (102), zypper has updated itself (103). */
 const doneCodes: ReadonlySet<number> = new Set([102, 103]);
 
 /** A package of the summary; one whose architecture changes goes, and another one comes. */
@@ -36,7 +33,6 @@ function changesOf({ parent, attributes }: XmlElement): readonly PlainChange[] {
 
 const integerOrZero = (text: string | undefined): number => (/^-?\d+$/.test(text ?? "") ? Number(text) : 0);
 
-/** Reads the summary that zypper writes before it begins; undefined where there is none. */
 export function parseSummary(text: string): Simulation | undefined {
   const elements = parseElements(text);
   const summary = elements.find(({ name }) => name === "install-summary");
@@ -53,7 +49,6 @@ export function parseSummary(text: string): Simulation | undefined {
   };
 }
 
-/** What the words would do, as zypper says: changes nothing. @throws UpdateRefused where it cannot be solved. */
 export async function simulate(
   tryAsking: (words: readonly string[], signal: AbortSignal) => Promise<CommandResult>,
   [verb = "", ...words]: readonly string[],

@@ -10,7 +10,6 @@ import type { Zypper, ZypperDatabase } from "./host.ts";
 import { parseUnmet } from "./lists.ts";
 import { type Simulation, simulate } from "./simulation.ts";
 
-/** What a transaction that did not come to its end has left, and what does not fit together. */
 export interface Findings {
   /** Versions that are left beside another one, of packages of which only one can be installed. */
   readonly duplicates: readonly { readonly old: PackageVersion; readonly kept: PackageVersion }[];
@@ -20,7 +19,6 @@ export interface Findings {
 const rpmOptions = { timeoutMs: 10 * 60_000, maxOutputBytes: 8 * 1024 * 1024 };
 const onlyDependencies = ["--nofiles", "--nodigest", "--nosignature", "--noscripts"] as const;
 
-/** What zypper would do to have everything fit together; undefined where there is no way. */
 async function verify(ask: Asking["tryAsking"], signal: AbortSignal): Promise<Simulation | undefined> {
   try {
     return await simulate(ask, ["verify", "--no-recommends"], signal);
@@ -58,7 +56,6 @@ async function unmetIn({ exec, places }: Zypper, signal: AbortSignal): Promise<F
   return found;
 }
 
-/** Looks for what is wrong with the packages, and at what has not changed only once. */
 export function createFindings(zypper: Zypper): Asks<Findings> {
   const remembered = rememberByMark<Findings>();
   return async (signal) => {

@@ -21,10 +21,7 @@ export function operandOf(found: PackageVersion): string {
   return `${found.name}.${found.architecture}=${found.version}`;
 }
 
-/**
- * The words that make just these changes: each version is named, so that whatever would hold it back otherwise, its age, its
- * vendor or its architecture, was decided when they were planned.
- */
+/** Each version is named, so that nothing decided at planning holds it back: age, vendor, architecture. */
 export const wordsFor = (changes: readonly PlainChange[]): readonly string[] => [
   "install",
   "--no-recommends",
@@ -48,7 +45,6 @@ export function automaticAfter(changes: readonly PlainChange[], database: Zypper
   return new Set([...[...database.automatic].filter((name) => !gone.includes(name)), ...fresh]);
 }
 
-/** Where the packages of a change come from: how that is asked, and the words that say it. */
 export interface Source {
   readonly ask: (words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
   readonly options: readonly string[];
@@ -62,7 +58,6 @@ function usualSource(zypper: Zypper, changes: readonly PlainChange[]): Source {
     : { ask: zypper.tryAsking, options: [], words };
 }
 
-/** @throws UpdateRefused where zypper would do anything else. */
 async function demandSame({ ask, words }: Source, changes: readonly PlainChange[], signal: AbortSignal): Promise<void> {
   const { changes: now } = await simulate(ask, words, signal).catch((error: unknown) => {
     if (error instanceof NoLists) throw new UpdateRefused("the package lists are gone: they have to be refreshed");
@@ -73,11 +68,6 @@ async function demandSame({ ask, words }: Source, changes: readonly PlainChange[
     throw new UpdateRefused(`what would be done has changed since it was planned (now ${describeChanges(now)})`);
 }
 
-/**
- * Makes just these changes.
- * @param wanted.source the repositories unless given, or nothing where there are only removals.
- * @returns the output.
- */
 export async function makeChanges(
   zypper: Zypper,
   wanted: {
@@ -118,13 +108,11 @@ export async function makeChanges(
   return output;
 }
 
-/** Writes names of packages that nobody asked for as zypper does. */
 export async function writeMarks(path: string, names: ReadonlySet<string>): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   writeFileAtomic(path, ["# packages that came along with others", ...[...names].sort(), ""].join("\n"));
 }
 
-/** Replaces zypper's own file of them. */
 export const marksCommand = (path: string, { autoInstalled }: Pick<ZypperPlaces, "autoInstalled">): Argv => [
   "/usr/bin/install",
   "-D",

@@ -6,7 +6,6 @@ import { advisedFor, parsePatches, parsePatchInfo, parseUpdates } from "./lists.
 
 type Offers = RpmOffers<ZypperDatabase>;
 
-/** What could be updated, asked of zypper and remembered until its lists, its settings or what is installed change. */
 export function createOffers({ ask, database, listsMark }: Zypper): Asks<Offers> {
   const remembered = rememberByMark<Offers>();
   return async (signal) => {

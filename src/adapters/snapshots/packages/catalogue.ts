@@ -24,7 +24,6 @@ async function snapshotIds({ directory }: Catalogue): Promise<readonly string[]>
   return existsSync(directory) ? (await readdir(directory)).filter(isSnapshotId).sort() : [];
 }
 
-/** The manifest, with its hash verified; the contents that it refers to are not read. @throws SnapshotUnusable. */
 export async function readManifest({ directory, store }: Catalogue, id: string): Promise<Manifest> {
   if (!isSnapshotId(id)) throw new SnapshotUnusable("a snapshot's id looks like 20260131-235959");
   const own = join(directory, id);

@@ -15,7 +15,6 @@ export const openFolder = (path: string): Promise<FileHandle> => open(path, O_RD
 /** Never through a link, and never waiting for whoever writes into a pipe. */
 export const openFile = (path: string): Promise<FileHandle> => open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
 
-/** A new file that nobody else may read until it is told otherwise. */
 export const openNew = (path: string): Promise<FileHandle> =>
   open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
 

@@ -14,19 +14,11 @@ import { rollBack } from "./rollback.ts";
 import { createStore } from "./store.ts";
 import { compareTrees, readTree } from "./tree.ts";
 
-/**
- * Snapshots of packages and /etc: every version, the package files that lead back to it, and every file of /etc, by hash.
- * They need nothing of the file system.
- *
- * The file of a package version serves all snapshots that have this version. It is kept from the moment when a change of the
- * package is about to be made, and for as long as one of these snapshots is there. For a version without a kept file a
- * rollback asks the cache and the repositories, and says before it touches anything which files are not to be had.
- */
+/** Snapshots of packages and /etc, by hash, on any file system. A package file is stored from its first change on. */
 export function createPackageSnapshots(ports: {
   readonly directory: string;
   readonly files: PackageFiles;
   readonly clock: Pick<Clock, "now">;
-  /** Makes the host apply changed files; returns what failed. */
   readonly refresh: (paths: readonly string[], signal: AbortSignal) => Promise<readonly string[]>;
   readonly etc?: string;
   readonly rebootFlag?: string;

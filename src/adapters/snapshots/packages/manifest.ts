@@ -124,7 +124,6 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Reads a manifest. @throws SnapshotUnusable when any of it is not as it is written here. */
 export function parseManifest(text: string, id: string): Manifest {
   const read = reader(parseJson(text), "it");
   if (read.number("format", 1_000) !== format) return refuseManifest("it was written by another version of Steward");

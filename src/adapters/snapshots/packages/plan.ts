@@ -7,7 +7,6 @@ const byKey = <T extends Key>(packages: readonly T[]): ReadonlyMap<string, T> =>
   new Map(packages.map((each) => [qualifiedName(each), each]));
 
 export interface PackagePlan {
-  /** To be installed, or only its configuration to be left, as their state says. */
   readonly put: readonly PresentPackage[];
   readonly remove: readonly Key[];
 }

@@ -78,10 +78,7 @@ async function writeLink(place: string, { target, uid, gid }: LinkEntry): Promis
   await lchown(place, uid, gid);
 }
 
-/**
- * Makes a folder what it was, from what it is now. What cannot be written does not keep the rest from it.
- * @returns what could not be done, a line for each.
- */
+/** Makes a directory what it was; goes on after faults. @returns a line for each. */
 export async function restoreTree(
   root: string,
   { earlier, now }: { readonly earlier: readonly TreeEntry[]; readonly now: readonly TreeEntry[] },
@@ -101,7 +98,6 @@ export async function restoreTree(
     }
   };
 
-  // What is in a folder comes after it, so backwards it goes before it.
   for (const entry of now.toReversed()) {
     if (was.get(entry.path)?.type === entry.type || entry.path === "") continue;
     // A file in the place of a link, or the other way round, is renamed over it.
@@ -130,13 +126,11 @@ export async function restoreTree(
   return faults;
 }
 
-/** What has to be told, or made anew, after files of /etc are as they were. */
 const followers = [
   { files: /^systemd\//, argv: ["/usr/bin/systemctl", "daemon-reload"] },
   { files: /^ld\.so\.conf/, argv: ["/usr/sbin/ldconfig"] },
 ] as const;
 
-/** Lets the host take up files of /etc. @returns what did not go well, a line for each. */
 export const createRefresh =
   ({ exec }: { exec: Exec }) =>
   async (paths: readonly string[], signal: AbortSignal): Promise<readonly string[]> => {

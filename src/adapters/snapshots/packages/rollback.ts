@@ -42,7 +42,6 @@ interface Rollback {
   readonly signal: AbortSignal;
 }
 
-/** The file of a package version in a directory; undefined when it cannot be had. @throws SnapshotUnusable. */
 async function provideFile(
   { host: { store, files }, signal }: Rollback,
   wanted: PresentPackage,
@@ -65,11 +64,7 @@ async function provideFile(
   return path;
 }
 
-/**
- * The files of these packages in a directory, verified to be of these packages.
- * @param again packages that an earlier call has restored: only files that are kept are used for them.
- * @throws SnapshotUnusable when a file cannot be had.
- */
+/** @param again packages that an earlier call has restored: only stored files are used for them. */
 async function gatherFiles(
   rollback: Rollback,
   wanted: readonly PresentPackage[],
@@ -110,7 +105,6 @@ async function readBefore(store: Store, path: string, inspect: () => Promise<Bef
 async function restorePackages(rollback: Rollback): Promise<string> {
   const { host, manifest, transaction, before, signal } = rollback;
   const { put, remove } = planPackages(manifest.packages, await host.files.present(signal));
-  // Those that an earlier call has restored are restored again: it may have been stopped half-way.
   const keys = new Set(put.map(packageKey));
   const earlier = planPackages(manifest.packages, before.packages).put;
   const again = earlier.filter((each) => !keys.has(packageKey(each)));
@@ -129,7 +123,6 @@ async function restoreEtc({ host, manifest, before, signal }: Rollback): Promise
     }),
   );
   const changed = compareTrees(manifest.etc, now).map(({ path }) => path);
-  // An earlier call may have been stopped between the files and this.
   return [...faults, ...(await refresh([...new Set([...before.files, ...changed])], signal))];
 }
 
@@ -152,10 +145,7 @@ async function rollbackOutcome(
 const isUntouched = async ({ host, before, signal }: Rollback): Promise<boolean> =>
   diffPackages(before.packages, await host.files.present(signal)).length === 0;
 
-/**
- * Rolls the host back to a snapshot whose contents are verified. Called again with the same transaction, it resumes.
- * What it puts into `work/` stays until `store.endRollback`: after a crash the next call reports the same outcome.
- */
+/** Resumes when called again with the same transaction. Its files in `work/` stay until `store.endRollback`. */
 export async function rollBack(
   host: RollbackHost,
   manifest: Manifest,
@@ -179,7 +169,6 @@ export async function rollBack(
     return error.message;
   };
   let reason = await restorePackages(rollback).catch(async (error: unknown) => {
-    // Nothing was changed, so that the next call starts from scratch.
     if (!isResumed && error instanceof SnapshotUnusable) await store.endRollback(transaction.id);
     return orLocked(error);
   });

@@ -21,10 +21,7 @@ type Version = Pick<PresentPackage, "name" | "architecture" | "version" | "state
 export const packageKey = ({ name, architecture, version, state }: Version): string =>
   `${name}_${version.replaceAll(":", "%3a")}_${architecture}${state === "configuration" ? ".configuration" : ""}`;
 
-/**
- * Refuses what is not as it was made here: somebody else may have put it there.
- * @param what it is, for people: not a path of the state directory.
- */
+/** Refuses what somebody else may have put there. @param what for people: not a path of the state directory. */
 async function checkOwn(path: string, type: "file" | "directory", what: string): Promise<void> {
   const found = await lstat(path);
   const isType = type === "file" ? found.isFile() : found.isDirectory();
@@ -60,10 +57,7 @@ function parseKept(text: string, what: string): KeptPackage {
   return { sha256, size, origin: from };
 }
 
-/**
- * The directory of all snapshots: `objects/` has contents by their hash, `packages/` says which of them is the file of which
- * package version, `work/` has what is in the making. Everything is written whole, synced, and then renamed.
- */
+/** `objects/` has contents by hash, `packages/` says which is the file of which version, `work/` is for drafts. */
 interface Directories {
   readonly root: string;
   readonly objects: string;
@@ -95,7 +89,6 @@ async function isIntact(at: Directories, { sha256, size }: Content, what: string
   return found.sha256 === sha256 && found.size === size;
 }
 
-/** Copies a file into the store unless it is there. What was copied counts, should it change meanwhile. */
 async function put(at: Directories, source: FileHandle): Promise<Content> {
   const content = await digest(source);
   if (await isIntact(at, content, "what other snapshots hold of the same")) return content;
@@ -214,7 +207,6 @@ export function createStore(root: string) {
     },
     checkDirectory: (path: string, what: string): Promise<void> => checkOwn(path, "directory", what),
 
-    /** Compares a content with its hash. @throws SnapshotUnusable when it is damaged or lost. */
     async checkObject(content: Content, what: string, signal: AbortSignal): Promise<void> {
       signal.throwIfAborted();
       const isFine = await isIntact(at, content, what).catch((error: unknown) => {

@@ -3,10 +3,7 @@ import type { SnapshotDiff } from "#domain/ports/snapshots.ts";
 import { errnoCode, isNotFound } from "#kernel/errors.ts";
 import { type Content, digest, openFile, openFolder, pathWithin, using } from "./files.ts";
 
-/**
- * What below /etc is no setting of the host, and why a snapshot neither keeps nor touches it. Left alone besides: what is
- * mounted there, devices, sockets and pipes, and names that are not UTF-8. Extended attributes are not kept.
- */
+/** Not settings: neither stored nor touched. Mounts, devices, sockets, pipes, and names beyond UTF-8 are left alone too. */
 export const keptOut: Readonly<Record<string, string>> = {
   "ld.so.cache": "made by ldconfig from the libraries that are installed",
   "machine-id": "says which machine it is, not how it is set up",
@@ -20,7 +17,6 @@ export const keptOut: Readonly<Record<string, string>> = {
 export const isKeptOut = (path: string): boolean => Object.hasOwn(keptOut, path.split("/")[0] ?? "");
 
 interface Owned {
-  /** Below the folder, without a slash at its beginning; empty for the folder itself. */
   readonly path: string;
   readonly uid: number;
   readonly gid: number;
@@ -51,10 +47,7 @@ export function mountsBelow(mountinfo: string, root: string): ReadonlySet<string
   return new Set(points.filter((point) => point.startsWith(`${root}/`)).map((point) => point.slice(root.length + 1)));
 }
 
-/**
- * All files, folders and links below a folder, each folder before what is in it. Links are never followed.
- * @param content what to note of a file's content; its hash unless given.
- */
+/** Each directory before its content; links are never followed. @param content what to record of a file; its hash by default. */
 export async function readTree(
   root: string,
   signal: AbortSignal,
@@ -92,7 +85,6 @@ export async function readTree(
       try {
         await readEntry(folder, name, inner);
       } catch (error) {
-        // Gone, or replaced by something else, between the listing and the look: as if it had not been there.
         if (!isNotFound(error) && errnoCode(error) !== "ELOOP") throw error;
       }
     }

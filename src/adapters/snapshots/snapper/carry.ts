@@ -22,13 +22,7 @@ async function isInRoot(folder: string): Promise<boolean> {
   return found !== undefined && found.dev === root.dev;
 }
 
-/**
- * Brings the state folder as it is now into a copy of the root: keys that were revoked since the snapshot stay revoked, the
- * audit log has no gap, and the operation that returns to the snapshot is known after the reboot and is finished then.
- *
- * It is copied from a snapshot of the root, so that databases that are in use are whole: as after a power failure.
- * Called again it begins anew.
- */
+/** Copies the state directory, from a snapshot for consistent databases, into a copy of the root: revoked keys stay revoked. */
 export async function carryState(
   { programs, stateDir, name }: { readonly programs: Programs; readonly stateDir: string; readonly name: string },
   copyRoot: string,

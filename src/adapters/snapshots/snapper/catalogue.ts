@@ -20,7 +20,6 @@ export interface SnapperPorts {
   readonly installed: InstalledIn;
   readonly config: string;
   readonly layout: RootLayout;
-  /** The folder of the service's own state, which a rollback does not take back. */
   readonly stateDir: string;
   readonly carried?: readonly string[];
 }
@@ -108,7 +107,6 @@ async function describeEntry(
     return { ...common, description: isOurs ? entry.description : origin, isProtected, packagesCount };
   } catch (error) {
     signal.throwIfAborted();
-    // It is shown all the same, so that it can be removed.
     return { ...common, description: `unusable: ${errorMessage(error)}`, isProtected, packagesCount: 0 };
   }
 }

@@ -51,10 +51,7 @@ async function configOfRoot(
   }
 }
 
-/**
- * Looks whether snapper can keep snapshots of this host that it can return to: a host where the rollback would not take
- * effect, or would lose sight of files, is told to use another way.
- */
+/** Whether snapper can keep snapshots that a rollback can return to without losing files. */
 export async function detectSnapper(
   {
     exec,
@@ -65,7 +62,6 @@ export async function detectSnapper(
     readonly exec: Exec;
     readonly packageDatabase: string;
     readonly carried?: readonly string[];
-    /** Whether the host is going down: snapper then does without its daemon. */
     readonly isBusGone?: boolean;
   },
   signal: AbortSignal,

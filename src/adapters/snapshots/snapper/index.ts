@@ -56,13 +56,8 @@ async function createSnapshot(
 }
 
 /**
- * Snapshots of the whole root subvolume, kept by snapper on btrfs. Those that somebody else took with snapper are listed and
- * can be returned to as well; they count as protected, for it is not ours to decide when they go, and nothing is written into
- * them: where two are of one second, the id of the later one is kept in the state folder, so that it stays.
- *
- * A rollback makes a writable copy of the snapshot and the copy the default subvolume, which is what boots next, as
- * `snapper rollback` does. That command does both at once, and the state of the service could not be brought along before
- * the copy may be booted.
+ * Snapshots of the root subvolume. Those of others are listed, protected and never changed. A rollback makes a writable copy, adds
+ * the state of the service, and makes it the default subvolume.
  */
 export function createSnapperBackend(ports: SnapperPorts): SnapshotBackend {
   const { exec, clock, installed, config, layout, stateDir, carried = [stateDir] } = ports;
@@ -86,15 +81,11 @@ export function createSnapperBackend(ports: SnapperPorts): SnapshotBackend {
       await verifyEntry(snapper, await findEntry(snapper, id, signal), signal);
     },
     rollback: (id, options, signal) => rollBack(snapper, id, options, signal),
-    // The roots that earlier rollbacks made go with the next one: until then one of them may be what is booted.
     tidy: () => Promise.resolve(),
   };
 }
 
-/**
- * Brings the state of the service along once more when the next boot is into a root that a rollback has made: for the moment
- * when the service stops, since keys and audit lines may have come after the rollback. Does nothing otherwise.
- */
+/** At the end of the service: copies the state once more when the next boot is into the root of a rollback. */
 export async function carryStateToNextBoot(
   {
     exec,
@@ -106,7 +97,6 @@ export async function carryStateToNextBoot(
   },
   signal: AbortSignal,
 ): Promise<void> {
-  // The service ends with the host as a rule, and the bus with both.
   const programs = createPrograms({ exec, config, snapshots: snapshotsFolder, isBusGone: true });
   const next = await programs.defaultId(signal);
   if (next === layout.rootId) return;

@@ -1,11 +1,9 @@
-/** How the root and its snapshots lie on btrfs. */
 export interface RootLayout {
   readonly rootId: number;
   readonly rootPath: string;
   readonly snapshotsId: number;
 }
 
-/** Where snapper keeps the snapshots of the root, always. */
 export const snapshotsFolder = "/.snapshots";
 
 interface Mount {
@@ -47,7 +45,6 @@ const fstabLines = (fstab: string): readonly { readonly point: string; readonly 
 
 const namesSubvolume = (options: readonly string[]): boolean => options.some((each) => /^subvol(id)?=/.test(each));
 
-/** What fixes the root to one subvolume, so that another default one would not be booted; undefined for nothing. */
 function pinnedBy(cmdline: string, fstab: string): string | undefined {
   const flags = cmdline
     .trim()
@@ -59,7 +56,6 @@ function pinnedBy(cmdline: string, fstab: string): string | undefined {
   return root !== undefined && namesSubvolume(root.options) ? "/etc/fstab" : undefined;
 }
 
-/** Whether the host can boot a snapshot, from what it says about itself; or why not. */
 export function judgeLayout(given: {
   readonly mountinfo: string;
   readonly cmdline: string;

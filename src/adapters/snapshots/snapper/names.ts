@@ -20,13 +20,9 @@ export interface NamedEntry {
 
 const secondMs = 1_000;
 
-/** What tells a snapshot from one that had its number before. */
 export const snapshotKey = ({ number, createdAt }: SnapperEntry): string => `${number} ${createdAt}`;
 
-/**
- * Gives every snapshot an id. Those that have one keep it: by their user data, or given earlier. The others, which somebody
- * else took, are named after their moment, and the later one of two of the same second after the next free second.
- */
+/** Ids stay: from user data, or given earlier. Others are named after their second, or the next free one. */
 export function nameEntries(entries: readonly SnapperEntry[], given: GivenIds): readonly NamedEntry[] {
   const inOrder = entries.toSorted((one, other) => one.number - other.number);
   const owners = new Map<string, SnapperEntry>();

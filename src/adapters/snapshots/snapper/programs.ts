@@ -47,7 +47,6 @@ export interface Programs {
   readonly snapshotRoot: (path: string, signal: AbortSignal) => Promise<void>;
   readonly deleteSubvolume: (path: string, signal: AbortSignal) => Promise<void>;
   readonly copyFolder: (from: string, to: string, signal: AbortSignal) => Promise<void>;
-  /** Takes from all files below a folder that they can only be appended to, so that they can be removed. */
   readonly allowRemoval: (folder: string, signal: AbortSignal) => Promise<void>;
 }
 
@@ -65,7 +64,6 @@ export function createPrograms({
   readonly exec: Exec;
   readonly config: string;
   readonly snapshots: string;
-  /** Whether the host is going down: snapper then does without its daemon. */
   readonly isBusGone?: boolean;
 }): Programs {
   const snapper = (args: readonly string[], options: NonNullable<Parameters<Exec>[1]>): Promise<string> =>

@@ -55,10 +55,7 @@ const idsName = "snapper-ids.json";
 
 export type GivenIds = ReadonlyMap<string, string>;
 
-/**
- * Only what has the form of an id is one, whatever the file says. A damaged one says nothing: without it an id may change, but
- * without snapshots there would be no way back.
- */
+/** Ignores damaged content: without it an id may change, without snapshots there would be no way back. */
 function parseIds(text: string): GivenIds {
   let found: unknown;
   try {
@@ -73,10 +70,6 @@ function parseIds(text: string): GivenIds {
   );
 }
 
-/**
- * Ids that were given to snapshots of others, whose user data is theirs. They are kept in the state folder, which a rollback
- * takes along.
- */
 export async function readGivenIds(stateDir: string): Promise<GivenIds> {
   const text = await readStateFile(stateDir, idsName);
   return text === undefined ? new Map() : parseIds(text);

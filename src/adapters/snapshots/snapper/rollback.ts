@@ -73,7 +73,6 @@ async function copyFor(
   return { number, subvolumeId: found[0] };
 }
 
-/** Writes down what the rollback changes before it changes anything, so that a process that resumes it reports the same. */
 async function begin(snapper: Snapper, { entry }: NamedEntry, transaction: string, signal: AbortSignal) {
   const earlier = await readBeginning(snapper.stateDir, transaction);
   if (earlier !== undefined) return earlier;

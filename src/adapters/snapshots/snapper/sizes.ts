@@ -14,17 +14,12 @@ interface Measured {
 export interface Sizeable {
   readonly key: string;
   readonly path: string;
-  /** What quotas say, which costs nothing. */
   readonly usedSpace: number | null;
 }
 
 export type Sizes = (snapshots: readonly Sizeable[], signal: AbortSignal) => Promise<ReadonlyMap<string, number>>;
 
-/**
- * Measures what only a snapshot itself holds: what its removal gives back. Sizes are kept for a while, and each call
- * measures one of those that are due, and more while there is time; until its turn comes, or when it cannot be measured, a
- * snapshot has its last size, or 0.
- */
+/** Measures what the removal of a snapshot frees: one that is due per call, more while there is time. */
 export function createSizes({
   programs,
   clock,

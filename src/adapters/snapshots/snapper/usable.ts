@@ -25,11 +25,7 @@ async function kernelsWithoutModules(root: string, boot = "/boot"): Promise<read
   return versions.filter((_, at) => found[at] === false);
 }
 
-/**
- * Nested subvolumes in which there is something: no snapshot has it, so that it would be missing after a rollback.
- * @param carried folders that a rollback does not take back. Whoever owns one may make subvolumes in it, and it is not for a
- *   service that was taken over to say that there is no way back.
- */
+/** Nested subvolumes with content, which no snapshot has. @param carried directories that a rollback does not take back. */
 export async function filledNested(
   programs: Pick<Programs, "belowRoot">,
   layout: RootLayout,
@@ -47,10 +43,7 @@ export async function filledNested(
 export const nestedReason = (paths: readonly string[]): string =>
   `${paths.join(", ")}: a subvolume inside that of /, which no snapshot of / holds and which would be missing after a rollback`;
 
-/**
- * Why a snapshot cannot be booted; undefined when nothing speaks against it. What its files hold is not read: btrfs compares
- * its own checksums whenever it is.
- */
+/** Why a snapshot cannot be booted. Contents are not read: btrfs has its own checksums. */
 export async function whyUnusable(
   root: string,
   installed: (root: string, signal: AbortSignal) => Promise<readonly InstalledPackage[]>,
