@@ -1,5 +1,4 @@
-import type { Command } from "commander";
-import { CommanderError } from "commander";
+import { type Command, CommanderError } from "commander";
 import { createClient } from "#client/index.ts";
 import { lazy } from "#kernel/async.ts";
 import { nagiosUnknown, speaksNagios, unknownCode } from "./commands/nagios.ts";

@@ -1,7 +1,6 @@
 import type { Static } from "typebox";
 import { errorStatus, isErrorCode } from "#contract/errors.ts";
-import type { OperationName } from "#contract/index.ts";
-import { operations } from "#contract/index.ts";
+import { type OperationName, operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Input, Operation } from "#contract/operation.ts";
 import { isRecord } from "#kernel/values.ts";

@@ -5,13 +5,11 @@ import { defaultRateLimits } from "#contract/limits.ts";
 import { isAddressOrNetwork, isLoopbackAddress, parseListen } from "./address.ts";
 import { checkFaults } from "./checks.ts";
 import { connectorFaults } from "./connectors.ts";
-import type { Fault } from "./faults.ts";
-import { SettingsFaulty } from "./faults.ts";
+import { type Fault, SettingsFaulty } from "./faults.ts";
 import { notificationFaults } from "./notifications.ts";
 import { probeFaults } from "./probes.ts";
 import { readSettings, type SettingsFile } from "./read-file.ts";
-import type { Settings } from "./settings.ts";
-import { defaultListen, logLevels } from "./settings.ts";
+import { defaultListen, logLevels, type Settings } from "./settings.ts";
 import { tracingFaults } from "./tracing.ts";
 
 /** The settings with all defaults. */

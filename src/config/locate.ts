@@ -1,5 +1,4 @@
-import type { Document, LineCounter } from "yaml";
-import { isMap, isNode, isScalar } from "yaml";
+import { type Document, isMap, isNode, isScalar, type LineCounter } from "yaml";
 
 /** The place of a setting in the file, or of its nearest parent. */
 export function locate(

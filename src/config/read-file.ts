@@ -1,5 +1,4 @@
-import type { ErrorObject, ValidateFunction } from "ajv";
-import { Ajv } from "ajv";
+import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { LineCounter, parseDocument, visit } from "yaml";
 import { readRegularFile } from "#adapters/files/index.ts";
 import { ownSchemas } from "#contract/schema.ts";

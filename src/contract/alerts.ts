@@ -1,6 +1,5 @@
 import { type Static, Type } from "typebox";
-import type { Operations } from "./operation.ts";
-import { DryRunQuery } from "./operation.ts";
+import { DryRunQuery, type Operations } from "./operation.ts";
 import { Choice, NullableString, NullableTimestamp, Timestamp } from "./schema.ts";
 
 /** A closed list. */

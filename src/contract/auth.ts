@@ -1,6 +1,5 @@
 import { type Static, Type } from "typebox";
-import type { Operations } from "./operation.ts";
-import { credentialKinds, DryRunQuery } from "./operation.ts";
+import { credentialKinds, DryRunQuery, type Operations } from "./operation.ts";
 import { NullableString, NullableTimestamp, Timestamp } from "./schema.ts";
 
 const ScopeList = Type.Array(Type.String({ minLength: 1, maxLength: 300 }), {

@@ -1,7 +1,6 @@
 import { type Static, Type } from "typebox";
 import { checkHistoryLimit } from "./limits.ts";
-import type { Operations, Risk } from "./operation.ts";
-import { DryRunQuery, risks } from "./operation.ts";
+import { DryRunQuery, type Operations, type Risk, risks } from "./operation.ts";
 import { Timestamp } from "./schema.ts";
 
 export const checkStatuses = ["pass", "warn", "fail", "skip"] as const;

@@ -1,7 +1,6 @@
 import { type Static, Type } from "typebox";
 import { HealthCheckResult } from "./checks.ts";
-import type { Operations } from "./operation.ts";
-import { DryRunQuery } from "./operation.ts";
+import { DryRunQuery, type Operations } from "./operation.ts";
 import { NullableString, NullableTimestamp } from "./schema.ts";
 
 /** `disconnected`: unreachable. `error`: it refused. `not_configured`: its key is missing. */

@@ -1,7 +1,6 @@
 import { type Static, Type } from "typebox";
 import { isRecord } from "#kernel/values.ts";
-import type { ErrorCode } from "./errors.ts";
-import { errorStatus } from "./errors.ts";
+import { type ErrorCode, errorStatus } from "./errors.ts";
 import { NullableTimestamp, Timestamp } from "./schema.ts";
 
 export const operationStatuses = ["queued", "running", "done", "failed"] as const;

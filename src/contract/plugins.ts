@@ -1,6 +1,5 @@
 import { type Static, Type } from "typebox";
-import type { Operations } from "./operation.ts";
-import { DryRunQuery } from "./operation.ts";
+import { DryRunQuery, type Operations } from "./operation.ts";
 import { NullableString } from "./schema.ts";
 
 /** `command`: run on request. `check`: a health check. `hook`: called before and after actions of the service. */

@@ -1,7 +1,6 @@
 import { type Static, type TSchema, Type } from "typebox";
 import { type CheckStatus, checkStatuses, HealthCheckResult } from "./checks.ts";
-import type { ErrorCode } from "./errors.ts";
-import { ErrorBody } from "./errors.ts";
+import { ErrorBody, type ErrorCode } from "./errors.ts";
 import { LogEntry, priorityNames } from "./logs.ts";
 import type { Caller, Operation } from "./operation.ts";
 import type { Scope } from "./scopes.ts";

@@ -1,7 +1,6 @@
 import { type Static, Type } from "typebox";
 import { serviceListLimit } from "./limits.ts";
-import type { Operations } from "./operation.ts";
-import { DryRunQuery } from "./operation.ts";
+import { DryRunQuery, type Operations } from "./operation.ts";
 import { NullableInteger, NullableTimestamp } from "./schema.ts";
 
 const percent = (description: string) => Type.Number({ minimum: 0, maximum: 100, description });

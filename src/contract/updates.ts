@@ -1,6 +1,5 @@
 import { type Static, Type } from "typebox";
-import type { Operations } from "./operation.ts";
-import { DryRunQuery } from "./operation.ts";
+import { DryRunQuery, type Operations } from "./operation.ts";
 import { NullableInteger, NullableString, NullableTimestamp, Timestamp } from "./schema.ts";
 
 const PackageUpdate = Type.Object({

@@ -1,5 +1,4 @@
-import type { Logger } from "pino";
-import { pino } from "pino";
+import { type Logger, pino } from "pino";
 import type { LineWriter } from "./line-writer.ts";
 
 export type { Logger };

@@ -1,5 +1,4 @@
-import type { Command } from "commander";
-import { Argument, InvalidArgumentError, Option } from "commander";
+import { Argument, type Command, InvalidArgumentError, Option } from "commander";
 import type { Answer } from "#client/index.ts";
 import { type AlertName, alertNames } from "#contract/alerts.ts";
 import { answerCommand } from "../core/answer-command.ts";

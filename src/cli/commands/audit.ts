@@ -1,7 +1,5 @@
-import type { Command } from "commander";
-import { InvalidArgumentError, Option } from "commander";
-import type { AuditList, AuditOutcome } from "#contract/audit.ts";
-import { auditListLimit, auditOutcomes } from "#contract/audit.ts";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { type AuditList, type AuditOutcome, auditListLimit, auditOutcomes } from "#contract/audit.ts";
 import { counted } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
 import { integer } from "../core/integer.ts";

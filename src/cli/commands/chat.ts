@@ -1,5 +1,4 @@
-import type { Command } from "commander";
-import { InvalidArgumentError, Option } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { streamChat } from "#client/chat.ts";
 import type { ChatMessage } from "#contract/connectors.ts";
 import { defined } from "#kernel/values.ts";

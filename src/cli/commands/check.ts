@@ -1,5 +1,4 @@
-import type { Command } from "commander";
-import { InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import type { Answer, Client } from "#client/index.ts";
 import { isUnhealthy } from "#contract/checks.ts";
 import type { CommandPorts } from "../core/ports.ts";

@@ -1,5 +1,4 @@
-import type { Command } from "commander";
-import { Argument } from "commander";
+import { Argument, type Command } from "commander";
 import { describeCommand } from "../core/command-tree.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { completionScripts } from "./completion-scripts.ts";

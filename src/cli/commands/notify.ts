@@ -1,5 +1,4 @@
-import type { Command } from "commander";
-import { Argument } from "commander";
+import { Argument, type Command } from "commander";
 import type { Answer } from "#client/index.ts";
 import { type NotificationChannel, notificationChannels } from "#contract/alerts.ts";
 import { defined } from "#kernel/values.ts";

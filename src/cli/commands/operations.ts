@@ -1,5 +1,4 @@
-import type { Command } from "commander";
-import { Option } from "commander";
+import { type Command, Option } from "commander";
 import type { OperationList, OperationStatus } from "#contract/operation-entry.ts";
 import { isUnsuccessful, operationListLimit, operationStatuses } from "#contract/operation-entry.ts";
 import { defined } from "#kernel/values.ts";

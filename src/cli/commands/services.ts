@@ -1,5 +1,4 @@
-import type { Command } from "commander";
-import { Option } from "commander";
+import { type Command, Option } from "commander";
 import type { Answer } from "#client/index.ts";
 import { formatBytes } from "#kernel/text.ts";
 import { answerCommand } from "../core/answer-command.ts";

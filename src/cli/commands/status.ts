@@ -1,6 +1,5 @@
 import type { Command } from "commander";
-import type { Answer, Client } from "#client/index.ts";
-import { ApiError } from "#client/index.ts";
+import { type Answer, ApiError, type Client } from "#client/index.ts";
 import { isUnhealthy } from "#contract/checks.ts";
 import type { OperationEntry } from "#contract/operation-entry.ts";
 import { counted, formatBytes } from "#kernel/text.ts";

@@ -1,5 +1,4 @@
-import type { Command } from "commander";
-import { Option } from "commander";
+import { type Command, Option } from "commander";
 import type { Answer } from "#client/index.ts";
 import { type Span, type SpanOrigin, spanOrigins } from "#contract/traces.ts";
 import { defined } from "#kernel/values.ts";

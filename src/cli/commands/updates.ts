@@ -1,5 +1,4 @@
-import type { Command } from "commander";
-import { Option } from "commander";
+import { type Command, Option } from "commander";
 import type { Answer } from "#client/index.ts";
 import type { ChangedPackage, UpdateApply } from "#contract/updates.ts";
 import { counted } from "#kernel/text.ts";

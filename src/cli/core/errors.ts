@@ -40,9 +40,7 @@ const isTimeout = (error: unknown): boolean => error instanceof DOMException && 
 
 function connectionFailure(cause: Error): string {
   // Several addresses were tried, each with its own reason.
-  if (cause instanceof AggregateError) {
-    return [...new Set(cause.errors.map((each) => errorMessage(each)))].join(", ");
-  }
+  if (cause instanceof AggregateError) return [...new Set(cause.errors.map((each) => errorMessage(each)))].join(", ");
   return cause.message;
 }
 

@@ -1,12 +1,10 @@
-import type { auth } from "#contract/auth.ts";
-import { tokenLifetime } from "#contract/auth.ts";
+import { type auth, tokenLifetime } from "#contract/auth.ts";
 import type { Caller, Context, Handlers } from "#contract/operation.ts";
 import { parseTimestamp } from "#contract/schema.ts";
 import { DomainError, invalid, missingScope } from "#domain/common/error.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import type { KeyRecord } from "#domain/ports/access.ts";
-import type { Clock } from "#kernel/clock.ts";
-import { toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
+import { type Clock, toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import type { Keyring } from "./keyring.ts";
 import { allows, expandScopes, knownScopes, notCovered } from "./scopes.ts";
 

@@ -1,5 +1,4 @@
-import type { ParsedScope, Scope } from "#contract/scopes.ts";
-import { parseScope, roles } from "#contract/scopes.ts";
+import { type ParsedScope, parseScope, roles, type Scope } from "#contract/scopes.ts";
 import { serviceUnitName } from "#contract/system.ts";
 
 const isRole = (name: string): name is keyof typeof roles => Object.hasOwn(roles, name);

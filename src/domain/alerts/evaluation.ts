@@ -1,6 +1,5 @@
 import type { Tracked } from "#domain/ports/alerts.ts";
-import type { AlertCondition } from "./conditions.ts";
-import { alertRouting } from "./conditions.ts";
+import { type AlertCondition, alertRouting } from "./conditions.ts";
 
 export type AlertTelling = "firing" | "repeated" | "resolved";
 

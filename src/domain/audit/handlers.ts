@@ -1,5 +1,4 @@
-import type { AuditList, AuditListQuery, audit } from "#contract/audit.ts";
-import { auditListLimit } from "#contract/audit.ts";
+import { type AuditList, type AuditListQuery, type audit, auditListLimit } from "#contract/audit.ts";
 import type { Handlers } from "#contract/operation.ts";
 import { DomainError, invalid, readTime } from "#domain/common/error.ts";
 import { type AuditLog, AuditQueryRefused, AuditUnavailable } from "#domain/ports/audit.ts";

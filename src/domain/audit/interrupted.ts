@@ -1,6 +1,5 @@
 import type { AuditLog } from "#domain/ports/audit.ts";
-import type { Clock } from "#kernel/clock.ts";
-import { toTimestamp } from "#kernel/clock.ts";
+import { type Clock, toTimestamp } from "#kernel/clock.ts";
 
 const page = 1000;
 

@@ -4,8 +4,7 @@ import type { ChatEnd, ChatProvider, ConnectorDefinition } from "#domain/ports/c
 import { ProviderFailed, type ProviderFailure } from "#domain/ports/connectors.ts";
 import { createTimeLimit } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
-import type { TokenBudgets } from "./budget.ts";
-import { estimateInput, usageOf } from "./budget.ts";
+import { estimateInput, type TokenBudgets, usageOf } from "./budget.ts";
 import type { Connectors } from "./connectors.ts";
 import { cutShort, mayHaveCost, takenTooSlowly, timeUp, toUnavailable } from "./failure.ts";
 import { withRetries } from "./retry.ts";

@@ -3,8 +3,7 @@ import { probeIntervalMs } from "#contract/limits.ts";
 import type { BudgetOf, ConnectorDefinition, ConnectorDiscovery, ConnectorPlan } from "#domain/ports/connectors.ts";
 import { ProviderFailed } from "#domain/ports/connectors.ts";
 import { createTimeLimit, untilAborted } from "#kernel/async.ts";
-import type { Clock, Dispose } from "#kernel/clock.ts";
-import { toNullableTimestamp } from "#kernel/clock.ts";
+import { type Clock, type Dispose, toNullableTimestamp } from "#kernel/clock.ts";
 import { isOfTheCall, statusOf, timeUp } from "./failure.ts";
 
 /** Timeout of a probe, a test or a discovery. */

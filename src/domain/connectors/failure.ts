@@ -1,7 +1,6 @@
 import type { ConnectorStatus } from "#contract/connectors.ts";
 import { DomainError } from "#domain/common/error.ts";
-import type { ConnectorDefinition } from "#domain/ports/connectors.ts";
-import { ProviderFailed } from "#domain/ports/connectors.ts";
+import { type ConnectorDefinition, ProviderFailed } from "#domain/ports/connectors.ts";
 
 export const timeUp = (limitMs: number): ProviderFailed =>
   new ProviderFailed(`no answer within ${limitMs / 1000} s`, { failure: "silent", isRetryable: true });

@@ -1,6 +1,5 @@
 import type { connectors as rows } from "#contract/connectors.ts";
-import type { Handlers } from "#contract/operation.ts";
-import { EventStream } from "#contract/operation.ts";
+import { EventStream, type Handlers } from "#contract/operation.ts";
 import { DomainError } from "#domain/common/error.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import type { ConnectorDefinition } from "#domain/ports/connectors.ts";

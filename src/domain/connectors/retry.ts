@@ -1,6 +1,5 @@
 import { ProviderFailed } from "#domain/ports/connectors.ts";
-import type { TimeLimit } from "#kernel/async.ts";
-import { untilAborted } from "#kernel/async.ts";
+import { type TimeLimit, untilAborted } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 
 const maxRetries = 2;

@@ -7,8 +7,7 @@ import { errorMessage } from "#kernel/errors.ts";
 import { utf8Length } from "#kernel/text.ts";
 import { beginningOf } from "./beginning.ts";
 import { cutTo, inert } from "./inert.ts";
-import type { JournalLine } from "./journal-lines.ts";
-import { journalLines } from "./journal-lines.ts";
+import { type JournalLine, journalLines } from "./journal-lines.ts";
 import type { ExplainSources, PastRun, UnitFacts } from "./sources.ts";
 import { subjectsOf } from "./subjects.ts";
 

@@ -1,6 +1,5 @@
 import { logWindowMs } from "#contract/limits.ts";
-import type { LogEntry, LogList } from "#contract/logs.ts";
-import { priorityNames } from "#contract/logs.ts";
+import { type LogEntry, type LogList, priorityNames } from "#contract/logs.ts";
 import type { Caller } from "#contract/operation.ts";
 import { redactLines } from "#domain/common/redact.ts";
 import { errorMessage } from "#kernel/errors.ts";

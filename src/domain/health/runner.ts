@@ -4,8 +4,7 @@ import { checkIntervalMs, checkTimeoutMs, maxConcurrentChecks } from "#contract/
 import type { Hooks } from "#domain/common/hooks.ts";
 import type { CheckHistory } from "#domain/ports/check-history.ts";
 import { createSlots } from "#kernel/async.ts";
-import type { Clock, Dispose } from "#kernel/clock.ts";
-import { toTimestamp } from "#kernel/clock.ts";
+import { type Clock, type Dispose, toTimestamp } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 import type { Check, CheckSettings, Outcome } from "./check.ts";
 import { createCheckRun } from "./check-run.ts";

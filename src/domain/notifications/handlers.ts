@@ -4,8 +4,7 @@ import type { Handlers } from "#contract/operation.ts";
 import { invalid } from "#domain/common/error.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import type { StoredNotification } from "#domain/ports/notifications.ts";
-import type { Clock } from "#kernel/clock.ts";
-import { toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
+import { type Clock, toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import { testDraft } from "./messages.ts";
 import type { Channels, Outbox } from "./outbox.ts";
 

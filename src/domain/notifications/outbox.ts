@@ -1,5 +1,4 @@
-import type { NotificationChannel, NotificationOutcome } from "#contract/alerts.ts";
-import { notificationListLimit } from "#contract/alerts.ts";
+import { type NotificationChannel, type NotificationOutcome, notificationListLimit } from "#contract/alerts.ts";
 import {
   NotificationFailed,
   type NotificationStore,

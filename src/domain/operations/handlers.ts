@@ -1,6 +1,5 @@
 import type { Context, Handlers } from "#contract/operation.ts";
-import type { OperationEntry } from "#contract/operation-entry.ts";
-import { Accepted, operationListLimit, operationLogLines } from "#contract/operation-entry.ts";
+import { Accepted, type OperationEntry, operationListLimit, operationLogLines } from "#contract/operation-entry.ts";
 import type { longOperations } from "#contract/operations.ts";
 import { DomainError } from "#domain/common/error.ts";
 import { toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";

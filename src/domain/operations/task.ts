@@ -8,8 +8,7 @@ import type {
   TaskLauncher,
 } from "#domain/ports/operations.ts";
 import type { Clock } from "#kernel/clock.ts";
-import type { OperationKinds } from "./state.ts";
-import { failedState, isFinished, kindOf, maxAttempts, stateOf } from "./state.ts";
+import { failedState, isFinished, kindOf, maxAttempts, type OperationKinds, stateOf } from "./state.ts";
 
 export interface VerbContext {
   /** Of the operation. */

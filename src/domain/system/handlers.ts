@@ -81,9 +81,7 @@ export function systemHandlers(ports: {
   async function restartable(text: string): Promise<Unit> {
     const name = parseServiceName(text);
     const unit = await onHost(`restart ${name}`, () => units.read(name));
-    if (unit.loadState === "not-found") {
-      throw new DomainError("NOT_FOUND", `cannot restart ${name}: no such unit`);
-    }
+    if (unit.loadState === "not-found") throw new DomainError("NOT_FOUND", `cannot restart ${name}: no such unit`);
     if (unit.loadState === "masked") {
       throw invalid("name", "unit is masked", `cannot restart ${name}: unit is masked (unmask it first)`);
     }

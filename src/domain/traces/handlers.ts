@@ -1,6 +1,5 @@
 import { traceListLimit } from "#contract/limits.ts";
-import type { Handlers } from "#contract/operation.ts";
-import { SerializedJson } from "#contract/operation.ts";
+import { type Handlers, SerializedJson } from "#contract/operation.ts";
 import type { traces } from "#contract/traces.ts";
 import { DomainError, readTime } from "#domain/common/error.ts";
 import { type TraceStore, TracesUnavailable } from "#domain/ports/traces.ts";

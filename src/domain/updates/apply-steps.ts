@@ -9,8 +9,7 @@ import type {
   UpdateRequest,
 } from "#domain/ports/packages.ts";
 import { PackageFileMissing, PackagesLocked, UpdateRefused } from "#domain/ports/packages.ts";
-import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
-import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
+import { type SnapshotBackend, SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";

@@ -1,5 +1,4 @@
-import type { CheckStatus } from "#contract/checks.ts";
-import { statusRank } from "#contract/checks.ts";
+import { type CheckStatus, statusRank } from "#contract/checks.ts";
 import type { Clock } from "#kernel/clock.ts";
 
 /** The condition of the host, which an update may make worse. */

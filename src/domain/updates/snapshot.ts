@@ -1,7 +1,6 @@
 import type { Snapshot } from "#contract/updates.ts";
 import type { SnapshotBackend, StoredSnapshot } from "#domain/ports/snapshots.ts";
-import type { Clock } from "#kernel/clock.ts";
-import { toTimestamp } from "#kernel/clock.ts";
+import { type Clock, toTimestamp } from "#kernel/clock.ts";
 
 export const toSnapshot = (stored: StoredSnapshot): Snapshot => ({
   id: stored.id,

@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest, onSendHookHandler } from "fastify";
-import type { ErrorCode } from "#contract/errors.ts";
-import { errorStatus, isErrorStatus } from "#contract/errors.ts";
+import { type ErrorCode, errorStatus, isErrorStatus } from "#contract/errors.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import { callsRefused, type Refusals } from "#domain/audit/refusals.ts";
 import type { AuditEntry, AuditLog } from "#domain/ports/audit.ts";

@@ -1,6 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
-import type { ErrorBody, ErrorCode } from "#contract/errors.ts";
-import { errorStatus } from "#contract/errors.ts";
+import { type ErrorBody, type ErrorCode, errorStatus } from "#contract/errors.ts";
 import { DomainError, unavailable } from "#domain/common/error.ts";
 import type { Logger } from "#telemetry/logger.ts";
 

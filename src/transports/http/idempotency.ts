@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest, onSendHookHandler, preHandlerAsyncHookHandler } from "fastify";
-import type { ErrorBody, ErrorCode } from "#contract/errors.ts";
-import { errorStatus, isErrorStatus } from "#contract/errors.ts";
+import { type ErrorBody, type ErrorCode, errorStatus, isErrorStatus } from "#contract/errors.ts";
 import type { Caller } from "#contract/operation.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
 import type { Clock } from "#kernel/clock.ts";

@@ -2,11 +2,9 @@ import type { TSchema } from "typebox";
 import { errorMeaning, errorStatus } from "#contract/errors.ts";
 import { operations, resources } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
-import type { Operation } from "#contract/operation.ts";
-import { errorsOf, Plan } from "#contract/operation.ts";
+import { errorsOf, type Operation, Plan } from "#contract/operation.ts";
 import { OperationEntry } from "#contract/operation-entry.ts";
-import type { Stream } from "#contract/streams.ts";
-import { streams } from "#contract/streams.ts";
+import { type Stream, streams } from "#contract/streams.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,5 @@
 import type { Duplex } from "node:stream";
-import type { ErrorCode } from "#contract/errors.ts";
-import { errorStatus } from "#contract/errors.ts";
+import { type ErrorCode, errorStatus } from "#contract/errors.ts";
 import { errorBody } from "./error-reply.ts";
 import { protectiveHeaders } from "./protective-headers.ts";
 

@@ -1,5 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage, Server } from "node:http";
-import { ServerResponse } from "node:http";
+import { type IncomingHttpHeaders, type IncomingMessage, type Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { SchemaObject } from "ajv";

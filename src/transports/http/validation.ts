@@ -1,5 +1,4 @@
-import type { ErrorObject, SchemaObject, ValidateFunction } from "ajv";
-import { Ajv } from "ajv";
+import { Ajv, type ErrorObject, type SchemaObject, type ValidateFunction } from "ajv";
 import { ownSchemas, parseTimestamp } from "#contract/schema.ts";
 import { DomainError } from "#domain/common/error.ts";
 

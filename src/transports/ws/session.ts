@@ -1,7 +1,6 @@
 import type { Duplex } from "node:stream";
 import type { WebSocket } from "ws";
-import type { StreamClient, StreamError, StreamSession } from "#contract/streams.ts";
-import { closeCodes } from "#contract/streams.ts";
+import { closeCodes, type StreamClient, type StreamError, type StreamSession } from "#contract/streams.ts";
 import { DomainError } from "#domain/common/error.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import { encodeDroppedFrame, encodeErrorFrame } from "./frame.ts";

@@ -1,6 +1,5 @@
 import { resolve } from "node:path";
-import type { Command } from "commander";
-import { InvalidArgumentError, Option } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Answer, Client } from "#client/index.ts";
 import { type Plugin, type PluginType, pluginTypes } from "#contract/plugins.ts";
 import { answerCommand } from "../../core/answer-command.ts";

@@ -1,6 +1,5 @@
 import type { PackageManager } from "#domain/ports/packages.ts";
-import type { Clock } from "#kernel/clock.ts";
-import { toTimestamp } from "#kernel/clock.ts";
+import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import { type Check, skip } from "../check.ts";
 import { createIgnore } from "../ignore.ts";

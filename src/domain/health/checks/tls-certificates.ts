@@ -1,7 +1,6 @@
 import type { CheckStatus } from "#contract/checks.ts";
 import type { CertificateFiles } from "#domain/ports/network.ts";
-import type { Clock } from "#kernel/clock.ts";
-import { toTimestamp } from "#kernel/clock.ts";
+import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import { type Check, skip } from "../check.ts";

@@ -1,5 +1,4 @@
-import type { Perfdata } from "./perfdata.ts";
-import { parsePerfdata } from "./perfdata.ts";
+import { type Perfdata, parsePerfdata } from "./perfdata.ts";
 
 export interface PluginOutput {
   /** The first line, without its performance data. */

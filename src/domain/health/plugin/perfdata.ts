@@ -1,5 +1,4 @@
-import type { Range } from "./range.ts";
-import { parseNumber, parseRange } from "./range.ts";
+import { parseNumber, parseRange, type Range } from "./range.ts";
 
 export interface PerfValue {
   readonly label: string;

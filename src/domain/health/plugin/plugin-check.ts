@@ -1,8 +1,7 @@
 import type { CheckStatus, Severity } from "#contract/checks.ts";
 import type { PluginRun, PluginRunner } from "#domain/ports/plugins.ts";
 import type { Check, Outcome } from "../check.ts";
-import type { PluginOutput } from "./output.ts";
-import { parseOutput, printable } from "./output.ts";
+import { type PluginOutput, parseOutput, printable } from "./output.ts";
 import type { PerfValue } from "./perfdata.ts";
 
 export interface Plugin {

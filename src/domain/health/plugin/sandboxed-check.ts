@@ -1,11 +1,9 @@
-import type { Severity } from "#contract/checks.ts";
-import { checkStatuses } from "#contract/checks.ts";
+import { checkStatuses, type Severity } from "#contract/checks.ts";
 import type { PluginRun } from "#domain/ports/plugins.ts";
 import { defined, isRecord, parseJsonObject } from "#kernel/values.ts";
 import type { Check, Outcome } from "../check.ts";
 import { printable } from "./output.ts";
-import type { Ended } from "./plugin-check.ts";
-import { nagiosOutcome } from "./plugin-check.ts";
+import { type Ended, nagiosOutcome } from "./plugin-check.ts";
 
 const outcomes = { nagios: nagiosOutcome, json: jsonOutcome } as const;
 
