@@ -1,69 +1,56 @@
 import { type Static, Type } from "typebox";
-import { Choice } from "#contract/schema.ts";
+import { Choice, Options, Strict } from "#contract/schema.ts";
 
 export const strict = { additionalProperties: false } as const;
 export const text = (description: string) => Type.String({ minLength: 1, description });
 /** Each component is the label of a metric. */
 const maxProbes = 32;
 
-const ProbeEntry = Type.Object(
-  {
-    name: Type.String({
-      pattern: "^[a-z][a-z0-9_-]{0,31}$",
-      description: "Name of the component in the health status, the metrics and what people are told.",
+const ProbeEntry = Strict({
+  name: Type.String({
+    pattern: "^[a-z][a-z0-9_-]{0,31}$",
+    description: "Name of the component in the health status, the metrics and what people are told.",
+  }),
+  http: Type.Optional(text("Address that has to answer, http or https. Redirects are not followed.")),
+  tcp: Type.Optional(text("Port that has to take connections: `127.0.0.1:5432`.")),
+  unit: Type.Optional(
+    Type.String({
+      pattern: "^[A-Za-z0-9:_.@\\\\][A-Za-z0-9:_.@\\\\-]{0,240}\\.(service|socket|timer|mount|path|target)$",
+      description: "Unit of systemd that has to run: `nginx.service`.",
     }),
-    http: Type.Optional(text("Address that has to answer, http or https. Redirects are not followed.")),
-    tcp: Type.Optional(text("Port that has to take connections: `127.0.0.1:5432`.")),
-    unit: Type.Optional(
-      Type.String({
-        pattern: "^[A-Za-z0-9:_.@\\\\][A-Za-z0-9:_.@\\\\-]{0,240}\\.(service|socket|timer|mount|path|target)$",
-        description: "Unit of systemd that has to run: `nginx.service`.",
-      }),
-    ),
-    collector: Type.Optional(
-      text("OpenTelemetry collector that has to take traces over HTTP: `http://127.0.0.1:4318`."),
-    ),
-    prometheus: Type.Optional(
-      text(
-        "Prometheus that has to be well: `http://127.0.0.1:9090`. It is taken to evaluate the alerts, see `alerts`.",
-      ),
-    ),
-    statuses: Type.Optional(
-      Type.Array(Type.Integer({ minimum: 100, maximum: 599 }), {
-        minItems: 1,
-        description: "Of http: statuses that are well; 200 to 299 unless given.",
-      }),
-    ),
-    timeout: Type.Optional(
-      Type.String({ pattern: "^[1-9][0-9]*(ms|s)$", description: "How long the answer may take; `5s` unless given." }),
-    ),
-    ca_file: Type.Optional(text("Of an address over https: certificates to trust, PEM.")),
-    certificate_days: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 365, description: "How many days its certificate has to be good for." }),
-    ),
-  },
-  strict,
-);
+  ),
+  collector: Type.Optional(text("OpenTelemetry collector that has to take traces over HTTP: `http://127.0.0.1:4318`.")),
+  prometheus: Type.Optional(
+    text("Prometheus that has to be well: `http://127.0.0.1:9090`. It is taken to evaluate the alerts, see `alerts`."),
+  ),
+  statuses: Type.Optional(
+    Type.Array(Type.Integer({ minimum: 100, maximum: 599 }), {
+      minItems: 1,
+      description: "Of http: statuses that are well; 200 to 299 unless given.",
+    }),
+  ),
+  timeout: Type.Optional(
+    Type.String({ pattern: "^[1-9][0-9]*(ms|s)$", description: "How long the answer may take; `5s` unless given." }),
+  ),
+  ca_file: Type.Optional(text("Of an address over https: certificates to trust, PEM.")),
+  certificate_days: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 365, description: "How many days its certificate has to be good for." }),
+  ),
+});
 export type ProbeEntry = Static<typeof ProbeEntry>;
 
-export const ProbesSettings = Type.Object({ list: Type.Array(ProbeEntry, { maxItems: maxProbes }) }, strict);
+export const ProbesSettings = Strict({ list: Type.Array(ProbeEntry, { maxItems: maxProbes }) });
 
-export const AlertsSettings = Type.Object(
-  {
-    local: Type.Optional(
-      Choice(
-        ["auto", "on", "off"],
-        "Whether the service evaluates the alerts itself: `auto`, unless given, does so where `probes` has no Prometheus.",
-      ),
-    ),
-  },
-  strict,
-);
+export const AlertsSettings = Options({
+  local: Choice(
+    ["auto", "on", "off"],
+    "Whether the service evaluates the alerts itself: `auto`, unless given, does so where `probes` has no Prometheus.",
+  ),
+});
 
-const ChatSettings = Type.Object(
-  { webhook_url_file: text("File that holds the webhook address, and that not everybody can read.") },
-  strict,
-);
+const ChatSettings = Strict({
+  webhook_url_file: text("File that holds the webhook address, and that not everybody can read."),
+});
 
 const MailAddress = Type.String({
   pattern: '^[^\\s<>@,;:"\\\\()\\[\\]]{1,64}@[A-Za-z0-9.-]{1,253}$',
@@ -84,32 +71,23 @@ const mailServer = {
 const smtp = text("Mail server: `smtp://127.0.0.1:25`, `smtps://mail.example.org:465`.");
 const to = Type.Array(MailAddress, { minItems: 1, maxItems: 20, description: "Whom to tell." });
 
-const EmailSettings = Type.Object({ smtp, from: MailAddress, to, ...mailServer }, strict);
+const EmailSettings = Strict({ smtp, from: MailAddress, to, ...mailServer });
 export type EmailSettings = Static<typeof EmailSettings>;
 
-const PagingEmailSettings = Type.Object(
-  { smtp: Type.Optional(smtp), from: Type.Optional(MailAddress), to, ...mailServer },
-  strict,
-);
+const PagingEmailSettings = Strict({ smtp: Type.Optional(smtp), from: Type.Optional(MailAddress), to, ...mailServer });
 export type PagingEmailSettings = Static<typeof PagingEmailSettings>;
 
-export const NotificationsSettings = Type.Object(
-  {
-    chat: Type.Optional(ChatSettings),
-    email: Type.Optional(EmailSettings),
-    paging: Type.Optional(
-      Type.Object(
-        { chat: Type.Optional(ChatSettings), email: Type.Optional(PagingEmailSettings) },
-        {
-          ...strict,
-          description:
-            "Where alerts of severity critical go; to email, else to chat, where it is not given. Mail goes by the server of `email` unless it has one of its own.",
-        },
-      ),
-    ),
-  },
-  strict,
-);
+export const NotificationsSettings = Options({
+  chat: ChatSettings,
+  email: EmailSettings,
+  paging: Options(
+    { chat: ChatSettings, email: PagingEmailSettings },
+    {
+      description:
+        "Where alerts of severity critical go; to email, else to chat, where it is not given. Mail goes by the server of `email` unless it has one of its own.",
+    },
+  ),
+});
 
 export interface AlertingSettings {
   readonly probes?: Static<typeof ProbesSettings>;

@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { severities } from "#contract/checks.ts";
 import { defaultRateLimits } from "#contract/limits.ts";
-import { Choice } from "#contract/schema.ts";
+import { Choice, Options, Strict } from "#contract/schema.ts";
 import { AlertsSettings, NotificationsSettings, ProbesSettings, strict, text } from "./alerting-settings.ts";
 
 const off = Type.Literal("off");
@@ -22,293 +22,199 @@ const UnitPattern = Type.String({
   description: "Name of a unit, or a pattern with `*`; without a suffix it is that of a service.",
 });
 
-const CheckSettings = Type.Object(
-  {
-    enabled: Type.Optional(flag("Whether there is this check at all.")),
-    warn: Type.Optional(Percent),
-    fail: Type.Optional(Percent),
-    interval: Type.Optional(duration),
-    timeout: Type.Optional(duration),
-    ignore: Type.Optional(Type.Array(Type.String())),
-    command: Type.Optional(
-      Type.Array(Type.String({ pattern: "^[^\\u0000]*$" }), {
-        minItems: 1,
-        description:
-          "Makes this a check of its own: a monitoring plugin (Nagios, Icinga), its absolute path and its arguments. No shell reads them. Not together with `warn`, `fail` and `ignore`.",
-      }),
-    ),
-    name: Type.Optional(text("Display name of a check with `command`; its id unless given.")),
-    severity: Type.Optional(Choice(severities, "Of a check with `command`: `medium` unless given.")),
-    user: Type.Optional(
-      Choice(
-        ["root"],
-        "Of a check with `command` that needs root, as `check_icmp` does: the user of the service unless given.",
-      ),
-    ),
-  },
-  strict,
-);
+const CheckSettings = Options({
+  enabled: flag("Whether there is this check at all."),
+  warn: Percent,
+  fail: Percent,
+  interval: duration,
+  timeout: duration,
+  ignore: Type.Array(Type.String()),
+  command: Type.Array(Type.String({ pattern: "^[^\\u0000]*$" }), {
+    minItems: 1,
+    description:
+      "Makes this a check of its own: a monitoring plugin (Nagios, Icinga), its absolute path and its arguments. No shell reads them. Not together with `warn`, `fail` and `ignore`.",
+  }),
+  name: text("Display name of a check with `command`; its id unless given."),
+  severity: Choice(severities, "Of a check with `command`: `medium` unless given."),
+  user: Choice(
+    ["root"],
+    "Of a check with `command` that needs root, as `check_icmp` does: the user of the service unless given.",
+  ),
+});
 
-const ConnectorSettings = Type.Object(
-  {
-    name: Type.String({
-      pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
-      description: "Identifier, used in paths and in chat requests.",
+const ConnectorSettings = Strict({
+  name: Type.String({
+    pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+    description: "Identifier, used in paths and in chat requests.",
+  }),
+  provider: Choice(["openai", "anthropic", "google", "mistral", "ollama", "openai-compatible"], "Provider."),
+  model: text("Model identifier."),
+  base_url: Type.Optional(
+    text(
+      "Address of the provider, http or https; the provider's own unless given. Without a path it gets that of the provider, such as `/v1`.",
+    ),
+  ),
+  api_key_env: Type.Optional(
+    Type.String({
+      pattern: "^[A-Za-z_][A-Za-z0-9_]*$",
+      description: "Environment variable that holds the key; unless given, the one that is usual for the provider.",
     }),
-    provider: Choice(["openai", "anthropic", "google", "mistral", "ollama", "openai-compatible"], "Provider."),
-    model: text("Model identifier."),
-    base_url: Type.Optional(
-      text(
-        "Address of the provider, http or https; the provider's own unless given. Without a path it gets that of the provider, such as `/v1`.",
-      ),
-    ),
-    api_key_env: Type.Optional(
-      Type.String({
-        pattern: "^[A-Za-z_][A-Za-z0-9_]*$",
-        description: "Environment variable that holds the key; unless given, the one that is usual for the provider.",
-      }),
-    ),
-    api_key_file: Type.Optional(text("File that holds the key and that not everybody can read.")),
-    api_key_credential: Type.Optional(
-      Type.String({
-        pattern: "^[A-Za-z0-9._-]{1,255}$",
-        description: "systemd credential that holds the key (`LoadCredential=`).",
-      }),
-    ),
-    api: Type.Optional(Choice(["chat", "responses"], "Of openai: which of its interfaces; `chat` unless given.")),
-    timeout: Type.Optional(duration),
-  },
-  strict,
-);
+  ),
+  api_key_file: Type.Optional(text("File that holds the key and that not everybody can read.")),
+  api_key_credential: Type.Optional(
+    Type.String({
+      pattern: "^[A-Za-z0-9._-]{1,255}$",
+      description: "systemd credential that holds the key (`LoadCredential=`).",
+    }),
+  ),
+  api: Type.Optional(Choice(["chat", "responses"], "Of openai: which of its interfaces; `chat` unless given.")),
+  timeout: Type.Optional(duration),
+});
 export type ConnectorSettings = Static<typeof ConnectorSettings>;
 
 const Tokens = Type.Integer({ minimum: 1, maximum: 1_000_000_000_000 });
 
-const Budgets = Type.Object(
-  {
-    tokens_per_day: Type.Optional(
-      Type.Integer({ ...Tokens, description: "Tokens, in and out together, that a key may use on a day (UTC)." }),
-    ),
-    keys: Type.Optional(
-      Type.Record(Type.String({ minLength: 1 }), Tokens, {
-        description: "Budgets of their own, by the name or the id of a key.",
-      }),
-    ),
-  },
-  strict,
-);
+const Budgets = Options({
+  tokens_per_day: Type.Integer({
+    ...Tokens,
+    description: "Tokens, in and out together, that a key may use on a day (UTC).",
+  }),
+  keys: Type.Record(Type.String({ minLength: 1 }), Tokens, {
+    description: "Budgets of their own, by the name or the id of a key.",
+  }),
+});
 
 /** The settings file. Unknown keys are faults. */
-export const Settings = Type.Object(
+export const Settings = Options(
   {
-    listen: Type.Optional(
-      Type.String({
-        default: defaultListen,
-        description: "Address and port: `127.0.0.1:8470`, `[::1]:8470`, `0.0.0.0:8470`.",
-      }),
-    ),
-    tls: Type.Optional(
-      Type.Union(
-        [
-          Type.Object(
-            {
-              cert: text("Certificate chain, PEM."),
-              key: text("Private key, PEM."),
-              client_ca: Type.Optional(
-                text(
-                  "Who signs certificates of clients, PEM. Clients are asked for a certificate where this is given.",
-                ),
-              ),
-              client_certs: Type.Optional(
-                Choice(
-                  ["optional", "required"],
-                  "Whether a client has to have a certificate; `optional` unless given.",
-                ),
-              ),
-              client_crl: Type.Optional(text("Certificates of clients that were taken back: a CRL of each CA, PEM.")),
-            },
-            strict,
+    listen: Type.String({
+      default: defaultListen,
+      description: "Address and port: `127.0.0.1:8470`, `[::1]:8470`, `0.0.0.0:8470`.",
+    }),
+    tls: Type.Union(
+      [
+        Strict({
+          cert: text("Certificate chain, PEM."),
+          key: text("Private key, PEM."),
+          client_ca: Type.Optional(
+            text("Who signs certificates of clients, PEM. Clients are asked for a certificate where this is given."),
           ),
-          Choice(["off", "auto"], "`auto` makes a self-signed pair in the state folder."),
-        ],
-        { description: "Needed to listen beyond loopback; `off` there has to be written out." },
+          client_certs: Type.Optional(
+            Choice(["optional", "required"], "Whether a client has to have a certificate; `optional` unless given."),
+          ),
+          client_crl: Type.Optional(text("Certificates of clients that were taken back: a CRL of each CA, PEM.")),
+        }),
+        Choice(["off", "auto"], "`auto` makes a self-signed pair in the state folder."),
+      ],
+      { description: "Needed to listen beyond loopback; `off` there has to be written out." },
+    ),
+    state_dir: text("Folder for keys and other state, mode 0700."),
+    log: Options({ level: Choice(logLevels, "Least level that is logged.") }),
+    rate_limits: Type.Union([
+      Options({
+        per_minute: Type.Integer({ ...Quota, default: defaultRateLimits.perMinute }),
+        per_hour: Type.Integer({ ...Quota, default: defaultRateLimits.perHour }),
+      }),
+      off,
+    ]),
+    allowed_hosts: Type.Array(Type.String({ minLength: 1 }), {
+      description:
+        "Names under which clients may reach the service, besides IP addresses, localhost and the host's own name.",
+    }),
+    trusted_proxies: Type.Array(Type.String({ minLength: 1 }), {
+      description: "Addresses of reverse proxies whose X-Forwarded-For is believed.",
+    }),
+    metrics: Options({
+      public: Choice(
+        ["loopback", "always", "never"],
+        "Who may read /metrics without a key. `loopback`: programs on this machine, unless `trusted_proxies`, or `allowed_hosts` of a service on loopback, say that a proxy is in front.",
       ),
+    }),
+    services: Options(
+      {
+        allow: Type.Array(UnitPattern, {
+          description:
+            "Units that may be restarted besides those of the default, instances of templates that do not run included.",
+        }),
+        deny: Type.Array(UnitPattern, {
+          description:
+            "Units that are not restarted; an entry without `*` stands above one with it, and `deny` above `allow`.",
+        }),
+      },
+      { description: "Which services may be restarted; `docs/reference/services.md` has the default." },
     ),
-    state_dir: Type.Optional(text("Folder for keys and other state, mode 0700.")),
-    log: Type.Optional(Type.Object({ level: Type.Optional(Choice(logLevels, "Least level that is logged.")) }, strict)),
-    rate_limits: Type.Optional(
-      Type.Union([
-        Type.Object(
-          {
-            per_minute: Type.Optional(Type.Integer({ ...Quota, default: defaultRateLimits.perMinute })),
-            per_hour: Type.Optional(Type.Integer({ ...Quota, default: defaultRateLimits.perHour })),
-          },
-          strict,
-        ),
-        off,
-      ]),
-    ),
-    allowed_hosts: Type.Optional(
-      Type.Array(Type.String({ minLength: 1 }), {
+    journal: Options({ dir: text("Journal folder.") }),
+    health: Options({
+      interval: duration,
+      checks: Type.Record(Type.String({ pattern: "^[a-z0-9_-]{1,128}$" }), CheckSettings, strict),
+    }),
+    connectors: Options({
+      default: Type.String({ description: "The connector that is used unless another is named." }),
+      list: Type.Array(ConnectorSettings),
+      discover: flag(
+        "Whether to look for keys in the environment and for an Ollama on this machine; `true` unless given.",
+      ),
+      budgets: Budgets,
+    }),
+    plugins: Options({ dirs: Type.Array(Type.String()) }),
+    updates: Options({
+      enabled: flag(
+        "Whether packages may be changed at all: `false` leaves them to others. Checks still look at them.",
+      ),
+      snapshot: flag("Whether an update takes a snapshot unless it is told otherwise."),
+      backend: Choice(
+        ["auto", "snapper", "packages"],
+        "What keeps snapshots: `auto` takes snapper where the root file system can be rolled back with it, else `packages`, which works on any and needs no reboot.",
+      ),
+      keep_snapshots: Type.Integer({ minimum: 1, description: "How many snapshots are kept; 10 unless given." }),
+      guard_minutes: Type.Number({
+        minimum: 0,
         description:
-          "Names under which clients may reach the service, besides IP addresses, localhost and the host's own name.",
+          "How long a guarded update is watched. Unless given: a minute and a half where nothing gets worse, else up to 5 minutes.",
       }),
-    ),
-    trusted_proxies: Type.Optional(
-      Type.Array(Type.String({ minLength: 1 }), {
-        description: "Addresses of reverse proxies whose X-Forwarded-For is believed.",
+    }),
+    tracing: Options({
+      endpoint: text(
+        "Address of an OTLP collector that spans are sent to, received ones too: `http://127.0.0.1:4318`. Without it a few of the service's own are kept here.",
+      ),
+      protocol: Choice(["http", "grpc"], "OTLP over HTTP (unless given) or gRPC."),
+      sample: Type.Number({
+        minimum: 0,
+        maximum: 1,
+        description:
+          "Which part of the traces is kept; 1 unless given. Of a trace that began elsewhere its headers decide.",
       }),
-    ),
-    metrics: Type.Optional(
-      Type.Object(
-        {
-          public: Type.Optional(
-            Choice(
-              ["loopback", "always", "never"],
-              "Who may read /metrics without a key. `loopback`: programs on this machine, unless `trusted_proxies`, or `allowed_hosts` of a service on loopback, say that a proxy is in front.",
-            ),
-          ),
-        },
-        strict,
+      receiver: Choice(
+        ["auto", "on", "off"],
+        "Whether to receive spans over OTLP on loopback: `auto` (unless given) where both ports are free; with `on` a taken port is a fault.",
       ),
-    ),
-    services: Type.Optional(
-      Type.Object(
+      ports: Options(
         {
-          allow: Type.Optional(
-            Type.Array(UnitPattern, {
-              description:
-                "Units that may be restarted besides those of the default, instances of templates that do not run included.",
-            }),
-          ),
-          deny: Type.Optional(
-            Type.Array(UnitPattern, {
-              description:
-                "Units that are not restarted; an entry without `*` stands above one with it, and `deny` above `allow`.",
-            }),
-          ),
+          grpc: Type.Integer({ ...Port, description: "4317 unless given." }),
+          http: Type.Integer({ ...Port, description: "4318 unless given." }),
         },
-        { ...strict, description: "Which services may be restarted; `docs/reference/services.md` has the default." },
+        { description: "Where spans are received; 0 is any port, which the log names." },
       ),
-    ),
-    journal: Type.Optional(Type.Object({ dir: Type.Optional(text("Journal folder.")) }, strict)),
-    health: Type.Optional(
-      Type.Object(
-        {
-          interval: Type.Optional(duration),
-          checks: Type.Optional(Type.Record(Type.String({ pattern: "^[a-z0-9_-]{1,128}$" }), CheckSettings, strict)),
-        },
-        strict,
-      ),
-    ),
-    connectors: Type.Optional(
-      Type.Object(
-        {
-          default: Type.Optional(Type.String({ description: "The connector that is used unless another is named." })),
-          list: Type.Optional(Type.Array(ConnectorSettings)),
-          discover: Type.Optional(
-            flag("Whether to look for keys in the environment and for an Ollama on this machine; `true` unless given."),
-          ),
-          budgets: Type.Optional(Budgets),
-        },
-        strict,
-      ),
-    ),
-    plugins: Type.Optional(Type.Object({ dirs: Type.Optional(Type.Array(Type.String())) }, strict)),
-    updates: Type.Optional(
-      Type.Object(
-        {
-          enabled: Type.Optional(
-            flag("Whether packages may be changed at all: `false` leaves them to others. Checks still look at them."),
-          ),
-          snapshot: Type.Optional(flag("Whether an update takes a snapshot unless it is told otherwise.")),
-          backend: Type.Optional(
-            Choice(
-              ["auto", "snapper", "packages"],
-              "What keeps snapshots: `auto` takes snapper where the root file system can be rolled back with it, else `packages`, which works on any and needs no reboot.",
-            ),
-          ),
-          keep_snapshots: Type.Optional(
-            Type.Integer({ minimum: 1, description: "How many snapshots are kept; 10 unless given." }),
-          ),
-          guard_minutes: Type.Optional(
-            Type.Number({
-              minimum: 0,
-              description:
-                "How long a guarded update is watched. Unless given: a minute and a half where nothing gets worse, else up to 5 minutes.",
-            }),
-          ),
-        },
-        strict,
-      ),
-    ),
-    tracing: Type.Optional(
-      Type.Object(
-        {
-          endpoint: Type.Optional(
-            text(
-              "Address of an OTLP collector that spans are sent to, received ones too: `http://127.0.0.1:4318`. Without it a few of the service's own are kept here.",
-            ),
-          ),
-          protocol: Type.Optional(Choice(["http", "grpc"], "OTLP over HTTP (unless given) or gRPC.")),
-          sample: Type.Optional(
-            Type.Number({
-              minimum: 0,
-              maximum: 1,
-              description:
-                "Which part of the traces is kept; 1 unless given. Of a trace that began elsewhere its headers decide.",
-            }),
-          ),
-          receiver: Type.Optional(
-            Choice(
-              ["auto", "on", "off"],
-              "Whether to receive spans over OTLP on loopback: `auto` (unless given) where both ports are free; with `on` a taken port is a fault.",
-            ),
-          ),
-          ports: Type.Optional(
-            Type.Object(
-              {
-                grpc: Type.Optional(Type.Integer({ ...Port, description: "4317 unless given." })),
-                http: Type.Optional(Type.Integer({ ...Port, description: "4318 unless given." })),
-              },
-              { ...strict, description: "Where spans are received; 0 is any port, which the log names." },
-            ),
-          ),
-          keep: Type.Optional(
-            Type.String({
-              pattern: "^[1-9][0-9]{0,5}(MiB|GiB)$",
-              description: "Room for traces on disk, `64MiB` unless given: the oldest go first.",
-            }),
-          ),
-        },
-        strict,
-      ),
-    ),
-    audit: Type.Optional(
-      Type.Object(
-        {
-          max_size: Type.Optional(
-            Type.String({
-              pattern: "^[1-9][0-9]{0,5}(MiB|GiB)$",
-              description:
-                "How large a file of the audit log may become before another is begun; `16MiB` unless given.",
-            }),
-          ),
-          keep_files: Type.Optional(
-            Type.Integer({
-              minimum: 1,
-              maximum: 100_000,
-              description: "How many files of the audit log there may be; 10 unless given. The oldest go first.",
-            }),
-          ),
-        },
-        strict,
-      ),
-    ),
-    probes: Type.Optional(ProbesSettings),
-    alerts: Type.Optional(AlertsSettings),
-    notifications: Type.Optional(NotificationsSettings),
+      keep: Type.String({
+        pattern: "^[1-9][0-9]{0,5}(MiB|GiB)$",
+        description: "Room for traces on disk, `64MiB` unless given: the oldest go first.",
+      }),
+    }),
+    audit: Options({
+      max_size: Type.String({
+        pattern: "^[1-9][0-9]{0,5}(MiB|GiB)$",
+        description: "How large a file of the audit log may become before another is begun; `16MiB` unless given.",
+      }),
+      keep_files: Type.Integer({
+        minimum: 1,
+        maximum: 100_000,
+        description: "How many files of the audit log there may be; 10 unless given. The oldest go first.",
+      }),
+    }),
+    probes: ProbesSettings,
+    alerts: AlertsSettings,
+    notifications: NotificationsSettings,
   },
-  { ...strict, title: "Steward settings" },
+  { title: "Steward settings" },
 );
 export type Settings = Static<typeof Settings>;

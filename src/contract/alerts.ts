@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { DryRunQuery, type Operations } from "./operation.ts";
-import { Choice, NullableString, NullableTimestamp, Timestamp } from "./schema.ts";
+import { Choice, NullableString, NullableTimestamp, Options, Strict, Timestamp } from "./schema.ts";
 
 /** A closed list. */
 export const alertNames = ["HighCPUUsage", "HighMemoryUsage", "DiskSpaceLow", "ServiceDown"] as const;
@@ -77,16 +77,13 @@ export type Silence = Static<typeof Silence>;
 export const SilenceList = Type.Object({ silences: Type.Array(Silence) });
 export type SilenceList = Static<typeof SilenceList>;
 
-const SilenceRequest = Type.Object(
-  {
-    alert: Choice(alertNames, "The alert that nobody is to be told of."),
-    until: Type.String({ format: "date-time", description: "When it ends: within 30 days, RFC 3339." }),
-    comment: Type.Optional(
-      Type.String({ maxLength: 500, pattern: "^[^\\u0000]*$", default: "", description: "Why, for others." }),
-    ),
-  },
-  { additionalProperties: false },
-);
+const SilenceRequest = Strict({
+  alert: Choice(alertNames, "The alert that nobody is to be told of."),
+  until: Type.String({ format: "date-time", description: "When it ends: within 30 days, RFC 3339." }),
+  comment: Type.Optional(
+    Type.String({ maxLength: 500, pattern: "^[^\\u0000]*$", default: "", description: "Why, for others." }),
+  ),
+});
 
 export const RemovedSilence = Type.Object({
   ...Silence.properties,
@@ -197,10 +194,7 @@ export const alerts = {
     description: "One entry for each notification and channel; the newest 1000 are kept.",
     scope: "metrics:read",
     effect: "read",
-    query: Type.Object(
-      { limit: Type.Optional(Type.Integer({ ...notificationListLimit, description: "Most entries to answer." })) },
-      { additionalProperties: false },
-    ),
+    query: Options({ limit: Type.Integer({ ...notificationListLimit, description: "Most entries to answer." }) }),
     response: NotificationList,
     errors: [],
   },
@@ -217,10 +211,7 @@ export const alerts = {
     does: ["send_notifications"],
     takesLong: true,
     query: DryRunQuery,
-    body: Type.Object(
-      { channel: Type.Optional(Choice(notificationChannels, "The only one to send to.")) },
-      { additionalProperties: false },
-    ),
+    body: Options({ channel: Choice(notificationChannels, "The only one to send to.") }),
     response: NotificationTest,
     errors: [],
   },

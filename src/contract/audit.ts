@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import type { Operations } from "./operation.ts";
-import { NullableInteger, NullableString, Timestamp } from "./schema.ts";
+import { Choice, NullableInteger, NullableString, Strict, Timestamp } from "./schema.ts";
 
 /** `ok`: done. `refused`: by the service, so nothing was done. `failed`: begun without success. */
 export const auditOutcomes = ["ok", "refused", "failed"] as const;
@@ -10,12 +10,10 @@ export type AuditOutcome = (typeof auditOutcomes)[number];
 export const auditListLimit = { minimum: 1, maximum: 1000, default: 100 } as const;
 
 const Digest = (description: string) => Type.String({ pattern: "^[0-9a-f]{64}$", description });
-const Outcome = Type.Unsafe<AuditOutcome>({
-  type: "string",
-  enum: [...auditOutcomes],
-  description:
-    "`refused`: the service said no, and nothing was done. `failed`: it went wrong, or the answer says `success: false`.",
-});
+const Outcome = Choice(
+  auditOutcomes,
+  "`refused`: the service said no, and nothing was done. `failed`: it went wrong, or the answer says `success: false`.",
+);
 
 /** An entry as in the file, member by member. docs/audit.md defines `hash`. */
 export const AuditRecord = Type.Object({
@@ -67,28 +65,25 @@ export type AuditList = Static<typeof AuditList>;
 
 const moment = (description: string) => Type.Optional(Type.String({ format: "date-time", description }));
 
-const AuditListQuery = Type.Object(
-  {
-    since: moment("Only entries of then or later, RFC 3339."),
-    until: moment("Only entries before then, RFC 3339."),
-    operation: Type.Optional(
-      Type.String({
-        pattern: "^[A-Za-z][A-Za-z.]{0,63}$",
-        description: "Only of this operation or event.",
-        examples: ["restartService"],
-      }),
-    ),
-    key_id: Type.Optional(
-      Type.String({ pattern: "^[0-9A-Za-z]{1,64}$", description: "Only of this key.", examples: ["4Kd93hGa"] }),
-    ),
-    outcome: Type.Optional(Outcome),
-    limit: Type.Optional(Type.Integer({ ...auditListLimit, description: "Maximum entries." })),
-    cursor: Type.Optional(
-      Type.String({ pattern: "^[0-9]{1,15}-[0-9]{1,15}$", description: "`next_cursor` of the page before." }),
-    ),
-  },
-  { additionalProperties: false },
-);
+const AuditListQuery = Strict({
+  since: moment("Only entries of then or later, RFC 3339."),
+  until: moment("Only entries before then, RFC 3339."),
+  operation: Type.Optional(
+    Type.String({
+      pattern: "^[A-Za-z][A-Za-z.]{0,63}$",
+      description: "Only of this operation or event.",
+      examples: ["restartService"],
+    }),
+  ),
+  key_id: Type.Optional(
+    Type.String({ pattern: "^[0-9A-Za-z]{1,64}$", description: "Only of this key.", examples: ["4Kd93hGa"] }),
+  ),
+  outcome: Type.Optional(Outcome),
+  limit: Type.Optional(Type.Integer({ ...auditListLimit, description: "Maximum entries." })),
+  cursor: Type.Optional(
+    Type.String({ pattern: "^[0-9]{1,15}-[0-9]{1,15}$", description: "`next_cursor` of the page before." }),
+  ),
+});
 export type AuditListQuery = Static<typeof AuditListQuery>;
 
 export const audit = {

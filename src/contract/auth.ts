@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { credentialKinds, DryRunQuery, type Operations } from "./operation.ts";
-import { NullableString, NullableTimestamp, Timestamp } from "./schema.ts";
+import { Choice, NullableString, NullableTimestamp, Options, Strict, Timestamp } from "./schema.ts";
 
 const ScopeList = Type.Array(Type.String({ minLength: 1, maxLength: 300 }), {
   maxItems: 100,
@@ -11,7 +11,7 @@ const ScopeList = Type.Array(Type.String({ minLength: 1, maxLength: 300 }), {
 export const Identity = Type.Object({
   key_id: Type.String(),
   name: Type.String(),
-  credential: Type.Unsafe<(typeof credentialKinds)[number]>({ type: "string", enum: [...credentialKinds] }),
+  credential: Choice(credentialKinds),
   scopes: Type.Array(Type.String()),
   expires_at: NullableTimestamp("When the credential expires; null when it does not."),
 });
@@ -31,27 +31,24 @@ export const KeyEntry = Type.Object({
 });
 export type KeyEntry = Static<typeof KeyEntry>;
 
-const NewKey = Type.Object(
-  {
-    name: Type.String({ minLength: 1, maxLength: 100, pattern: "^[^\\u0000-\\u001f\\u007f]*$" }),
-    scopes: ScopeList,
-    expires_at: Type.Optional(
-      Type.Unsafe<string | null>({
-        type: ["string", "null"],
-        format: "date-time",
-        description: "When the key stops working; left out, it does not.",
-      }),
-    ),
-    client_cert_sha256: Type.Optional(
-      Type.String({
-        pattern: "^[0-9A-Fa-f]{2}(:?[0-9A-Fa-f]{2}){31}$",
-        description:
-          "SHA-256 of a client certificate, as `openssl x509 -fingerprint -sha256` prints it, with or without colons. Over TLS with client certificates it stands for the key.",
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
+const NewKey = Strict({
+  name: Type.String({ minLength: 1, maxLength: 100, pattern: "^[^\\u0000-\\u001f\\u007f]*$" }),
+  scopes: ScopeList,
+  expires_at: Type.Optional(
+    Type.Unsafe<string | null>({
+      type: ["string", "null"],
+      format: "date-time",
+      description: "When the key stops working; left out, it does not.",
+    }),
+  ),
+  client_cert_sha256: Type.Optional(
+    Type.String({
+      pattern: "^[0-9A-Fa-f]{2}(:?[0-9A-Fa-f]{2}){31}$",
+      description:
+        "SHA-256 of a client certificate, as `openssl x509 -fingerprint -sha256` prints it, with or without colons. Over TLS with client certificates it stands for the key.",
+    }),
+  ),
+});
 
 /** The only answer that shows the key itself. */
 export const CreatedKey = Type.Object({
@@ -72,13 +69,10 @@ export const RevokedKey = Type.Object({
 /** Lifetime of a token in seconds. */
 export const tokenLifetime = { minimum: 1, maximum: 86_400, default: 3600 } as const;
 
-const NewToken = Type.Object(
-  {
-    scopes: Type.Optional(ScopeList),
-    expires_in: Type.Optional(Type.Integer({ ...tokenLifetime, description: "Lifetime in seconds." })),
-  },
-  { additionalProperties: false },
-);
+const NewToken = Options({
+  scopes: ScopeList,
+  expires_in: Type.Integer({ ...tokenLifetime, description: "Lifetime in seconds." }),
+});
 
 /** RFC 6749 §5.1. */
 export const Token = Type.Object({

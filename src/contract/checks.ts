@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { checkHistoryLimit } from "./limits.ts";
-import { DryRunQuery, type Operations, type Risk, risks } from "./operation.ts";
-import { Timestamp } from "./schema.ts";
+import { DryRunQuery, type Operations, risks } from "./operation.ts";
+import { Choice, LooseOptions, Options, Timestamp } from "./schema.ts";
 
 export const checkStatuses = ["pass", "warn", "fail", "skip"] as const;
 export type CheckStatus = (typeof checkStatuses)[number];
@@ -14,8 +14,7 @@ export const isUnhealthy = ({ status }: { readonly status: CheckStatus }): boole
 
 export const severities = ["critical", "high", "medium", "low"] as const;
 export type Severity = (typeof severities)[number];
-export const fixStepStatuses = ["done", "failed", "skipped"] as const;
-export type FixStepStatus = (typeof fixStepStatuses)[number];
+const fixStepStatuses = ["done", "failed", "skipped"] as const;
 
 /** Total = passed + warned + failed + skipped. */
 export const HealthCheckSummary = Type.Object({
@@ -31,7 +30,7 @@ export type HealthCheckSummary = Static<typeof HealthCheckSummary>;
 export const HealthCheckResult = Type.Object({
   check_id: Type.String({ description: "Identifier of the check." }),
   name: Type.String({ description: "Display name." }),
-  status: Type.Unsafe<CheckStatus>({ type: "string", enum: [...checkStatuses] }),
+  status: Choice(checkStatuses),
   message: Type.String({ description: "Outcome for people." }),
   details: Type.Object(
     {},
@@ -43,7 +42,7 @@ export const HealthCheckResult = Type.Object({
   ),
   duration_ms: Type.Integer(),
   category: Type.String(),
-  severity: Type.Unsafe<Severity>({ type: "string", enum: [...severities] }),
+  severity: Choice(severities),
   checked_at: Timestamp("When the check ran."),
   fixable: Type.Boolean({ description: "Whether there is a fix that can do something about what was found." }),
   fix_id: Type.Optional(
@@ -63,7 +62,7 @@ export type HealthCheckList = Static<typeof HealthCheckList>;
 /** A stored run of a check. */
 export const HealthCheckRun = Type.Object({
   checked_at: Timestamp("When the check ran."),
-  status: Type.Unsafe<CheckStatus>({ type: "string", enum: [...checkStatuses] }),
+  status: Choice(checkStatuses),
   message: Type.String(),
   duration_ms: Type.Integer(),
 });
@@ -79,11 +78,7 @@ export type HealthCheckHistory = Static<typeof HealthCheckHistory>;
 /** A step of a fix, done or planned. */
 export const FixStepReport = Type.Object({
   action: Type.String({ description: "What it does, in the words of the dry run." }),
-  status: Type.Unsafe<FixStepStatus>({
-    type: "string",
-    enum: [...fixStepStatuses],
-    description: "`skipped`: not done because a step before it failed.",
-  }),
+  status: Choice(fixStepStatuses, "`skipped`: not done because a step before it failed."),
   message: Type.String({ description: "What came of it." }),
   duration_ms: Type.Integer(),
 });
@@ -98,7 +93,7 @@ export const FixResult = Type.Object({
   message: Type.String({ description: "Outcome for people." }),
   steps: Type.Array(FixStepReport),
   check: HealthCheckResult,
-  risk: Type.Unsafe<Risk>({ type: "string", enum: [...risks] }),
+  risk: Choice(risks),
 });
 export type FixResult = Static<typeof FixResult>;
 
@@ -150,14 +145,9 @@ export const checks = {
     takesLong: true,
     params: CheckId,
     query: DryRunQuery,
-    body: Type.Object(
-      {
-        confirm: Type.Optional(
-          Type.Boolean({ default: false, description: "Has to be true for a fix whose risk is `risky`." }),
-        ),
-      },
-      { additionalProperties: false },
-    ),
+    body: Options({
+      confirm: Type.Boolean({ default: false, description: "Has to be true for a fix whose risk is `risky`." }),
+    }),
     response: FixResult,
     errors: ["NOT_FOUND", "CONFLICT"],
   },
@@ -170,11 +160,12 @@ export const checks = {
     scope: "health:read",
     effect: "read",
     params: CheckId,
-    query: Type.Object({
-      since: Type.Optional(
-        Type.String({ format: "date-time", description: "Start of the window, RFC 3339. 24 hours ago unless given." }),
-      ),
-      limit: Type.Optional(Type.Integer({ ...checkHistoryLimit, description: "Maximum runs." })),
+    query: LooseOptions({
+      since: Type.String({
+        format: "date-time",
+        description: "Start of the window, RFC 3339. 24 hours ago unless given.",
+      }),
+      limit: Type.Integer({ ...checkHistoryLimit, description: "Maximum runs." }),
     }),
     response: HealthCheckHistory,
     errors: ["NOT_FOUND"],

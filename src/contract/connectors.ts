@@ -1,13 +1,12 @@
 import { type Static, Type } from "typebox";
 import { HealthCheckResult } from "./checks.ts";
 import { DryRunQuery, type Operations } from "./operation.ts";
-import { NullableString, NullableTimestamp } from "./schema.ts";
+import { Choice, NullableString, NullableTimestamp, Options, Strict } from "./schema.ts";
 
 /** `disconnected`: unreachable. `error`: it refused. `not_configured`: its key is missing. */
 export const connectorStatuses = ["connected", "disconnected", "error", "not_configured"] as const;
 export type ConnectorStatus = (typeof connectorStatuses)[number];
-export const chatRoles = ["system", "user", "assistant"] as const;
-export type ChatRole = (typeof chatRoles)[number];
+const chatRoles = ["system", "user", "assistant"] as const;
 /** Why a model stopped: by itself, at `max_tokens`, because the provider held the rest back, or for another reason. */
 export const finishReasons = ["stop", "length", "content_filter", "other"] as const;
 export type FinishReason = (typeof finishReasons)[number];
@@ -23,7 +22,7 @@ export const Connector = Type.Object({
   name: Type.String({ description: "Identifier, used in paths and in chat requests." }),
   provider: Type.String({ description: "Display name of the provider." }),
   model: Type.String(),
-  status: Type.Unsafe<ConnectorStatus>({ type: "string", enum: [...connectorStatuses] }),
+  status: Choice(connectorStatuses),
   last_checked_at: NullableTimestamp("When it was last used or probed; null before the first time."),
   last_error: NullableString("Why its status is not `connected`, without secrets; null where it is."),
 });
@@ -42,38 +41,30 @@ export const ConnectorTest = Type.Object({
 });
 export type ConnectorTest = Static<typeof ConnectorTest>;
 
-export const ChatMessage = Type.Object(
-  {
-    role: Type.Unsafe<ChatRole>({ type: "string", enum: [...chatRoles] }),
-    content: Type.String(),
-  },
-  { additionalProperties: false },
-);
+export const ChatMessage = Strict({
+  role: Choice(chatRoles),
+  content: Type.String(),
+});
 export type ChatMessage = Static<typeof ChatMessage>;
 
-export const ChatRequest = Type.Object(
-  {
-    connector: Type.Optional(
-      Type.String({ maxLength: 128, description: "Connector name; the default connector when left out." }),
-    ),
-    messages: Type.Array(ChatMessage, {
-      minItems: 1,
-      description: "Oldest first. Several system messages are kept, in order.",
+export const ChatRequest = Strict({
+  connector: Type.Optional(
+    Type.String({ maxLength: 128, description: "Connector name; the default connector when left out." }),
+  ),
+  messages: Type.Array(ChatMessage, {
+    minItems: 1,
+    description: "Oldest first. Several system messages are kept, in order.",
+  }),
+  max_tokens: Type.Optional(Type.Integer({ minimum: 1, maximum: 200_000, description: "Most tokens of the answer." })),
+  temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
+  stream: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description:
+        "Answer with server-sent events (`text/event-stream`): `delta` events with `{content}`, then one `done` event with this answer, its `content` empty, or one `error` event with an error body.",
     }),
-    max_tokens: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 200_000, description: "Most tokens of the answer." }),
-    ),
-    temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
-    stream: Type.Optional(
-      Type.Boolean({
-        default: false,
-        description:
-          "Answer with server-sent events (`text/event-stream`): `delta` events with `{content}`, then one `done` event with this answer, its `content` empty, or one `error` event with an error body.",
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
+  ),
+});
 export type ChatRequest = Static<typeof ChatRequest>;
 
 export const TokenUsage = Type.Object({
@@ -90,12 +81,10 @@ export const ChatResponse = Type.Object({
   model: Type.String({ description: "The model as the provider names it in its answer." }),
   usage: TokenUsage,
   connector: Type.String({ description: "The connector that was used." }),
-  finish_reason: Type.Unsafe<FinishReason>({
-    type: "string",
-    enum: [...finishReasons],
-    description:
-      "`stop`: the model came to its end. `length`: `max_tokens` was reached. `content_filter`: its provider held the rest back.",
-  }),
+  finish_reason: Choice(
+    finishReasons,
+    "`stop`: the model came to its end. `length`: `max_tokens` was reached. `content_filter`: its provider held the rest back.",
+  ),
   warnings: Type.Array(Type.String(), {
     description: "What of the request the model does not take, such as `temperature`.",
   }),
@@ -199,30 +188,20 @@ export const explanations = {
         examples: ["disk_space"],
       }),
     }),
-    query: Type.Object(
-      {
-        dry_run: DryRunQuery.properties.dry_run,
-        preview: Type.Optional(
-          Type.Boolean({ default: false, description: "Answer with what would be sent, and send nothing." }),
-        ),
-      },
-      { additionalProperties: false },
-    ),
-    body: Type.Object(
-      {
-        connector: Type.Optional(
-          Type.String({ maxLength: 128, description: "Connector name; the default connector when left out." }),
-        ),
-        question: Type.Optional(
-          Type.String({
-            minLength: 1,
-            maxLength: 2000,
-            description: "What to ask beside what is wrong and what to do.",
-          }),
-        ),
-      },
-      { additionalProperties: false },
-    ),
+    query: Strict({
+      dry_run: DryRunQuery.properties.dry_run,
+      preview: Type.Optional(
+        Type.Boolean({ default: false, description: "Answer with what would be sent, and send nothing." }),
+      ),
+    }),
+    body: Options({
+      connector: Type.String({ maxLength: 128, description: "Connector name; the default connector when left out." }),
+      question: Type.String({
+        minLength: 1,
+        maxLength: 2000,
+        description: "What to ask beside what is wrong and what to do.",
+      }),
+    }),
     response: Type.Union([Explanation, ExplanationPreview]),
     errors: ["NOT_FOUND", "UNAVAILABLE"],
   },

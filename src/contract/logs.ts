@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { logQueryLimit } from "./limits.ts";
 import type { Operations } from "./operation.ts";
-import { NullableInteger, NullableString, Timestamp } from "./schema.ts";
+import { Choice, LooseOptions, NullableInteger, NullableString, Timestamp } from "./schema.ts";
 
 /** syslog severities by name; the index is the number. */
 export const priorityNames = ["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"] as const;
@@ -44,64 +44,46 @@ export const logs = {
     scope: "logs:read",
     narrows: "answer",
     effect: "read",
-    query: Type.Object({
-      unit: Type.Optional(
-        Type.String({
-          minLength: 1,
-          maxLength: 255,
-          description:
-            "Unit name or pattern, matched as `journalctl -u` does: what the unit wrote and what systemd wrote about it. `nginx` means `nginx.service`; `kernel` is the kernel.",
-          examples: ["nginx.service"],
-        }),
+    query: LooseOptions({
+      unit: Type.String({
+        minLength: 1,
+        maxLength: 255,
+        description:
+          "Unit name or pattern, matched as `journalctl -u` does: what the unit wrote and what systemd wrote about it. `nginx` means `nginx.service`; `kernel` is the kernel.",
+        examples: ["nginx.service"],
+      }),
+      since: Type.String({
+        format: "date-time",
+        description: "Start of the window, RFC 3339. One hour ago unless `cursor` or `boot` is given.",
+      }),
+      until: Type.String({ format: "date-time", description: "End of the window, RFC 3339. Now unless given." }),
+      priority: Type.Integer({
+        minimum: 0,
+        maximum: 7,
+        description: "This severity and more severe ones, 0 (emerg) to 7 (debug).",
+      }),
+      limit: Type.Integer({ ...logQueryLimit, description: "Maximum entries." }),
+      cursor: Type.String({
+        maxLength: 512,
+        description: "Go on from this entry: `next_cursor` of an earlier answer, or the `cursor` of an entry.",
+      }),
+      order: Choice(
+        orders,
+        "`asc`: oldest first; with a cursor the entries after it. `desc`: newest first; with a cursor those before it.",
+        "asc",
       ),
-      since: Type.Optional(
-        Type.String({
-          format: "date-time",
-          description: "Start of the window, RFC 3339. One hour ago unless `cursor` or `boot` is given.",
-        }),
-      ),
-      until: Type.Optional(
-        Type.String({ format: "date-time", description: "End of the window, RFC 3339. Now unless given." }),
-      ),
-      priority: Type.Optional(
-        Type.Integer({
-          minimum: 0,
-          maximum: 7,
-          description: "This severity and more severe ones, 0 (emerg) to 7 (debug).",
-        }),
-      ),
-      limit: Type.Optional(Type.Integer({ ...logQueryLimit, description: "Maximum entries." })),
-      cursor: Type.Optional(
-        Type.String({
-          maxLength: 512,
-          description: "Go on from this entry: `next_cursor` of an earlier answer, or the `cursor` of an entry.",
-        }),
-      ),
-      order: Type.Optional(
-        Type.Unsafe<(typeof orders)[number]>({
-          type: "string",
-          enum: [...orders],
-          default: "asc",
-          description:
-            "`asc`: oldest first; with a cursor the entries after it. `desc`: newest first; with a cursor those before it.",
-        }),
-      ),
-      grep: Type.Optional(
-        Type.String({
-          minLength: 1,
-          maxLength: 1024,
-          description:
-            "Regular expression over the message, in the syntax of JavaScript without look-around and back references. Case matters only where the expression has a capital letter, as with `journalctl -g`.",
-        }),
-      ),
-      boot: Type.Optional(
-        Type.String({
-          maxLength: 40,
-          description:
-            "A boot id, or an offset as `journalctl -b` takes it: `0` the last boot, `-1` the one before it, `1` the first.",
-        }),
-      ),
-      identifier: Type.Optional(Type.String({ minLength: 1, maxLength: 1024, description: "SYSLOG_IDENTIFIER." })),
+      grep: Type.String({
+        minLength: 1,
+        maxLength: 1024,
+        description:
+          "Regular expression over the message, in the syntax of JavaScript without look-around and back references. Case matters only where the expression has a capital letter, as with `journalctl -g`.",
+      }),
+      boot: Type.String({
+        maxLength: 40,
+        description:
+          "A boot id, or an offset as `journalctl -b` takes it: `0` the last boot, `-1` the one before it, `1` the first.",
+      }),
+      identifier: Type.String({ minLength: 1, maxLength: 1024, description: "SYSLOG_IDENTIFIER." }),
     }),
     response: LogList,
     errors: ["UNAVAILABLE"],

@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { isRecord } from "#kernel/values.ts";
 import { type ErrorCode, errorStatus } from "./errors.ts";
-import { NullableTimestamp, Timestamp } from "./schema.ts";
+import { Choice, NullableTimestamp, Timestamp } from "./schema.ts";
 
 export const operationStatuses = ["queued", "running", "done", "failed"] as const;
 export type OperationStatus = (typeof operationStatuses)[number];
@@ -22,11 +22,7 @@ export interface OperationError {
 const entry = {
   id: Type.String({ description: "Sorts by the time of creation." }),
   kind: Type.String({ description: "What is being done." }),
-  status: Type.Unsafe<OperationStatus>({
-    type: "string",
-    enum: [...operationStatuses],
-    description: "`queued`: nothing has been done yet. `done` and `failed` are final.",
-  }),
+  status: Choice(operationStatuses, "`queued`: nothing has been done yet. `done` and `failed` are final."),
   progress: Type.Object({
     percent: Type.Integer({ minimum: 0, maximum: 100 }),
     step: Type.String({ description: "What is being done now, or was done last." }),

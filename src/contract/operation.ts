@@ -2,6 +2,7 @@ import { type Static, type TSchema, Type } from "typebox";
 import type { Effect } from "./effects.ts";
 import type { ErrorCode } from "./errors.ts";
 import type { Accepted } from "./operation-entry.ts";
+import { Choice, Options } from "./schema.ts";
 import type { Scope } from "./scopes.ts";
 
 /**
@@ -56,14 +57,9 @@ export interface Operation {
 export type Operations = Readonly<Record<string, Operation>>;
 
 /** `?dry_run=true` on a mutation: answer with a {@link Plan} without doing anything. */
-export const DryRunQuery = Type.Object(
-  {
-    dry_run: Type.Optional(
-      Type.Boolean({ default: false, description: "Answer with what would be done, and do nothing." }),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const DryRunQuery = Options({
+  dry_run: Type.Boolean({ default: false, description: "Answer with what would be done, and do nothing." }),
+});
 
 /** `safe`: without loss. `moderate`: changes something replaceable. `risky`: must be confirmed. */
 export const risks = ["safe", "moderate", "risky"] as const;
@@ -79,9 +75,7 @@ export const Plan = Type.Object({
   requires_reboot: Type.Boolean(),
   frees_bytes: Type.Optional(Type.Integer({ description: "Bytes on disk that would become free, as far as known." })),
   fix_id: Type.Optional(Type.String()),
-  risk: Type.Optional(
-    Type.Unsafe<Risk>({ type: "string", enum: [...risks], description: "`risky` needs to be confirmed." }),
-  ),
+  risk: Type.Optional(Choice(risks, "`risky` needs to be confirmed.")),
   reason: Type.Optional(
     Type.String({ description: "Why nothing would be done, where there are no steps; else what would be left alone." }),
   ),

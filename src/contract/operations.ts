@@ -1,12 +1,7 @@
 import { Type } from "typebox";
 import type { Operations } from "./operation.ts";
-import {
-  OperationDetail,
-  OperationList,
-  type OperationStatus,
-  operationListLimit,
-  operationStatuses,
-} from "./operation-entry.ts";
+import { OperationDetail, OperationList, operationListLimit, operationStatuses } from "./operation-entry.ts";
+import { Choice, LooseOptions } from "./schema.ts";
 
 export const longOperations = {
   listOperations: {
@@ -18,15 +13,9 @@ export const longOperations = {
       "Mutations that outlive their request: updates, rollbacks, snapshots. The newest 200 of the last 30 days are kept.",
     scope: "updates:read",
     effect: "read",
-    query: Type.Object({
-      status: Type.Optional(
-        Type.Unsafe<OperationStatus>({
-          type: "string",
-          enum: [...operationStatuses],
-          description: "Only operations in this status.",
-        }),
-      ),
-      limit: Type.Optional(Type.Integer({ ...operationListLimit, description: "Maximum operations." })),
+    query: LooseOptions({
+      status: Choice(operationStatuses, "Only operations in this status."),
+      limit: Type.Integer({ ...operationListLimit, description: "Maximum operations." }),
     }),
     response: OperationList,
     errors: [],

@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { DryRunQuery, type Operations } from "./operation.ts";
-import { NullableString } from "./schema.ts";
+import { Choice, NullableString, Options } from "./schema.ts";
 
 /** `command`: run on request. `check`: a health check. `hook`: called before and after actions of the service. */
 export const pluginTypes = ["command", "check", "hook"] as const;
@@ -24,11 +24,7 @@ export const pluginNamePattern = "^[a-z0-9][a-z0-9_-]{0,63}$";
 export const Plugin = Type.Object({
   name: Type.String(),
   version: Type.String({ description: "Empty where its manifest cannot be read." }),
-  type: Type.Unsafe<PluginType>({
-    type: "string",
-    enum: [...pluginTypes],
-    description: "`command` where its manifest cannot be read.",
-  }),
+  type: Choice(pluginTypes, "`command` where its manifest cannot be read."),
   enabled: Type.Boolean({ description: "Whether it may run." }),
   author: Type.String(),
   description: Type.String(),
@@ -92,14 +88,9 @@ export const plugins = {
     does: ["choose_plugins"],
     params: PluginName,
     query: DryRunQuery,
-    body: Type.Object(
-      {
-        confirm: Type.Optional(
-          Type.Boolean({ default: false, description: "Has to be true for a plugin that asks to run as root." }),
-        ),
-      },
-      { additionalProperties: false },
-    ),
+    body: Options({
+      confirm: Type.Boolean({ default: false, description: "Has to be true for a plugin that asks to run as root." }),
+    }),
     response: PluginChange,
     errors: ["NOT_FOUND"],
   },
@@ -131,15 +122,10 @@ export const plugins = {
     takesLong: true,
     params: PluginName,
     query: DryRunQuery,
-    body: Type.Object(
-      {
-        args: Type.Optional(
-          Type.Array(Type.String({ maxLength: 4096, pattern: "^[^\\u0000]*$" }), { maxItems: 128, default: [] }),
-        ),
-        stdin: Type.Optional(Type.String({ maxLength: 262_144, description: "What it may read from standard input." })),
-      },
-      { additionalProperties: false },
-    ),
+    body: Options({
+      args: Type.Array(Type.String({ maxLength: 4096, pattern: "^[^\\u0000]*$" }), { maxItems: 128, default: [] }),
+      stdin: Type.String({ maxLength: 262_144, description: "What it may read from standard input." }),
+    }),
     response: PluginRun,
     errors: ["NOT_FOUND", "UNAVAILABLE"],
   },

@@ -1,4 +1,5 @@
-import { Type } from "typebox";
+import { type TObjectOptions, type TOptional, type TProperties, Type } from "typebox";
+import { defined } from "#kernel/values.ts";
 
 export const NullableInteger = (description: string) =>
   Type.Unsafe<number | null>({ type: ["integer", "null"], description });
@@ -38,5 +39,23 @@ export function parseTimestamp(text: string): number | undefined {
 /** For validators of our schemas: the compiler and a test check them, and checking at run time would take 30 ms of each start. */
 export const ownSchemas = { strict: false, meta: false, validateSchema: false } as const;
 
-export const Choice = <const T extends string>(values: readonly T[], description: string) =>
-  Type.Unsafe<T>({ type: "string", enum: [...values], description });
+/** One of some strings. */
+export const Choice = <const T extends string>(values: readonly T[], description?: string, preset?: T) =>
+  Type.Unsafe<T>({ type: "string", enum: [...values], ...defined({ default: preset, description }) });
+
+/** An object that has no other members. */
+export const Strict = <T extends TProperties>(members: T, options: TObjectOptions = {}) =>
+  Type.Object(members, { additionalProperties: false, ...options });
+
+/** Not by `Type.Partial`, which costs a millisecond of each start. */
+const optional = <T extends TProperties>(members: T) =>
+  Object.fromEntries(Object.entries(members).map(([name, schema]) => [name, Type.Optional(schema)])) as {
+    [K in keyof T]: TOptional<T[K]>;
+  };
+
+/** {@link Strict} with members that may all be left out. */
+export const Options = <T extends TProperties>(members: T, options: TObjectOptions = {}) =>
+  Strict(optional(members), options);
+
+/** An object whose members may all be left out, and that may have others. */
+export const LooseOptions = <T extends TProperties>(members: T) => Type.Object(optional(members));

@@ -1,8 +1,9 @@
 import { type Static, type TSchema, Type } from "typebox";
-import { type CheckStatus, checkStatuses, HealthCheckResult } from "./checks.ts";
+import { checkStatuses, HealthCheckResult } from "./checks.ts";
 import { ErrorBody, type ErrorCode } from "./errors.ts";
 import { LogEntry, priorityNames } from "./logs.ts";
 import type { Caller, Operation } from "./operation.ts";
+import { Choice, LooseOptions } from "./schema.ts";
 import type { Scope } from "./scopes.ts";
 
 /**
@@ -142,13 +143,7 @@ export type LogServerFrame = Static<typeof LogServerFrame>;
 /** A run of a check, as `/ws/health` tells of it. */
 export const HealthFrame = Type.Object({
   ...HealthCheckResult.properties,
-  previous_status: Type.Optional(
-    Type.Unsafe<CheckStatus>({
-      type: "string",
-      enum: [...checkStatuses],
-      description: "Status of the run before; absent for the first run ever.",
-    }),
-  ),
+  previous_status: Type.Optional(Choice(checkStatuses, "Status of the run before; absent for the first run ever.")),
 });
 export type HealthFrame = Static<typeof HealthFrame>;
 
@@ -168,19 +163,15 @@ export const streams = {
       "Close codes: 1001 the service stops; 1007 a message is not JSON text; 1008 the journal refuses the cursor; 1009 a message is over 64 KiB; 1013 too many connections; 4401 the key was revoked or has expired.",
     ].join("\n\n"),
     scope: "logs:read",
-    query: Type.Object({
-      unit: Type.Optional(Type.String({ ...unitText, examples: ["nginx.service"] })),
-      priority: Type.Optional(
-        Type.Unsafe<string>({
-          type: "string",
-          enum: [...prioritySpellings, ...priorityDigits],
-          description: priorityHint,
-        }),
-      ),
-      grep: Type.Optional(Type.String(grepText)),
-      cursor: Type.Optional(
-        Type.String({ minLength: 1, maxLength: 512, description: "Begin with the first entry after this one." }),
-      ),
+    query: LooseOptions({
+      unit: Type.String({ ...unitText, examples: ["nginx.service"] }),
+      priority: Type.Unsafe<string>({
+        type: "string",
+        enum: [...prioritySpellings, ...priorityDigits],
+        description: priorityHint,
+      }),
+      grep: Type.String(grepText),
+      cursor: Type.String({ minLength: 1, maxLength: 512, description: "Begin with the first entry after this one." }),
     }),
     clientFrame: LogFilterFrame,
     serverFrame: LogServerFrame,

@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { serviceListLimit } from "./limits.ts";
 import { DryRunQuery, type Operations } from "./operation.ts";
-import { NullableInteger, NullableTimestamp } from "./schema.ts";
+import { Choice, LooseOptions, NullableInteger, NullableTimestamp } from "./schema.ts";
 
 const percent = (description: string) => Type.Number({ minimum: 0, maximum: 100, description });
 
@@ -94,16 +94,9 @@ export const system = {
       "Loaded units and installed unit files together, ordered by name. An alias is not listed beside the unit that it names, nor a unit that others refer to and that does not exist. On a host where systemd is not running: the unit files that are installed.",
     scope: "system:read",
     effect: "read",
-    query: Type.Object({
-      status: Type.Optional(
-        Type.Unsafe<(typeof statusFilter)[number]>({
-          type: "string",
-          enum: [...statusFilter],
-          default: "all",
-          description: "Only services in this ActiveState.",
-        }),
-      ),
-      limit: Type.Optional(Type.Integer({ ...serviceListLimit, description: "Maximum results." })),
+    query: LooseOptions({
+      status: Choice(statusFilter, "Only services in this ActiveState.", "all"),
+      limit: Type.Integer({ ...serviceListLimit, description: "Maximum results." }),
     }),
     response: ServiceList,
     errors: ["UNAVAILABLE"],

@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { traceListLimit } from "./limits.ts";
 import type { Operations } from "./operation.ts";
-import { Timestamp } from "./schema.ts";
+import { Choice, Options, Timestamp } from "./schema.ts";
 
 export const spanKinds = ["unspecified", "internal", "server", "client", "producer", "consumer"] as const;
 export type SpanKindName = (typeof spanKinds)[number];
@@ -13,11 +13,10 @@ export const spanOrigins = ["own", "received"] as const;
 export type SpanOrigin = (typeof spanOrigins)[number];
 
 const Origin = (of: string) =>
-  Type.Unsafe<SpanOrigin>({
-    type: "string",
-    enum: [...spanOrigins],
-    description: `\`own\`: the service made ${of} itself. \`received\`: a program has sent it, whatever \`service.name\` says.`,
-  });
+  Choice(
+    spanOrigins,
+    `\`own\`: the service made ${of} itself. \`received\`: a program has sent it, whatever \`service.name\` says.`,
+  );
 
 export const TraceSummary = Type.Object({
   trace_id: Type.String({ description: "32 hex digits." }),
@@ -61,10 +60,10 @@ export const Span = Type.Object({
   origin: Origin("the span"),
   parent_span_id: Type.String({ description: "16 hex digits; empty for a root." }),
   name: Type.String(),
-  kind: Type.Unsafe<SpanKindName>({ type: "string", enum: [...spanKinds] }),
+  kind: Choice(spanKinds),
   start: Timestamp("To the nanosecond."),
   duration_ms: Type.Number(),
-  status: Type.Unsafe<SpanStatus>({ type: "string", enum: [...spanStatuses] }),
+  status: Choice(spanStatuses),
   status_message: Type.String(),
   trace_state: Type.String({ description: "As W3C Trace Context writes it." }),
   scope: Type.String({ description: "Name of the library that made the span." }),
@@ -96,36 +95,24 @@ export const traces = {
       "What arrived over OTLP, and the service's own where no `tracing.endpoint` is set. Newest first, by their start. The oldest are forgotten when `tracing.keep` is reached.",
     scope: "metrics:read",
     effect: "read",
-    query: Type.Object(
-      {
-        service: Type.Optional(
-          Type.String({
-            minLength: 1,
-            maxLength: 1024,
-            description: "Only traces with a span of this service (`service.name`).",
-          }),
-        ),
-        origin: Type.Optional(
-          Type.Unsafe<SpanOrigin>({
-            type: "string",
-            enum: [...spanOrigins],
-            description: "Only traces with a span that the service made itself, or with one that it has received.",
-          }),
-        ),
-        min_duration: Type.Optional(
-          Type.String({
-            pattern: "^[0-9]{1,9}(us|ms|s|m|h)$",
-            description: "Only traces that took so long or longer.",
-            examples: ["250ms"],
-          }),
-        ),
-        since: Type.Optional(
-          Type.String({ format: "date-time", description: "Only traces that began then or later, RFC 3339." }),
-        ),
-        limit: Type.Optional(Type.Integer({ ...traceListLimit, description: "Maximum traces." })),
-      },
-      { additionalProperties: false },
-    ),
+    query: Options({
+      service: Type.String({
+        minLength: 1,
+        maxLength: 1024,
+        description: "Only traces with a span of this service (`service.name`).",
+      }),
+      origin: Choice(
+        spanOrigins,
+        "Only traces with a span that the service made itself, or with one that it has received.",
+      ),
+      min_duration: Type.String({
+        pattern: "^[0-9]{1,9}(us|ms|s|m|h)$",
+        description: "Only traces that took so long or longer.",
+        examples: ["250ms"],
+      }),
+      since: Type.String({ format: "date-time", description: "Only traces that began then or later, RFC 3339." }),
+      limit: Type.Integer({ ...traceListLimit, description: "Maximum traces." }),
+    }),
     response: TraceList,
     errors: ["UNAVAILABLE"],
   },

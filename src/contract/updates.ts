@@ -1,6 +1,14 @@
 import { type Static, Type } from "typebox";
 import { DryRunQuery, type Operations } from "./operation.ts";
-import { NullableInteger, NullableString, NullableTimestamp, Timestamp } from "./schema.ts";
+import {
+  Choice,
+  LooseOptions,
+  NullableInteger,
+  NullableString,
+  NullableTimestamp,
+  Options,
+  Timestamp,
+} from "./schema.ts";
 
 const PackageUpdate = Type.Object({
   name: Type.String(),
@@ -85,11 +93,10 @@ export const Snapshot = Type.Object({
   description: Type.String(),
   created_at: Timestamp("When the snapshot was taken."),
   size_bytes: Type.Integer({ description: "What it takes on disk." }),
-  kind: Type.Unsafe<SnapshotKind>({
-    type: "string",
-    enum: [...snapshotKinds],
-    description: "`external`: another program took it, such as the hook of snapper in apt; retention leaves it alone.",
-  }),
+  kind: Choice(
+    snapshotKinds,
+    "`external`: another program took it, such as the hook of snapper in apt; retention leaves it alone.",
+  ),
   backend: Type.String({ description: "`snapper` or `packages`." }),
   protected: Type.Boolean({ description: "Whether it is kept whatever the retention says." }),
   packages_count: Type.Integer({ description: "Packages that were installed." }),
@@ -113,7 +120,7 @@ export const SnapshotChanges = Type.Object({
   files: Type.Array(
     Type.Object({
       path: Type.String(),
-      change: Type.Unsafe<(typeof fileChanges)[number]>({ type: "string", enum: [...fileChanges] }),
+      change: Choice(fileChanges),
     }),
   ),
 });
@@ -152,8 +159,8 @@ export const updates = {
     effect: "read",
     does: ["refresh_package_lists"],
     takesLong: true,
-    query: Type.Object({
-      refresh: Type.Optional(Type.Boolean({ default: false, description: "Bring the lists up to date first." })),
+    query: LooseOptions({
+      refresh: Type.Boolean({ default: false, description: "Bring the lists up to date first." }),
     }),
     response: UpdateCheck,
     errors: ["UNAVAILABLE"],
@@ -171,39 +178,27 @@ export const updates = {
     takesLong: true,
     outlives: true,
     query: DryRunQuery,
-    body: Type.Object(
-      {
-        type: Type.Optional(
-          Type.Unsafe<(typeof updateTypes)[number]>({
-            type: "string",
-            enum: [...updateTypes],
-            default: "packages",
-            description:
-              "`packages` removes none; `system` and `all` upgrade as the distribution does inside its release.",
-          }),
-        ),
-        security_only: Type.Optional(
-          Type.Boolean({ default: false, description: "Exactly the security updates, never anything else." }),
-        ),
-        packages: Type.Optional(
-          Type.Array(Type.String({ pattern: packageNamePattern, maxLength: 255 }), {
-            minItems: 1,
-            maxItems: 1000,
-            description: "Only these packages, and what they need.",
-          }),
-        ),
-        create_snapshot: Type.Optional(
-          Type.Boolean({ description: "Take a snapshot first; true unless settings say otherwise." }),
-        ),
-        guard: Type.Optional(
-          Type.Boolean({
-            default: false,
-            description: "Look at checks and units afterwards, and roll back when something is worse.",
-          }),
-        ),
-      },
-      { additionalProperties: false },
-    ),
+    body: Options({
+      type: Choice(
+        updateTypes,
+        "`packages` removes none; `system` and `all` upgrade as the distribution does inside its release.",
+        "packages",
+      ),
+      security_only: Type.Boolean({
+        default: false,
+        description: "Exactly the security updates, never anything else.",
+      }),
+      packages: Type.Array(Type.String({ pattern: packageNamePattern, maxLength: 255 }), {
+        minItems: 1,
+        maxItems: 1000,
+        description: "Only these packages, and what they need.",
+      }),
+      create_snapshot: Type.Boolean({ description: "Take a snapshot first; true unless settings say otherwise." }),
+      guard: Type.Boolean({
+        default: false,
+        description: "Look at checks and units afterwards, and roll back when something is worse.",
+      }),
+    }),
     response: UpdateApply,
     errors: ["CONFLICT", "UNAVAILABLE"],
   },
@@ -229,10 +224,7 @@ export const updates = {
     outlives: true,
     status: 201,
     query: DryRunQuery,
-    body: Type.Object(
-      { description: Type.Optional(Type.String({ maxLength: 200, default: "" })) },
-      { additionalProperties: false },
-    ),
+    body: Options({ description: Type.String({ maxLength: 200, default: "" }) }),
     response: Snapshot,
     errors: ["CONFLICT", "UNAVAILABLE"],
   },
