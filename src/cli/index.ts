@@ -1,4 +1,4 @@
-import { type Command, CommanderError } from "commander";
+import { CommanderError } from "commander";
 import { createClient } from "#client/index.ts";
 import { lazy } from "#kernel/async.ts";
 import { nagiosUnknown, speaksNagios, unknownCode } from "./commands/nagios.ts";
@@ -8,6 +8,7 @@ import { severalHosts } from "./contexts/choice.ts";
 import { planningFetch } from "./contexts/guard.ts";
 import { runForAll } from "./contexts/run-for-all.ts";
 import { type ContextStore, createContextStore, mayMeanSeveral } from "./contexts/store.ts";
+import type { Command } from "./core/command.ts";
 import { connect, connectToOne, isNamed } from "./core/connect.ts";
 import { explainError, Interrupted, isInterrupted, NeedsDecision } from "./core/errors.ts";
 import { patientFetch } from "./core/fetch.ts";

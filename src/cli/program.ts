@@ -1,4 +1,3 @@
-import { Command } from "commander";
 import { addAlertsCommands } from "./commands/alerts.ts";
 import { addApiCommands } from "./commands/api.ts";
 import { addAuditCommands } from "./commands/audit.ts";
@@ -22,6 +21,7 @@ import { addStatusCommand } from "./commands/status.ts";
 import { addTaskCommand } from "./commands/task.ts";
 import { addTracesCommands } from "./commands/traces.ts";
 import { addUpdatesCommands } from "./commands/updates.ts";
+import { Command } from "./core/command.ts";
 import type { CommandPorts } from "./core/ports.ts";
 import { oneLine } from "./output/output.ts";
 
@@ -68,7 +68,7 @@ export function createProgram(
       getOutHelpWidth: () => io.screen?.columns() ?? 80,
       getErrHelpWidth: () => io.screen?.errorColumns() ?? 80,
     })
-    .addHelpText("after", "\nAn enabled command plugin is a command too: steward <plugin> [argument...]")
+    .notes("An enabled command plugin is a command too: steward <plugin> [argument...]")
     .exitOverride();
 
   program.commandsGroup("The host:");

@@ -1,23 +1,20 @@
-import { Argument, type Command, InvalidArgumentError, Option } from "commander";
+import { Argument, InvalidArgumentError } from "commander";
 import type { Answer } from "#client/index.ts";
 import { type AlertName, alertNames } from "#contract/alerts.ts";
 import { answerCommand } from "../core/answer-command.ts";
+import type { Command } from "../core/command.ts";
+import { parseDuration } from "../core/log-time.ts";
 import type { CommandPorts } from "../core/ports.ts";
-import { presetCommand } from "../core/preset-command.ts";
 import { type Io, oneLine } from "../output/output.ts";
 import type { Style } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
 
 type AlertList = Answer<"listAlerts">;
 
-const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-const duration = /^([1-9]\d{0,4})([mhd])$/;
-
-/** `30m`, `4h`, `2d` in milliseconds. */
 function durationMs(text: string): number {
-  const match = duration.exec(text);
-  if (match === null) throw new InvalidArgumentError("it must be a time such as 30m, 4h or 2d");
-  return Number(match[1]) * unitMs[match[2] as keyof typeof unitMs];
+  const found = parseDuration(text);
+  if (found === undefined) throw new InvalidArgumentError("it must be a time such as 30m, 4h or 2d");
+  return found;
 }
 
 const evaluatedBy: Readonly<Record<AlertList["alerts"][number]["evaluated_by"], string>> = {
@@ -35,34 +32,35 @@ const styles: Readonly<Record<AlertList["alerts"][number]["state"], Style | unde
 };
 
 function printAlerts(io: Io, { alerts, firing }: AlertList): void {
-  printTable(
-    io,
-    ["alert", "severity", "state", "since", "value", "condition"],
-    alerts.map((alert) => {
-      const { name, severity, state, since, value, condition, silenced } = alert;
-      const shown = state === "not_evaluated" ? evaluatedBy[alert.evaluated_by] : state;
-      const text = silenced ? `${shown}, silenced` : shown;
-      return [name, severity, { text, style: styles[state] }, since ?? "", value ?? "", condition];
-    }),
-  );
+  printTable(io, alerts, {
+    alert: ({ name }) => name,
+    severity: ({ severity }) => severity,
+    state({ state, evaluated_by: by, silenced }) {
+      const shown = state === "not_evaluated" ? evaluatedBy[by] : state;
+      return { text: silenced ? `${shown}, silenced` : shown, style: styles[state] };
+    },
+    since: ({ since }) => since ?? "",
+    value: ({ value }) => value ?? "",
+    condition: ({ condition }) => condition,
+  });
   io.out(`${firing} firing\n`);
 }
 
 function printSilences(io: Io, { silences }: Answer<"listSilences">): void {
-  printTable(
-    io,
-    ["id", "alert", "until", "by", "comment"],
-    silences.map(({ id, alert, until, created_by: by, comment }) => [id, alert, until, by, comment]),
-  );
+  printTable(io, silences, {
+    id: ({ id }) => id,
+    alert: ({ alert }) => alert,
+    until: ({ until }) => until,
+    by: ({ created_by: by }) => by,
+    comment: ({ comment }) => comment,
+  });
 }
 
 function addAlertList(alerts: Command, ports: CommandPorts): void {
-  const command = presetCommand(alerts, "list")
+  const command = alerts
+    .presetCommand("list")
     .description("list all alerts and their states")
-    .addHelpText(
-      "after",
-      "\nExit code: 0 nothing fires, or what fires is silenced; 1 something fires; 2 it could not be asked.",
-    );
+    .notes("Exit code: 0 nothing fires, or what fires is silenced; 1 something fires; 2 it could not be asked.");
   answerCommand(ports, command, {
     ask: (client) => client.listAlerts(),
     isTrouble: ({ alerts: all }) => all.some(({ state, silenced }) => state === "firing" && !silenced),
@@ -75,11 +73,7 @@ function addSilenceCommands(alerts: Command, ports: CommandPorts): void {
     .command("silence")
     .description("tell nobody of an alert for a while")
     .addArgument(new Argument("<alert>", "the alert").choices(alertNames))
-    .addOption(
-      new Option("--for <time>", "for how long: 30m, 4h, 2d; 30 days at most")
-        .argParser(durationMs)
-        .makeOptionMandatory(),
-    )
+    .requiredOption("--for <time>", "for how long: 30m, 4h, 2d; 30 days at most", durationMs)
     .option("--comment <text>", "why, for others", "");
   answerCommand(ports, silence, {
     ask: (client, alert: AlertName, options: { for: number; comment: string }) => {

@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import type { Command } from "commander";
 import { parseJson, readAnswer } from "#client/answer.ts";
 import type { LongOperationName } from "#client/background.ts";
 import { request } from "#client/index.ts";
@@ -8,6 +7,7 @@ import { apiBase } from "#contract/limits.ts";
 import type { Operation } from "#contract/operation.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { isRecord } from "#kernel/values.ts";
+import type { Command } from "../core/command.ts";
 import { patientFetch } from "../core/fetch.ts";
 import { finishBy, runLong } from "../core/operation-follow.ts";
 import { asPlan, isWanted, printPlan } from "../core/plan.ts";
@@ -88,9 +88,8 @@ function addOperation(api: Command, ports: CommandPorts, name: string, operation
   const command = api
     .command(kebab(name))
     .description(summary)
-    .addHelpText(
-      "after",
-      `\n${method} ${base === "root" ? "" : apiBase}${path}${description === undefined ? "" : `\n\n${description}`}`,
+    .notes(
+      `${method} ${base === "root" ? "" : apiBase}${path}${description === undefined ? "" : `\n\n${description}`}`,
     );
   for (const member of members.filter(({ part }) => part === "params")) command.addArgument(argumentOf(member));
   for (const member of members.filter((each) => each.part !== "params" && isFlat(each))) {
@@ -124,7 +123,7 @@ export function addApiCommands(program: Command, ports: CommandPorts, isWhole: b
   const api = program
     .command("api")
     .description("every operation of the interface by its name, with its answer as JSON")
-    .addHelpText("after", "\nWhat is dangerous shows what would be done and asks first, unless it is told --yes.");
+    .notes("What is dangerous shows what would be done and asks first, unless it is told --yes.");
   if (!isWhole) return;
   for (const [name, operation] of Object.entries<Operation>(operations)) addOperation(api, ports, name, operation);
 }

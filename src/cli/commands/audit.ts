@@ -1,13 +1,13 @@
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { InvalidArgumentError } from "commander";
 import { type AuditList, type AuditOutcome, auditListLimit, auditOutcomes } from "#contract/audit.ts";
 import { counted } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
-import { integer } from "../core/integer.ts";
+import { valueCommand } from "../core/answer-command.ts";
+import type { Command } from "../core/command.ts";
 import type { AuditReport, GivenHead } from "../core/local.ts";
 import { timeOption } from "../core/log-time.ts";
 import type { CommandPorts } from "../core/ports.ts";
-import { presetCommand } from "../core/preset-command.ts";
-import { exitCode, type Io, oneLine, printJson } from "../output/output.ts";
+import { exitCode, type Io, oneLine } from "../output/output.ts";
 import type { Style } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
 
@@ -19,19 +19,18 @@ const describeTarget = (target: Readonly<Record<string, string>>): string =>
     .join(" ");
 
 function printEntries(io: Io, { entries, next_cursor: more, unreadable }: AuditList): void {
-  printTable(
-    io,
-    ["time", "outcome", "operation", "target", "key", "from", "status"],
-    entries.map((each) => [
-      each.time.slice(0, 19),
-      { text: each.count > 1 ? `${each.outcome} ×${each.count}` : each.outcome, style: styles[each.outcome] },
-      each.dry_run ? `${each.operation} (dry run)` : each.operation,
-      describeTarget({ ...each.target, ...(each.operation_id !== null && { operation: each.operation_id }) }),
-      each.key_name ?? each.key_id ?? "",
-      each.remote_address ?? "",
-      each.error ?? each.status ?? (each.method === null ? "" : "no answer"),
-    ]),
-  );
+  printTable(io, entries, {
+    time: ({ time }) => time.slice(0, 19),
+    outcome: ({ count, outcome }) => ({
+      text: count > 1 ? `${outcome} ×${count}` : outcome,
+      style: styles[outcome],
+    }),
+    operation: (each) => (each.dry_run ? `${each.operation} (dry run)` : each.operation),
+    target: ({ target, operation_id: id }) => describeTarget({ ...target, ...(id !== null && { operation: id }) }),
+    key: (each) => each.key_name ?? each.key_id ?? "",
+    from: (each) => each.remote_address ?? "",
+    status: ({ error, status, method }) => error ?? status ?? (method === null ? "" : "no answer"),
+  });
   if (entries.length === 0) io.out("no entries\n");
   if (more !== null) io.err("there are older ones: --limit or --until has them\n");
   if (unreadable > 0) io.err(`${unreadable} lines are no entries: steward audit verify says what is wrong\n`);
@@ -45,36 +44,27 @@ interface ListOptions {
   readonly outcome?: AuditOutcome;
   readonly limit: number;
   readonly offline?: boolean;
-  readonly json?: boolean;
 }
 
-function addEntryList(audit: Command, { io, now, connect, local }: CommandPorts): void {
-  const moment = timeOption(now);
-  presetCommand(audit, "list")
+function addEntryList(audit: Command, ports: CommandPorts): void {
+  const timestamp = timeOption(ports.now);
+  const list = audit
+    .presetCommand("list")
     .description("who did what, and who was refused; the newest first")
-    .addOption(
-      new Option("-S, --since <time>", "only entries of then or later: yesterday, -1h, RFC 3339").argParser(moment),
-    )
-    .addOption(new Option("-U, --until <time>", "only entries before then").argParser(moment))
+    .option("-S, --since <time>", "only entries of then or later: yesterday, -1h, RFC 3339", timestamp)
+    .option("-U, --until <time>", "only entries before then", timestamp)
     .option("--operation <name>", "only of this operation or event: restartService, operation.ended")
     .option("--key-id <id>", "only of this key")
-    .addOption(new Option("--outcome <outcome>", "only what came to this").choices(auditOutcomes))
-    .addOption(
-      new Option("-n, --limit <count>", "at most so many")
-        .argParser(integer(auditListLimit.minimum, auditListLimit.maximum))
-        .default(auditListLimit.default),
-    )
-    .option("--offline", "read the files of this host, without the service")
-    .option("--json", "print the answer as JSON")
-    .action(async (options: ListOptions, command: Command) => {
-      const { since, until, operation, keyId, outcome, limit } = options;
+    .choice("--outcome <outcome>", "only what came to this", auditOutcomes)
+    .limit(auditListLimit)
+    .option("--offline", "read the files of this host, without the service");
+  valueCommand(ports, list, {
+    async make({ since, until, operation, keyId, outcome, limit, offline }: ListOptions) {
       const query = defined({ limit, since, until, operation, key_id: keyId, outcome });
-      const answer = options.offline
-        ? await local.audit.list(query)
-        : await (await connect(command)).client.listAudit({ query });
-      if (options.json) return printJson(io, answer);
-      printEntries(io, answer);
-    });
+      return offline ? ports.local.audit.list(query) : (await ports.connect(list)).client.listAudit({ query });
+    },
+    print: printEntries,
+  });
 }
 
 /** `17:4e07…`: number and hash of an entry. */
@@ -121,15 +111,14 @@ interface VerifyOptions {
   readonly head?: readonly GivenHead[];
   readonly unit: string;
   readonly journal: boolean;
-  readonly json?: boolean;
 }
 
 /** `steward audit [list]|verify`. */
 export function addAuditCommands(program: Command, ports: CommandPorts): void {
-  const { io, local, finish } = ports;
+  const { local, finish } = ports;
   const audit = program.command("audit").description("the audit log: list it, verify it");
   addEntryList(audit, ports);
-  audit
+  const verify = audit
     .command("verify")
     .description("verify on this host that nothing in the audit log was changed, removed or put in")
     .option(
@@ -139,18 +128,18 @@ export function addAuditCommands(program: Command, ports: CommandPorts): void {
     )
     .option("--unit <name>", "unit whose lines in the journal say what entries there were", "steward.service")
     .option("--no-journal", "do not ask the journal")
-    .option("--json", "print the report as JSON")
-    .addHelpText(
-      "after",
-      "\nReads the files themselves, so it has to run as root or as the user of the service.\nExit code: 0 whole, 1 broken, 2 the log, or what the journal knows of it, could not be read.",
-    )
-    .action(async ({ head = [], unit, journal, json }: VerifyOptions) => {
+    .notes(`Reads the files themselves, so it has to run as root or as the user of the service.
+Exit code: 0 whole, 1 broken, 2 the log, or what the journal knows of it, could not be read.`);
+  valueCommand(ports, verify, {
+    json: "print the report as JSON",
+    async make({ head = [], unit, journal }: VerifyOptions) {
       const report = await local.audit.verify({ heads: head, unit: journal ? unit : undefined });
       const isCompared = report.notCompared === undefined;
-      const code = isCompared ? exitCode.fine : exitCode.couldNotRun;
       const isWhole = report.broken === undefined && report.mismatches.length === 0;
+      const code = isCompared ? exitCode.fine : exitCode.couldNotRun;
       finish(isWhole ? code : exitCode.foundTrouble);
-      if (json) return printJson(io, { whole: isWhole && isCompared, ...report });
-      printReport(io, report);
-    });
+      return { whole: isWhole && isCompared, ...report };
+    },
+    print: printReport,
+  });
 }

@@ -1,10 +1,10 @@
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { InvalidArgumentError } from "commander";
 import { streamChat } from "#client/chat.ts";
 import type { ChatMessage } from "#contract/connectors.ts";
 import { defined } from "#kernel/values.ts";
+import { type Command, integer } from "../core/command.ts";
 import { Interrupted } from "../core/errors.ts";
 import { patientFetch } from "../core/fetch.ts";
-import { integer } from "../core/integer.ts";
 import type { CommandPorts, Connection } from "../core/ports.ts";
 import { formatEntry } from "../output/log-format.ts";
 import { oneLine, paintError, printJson, screenOf, severalLines } from "../output/output.ts";
@@ -106,20 +106,16 @@ export function addChatCommand(program: Command, ports: CommandPorts): void {
     .option("--connector <name>", "the connector; the default one when left out")
     .option("--system <text>", "what the model is told beforehand")
     .option("--attach-logs <unit>", "send the newest journal entries of a unit along, without secrets")
-    .addOption(new Option("-n, --lines <count>", "how many of them").argParser(integer(1, 1000)).default(100))
-    .addOption(new Option("--max-tokens <count>", "most tokens of the answer").argParser(integer(1, 200_000)))
-    .addOption(new Option("--temperature <number>", "from 0 to 2").argParser(temperature))
-    .option("--json", "print the whole answer as JSON when it is there")
-    .addHelpText(
-      "after",
-      `
-  steward chat why is the sky blue
+    .option("-n, --lines <count>", "how many of them", integer(1, 1000), 100)
+    .option("--max-tokens <count>", "most tokens of the answer", integer(1, 200_000))
+    .option("--temperature <number>", "from 0 to 2", temperature)
+    .json("print the whole answer as JSON when it is there")
+    .notes(`  steward chat why is the sky blue
   steward chat --attach-logs nginx what is wrong here
   git diff | steward chat write a commit message
 
 What is piped in follows the words of the command line. Nothing that a model says is acted on. Ctrl-C ends an answer, with
-exit code 130.`,
-    )
+exit code 130.`)
     .action(async (words: string[], options: ChatOptions, command: Command) => {
       const piped = (await local.readInput())?.trim() ?? "";
       const said = [words.join(" "), piped].filter((part) => part !== "").join("\n\n");

@@ -1,6 +1,7 @@
-import { type Command, InvalidArgumentError } from "commander";
+import { InvalidArgumentError } from "commander";
 import type { Answer, Client } from "#client/index.ts";
 import { isUnhealthy } from "#contract/checks.ts";
+import type { Command } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { exitCode, type Io, oneLine, printJson } from "../output/output.ts";
 import type { Style } from "../output/screen.ts";
@@ -27,16 +28,12 @@ const shortened = (text: string): string =>
 const styles: Readonly<Record<Result["status"], Style>> = { pass: "green", warn: "yellow", fail: "red", skip: "dim" };
 
 function printChecks(io: Io, { summary, results }: Answer<"listChecks">): void {
-  printTable(
-    io,
-    ["check", "status", "since", "message"],
-    results.map(({ check_id: id, status, since, message }) => [
-      id,
-      { text: status, style: styles[status] },
-      since,
-      shortened(oneLine(message)),
-    ]),
-  );
+  printTable(io, results, {
+    check: ({ check_id: id }) => id,
+    status: ({ status }) => ({ text: status, style: styles[status] }),
+    since: ({ since }) => since,
+    message: ({ message }) => shortened(oneLine(message)),
+  });
   const { total, passed, warned, failed, skipped } = summary;
   io.out(`${total} checks: ${passed} pass, ${warned} warn, ${failed} fail, ${skipped} skip\n`);
 }
@@ -67,16 +64,12 @@ export function addCheckCommand(program: Command, { io, connect, finish }: Comma
     .description("run a health check; without an id, list all")
     .argument("[id]", "id of the check, such as disk_space")
     .option("--nagios", "answer as a plugin of Nagios, Icinga and their kin does")
-    .option("--json", "print the answer as JSON")
+    .json()
     .option("--timeout <seconds>", "how long to wait for the answer", seconds, defaultTimeoutSeconds)
-    .addHelpText(
-      "after",
-      `
-Exit code: 0 all well or skipped, 1 something warns or fails, 2 the service could not be asked.
+    .notes(`Exit code: 0 all well or skipped, 1 something warns or fails, 2 the service could not be asked.
 With --nagios: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN (skipped, or anything that went wrong), and one line
 
-  DISK_SPACE OK - / is 17 % full | percent_used=17.2%`,
-    )
+  DISK_SPACE OK - / is 17 % full | percent_used=17.2%`)
     .action(
       async (
         id: string | undefined,

@@ -1,4 +1,5 @@
-import { Argument, type Command } from "commander";
+import { Argument } from "commander";
+import type { Command } from "../core/command.ts";
 import { describeCommand } from "../core/command-tree.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { completionScripts } from "./completion-scripts.ts";
@@ -16,13 +17,9 @@ export function addCompletionCommand(program: Command, { io }: Pick<CommandPorts
     .command("completion")
     .description("print what makes a shell complete the words of this program")
     .addArgument(new Argument("<shell>", "the shell").choices(Object.keys(places)))
-    .addHelpText(
-      "after",
-      `
-For one session: source <(steward completion bash)
+    .notes(`For one session: source <(steward completion bash)
 For good:        ${Object.entries(places)
-        .map(([shell, place]) => `steward completion ${shell} > ${place}`)
-        .join("\n                 ")}`,
-    )
+      .map(([shell, place]) => `steward completion ${shell} > ${place}`)
+      .join("\n                 ")}`)
     .action((shell: Shell) => io.out(completionScripts[shell](describeCommand(program))));
 }

@@ -1,9 +1,8 @@
-import type { Command } from "commander";
 import type { Answer } from "#client/index.ts";
 import type { ConnectorStatus } from "#contract/connectors.ts";
 import { answerCommand } from "../core/answer-command.ts";
+import type { Command } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
-import { presetCommand } from "../core/preset-command.ts";
 import { formatAge } from "../output/figures.ts";
 import { exitCode, type Io, oneLine, printJson } from "../output/output.ts";
 import { withProgress } from "../output/progress.ts";
@@ -19,25 +18,21 @@ const styles: Readonly<Record<ConnectorStatus, Style>> = {
 
 function printConnectors(io: Io, answer: Answer<"listConnectors">, now: number) {
   if (answer.connectors.length === 0) return io.out("no connectors: the settings name none, and none was found\n");
-  printTable(
-    io,
-    ["connector", "provider", "model", "status", "looked at", "why"],
-    answer.connectors.map((each) => [
-      each.name === answer.default ? `${each.name} (default)` : each.name,
-      each.provider,
-      each.model,
-      { text: each.status, style: styles[each.status] },
-      each.last_checked_at === null ? "never" : formatAge(each.last_checked_at, now),
-      each.last_error ?? "",
-    ]),
-  );
+  printTable(io, answer.connectors, {
+    connector: ({ name }) => (name === answer.default ? `${name} (default)` : name),
+    provider: ({ provider }) => provider,
+    model: ({ model }) => model,
+    status: ({ status }) => ({ text: status, style: styles[status] }),
+    "looked at": ({ last_checked_at: at }) => (at === null ? "never" : formatAge(at, now)),
+    why: (each) => each.last_error ?? "",
+  });
 }
 
 /** `steward connectors [list]|test`. */
 export function addConnectorsCommands(program: Command, ports: CommandPorts): void {
   const { io, now, connect, finish } = ports;
   const connectors = program.command("connectors").description("language models: list and test the ways to them");
-  answerCommand(ports, presetCommand(connectors, "list").description("list connectors; asks no provider"), {
+  answerCommand(ports, connectors.presetCommand("list").description("list connectors; asks no provider"), {
     ask: (client) => client.listConnectors(),
     print: (_, answer) => printConnectors(io, answer, now()),
   });
@@ -45,8 +40,8 @@ export function addConnectorsCommands(program: Command, ports: CommandPorts): vo
     .command("test")
     .description("ask the provider of a connector")
     .argument("[name]", "the connector; the default one when left out")
-    .option("--json", "print the answer as JSON")
-    .addHelpText("after", "\nExit code: 0 it answers, 1 it does not, 2 the service could not be asked.")
+    .json()
+    .notes("Exit code: 0 it answers, 1 it does not, 2 the service could not be asked.")
     .action(async (given: string | undefined, options: { json?: boolean }, command: Command) => {
       const { client } = await connect(command);
       const name = given ?? (await client.listConnectors()).default;

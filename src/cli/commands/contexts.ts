@@ -1,11 +1,11 @@
 import { resolve } from "node:path";
-import type { Command } from "commander";
 import { defined } from "#kernel/values.ts";
 import { asAddress } from "../contexts/address.ts";
 import { assertName, type Context, contextNamed, localName } from "../contexts/store.ts";
+import { valueCommand } from "../core/answer-command.ts";
+import type { Command } from "../core/command.ts";
 import { explainError } from "../core/errors.ts";
 import type { CommandPorts } from "../core/ports.ts";
-import { presetCommand } from "../core/preset-command.ts";
 import { exitCode, oneLine, printJson } from "../output/output.ts";
 import { printTable } from "../output/table.ts";
 
@@ -47,13 +47,9 @@ function addAddCommand(contexts: Command, ports: Ports): void {
     .argument("<url>", "address of its service: https://web1:8470")
     .option("--use", "use it where no other is named")
     .option("--force", "put it in the place of one with this name")
-    .option("--json", "print it as JSON")
-    .addHelpText(
-      "after",
-      `
-Its key is in the file of --key-file, or comes on standard input and is kept in a file that only you can read.
---cacert, --cert and --key are kept with it, by their paths.`,
-    )
+    .json("print it as JSON")
+    .notes(`Its key is in the file of --key-file, or comes on standard input and is kept in a file that only you can read.
+--cacert, --cert and --key are kept with it, by their paths.`)
     .action(async (name: string, url: string, options: { use?: true; force?: true; json?: true }, command: Command) => {
       assertName(name);
       const address = asAddress(url);
@@ -74,119 +70,104 @@ Its key is in the file of --key-file, or comes on standard input and is kept in 
     });
 }
 
-function addContextList(contexts: Command, { io, contexts: store }: Ports): void {
-  presetCommand(contexts, "list")
-    .description("all contexts")
-    .option("--json", "print them as JSON")
-    .action((options: { json?: boolean }) => {
+function addContextList(contexts: Command, ports: Ports): void {
+  const { io, contexts: store } = ports;
+  valueCommand(ports, contexts.presetCommand("list").description("all contexts"), {
+    json: "print them as JSON",
+    make() {
       const { all, current } = store.read();
       const known = Object.entries(all).map(([name, context]) => listed(name, context, name === current));
-      if (options.json) return printJson(io, { current: current ?? localName, contexts: known });
+      return { current: current ?? localName, contexts: known };
+    },
+    print(_, { contexts: known }) {
       if (known.length === 0) return io.out("no context yet: commands ask the service of this host\n");
-      printTable(
-        io,
-        ["", "context", "address", "key", "trusts"],
-        known.map((each) => [
-          each.current ? "*" : "",
-          each.name,
-          each.url,
-          each.key_file ?? `certificate ${each.cert}`,
-          each.cacert ?? "",
-        ]),
-      );
-    });
+      printTable(io, known, {
+        "": ({ current }) => (current ? "*" : ""),
+        context: ({ name }) => name,
+        address: ({ url }) => url,
+        key: (each) => each.key_file ?? `certificate ${each.cert}`,
+        trusts: ({ cacert }) => cacert ?? "",
+      });
+    },
+  });
 }
 
-function addContextChanges(contexts: Command, { io, contexts: store }: Ports): void {
-  contexts
+function addContextChanges(contexts: Command, ports: Ports): void {
+  const { io, contexts: store } = ports;
+  const use = contexts
     .command("use")
     .description("use a context where no other is named")
-    .argument("<name>", `its name; ${localName} for the service of this host`)
-    .option("--json", "print which one is used as JSON")
-    .action((name: string, options: { json?: boolean }) => {
+    .argument("<name>", `its name; ${localName} for the service of this host`);
+  valueCommand(ports, use, {
+    json: "print which one is used as JSON",
+    make(name: string) {
       const known = store.read();
       if (name !== localName) contextNamed(known, name);
       store.write({ current: name === localName ? undefined : name, all: known.all });
-      if (options.json) return printJson(io, { current: name });
-      io.out(`${name === localName ? "the service of this host" : name} is used from now on\n`);
-    });
+      return { current: name };
+    },
+    print: (_, { current: name }) =>
+      io.out(`${name === localName ? "the service of this host" : name} is used from now on\n`),
+  });
   contexts
     .command("remove")
     .description("forget a context, and the key that was kept for it")
     .argument("<name>", "its name")
-    .option("--json", "print which one is gone, and which is used, as JSON")
+    .json("print which one is gone, and which is used, as JSON")
     .action((name: string, options: { json?: boolean }) => {
       const known = store.read();
       const context = contextNamed(known, name);
       const { [name]: _, ...all } = known.all;
-      const current = known.current === name ? undefined : known.current;
+      const wasCurrent = known.current === name;
+      const current = wasCurrent ? undefined : known.current;
       store.write({ current, all });
       store.removeKey(context);
       if (options.json) return printJson(io, { removed: name, current: current ?? localName });
-      const was = known.current === name ? "; the service of this host is used from now on" : "";
-      io.out(`removed ${name}${was}\n`);
+      io.out(`removed ${name}${wasCurrent ? "; the service of this host is used from now on" : ""}\n`);
     });
-}
-
-interface Tested {
-  readonly name: string;
-  readonly fault: string | undefined;
-  readonly version?: string;
-  readonly keyName?: string;
-  readonly scopes?: readonly string[];
 }
 
 const inShort = (scopes: readonly string[]): string =>
   scopes.length > 3 ? `${scopes.length} scopes` : scopes.join(" ");
 
-function addTestCommand(contexts: Command, { io, contexts: store, finish, connectTo }: Ports): void {
-  const ask = async (name: string): Promise<Tested> => {
+function addTestCommand(contexts: Command, ports: Ports): void {
+  const { io, contexts: store, finish, connectTo } = ports;
+  const ask = async (context: string) => {
     const signal = AbortSignal.timeout(testTimeoutMs);
     try {
-      const { client } = await connectTo(name, signal);
-      const [identity, health] = await Promise.all([client.whoami(), client.getHealth()]);
-      return { name, fault: undefined, version: health.version, keyName: identity.name, scopes: identity.scopes };
+      const { client } = await connectTo(context, signal);
+      const [{ name: key, scopes }, { version }] = await Promise.all([client.whoami(), client.getHealth()]);
+      return { context, ok: true, answer: { version, key, scopes } } as const;
     } catch (error) {
-      return { name, fault: explainError(error) };
+      return { context, ok: false, error: explainError(error) } as const;
     }
   };
-
-  contexts
+  const test = contexts
     .command("test")
     .description("ask hosts whether they answer, and whether they know the key")
-    .argument("[names...]", "contexts; all when left out")
-    .option("--json", "print the answers as JSON")
-    .action(async (names: readonly string[], options: { json?: boolean }) => {
+    .argument("[names...]", "contexts; all when left out");
+  valueCommand(ports, test, {
+    json: "print the answers as JSON",
+    async make(names: readonly string[]) {
       const known = store.read();
       for (const name of names) contextNamed(known, name);
-      const chosen = names.length === 0 ? Object.keys(known.all) : names;
-      const tested = await Promise.all(chosen.map(ask));
-      const bad = tested.filter(({ fault }) => fault !== undefined).length;
+      const tested = await Promise.all((names.length === 0 ? Object.keys(known.all) : names).map(ask));
+      const bad = tested.filter(({ ok }) => !ok).length;
       const isNone = bad > 0 && bad === tested.length;
       finish(bad === 0 ? exitCode.fine : isNone ? exitCode.couldNotRun : exitCode.foundTrouble);
-      if (options.json) {
-        return printJson(
-          io,
-          tested.map(({ name, fault, version, keyName, scopes }) =>
-            fault === undefined
-              ? { context: name, ok: true, answer: { version, key: keyName, scopes } }
-              : { context: name, ok: false, error: fault },
-          ),
-        );
-      }
+      return tested;
+    },
+    print(_, tested) {
       if (tested.length === 0) return io.out("no context yet\n");
-      printTable(
-        io,
-        ["context", "result", "version", "key", "scopes"],
-        tested.map(({ name, fault, version, keyName, scopes }) => [
-          name,
-          fault === undefined ? { text: "answers", style: "green" } : { text: oneLine(fault), style: "red" },
-          version ?? "",
-          keyName ?? "",
-          inShort(scopes ?? []),
-        ]),
-      );
-    });
+      printTable(io, tested, {
+        context: ({ context }) => context,
+        result: (each) => (each.ok ? { text: "answers", style: "green" } : { text: oneLine(each.error), style: "red" }),
+        version: (each) => (each.ok ? each.answer.version : ""),
+        key: (each) => (each.ok ? each.answer.key : ""),
+        scopes: (each) => (each.ok ? inShort(each.answer.scopes) : ""),
+      });
+    },
+  });
 }
 
 /** `steward context add|list|use|remove|test`. */

@@ -1,9 +1,9 @@
-import type { Command } from "commander";
 import { ApiError } from "#client/index.ts";
 import { streamChecks } from "#client/stream.ts";
 import { type FixResult, type HealthCheckList, type HealthCheckResult, isUnhealthy } from "#contract/checks.ts";
 import type { Plan } from "#contract/operation.ts";
 import { untilAborted } from "#kernel/async.ts";
+import type { Command } from "../core/command.ts";
 import { commandFor } from "../core/command-for.ts";
 import { explainError, Interrupted, isRefused, NoKey } from "../core/errors.ts";
 import { patientFetch } from "../core/fetch.ts";
@@ -195,15 +195,11 @@ export function addDoctorCommand(program: Command, ports: CommandPorts): void {
     .option("-y, --yes", "with --fix: do not ask; what is risky is left alone without --confirm")
     .option("--confirm", "with --yes: what is risky too")
     .option("--offline", "do not ask the service: run the checks in this process, read-only")
-    .option("--json", "print the results as JSON; with --fix and --yes what was done too")
-    .addHelpText(
-      "after",
-      `
-Where no service runs on this host, or its key cannot be read, the checks run in this process, as the user who calls; then
+    .json("print the results as JSON; with --fix and --yes what was done too")
+    .notes(`Where no service runs on this host, or its key cannot be read, the checks run in this process, as the user who calls; then
 nothing is fixed, and those of plugins are left out.
 
-Exit code: 0 all well, 1 something warns or fails, 2 it could not be looked at.`,
-    )
+Exit code: 0 all well, 1 something warns or fails, 2 it could not be looked at.`)
     .action(async (options: DoctorOptions, command: Command) => {
       if (options.fix && options.json && !options.yes)
         command.error("error: --fix talks with a person, --json with a program: with both, --yes is needed");

@@ -1,19 +1,15 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
-import type { Command } from "commander";
 import type { Answer } from "#client/index.ts";
 import { roles } from "#contract/scopes.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import { answerCommand } from "../core/answer-command.ts";
-import { asPlan, ioOfPlan, isWanted, printPlan } from "../core/plan.ts";
+import { answerCommand, changeCommand } from "../core/answer-command.ts";
+import type { Command } from "../core/command.ts";
+import { parseDuration } from "../core/log-time.ts";
 import type { CommandPorts } from "../core/ports.ts";
-import { presetCommand } from "../core/preset-command.ts";
-import { exitCode, type Io, oneLine, printJson } from "../output/output.ts";
+import { type Io, oneLine } from "../output/output.ts";
 import type { Style } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
-
-const lifetime = /^([1-9]\d{0,4})(m|h|d)$/;
-const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 const collect = (value: string, list: readonly string[] = []): readonly string[] => [
   ...list,
@@ -22,10 +18,8 @@ const collect = (value: string, list: readonly string[] = []): readonly string[]
 
 function expiry(text: string | undefined, now: number): { expires_at?: string } {
   if (text === undefined) return {};
-  const match = lifetime.exec(text);
-  if (match === null) return { expires_at: text };
-  const unit = match[2] as keyof typeof unitMs;
-  return { expires_at: new Date(now + Number(match[1]) * unitMs[unit]).toISOString() };
+  const lifetimeMs = parseDuration(text);
+  return { expires_at: lifetimeMs === undefined ? text : new Date(now + lifetimeMs).toISOString() };
 }
 
 const state = (key: Answer<"listKeys">["keys"][number], now: number): string => {
@@ -52,32 +46,29 @@ function summary(granted: readonly string[]): string {
 
 function printKeys(io: Io, keys: Answer<"listKeys">["keys"], now: number): void {
   const styles: Readonly<Record<string, Style>> = { revoked: "red", expired: "yellow" };
-  printTable(
-    io,
-    ["id", "name", "state", "expires", "last used", "certificate", "scopes"],
-    keys.map((key) => {
-      const text = state(key, now);
-      const expires = key.expires_at ?? "never";
-      return [
-        key.id,
-        key.name,
-        { text, style: styles[text] },
-        expires,
-        key.last_used_at ?? "never",
-        // As much as tells them apart; the whole is in the JSON.
-        key.client_cert_sha256?.slice(0, 12) ?? "none",
-        summary(key.scopes),
-      ];
-    }),
-  );
+  printTable(io, keys, {
+    id: ({ id }) => id,
+    name: ({ name }) => name,
+    state: (key) => ({ text: state(key, now), style: styles[state(key, now)] }),
+    expires: (key) => key.expires_at ?? "never",
+    "last used": (key) => key.last_used_at ?? "never",
+    // As much as tells them apart; the whole is in the JSON.
+    certificate: (key) => key.client_cert_sha256?.slice(0, 12) ?? "none",
+    scopes: ({ scopes }) => summary(scopes),
+  });
+}
+
+interface NewKeyOptions {
+  readonly scope?: readonly string[];
+  readonly expires?: string;
+  readonly clientCert?: string;
 }
 
 /** `steward keys create|list|revoke`. */
 export function addKeysCommands(program: Command, ports: CommandPorts): void {
-  const { io, now, connect, finish } = ports;
+  const { now } = ports;
   const keys = program.command("keys").description("make, list and revoke API keys");
-
-  keys
+  const create = keys
     .command("create")
     .description("make a key; it is shown once")
     .argument("<name>", "what the key is for")
@@ -87,50 +78,29 @@ export function addKeysCommands(program: Command, ports: CommandPorts): void {
       collect,
     )
     .option("--expires <when>", "lifetime such as 30d, 12h, 90m, or an RFC 3339 time; never when left out")
-    .option("--client-cert <file>", "client certificate that stands for the key, PEM; see docs/tls.md")
-    .option("--dry-run", "say what would be done, and do nothing")
-    .option("--json", "print the answer as JSON")
-    .action(
-      async (
-        name: string,
-        options: { scope?: string[]; expires?: string; clientCert?: string; dryRun?: boolean; json?: boolean },
-        command: Command,
-      ) => {
-        const { client: service } = await connect(command);
-        const certificate = options.clientCert === undefined ? {} : certificateIn(options.clientCert);
-        const body = { name, scopes: options.scope ?? [], ...expiry(options.expires, now()), ...certificate };
-        const answer = await service.createKey({ body, query: { dry_run: options.dryRun ?? false } });
-        if (options.json) return printJson(io, answer);
-        if (options.dryRun) return printPlan(io, asPlan(answer));
-        const rights = answer.scopes.length === 0 ? "no scopes: it has no rights" : answer.scopes.join(" ");
-        io.err(`${oneLine(`key ${answer.id} (${answer.name}) with ${rights}; it is not shown again:`)}\n`);
-        io.out(`${oneLine(answer.key)}\n`);
-      },
-    );
-
-  answerCommand(ports, presetCommand(keys, "list").description("all keys, without their secrets"), {
-    ask: (client) => client.listKeys(),
-    print: (_, answer) => printKeys(io, answer.keys, now()),
+    .option("--client-cert <file>", "client certificate that stands for the key, PEM; see docs/tls.md");
+  changeCommand(ports, create, {
+    change(client, query, name: string, { scope = [], expires, clientCert }: NewKeyOptions) {
+      const certificate = clientCert === undefined ? {} : certificateIn(clientCert);
+      return client.createKey({ body: { name, scopes: [...scope], ...expiry(expires, now()), ...certificate }, query });
+    },
+    print(io, answer) {
+      const rights = answer.scopes.length === 0 ? "no scopes: it has no rights" : answer.scopes.join(" ");
+      io.err(`${oneLine(`key ${answer.id} (${answer.name}) with ${rights}; it is not shown again:`)}\n`);
+      io.out(`${oneLine(answer.key)}\n`);
+    },
   });
-
-  keys
+  answerCommand(ports, keys.presetCommand("list").description("all keys, without their secrets"), {
+    ask: (client) => client.listKeys(),
+    print: (io, answer) => printKeys(io, answer.keys, now()),
+  });
+  const revoke = keys
     .command("revoke")
     .description("revoke a key and all its tokens, at once")
-    .argument("<id>", "id of the key, the part after stw_")
-    .option("--dry-run", "say what would be done, and do nothing")
-    .option("-y, --yes", "do not ask")
-    .option("--json", "print the answer as JSON")
-    .action(async (id: string, options: { dryRun?: boolean; yes?: boolean; json?: boolean }, command: Command) => {
-      const { client: service } = await connect(command);
-      const params = { id };
-      if (options.dryRun || !options.yes) {
-        const plan = asPlan(await service.revokeKey({ params, query: { dry_run: true } }));
-        if (options.dryRun) return options.json ? printJson(io, plan) : printPlan(io, plan);
-        printPlan(ioOfPlan(ports, options), plan);
-        if (!(await isWanted(ports, `Revoke the key ${id}?`, options))) return finish(exitCode.foundTrouble);
-      }
-      const answer = await service.revokeKey({ params });
-      if (options.json) return printJson(io, answer);
-      io.out(`${oneLine(`${answer.id} (${answer.name}): ${answer.message}`)}\n`);
-    });
+    .argument("<id>", "id of the key, the part after stw_");
+  changeCommand(ports, revoke, {
+    change: (client, query, id: string) => client.revokeKey({ params: { id }, query }),
+    question: (_, id) => `Revoke the key ${id}?`,
+    print: (io, { id, name, message }) => io.out(`${oneLine(`${id} (${name}): ${message}`)}\n`),
+  });
 }

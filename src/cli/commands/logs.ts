@@ -1,11 +1,11 @@
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { InvalidArgumentError } from "commander";
 import { streamLogs } from "#client/stream.ts";
 import { logQueryLimit } from "#contract/limits.ts";
 import type { LogEntry, LogList } from "#contract/logs.ts";
 import { priorityNumbers } from "#contract/streams.ts";
 import { defined } from "#kernel/values.ts";
+import { type Command, integer } from "../core/command.ts";
 import { Interrupted } from "../core/errors.ts";
-import { integer } from "../core/integer.ts";
 import { timeOption } from "../core/log-time.ts";
 import type { CommandPorts, Connection } from "../core/ports.ts";
 import { formatEntry, type LogOutput, logOutputs } from "../output/log-format.ts";
@@ -120,39 +120,32 @@ export function addLogsCommand(program: Command, ports: CommandPorts): void {
   program
     .command("logs")
     .description("entries of the journal, with the flags of journalctl")
-    .addOption(new Option("-u, --unit <unit>", "only what this unit wrote, or units like 'nginx*'").argParser(once))
+    .option("-u, --unit <unit>", "only what this unit wrote, or units like 'nginx*'", once)
     .option("-k, --dmesg", "only what the kernel wrote")
-    .addOption(
-      new Option("-p, --priority <priority>", "only this severity and worse: err, warning, 0 to 7").argParser(priority),
-    )
-    .addOption(
-      new Option(
-        "-n, --lines [count]",
-        "the newest so many, however old, 10 without a number; 1000 of the last hour when left out",
-      ).argParser(lineCount),
+    .option("-p, --priority <priority>", "only this severity and worse: err, warning, 0 to 7", priority)
+    .option(
+      "-n, --lines [count]",
+      "the newest so many, however old, 10 without a number; 1000 of the last hour when left out",
+      lineCount,
     )
     .option("-f, --follow", "begin with the newest 10 (-n 0: none), and go on as they are written, until Ctrl-C")
-    .addOption(new Option("-o, --output <format>", "how to print them").choices(logOutputs).default("short"))
-    .addOption(new Option("-S, --since <time>", "not older than this").argParser(moment))
-    .addOption(new Option("-U, --until <time>", "not newer than this").argParser(moment))
+    .choice("-o, --output <format>", "how to print them", logOutputs, "short")
+    .option("-S, --since <time>", "not older than this", moment)
+    .option("-U, --until <time>", "not newer than this", moment)
     .option("-g, --grep <expression>", "only messages that match; case matters where it has a capital letter")
     .option("-b, --boot [id]", "only of a boot: its id, 0 the last (when left out), -1 the one before it")
     .option("-t, --identifier <name>", "only with this syslog identifier")
     .option("-r, --reverse", "newest first")
     .option("--after-cursor <cursor>", "only what follows this entry")
     .option("--no-pager", "as it is in any case: there is no pager")
-    .option("--json", "print the answer as JSON; with --follow an entry on each line, as -o json")
-    .addHelpText(
-      "after",
-      `
-Times: now, today, yesterday, -1h, "2 hours ago", "2026-01-31 14:00" (local time), @1769868000, RFC 3339.
+    .json("print the answer as JSON; with --follow an entry on each line, as -o json")
+    .notes(`Times: now, today, yesterday, -1h, "2 hours ago", "2026-01-31 14:00" (local time), @1769868000, RFC 3339.
 
   steward logs -u nginx -p warning --since yesterday
   steward logs -f -g 'timed? out'
 
 A follow ends with Ctrl-C and exit code 130. A lost connection is made again, and nothing is missing in between.
-Where more was found than is shown, one line on standard error says so, also in a pipe.`,
-    )
+Where more was found than is shown, one line on standard error says so, also in a pipe.`)
     .action(async (given: LogOptions, command: Command) => {
       if (given.follow && (given.reverse || given.until !== undefined)) {
         command.error("error: --follow goes with neither --reverse nor --until");

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { Command } from "commander";
+import type { Command } from "../core/command.ts";
 import type { StackHost } from "../core/local.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { oneLine, printJson } from "../output/output.ts";
@@ -32,28 +32,25 @@ function nextSteps(folder: string, { mail }: StackHost): readonly string[] {
 /** `steward observability init <dir>`. */
 export function addObservabilityCommands(
   program: Command,
-  { io, local }: CommandPorts,
+  ports: CommandPorts,
   givenUrl: (command: Command) => string | undefined,
 ): void {
-  program
+  const { io, local } = ports;
+  const init = program
     .command("observability")
     .description("files for Prometheus, Alertmanager, Grafana and what ships logs")
     .command("init")
     .description("write the files of the observability stack, filled in for this host")
     .argument("<dir>", "folder that they are written into")
-    .option("--json", "print what was written as JSON")
-    .addHelpText(
-      "after",
-      `
-They are those of deploy/observability with the address, the certificate and the mail server of the settings.
-No secret is written, the service is not asked, and nothing that is there is written over.`,
-    )
-    .action(async (dir: string, options: { json?: boolean }, command: Command) => {
-      const host = await local.stackHost(givenUrl(command));
-      const { path, files } = makeStack(resolve(dir), host);
-      const steps = nextSteps(path, host);
-      if (options.json) return printJson(io, { path, files, next_steps: steps });
-      io.out(`${path}: ${files.length} files for ${oneLine(host.name)} with the service at ${oneLine(host.url)}\n`);
-      io.out(`\nWhat is left to do, as root, with Debian's packages:\n${steps.map((step) => `  ${step}\n`).join("")}`);
-    });
+    .json("print what was written as JSON")
+    .notes(`They are those of deploy/observability with the address, the certificate and the mail server of the settings.
+No secret is written, the service is not asked, and nothing that is there is written over.`);
+  init.action(async (dir: string, options: { json?: boolean }) => {
+    const host = await local.stackHost(givenUrl(init));
+    const { path, files } = makeStack(resolve(dir), host);
+    const steps = nextSteps(path, host);
+    if (options.json) return printJson(io, { path, files, next_steps: steps });
+    io.out(`${path}: ${files.length} files for ${oneLine(host.name)} with the service at ${oneLine(host.url)}\n`);
+    io.out(`\nWhat is left to do, as root, with Debian's packages:\n${steps.map((step) => `  ${step}\n`).join("")}`);
+  });
 }

@@ -1,12 +1,10 @@
-import { type Command, Option } from "commander";
 import type { OperationList, OperationStatus } from "#contract/operation-entry.ts";
 import { isUnsuccessful, operationListLimit, operationStatuses } from "#contract/operation-entry.ts";
 import { defined } from "#kernel/values.ts";
 import { answerCommand } from "../core/answer-command.ts";
-import { integer } from "../core/integer.ts";
+import type { Command } from "../core/command.ts";
 import { finishBy, followOperation, reportOperation } from "../core/operation-follow.ts";
 import type { CommandPorts } from "../core/ports.ts";
-import { presetCommand } from "../core/preset-command.ts";
 import { formatAge, formatSpan } from "../output/figures.ts";
 import { type Io, oneLine, printJson } from "../output/output.ts";
 import type { Style } from "../output/screen.ts";
@@ -26,20 +24,15 @@ function describeOutcome({ status, progress, error, result }: OperationList["ope
 }
 
 export function printOperations(io: Io, { operations, total }: OperationList, now: number): void {
-  printTable(
-    io,
-    ["id", "what", "status", "asked", "took", "outcome"],
-    operations.map((each) => [
-      each.id,
-      each.kind,
-      { text: each.status, style: styles[each.status] },
-      formatAge(each.created_at, now),
-      each.started_at === null || each.finished_at === null
-        ? ""
-        : formatSpan((Date.parse(each.finished_at) - Date.parse(each.started_at)) / 1000),
-      describeOutcome(each),
-    ]),
-  );
+  printTable(io, operations, {
+    id: ({ id }) => id,
+    what: ({ kind }) => kind,
+    status: ({ status }) => ({ text: status, style: styles[status] }),
+    asked: (each) => formatAge(each.created_at, now),
+    took: ({ started_at: start, finished_at: end }) =>
+      start === null || end === null ? "" : formatSpan((Date.parse(end) - Date.parse(start)) / 1000),
+    outcome: describeOutcome,
+  });
   io.out(`${operations.length} of ${total}\n`);
 }
 
@@ -49,10 +42,9 @@ function addWatchCommand(operations: Command, ports: CommandPorts): void {
     .command("watch")
     .description("show how an operation comes along until it is over")
     .argument("[id]", "its id; the one that runs when left out")
-    .option("--json", "print the operation as JSON when it is over")
-    .addHelpText(
-      "after",
-      "\nCtrl-C ends the watching and not the operation.\n\nExit code: 0 done, 1 it failed or not all is well, 2 it could not be asked, 130 after Ctrl-C.",
+    .json("print the operation as JSON when it is over")
+    .notes(
+      "Ctrl-C ends the watching and not the operation.\n\nExit code: 0 done, 1 it failed or not all is well, 2 it could not be asked, 130 after Ctrl-C.",
     )
     .action(async (given: string | undefined, options: { json?: boolean }, command: Command) => {
       const connection = await connect(command, { signal: person.interrupted() });
@@ -76,14 +68,11 @@ function addWatchCommand(operations: Command, ports: CommandPorts): void {
 export function addOperationsCommands(program: Command, ports: CommandPorts): void {
   const { io, now } = ports;
   const operations = program.command("operations").description("what goes on by itself: updates, rollbacks, snapshots");
-  const list = presetCommand(operations, "list")
+  const list = operations
+    .presetCommand("list")
     .description("operations that run and have run, newest first")
-    .addOption(new Option("-s, --status <status>", "only those in this status").choices(operationStatuses))
-    .addOption(
-      new Option("-n, --limit <count>", "at most so many")
-        .argParser(integer(operationListLimit.minimum, operationListLimit.maximum))
-        .default(operationListLimit.default),
-    );
+    .choice("-s, --status <status>", "only those in this status", operationStatuses)
+    .limit(operationListLimit);
   answerCommand(ports, list, {
     ask: (client, { status, limit }: { status?: OperationStatus; limit: number }) =>
       client.listOperations({ query: { limit, ...defined({ status }) } }),

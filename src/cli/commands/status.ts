@@ -1,11 +1,12 @@
-import type { Command } from "commander";
 import { type Answer, ApiError, type Client } from "#client/index.ts";
 import { isUnhealthy } from "#contract/checks.ts";
 import type { OperationEntry } from "#contract/operation-entry.ts";
 import { counted, formatBytes } from "#kernel/text.ts";
+import { answerCommand } from "../core/answer-command.ts";
+import type { Command } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { formatSpan } from "../output/figures.ts";
-import { exitCode, type Io, oneLine, printJson, screenOf } from "../output/output.ts";
+import { type Io, oneLine, screenOf } from "../output/output.ts";
 import { paint, type Style } from "../output/screen.ts";
 import { fitText } from "../output/text-width.ts";
 
@@ -95,22 +96,17 @@ function printStatus(io: Io, status: HostStatus): void {
 }
 
 /** `steward status`. */
-export function addStatusCommand(program: Command, { io, finish, connect }: CommandPorts): void {
-  program
+export function addStatusCommand(program: Command, ports: CommandPorts): void {
+  const status = program
     .command("status")
     .description("how this host is, at a glance")
-    .option("--json", "print the answers as JSON")
-    .addHelpText(
-      "after",
-      `
-What the key may not see is left out. Without a language model the component llm is "not configured", which is no trouble.
+    .notes(`What the key may not see is left out. Without a language model the component llm is "not configured", which is no trouble.
 
-Exit code: 0 healthy, 1 degraded or unhealthy, 2 it could not be asked.`,
-    )
-    .action(async (options: { json?: boolean }, command: Command) => {
-      const status = await readStatus((await connect(command)).client);
-      finish(status.health.status === "healthy" ? exitCode.fine : exitCode.foundTrouble);
-      if (options.json) return printJson(io, status);
-      printStatus(io, status);
-    });
+Exit code: 0 healthy, 1 degraded or unhealthy, 2 it could not be asked.`);
+  answerCommand(ports, status, {
+    json: "print the answers as JSON",
+    ask: readStatus,
+    isTrouble: ({ health }) => health.status !== "healthy",
+    print: printStatus,
+  });
 }

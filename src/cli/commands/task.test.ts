@@ -1,5 +1,5 @@
-import { Command } from "commander";
 import { expect, it } from "vitest";
+import { Command } from "../core/command.ts";
 import type { TaskOutcome } from "../core/local.ts";
 import { addTaskCommand } from "./task.ts";
 

@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import type { Command } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { exitCode } from "../output/output.ts";
 

@@ -1,12 +1,10 @@
-import { type Command, Option } from "commander";
 import type { Answer } from "#client/index.ts";
 import { type Span, type SpanOrigin, spanOrigins } from "#contract/traces.ts";
 import { defined } from "#kernel/values.ts";
 import { answerCommand } from "../core/answer-command.ts";
-import { integer } from "../core/integer.ts";
+import type { Command } from "../core/command.ts";
 import { timeOption } from "../core/log-time.ts";
 import type { CommandPorts } from "../core/ports.ts";
-import { presetCommand } from "../core/preset-command.ts";
 import { type Io, oneLine, screenOf } from "../output/output.ts";
 import { paint } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
@@ -24,20 +22,16 @@ const milliseconds = (value: number): string =>
   `${value < 10 ? value.toFixed(2) : value.toFixed(value < 100 ? 1 : 0)} ms`;
 
 function printTraces(io: Io, { traces }: Answer<"listTraces">): void {
-  printTable(
-    io,
-    ["trace", "start", "took", "spans", "errors", "service", "origin", "name"],
-    traces.map((each) => [
-      each.trace_id,
-      each.start.slice(0, 19),
-      milliseconds(each.duration_ms),
-      each.spans,
-      { text: String(each.errors), style: each.errors > 0 ? "red" : undefined },
-      each.service,
-      each.origin,
-      each.name,
-    ]),
-  );
+  printTable(io, traces, {
+    trace: (each) => each.trace_id,
+    start: ({ start }) => start.slice(0, 19),
+    took: (each) => milliseconds(each.duration_ms),
+    spans: ({ spans }) => spans,
+    errors: ({ errors }) => ({ text: String(errors), style: errors > 0 ? "red" : undefined }),
+    service: ({ service }) => service,
+    origin: ({ origin }) => origin,
+    name: ({ name }) => name,
+  });
   if (traces.length === 0) io.out("no traces\n");
 }
 
@@ -64,17 +58,14 @@ function printTrace(io: Io, { spans }: Answer<"getTrace">): void {
 export function addTracesCommands(program: Command, ports: CommandPorts): void {
   const moment = timeOption(ports.now);
   const traces = program.command("traces").description("traces that were received: list them, show one");
-  const list = presetCommand(traces, "list")
+  const list = traces
+    .presetCommand("list")
     .description("the newest traces")
     .option("--service <name>", "only with a span of this service")
-    .addOption(
-      new Option("--origin <origin>", "only with a span that the service made itself, or that it has received").choices(
-        spanOrigins,
-      ),
-    )
+    .choice("--origin <origin>", "only with a span that the service made itself, or that it has received", spanOrigins)
     .option("--min-duration <time>", "only those that took so long: 250ms, 2s")
-    .addOption(new Option("-S, --since <time>", "only those that began then or later").argParser(moment))
-    .addOption(new Option("-n, --limit <count>", "at most so many").argParser(integer(1, 1000)).default(100));
+    .option("-S, --since <time>", "only those that began then or later", moment)
+    .limit({ minimum: 1, maximum: 1000, default: 100 });
   answerCommand(ports, list, {
     ask: (client, { service, origin, minDuration, since, limit }: ListOptions) =>
       client.listTraces({ query: defined({ limit, service, origin, min_duration: minDuration, since }) }),

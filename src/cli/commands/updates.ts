@@ -1,12 +1,9 @@
-import { type Command, Option } from "commander";
 import type { Answer } from "#client/index.ts";
 import type { ChangedPackage, UpdateApply } from "#contract/updates.ts";
 import { counted } from "#kernel/text.ts";
-import { answerCommand } from "../core/answer-command.ts";
-import { integer } from "../core/integer.ts";
-import { type PlannedOptions, runPlanned } from "../core/planned.ts";
+import { answerCommand, type PlannedOptions, plannedCommand } from "../core/answer-command.ts";
+import { type Command, repeated } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
-import { presetCommand } from "../core/preset-command.ts";
 import { formatSpan } from "../output/figures.ts";
 import { type Io, oneLine, screenOf } from "../output/output.ts";
 import { withProgress } from "../output/progress.ts";
@@ -22,22 +19,16 @@ interface ApplyOptions extends PlannedOptions {
   readonly guard?: boolean;
 }
 
-const collect = (value: string, list: readonly string[] = []): readonly string[] => [...list, value];
-
 function printUpdates(io: Io, check: Answer<"checkUpdates">): void {
   const { packages, system, held, cache_age_seconds: age, security_known: isKnown } = check;
   const screen = screenOf(io);
   if (packages.total > 0) {
-    printTable(
-      io,
-      ["package", "installed", "new", ""],
-      packages.updates.map(({ name, current_version: current, new_version: next, is_security: isSecurity }) => [
-        name,
-        current,
-        next,
-        { text: isSecurity ? "security" : "", style: "red" },
-      ]),
-    );
+    printTable(io, packages.updates, {
+      package: ({ name }) => name,
+      installed: (each) => each.current_version,
+      new: (each) => each.new_version,
+      "": (each) => ({ text: each.is_security ? "security" : "", style: "red" }),
+    });
   }
   if (system.available) io.out(`release ${oneLine(system.version)} of ${oneLine(system.release_date)}\n`);
   if (held.length > 0) io.out(`held back: ${oneLine(held.join(", "))}\n`);
@@ -72,56 +63,49 @@ function printApplied(io: Io, result: UpdateApply): void {
 }
 
 function addApplyCommand(updates: Command, ports: CommandPorts): void {
-  const { io, connect, person } = ports;
-  updates
+  const apply = updates
     .command("apply")
     .description("install updates: shows what would be done, asks, does it, and shows how it comes along")
-    .addOption(
-      new Option("--type <type>", "packages removes none; system and all upgrade as the distribution does")
-        .choices(["packages", "system", "all"])
-        .default("packages"),
+    .choice(
+      "--type <type>",
+      "packages removes none; system and all upgrade as the distribution does",
+      ["packages", "system", "all"],
+      "packages",
     )
     .option("--security", "exactly the security updates, never anything else")
-    .option("--package <name>", "only this package and what it needs; may be repeated", collect)
+    .option("--package <name>", "only this package and what it needs; may be repeated", repeated)
     .option("--no-snapshot", "take no snapshot first")
     .option("--guard", "look at checks and units afterwards, and roll back when something is worse")
-    .option("--dry-run", "say what would be done, and do nothing")
-    .option("-y, --yes", "do not ask")
-    .option("--no-wait", "begin it, print the id of the operation, and do not wait")
-    .option("--json", "print the answer as JSON")
-    .addHelpText(
-      "after",
-      `
-Ctrl-C ends the watching and not the update: steward operations watch shows it again.
+    .dryRun()
+    .yes()
+    .noWait()
+    .json()
+    .notes(`Ctrl-C ends the watching and not the update: steward operations watch shows it again.
 
-Exit code: 0 done, 1 not all is well or you said no, 2 it could not be asked or begun, 130 after Ctrl-C.`,
-    )
-    .action(async (options: ApplyOptions, command: Command) => {
-      const connection = await connect(command, { signal: person.interrupted() });
-      const body = {
+Exit code: 0 done, 1 not all is well or you said no, 2 it could not be asked or begun, 130 after Ctrl-C.`);
+  plannedCommand(ports, apply, {
+    name: "applyUpdates",
+    input: (options: ApplyOptions) => ({
+      body: {
         type: options.type,
         security_only: options.security ?? false,
         ...(options.package !== undefined && { packages: [...options.package] }),
         // Left out, settings say whether one is taken.
         ...(options.snapshot === false && { create_snapshot: false }),
         guard: options.guard ?? false,
-      };
-      const result = await runPlanned(ports, connection, {
-        name: "applyUpdates",
-        input: { body },
-        options,
-        askPlan: () => connection.client.applyUpdates({ query: { dry_run: true }, body }),
-        question: ({ packages }) => (packages.length > 0 ? `Update ${counted(packages.length, "package")}?` : "Go on?"),
-      });
-      if (result !== undefined) printApplied(io, result);
-    });
+      },
+    }),
+    question: ({ packages }) => (packages.length > 0 ? `Update ${counted(packages.length, "package")}?` : "Go on?"),
+    print: printApplied,
+  });
 }
 
 /** `steward updates [check]|apply|history`. */
 export function addUpdatesCommands(program: Command, ports: CommandPorts): void {
   const { io, now } = ports;
   const updates = program.command("updates").description("see what could be updated, and update");
-  const check = presetCommand(updates, "check")
+  const check = updates
+    .presetCommand("check")
     .description("what could be updated")
     .option("--refresh", "bring the lists of packages up to date first");
   answerCommand(ports, check, {
@@ -133,7 +117,7 @@ export function addUpdatesCommands(program: Command, ports: CommandPorts): void 
   const history = updates
     .command("history")
     .description("updates, rollbacks and snapshots that were asked for, newest first")
-    .addOption(new Option("-n, --limit <count>", "at most so many").argParser(integer(1, 200)).default(50));
+    .limit({ minimum: 1, maximum: 200, default: 50 });
   answerCommand(ports, history, {
     ask: (client, { limit }: { limit: number }) => client.listOperations({ query: { limit } }),
     print: (_, answer) => printOperations(io, answer, now()),

@@ -1,5 +1,6 @@
-import type { Command, Option } from "commander";
+import type { Option } from "commander";
 import { pluginCallOf } from "../commands/plugins/call.ts";
+import type { Command } from "../core/command.ts";
 import { type ContextStore, contextNamed, localName } from "./store.ts";
 
 /** The same command line for several hosts. */

@@ -2,7 +2,7 @@ import { counted } from "#kernel/text.ts";
 import { planLines } from "../core/plan.ts";
 import { exitCode, type Io, printJson, screenOf, severalLines } from "../output/output.ts";
 import { paint } from "../output/screen.ts";
-import { printTable } from "../output/table.ts";
+import { printRows, printTable } from "../output/table.ts";
 import type { HostResult } from "./ask.ts";
 import { mergeTables, parseAnswer } from "./collect.ts";
 
@@ -22,15 +22,10 @@ function printAnswers(io: Io, results: readonly HostResult[]): void {
   for (const { head, rows } of mergeTables(
     answered.map(({ name, collected }) => ({ name, tables: collected.tables() })),
   ))
-    printTable(io, head, rows);
+    printRows(io, head, rows);
   const said = answered.map((each) => ({ name: each.name, text: resultText(each) })).filter(({ text }) => text !== "");
   if (said.every(({ text }) => !text.includes("\n"))) {
-    if (said.length > 0)
-      printTable(
-        io,
-        ["host", "answer"],
-        said.map(({ name, text }) => [name, text]),
-      );
+    if (said.length > 0) printTable(io, said, { host: ({ name }) => name, answer: ({ text }) => text });
     return;
   }
   for (const { name, text } of said) {

@@ -1,28 +1,136 @@
-import type { Command } from "commander";
-import type { Client } from "#client/index.ts";
-import { exitCode, printJson } from "../output/output.ts";
+import type { LongOperationName } from "#client/background.ts";
+import type { Answer, Client } from "#client/index.ts";
+import type { operations } from "#contract/index.ts";
+import type { Input, Plan } from "#contract/operation.ts";
+import { exitCode, type Io, printJson } from "../output/output.ts";
+import { withProgress } from "../output/progress.ts";
+import type { Command } from "./command.ts";
+import { patientFetch } from "./fetch.ts";
+import { type LongOptions, runLong } from "./operation-follow.ts";
+import { asPlan, ioOfPlan, isWanted, printPlan } from "./plan.ts";
 import type { CommandPorts } from "./ports.ts";
 
-/**
- * Adds `--json` and an action that asks the service and prints its answer.
- * @param call.ask gets the arguments of the command, then its options.
- * @param call.isTrouble whether the answer ends the command with exit code 1; never when left out.
- */
-export function answerCommand<Given extends unknown[], T>(
-  { io, connect, finish }: Pick<CommandPorts, "io" | "connect" | "finish">,
+interface Shown<T> {
+  readonly print: (io: Io, answer: T) => void;
+  /** Whether the answer ends the command with exit code 1; never when left out. */
+  readonly isTrouble?: (answer: T) => boolean;
+  /** Description of `--json`. */
+  readonly json?: string;
+}
+
+/** Commander calls an action with the arguments, the options and the command. */
+const givenOf = <Given extends unknown[]>(all: readonly unknown[]): Given => all.slice(0, -1) as Given;
+
+/** Adds `--json` and an action that prints what it makes. @param call.make gets the arguments of the command, then its options. */
+export function valueCommand<Given extends unknown[], T>(
+  { io, finish }: Pick<CommandPorts, "io" | "finish">,
   command: Command,
-  call: {
+  call: Shown<T> & { readonly make: (...given: Given) => Promise<T> | T },
+): void {
+  command.json(call.json).action(async (...all: unknown[]) => {
+    const value = await call.make(...givenOf<Given>(all));
+    if (call.isTrouble) finish(call.isTrouble(value) ? exitCode.foundTrouble : exitCode.fine);
+    if (command.opts()["json"]) printJson(io, value);
+    else call.print(io, value);
+  });
+}
+
+/** {@link valueCommand} with an answer of the service. @param call.isSlow whether the answer may begin after minutes. */
+export function answerCommand<Given extends unknown[], T>(
+  ports: Pick<CommandPorts, "io" | "connect" | "finish" | "person">,
+  command: Command,
+  call: Shown<T> & {
     readonly ask: (client: Client, ...given: Given) => Promise<T>;
-    readonly print: (io: CommandPorts["io"], answer: T) => void;
-    readonly isTrouble?: (answer: T) => boolean;
+    readonly isSlow?: boolean;
   },
 ): void {
-  command.option("--json", "print the answer as JSON").action(async (...all: unknown[]) => {
-    // Commander calls an action with the arguments, the options and the command.
-    const given = all.slice(0, -1) as Given;
-    const answer = await call.ask((await connect(command)).client, ...given);
+  const { connect, person } = ports;
+  valueCommand<Given, T>(ports, command, {
+    ...call,
+    async make(...given) {
+      const patience = call.isSlow ? { fetch: patientFetch, signal: person.interrupted() } : {};
+      return call.ask((await connect(command, patience)).client, ...given);
+    },
+  });
+}
+
+interface ChangeOptions {
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+/**
+ * Adds `--dry-run`, `--json` and an action that changes something.
+ * @param call.change makes the call, or its dry run; it gets the arguments of the command, then its options.
+ * @param call.question asked with the plan unless `--yes` is given; undefined: nothing is asked.
+ */
+export function changeCommand<Given extends unknown[], T>(
+  ports: Pick<CommandPorts, "io" | "connect" | "finish" | "person">,
+  command: Command,
+  call: Shown<T> & {
+    readonly change: (client: Client, query: { dry_run: boolean }, ...given: Given) => Promise<T>;
+    readonly question?: (plan: Plan, ...given: Given) => string | undefined;
+  },
+): void {
+  const { io, connect, finish } = ports;
+  command.dryRun();
+  if (call.question) command.yes();
+  command.json().action(async (...all: unknown[]) => {
+    const given = givenOf<Given>(all);
+    const { dryRun, yes, json } = command.opts<ChangeOptions>();
+    const { client } = await connect(command);
+    if (dryRun || (call.question && !yes)) {
+      const plan = asPlan(await call.change(client, { dry_run: true }, ...given));
+      if (dryRun) return json ? printJson(io, plan) : printPlan(io, plan);
+      const question = call.question?.(plan, ...given);
+      if (question !== undefined) {
+        printPlan(ioOfPlan(ports, { json }), plan);
+        if (!(await isWanted(ports, question, {}))) return finish(exitCode.foundTrouble);
+      }
+    }
+    const answer = await call.change(client, { dry_run: false }, ...given);
     if (call.isTrouble) finish(call.isTrouble(answer) ? exitCode.foundTrouble : exitCode.fine);
-    if (command.opts()["json"]) printJson(io, answer);
-    else call.print(io, answer);
+    if (json) return printJson(io, answer);
+    call.print(io, answer);
+  });
+}
+
+export interface PlannedOptions extends LongOptions {
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+}
+
+/** Adds an action that shows the plan of an operation, asks, begins it, follows it and prints its result. */
+export function plannedCommand<K extends LongOperationName, Given extends unknown[]>(
+  ports: Pick<CommandPorts, "io" | "connect" | "finish" | "person">,
+  command: Command,
+  call: {
+    readonly name: K;
+    readonly input: (...given: Given) => Partial<Input<(typeof operations)[K]>>;
+    readonly question: (plan: Plan, ...given: Given) => string;
+    readonly print: (io: Io, result: Answer<K>) => void;
+  },
+): void {
+  const { io, connect, finish, person } = ports;
+  command.action(async (...all: unknown[]) => {
+    const given = givenOf<Given>(all);
+    const options = command.opts<PlannedOptions>();
+    const connection = await connect(command, { signal: person.interrupted() });
+    const input = call.input(...given);
+    const dryRun = connection.client[call.name] as (input: object) => Promise<unknown>;
+    const plan = asPlan(
+      await withProgress(io, "asking what would be done", () => dryRun({ ...input, query: { dry_run: true } })),
+    );
+    if (options.dryRun === true || plan.steps.length === 0) {
+      if (options.json) return printJson(io, plan);
+      printPlan(io, plan);
+      if (plan.steps.length === 0 && plan.reason === undefined) io.out("nothing to do\n");
+      return;
+    }
+    if (!options.json || !options.yes) printPlan(ioOfPlan(ports, options), plan);
+    if (!(await isWanted(ports, call.question(plan, ...given), options))) return finish(exitCode.foundTrouble);
+    const result = await runLong(ports, connection, { name: call.name, input, options });
+    if (result !== undefined) call.print(io, result);
   });
 }

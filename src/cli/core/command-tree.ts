@@ -1,5 +1,5 @@
-import type { Argument, Command, Option } from "commander";
-import { presetOf } from "./preset-command.ts";
+import type { Argument, Option } from "commander";
+import type { Command } from "./command.ts";
 
 export type ValueKind = "none" | "file" | "folder" | "choice" | "text";
 
@@ -83,7 +83,7 @@ const sentence = (text: string): string => text.replaceAll(/\s+/g, " ").trim();
 /** The tree of commands below one, without those that help hides. */
 export function describeCommand(command: Command, path: readonly string[] = []): CommandNode {
   const help = command.createHelp();
-  const visible = help.visibleCommands(command).filter((each) => each.name() !== "help");
+  const visible = (help.visibleCommands(command) as Command[]).filter((each) => each.name() !== "help");
   const commands = visible.map((each) => describeCommand(each, [...path, each.name()]));
   return {
     path,
@@ -100,7 +100,7 @@ export function describeCommand(command: Command, path: readonly string[] = []):
       .map((option) => ({ ...optionNode(option), description: sentence(help.optionDescription(option)) })),
     notes: notesOf(command),
     commands,
-    preset: commands.find(({ name }) => name === presetOf(command)?.name()),
+    preset: commands.find(({ name }) => name === command.preset?.name()),
   };
 }
 

@@ -11,6 +11,12 @@ const unitMs: Readonly<Record<string, number>> = {
   y: 31_557_600_000,
 };
 
+/** `30m`, `4h`, `2d` in milliseconds; undefined for anything else. */
+export function parseDuration(text: string): number | undefined {
+  const [, count, unit = ""] = /^([1-9]\d{0,4})([mhd])$/.exec(text) ?? [];
+  return count === undefined ? undefined : Number(count) * (unitMs[unit] ?? Number.NaN);
+}
+
 /** Spellings of systemd.time(7). */
 const spellings: readonly (readonly [RegExp, string])[] = [
   [/^(s|sec|secs|second|seconds)$/, "s"],

@@ -1,8 +1,8 @@
-import type { Command } from "commander";
 import type { Client, ClientOptions } from "#client/index.ts";
 import type { Transport } from "#client/stream.ts";
 import type { ContextStore } from "../contexts/store.ts";
 import type { Io } from "../output/output.ts";
+import type { Command } from "./command.ts";
 import type { LocalCommands } from "./local.ts";
 
 export interface Person {

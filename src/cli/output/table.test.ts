@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from "node:util";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { plainScreen, type Screen } from "./screen.ts";
-import { printTable } from "./table.ts";
+import { printRows } from "./table.ts";
 import { fitText, textWidth } from "./text-width.ts";
 
 const narrow = (columns: number, hasColours = false): Screen => ({
@@ -11,12 +11,12 @@ const narrow = (columns: number, hasColours = false): Screen => ({
   hasColours,
 });
 
-function printed(screen: Screen, head: readonly string[], rows: Parameters<typeof printTable>[2]): string {
+function printed(screen: Screen, head: readonly string[], rows: Parameters<typeof printRows>[2]): string {
   let text = "";
   const out = (each: string): void => {
     text += each;
   };
-  printTable({ out, err: out, screen }, head, rows);
+  printRows({ out, err: out, screen }, head, rows);
   return text;
 }
 

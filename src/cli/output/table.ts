@@ -26,8 +26,8 @@ function fitWidths(natural: readonly number[], columns: number | undefined): rea
   return widths;
 }
 
-/** Writes a table; on a terminal it is cut to the width. */
-export function printTable(io: Io, head: readonly string[], rows: readonly (readonly Cell[])[]): void {
+/** Writes a table of cells; on a terminal it is cut to the width. */
+export function printRows(io: Io, head: readonly string[], rows: readonly (readonly Cell[])[]): void {
   if (io.table !== undefined) {
     io.table(head, rows);
     return;
@@ -68,3 +68,15 @@ export function printTable(io: Io, head: readonly string[], rows: readonly (read
     );
   }
 }
+
+/** Writes a table by its columns: the title of each, and its cell in a row. */
+export const printTable = <Row>(
+  io: Io,
+  rows: readonly Row[],
+  columns: Readonly<Record<string, (row: Row) => Cell>>,
+): void =>
+  printRows(
+    io,
+    Object.keys(columns),
+    rows.map((row) => Object.values(columns).map((cell) => cell(row))),
+  );

@@ -1,6 +1,6 @@
-import type { Command } from "commander";
 import { ApiError, type Client } from "#client/index.ts";
 import { type Plugin, pluginNamePattern } from "#contract/plugins.ts";
+import type { Command } from "../../core/command.ts";
 import type { Io } from "../../output/output.ts";
 
 export interface PluginCall {

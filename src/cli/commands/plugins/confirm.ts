@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import type { Command } from "../../core/command.ts";
 import type { Confirmed, PluginConfirmation } from "../../core/local.ts";
 import { ioOfPlan, isWanted } from "../../core/plan.ts";
 import type { CommandPorts } from "../../core/ports.ts";
@@ -12,17 +12,13 @@ interface Options {
 }
 
 function printList(io: Io, all: readonly Confirmed[]): void {
-  printTable(
-    io,
-    ["plugin", "version", "confirmed", "directory", "digest"],
-    all.map(({ name, version, path, digest, confirmedAt }) => [
-      name,
-      version,
-      new Date(confirmedAt).toISOString().slice(0, 19),
-      path,
-      digest.slice(0, 12),
-    ]),
-  );
+  printTable(io, all, {
+    plugin: ({ name }) => name,
+    version: ({ version }) => version,
+    confirmed: ({ confirmedAt }) => new Date(confirmedAt).toISOString().slice(0, 19),
+    directory: ({ path }) => path,
+    digest: ({ digest }) => digest.slice(0, 12),
+  });
   if (all.length === 0) io.out("no plugin may run as root\n");
 }
 
@@ -60,16 +56,12 @@ export function addPluginConfirmCommand(plugins: Command, ports: CommandPorts): 
     .description("as root, on this host: say which plugins may run as root, or list them")
     .argument("[name]", "name of the plugin; all that are confirmed are listed when left out")
     .option("--revoke", "it may not run as root any more")
-    .option("-y, --yes", "do not ask")
-    .option("--json", "print the answer as JSON")
-    .addHelpText(
-      "after",
-      `
-The service, and whoever has a key for it, can enable and disable plugins. One that asks for root runs only when root has
+    .yes()
+    .json()
+    .notes(`The service, and whoever has a key for it, can enable and disable plugins. One that asks for root runs only when root has
 confirmed it besides, as it is on disk now, on the host itself.
 
-Exit code: 0 done, 1 you said no, or it was not confirmed, 2 it could not be done.`,
-    )
+Exit code: 0 done, 1 you said no, or it was not confirmed, 2 it could not be done.`)
     .action(async (name: string | undefined, options: Options, command: Command) => {
       if (name === undefined && options.revoke) command.error("error: name the plugin that is to be revoked");
       const list = await ports.local.pluginConfirmation();

@@ -1,0 +1,82 @@
+import { Command as BaseCommand, InvalidArgumentError, Option } from "commander";
+import { oneLine } from "../output/output.ts";
+
+/** Parses an integer option within bounds. */
+export const integer =
+  (minimum: number, maximum: number) =>
+  (text: string): number => {
+    const value = Number(text);
+    if (/^-?\d+$/.test(text) && value >= minimum && value <= maximum) return value;
+    throw new InvalidArgumentError(`it must be a whole number from ${minimum} to ${maximum}`);
+  };
+
+/** Collects the values of an option that may be repeated. */
+export const repeated = (value: string, list: readonly string[] = []): readonly string[] => [...list, value];
+
+/** Commander's command, with what several commands say in the same words. */
+export class Command extends BaseCommand {
+  declare readonly commands: readonly Command[];
+  declare parent: Command | null;
+
+  /** The subcommand that is meant where none is named. */
+  preset: Command | undefined;
+
+  override createCommand(name?: string): Command {
+    return new Command(name);
+  }
+
+  /** Adds text below the lists of the help. */
+  notes(text: string): this {
+    return this.addHelpText("after", `\n${text}`);
+  }
+
+  /** Adds an option that takes one of some words. */
+  choice(flags: string, description: string, choices: readonly string[], preset?: string): this {
+    const option = new Option(flags, description).choices(choices);
+    return this.addOption(preset === undefined ? option : option.default(preset));
+  }
+
+  /** Adds the option for how much a list shows. */
+  limit({ minimum, maximum, default: preset }: { minimum: number; maximum: number; default: number }): this {
+    return this.option("-n, --limit <count>", "at most so many", integer(minimum, maximum), preset);
+  }
+
+  dryRun(): this {
+    return this.option("--dry-run", "say what would be done, and do nothing");
+  }
+
+  yes(): this {
+    return this.option("-y, --yes", "do not ask");
+  }
+
+  noWait(): this {
+    return this.option("--no-wait", "begin it, print the id of the operation, and do not wait");
+  }
+
+  json(description = "print the answer as JSON"): this {
+    return this.option("--json", description);
+  }
+
+  /** Adds the subcommand that is the default; the help says so. */
+  presetCommand(name: string): Command {
+    const preset = this.command(name, { isDefault: true });
+    this.preset = preset;
+    this.hook("preSubcommand", (_, called) => {
+      if (called === preset) this.#refuseUnknown(preset);
+    });
+    this.addHelpText("after", ({ command }) => {
+      const path = [preset, command, command.parent].map((each) => each?.name()).filter((each) => each !== undefined);
+      return `\nWithout a command it does ${name}, whose options it takes: ${path.reverse().join(" ")} --help`;
+    });
+    return preset;
+  }
+
+  /** Commander would take an unknown word for an argument of the preset and complain about too many arguments. */
+  #refuseUnknown(preset: Command): void {
+    const [word] = this.args;
+    if (word === undefined || word.startsWith("-") || this.commands.some((each) => each.name() === word)) return;
+    if (preset.registeredArguments.length > 0) return;
+    const names = this.commands.map((each) => each.name()).join(", ");
+    this.error(`error: unknown command '${oneLine(word)}' of ${this.name()}: there are ${names}`);
+  }
+}
